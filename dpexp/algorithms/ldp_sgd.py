@@ -1,0 +1,92 @@
+"""LDP-SGD and its Polyak-Ruppert average LDP-ASGD (`ldp-sgd`, equation (2) and section 3).
+
+User i, who is used once, computes the gradient of its own loss at the public iterate, adds noise for its own budget mu_i
+and sends the sum; the server takes one step and keeps the average of all iterates:
+
+    theta_i     = Proj( theta_{i-1} - eta_i (grad f(theta_{i-1}, x_i) + (Delta / mu_i) omega_i) ),  omega_i ~ N(0, I_p)
+    theta_bar_i = (theta_1 + ... + theta_i) / i
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+
+from dpexp.engine.elementwise import maximum
+from dpexp.engine.result import Passed
+from dpexp.parameters import Parameters
+
+if TYPE_CHECKING:
+    from dpexp.privacy.budgets import Budget
+    from dpexp.privacy.local_gaussian import LocalGaussian
+    from dpexp.problems.linear_predictor import LinearPredictorProblem
+    from dpexp.schedules import Schedule
+
+
+def descend(theta_j, direction_j, omega_j, gradient_step, noise_step):  # type: ignore[no-untyped-def]
+    """theta_j - eta (g_j + (Delta / mu) omega_j), with g_j = (gradient_step / eta) direction_j, noise_step = eta Delta / mu."""
+    return theta_j - (gradient_step * direction_j + noise_step * omega_j)
+
+
+def project(scale, scale_min):  # type: ignore[no-untyped-def]
+    """The nearest scale that is at least scale_min: post-processing, so it costs no privacy."""
+    return maximum(scale, scale_min)
+
+
+def accumulate(total_j, theta_j):  # type: ignore[no-untyped-def]
+    """Running sum whose i-th value over i is the average theta_bar_i."""
+    return total_j + theta_j
+
+
+class LdpSgd(Parameters):
+    """One pass over fresh users; user i adds the noise of its own budget mu_i before sending its gradient."""
+
+    name: Literal["ldp-sgd"] = "ldp-sgd"
+
+    estimators: ClassVar[tuple[str, ...]] = ("sgd", "asgd")
+    metrics: ClassVar[tuple[str, ...]] = ("param_distance_sq", "coef_distance_sq", "loss_gap", "projections")
+
+    def mechanism(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> LocalGaussian:
+        """The mechanism that n users run, from which the privacy ledger is computed."""
+        from dpexp.privacy.local_gaussian import LocalGaussian
+
+        return LocalGaussian(
+            budget=budget,
+            noise_sensitivity=problem.noise_sensitivity(),
+            exact_sensitivity=problem.exact_sensitivity(),
+            users=n,
+        )
+
+    def simulate(
+        self,
+        problem: LinearPredictorProblem,
+        settings: Sequence[tuple[Schedule, Budget]],
+        steps: np.ndarray,
+        seed: int,
+        replicates: Sequence[int],
+    ) -> Passed:
+        """Run the replicates of every (schedule, budget) on common users and noise, with metrics at `steps`.
+
+        The numbers of a (setting, replicate) do not depend on the other settings and replicates of the call.
+        """
+        from dpexp.engine.lanes import LANES
+        from dpexp.engine.linear_pass import Rule, Setting, run_lane_group
+
+        steps = np.asarray(steps, dtype=np.int64)
+        values = np.empty((len(settings), 2, len(steps), len(self.metrics), len(replicates)))
+        rule, model = Rule(descend, project, accumulate), problem.model()
+        for first in range(0, len(replicates), LANES):
+            lanes = list(replicates[first : first + LANES])
+            snapshots = run_lane_group(
+                model, rule, [Setting(*s) for s in settings], problem.noise_sensitivity(), steps, seed, lanes
+            )
+            theta = np.ascontiguousarray(snapshots.theta[..., : len(lanes)].transpose(2, 1, 0, 4, 3))
+            error_sq = (theta - problem.optimum()) ** 2
+            block = values[..., first : first + len(lanes)]
+            block[:, :, :, 0] = sum(error_sq[..., j] for j in range(problem.p))  # one order of summation for any shape
+            block[:, :, :, 1] = sum(error_sq[..., j] for j in range(problem.d + 1))
+            block[:, :, :, 2] = problem.risk_gap(theta)
+            block[:, :, :, 3] = snapshots.projections[..., : len(lanes)].transpose(1, 0, 2)[:, None]
+        return Passed(steps, self.estimators, self.metrics, values)

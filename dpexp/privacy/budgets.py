@@ -1,0 +1,180 @@
+"""Privacy budgets: the Gaussian-DP parameter mu_i that user i asks for, public and independent of the data.
+
+A budget is one of: a constant (`mu: 2`, `mu: inf` for no privacy), `{uniform: [low, high]}` drawn once per user,
+`{list: [...]}` in which user i has entry i (the list is repeated), `{choice: {values: [...], probabilities: [...]}}`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from dpexp.parameters import Parameters
+
+Mu = Annotated[float, Field(gt=0)]
+
+
+class Budget(Parameters):
+    """Law of the budgets of users 1, 2, ..."""
+
+    kind: ClassVar[str]
+
+    @property
+    def label(self) -> str:
+        """A short name for legends and tables."""
+        raise NotImplementedError
+
+    @property
+    def constant(self) -> float | None:
+        """The budget that all users share, or None where budgets differ."""
+        return None
+
+    @property
+    def largest(self) -> float:
+        """Largest budget any user can have: the GDP parameter of everything released (`ldp-sgd`, Theorems 1 and 2)."""
+        raise NotImplementedError
+
+    @property
+    def mean_inverse_square(self) -> float:
+        """E[1 / mu_i^2], to which the mean noise power is proportional."""
+        raise NotImplementedError
+
+    def draw(self, u: np.ndarray, first: int) -> np.ndarray:
+        """Budgets of the users first, first + 1, ... from their uniform numbers u in (0, 1], same shape.
+
+        Axis 0 of u runs over users; further axes over replicates.
+        """
+        raise NotImplementedError
+
+
+class ConstantBudget(Budget):
+    """Every user has budget mu; inf adds no noise."""
+
+    kind = "constant"
+    mu: Mu
+
+    @property
+    def constant(self) -> float | None:
+        return self.mu
+
+    @property
+    def label(self) -> str:
+        return "non-private" if math.isinf(self.mu) else f"{self.mu:g}"
+
+    @property
+    def largest(self) -> float:
+        return self.mu
+
+    @property
+    def mean_inverse_square(self) -> float:
+        return self.mu**-2
+
+    def draw(self, u: np.ndarray, first: int) -> np.ndarray:
+        return np.full_like(u, self.mu)
+
+
+class UniformBudget(Budget):
+    """mu_i ~ Uniform(low, high), drawn once per user."""
+
+    kind = "uniform"
+    uniform: tuple[Mu, Mu]
+
+    @model_validator(mode="after")
+    def _ordered(self) -> UniformBudget:
+        if not self.uniform[0] < self.uniform[1] < math.inf:
+            raise ValueError("uniform needs two finite numbers, the smaller first")
+        return self
+
+    @property
+    def label(self) -> str:
+        return f"Uniform({self.uniform[0]:g}, {self.uniform[1]:g})"
+
+    @property
+    def largest(self) -> float:
+        return self.uniform[1]
+
+    @property
+    def mean_inverse_square(self) -> float:
+        return 1 / (self.uniform[0] * self.uniform[1])
+
+    def draw(self, u: np.ndarray, first: int) -> np.ndarray:
+        low, high = self.uniform
+        return low + (high - low) * u
+
+
+class ListBudget(Budget):
+    """User i has entry i of the list, which is repeated when there are more users."""
+
+    kind = "list"
+    list: Annotated[tuple[Mu, ...], Field(min_length=1)]
+
+    @property
+    def label(self) -> str:
+        return f"list of {len(self.list)} ({min(self.list):g} to {max(self.list):g})"
+
+    @property
+    def largest(self) -> float:
+        return max(self.list)
+
+    @property
+    def mean_inverse_square(self) -> float:
+        return float(np.mean(np.array(self.list) ** -2.0))
+
+    def draw(self, u: np.ndarray, first: int) -> np.ndarray:
+        values = np.array(self.list)[(first - 1 + np.arange(len(u))) % len(self.list)]
+        return np.broadcast_to(values.reshape(-1, *[1] * (u.ndim - 1)), u.shape).copy()
+
+
+class Choice(Parameters):
+    """A distribution on finitely many budgets."""
+
+    values: Annotated[tuple[Mu, ...], Field(min_length=1)]
+    probabilities: Annotated[tuple[Annotated[float, Field(ge=0, le=1)], ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _is_a_distribution(self) -> Choice:
+        if len(self.values) != len(self.probabilities):
+            raise ValueError(f"{len(self.values)} values but {len(self.probabilities)} probabilities")
+        if abs(sum(self.probabilities) - 1) > 1e-9:
+            raise ValueError(f"the probabilities sum to {sum(self.probabilities):g}, not 1")
+        return self
+
+
+class ChoiceBudget(Budget):
+    """Each user draws a budget among finitely many."""
+
+    kind = "choice"
+    choice: Choice
+
+    @property
+    def label(self) -> str:
+        pairs = zip(self.choice.values, self.choice.probabilities, strict=True)
+        return "mix of " + ", ".join(f"{v:g} ({p:.0%})" for v, p in pairs)
+
+    @property
+    def largest(self) -> float:
+        return max(v for v, p in zip(self.choice.values, self.choice.probabilities, strict=True) if p > 0)
+
+    @property
+    def mean_inverse_square(self) -> float:
+        return float(np.dot(self.choice.probabilities, np.array(self.choice.values) ** -2.0))
+
+    def draw(self, u: np.ndarray, first: int) -> np.ndarray:
+        edges = np.cumsum(self.choice.probabilities)[:-1]
+        return np.array(self.choice.values)[np.searchsorted(edges, u, side="left")]
+
+
+BUDGETS: dict[str, type[Budget]] = {
+    "constant": ConstantBudget,
+    "uniform": UniformBudget,
+    "list": ListBudget,
+    "choice": ChoiceBudget,
+}
+
+
+def as_budget(value: Any) -> Any:
+    """Turn what a config writes after `mu:` into the fields of one budget: a number is a constant."""
+    return {"mu": value} if isinstance(value, int | float) and not isinstance(value, bool) else value

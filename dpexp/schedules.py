@@ -1,0 +1,44 @@
+"""Step-size schedules: the step size eta_i of every step i = 1, 2, ..."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from dpexp.parameters import Parameters, Positive
+
+
+class Schedule(Parameters):
+    """A rule that gives every step its step size."""
+
+    name: str
+
+    def step_sizes(self, first: int, last: int) -> np.ndarray:
+        """Step sizes of the steps first..last, both included (1-based), as float64 [last - first + 1]."""
+        raise NotImplementedError
+
+
+class Power(Schedule):
+    """eta_i = eta * i^-alpha (`ldp-sgd`, Theorems 3 to 6)."""
+
+    name: Literal["power"] = "power"
+    eta: Positive = 0.2
+    alpha: Annotated[float, Field(ge=0, le=1)] = 0.5
+
+    def step_sizes(self, first: int, last: int) -> np.ndarray:
+        return self.eta * np.arange(first, last + 1, dtype=np.float64) ** -self.alpha
+
+
+class Constant(Schedule):
+    """eta_i = eta."""
+
+    name: Literal["constant"] = "constant"
+    eta: Positive = 0.2
+
+    def step_sizes(self, first: int, last: int) -> np.ndarray:
+        return np.full(last - first + 1, self.eta)
+
+
+SCHEDULES: dict[str, type[Schedule]] = {"power": Power, "constant": Constant}
