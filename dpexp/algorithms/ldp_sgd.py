@@ -1,7 +1,7 @@
 """LDP-SGD and its Polyak-Ruppert average LDP-ASGD (`ldp-sgd`, equation (2) and section 3).
 
-User i, who is used once, computes the gradient of its own loss at the public iterate, adds noise for its own budget mu_i
-and sends the sum; the server takes one step and keeps the average of all iterates:
+User i, who is used once, computes the gradient of its own loss at the public iterate, adds noise for its own budget
+mu_i and sends the sum; the server takes one step and keeps the average of all iterates:
 
     theta_i     = Proj( theta_{i-1} - eta_i (grad f(theta_{i-1}, x_i) + (Delta / mu_i) omega_i) ),  omega_i ~ N(0, I_p)
     theta_bar_i = (theta_1 + ... + theta_i) / i
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from dpexp.engine.elementwise import maximum
+from dpexp.engine.elementwise import Value, maximum
 from dpexp.engine.result import Passed
 from dpexp.parameters import Parameters
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from dpexp.schedules import Schedule
 
 
-def descend(theta_j, direction_j, omega_j, gradient_step, noise_step):  # type: ignore[no-untyped-def]
-    """theta_j - eta (g_j + (Delta / mu) omega_j), with g_j = (gradient_step / eta) direction_j, noise_step = eta Delta / mu."""
+def descend(theta_j: Value, direction_j: Value, omega_j: Value, gradient_step: Value, noise_step: Value) -> Value:
+    """theta_j - eta (g_j + (Delta / mu) omega_j), with gradient_step direction_j = eta g_j."""
     return theta_j - (gradient_step * direction_j + noise_step * omega_j)
 
 
-def project(scale, scale_min):  # type: ignore[no-untyped-def]
+def project(scale: Value, scale_min: float) -> Value:
     """The nearest scale that is at least scale_min: post-processing, so it costs no privacy."""
     return maximum(scale, scale_min)
 
 
-def accumulate(total_j, theta_j):  # type: ignore[no-untyped-def]
+def accumulate(total_j: Value, theta_j: Value) -> Value:
     """Running sum whose i-th value over i is the average theta_bar_i."""
     return total_j + theta_j
 
@@ -72,7 +72,8 @@ class LdpSgd(Parameters):
         The numbers of a (setting, replicate) do not depend on the other settings and replicates of the call.
         """
         from dpexp.engine.lanes import LANES
-        from dpexp.engine.linear_pass import Rule, Setting, run_lane_group
+        from dpexp.engine.linear_kernel import Rule
+        from dpexp.engine.linear_pass import Setting, run_lane_group
 
         steps = np.asarray(steps, dtype=np.int64)
         values = np.empty((len(settings), 2, len(steps), len(self.metrics), len(replicates)))

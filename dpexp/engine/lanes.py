@@ -2,8 +2,8 @@
 
 `Real` holds 8 float64, `Bits` 8 uint64, `Mask` 8 truth values; each is one LLVM vector, so that arithmetic written like
 scalar mathematics is one vector instruction an operation. Arithmetic is strict IEEE (nothing is contracted or
-reassociated unless the source says so): the numbers depend neither on how wide the machine's vectors are, nor on the lane
-in which a replicate lives.
+reassociated unless the source says so): the numbers depend neither on how wide the machine's vectors are, nor on the
+lane in which a replicate lives.
 
 Scalars mix with lanes and are broadcast. Arrays of lanes are C-contiguous arrays whose last axis has length 8.
 """
@@ -41,11 +41,11 @@ Mask = LaneType("bool", ir.IntType(1))
 class LaneModel(models.PrimitiveModel):
     """Lanes are passed and returned as the vector itself."""
 
-    def __init__(self, dmm, fe_type):  # type: ignore[no-untyped-def]
+    def __init__(self, dmm, fe_type):
         super().__init__(dmm, fe_type, fe_type.vector)
 
 
-def broadcast(builder, scalar):  # type: ignore[no-untyped-def]
+def broadcast(builder, scalar):
     """The scalar in every lane."""
     vector = ir.VectorType(scalar.type, LANES)
     first = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, ir.IntType(32)(0))
@@ -53,7 +53,7 @@ def broadcast(builder, scalar):  # type: ignore[no-untyped-def]
     return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), zeros)
 
 
-def _as_lanes(context, builder, value, have, want):  # type: ignore[no-untyped-def]
+def _as_lanes(context, builder, value, have, want):
     """A value of type `have` (lanes or a scalar) as lanes of type `want`."""
     if isinstance(have, LaneType):
         return value
@@ -73,26 +73,26 @@ def _operand(a: types.Type, b: types.Type) -> LaneType | None:
     return lanes.pop() if all(isinstance(t, LaneType) or _is_number(t) for t in (a, b)) else None
 
 
-def _define_binary(function, emit, wanted, result=None):  # type: ignore[no-untyped-def]
+def _define_binary(function, emit, wanted, result=None):
     """Give `function` a meaning on lanes: `emit` builds the instruction, `wanted` is the lane type it takes."""
 
     @intrinsic
-    def instruction(typingctx, a, b):  # type: ignore[no-untyped-def]
+    def instruction(typingctx, a, b):
         t = _operand(a, b)
 
-        def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        def codegen(context, builder, signature, args):
             x, y = (_as_lanes(context, builder, v, s, t) for v, s in zip(args, signature.args, strict=True))
             return emit(builder, x, y)
 
         return (result or t)(a, b), codegen
 
     @overload(function)
-    def on_lanes(a, b):  # type: ignore[no-untyped-def]
+    def on_lanes(a, b):
         if _operand(a, b) is wanted:
             return lambda a, b: instruction(a, b)
 
 
-def _select_by(comparison):  # type: ignore[no-untyped-def]
+def _select_by(comparison):
     return lambda b, x, y: b.select(b.fcmp_ordered(comparison, x, y), x, y)
 
 
@@ -115,19 +115,19 @@ _define_binary(operator.ne, lambda b, x, y: b.icmp_unsigned("!=", x, y), Bits, M
 
 
 @intrinsic
-def _negate(typingctx, a):  # type: ignore[no-untyped-def]
+def _negate(typingctx, a):
     return Real(Real), lambda context, builder, signature, args: builder.fneg(args[0])
 
 
 @overload(operator.neg)
-def _neg(a):  # type: ignore[no-untyped-def]
+def _neg(a):
     if a is Real:
         return lambda a: _negate(a)
 
 
 @intrinsic
-def _square_root(typingctx, a):  # type: ignore[no-untyped-def]
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+def _square_root(typingctx, a):
+    def codegen(context, builder, signature, args):
         function = cgutils.get_or_insert_function(
             builder.module, ir.FunctionType(Real.vector, [Real.vector]), f"llvm.sqrt.v{LANES}f64"
         )
@@ -137,10 +137,10 @@ def _square_root(typingctx, a):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def _select(typingctx, condition, a, b):  # type: ignore[no-untyped-def]
+def _select(typingctx, condition, a, b):
     t = _operand(a, b) or Real
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):
         x, y = (_as_lanes(context, builder, v, s, t) for v, s in zip(args[1:], signature.args[1:], strict=True))
         return builder.select(args[0], x, y)
 
@@ -148,37 +148,37 @@ def _select(typingctx, condition, a, b):  # type: ignore[no-untyped-def]
 
 
 @overload(elementwise.sqrt)
-def _sqrt(a):  # type: ignore[no-untyped-def]
+def _sqrt(a):
     if a is Real:
         return lambda a: _square_root(a)
 
 
 @overload(elementwise.where)
-def _where(condition, a, b):  # type: ignore[no-untyped-def]
+def _where(condition, a, b):
     if condition is Mask:
         return lambda condition, a, b: _select(condition, a, b)
 
 
 @intrinsic
-def bits_of(typingctx, a):  # type: ignore[no-untyped-def]
+def bits_of(typingctx, a):
     """The 64 bits of every real."""
     return Bits(Real), lambda context, builder, signature, args: builder.bitcast(args[0], Bits.vector)
 
 
 @intrinsic
-def real_of(typingctx, a):  # type: ignore[no-untyped-def]
+def real_of(typingctx, a):
     """The reals whose 64 bits these are."""
     return Real(Bits), lambda context, builder, signature, args: builder.bitcast(args[0], Real.vector)
 
 
 @intrinsic
-def polynomial(typingctx, x, coefficients):  # type: ignore[no-untyped-def]
+def polynomial(typingctx, x, coefficients):
     """c[0] + c[1] x + ... + c[m] x^m of lanes x, for a tuple c of m + 1 >= 2 numbers, by Horner's rule.
 
     Each multiplication and addition is fused, that is rounded once, on every machine.
     """
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):
         real = Real.vector
         fused = cgutils.get_or_insert_function(
             builder.module, ir.FunctionType(real, [real, real, real]), f"llvm.fma.v{LANES}f64"
@@ -192,24 +192,24 @@ def polynomial(typingctx, x, coefficients):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def _spread(typingctx, a):  # type: ignore[no-untyped-def]
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+def _spread(typingctx, a):
+    def codegen(context, builder, signature, args):
         return broadcast(builder, context.cast(builder, args[0], signature.args[0], types.float64))
 
     return Real(a), codegen
 
 
-def reals(a):  # type: ignore[no-untyped-def]
+def reals(a):
     """The number a in every lane."""
     raise NotImplementedError("only inside compiled code")
 
 
 @overload(reals)
-def _reals(a):  # type: ignore[no-untyped-def]
+def _reals(a):
     return lambda a: _spread(a)
 
 
-def _pointer(context, builder, array_type, array, indices, index_types, want):  # type: ignore[no-untyped-def]
+def _pointer(context, builder, array_type, array, indices, index_types, want):
     """Address of the 8 elements array[i, j, ...] of a C-contiguous array, as a pointer to lanes."""
     ary = context.make_array(array_type)(context, builder, array)
     intp = context.get_value_type(types.intp)
@@ -221,16 +221,16 @@ def _pointer(context, builder, array_type, array, indices, index_types, want):  
     return builder.bitcast(place, want.vector.as_pointer())
 
 
-def _lane_of(array_type: types.Array) -> LaneType:
+def _lane_of(array_type) -> LaneType:
     return {types.float64: Real, types.uint64: Bits}[array_type.dtype]
 
 
 @intrinsic
-def load(typingctx, array, index):  # type: ignore[no-untyped-def]
+def load(typingctx, array, index):
     """The lanes array[index] of a C-contiguous array whose last axis has length 8; index is a tuple."""
     want = _lane_of(array)
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):
         indices = cgutils.unpack_tuple(builder, args[1])
         pointer = _pointer(context, builder, signature.args[0], args[0], indices, tuple(signature.args[1]), want)
         return builder.load(pointer, align=8)
@@ -239,11 +239,11 @@ def load(typingctx, array, index):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def store(typingctx, array, index, value):  # type: ignore[no-untyped-def]
+def store(typingctx, array, index, value):
     """Write lanes to array[index]; see `load`."""
     want = _lane_of(array)
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):
         indices = cgutils.unpack_tuple(builder, args[1])
         pointer = _pointer(context, builder, signature.args[0], args[0], indices, tuple(signature.args[1]), want)
         builder.store(_as_lanes(context, builder, args[2], signature.args[2], want), pointer, align=8)

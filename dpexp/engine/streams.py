@@ -23,7 +23,7 @@ _QUARTER_PI = math.pi / 4
 
 
 @njit(nogil=True, forceinline=True)
-def next_state(s0, s1, s2, s3):  # type: ignore[no-untyped-def]
+def next_state(s0, s1, s2, s3):
     """One step of xoshiro256++: the 64 random bits, then the new state."""
     total = s0 + s3
     bits = ((total << _B23) | (total >> _B41)) + s0
@@ -38,13 +38,13 @@ def next_state(s0, s1, s2, s3):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, forceinline=True)
-def unit(bits):  # type: ignore[no-untyped-def]
+def unit(bits):
     """Uniform numbers in (0, 1], multiples of 2^-52, from the 52 high bits."""
     return 2.0 - real_of((bits >> _B12) | ONE_BITS)
 
 
 @njit(nogil=True)
-def fill_uniform(state, out, count):  # type: ignore[no-untyped-def]
+def fill_uniform(state, out, count):
     """Write the next `count` uniform numbers of every lane to out [>= count, 8]; state uint64 [4, 8] moves on."""
     s0, s1, s2, s3 = load(state, (0,)), load(state, (1,)), load(state, (2,)), load(state, (3,))
     for k in range(count):
@@ -57,7 +57,7 @@ def fill_uniform(state, out, count):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True)
-def fill_normal(state, out, count):  # type: ignore[no-untyped-def]
+def fill_normal(state, out, count):
     """Write the next `count` (even) standard normals of every lane to out [>= count, 8]; state uint64 [4, 8] moves on.
 
     The angle is uniform in an eighth of the circle; three spare bits choose the eighth (swap, and the two signs).

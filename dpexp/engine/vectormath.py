@@ -37,7 +37,7 @@ _COS = tuple((-1) ** k / math.factorial(2 * k) for k in range(9))
 
 
 @njit(nogil=True, forceinline=True)
-def log(x):  # type: ignore[no-untyped-def]
+def log(x):
     """Natural logarithm of normal positive lanes: x = 2^k m with m in [sqrt(1/2), sqrt 2), and log m = 2 artanh f."""
     bits = bits_of(x)
     m = real_of((bits & _MANTISSA) | ONE_BITS)
@@ -51,7 +51,7 @@ def log(x):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, forceinline=True)
-def exp(x):  # type: ignore[no-untyped-def]
+def exp(x):
     """Exponential of lanes, for arguments clipped to [-708, 708]: x = k log 2 + r with |r| <= log(2) / 2."""
     x = minimum(maximum(x, -708.0), 708.0)
     shifted = x * _LOG2_E + _ROUND
@@ -61,13 +61,13 @@ def exp(x):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, forceinline=True)
-def sin_cos(x):  # type: ignore[no-untyped-def]
+def sin_cos(x):
     """Sine and cosine of lanes with 0 <= x <= pi / 4, by their Taylor series."""
     y = x * x
     return x + x * y * polynomial(y, _SIN), polynomial(y, _COS)
 
 
 @overload(elementwise.logistic)
-def _logistic(a):  # type: ignore[no-untyped-def]
+def _logistic(a):
     if a is Real:
         return lambda a: 1.0 / (1.0 + exp(-a))

@@ -142,22 +142,13 @@ class LinearPredictorProblem(Parameters):
 
     def model(self) -> Model:
         """The functions and numbers from which the engine simulates this problem."""
+        from dpexp.engine.linear_kernel import Law, Shape
         from dpexp.engine.linear_pass import Model
 
-        return Model(
-            response=type(self).response,
-            response_is_normal=self.response_noise == "normal",
-            score=type(self).score,
-            weight=mallows_weight,
-            has_scale=self.has_scale,
-            d=self.d,
-            sigma_z=self.sigma_z,
-            true_coefficients=self.true_coefficients,
-            constants=self.constants,
-            fixed_scale=self.fixed_scale,
-            scale_min=self.scale_min,
-            start=self.start(),
-        )
+        kind = type(self)
+        shape = Shape(kind.response, self.response_noise == "normal", kind.score, mallows_weight, self.has_scale)
+        law = Law(self.true_coefficients, self.sigma_z, self.constants, self.fixed_scale, self.scale_min)
+        return Model(shape, law, self.start())
 
     def sample(self, rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
         """Draw `size` users: rows x [size, d + 1] and responses y [size]."""
