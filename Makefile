@@ -1,0 +1,45 @@
+# Thin targets; the logic is in dpexp. Each sets itself up in .venv, from nothing but Python >= 3.11 and make.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+export PIP_CONSTRAINT := constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: reproduce test smoke check bench clean
+
+# Every experiment at full size, then every figure and table, into results/.
+reproduce: $(READY)
+	$(BIN)/dpexp run configs/*.yaml
+	$(BIN)/dpexp plot --all
+	$(BIN)/dpexp table --all
+
+# The whole test suite.
+test: $(READY)
+	$(BIN)/python -m pytest
+
+# Every config at toy size through the same code, into results-smoke/.
+smoke: $(READY)
+	$(BIN)/dpexp run --profile smoke configs/*.yaml
+	$(BIN)/dpexp plot --all --results results-smoke
+	$(BIN)/dpexp table --all --results results-smoke
+
+# Format, lint, types and the fast tests.
+check: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -m "not slow"
+
+# The engine beside a numpy implementation (and a jax one where jax is installed): ratios of the same work in one run.
+bench: $(READY)
+	$(BIN)/python -m benchmarks.engine
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info results-smoke .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@

@@ -1,0 +1,1 @@
+"""Literal, slow transcriptions that the clever code is held against."""
