@@ -34,6 +34,28 @@ def sqrt(a: Value) -> Value:
     return np.sqrt(a)
 
 
+def exp(a: Value) -> Value:
+    """Exponential, elementwise, of arguments clipped to [-708, 708]."""
+    return np.exp(np.clip(a, -708.0, 708.0))
+
+
 def logistic(a: Value) -> Value:
     """1 / (1 + exp(-a)), elementwise, without overflow."""
-    return 1.0 / (1.0 + np.exp(-np.clip(a, -700.0, 700.0)))
+    return 1.0 / (1.0 + exp(-a))
+
+
+def softplus(a: Value) -> Value:
+    """log(1 + exp(a)), elementwise, without overflow."""
+    return np.logaddexp(0.0, a)
+
+
+def normal_density(a: Value) -> Value:
+    """Density of the standard normal law, elementwise."""
+    return 0.3989422804014327 * exp(-0.5 * a * a)
+
+
+def normal_cdf(a: Value) -> Value:
+    """Distribution function of the standard normal law, elementwise."""
+    from scipy.special import ndtr
+
+    return ndtr(a)

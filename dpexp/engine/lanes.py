@@ -171,6 +171,14 @@ def real_of(typingctx, a):
     return Real(Bits), lambda context, builder, signature, args: builder.bitcast(args[0], Real.vector)
 
 
+def _fused(builder):
+    """The instruction a b + c, rounded once."""
+    real = Real.vector
+    kind = ir.FunctionType(real, [real, real, real])
+    function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{LANES}f64")
+    return lambda a, b, c: builder.call(function, [a, b, c])
+
+
 @intrinsic
 def polynomial(typingctx, x, coefficients):
     """c[0] + c[1] x + ... + c[m] x^m of lanes x, for a tuple c of m + 1 >= 2 numbers, by Horner's rule.
@@ -179,14 +187,27 @@ def polynomial(typingctx, x, coefficients):
     """
 
     def codegen(context, builder, signature, args):
-        real = Real.vector
-        fused = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(real, [real, real, real]), f"llvm.fma.v{LANES}f64"
-        )
+        fused = _fused(builder)
         *lower, value = (broadcast(builder, c) for c in cgutils.unpack_tuple(builder, args[1]))
         for c in reversed(lower):
-            value = builder.call(fused, [value, args[0], c])
+            value = fused(value, args[0], c)
         return value
+
+    return Real(x, coefficients), codegen
+
+
+@intrinsic
+def chebyshev(typingctx, x, coefficients):
+    """c[0] + c[1] T_1(x) + ... + c[m] T_m(x) of lanes |x| <= 1, for a tuple c, by Clenshaw's rule, fused."""
+
+    def codegen(context, builder, signature, args):
+        fused = _fused(builder)
+        first, *others = (broadcast(builder, c) for c in cgutils.unpack_tuple(builder, args[1]))
+        twice = builder.fadd(args[0], args[0])
+        b1 = b2 = ir.Constant(Real.vector, [0.0] * LANES)
+        for c in reversed(others):
+            b1, b2 = fused(twice, b1, builder.fsub(c, b2)), b1
+        return fused(args[0], b1, builder.fsub(first, b2))
 
     return Real(x, coefficients), codegen
 

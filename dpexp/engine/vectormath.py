@@ -11,10 +11,12 @@ import math
 import numpy as np
 from numba import njit
 from numba.extending import overload
+from numpy.polynomial.chebyshev import chebinterpolate
+from scipy.special import erfcx
 
 from dpexp.engine import elementwise
 from dpexp.engine.elementwise import maximum, minimum, where
-from dpexp.engine.lanes import Real, bits_of, polynomial, real_of
+from dpexp.engine.lanes import Real, bits_of, chebyshev, polynomial, real_of
 
 ONE_BITS = np.uint64(0x3FF0000000000000)
 """the bits of 1.0: an exponent of 0 and an empty mantissa"""
@@ -67,7 +69,56 @@ def sin_cos(x):
     return x + x * y * polynomial(y, _SIN), polynomial(y, _COS)
 
 
-@overload(elementwise.logistic)
+@njit(nogil=True, forceinline=True)
+def softplus(x):
+    """log(1 + exp(x)) of lanes: the larger of x and 0, plus log(1 + exp(-|x|)) whose argument is in (1, 2]."""
+    size = maximum(x, -x)
+    return maximum(x, 0.0) + log(1.0 + exp(-size))
+
+
+_TAIL_SCALE = 2.5
+
+
+def _scaled_tail(t: np.ndarray) -> np.ndarray:
+    """(s + 5/2) exp(s^2) erfc(s) at s = 5/2 (1 + t) / (1 - t), which varies little over t in [-1, 1)."""
+    s = _TAIL_SCALE * (1 + t) / (1 - t)
+    return (s + _TAIL_SCALE) * erfcx(s)
+
+
+_TAIL = tuple(float(c) for c in chebinterpolate(_scaled_tail, 25))
+_SQRT_HALF = math.sqrt(0.5)
+
+
+@njit(nogil=True, forceinline=True)
+def normal_cdf(x):
+    """Standard normal distribution function of lanes, from the Chebyshev series of its scaled tail; error 1e-16."""
+    s = maximum(x, -x) * _SQRT_HALF
+    shifted = s + _TAIL_SCALE
+    tail = 0.5 * exp(-0.5 * x * x) * chebyshev((s - _TAIL_SCALE) / shifted, _TAIL) / shifted
+    return where(x < 0.0, tail, 1.0 - tail)
+
+
+def _on_lanes(function, compiled):
+    """Let `function` of `elementwise` mean `compiled` on lanes."""
+
+    @overload(function)
+    def choose(a):
+        if a is Real:
+            return lambda a: compiled(a)
+
+
+@njit(nogil=True, forceinline=True)
 def _logistic(a):
-    if a is Real:
-        return lambda a: 1.0 / (1.0 + exp(-a))
+    return 1.0 / (1.0 + exp(-a))
+
+
+@njit(nogil=True, forceinline=True)
+def _normal_density(a):
+    return 0.3989422804014327 * exp(-0.5 * a * a)
+
+
+_on_lanes(elementwise.exp, exp)
+_on_lanes(elementwise.logistic, _logistic)
+_on_lanes(elementwise.softplus, softplus)
+_on_lanes(elementwise.normal_density, _normal_density)
+_on_lanes(elementwise.normal_cdf, normal_cdf)

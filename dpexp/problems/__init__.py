@@ -1,5 +1,12 @@
 """PROBLEMS: the registry of problems, one file each."""
 
 from dpexp.problems.huber_linear import HuberLinear
+from dpexp.problems.linear_predictor import LinearPredictorProblem
+from dpexp.problems.logistic import MallowsLogistic
+from dpexp.problems.pinball_linear import PinballLinear
 
-PROBLEMS = {"huber-linear": HuberLinear}
+PROBLEMS: dict[str, type[LinearPredictorProblem]] = {
+    "huber-linear": HuberLinear,
+    "mallows-logistic": MallowsLogistic,
+    "pinball-linear": PinballLinear,
+}

@@ -3,32 +3,61 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 
-from dpexp.engine.elementwise import maximum, minimum
+from dpexp.engine.elementwise import Value, maximum, minimum, normal_cdf, normal_density
 from dpexp.parameters import Positive
 from dpexp.problems.linear_predictor import LinearPredictorProblem
+from dpexp.problems.mallows import moment_matrix
 
 
-def response(t, e, k):  # type: ignore[no-untyped-def]
+def response(t: Value, e: Value, k: np.ndarray) -> Value:
     """y = x'beta* + sigma * eps."""
     return t + k[2] * e
 
 
-def score(t, y, scale, k):  # type: ignore[no-untyped-def]
+def score(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple[Value, Value]:
     """Derivatives of scale * rho_c(u) + kappa * scale / 2 with u = (y - t) / scale."""
     c, kappa = k[0], k[1]
     psi = minimum(maximum((y - t) / scale, -c), c)
     return -psi, 0.5 * (kappa - psi * psi)
 
 
-def huber_kappa(c: float) -> float:
-    """kappa_c = E psi_c(Z)^2, which makes the scale equation consistent under normal errors."""
-    phi = math.exp(-c * c / 2) / math.sqrt(2 * math.pi)
-    return float((2 * ndtr(c) - 1) - 2 * c * phi + 2 * c * c * ndtr(-c))
+def conditional_risk(t: Value, scale: Value, k: np.ndarray) -> Value:
+    """E over eps of scale * rho_c((sigma eps - t) / scale) + kappa scale / 2, for the error t of the linear predictor.
+
+    rho_c is half a square less the half squares beyond c and -c, and E[(a - Z)^2; Z < a] = (a^2 + 1) Phi(a) + a phi(a).
+    """
+    c, kappa, sigma = k[0], k[1], k[2]
+    a = (t - c * scale) / sigma
+    b = (-t - c * scale) / sigma
+    outside = (a * a + 1.0) * normal_cdf(a) + a * normal_density(a) + (b * b + 1.0) * normal_cdf(b) + b * normal_density(b)
+    return (t * t + sigma * sigma * (1.0 - outside)) / (2.0 * scale) + 0.5 * kappa * scale
+
+
+class NormalMoments(NamedTuple):
+    """Truncated moments of Z ~ N(0, 1) at the Huber constant c."""
+
+    kappa: float
+    """E psi_c(Z)^2, which makes the scale equation consistent under normal errors"""
+    inside: float
+    """P(|Z| <= c)"""
+    square_inside: float
+    """E[Z^2; |Z| <= c]"""
+    fourth: float
+    """E psi_c(Z)^4"""
+
+
+def normal_moments(c: float) -> NormalMoments:
+    """Truncated normal moments, in closed form."""
+    density = math.exp(-c * c / 2) / math.sqrt(2 * math.pi)
+    outside = math.erfc(c / math.sqrt(2))
+    inside = 1 - outside
+    square = inside - 2 * c * density
+    fourth = 3 * square - 2 * c**3 * density
+    return NormalMoments(square + c * c * outside, inside, square, fourth + c**4 * outside)
 
 
 class HuberLinear(LinearPredictorProblem):
@@ -49,6 +78,7 @@ class HuberLinear(LinearPredictorProblem):
     response_noise = "normal"
     response = staticmethod(response)
     score = staticmethod(score)
+    conditional_risk = staticmethod(conditional_risk)
 
     @property
     def has_scale(self) -> bool:
@@ -56,7 +86,7 @@ class HuberLinear(LinearPredictorProblem):
 
     @property
     def constants(self) -> np.ndarray:
-        return np.array([self.c, huber_kappa(self.c), self.sigma])
+        return np.array([self.c, normal_moments(self.c).kappa, self.sigma])
 
     @property
     def fixed_scale(self) -> float:
@@ -75,3 +105,49 @@ class HuberLinear(LinearPredictorProblem):
 
     def score_bounds(self) -> tuple[float, float]:
         return -self.c, self.c
+
+    def gradient_bound(self) -> float:
+        """C0: the beta block is largest, sqrt 2 c, where |x|^2 = 2 and |psi| = c, and there w = 1."""
+        if not self.has_scale:
+            return super().gradient_bound()
+        kappa = normal_moments(self.c).kappa
+        ends = (2 * p * p + (kappa - p * p) ** 2 / 4 for p in (0.0, self.c))  # convex in p^2: largest at an end
+        return math.sqrt(max(ends))
+
+    def exact_sensitivity(self) -> float:
+        """Largest distance of two gradients at one theta: 2 sqrt 2 c unless c > 4.
+
+        With p = |psi|, opposite signs and |x|^2 = 2, the squared distance is (p1 + p2)^2 (2 + (p1 - p2)^2 / 4). For
+        p1 >= p2 it increases in p1, so p1 = c, and its derivative in p2 has the sign of 4 - p2 (c - p2): the maximum is
+        at p2 = c or, where c > 4, possibly at the smaller root of p2 (c - p2) = 4.
+        """
+        if not self.has_scale:
+            return super().exact_sensitivity()
+        c = self.c
+        candidates = [c] if c <= 4 else [c, (c - math.sqrt(c * c - 16)) / 2]
+        return max((c + p) * math.sqrt(2 + (c - p) ** 2 / 4) for p in candidates)
+
+    def paper_sensitivity(self) -> float:
+        """sqrt(8 c^2 + c^4 / 4) (section 5.1), which bounds the two blocks apart; 2 sqrt 2 c when the scale is known."""
+        return math.sqrt(8 * self.c**2 + self.c**4 / 4) if self.has_scale else self.exact_sensitivity()
+
+    def loss(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        scale = theta[..., -1] if self.has_scale else np.asarray(self.sigma)
+        c, kappa = self.constants[:2]
+        u = np.abs(y - np.sum(x * theta[..., : self.d + 1], axis=-1)) / scale
+        rho = np.where(u <= c, u * u / 2, c * u - c * c / 2)
+        return self.weight(x) * scale * (rho + kappa / 2)
+
+    def _second_order(self) -> tuple[np.ndarray, np.ndarray]:
+        m = normal_moments(self.c)
+        xx, xx2 = (moment_matrix(self.d, self.sigma_z, power=j) for j in (1, 2))
+        hessian, covariance = m.inside * xx / self.sigma, m.kappa * xx2
+        if not self.has_scale:
+            return hessian, covariance
+        in_scale = m.square_inside * xx[0, 0] / self.sigma, (m.fourth - m.kappa**2) * xx2[0, 0] / 4
+        return _bordered(hessian, in_scale[0]), _bordered(covariance, in_scale[1])
+
+
+def _bordered(matrix: np.ndarray, corner: float) -> np.ndarray:
+    """The block diagonal matrix of `matrix` and one more entry."""
+    return np.pad(matrix, (0, 1)) + np.pad([[corner]], (len(matrix), 0))

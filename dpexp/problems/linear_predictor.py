@@ -13,17 +13,15 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from dpexp.engine.elementwise import minimum
+from dpexp.engine.elementwise import Value, minimum
 from dpexp.parameters import Count, Finite, Parameters, Positive
+from dpexp.problems.mallows import WEIGHT_CAP, rule
 
 if TYPE_CHECKING:
     from dpexp.engine.linear_pass import Model
 
-WEIGHT_CAP = 2.0
-"""w(x) = min(1, WEIGHT_CAP / |x|^2)."""
 
-
-def mallows_weight(norm_sq):  # type: ignore[no-untyped-def]
+def mallows_weight(norm_sq: Value) -> Value:
     """w(x) = min(1, 2 / |x|^2) from |x|^2, which de-weights outlying covariates."""
     return minimum(1.0, WEIGHT_CAP / norm_sq)
 
@@ -174,14 +172,53 @@ class LinearPredictorProblem(Parameters):
 
     # --- population --------------------------------------------------------------------------------------------
 
+    conditional_risk: ClassVar[Callable]
+    """conditional_risk(t, scale, k): mean of rho over y given x, at t = `risk_origin`-centred linear predictor"""
+    risk_points: ClassVar[int] = 12
+    """quadrature points a panel"""
+
+    def risk_origin(self) -> np.ndarray:
+        """Coefficients [d + 1] from which the linear predictor in `conditional_risk` is counted."""
+        return self.true_coefficients
+
+    def risk_slope(self) -> np.ndarray | None:
+        """Coefficients [d + 1] of a part of the risk that is linear in beta, where there is one."""
+        return None
+
+    def _risk(self, theta: np.ndarray) -> np.ndarray:
+        """Population risk at theta [N, p], up to a constant; [N]."""
+        from dpexp.engine.quadrature import expectations
+
+        q = self.d + 1
+        shift = theta[:, :q] - self.risk_origin()
+        spread = self.sigma_z * np.sqrt(sum(shift[:, j] ** 2 for j in range(1, q)))  # one order of summation
+        scale = theta[:, q] if self.has_scale else np.full(len(theta), self.fixed_scale)
+        nodes, weights = rule(self.d, self.sigma_z, self.risk_points)
+        f = type(self).conditional_risk
+        risk = expectations(f, shift[:, 0], spread, scale, nodes, weights, self.constants)
+        slope = self.risk_slope()
+        return risk if slope is None else risk + sum(slope[j] * theta[:, j] for j in range(q))
+
     def risk_gap(self, theta: np.ndarray) -> np.ndarray:
-        """Exact population risk minus its minimum, F(theta) - F(theta*), for theta [..., p], by quadrature."""
-        raise NotImplementedError
+        """Exact population risk minus its minimum, F(theta) - F(theta*), for theta [..., p], by quadrature; [...].
+
+        Not finite where theta is not. Rounding leaves an error of about 1e-15.
+        """
+        theta = np.asarray(theta, dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            gap = self._risk(np.ascontiguousarray(theta.reshape(-1, self.p))) - self.optimal_risk()
+        return gap.reshape(theta.shape[:-1])
 
     def optimal_risk(self) -> float:
-        """F(theta*)."""
-        raise NotImplementedError
+        """F(theta*), up to the constant that `_risk` leaves out."""
+        return float(self._risk(self.optimum()[None])[0])
 
     def curvature(self) -> Curvature:
         """Curvature constants at the optimum."""
+        hessian, covariance = self._second_order()
+        eigenvalues = np.linalg.eigvalsh(hessian)
+        return Curvature(float(eigenvalues[0]), float(eigenvalues[-1]), hessian, covariance)
+
+    def _second_order(self) -> tuple[np.ndarray, np.ndarray]:
+        """Hessian of the risk and covariance of the gradient at the optimum, [p, p] each."""
         raise NotImplementedError
