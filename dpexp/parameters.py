@@ -23,3 +23,4 @@ def _integral(value: Any) -> Any:
 Count = Annotated[int, BeforeValidator(_integral), Field(ge=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+Seed = Annotated[int, BeforeValidator(_integral), Field(ge=0, lt=2**63)]

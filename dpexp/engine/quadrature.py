@@ -1,4 +1,4 @@
-"""Expectations over one normal coordinate, for many parameters at once: sum_k weight_k f(location + spread node_k, scale).
+"""Expectations over one coordinate, for many parameters at once: sum_k weight_k f(location + spread node_k, scale).
 
 Eight parameters are evaluated side by side; a value depends on its own parameters alone, never on their position.
 """
@@ -6,7 +6,7 @@ Eight parameters are evaluated side by side; a value depends on its own paramete
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 from numba import njit
@@ -15,7 +15,7 @@ from dpexp.engine import vectormath  # noqa: F401  gives the elementary function
 from dpexp.engine.lanes import LANES, load, reals, store
 
 
-@lru_cache(maxsize=None)
+@cache
 def _kernel(integrand: Callable) -> Callable:
     f = njit(integrand, nogil=True, forceinline=True)
 
@@ -40,7 +40,7 @@ def expectations(
     weights: np.ndarray,
     k: np.ndarray,
 ) -> np.ndarray:
-    """sum_j weights_j integrand(location + spread nodes_j, scale, k) for arrays location, spread, scale [N]; returns [N].
+    """sum_j weights_j integrand(location + spread nodes_j, scale, k), for arrays location, spread, scale [N]; [N].
 
     `integrand` is written with `dpexp.engine.elementwise`; `k` are its constants.
     """

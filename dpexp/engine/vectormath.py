@@ -79,7 +79,7 @@ def softplus(x):
 _TAIL_SCALE = 2.5
 
 
-def _scaled_tail(t: np.ndarray) -> np.ndarray:
+def _scaled_tail(t):
     """(s + 5/2) exp(s^2) erfc(s) at s = 5/2 (1 + t) / (1 - t), which varies little over t in [-1, 1)."""
     s = _TAIL_SCALE * (1 + t) / (1 - t)
     return (s + _TAIL_SCALE) * erfcx(s)

@@ -33,8 +33,9 @@ def conditional_risk(t: Value, scale: Value, k: np.ndarray) -> Value:
     c, kappa, sigma = k[0], k[1], k[2]
     a = (t - c * scale) / sigma
     b = (-t - c * scale) / sigma
-    outside = (a * a + 1.0) * normal_cdf(a) + a * normal_density(a) + (b * b + 1.0) * normal_cdf(b) + b * normal_density(b)
-    return (t * t + sigma * sigma * (1.0 - outside)) / (2.0 * scale) + 0.5 * kappa * scale
+    above = (a * a + 1.0) * normal_cdf(a) + a * normal_density(a)
+    below = (b * b + 1.0) * normal_cdf(b) + b * normal_density(b)
+    return (t * t + sigma * sigma * (1.0 - (above + below))) / (2.0 * scale) + 0.5 * kappa * scale
 
 
 class NormalMoments(NamedTuple):
@@ -128,7 +129,7 @@ class HuberLinear(LinearPredictorProblem):
         return max((c + p) * math.sqrt(2 + (c - p) ** 2 / 4) for p in candidates)
 
     def paper_sensitivity(self) -> float:
-        """sqrt(8 c^2 + c^4 / 4) (section 5.1), which bounds the two blocks apart; 2 sqrt 2 c when the scale is known."""
+        """sqrt(8 c^2 + c^4 / 4) (section 5.1), which bounds the blocks apart; 2 sqrt 2 c when the scale is known."""
         return math.sqrt(8 * self.c**2 + self.c**4 / 4) if self.has_scale else self.exact_sensitivity()
 
     def loss(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:

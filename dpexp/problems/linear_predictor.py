@@ -1,8 +1,8 @@
 """The shape shared by every weighted M-estimator of a linear predictor.
 
-A user holds a row x = (1, z), z ~ N(0, sigma_z^2 I_d), and a response y. The loss is w(x) rho(y, x'beta, scale) with the
-Mallows weight w(x) = min(1, 2 / |x|^2), so that |w(x) x| <= sqrt(2) whatever the data. A problem adds its law of y, its
-score (the two derivatives of rho) and its population risk. Source: `ldp-sgd`, section 5.
+A user holds a row x = (1, z), z ~ N(0, sigma_z^2 I_d), and a response y. The loss is w(x) rho(y, x'beta, scale) with
+the Mallows weight w(x) = min(1, 2 / |x|^2), so that |w(x) x| <= sqrt(2) whatever the data. A problem adds its law of y,
+its score (the two derivatives of rho) and its population risk. Source: `ldp-sgd`, section 5.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class LinearPredictorProblem(Parameters):
         return self.exact_sensitivity()
 
     def noise_sensitivity(self) -> float:
-        """Delta, the sensitivity that sets the noise: chosen by `sensitivity`, on which the privacy statement depends."""
+        """Delta, the sensitivity that sets the noise, as chosen by `sensitivity`."""
         named = {
             "paper": self.paper_sensitivity,
             "exact": self.exact_sensitivity,

@@ -1,0 +1,38 @@
+"""A config file becomes an Experiment: frozen, validated cells, or all that is wrong with the file at once.
+
+A list on a field that is not itself a list sweeps; several sweeps make the cartesian product, the first key of the file
+varying slowest. `cases:` is an explicit list of partial overrides, each of which may sweep too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from dpexp.config.cells import Cell, Experiment, RunSettings, checkpoint_steps
+from dpexp.config.overrides import override
+from dpexp.config.reader import ConfigError, Reader
+from dpexp.config.yamlfile import Issue, YamlErrors, read
+
+__all__ = ["Cell", "ConfigError", "Experiment", "RunSettings", "checkpoint_steps", "load_experiment"]
+
+
+def load_experiment(
+    path: Path | str, overrides: Iterable[str] = (), replicates: int | None = None, profile: str = "paper"
+) -> Experiment:
+    """Read and validate a config.
+
+    `overrides` are `section.key=value` (value in YAML), `replicates` and `profile` ("paper", "smoke") those of the
+    command line. Raises ConfigError with every problem found, each at its place.
+    """
+    path = Path(path)
+    issues: list[Issue] = []
+    try:
+        root = read(path)
+    except YamlErrors as error:
+        raise ConfigError(error.issues) from None
+    for text in overrides:
+        root = override(root, text, issues)
+    if replicates is not None:
+        root = override(root, f"run.replicates={replicates}", issues, f"--replicates {replicates}")
+    return Reader(path, profile, issues).experiment(root)

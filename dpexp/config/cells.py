@@ -1,0 +1,139 @@
+"""What a config resolves to: an Experiment of frozen cells."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from dpexp.parameters import Count, Parameters, Positive, Seed
+from dpexp.privacy.settings import PrivacySettings
+
+SECTIONS = ("problem", "algorithm", "schedule", "privacy", "run")
+
+
+class RunSettings(Parameters):
+    """How much is simulated: users (one step each), replicates, seed, and at how many steps the state is recorded."""
+
+    n: Count
+    replicates: Count = 200
+    seed: Seed = 0
+    checkpoints: Count = 200
+    diverged_above: Positive = 1e6
+    """a replicate counts as diverged where its distance to the optimum exceeds this or is not finite"""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One fully resolved setting, without the number of replicates."""
+
+    experiment: str
+    problem: Any
+    algorithm: Any
+    schedule: Any
+    privacy: PrivacySettings
+    run: RunSettings
+    swept: dict[str, Any]
+
+    @cached_property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters that determine the cell's numbers, as JSON values, by section."""
+        run = self.run.model_dump()
+        del run["replicates"]
+        sections = {
+            "problem": self.problem.model_dump(),
+            "algorithm": self.algorithm.model_dump(),
+            "schedule": self.schedule.model_dump(),
+            "budget": self.privacy.mu.model_dump(),
+            "run": run,
+        }
+        return _jsonable(sections)
+
+    @cached_property
+    def cell_id(self) -> str:
+        """12 hex digits of a hash of `parameters`: equal numbers, equal id, whatever the experiment is called."""
+        return _digest(self.parameters)
+
+    @cached_property
+    def pass_key(self) -> str:
+        """Cells with equal keys are computed in one pass over the random numbers."""
+        return _digest({k: v for k, v in self.parameters.items() if k not in ("schedule", "budget")})
+
+    def columns(self) -> dict[str, Any]:
+        """The scalar parameters as columns of cells.parquet; `mu` is NaN where budgets differ between users."""
+        columns: dict[str, Any] = {s: getattr(self, s).name for s in ("problem", "algorithm", "schedule")}
+        for section in (self.problem, self.algorithm, self.schedule, self.run):
+            for name, value in section.model_dump(exclude={"name", "replicates"}).items():
+                kinds = get_args(type(section).model_fields[name].annotation)
+                columns[name] = str(value) if len(kinds) > 1 and str in map(type, _literals(kinds)) else value
+        constant = self.privacy.mu.constant
+        return columns | {"mu": math.nan if constant is None else constant, "budget": self.privacy.mu.label}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A resolved config."""
+
+    name: str
+    path: Path
+    cells: tuple[Cell, ...]
+    replicates: int
+    profile: str
+    sweeps: dict[tuple[str, str], tuple[Any, ...]]
+    """swept (section, key) -> values, where the cells are exactly their product; empty with `cases`"""
+
+    @property
+    def deltas(self) -> tuple[float, ...]:
+        """Deltas at which epsilon is reported."""
+        return self.cells[0].privacy.deltas
+
+
+def checkpoint_steps(n: int, checkpoints: int) -> np.ndarray:
+    """Increasing steps from 1 to n, both included, evenly spaced on a log scale; int64 [min(n, checkpoints)] or fewer.
+
+    The first steps of such a grid fall on the same whole numbers, so it is refined until enough of them differ.
+    """
+    wanted, points = min(n, checkpoints), checkpoints
+    steps = np.array([n])
+    while len(steps) < wanted:
+        finer = np.unique(np.geomspace(1, n, points).round().astype(np.int64))
+        if len(finer) > wanted:
+            break
+        steps, points = finer, points + max(1, wanted - len(finer))
+    return steps
+
+
+def smoke(settings: RunSettings) -> RunSettings:
+    """The toy size of `--profile smoke`: at most 2000 users, 8 replicates, 20 checkpoints."""
+    return settings.model_copy(
+        update={
+            "n": min(settings.n, 2000),
+            "replicates": min(settings.replicates, 8),
+            "checkpoints": min(settings.checkpoints, 20),
+        }
+    )
+
+
+def _literals(kinds: tuple[Any, ...]) -> list[Any]:
+    return [literal for kind in kinds for literal in (get_args(kind) or (kind,))]
+
+
+def _jsonable(value: Any) -> Any:
+    """JSON values with one spelling a number: 2 and 2.0 alike, infinity as "inf"."""
+    if isinstance(value, dict):
+        return {k: _jsonable(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_jsonable(v) for v in value]
+    if isinstance(value, float):
+        return "inf" if math.isinf(value) else int(value) if value.is_integer() and abs(value) < 2**53 else value
+    return value
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]

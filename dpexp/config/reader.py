@@ -1,0 +1,290 @@
+"""From a located YAML tree to an Experiment, collecting everything that is wrong on the way."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, get_origin
+
+from pydantic import TypeAdapter, ValidationError
+
+from dpexp.algorithms import ALGORITHMS
+from dpexp.config.cells import SECTIONS, Cell, Experiment, RunSettings, smoke
+from dpexp.config.words import explain, kind, show, suggest
+from dpexp.config.yamlfile import Issue, Located, Position
+from dpexp.errors import UsageError
+from dpexp.parameters import Parameters
+from dpexp.privacy.budgets import BUDGETS, as_budget
+from dpexp.privacy.settings import PrivacySettings
+from dpexp.problems import PROBLEMS
+from dpexp.schedules import SCHEDULES
+
+MAX_CELLS = 10_000
+REGISTRIES: dict[str, dict[str, type[Parameters]]] = {
+    "problem": dict(PROBLEMS),
+    "algorithm": dict(ALGORITHMS),
+    "schedule": dict(SCHEDULES),
+}
+DEFAULT_NAMES = {"algorithm": "ldp-sgd", "schedule": "power"}
+
+
+class ConfigError(UsageError):
+    """Everything that is wrong with a config; `issues` lists it with positions."""
+
+    def __init__(self, issues: Sequence[Issue]) -> None:
+        self.issues = list(dict.fromkeys(issues))
+        super().__init__("\n".join(map(str, self.issues)))
+
+
+class _Choice(NamedTuple):
+    """One swept value: what it is and where it stands."""
+
+    section: str
+    key: str
+    values: list[Located]
+
+
+class Reader:
+    """Turns a located YAML tree into an Experiment, collecting what is wrong on the way."""
+
+    def __init__(self, path: Path, profile: str, issues: list[Issue]) -> None:
+        self.path, self.profile, self.issues = path, profile, issues
+
+    def complain(self, where: Position, message: str, hint: str = "") -> None:
+        self.issues.append(Issue(where, message, hint))
+
+    def experiment(self, root: Located) -> Experiment:
+        """The whole file."""
+        if not isinstance(root.value, dict):
+            self.complain(root.where, f"a config is a mapping, not {kind(root)}", f"sections: {', '.join(SECTIONS)}")
+            raise ConfigError(self.issues)
+        self.unknown(root, ("experiment", *SECTIONS, "cases"), "section")
+        name = self.name(root)
+        base = {s: root.value[s] for s in SECTIONS if s in root.value}
+        variants = self.cases(root.value["cases"], base, root.where) if "cases" in root.value else [base]
+        grids = [self.grid(root, variant) for variant in variants]
+        if self.issues:
+            raise ConfigError(self.issues)
+        count = sum(math.prod(len(choice.values) for choice in grid[1]) for grid in grids)
+        if count > MAX_CELLS:
+            self.complain(root.where, f"{count:,} cells; at most {MAX_CELLS:,} are allowed", "sweep fewer values")
+            raise ConfigError(self.issues)
+        varying = self.varying(grids)
+        cells = [
+            self.cell(name, root, sections, choices, combination, varying)
+            for sections, choices in grids
+            for combination in itertools.product(*(choice.values for choice in choices))
+        ]
+        if self.issues:
+            raise ConfigError(self.issues)
+        built = [cell for cell in cells if cell is not None]
+        self.duplicates(root, built)
+        if self.issues:
+            raise ConfigError(self.issues)
+        sweeps = {}
+        if "cases" not in root.value:
+            sweeps = {(c.section, c.key): tuple(v.plain() for v in c.values) for c in grids[0][1]}
+        return Experiment(name, self.path, tuple(built), built[0].run.replicates, self.profile, sweeps)
+
+    def unknown(self, mapping: Located, allowed: Sequence[str], what: str) -> None:
+        """Complain of keys that are not allowed."""
+        for key in mapping.value:
+            if key not in allowed:
+                self.complain(mapping.keys[key], f"unknown {what} '{key}'", suggest(key, allowed))
+
+    def name(self, root: Located) -> str:
+        """The experiment's name, which is also its folder's."""
+        if "experiment" not in root.value:
+            self.complain(root.where, "no 'experiment': the name of the results folder is needed")
+            return ""
+        located = root.value["experiment"]
+        name = located.value
+        if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", name):
+            shown = repr(name) if isinstance(name, str) else kind(located)
+            self.complain(located.where, f"experiment must be a name of letters, digits, '_' and '-', not {shown}")
+            return ""
+        return name
+
+    def cases(self, cases: Located, base: dict[str, Located], where: Position) -> list[dict[str, Located]]:
+        """The base merged with each case."""
+        if not isinstance(cases.value, list) or not cases.value:
+            self.complain(cases.where, f"cases must be a list of mappings, not {kind(cases)}")
+            return []
+        merged = []
+        for case in cases.value:
+            if not isinstance(case.value, dict):
+                self.complain(case.where, f"a case must be a mapping of sections, not {kind(case)}")
+                continue
+            self.unknown(case, SECTIONS, "section")
+            merged.append(base | {s: _merge(base.get(s), case.value[s]) for s in SECTIONS if s in case.value})
+        return merged
+
+    def grid(self, root: Located, sections: dict[str, Located]) -> tuple[dict[str, Located], list[_Choice]]:
+        """Check every section of one variant; its sweeps, in the order of the file."""
+        choices: list[_Choice] = []
+        for section in [*sections, *(s for s in SECTIONS if s not in sections)]:
+            located = sections.get(section) or Located({}, root.where)
+            if not isinstance(located.value, dict):
+                self.complain(located.where, f"'{section}' must be a mapping, not {kind(located)}")
+                continue
+            model = self.model(section, located)
+            if model is None:
+                continue
+            fields = model.model_fields
+            self.unknown(located, list(fields), f"key in {section}:")
+            for key, info in fields.items():
+                if key not in located.value and info.is_required():
+                    hint = "write `mu: inf` for no privacy" if key == "mu" else ""
+                    missing = located.where if section in sections else root.where
+                    self.complain(missing, f"'{section}.{key}' is missing", hint)
+            for key, value in located.value.items():
+                if key in fields:
+                    choices += self.values(section, model, key, value, located.keys[key])
+        return sections, choices
+
+    def model(self, section: str, located: Located) -> type[Parameters] | None:
+        """The class that a section's parameters belong to."""
+        if section not in REGISTRIES:
+            return PrivacySettings if section == "privacy" else RunSettings
+        registry = REGISTRIES[section]
+        named = located.value.get("name")
+        if named is None:
+            if section in DEFAULT_NAMES:
+                return registry[DEFAULT_NAMES[section]]
+            self.complain(located.where, f"'{section}.name' is missing", f"names: {', '.join(registry)}")
+            return None
+        if isinstance(named.value, list):
+            self.complain(named.where, f"'{section}.name' cannot be swept", "use `cases:`")
+            return None
+        if not isinstance(named.value, str) or named.value not in registry:
+            self.complain(named.where, f"unknown {section} {show(named)}", suggest(str(named.value), list(registry)))
+            return None
+        return registry[named.value]
+
+    def values(self, section: str, model: type[Parameters], key: str, value: Located, where: Position) -> list[_Choice]:
+        """Check the value of one key; a choice where it sweeps."""
+        if not isinstance(value.value, list) or _takes_a_list(model, key):
+            self.check(model, section, key, value)
+            return []
+        if not value.value:
+            self.complain(value.where, f"'{section}.{key}' is an empty list", "give a value, or several to sweep")
+            return []
+        if key == "replicates":
+            self.complain(value.where, "'run.replicates' cannot be swept")
+            return []
+        for item in value.value:
+            self.check(model, section, key, item)
+        return [_Choice(section, key, value.value)]
+
+    def check(self, model: type[Parameters], section: str, key: str, value: Located) -> None:
+        """Validate one value of one key."""
+        name = f"{section}.{key}"
+        if model is PrivacySettings and key == "mu":
+            self.check_budget(value)
+            return
+        field = model.model_fields[key]
+        adapter: TypeAdapter = TypeAdapter(_annotated(field))
+        try:
+            adapter.validate_python(value.plain(), strict=True)
+        except ValidationError as error:
+            self.explain(error, name, value)
+
+    def check_budget(self, value: Located) -> None:
+        """Validate a budget: a number, or a mapping with one known law."""
+        laws = [law for law in BUDGETS if law != "constant"]
+        if not isinstance(value.value, dict):
+            if isinstance(value.value, bool) or not isinstance(value.value, int | float):
+                message = f"'privacy.mu' must be a number or a law, got {show(value)}"
+                self.complain(value.where, message, f"laws: {', '.join(laws)}; for instance {{uniform: [1, 2]}}")
+                return
+            model, named = BUDGETS["constant"], {"mu": value}
+        else:
+            self.unknown(value, laws, "law of budgets")
+            if len(value.value) != 1 or next(iter(value.value)) not in laws:
+                if all(key in laws for key in value.value):
+                    self.complain(value.where, "'privacy.mu' needs exactly one law", f"laws: {', '.join(laws)}")
+                return
+            model, named = BUDGETS[next(iter(value.value))], value.value
+        try:
+            model.model_validate({k: v.plain() for k, v in named.items()})
+        except ValidationError as error:
+            self.explain(error, "privacy.mu", Located(named, value.where, value.keys))
+
+    def explain(self, error: ValidationError, name: str, value: Located) -> None:
+        """Turn pydantic's errors into issues at the place of the value they concern."""
+        self.issues.extend(explain(error, name, value))
+
+    def varying(self, grids: list[tuple[dict[str, Located], list[_Choice]]]) -> list[tuple[str, str]]:
+        """(section, key) of everything that is swept anywhere."""
+        found = [(c.section, c.key) for _, choices in grids for c in choices]
+        return list(dict.fromkeys(found))
+
+    def cell(
+        self,
+        name: str,
+        root: Located,
+        sections: dict[str, Located],
+        choices: list[_Choice],
+        combination: tuple[Located, ...],
+        varying: list[tuple[str, str]],
+    ) -> Cell | None:
+        """One point of the grid."""
+        chosen = {(c.section, c.key): value for c, value in zip(choices, combination, strict=True)}
+        built: dict[str, Any] = {}
+        for section in SECTIONS:
+            located = sections.get(section) or Located({}, root.where)
+            model = self.model(section, located)
+            assert model is not None
+            values = {k: chosen.get((section, k), v) for k, v in located.value.items()}
+            try:
+                built[section] = _build(model, values)
+            except ValidationError as error:
+                self.explain(error, section, Located(values, located.where, located.keys))
+        if len(built) < len(SECTIONS):
+            return None
+        if self.profile == "smoke":
+            built["run"] = smoke(built["run"])
+        leaves = [key for _, key in varying]
+        swept = {
+            (key if leaves.count(key) == 1 else f"{section}.{key}"): getattr(built[section], key, None)
+            for section, key in varying
+        }
+        return Cell(name, swept=swept, **built)
+
+    def duplicates(self, root: Located, cells: list[Cell]) -> None:
+        """Complain of cells that are the same setting."""
+        seen: dict[str, int] = {}
+        for number, cell in enumerate(cells, start=1):
+            if cell.cell_id in seen:
+                self.complain(root.where, f"cells {seen[cell.cell_id]} and {number} are the same setting")
+            seen.setdefault(cell.cell_id, number)
+
+
+def _build(model: type[Parameters], values: dict[str, Located]) -> Parameters:
+    plain = {k: v.plain() for k, v in values.items()}
+    if model is PrivacySettings:
+        budget = as_budget(plain["mu"])
+        plain["mu"] = BUDGETS["constant" if "mu" in budget else next(iter(budget))].model_validate(budget)
+    return model.model_validate(plain)
+
+
+def _merge(base: Located | None, over: Located) -> Located:
+    """The section `base` with the keys of `over`; a new name starts afresh."""
+    if base is None or not isinstance(base.value, dict) or not isinstance(over.value, dict):
+        return over
+    name = over.value.get("name")
+    if name is not None and base.value.get("name") is not None and name.value != base.value["name"].value:
+        return over
+    return Located(base.value | over.value, over.where, base.keys | over.keys)
+
+
+def _annotated(field: Any) -> Any:
+    """The full annotation of a field, constraints included."""
+    return Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
+
+
+def _takes_a_list(model: type[Parameters], key: str) -> bool:
+    return get_origin(model.model_fields[key].annotation) is tuple

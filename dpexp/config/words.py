@@ -1,0 +1,81 @@
+"""What is said of a wrong value: messages, hints and the place they belong to."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from dpexp.config.yamlfile import Issue, Located
+
+_WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "greater_than": lambda c: f"must be greater than {c['gt']:g}",
+    "greater_than_equal": lambda c: f"must be at least {c['ge']:g}",
+    "less_than": lambda c: f"must be less than {c['lt']:g}",
+    "less_than_equal": lambda c: f"must be at most {c['le']:g}",
+    "finite_number": lambda c: "must be finite",
+    "float_type": lambda c: "must be a number",
+    "int_type": lambda c: "must be a whole number",
+    "int_from_float": lambda c: "must be a whole number",
+    "string_type": lambda c: "must be text",
+    "tuple_type": lambda c: "must be a list",
+    "model_type": lambda c: "must be a mapping",
+    "literal_error": lambda c: f"must be {c['expected']}",
+    "too_short": lambda c: f"needs at least {c['min_length']} values",
+    "too_long": lambda c: f"takes at most {c['max_length']} values",
+}
+
+
+def suggest(word: str, allowed: Sequence[str]) -> str:
+    close = difflib.get_close_matches(word, allowed, n=1, cutoff=0.5)
+    names = f"allowed: {', '.join(allowed)}"
+    return f"did you mean '{close[0]}'? {names}" if close else names
+
+
+def show(located: Located) -> str:
+    value = located.value
+    if isinstance(value, dict | list) or value is None:
+        return kind(located)
+    text = repr(value) if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else f"{value}"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def kind(located: Located) -> str:
+    kinds = {dict: "a mapping", list: "a list", type(None): "nothing", str: "text", bool: "true or false"}
+    return kinds.get(type(located.value), "a number")
+
+
+def explain(error: ValidationError, name: str, value: Located) -> Iterator[Issue]:
+    """The errors of one value called `name`, each as an issue at the innermost place it concerns."""
+    details = error.errors()
+    literals = [detail for detail in details if detail["type"] == "literal_error"]
+    for detail in literals[:1] or details:
+        path = [part for part in detail["loc"] if isinstance(part, int | str)]
+        around, at = _descend(value, path)
+        context = dict(detail.get("ctx", {}))
+        if detail["type"] == "extra_forbidden":
+            key = str(path[-1])
+            yield Issue(around.keys.get(key, at.where), f"unknown key in {name}: '{key}'")
+        elif detail["type"] == "missing":
+            what = f"needs '{path[-1]}'" if isinstance(path[-1], str) else "needs more values"
+            yield Issue(at.where, f"'{name}' {what}")
+        elif detail["type"] == "value_error":
+            yield Issue(at.where, f"'{name}' is wrong: {context['error']}")
+        else:
+            words = _WORDS[detail["type"]](context) if detail["type"] in _WORDS else detail["msg"]
+            also = " or a positive number" if literals and len(details) > 1 else ""
+            yield Issue(at.where, f"'{name}' {words}{also}, got {show(at)}")
+
+
+def _descend(value: Located, path: list[int | str]) -> tuple[Located, Located]:
+    """The mapping or list around the innermost value that the path reaches, and that value."""
+    around = value
+    for part in path:
+        inner = value.value
+        if isinstance(part, str) and isinstance(inner, dict) and part in inner:
+            around, value = value, inner[part]
+        elif isinstance(inner, list) and isinstance(part, int) and part < len(inner):
+            around, value = value, inner[part]
+    return (value if isinstance(value.value, dict) else around), value

@@ -1,0 +1,183 @@
+"""YAML with the position of every key and value, and numbers as people write them.
+
+PyYAML alone reads `1e-5` and `1/3` as strings, `yes` as a truth value, and keeps the last of duplicate keys without a
+word. Here fractions, powers of ten and `inf` are numbers, only `true` and `false` are truth values, and duplicates are
+errors.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+_MAX_BYTES = 1_000_000
+_MAX_DEPTH = 20
+_INTEGER = re.compile(r"[+-]?\d[\d_]*")
+_FLOAT = re.compile(r"[+-]?(\d[\d_]*\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_FRACTION = re.compile(r"([+-]?\d[\d_]*)\s*/\s*(\d[\d_]*)")
+_INFINITE = re.compile(r"([+-]?)\.?inf(inity)?", re.IGNORECASE)
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where something stands: a line and column of a file, or a command-line option (line 0)."""
+
+    source: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.line}:{self.column}" if self.line else self.source
+
+
+@dataclass(frozen=True)
+class Issue:
+    """One thing that is wrong in a config, and what could be done about it."""
+
+    where: Position
+    message: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.message}" + (f"\n    hint: {self.hint}" if self.hint else "")
+
+
+@dataclass(frozen=True)
+class Located:
+    """A YAML value with its position: a scalar, a list of Located, or a dict of name -> Located."""
+
+    value: Any
+    where: Position
+    keys: dict[str, Position] = field(default_factory=dict)
+    """positions of the keys of a mapping"""
+
+    def plain(self) -> Any:
+        """The value without positions; sequences as tuples."""
+        if isinstance(self.value, dict):
+            return {k: v.plain() for k, v in self.value.items()}
+        if isinstance(self.value, list):
+            return tuple(v.plain() for v in self.value)
+        return self.value
+
+
+class YamlErrors(Exception):
+    """All problems found while reading YAML."""
+
+    def __init__(self, issues: list[Issue]) -> None:
+        super().__init__("\n".join(map(str, issues)))
+        self.issues = issues
+
+
+def scalar(text: str) -> Any:
+    """The value of a plain scalar: None, bool, int, float (also 1/3, 1e-5, inf) or str."""
+    if text in ("", "~", "null", "Null", "NULL"):
+        return None
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if _INTEGER.fullmatch(text):
+        return int(text.replace("_", "")) if len(text) <= 400 else math.inf
+    if _FLOAT.fullmatch(text):
+        return float(text.replace("_", ""))
+    if match := _FRACTION.fullmatch(text):
+        numerator, denominator = (int(part.replace("_", "")) for part in match.groups() if len(part) <= 400)
+        return numerator / denominator if denominator else text
+    if match := _INFINITE.fullmatch(text):
+        return -math.inf if match.group(1) == "-" else math.inf
+    return text
+
+
+def read(path: Path) -> Located:
+    """Read a YAML file.
+
+    Raises YamlErrors naming the file (and the place in it) if it cannot be read, is not text or not valid YAML.
+    """
+    here = Position(str(path))
+    try:
+        if path.is_dir():
+            raise YamlErrors([Issue(here, "is a directory, not a config file")])
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise YamlErrors([Issue(here, "no such file")]) from None
+    except (OSError, ValueError) as error:
+        raise YamlErrors([Issue(here, f"cannot be read: {getattr(error, 'strerror', None) or error}")]) from None
+    if len(data) > _MAX_BYTES:
+        raise YamlErrors([Issue(here, f"is larger than {_MAX_BYTES:,} bytes: not a config file")])
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise YamlErrors([Issue(Position(str(path), line, 1), "is not UTF-8 text")]) from None
+    return parse(text, str(path))
+
+
+def parse(text: str, source: str) -> Located:
+    """Parse YAML text; `source` names it in messages. Raises YamlErrors."""
+    issues: list[Issue] = []
+    try:
+        depth = 0
+        for event in yaml.parse(text, Loader=_LOADER):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _MAX_DEPTH:
+                raise YamlErrors([Issue(_at(event.start_mark, source), f"is nested deeper than {_MAX_DEPTH} levels")])
+            if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+                raise YamlErrors([Issue(_at(event.start_mark, source), "anchors and aliases are not supported")])
+        documents = list(yaml.compose_all(text, Loader=_LOADER))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = _at(mark, source) if mark else Position(source)
+        raise YamlErrors([Issue(where, f"not valid YAML: {error.problem or error.context}")]) from None
+    except yaml.reader.ReaderError as error:
+        line = text[: error.position].count("\n") + 1
+        raise YamlErrors([Issue(Position(source, line, 1), "not valid YAML: holds a control character")]) from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise YamlErrors([Issue(Position(source), f"not valid YAML: {error}")]) from None
+    if not documents or documents[0] is None:
+        raise YamlErrors([Issue(Position(source, 1, 1), "is empty", "see configs/linear_d5.yaml for an example")])
+    if len(documents) > 1:
+        raise YamlErrors([Issue(_at(documents[1].start_mark, source), "holds a second document; one is wanted")])
+    located = _locate(documents[0], source, issues)
+    if issues:
+        raise YamlErrors(issues)
+    return located
+
+
+def _at(mark: Any, source: str) -> Position:
+    return Position(source, mark.line + 1, mark.column + 1)
+
+
+def _locate(node: yaml.Node, source: str, issues: list[Issue]) -> Located:
+    where = _at(node.start_mark, source)
+    if node.tag.startswith("!") or not node.tag.startswith("tag:yaml.org,2002:"):
+        issues.append(Issue(where, f"the tag {node.tag} is not supported"))
+    if isinstance(node, yaml.ScalarNode):
+        return Located(node.value if node.style in ("'", '"', "|", ">") else scalar(node.value.strip()), where)
+    if isinstance(node, yaml.SequenceNode):
+        return Located([_locate(item, source, issues) for item in node.value], where)
+    values: dict[str, Located] = {}
+    keys: dict[str, Position] = {}
+    for key, value in node.value:
+        at = _at(key.start_mark, source)
+        name = key.value if isinstance(key, yaml.ScalarNode) else None
+        if name is None or name == "<<":
+            issues.append(Issue(at, "a key must be a plain name"))
+        elif name in values:
+            issues.append(Issue(at, f"the key '{name}' appears twice (first at line {keys[name].line})"))
+        else:
+            values[name], keys[name] = _locate(value, source, issues), at
+    return Located(values, where, keys)
+
+
+def walk(located: Located) -> Iterator[Located]:
+    """The value and everything inside it."""
+    yield located
+    inner = located.value.values() if isinstance(located.value, dict) else located.value
+    if isinstance(located.value, dict | list):
+        for item in inner:
+            yield from walk(item)
