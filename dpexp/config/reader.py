@@ -166,7 +166,7 @@ class Reader:
 
     def values(self, section: str, model: type[Parameters], key: str, value: Located, where: Position) -> list[_Choice]:
         """Check the value of one key; a choice where it sweeps."""
-        if not isinstance(value.value, list) or _takes_a_list(model, key):
+        if not isinstance(value.value, list) or takes_a_list(model, key):
             self.check(model, section, key, value)
             return []
         if not value.value:
@@ -286,5 +286,5 @@ def _annotated(field: Any) -> Any:
     return Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
 
 
-def _takes_a_list(model: type[Parameters], key: str) -> bool:
+def takes_a_list(model: type[Parameters], key: str) -> bool:
     return get_origin(model.model_fields[key].annotation) is tuple

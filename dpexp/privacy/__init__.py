@@ -1,1 +1,1 @@
-""""""
+"""Mechanisms, privacy budgets and what can be guaranteed of them."""

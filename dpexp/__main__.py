@@ -1,0 +1,5 @@
+"""`python -m dpexp`."""
+
+from dpexp.cli import main
+
+main()

@@ -1,0 +1,216 @@
+"""The command line: parse, call, print. Bodies import what they need, so that help is instant."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(
+    name="dpexp",
+    help="A laboratory for differentially private stochastic gradient descent.",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+Configs = Annotated[list[Path], typer.Argument(help="Config files.", show_default=False)]
+Config = Annotated[Path, typer.Argument(help="Config file.", show_default=False)]
+Sets = Annotated[list[str] | None, typer.Option("--set", metavar="A.B=V", help="Change a value; repeatable.")]
+Results = Annotated[Path | None, typer.Option("--results", metavar="DIR", help="Results folder.  [default: results]")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Profile = Annotated[str, typer.Option("--profile", metavar="smoke|paper", help="Toy size or full size.")]
+Replicates = Annotated[int | None, typer.Option("--replicates", metavar="N", help="Replicates of every cell.")]
+
+
+def _folder(results: Path | None, profile: str = "paper") -> Path:
+    return results or Path("results-smoke" if profile == "smoke" else "results")
+
+
+def _print_json(document: Any) -> None:
+    import json
+
+    from dpexp.text import finite
+
+    print(json.dumps(finite(document), indent=2))
+
+
+def _version(value: bool) -> None:
+    if value:
+        from dpexp import __version__
+
+        print(f"dpexp {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+) -> None:
+    """A laboratory for differentially private stochastic gradient descent."""
+
+
+@app.command()
+def run(
+    configs: Configs,
+    sets: Sets = None,
+    only: Annotated[str | None, typer.Option(metavar="EXPR", help="Run only cells for which this holds.")] = None,
+    jobs: Annotated[int, typer.Option("-j", "--jobs", metavar="N", help="Workers.  [default: all cores]")] = 0,
+    backend: Annotated[str, typer.Option(metavar="threads|loky|dask", help="How workers run.")] = "threads",
+    scheduler: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Address of a dask scheduler.")] = None,
+    replicates: Replicates = None,
+    profile: Profile = "paper",
+    results: Results = None,
+    force: Annotated[bool, typer.Option("--force", help="Compute everything anew.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be computed, and why.")] = False,
+    fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Stop at the first failing cell.")] = False,
+    as_json: Json = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="List the cells.")] = False,
+) -> None:
+    """Compute what is missing or stale of experiments."""
+    from dpexp.commands import running
+
+    options = running.Request(
+        tuple(configs), tuple(sets or ()), only, jobs or os.cpu_count() or 1, backend, scheduler, replicates, profile,
+        _folder(results, profile), force, fail_fast, quiet or as_json, verbose,
+    )  # fmt: skip
+    document, text, code = running.dry_run(options) if dry_run else running.run(options)
+    _print_json(document) if as_json else print(text)
+    raise typer.Exit(code)
+
+
+@app.command()
+def plot(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Figures.", show_default=False)] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every figure.")] = False,
+    formats: Annotated[str, typer.Option("--format", metavar="png,pdf,svg", help="File formats.")] = "png,pdf",
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where to write.  [default: RESULTS/figures]")] = None,
+    results: Results = None,
+) -> None:
+    """Draw figures from stored results; with the plotted numbers as CSV."""
+    from dpexp.commands import showing
+
+    print(showing.plot(names or [], every, formats, out, _folder(results)))
+
+
+@app.command()
+def table(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Tables.", show_default=False)] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every table.")] = False,
+    form: Annotated[str, typer.Option("--format", metavar="md|tex|csv|json", help="How to print.")] = "md",
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write files instead of printing.")] = None,
+    results: Results = None,
+) -> None:
+    """Print tables from stored results."""
+    from dpexp.commands import showing
+
+    print(showing.table(names or [], every, form, out, _folder(results)))
+
+
+@app.command()
+def privacy(config: Config, sets: Sets = None, as_json: Json = False) -> None:
+    """State what privacy a config's mechanisms give, to whom and under which assumptions."""
+    from dpexp.commands import stating
+
+    document, text = stating.privacy(config, sets or [])
+    _print_json(document) if as_json else print(text)
+
+
+@app.command()
+def diff(
+    a: Annotated[Path, typer.Argument(help="A results folder, such as results/linear_d5.", show_default=False)],
+    b: Annotated[Path, typer.Argument(help="Another.", show_default=False)],
+    as_json: Json = False,
+) -> None:
+    """Compare the final errors of two results, paired where replicates and seeds agree."""
+    from dpexp.commands import comparing
+
+    document, text = comparing.diff(a, b)
+    _print_json(document) if as_json else print(text)
+
+
+@app.command(name="list")
+def list_(
+    results: Results = None,
+    configs: Annotated[Path, typer.Option(metavar="DIR", help="Folder of config files.")] = Path("configs"),
+    as_json: Json = False,
+) -> None:
+    """List experiments with their state, and everything a config can name."""
+    from dpexp.commands import listing
+
+    document, text = listing.inventory(configs, _folder(results))
+    _print_json(document) if as_json else print(text)
+
+
+@app.command()
+def show(config: Config, sets: Sets = None, replicates: Replicates = None, profile: Profile = "paper") -> None:
+    """Print a config with every default filled in."""
+    from dpexp.commands import stating
+
+    print(stating.show(config, sets or [], replicates, profile), end="")
+
+
+@app.command()
+def validate(configs: Configs, sets: Sets = None, profile: Profile = "paper") -> None:
+    """Check configs without running them."""
+    from dpexp.commands import stating
+
+    lines, issues = stating.validate(configs, sets or [], profile)
+    for line in lines:
+        print(line)
+    for issue in issues:
+        print(issue, file=sys.stderr)
+    raise typer.Exit(2 if issues else 0)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON schema of config files."""
+    from dpexp.config.resolved import json_schema
+
+    _print_json(json_schema())
+
+
+@app.command()
+def env(as_json: Json = False) -> None:
+    """Print versions, commit and machine."""
+    from dpexp.provenance import environment
+    from dpexp.text import columns
+
+    document = environment()
+    rows = [*document["versions"].items(), ("commit", document["commit"] or "not in a git checkout")]
+    rows += [("uncommitted changes", document["dirty"]), *document["machine"].items()]
+    _print_json(document) if as_json else print(columns([[str(k), str(v)] for k, v in rows]))
+
+
+def main() -> None:
+    """Entry point: errors that a user can act on are a line or two on stderr, with the contract's exit codes."""
+    from dpexp.errors import DpexpError
+
+    debug = "--debug" in sys.argv
+    try:
+        app(standalone_mode=True)
+    except DpexpError as error:
+        if debug:
+            raise
+        print(f"error: {error.message}" + (f"\n  hint: {error.hint}" if error.hint else ""), file=sys.stderr)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("interrupted; finished chunks are kept, run again to continue", file=sys.stderr)
+        sys.exit(130)
+    except Exception as error:
+        if debug:
+            raise
+        print(f"error: unexpected {type(error).__name__}: {error}\n  hint: --debug shows where", file=sys.stderr)
+        sys.exit(1)

@@ -1,0 +1,1 @@
+"""Bodies of the commands: each returns what is printed."""

@@ -1,0 +1,65 @@
+"""`dpexp list`: experiments and their state, and the registries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from dpexp.config import ConfigError, load_experiment
+from dpexp.runner.planning import plan
+from dpexp.text import columns
+
+
+def registries() -> dict[str, list[str]]:
+    """Everything that a config or command can name."""
+    from dpexp.algorithms import ALGORITHMS
+    from dpexp.figures import FIGURES
+    from dpexp.privacy.budgets import BUDGETS
+    from dpexp.problems import PROBLEMS
+    from dpexp.schedules import SCHEDULES
+    from dpexp.tables import TABLES
+    from dpexp.theory import THEOREMS
+
+    found = {
+        "problems": PROBLEMS,
+        "algorithms": ALGORITHMS,
+        "schedules": SCHEDULES,
+        "budgets": BUDGETS,
+        "theorems": THEOREMS,
+        "figures": FIGURES,
+        "tables": TABLES,
+    }
+    return {name: list(registry) for name, registry in found.items()}
+
+
+def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
+    """Document and text."""
+    from dpexp.runner.run import identity
+
+    rows, cells, experiments = [], [], []
+    for path in sorted(configs.glob("*.yaml")):
+        try:
+            experiment = load_experiment(path)
+        except ConfigError as error:
+            rows.append([path.stem, str(path), "", f"invalid: {len(error.issues)} problems, see dpexp validate {path}"])
+            continue
+        plans = plan(experiment, results)
+        states = Counter(p.status for p in plans)
+        state = ", ".join(f"{n} {status}" for status, n in states.items())
+        rows.append([experiment.name, str(path), str(len(plans)), state])
+        experiments.append(
+            {"experiment": experiment.name, "config": str(path), "cells": len(plans), "status": dict(states)}
+        )
+        for p in plans:
+            named = identity(p.cell)
+            cells.append({"experiment": experiment.name, **named, "status": p.status, "reason": p.reason})
+    known = {row[0] for row in rows}
+    if results.is_dir():
+        for folder in sorted(results.iterdir()):
+            if (folder / "manifest.json").exists() and folder.name not in known:
+                rows.append([folder.name, "", "", f"results without a config in {configs}"])
+    names = registries()
+    text = columns(rows, ["experiment", "config", "cells", "state"]) if rows else f"no configs in {configs}"
+    text += "\n\n" + columns([[kind, ", ".join(entries)] for kind, entries in names.items()])
+    return {"cells": cells, "experiments": experiments, "registries": names}, text

@@ -1,0 +1,141 @@
+"""`dpexp run`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpexp.config import ConfigError, Experiment, load_experiment
+from dpexp.errors import UsageError
+from dpexp.expressions import matches
+from dpexp.runner.executors import EXECUTORS
+from dpexp.runner.planning import CellPlan, plan
+from dpexp.runner.progress import duration
+from dpexp.text import columns, fraction
+
+
+@dataclass(frozen=True)
+class Request:
+    """The command line of `dpexp run`."""
+
+    configs: tuple[Path, ...]
+    sets: tuple[str, ...]
+    only: str | None
+    jobs: int
+    backend: str
+    scheduler: str | None
+    replicates: int | None
+    profile: str
+    results: Path
+    force: bool
+    fail_fast: bool
+    quiet: bool
+    verbose: bool
+
+
+def load_all(request: Request) -> list[Experiment]:
+    """All experiments, or all that is wrong with any of them."""
+    if request.profile not in ("smoke", "paper"):
+        raise UsageError(f"--profile is smoke or paper, not {request.profile!r}")
+    if request.backend not in EXECUTORS:
+        raise UsageError(f"--backend is one of {', '.join(EXECUTORS)}, not {request.backend!r}")
+    if request.backend == "dask" or request.scheduler:
+        raise UsageError("the dask backend is not available in this version", "use --backend threads or loky")
+    if request.jobs < 1:
+        raise UsageError(f"--jobs must be at least 1, not {request.jobs}")
+    experiments, issues = [], []
+    for path in request.configs:
+        try:
+            experiments.append(load_experiment(path, request.sets, request.replicates, request.profile))
+        except ConfigError as error:
+            issues += error.issues
+    if issues:
+        raise ConfigError(issues)
+    names = [experiment.name for experiment in experiments]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"two configs describe the experiment '{name}'", "their results would share a folder")
+    return experiments
+
+
+def _chosen(experiment: Experiment, only: str | None) -> frozenset[str] | None:
+    if only is None:
+        return None
+    return frozenset(cell.cell_id for cell in experiment.cells if matches(only, cell.columns()))
+
+
+def _require_some(experiments: list[Experiment], only: str | None) -> None:
+    if only is not None and not any(_chosen(experiment, only) for experiment in experiments):
+        raise UsageError(f"--only {only!r} matches no cell")
+
+
+def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
+    """What a run would do: document, text, exit code. Writes nothing."""
+    from dpexp.runner.run import identity
+
+    experiments = load_all(request)
+    _require_some(experiments, request.only)
+    cells: list[dict[str, Any]] = []
+    rows: list[list[str]] = []
+    for experiment in experiments:
+        only = _chosen(experiment, request.only)
+        plans: list[CellPlan] = plan(experiment, request.results, request.force)
+        for p in plans:
+            if only is not None and p.cell.cell_id not in only:
+                continue
+            named = identity(p.cell)
+            seconds = p.seconds / request.jobs
+            cells.append(
+                {"experiment": experiment.name, **named, "status": p.status, "reason": p.reason, "estimate_s": seconds}
+            )
+            swept = " ".join(f"{k}={_short(v)}" for k, v in named.items() if k != "cell_id")
+            rows.append([experiment.name, named["cell_id"], swept, p.status, p.reason])
+    total = sum(cell["estimate_s"] for cell in cells)
+    waiting = sum(cell["status"] != "current" for cell in cells)
+    text = columns(rows, ["experiment", "cell", "setting", "status", "reason"])
+    text += f"\n\n{waiting} of {len(cells)} cells to compute, about {duration(total)} with {request.jobs} jobs"
+    return {"cells": cells, "estimate_s": total}, text, 0
+
+
+def _short(value: Any) -> str:
+    return fraction(value) if isinstance(value, float) else str(value)
+
+
+def run(request: Request) -> tuple[dict[str, Any], str, int]:
+    """Run: document, text, exit code."""
+    from dpexp.runner.run import Options
+    from dpexp.runner.run import run as run_one
+
+    experiments = load_all(request)
+    _require_some(experiments, request.only)
+    reports = []
+    for experiment in experiments:
+        options = Options(
+            request.results, request.jobs, request.backend, request.force, request.fail_fast, request.quiet,
+            _chosen(experiment, request.only),
+        )  # fmt: skip
+        reports.append(run_one(experiment, options))
+    rows = [
+        [
+            r.experiment,
+            *(str(n) for n in (r.computed, r.reused, r.diverged, r.failed)),
+            duration(r.wall_s),
+            str(r.folder),
+        ]
+        for r in reports
+    ]
+    text = columns(rows, ["experiment", "computed", "reused", "diverged", "failed", "time", "folder"])
+    cells = [cell for r in reports for cell in r.cells]
+    unusual = [c for c in cells if request.verbose or c["status"] in ("failed", "diverged")]
+    if unusual:
+        text += "\n\n" + columns([[c["experiment"], c["cell_id"], c["status"], c["reason"]] for c in unusual])
+    document = {
+        "cells": cells,
+        "experiments": [
+            {"experiment": r.experiment, "folder": str(r.folder), "computed": r.computed, "reused": r.reused,
+             "diverged": r.diverged, "failed": r.failed, "wall_s": r.wall_s}
+            for r in reports
+        ],
+    }  # fmt: skip
+    return document, text, 1 if any(r.failed for r in reports) else 0

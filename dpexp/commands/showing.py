@@ -1,0 +1,52 @@
+"""`dpexp plot` and `dpexp table`: from stored results, never computing."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from dpexp.errors import UsageError
+
+
+def _select(names: Sequence[str], every: bool, known: Iterable[str], what: str) -> list[str]:
+    known = list(known)
+    if every:
+        return known
+    if not names:
+        raise UsageError(f"which {what}? or --all", f"{what}s: {', '.join(known)}")
+    for name in names:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            guess = f"did you mean '{close[0]}'? " if close else ""
+            raise UsageError(f"no {what} '{name}'", f"{guess}{what}s: {', '.join(known)}")
+    return list(dict.fromkeys(names))
+
+
+def plot(names: Sequence[str], every: bool, formats: str, out: Path | None, results: Path) -> str:
+    """Draw figures; the paths written, a line each."""
+    from dpexp.figures import FIGURES, draw_figure
+
+    chosen = _select(names, every, FIGURES, "figure")
+    wanted = [form.strip() for form in formats.split(",")]
+    for form in wanted:
+        if form not in ("png", "pdf", "svg"):
+            raise UsageError(f"--format is a list of png, pdf and svg, not {form!r}")
+    paths = [path for name in chosen for path in draw_figure(name, results, out or results / "figures", wanted)]
+    return "\n".join(map(str, paths))
+
+
+def table(names: Sequence[str], every: bool, form: str, out: Path | None, results: Path) -> str:
+    """Tables as text, or the paths written."""
+    from dpexp.store import atomically
+    from dpexp.tables import FORMATS, TABLES, render_table
+
+    chosen = _select(names, every, TABLES, "table")
+    if form not in FORMATS:
+        raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {form!r}")
+    texts = {name: render_table(name, results, form) for name in chosen}
+    if out is None:
+        return "\n\n".join(texts.values())
+    for name, text in texts.items():
+        atomically(out / f"{name}.{form}", lambda temporary, t=text: temporary.write_text(t + "\n", encoding="utf-8"))
+    return "\n".join(str(out / f"{name}.{form}") for name in texts)

@@ -1,0 +1,47 @@
+"""`dpexp privacy`, `show` and `validate`: what a config says, without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from dpexp.config import ConfigError, load_experiment
+from dpexp.config.resolved import resolved_yaml
+from dpexp.errors import UsageError
+
+
+def privacy(path: Path, sets: Sequence[str]) -> tuple[dict[str, Any], str]:
+    """The privacy statement of a config's mechanisms, each once: document and text."""
+    from dpexp.privacy.local_gaussian import document, text
+
+    experiment = load_experiment(path, sets)
+    mechanisms = dict.fromkeys(
+        cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n) for cell in experiment.cells
+    )
+    return document(list(mechanisms), experiment.deltas), text(list(mechanisms), experiment.deltas)
+
+
+def show(path: Path, sets: Sequence[str], replicates: int | None, profile: str) -> str:
+    """The resolved config."""
+    return resolved_yaml(load_experiment(path, sets, replicates, _known(profile)))
+
+
+def validate(paths: Sequence[Path], sets: Sequence[str], profile: str) -> tuple[list[str], list[str]]:
+    """A line for every valid config, and everything that is wrong with the others."""
+    lines: list[str] = []
+    issues: list[str] = []
+    for path in paths:
+        try:
+            experiment = load_experiment(path, sets, profile=_known(profile))
+        except ConfigError as error:
+            issues += [str(issue) for issue in error.issues]
+        else:
+            lines.append(f"ok {path} ({len(experiment.cells)} cells)")
+    return lines, issues
+
+
+def _known(profile: str) -> str:
+    if profile not in ("smoke", "paper"):
+        raise UsageError(f"--profile is smoke or paper, not {profile!r}")
+    return profile

@@ -1,0 +1,83 @@
+"""Gaussian differential privacy: mu-GDP and its exact (epsilon, delta) and Renyi equivalents.
+
+mu-GDP says that telling two neighbours apart is at least as hard as telling N(0, 1) from N(mu, 1) (Dong, Roth and Su
+2022; `ldp-sgd` Definition 2). mu = 0 (nothing is released), mu = inf (no privacy), epsilon = 0 and
+inf are ordinary values.
+"""
+
+from __future__ import annotations
+
+import math
+
+
+def delta_of(mu: float, eps: float) -> float:
+    """The smallest delta such that mu-GDP implies (eps, delta)-DP (Dong, Roth and Su, Corollary 1).
+
+    delta = Phi(a) - e^eps Phi(b) with a = mu / 2 - eps / mu, b = -mu / 2 - eps / mu. Since phi(a) = e^eps phi(b), it is
+    phi(a) times a difference of Mills ratios, which neither overflows nor loses its digits in the tail.
+    Raises ValueError for negative or NaN arguments.
+    """
+    from scipy.special import erfcx, ndtr
+
+    _require(mu >= 0 and eps >= 0, "mu and epsilon must not be negative")
+    if mu == 0 or math.isinf(eps):
+        return 1.0 if math.isinf(mu) and math.isinf(eps) else 0.0
+    if math.isinf(mu):
+        return 1.0
+    a, b = mu / 2 - eps / mu, -mu / 2 - eps / mu
+    if a > 0:
+        tail = math.exp(-a * a / 2) * float(erfcx(-b / math.sqrt(2))) / 2  # e^eps Phi(b)
+        return float(ndtr(a)) - tail
+    return math.exp(-a * a / 2) * float(erfcx(-a / math.sqrt(2)) - erfcx(-b / math.sqrt(2))) / 2
+
+
+def eps_of(mu: float, delta: float) -> float:
+    """The smallest epsilon such that mu-GDP implies (epsilon, delta)-DP; inf for delta = 0 unless mu = 0."""
+    _require(mu >= 0 and 0 <= delta <= 1, "mu must not be negative, delta must be in [0, 1]")
+    if delta_of(mu, 0.0) <= delta:
+        return 0.0
+    if delta == 0 or math.isinf(mu):
+        return math.inf
+    return _decreasing_root(lambda eps: delta_of(mu, eps), delta)
+
+
+def mu_of(eps: float, delta: float) -> float:
+    """The largest mu such that mu-GDP implies (eps, delta)-DP; 0 for delta = 0, inf for delta = 1 or eps = inf."""
+    _require(eps >= 0 and 0 <= delta <= 1, "epsilon must not be negative, delta must be in [0, 1]")
+    if delta == 1 or math.isinf(eps):
+        return math.inf
+    if delta == 0:
+        return 0.0
+    return 1 / _decreasing_root(lambda inverse: delta_of(1 / inverse, eps), delta, start=1.0)
+
+
+def rdp_of(mu: float, order: float) -> float:
+    """Renyi divergence of the given order > 0 between N(0, 1) and N(mu, 1): order mu^2 / 2."""
+    _require(mu >= 0 and order > 0, "mu must not be negative, the order must be positive")
+    return order * mu * mu / 2
+
+
+def _decreasing_root(f, level: float, start: float = 1.0) -> float:  # type: ignore[no-untyped-def]
+    """The x > 0 at which the decreasing function f falls to `level`; on the side where f <= level."""
+    from scipy.optimize import brentq
+
+    low = high = start
+    while f(high) > level:
+        high *= 2
+    while f(low) <= level and low > 1e-300:
+        low /= 2
+    if low <= 1e-300:
+        return low
+    x = float(brentq(lambda v: _log(f(v)) - math.log(level), low, high, xtol=1e-300, rtol=8.9e-16, maxiter=500))
+    while f(x) > level:
+        x = math.nextafter(x, math.inf)
+    return x
+
+
+def _log(value: float) -> float:
+    return math.log(value) if value > 0 else -1e4
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise ValueError(message)

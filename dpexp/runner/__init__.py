@@ -1,0 +1,1 @@
+"""Plan, compute and publish the results of an experiment."""

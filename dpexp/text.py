@@ -1,0 +1,49 @@
+"""Plain text and JSON output."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+
+def columns(rows: Sequence[Sequence[str]], head: Sequence[str] | None = None) -> str:
+    """Rows in aligned columns, two spaces apart, numbers to the right; a header is underlined."""
+    everything = [*([head] if head else []), *rows]
+    widths = [max(len(row[k]) for row in everything) for k in range(len(everything[0]))] if everything else []
+    right = [all(_is_number(row[k]) for row in rows) for k in range(len(widths))]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = [c.rjust(w) if r else c.ljust(w) for c, w, r in zip(cells, widths, right, strict=True)]
+        return "  ".join(padded).rstrip()
+
+    lines = [line(row) for row in rows]
+    return "\n".join([line(head), line(["-" * w for w in widths]), *lines] if head else lines)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.rstrip("%").replace(",", "") or "0")
+    except ValueError:
+        return "/" in text and text.replace("/", "").isdigit()
+    return True
+
+
+def fraction(value: float) -> str:
+    """1/3 for 0.333..., 0.5 as 1/2, other numbers in short."""
+    close = Fraction(value).limit_denominator(12)
+    return str(close) if abs(float(close) - value) < 1e-12 else f"{value:g}"
+
+
+def finite(value: Any) -> Any:
+    """JSON has no infinity: "inf", "-inf" and null for nan."""
+    if isinstance(value, dict):
+        return {str(k): finite(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(v) for v in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else "inf" if value > 0 else "-inf"
+    return value
