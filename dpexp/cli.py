@@ -95,7 +95,7 @@ def plot(
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where to write.  [default: RESULTS/figures]")] = None,
     results: Results = None,
 ) -> None:
-    """Draw figures from stored results; with the plotted numbers as CSV."""
+    """Draw figures from stored results, with their numbers as CSV."""
     from dpexp.commands import showing
 
     print(showing.plot(names or [], every, formats, out, _folder(results)))
@@ -117,7 +117,7 @@ def table(
 
 @app.command()
 def privacy(config: Config, sets: Sets = None, as_json: Json = False) -> None:
-    """State what privacy a config's mechanisms give, to whom and under which assumptions."""
+    """State the privacy that a config's mechanisms give."""
     from dpexp.commands import stating
 
     document, text = stating.privacy(config, sets or [])
@@ -130,7 +130,7 @@ def diff(
     b: Annotated[Path, typer.Argument(help="Another.", show_default=False)],
     as_json: Json = False,
 ) -> None:
-    """Compare the final errors of two results, paired where replicates and seeds agree."""
+    """Compare the final errors of two results."""
     from dpexp.commands import comparing
 
     document, text = comparing.diff(a, b)
@@ -143,7 +143,7 @@ def list_(
     configs: Annotated[Path, typer.Option(metavar="DIR", help="Folder of config files.")] = Path("configs"),
     as_json: Json = False,
 ) -> None:
-    """List experiments with their state, and everything a config can name."""
+    """List experiments with their state, and what configs can name."""
     from dpexp.commands import listing
 
     document, text = listing.inventory(configs, _folder(results))

@@ -70,7 +70,7 @@ def _value(node: ast.AST, columns: dict[str, Any]) -> Any:
             triples = zip(terms[:-1], ops, terms[1:], strict=True)
             if all(type(op) in _COMPARE for op in ops):
                 return all(_COMPARE[type(op)](a, b) for a, op, b in triples)
-    raise ValueError(f"{ast.unparse(node)} is not supported")  # type: ignore[arg-type]
+    raise ValueError(f"{ast.unparse(node)} is not supported")
 
 
 def _named(name: str, columns: dict[str, Any]) -> Any:

@@ -57,7 +57,12 @@ def atomically(path: Path, write: Callable[[Path], object]) -> None:
 
 def write_json(path: Path, document: Any) -> None:
     """Write a JSON document whole."""
-    atomically(path, lambda temporary: temporary.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8"))
+    write_text(path, json.dumps(document, indent=2))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file whole, with a newline at its end."""
+    atomically(path, lambda temporary: temporary.write_text(text + "\n", encoding="utf-8"))
 
 
 def write_table(path: Path, table: pa.Table, metadata: dict[str, Any]) -> None:

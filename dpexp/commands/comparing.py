@@ -49,9 +49,10 @@ def _final(path: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
     last = summary[(summary.metric == METRIC) & (summary.step == summary.groupby("cell_id").step.transform("max"))]
     seeds = dict(load_cells(path.parent, path.name).set_index("cell_id").seed)
     names = [name for name in _IDENTITY if name in last.columns]
+    rows = [{str(k): v for k, v in row.items()} for row in last.to_dict("records")]
     return {
         (*(row[name] for name in names), row["estimator"]): {**row, "seed": seeds[row["cell_id"]], "names": names}
-        for row in last.to_dict("records")
+        for row in rows
     }
 
 

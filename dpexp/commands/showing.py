@@ -38,7 +38,7 @@ def plot(names: Sequence[str], every: bool, formats: str, out: Path | None, resu
 
 def table(names: Sequence[str], every: bool, form: str, out: Path | None, results: Path) -> str:
     """Tables as text, or the paths written."""
-    from dpexp.store import atomically
+    from dpexp.store import write_text
     from dpexp.tables import FORMATS, TABLES, render_table
 
     chosen = _select(names, every, TABLES, "table")
@@ -48,5 +48,5 @@ def table(names: Sequence[str], every: bool, form: str, out: Path | None, result
     if out is None:
         return "\n\n".join(texts.values())
     for name, text in texts.items():
-        atomically(out / f"{name}.{form}", lambda temporary, t=text: temporary.write_text(t + "\n", encoding="utf-8"))
+        write_text(out / f"{name}.{form}", text)
     return "\n".join(str(out / f"{name}.{form}") for name in texts)

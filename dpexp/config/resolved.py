@@ -11,7 +11,7 @@ from dpexp.config.reader import REGISTRIES, takes_a_list
 
 def resolved_yaml(experiment: Experiment) -> str:
     """The experiment with every default filled in; sweeps stay lists, `cases` stay cases."""
-    first = _sections(experiment.cells[0])
+    first: dict[str, Any] = dict(_sections(experiment.cells[0]))
     if experiment.sweeps:
         for (section, key), values in experiment.sweeps.items():
             first[section][key] = list(values)

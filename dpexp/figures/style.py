@@ -1,0 +1,98 @@
+"""How figures look: sizes, colours, line styles, legends. Colours are ordered like the budgets and colour-blind safe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+RC: dict[str, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8.5,
+    "axes.titlesize": 9.5,
+    "axes.labelsize": 9,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "legend.fontsize": 8.5,
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "lines.linewidth": 1.4,
+    "figure.dpi": 100,
+    "savefig.dpi": 200,
+    "pdf.fonttype": 42,
+    "ps.fonttype": 42,
+    "svg.hashsalt": "dpexp",
+    "axes.grid": True,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.6,
+}
+
+BUDGET_COLOURS = {"0.5": "#a50f4c", "1": "#e0701a", "2": "#2a9d6f", "3": "#2b6cb8", "non-private": "#111111"}
+"""dark red, orange, green, blue and black differ in lightness and under colour-vision deficiency"""
+SPARE_COLOURS = ("#7a4fa3", "#c9a300", "#5c5c5c", "#8fb8de")
+LINE_STYLES = {"sgd": "-", "asgd": (0, (4, 1.6))}
+NAMES = {"sgd": "LDP-SGD", "asgd": "LDP-ASGD"}
+BAND_ALPHA = 0.22
+
+
+def colour_of(label: str, labels: Sequence[str]) -> str:
+    """Colour of a budget; a spare one for budgets that the palette does not name."""
+    if label in BUDGET_COLOURS:
+        return BUDGET_COLOURS[label]
+    others = [name for name in labels if name not in BUDGET_COLOURS]
+    return SPARE_COLOURS[others.index(label) % len(SPARE_COLOURS)]
+
+
+def budget_name(label: str) -> str:
+    """A budget in mathematics: mu = 2, mu_i ~ Uniform(1, 2), non-private."""
+    if label == "non-private":
+        return "non-private"
+    return rf"$\mu_i \sim$ {label}" if "(" in label else rf"$\mu$ = {label}"
+
+
+def log_log(axes: Axes) -> None:
+    """Both axes logarithmic, with one tick a decade and quiet minor ticks."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(numticks=12))
+        axis.set_minor_locator(LogLocator(subs=tuple(range(2, 10)), numticks=12))
+        axis.set_minor_formatter(NullFormatter())
+    axes.tick_params(which="minor", length=2, width=0.5)
+
+
+def reference_slope(axes: Axes, slope: float, text: str, n: float, level: float) -> None:
+    """A dotted guide through (n, level) over the last decade and a half, with its slope written beside it."""
+    start = n / 30
+    axes.plot([start, n], [level * (start / n) ** slope, level], ":", color="#444444", linewidth=1.1, zorder=1.5)
+    middle = (start * n) ** 0.5
+    axes.annotate(
+        text,
+        (middle, level * (middle / n) ** slope),
+        xytext=(0, -3),
+        textcoords="offset points",
+        ha="right",
+        va="top",
+        fontsize=8,
+        color="#333333",
+    )
+
+
+def shared_legend(figure: Figure, budgets: Sequence[str], estimators: Sequence[str], band: str) -> None:
+    """One legend under the panels: colour is the budget, line style the estimator, the shading named."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    lines = [Line2D([], [], color=colour_of(b, budgets), label=budget_name(b), linewidth=2) for b in budgets]
+    styles = [Line2D([], [], color="#555555", linestyle=LINE_STYLES[e], label=NAMES[e]) for e in estimators]
+    shade = [Patch(facecolor="#555555", alpha=BAND_ALPHA + 0.1, label=band)]
+    guide = [Line2D([], [], color="#444444", linestyle=":", linewidth=1.1, label="reference slope")]
+    handles = [*lines, *styles, *shade, *guide]
+    columns = (len(handles) + 1) // 2
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, columnspacing=1.6)
