@@ -21,7 +21,7 @@ def registries() -> dict[str, list[str]]:
     from dpexp.tables import TABLES
     from dpexp.theory import THEOREMS
 
-    found = {
+    found: dict[str, dict[str, Any]] = {
         "problems": PROBLEMS,
         "algorithms": ALGORITHMS,
         "schedules": SCHEDULES,

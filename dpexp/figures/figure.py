@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpexp.store import atomically
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Canvas
+
+
+_UNDATED: dict[str, Any] = {
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Producer": None},
+    "svg": {"Date": None},
+}
+"""metadata without dates and versions, so that an unchanged figure is the same file"""
 
 
 class Drawing(NamedTuple):
@@ -47,17 +56,9 @@ def write(figure: Figure, results: Path, out: Path, formats: Sequence[str]) -> l
     with mpl.rc_context(RC):
         drawing = figure.draw(results)
         for form in formats:
-            path = out / f"{figure.name}.{form}"
-            metadata = {
-                "png": {"Software": None},
-                "pdf": {"CreationDate": None, "Producer": None},
-                "svg": {"Date": None},
-            }
-            atomically(
-                path,
-                lambda temporary, form=form: drawing.canvas.savefig(temporary, format=form, metadata=metadata[form]),  # type: ignore[misc]
-            )
-            paths.append(path)
+            save = partial(drawing.canvas.savefig, format=form, metadata=_UNDATED[form])
+            atomically(out / f"{figure.name}.{form}", save)
+            paths.append(out / f"{figure.name}.{form}")
     path = out / f"{figure.name}.csv"
     atomically(path, lambda temporary: drawing.data.to_csv(temporary, index=False, float_format="%.6g"))
     return [*paths, path]

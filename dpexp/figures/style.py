@@ -1,4 +1,4 @@
-"""How figures look: sizes, colours, line styles, legends. Colours are ordered like the budgets and colour-blind safe."""
+"""How figures look: sizes, colours, line styles, legends; colours stay apart under colour-vision deficiency."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-RC: dict[str, Any] = {
+RC: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 8.5,
     "axes.titlesize": 9.5,
@@ -34,7 +34,7 @@ RC: dict[str, Any] = {
 BUDGET_COLOURS = {"0.5": "#a50f4c", "1": "#e0701a", "2": "#2a9d6f", "3": "#2b6cb8", "non-private": "#111111"}
 """dark red, orange, green, blue and black differ in lightness and under colour-vision deficiency"""
 SPARE_COLOURS = ("#7a4fa3", "#c9a300", "#5c5c5c", "#8fb8de")
-LINE_STYLES = {"sgd": "-", "asgd": (0, (4, 1.6))}
+LINE_STYLES: dict[str, Any] = {"sgd": "-", "asgd": (0, (4, 1.6))}
 NAMES = {"sgd": "LDP-SGD", "asgd": "LDP-ASGD"}
 BAND_ALPHA = 0.22
 
@@ -93,6 +93,9 @@ def shared_legend(figure: Figure, budgets: Sequence[str], estimators: Sequence[s
     styles = [Line2D([], [], color="#555555", linestyle=LINE_STYLES[e], label=NAMES[e]) for e in estimators]
     shade = [Patch(facecolor="#555555", alpha=BAND_ALPHA + 0.1, label=band)]
     guide = [Line2D([], [], color="#444444", linestyle=":", linewidth=1.1, label="reference slope")]
-    handles = [*lines, *styles, *shade, *guide]
-    columns = (len(handles) + 1) // 2
+    others = [*styles, *shade, *guide]
+    columns = max(len(lines), len(others))
+    blank: Any = Line2D([], [], linestyle="none", label="")
+    rows = [[*row, *[blank] * (columns - len(row))] for row in (lines, others)]
+    handles = [handle for pair in zip(*rows, strict=True) for handle in pair]  # matplotlib fills columns first
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, columnspacing=1.6)

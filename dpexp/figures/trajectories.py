@@ -71,7 +71,7 @@ def _panel(axes: Axes, rows: pd.DataFrame, budgets: list[str], alpha: float, qua
     if alpha < 1:
         exponent = quantity.rate * alpha
         text = rf"slope $-${fraction(exponent)}"
-        style.reference_slope(axes, -exponent, text, float(rows.step.max()), min(lowest) * 0.55)
+        style.reference_slope(axes, -exponent, text, float(rows.step.max()), min(lowest) * 0.5 ** (2 * quantity.rate))
 
 
 def _figure(name: str, experiment: str, quantity: Quantity, place: str, what: str) -> Figure:

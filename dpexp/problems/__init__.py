@@ -1,5 +1,6 @@
 """PROBLEMS: the registry of problems, one file each."""
 
+from dpexp.problems.hinge import MallowsHinge
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.logistic import MallowsLogistic
@@ -9,4 +10,5 @@ PROBLEMS: dict[str, type[LinearPredictorProblem]] = {
     "huber-linear": HuberLinear,
     "mallows-logistic": MallowsLogistic,
     "pinball-linear": PinballLinear,
+    "mallows-hinge": MallowsHinge,
 }

@@ -60,31 +60,46 @@ class Rule(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def rule(d: int, sigma_z: float, points: int = 12, power: int = 1, tilted: bool = False) -> Rule:
+def rule(
+    d: int,
+    sigma_z: float,
+    points: int = 12,
+    power: int = 1,
+    tilted: bool = False,
+    splits: tuple[float, ...] = (),
+) -> Rule:
     """E[w^power f(z_1)] as sum weights f(nodes); with `tilted` E[w^power f(z_1) z_2^2] (needs d >= 2).
 
-    12 points a panel, 144 nodes, give 1e-14 (linear) and 2e-13 (logistic) near the optimum. The mean weight has a kink
-    where the coordinate alone brings |x|^2 to 2: panels end there.
+    12 points a panel, 144 nodes, give 1e-14 (linear) and 2e-13 (logistic) near the optimum. Panels end where the
+    coordinate alone brings |x|^2 to 2, since the mean weight has a kink there, and at `splits`, where f may jump.
     """
-    right = np.array(sorted({0.0, *_EDGES, min(1 / sigma_z, _EDGES[-1])}))
-    z, step = panels(np.concatenate([-right[:0:-1], right]), points)
+    right = {0.0, *_EDGES, min(1 / sigma_z, _EDGES[-1])}
+    inside = {split for split in splits if abs(split) < _EDGES[-1]}
+    z, step = panels(np.array(sorted(right | {-edge for edge in right} | inside)), points)
     density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
     across = d - 1 + 2 * tilted
     return Rule(z, density * step * mean_weight(across, power, z * z, sigma_z))
 
 
-def moment_matrix(d: int, sigma_z: float, f: np.ndarray | float = 1.0, power: int = 1, points: int = 24) -> np.ndarray:
+def moment_matrix(
+    d: int,
+    sigma_z: float,
+    f: np.ndarray | float = 1.0,
+    power: int = 1,
+    points: int = 24,
+    splits: tuple[float, ...] = (),
+) -> np.ndarray:
     """E[w^power f(z_1) x x'], [d + 1, d + 1], where z_1 is the standardised coordinate along (1, ..., 1) / sqrt d.
 
-    `f` holds the values at `rule(d, sigma_z, points).nodes`, or is a constant.
+    `f` holds the values at `rule(d, sigma_z, points, splits=splits).nodes`, or is a constant.
     """
-    along = rule(d, sigma_z, points, power)
+    along = rule(d, sigma_z, points, power, splits=splits)
     direction = np.full(d, 1 / math.sqrt(d))
     moments = [float(np.sum(along.weights * f * along.nodes**k)) for k in range(3)]
     matrix = np.empty((d + 1, d + 1))
     matrix[0, 0] = moments[0]
     matrix[0, 1:] = matrix[1:, 0] = sigma_z * moments[1] * direction
     projection = np.outer(direction, direction)
-    across = float(np.sum(rule(d, sigma_z, points, power, tilted=True).weights * f)) if d > 1 else 0.0
+    across = float(np.sum(rule(d, sigma_z, points, power, True, splits).weights * f)) if d > 1 else 0.0
     matrix[1:, 1:] = sigma_z**2 * (moments[2] * projection + across * (np.eye(d) - projection))
     return matrix

@@ -17,9 +17,10 @@ def build(experiments: tuple[str, ...], results: Path) -> Content:
     records, rows = [], []
     for experiment in experiments:
         summary = load_summary(results, experiment)
-        final = summary[(summary.step == summary.n_y if "n_y" in summary else summary.step == summary.step.max())]
-        final = final[final.metric.isin(METRICS)]
-        for (d, alpha, _, budget), group in final.groupby(["d", "alpha", "gdp_mu", "budget"]):
+        last = summary.groupby("cell_id").step.transform("max")
+        final = summary[(summary.step == last) & summary.metric.isin(METRICS)]
+        for key, group in final.groupby(["d", "alpha", "gdp_mu", "budget"]):
+            d, alpha, _, budget = key
             cells = []
             for metric in METRICS:
                 for estimator in ("sgd", "asgd"):
@@ -29,7 +30,7 @@ def build(experiments: tuple[str, ...], results: Path) -> Content:
                     records.append(
                         {"d": d, "alpha": alpha, "budget": budget, "estimator": estimator, "metric": metric, **fields}
                     )
-            rows.append([str(d), fraction(alpha), str(budget), *cells])
+            rows.append([str(d), fraction(float(str(alpha))), str(budget), *cells])
     head = ["d", "alpha", "mu", "SGD distance", "ASGD distance", "SGD gap", "ASGD gap"]
     note = f"Means over {records[0]['n']} replicates at the last user, standard errors in brackets."
     return Content(head, rows, note, records)

@@ -39,9 +39,8 @@ def render(table: Table, results: Path, form: str) -> str:
     """The table in one of FORMATS; CSV and JSON hold the numbers in long form. Raises ResultsMissing."""
     content = table.build(results)
     if form == "json":
-        return json.dumps(
-            finite({"table": table.name, "title": table.title, "note": content.note, "rows": content.records}), indent=2
-        )
+        document = {"table": table.name, "title": table.title, "note": content.note, "rows": content.records}
+        return json.dumps(finite(document), indent=2)
     if form == "csv":
         buffer = io.StringIO()
         writer = csv.DictWriter(buffer, list(content.records[0]), lineterminator="\n")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dpexp.stats import SlopeError, loglog_slope
 from dpexp.store import load_cells, load_trajectories
 from dpexp.tables.table import Content, Table
@@ -13,14 +15,22 @@ from dpexp.theory.table1 import NON_STRONGLY, STRONGLY, remark_exponent, table1_
 
 EXPERIMENTS = ("linear_d5", "logistic_d5")
 QUANTITIES = {STRONGLY: "param_distance_sq", NON_STRONGLY: "loss_gap"}
-SHOWN = {"param_distance_sq": "E|theta-theta*|^2", "loss_gap": "E F(theta)-F*"}
+SHOWN = {"param_distance_sq": "squared distance", "loss_gap": "loss gap"}
 
 
 def build(results: Path) -> Content:
     """A row an experiment, quantity, alpha and estimator; a column a budget, each a slope with its 95% interval."""
     records = [record for experiment in EXPERIMENTS for record in _records(results, experiment)]
     budgets = list(dict.fromkeys(record["budget"] for record in records))
-    head = ["problem", "quantity", "alpha", "estimator", "Table 1", "remarks", *(f"mu = {b}" for b in budgets)]
+    head = [
+        "problem",
+        "quantity",
+        "alpha",
+        "estimator",
+        "Table 1",
+        "remarks",
+        *(b if b == "non-private" else f"mu = {b}" for b in budgets),
+    ]
     lines: dict[tuple[str, ...], dict[str, str]] = {}
     for r in records:
         printed = [_exponent(r["table1"]), _exponent(r["remarks"])]
@@ -38,45 +48,40 @@ def build(results: Path) -> Content:
 
 
 def _records(results: Path, experiment: str) -> list[dict[str, Any]]:
-    cells = load_cells(results, experiment)
+    cells = load_cells(results, experiment).sort_values(["alpha", "gdp_mu"])
     last = int(cells.n.max())
     window = (last / 10, last)
     columns = ["cell_id", "replicate", "step", "estimator", *QUANTITIES.values()]
     frame = load_trajectories(results, experiment, columns=columns, filters=[("step", ">=", window[0])])
-    groups = {key: rows for key, rows in frame.groupby(["cell_id", "estimator"], observed=True)}
+    groups = dict(iter(frame.groupby(["cell_id", "estimator"], observed=True)))
     records = []
     for convexity, metric in QUANTITIES.items():
-        for cell in cells.sort_values(["alpha", "gdp_mu"]).itertuples():
+        for alpha in cells.alpha.unique():
             for estimator in ("sgd", "asgd"):
-                values = groups[cell.cell_id, estimator].pivot(index="step", columns="replicate", values=metric)
-                try:
-                    fit = loglog_slope(values.index.to_numpy(), values.to_numpy(), window)
-                    fitted = {"slope": fit.slope, "se": fit.se, "ci_lo": fit.ci_lo, "ci_hi": fit.ci_hi}
-                except SlopeError:
-                    fitted = dict.fromkeys(("slope", "se", "ci_lo", "ci_hi"))
-                records.append(
-                    {
-                        "experiment": experiment,
-                        "metric": metric,
-                        "alpha": cell.alpha,
-                        "budget": cell.budget,
-                        "estimator": estimator,
-                        "table1": table1_exponent(estimator, convexity, cell.alpha),
-                        "remarks": remark_exponent(estimator, convexity, cell.alpha),
-                        **fitted,
-                        "window": f"{window[0]:,.0f} to {window[1]:,.0f}",
-                    }
-                )
-    order = {"alpha": 0, "estimator": 1}
-    return sorted(
-        records,
-        key=lambda r: (
-            list(QUANTITIES.values()).index(r["metric"]),
-            r["alpha"],
-            -ord(r["estimator"][0]),
-            order["alpha"],
-        ),
-    )
+                for cell in cells[cells.alpha == alpha].to_dict("records"):
+                    values = groups[cell["cell_id"], estimator].pivot(index="step", columns="replicate", values=metric)
+                    records.append(
+                        {
+                            "experiment": experiment,
+                            "metric": metric,
+                            "alpha": float(alpha),
+                            "budget": cell["budget"],
+                            "estimator": estimator,
+                            "table1": table1_exponent(estimator, convexity, float(alpha)),
+                            "remarks": remark_exponent(estimator, convexity, float(alpha)),
+                            **_fit(values.index.to_numpy(), values.to_numpy(), window),
+                            "window": f"{window[0]:,.0f} to {window[1]:,.0f}",
+                        }
+                    )
+    return records
+
+
+def _fit(steps: np.ndarray, values: np.ndarray, window: tuple[float, float]) -> dict[str, float | None]:
+    try:
+        fit = loglog_slope(steps, values, window)
+    except SlopeError:
+        return dict.fromkeys(("slope", "se", "ci_lo", "ci_hi"))
+    return {"slope": fit.slope, "se": fit.se, "ci_lo": fit.ci_lo, "ci_hi": fit.ci_hi}
 
 
 def _exponent(value: float | None) -> str:
