@@ -8,7 +8,6 @@ import sys
 
 import numpy as np
 import pytest
-from dpexp.seeds import stream_states
 from scipy import stats
 
 import dpexp.engine.linear_pass as linear_pass
@@ -17,6 +16,7 @@ from dpexp.engine.linear_kernel import BLOCK
 from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
 from dpexp.problems import PROBLEMS
 from dpexp.schedules import Constant, Power
+from dpexp.seeds import stream_states
 from tests.oracles import ldp_sgd as oracle
 from tests.oracles.streams import normals, uniforms
 

@@ -4,11 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
-from dpexp.seeds import stream_states
 from scipy import stats
 
 from dpexp.engine.lanes import LANES
 from dpexp.engine.streams import fill_normal, fill_uniform
+from dpexp.seeds import stream_states
 from tests.oracles.streams import normals, uniforms, xoshiro256pp
 
 

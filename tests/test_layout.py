@@ -9,12 +9,12 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "dpexp"
 LEVELS = [
-    {"errors", "parameters"},
+    {"errors", "parameters", "text"},
     {"seeds", "engine"},
     {"problems", "algorithms", "schedules", "privacy", "theory"},
-    {"config", "yamlfile", "expressions"},
-    {"store", "stats", "fingerprint", "manifest"},
-    {"runner", "progress", "figures", "tables", "claims"},
+    {"config"},
+    {"store", "stats", "summaries", "fingerprint", "provenance", "expressions"},
+    {"runner", "figures", "tables", "claims"},
     {"commands"},
     {"cli", "__main__"},
 ]

@@ -18,6 +18,11 @@ import yaml
 
 _MAX_BYTES = 1_000_000
 _MAX_DEPTH = 20
+_MAX_DIGITS = 40
+_TAGS = {
+    f"tag:yaml.org,2002:{name}"
+    for name in ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "value", "merge")
+}
 _INTEGER = re.compile(r"[+-]?\d[\d_]*")
 _FLOAT = re.compile(r"[+-]?(\d[\d_]*\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _FRACTION = re.compile(r"([+-]?\d[\d_]*)\s*/\s*(\d[\d_]*)")
@@ -81,12 +86,15 @@ def scalar(text: str) -> Any:
         return None
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
+    if len(text) > _MAX_DIGITS:
+        return text
     if _INTEGER.fullmatch(text):
-        return int(text.replace("_", "")) if len(text) <= 400 else math.inf
+        return int(text.replace("_", ""))
     if _FLOAT.fullmatch(text):
-        return float(text.replace("_", ""))
+        value = float(text.replace("_", ""))
+        return value if math.isfinite(value) else text
     if match := _FRACTION.fullmatch(text):
-        numerator, denominator = (int(part.replace("_", "")) for part in match.groups() if len(part) <= 400)
+        numerator, denominator = (int(part.replace("_", "")) for part in match.groups())
         return numerator / denominator if denominator else text
     if match := _INFINITE.fullmatch(text):
         return -math.inf if match.group(1) == "-" else math.inf
@@ -154,7 +162,7 @@ def _at(mark: Any, source: str) -> Position:
 
 def _locate(node: yaml.Node, source: str, issues: list[Issue]) -> Located:
     where = _at(node.start_mark, source)
-    if node.tag.startswith("!") or not node.tag.startswith("tag:yaml.org,2002:"):
+    if node.tag not in _TAGS:
         issues.append(Issue(where, f"the tag {node.tag} is not supported"))
     if isinstance(node, yaml.ScalarNode):
         return Located(node.value if node.style in ("'", '"', "|", ">") else scalar(node.value.strip()), where)

@@ -59,7 +59,7 @@ class MallowsHinge(LinearPredictorProblem):
         return math.copysign(1, self.beta) * np.append(b0, np.full(self.d, b / (self.sigma_z * math.sqrt(self.d))))
 
     def _risk(self, theta: np.ndarray) -> np.ndarray:
-        """F(theta) by a 64 x 48 rule; error about 1e-6 for d = 3, 1e-8 from d = 5 on."""
+        """F(theta) by quadrature in a plane; error about 1e-7 for d = 3, less for larger d."""
         slopes = theta[:, 1:]
         norm = np.sqrt(sum(slopes[:, j] ** 2 for j in range(self.d)))
         along = sum(slopes[:, j] for j in range(self.d)) / math.sqrt(self.d)
@@ -117,26 +117,21 @@ def _best(d: int, sigma_z: float, beta: float) -> tuple[float, float]:
 class _Plane(NamedTuple):
     """The rule in the plane of beta and beta*."""
 
-    unit: np.ndarray
-    """nodes in [0, 1] of the outer integral, which runs from the cut to a kink"""
-    unit_weights: np.ndarray
-    r: np.ndarray
-    r_weights: np.ndarray
-    """with the normal density"""
+    x: np.ndarray
+    """Gauss-Legendre nodes in [0, 1]"""
+    w: np.ndarray
     across: np.ndarray
     """mean weight outside the plane, at q = (k h)^2"""
     h: float
+    kink: float
+    """distance from the origin at which the weight has its kink"""
 
 
 @lru_cache(maxsize=64)
 def _plane(d: int, sigma_z: float) -> _Plane:
-    unit, unit_weights = panels(np.linspace(0, 1, 9), 8)
-    r, step = panels(np.array([-_REACH, -4, -2, -1, 0, 1, 2, 4, _REACH]), 6)
-    weights = step * np.exp(-r * r / 2) / math.sqrt(2 * math.pi)
+    x, w = panels(np.array([0.0, 1.0]), 10)
     h = 13.0 / 4096
-    q = (np.arange(4100) * h) ** 2
-    across = mean_weight(d - 2, 1, q, sigma_z)
-    return _Plane(unit, unit_weights, r, weights, across, h)
+    return _Plane(x, w, mean_weight(d - 2, 1, (np.arange(4100) * h) ** 2, sigma_z), h, 1 / sigma_z)
 
 
 @lru_cache(maxsize=1)
@@ -152,20 +147,35 @@ def _compiled() -> Callable:
         return b + 0.5 * f * (c - a + f * (2 * a - 5 * b + 4 * c - e + f * (3 * (b - c) + e - a)))
 
     @njit(nogil=True)
-    def half(start, end, b0, b, cosine, beta, length, label, plane):  # type: ignore[no-untyped-def]
-        """E[w 1{y = label} (1 - label t)] over start < s < end."""
-        unit, unit_weights, r, r_weights, across, h = plane
-        total = 0.0
+    def share(s, cosine, beta, length, label, plane):  # type: ignore[no-untyped-def]
+        """E[w 1{y = label} | s]: over the other direction of the plane, both signs, panels ending at the kink."""
+        x, w, across, h, kink = plane
         sine = math.sqrt(1 - cosine * cosine)
-        for i in range(len(unit)):
-            s = start + (end - start) * unit[i]
-            share = 0.0
-            for j in range(len(r)):
-                t = beta * (1 + length * (cosine * s + sine * r[j]))
-                size = math.sqrt(s * s + r[j] * r[j]) / h
-                share += r_weights[j] * interpolate(across, size) / (1 + math.exp(-label * t))
-            total += unit_weights[i] * math.exp(-s * s / 2) * share * (1 - label * (b0 + b * s))
-        return total * (end - start) / math.sqrt(2 * math.pi)
+        ridge = math.sqrt(max(kink * kink - s * s, 0.0))
+        total = 0.0
+        for low, high in ((0.0, ridge), (ridge, ridge + 1.0), (ridge + 1.0, ridge + 2.5), (ridge + 2.5, ridge + 5.5)):
+            for j in range(len(x)):
+                r = low + (high - low) * x[j]
+                mass = w[j] * (high - low) * math.exp(-r * r / 2) * interpolate(across, math.sqrt(s * s + r * r) / h)
+                for side in (-1.0, 1.0):
+                    t = beta * (1 + length * (cosine * s + sine * side * r))
+                    total += mass / (1 + math.exp(-label * t))
+        return total / math.sqrt(2 * math.pi)
+
+    @njit(nogil=True)
+    def half(start, end, b0, b, cosine, beta, length, label, plane):  # type: ignore[no-untyped-def]
+        """E[w 1{y = label} (1 - label t)] over start < s < end, panels ending at the kinks of the weight."""
+        x, w, _, _, kink = plane
+        total = 0.0
+        edges = (-8.5, -kink - 3.0, -kink - 1.0, -kink, 0.0, kink, kink + 1.0, kink + 3.0, 8.5)
+        for panel in range(len(edges) - 1):
+            low, high = min(max(edges[panel], start), end), min(max(edges[panel + 1], start), end)
+            if low < high:
+                for i in range(len(x)):
+                    s = low + (high - low) * x[i]
+                    mass = w[i] * (high - low) * math.exp(-s * s / 2)
+                    total += mass * share(s, cosine, beta, length, label, plane) * (1 - label * (b0 + b * s))
+        return total / math.sqrt(2 * math.pi)
 
     @njit(nogil=True)
     def risk(b0, b, cosine, beta, length, plane, out):  # type: ignore[no-untyped-def]

@@ -74,6 +74,8 @@ def rule(
     coordinate alone brings |x|^2 to 2, since the mean weight has a kink there, and at `splits`, where f may jump.
     """
     right = {0.0, *_EDGES, min(1 / sigma_z, _EDGES[-1])}
+    if d in (2, 4):  # below the kink the mean weight is like a half-integer power: grade the panels towards it
+        right |= {(1 - 0.3**m) / sigma_z for m in range(1, 7) if (1 - 0.3**m) / sigma_z < _EDGES[-1]}
     inside = {split for split in splits if abs(split) < _EDGES[-1]}
     z, step = panels(np.array(sorted(right | {-edge for edge in right} | inside)), points)
     density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)

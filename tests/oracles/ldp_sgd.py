@@ -83,9 +83,9 @@ def ldp_sgd(
     scale_min: float | None,
     n: int,
 ) -> Path:
-    """theta_i = Proj(theta_{i-1} - eta_i grad f(theta_{i-1}, x_i) - (eta_i Delta / mu_i) omega_i), eta_i = eta i^-alpha.
+    """theta_i = Proj(theta_{i-1} - eta_i grad f(theta_{i-1}, x_i) - (eta_i Delta / mu_i) omega_i).
 
-    `budget(i)` is mu_i; `scale_min` is None where no parameter is a scale.
+    eta_i = eta i^-alpha, `budget(i)` is mu_i; `scale_min` is None where no parameter is a scale.
     """
     theta, average, hits = list(start), [0.0] * len(start), 0
     path = Path([], [], [])

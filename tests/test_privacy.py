@@ -1,0 +1,174 @@
+"""Gaussian DP, budgets and the ledger: against the sheet, dp_accounting, mpmath and exact limits."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpexp.privacy.budgets import BUDGETS, Choice, ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
+from dpexp.privacy.gdp import delta_of, eps_of, mu_of, rdp_of
+from dpexp.privacy.local_gaussian import LocalGaussian, document, text
+
+SHEET = {  # mu: delta at eps = 1, eps at 1e-5, 1/n, 1e-6
+    0.5: (6.829595e-3, 1.993091, 2.121179, 2.254085),
+    1.0: (1.269367e-1, 4.377178, 4.626890, 4.886554),
+    2.0: (5.098617e-1, 9.997256, 10.487076, 10.997151),
+    3.0: (7.876007e-1, 16.675494, 17.404203, 18.163446),
+}
+
+
+@pytest.mark.parametrize("mu", SHEET)
+def test_sheet_values(mu):
+    got = (delta_of(mu, 1), eps_of(mu, 1e-5), eps_of(mu, 1 / 300_000), eps_of(mu, 1e-6))
+    np.testing.assert_allclose(got, SHEET[mu], rtol=5e-7)  # printed to seven digits
+
+
+def test_values_of_other_libraries():
+    assert eps_of(1, 1e-5) == pytest.approx(4.377178095681137, rel=1e-12)
+    assert 1 / mu_of(1, 1e-5) == pytest.approx(3.7306316348, rel=1e-10)
+    import dp_accounting
+
+    for mu, delta in ((0.3, 1e-6), (1.0, 1e-5), (4.0, 1e-3)):
+        assert eps_of(mu, delta) == pytest.approx(dp_accounting.get_epsilon_gaussian(1 / mu, delta), rel=1e-6)
+
+
+def exact_delta(mu, eps):
+    import mpmath
+
+    with mpmath.workdps(60):
+        m, e = mpmath.mpf(mu), mpmath.mpf(eps)
+        return float(mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m))
+
+
+@pytest.mark.parametrize("mu", [1e-3, 0.1, 0.5, 1.0, 3.0, 10.0, 40.0])
+@pytest.mark.parametrize("eps", [0.0, 1e-3, 0.1, 1.0, 5.0, 30.0, 300.0])
+def test_delta_to_high_precision(mu, eps):
+    exact = exact_delta(mu, eps)
+    if exact > 1e-300:
+        assert delta_of(mu, eps) == pytest.approx(exact, rel=1e-9, abs=1e-18)
+
+
+@pytest.mark.parametrize("delta", [1e-300, 1e-100, 1e-30, 1e-12, 1e-6, 1e-3, 0.1])
+@pytest.mark.parametrize("mu", [0.01, 0.5, 2.0, 10.0])
+def test_round_trips_never_overspend(mu, delta):
+    eps = eps_of(mu, delta)
+    assert delta_of(mu, eps) <= delta
+    if eps > 1e-6:
+        assert delta_of(mu, eps * (1 - 1e-6)) > delta
+        assert mu_of(eps, delta) == pytest.approx(mu, rel=1e-6)
+        assert delta_of(mu_of(eps, delta), eps) <= delta * (1 + 1e-9)
+
+
+def test_edges():
+    assert delta_of(0, 1) == 0
+    assert delta_of(math.inf, 1) == 1
+    assert delta_of(1, math.inf) == 0
+    assert eps_of(0, 0) == 0
+    assert eps_of(1, 0) == math.inf
+    assert eps_of(1, 1) == 0
+    assert eps_of(math.inf, 1e-5) == math.inf
+    assert mu_of(1, 0) == 0
+    assert mu_of(1, 1) == math.inf
+    assert mu_of(math.inf, 1e-5) == math.inf
+    for wrong in (
+        lambda: delta_of(-1, 1),
+        lambda: eps_of(1, 2),
+        lambda: mu_of(-1, 0.1),
+        lambda: rdp_of(1, 0),
+        lambda: eps_of(math.nan, 0.1),
+    ):
+        with pytest.raises(ValueError, match="must"):
+            wrong()
+
+
+def test_privacy_is_monotone():
+    mus, epsilons = np.linspace(0.5, 5, 25), np.linspace(0, 8, 25)
+    deltas = np.array([[delta_of(m, e) for e in epsilons] for m in mus])
+    assert np.all(np.diff(deltas, axis=0) > 0)
+    assert np.all(np.diff(deltas, axis=1) < 0)
+
+
+def test_renyi_divergence_by_quadrature():
+    from scipy.integrate import quad
+
+    for mu, order in ((0.5, 2.0), (1.5, 3.5), (1.0, 0.5)):
+        integral, _ = quad(
+            lambda x, m=mu, a=order: math.exp(-a * (x - m) ** 2 / 2 - (1 - a) * x * x / 2) / math.sqrt(2 * math.pi),
+            -40,
+            40,
+        )
+        assert rdp_of(mu, order) == pytest.approx(math.log(integral) / (order - 1), rel=1e-8)
+
+
+BUDGET_CASES = [
+    ConstantBudget(mu=2.0),
+    UniformBudget(uniform=(1.0, 2.0)),
+    ListBudget(list=(0.5, 1.0, 3.0)),
+    ChoiceBudget(choice=Choice(values=(0.5, 2.0, 9.0), probabilities=(0.25, 0.75, 0.0))),
+]
+
+
+def test_every_law_of_budgets_is_tried():
+    assert {type(case) for case in BUDGET_CASES} == set(BUDGETS.values())
+
+
+@pytest.mark.parametrize("budget", BUDGET_CASES, ids=lambda b: b.kind)
+def test_budgets(budget):
+    u = 1.0 - np.random.default_rng(3).random((60_000, 2))
+    mu = budget.draw(u, 1)
+    assert mu.shape == u.shape
+    assert mu.max() <= budget.largest
+    assert budget.label
+    inverse_squares = mu**-2.0
+    error = max(inverse_squares.std() / math.sqrt(u.size), 1e-12)
+    assert abs(inverse_squares.mean() - budget.mean_inverse_square) < 4.5 * error
+    assert abs(inverse_squares.mean() - 1.1 * budget.mean_inverse_square) > 4.5 * error
+    np.testing.assert_array_equal(budget.draw(u[100:200], 101), mu[100:200])
+    assert (budget.constant is None) == (budget.kind != "constant")
+
+
+def test_the_mean_inverse_square_of_uniform_budgets_is_exactly_one_half():
+    assert UniformBudget(uniform=(1.0, 2.0)).mean_inverse_square == 0.5
+
+
+def mechanism(budget, noise=3.91, exact=3.80):
+    return LocalGaussian(budget, noise, exact, 300_000)
+
+
+def test_ledger():
+    ledger = mechanism(ConstantBudget(mu=2.0)).ledger([1e-5, 1e-6])
+    assert ledger["gdp_mu"] == 2
+    assert ledger["gdp_mu_exact"] == pytest.approx(2 * 3.80 / 3.91)
+    assert ledger["gdp_valid"]
+    assert ledger["noise_multiplier"] == 0.5
+    assert ledger["eps_1e-05"] == pytest.approx(9.997256, rel=1e-6)
+    varied = mechanism(UniformBudget(uniform=(1.0, 2.0))).ledger([1e-5])
+    assert varied["gdp_mu"] == 2
+    assert math.isnan(varied["noise_multiplier"])
+    assert mechanism(ConstantBudget(mu=math.inf)).ledger([1e-5])["eps_1e-05"] == math.inf
+
+
+def test_too_little_noise_is_said_and_the_true_guarantee_given():
+    weak = mechanism(ConstantBudget(mu=1.0), noise=1.9, exact=3.8)
+    assert not weak.holds
+    nominal, exact = weak.statements([1e-5])
+    assert not nominal["valid"]
+    assert "exact one is 3.8" in nominal["reason"]
+    assert exact["valid"]
+    assert exact["mu"] == pytest.approx(2.0)
+    assert "NOT met" in text([weak], [1e-5])
+    assert document([weak], [1e-5])["best"]["1"]["mu"] == pytest.approx(2.0)
+
+
+def test_document_has_the_contracts_keys():
+    doc = document([mechanism(b) for b in BUDGET_CASES], [1e-5, 1e-6])
+    assert {"mechanism", "neighboring_relation", "sampling", "statements", "best"} <= set(doc)
+    keys = {"analysis", "source", "released", "per_user", "valid", "reason", "assumptions", "mu", "rdp", "eps"}
+    for statement in doc["statements"]:
+        assert keys <= set(statement)
+        assert statement["released"] == "all-iterates"
+        assert [delta for delta, _ in statement["eps"]] == [1e-5, 1e-6]
+        assert statement["rdp"][1][1] == pytest.approx(statement["mu"] ** 2)
+    page = text([mechanism(b) for b in BUDGET_CASES], [1e-5])
+    assert "replace-one" in page
+    assert max(map(len, page.splitlines())) <= 110

@@ -1,0 +1,134 @@
+"""Statistics against simulated truth: coverage of the intervals, and no summary over survivors."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats as reference
+
+from dpexp.stats import COLUMNS, SlopeError, loglog_slope, paired_difference, summarise, t_quantile
+
+RNG = np.random.default_rng(31)
+
+
+def within_binomial_error(hits, trials, level=0.95, sigmas=4.0):
+    return abs(hits / trials - level) < sigmas * math.sqrt(level * (1 - level) / trials)
+
+
+def test_summaries_are_numpys():
+    values = RNG.gamma(2.0, size=(3, 4, 37))
+    s = summarise(values, np.zeros(values.shape, bool))
+    assert set(s) == set(COLUMNS)
+    np.testing.assert_allclose(s["mean"], values.mean(-1))
+    np.testing.assert_allclose(s["sd"], values.std(-1, ddof=1))
+    for name, q in {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}.items():
+        np.testing.assert_allclose(s[name], np.quantile(values, q, axis=-1))
+    low, high = reference.t.interval(0.95, 36, loc=s["mean"], scale=s["se"])
+    np.testing.assert_allclose([s["ci_lo"], s["ci_hi"]], [low, high])
+
+
+def test_the_interval_of_the_mean_covers_it():
+    values = RNG.normal(3.0, 2.0, size=(4000, 12))
+    s = summarise(values, np.zeros(values.shape, bool))
+    assert within_binomial_error(np.sum((s["ci_lo"] < 3) & (s["ci_hi"] > 3)), 4000)
+    narrow = np.abs(s["mean"] - 3) < 1.96 * s["se"]  # the normal quantile is too small for 12 replicates
+    assert not within_binomial_error(np.sum(narrow), 4000)
+
+
+def test_diverged_replicates_are_not_left_out():
+    values = np.tile(np.arange(1.0, 21.0), (3, 1))
+    values[0, 0], values[1, :3] = math.inf, math.nan
+    s = summarise(values, ~np.isfinite(values))
+    np.testing.assert_array_equal(s["n"], 20)
+    np.testing.assert_array_equal(s["n_diverged"], [1, 3, 0])
+    assert s["mean"][0] == math.inf
+    assert math.isnan(s["mean"][1])
+    assert s["median"][0] == 11.5  # one value moved from the bottom to +inf
+    assert s["median"][1] == 13.5
+    assert s["q95"][1] == math.inf
+    assert s["mean"][2] == 10.5
+
+
+def test_one_replicate_has_no_error():
+    s = summarise(np.ones((2, 1)), np.zeros((2, 1), bool))
+    assert np.all(s["mean"] == 1)
+    assert np.all(np.isnan(s["se"]))
+    assert t_quantile(0) == math.inf
+
+
+def test_paired_difference_covers_and_is_sharper_than_unpaired():
+    covered = ratio_covered = 0
+    for _ in range(1500):
+        common = RNG.normal(10, 3, 25)
+        a, b = common + RNG.normal(1, 0.3, 25), common + RNG.normal(0, 0.3, 25)
+        d = paired_difference(a, b)
+        covered += d.ci_lo < 1 < d.ci_hi
+        ratio_covered += d.ratio_lo < 1.1 < d.ratio_hi
+    assert within_binomial_error(covered, 1500)
+    assert abs(ratio_covered / 1500 - 0.95) < 0.03  # the delta method is asymptotic
+    unpaired = math.sqrt(a.var(ddof=1) / 25 + b.var(ddof=1) / 25)
+    assert d.se < 0.3 * unpaired
+
+
+def test_paired_difference_refuses_what_is_not_paired():
+    for a, b in ((np.ones(3), np.ones(4)), (np.ones(1), np.ones(1)), (np.ones((2, 2)), np.ones((2, 2)))):
+        with pytest.raises(ValueError, match="equally long vectors"):
+            paired_difference(a, b)
+
+
+SPREAD = 0.09  # the relative spread of a squared distance reaches 0.9, as in the runs
+STEPS = np.unique(np.geomspace(1, 10_000, 60).astype(np.int64))
+
+
+def paths(slope, replicates):
+    """Squared distances with mean proportional to step^slope; neighbouring checkpoints of a path are dependent."""
+    walk = np.cumsum(RNG.normal(0, SPREAD, (len(STEPS), replicates)), axis=0)
+    walk = walk - 0.5 * SPREAD**2 * np.arange(1, len(STEPS) + 1)[:, None]  # E exp(walk) = 1
+    return 3.0 * STEPS[:, None] ** slope * np.exp(walk)
+
+
+@pytest.mark.parametrize("method", ["delta", "bootstrap"])
+def test_slope_intervals_cover_the_true_slope(method):
+    """And the interval of ordinary least squares, which takes checkpoints for independent, does not."""
+    trials, covered, naive = 400, 0, 0
+    for trial in range(trials):
+        values = paths(-0.7, 80)
+        fit = loglog_slope(STEPS, values, (1000, 10_000), method=method, draws=300, seed=trial)
+        covered += fit.ci_lo < -0.7 < fit.ci_hi
+        inside = STEPS >= 1000
+        ols = reference.linregress(np.log(STEPS[inside]), np.log(values[inside].mean(axis=1)))
+        reach = reference.t.ppf(0.975, inside.sum() - 2) * ols.stderr
+        naive += abs(ols.slope + 0.7) < reach
+    assert abs(covered / trials - 0.95) < 0.045
+    assert naive / trials < 0.8
+
+
+def test_the_slope_is_that_of_the_mean_not_of_the_logarithms():
+    steps = np.array([10, 100, 1000])
+    values = np.stack([[1.0, 9.0, 5.0], [0.1, 0.9, 0.5], [0.01, 0.09, 0.05]])
+    for method in ("delta", "bootstrap"):
+        fit = loglog_slope(steps, values, (10, 1000), method=method)
+        assert fit.slope == pytest.approx(-1)
+        assert (fit.points, fit.window, fit.method) == (3, (10.0, 1000.0), method)
+        assert fit.se == pytest.approx(0, abs=1e-12)
+
+
+def test_the_two_errors_agree():
+    values = paths(-0.5, 400)
+    errors = [loglog_slope(STEPS, values, (100, 10_000), method=m).se for m in ("delta", "bootstrap")]
+    assert errors[0] == pytest.approx(errors[1], rel=0.12)
+
+
+def test_slopes_that_cannot_be_estimated():
+    values = np.ones((len(STEPS), 10))
+    for arguments, message in (
+        ((STEPS, values, (100, 10)), "window"),
+        ((STEPS, values, (9_999, 10_000)), "at least 3"),
+        ((STEPS, values[:, :2], (10, 10_000)), "replicates"),
+        ((STEPS, -values, (10, 10_000)), "not positive"),
+        ((STEPS, values * math.inf, (10, 10_000)), "not positive"),
+    ):
+        with pytest.raises(SlopeError, match=message):
+            loglog_slope(*arguments)
+    with pytest.raises(SlopeError, match="bootstrap"):
+        loglog_slope(STEPS, values, (10, 10_000), method="guess")
