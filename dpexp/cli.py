@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -191,11 +192,20 @@ def env(as_json: Json = False) -> None:
     _print_json(document) if as_json else print(columns([[str(k), str(v)] for k, v in rows]))
 
 
+class Interrupted(BaseException):
+    """Ctrl-C, under a name that the argument parser does not turn into its own message."""
+
+
+def _interrupt(*_: object) -> None:
+    raise Interrupted
+
+
 def main() -> None:
     """Entry point: errors that a user can act on are a line or two on stderr, with the contract's exit codes."""
     from dpexp.errors import DpexpError
 
     debug = "--debug" in sys.argv
+    signal.signal(signal.SIGINT, _interrupt)
     try:
         app(standalone_mode=True)
     except DpexpError as error:
@@ -206,7 +216,7 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-    except KeyboardInterrupt:
+    except Interrupted:
         print("interrupted; finished chunks are kept, run again to continue", file=sys.stderr)
         sys.exit(130)
     except Exception as error:

@@ -71,7 +71,7 @@ def write_table(path: Path, table: pa.Table, metadata: dict[str, Any]) -> None:
 
     document = json.dumps({"schema_version": SCHEMA_VERSION, **metadata}).encode()
     stamped = table.replace_schema_metadata({_KEY: document})
-    atomically(path, lambda temporary: pq.write_table(stamped, temporary, compression="zstd"))
+    atomically(path, lambda temporary: pq.write_table(stamped, temporary, compression="zstd", write_page_checksum=True))
 
 
 def read_metadata(path: Path) -> dict[str, Any]:
@@ -118,6 +118,11 @@ class Folder:
 
     def orphan(self, cell_id: str) -> Path:
         return self.root / "orphaned" / f"{cell_id}.parquet"
+
+    def set_aside(self, cell_id: str) -> None:
+        """Rename a damaged trajectory file, so that the next run computes the cell anew."""
+        path = self.trajectory(cell_id)
+        path.replace(path.with_suffix(".damaged"))
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -177,12 +182,15 @@ class Folder:
         metadata = read_metadata(path)
         shape = (len(metadata["estimators"]), len(metadata["steps"]), metadata["replicates"])
         try:
-            table = pq.read_table(path, columns=metadata["metrics"])
+            table = pq.read_table(path, page_checksum_verification=True)
             values = np.stack([table[name].to_numpy().reshape(shape) for name in metadata["metrics"]], axis=2)
         except (pa.ArrowException, OSError, KeyError, ValueError) as error:
             raise Damaged(f"{path.name} is damaged ({type(error).__name__})") from None
         steps = np.array(metadata["steps"], np.int64)
         return CellData(steps, tuple(metadata["estimators"]), tuple(metadata["metrics"]), values)
+
+
+SET_ASIDE = "set aside as .damaged: run again to compute the cell anew"
 
 
 def _missing(folder: Folder, what: str) -> ResultsMissing:

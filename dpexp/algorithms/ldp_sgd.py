@@ -84,7 +84,8 @@ class LdpSgd(Parameters):
                 model, rule, [Setting(*s) for s in settings], problem.noise_sensitivity(), steps, seed, lanes
             )
             theta = np.ascontiguousarray(snapshots.theta[..., : len(lanes)].transpose(2, 1, 0, 4, 3))
-            error_sq = (theta - problem.optimum()) ** 2
+            with np.errstate(over="ignore", invalid="ignore"):  # a diverged replicate is a result
+                error_sq = (theta - problem.optimum()) ** 2
             block = values[..., first : first + len(lanes)]
             block[:, :, :, 0] = sum(error_sq[..., j] for j in range(problem.p))  # one order of summation for any shape
             block[:, :, :, 1] = sum(error_sq[..., j] for j in range(problem.d + 1))

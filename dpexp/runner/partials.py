@@ -50,7 +50,7 @@ def load(folder: Path, chunk: Chunk) -> dict[str, Any] | None:
     """A kept chunk, or None where there is none or it is damaged."""
     path = folder / f"{chunk.key}.npz"
     try:
-        with np.load(path) as stored:
+        with path.open("rb") as handle, np.load(handle) as stored:
             return {name: stored[name] for name in stored.files}
     except FileNotFoundError:
         return None

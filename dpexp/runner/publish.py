@@ -13,7 +13,7 @@ from dpexp.config import Cell, Experiment
 from dpexp.fingerprint import closure, code_of
 from dpexp.provenance import commit, machine, versions
 from dpexp.runner.planning import CellPlan
-from dpexp.store import CellData, Damaged, Folder, read_metadata, write_json, write_table
+from dpexp.store import SET_ASIDE, CellData, Damaged, Folder, read_metadata, write_json, write_table
 from dpexp.summaries import summary_table, too_far
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def publish(
             data = fresh[cell.cell_id][0] if cell.cell_id in fresh else folder.read_cell(cell.cell_id)
             seconds = read_metadata(folder.trajectory(cell.cell_id))["wall_s"]
         except Damaged as error:
-            failures.setdefault(cell.cell_id, str(error))
+            folder.set_aside(cell.cell_id)
+            failures.setdefault(cell.cell_id, f"{error}; {SET_ASIDE}")
             continue
         rows.append(_row(experiment, cell, data, seconds))
         kept = None if cell.cell_id in fresh or old is None else _rows_of(old, cell.cell_id)

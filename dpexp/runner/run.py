@@ -22,7 +22,7 @@ from dpexp.runner.partials import Chunk, chunks_of
 from dpexp.runner.planning import CellPlan, plan
 from dpexp.runner.progress import Progress, note
 from dpexp.runner.publish import publish
-from dpexp.store import CellData, Damaged, Folder
+from dpexp.store import SET_ASIDE, CellData, Damaged, Folder
 from dpexp.summaries import too_far
 
 
@@ -190,7 +190,8 @@ def _assemble(
             try:
                 pieces.insert(0, folder.read_cell(cell.cell_id).values)
             except Damaged as error:
-                failures[cell.cell_id] = f"{error}; run again with --force"
+                folder.set_aside(cell.cell_id)
+                failures[cell.cell_id] = f"{error}; {SET_ASIDE}"
                 continue
         wall = sum(wall for _, wall in parts[cell.cell_id].values())
         values = np.concatenate(pieces, axis=-1)

@@ -1,0 +1,67 @@
+"""Shared helpers: the installed command, small configs, hashes of stored numbers."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+COMMAND = Path(sys.executable).parent / "dpexp"
+
+SMALL = """experiment: small
+problem: {name: huber-linear, d: 3}
+schedule: {eta: 0.2, alpha: [1/3, 1/2]}
+privacy: {mu: [1, {uniform: [1, 2]}, inf]}
+run: {n: 700, replicates: 20, seed: 3, checkpoints: 12}
+"""
+
+
+def call(*arguments, code=0, cwd=None, env=None, timeout=300):
+    """Run the installed command; its exit code must be `code` and it never shows a traceback or terminal codes."""
+    result = subprocess.run(
+        [COMMAND, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=cwd or ROOT,
+        env={**os.environ, **(env or {})},
+        timeout=timeout,
+    )
+    assert result.returncode == code, result.stdout + result.stderr
+    assert "Traceback" not in result.stdout + result.stderr
+    assert "\x1b[" not in result.stdout + result.stderr
+    assert "\r" not in result.stdout + result.stderr
+    return result
+
+
+def numbers(folder):
+    """Hash of every stored number of an experiment, by cell."""
+    import pyarrow.parquet as pq
+
+    found = {}
+    for path in sorted((Path(folder) / "trajectories").glob("*.parquet")):
+        table = pq.read_table(path)
+        columns = [table[name].combine_chunks() for name in table.column_names if name not in ("cell_id", "estimator")]
+        content = b"".join(column.to_numpy(zero_copy_only=False).tobytes() for column in columns)
+        found[path.stem] = hashlib.sha256(content + str(table["estimator"].to_pylist()).encode()).hexdigest()
+    return found
+
+
+@pytest.fixture
+def config(tmp_path):
+    """A small config file."""
+    path = tmp_path / "small.yaml"
+    path.write_text(SMALL)
+    return path
+
+
+@pytest.fixture(scope="session")
+def toy_results(tmp_path_factory):
+    """Every shipped config at toy size, computed once a session by the installed command."""
+    results = tmp_path_factory.mktemp("toy") / "results"
+    call("run", "--profile", "smoke", *sorted((ROOT / "configs").glob("*.yaml")), "--results", results, "-q")
+    return results

@@ -1,0 +1,374 @@
+"""Running: the same bits whatever happens, nothing lost, and what is stale is known."""
+
+import json
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpexp.config import load_experiment
+from dpexp.errors import DpexpError, UsageError
+from dpexp.runner import partials
+from dpexp.runner.executors import EXECUTORS
+from dpexp.runner.planning import plan
+from dpexp.runner.run import Options, run
+from dpexp.stats import COLUMNS
+from dpexp.store import Folder, read_metadata
+from tests.conftest import COMMAND, ROOT, SMALL, call, numbers
+
+
+def go(config, results, *, overrides=(), replicates=None, **options):
+    """Run in this process."""
+    experiment = load_experiment(config, overrides, replicates)
+    report = run(experiment, Options(results, quiet=True, **options))
+    return report, Folder(results, experiment.name)
+
+
+def states(config, results, **options):
+    return [(p.status, p.reason) for p in plan(load_experiment(config, **options), results)]
+
+
+@pytest.fixture
+def done(config, tmp_path):
+    """The small experiment, computed."""
+    _, folder = go(config, tmp_path / "results")
+    return folder
+
+
+def test_results_layout(done):
+    cells = pd.read_parquet(done.cells)
+    assert len(cells) == 6
+    for column in (
+        "cell_id",
+        "alpha",
+        "mu",
+        "budget",
+        "status",
+        "replicates",
+        "n_diverged",
+        "wall_s",
+        "gdp_mu",
+        "eps_1e-05",
+    ):
+        assert column in cells.columns
+    assert set(cells.status) == {"done"}
+    assert cells.mu.isna().sum() == 2  # budgets that differ between users
+    summary = pd.read_parquet(done.summary)
+    assert list(summary.columns) == ["cell_id", "estimator", "step", "metric", *COLUMNS]
+    assert set(summary.metric) == {"param_distance", "param_distance_sq", "coef_distance_sq", "loss_gap", "projections"}
+    assert set(summary.n) == {20}
+    paths = pd.read_parquet(done.root / "trajectories")
+    assert len(paths) == 6 * 2 * 12 * 20
+    np.testing.assert_allclose(paths.param_distance**2, paths.param_distance_sq)
+    assert not paths.diverged.any()
+    manifest = json.loads(done.manifest.read_text())
+    assert manifest["seeds"] == [3]
+    assert manifest["versions"]["numpy"] == np.__version__
+    assert set(manifest["cells"]) == set(cells.cell_id)
+    assert not done.partial.exists()
+
+
+def test_summary_is_the_summary_of_the_trajectories(done):
+    summary = pd.read_parquet(done.summary).set_index(["cell_id", "estimator", "metric", "step"]).sort_index()
+    paths = pd.read_parquet(done.root / "trajectories")
+    paths = paths.astype({"cell_id": str, "estimator": str})
+    for metric in ("param_distance", "param_distance_sq", "loss_gap"):
+        groups = paths.groupby(["cell_id", "estimator", "step"])[metric]
+        mine = summary.xs(metric, level="metric")
+        np.testing.assert_allclose(mine["mean"], groups.mean().to_numpy(), rtol=1e-12)
+        np.testing.assert_allclose(mine["sd"], groups.std().to_numpy(), rtol=1e-9)
+        np.testing.assert_allclose(mine["median"], groups.median().to_numpy(), rtol=1e-12)
+
+
+def test_nothing_is_done_twice(config, done):
+    before = {path: path.stat().st_mtime_ns for path in done.root.rglob("*.parquet")}
+    report, _ = go(config, done.root.parent)
+    assert (report.computed, report.reused) == (0, 6)
+    assert {path: path.stat().st_mtime_ns for path in done.root.rglob("*.parquet")} == before
+
+
+@pytest.mark.parametrize(
+    "way", [{"jobs": 2}, {"jobs": 3}, pytest.param({"jobs": 2, "backend": "loky"}, marks=pytest.mark.slow)], ids=str
+)
+def test_same_bits_for_any_jobs_and_backend(way, config, done, tmp_path):
+    _, folder = go(config, tmp_path / "other", **way)
+    assert numbers(folder.root) == numbers(done.root)
+
+
+def test_same_bits_for_any_chunks(config, done, tmp_path, monkeypatch):
+    from dpexp.runner import run as module
+
+    monkeypatch.setattr(module, "chunks_of", lambda cells, r: partials.chunks_of(cells, r, lanes=3, settings=2))
+    _, folder = go(config, tmp_path / "other")
+    assert numbers(folder.root) == numbers(done.root)
+
+
+def test_same_bits_for_a_part_of_the_grid(config, done, tmp_path):
+    experiment = load_experiment(config)
+    some = frozenset(cell.cell_id for cell in experiment.cells[1::2])
+    _, folder = go(config, tmp_path / "other", only=some)
+    part = numbers(folder.root)
+    assert set(part) == some
+    assert part == {name: digest for name, digest in numbers(done.root).items() if name in some}
+    _, folder = go(config, tmp_path / "other")  # the rest joins later
+    assert numbers(folder.root) == numbers(done.root)
+    assert len(pd.read_parquet(folder.cells)) == 6
+
+
+def test_more_replicates_extend_the_stored_ones_with_the_same_bits(config, done, tmp_path):
+    _, folder = go(config, tmp_path / "other", replicates=5)
+    assert states(config, tmp_path / "other")[0] == ("incomplete", "5 of 20 replicates")
+    go(config, tmp_path / "other")
+    assert numbers(folder.root) == numbers(done.root)
+
+
+def test_fewer_replicates_than_stored_keep_them_all(config, done):
+    before = numbers(done.root)
+    report, _ = go(config, done.root.parent, replicates=5)
+    assert report.reused == 6
+    assert "20 replicates stored, 5 asked for" in report.cells[0]["reason"]
+    assert numbers(done.root) == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["threads", "loky"])
+def test_killed_runs_resume_with_the_same_bits(backend, config, tmp_path):
+    """kill -9 as soon as a chunk has been kept; the rerun computes only the rest."""
+    arguments = [
+        "run",
+        config,
+        "--set",
+        "run.n=60000",
+        "--replicates",
+        "64",
+        "-j",
+        "2",
+        "--backend",
+        backend,
+        "--results",
+    ]
+    call(*arguments, tmp_path / "whole", "-q")
+    killed = Folder(tmp_path / "killed", "small")
+    process = subprocess.Popen(
+        [COMMAND, *map(str, arguments), tmp_path / "killed", "-q"], cwd=ROOT, start_new_session=True
+    )
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and not list(killed.partial.glob("*.npz")) and process.poll() is None:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    kept = len(list(killed.partial.glob("*.npz")))
+    assert kept > 0
+    assert not killed.cells.exists()
+    result = call(*arguments, tmp_path / "killed")
+    assert "chunks were finished before" in result.stderr
+    assert numbers(killed.root) == numbers(tmp_path / "whole" / "small")
+    assert not killed.partial.exists()
+    assert not list(killed.root.rglob(".*.tmp"))
+
+
+@pytest.mark.slow
+def test_interruption_keeps_finished_chunks(config, tmp_path):
+    arguments = [
+        "run",
+        config,
+        "--set",
+        "run.n=200000",
+        "--replicates",
+        "64",
+        "-j",
+        "1",
+        "--results",
+        tmp_path / "r",
+        "-q",
+    ]
+    process = subprocess.Popen([COMMAND, *map(str, arguments)], cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    folder = Folder(tmp_path / "r", "small")
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and not list(folder.partial.glob("*.npz")):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "interrupted; finished chunks are kept" in stderr
+    assert "Traceback" not in stderr
+    assert list(folder.partial.glob("*.npz"))
+
+
+def test_a_damaged_chunk_is_computed_again(config, done, tmp_path):
+    folder = Folder(tmp_path / "other", "small")
+    experiment = load_experiment(config)
+    for chunk in partials.chunks_of(experiment.cells, range(20)):
+        folder.partial.mkdir(parents=True, exist_ok=True)
+        (folder.partial / f"{chunk.key}.npz").write_bytes(b"PK\x03\x04 not a chunk")
+    go(config, tmp_path / "other")
+    assert numbers(folder.root) == numbers(done.root)
+
+
+def test_damaged_files_are_named_and_rebuilt(config, done, capsys):
+    before = numbers(done.root)
+    victim = sorted((done.root / "trajectories").glob("*.parquet"))[0]
+    victim.write_bytes(victim.read_bytes()[:500])
+    done.summary.write_bytes(b"junk")
+    done.cells.write_bytes(b"")
+    done.manifest.unlink()
+    assert ("damaged", f"{victim.name} is damaged (ArrowInvalid)") in states(config, done.root.parent)
+    report = run(load_experiment(config), Options(done.root.parent))
+    assert report.computed == 1
+    assert victim.name in capsys.readouterr().err
+    assert numbers(done.root) == before
+    assert len(pd.read_parquet(done.cells)) == 6
+    assert done.manifest.exists()
+
+
+def test_a_trajectory_with_a_damaged_body_is_not_half_read(config, done):
+    victim = sorted((done.root / "trajectories").glob("*.parquet"))[0]
+    data = bytearray(victim.read_bytes())
+    data[200:2000] = b"\0" * 1800
+    victim.write_bytes(bytes(data))
+    done.summary.unlink()
+    report, _ = go(config, done.root.parent)
+    assert report.failed == 1
+    assert "damaged" in next(c["reason"] for c in report.cells if c["status"] == "failed")
+    report, _ = go(config, done.root.parent)
+    assert (report.computed, report.failed) == (1, 0)
+
+
+def test_code_changes_make_cells_stale(config, done, monkeypatch):
+    from dpexp.runner import planning
+
+    code = dict(read_metadata(next((done.root / "trajectories").glob("*.parquet")))["code"])
+    assert "dpexp.problems.huber_linear" in code
+    assert "dpexp.engine.linear_kernel" in code
+    assert "dpexp.problems.logistic" not in code
+    assert "dpexp.privacy.local_gaussian" not in code
+    code["dpexp.engine.streams"] = "changed"
+    monkeypatch.setattr(planning, "code_of", lambda cell: code)
+    assert set(states(config, done.root.parent)) == {("stale", "code changed: dpexp/engine/streams.py")}
+
+
+def test_another_librarys_version_is_only_warned_of(config, done, monkeypatch):
+    from dpexp.runner import planning
+
+    monkeypatch.setattr(planning, "versions", lambda: {"numpy": "0.1", "numba": "0.1", "llvmlite": "0", "scipy": "0"})
+    plans = plan(load_experiment(config), done.root.parent)
+    assert {p.status for p in plans} == {"current"}
+    assert f"numpy {np.__version__} (now 0.1)" in plans[0].warning
+
+
+def test_cells_that_leave_the_config_are_set_aside_and_come_back(config, done):
+    before = numbers(done.root)
+    config.write_text(SMALL.replace("[1/3, 1/2]", "1/2"))
+    report, _ = go(config, done.root.parent)
+    assert (report.computed, report.reused) == (0, 3)
+    assert len(pd.read_parquet(done.cells)) == 3
+    assert pd.read_parquet(done.root / "trajectories").cell_id.nunique() == 3
+    assert len(list((done.root / "orphaned").glob("*.parquet"))) == 3
+    config.write_text(SMALL)
+    report, _ = go(config, done.root.parent)
+    assert (report.computed, report.reused) == (0, 6)
+    assert numbers(done.root) == before
+
+
+def test_a_diverged_replicate_is_a_result(config, tmp_path):
+    report, folder = go(config, tmp_path / "r", overrides=["schedule.eta=[0.2, 1e200]"])
+    assert report.diverged == 6
+    cells = pd.read_parquet(folder.cells)
+    assert sorted(cells.status) == ["diverged"] * 6 + ["done"] * 6
+    wild = cells[cells.status == "diverged"]
+    assert set(wild.n_diverged) == {20}
+    summary = pd.read_parquet(folder.summary)
+    last = summary[(summary.step == 700) & (summary.metric == "param_distance_sq")].set_index("cell_id")
+    assert set(last.loc[wild.cell_id].n_diverged) == {20}
+    assert not (last.loc[wild.cell_id]["mean"] < 1e6).any()
+    assert np.isfinite(last.loc[cells[cells.status == "done"].cell_id]["mean"]).all()
+    assert len(pd.read_parquet(folder.root / "trajectories")) == 12 * 2 * 12 * 20
+
+
+def test_a_failing_cell_does_not_stop_the_others(config, tmp_path, monkeypatch):
+    from dpexp.problems.huber_linear import HuberLinear
+
+    def fail(self):
+        if self.d == 4:
+            raise RuntimeError("no such weather")
+        return original(self)
+
+    original = HuberLinear.model
+    monkeypatch.setattr(HuberLinear, "model", fail)
+    report, folder = go(config, tmp_path / "r", overrides=["problem.d=[3, 4]"])
+    assert (report.computed, report.failed) == (6, 6)
+    cells = pd.read_parquet(folder.cells)
+    assert set(cells[cells.status == "failed"].reason) == {"RuntimeError: no such weather"}
+    assert pd.read_parquet(folder.summary).cell_id.nunique() == 6
+    with pytest.raises(DpexpError, match="no such weather"):
+        go(config, tmp_path / "r", overrides=["problem.d=[3, 4]"], fail_fast=True)
+    monkeypatch.undo()
+    report, folder = go(config, tmp_path / "r", overrides=["problem.d=[3, 4]"])
+    assert (report.computed, report.reused, report.failed) == (6, 6, 0)
+
+
+def test_one_writer_at_a_time(config, done):
+    with done.locked(), pytest.raises(DpexpError, match="is being written by process"):
+        go(config, done.root.parent)
+
+
+def test_leftovers_of_a_killed_run_are_cleared(config, done):
+    (done.root / "trajectories" / ".x.parquet.99.tmp").write_bytes(b"half")
+    go(config, done.root.parent)
+    assert not list(done.root.rglob(".*.tmp"))
+
+
+def test_a_killed_worker_is_replaced(config, done, tmp_path, monkeypatch):
+    """loky loses all its workers with one; the unfinished tasks run again."""
+    flag = tmp_path / "killed once"
+    tasks = [(_suicide, (str(flag), k)) for k in range(4)]
+    assert dict(EXECUTORS["loky"](tasks, 2)) == {k: k * k for k in range(4)}
+    assert flag.exists()
+
+
+def _suicide(flag, k):
+    import os
+    from pathlib import Path
+
+    if k == 2 and not Path(flag).exists():
+        Path(flag).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return k * k
+
+
+def test_dask_is_refused_clearly():
+    with pytest.raises(UsageError, match="not available in this version"):
+        EXECUTORS["dask"]([], 1)
+
+
+def test_results_do_not_change_by_accident(config, tmp_path):
+    """Golden means of a small run: a change here changes every stored result and belongs in the CHANGELOG."""
+    _, folder = go(config, tmp_path / "r")
+    summary = pd.read_parquet(folder.summary)
+    cells = pd.read_parquet(folder.cells)
+    last = summary[(summary.step == 700) & (summary.metric == "param_distance_sq")]
+    got = [
+        float(last[(last.cell_id == c) & (last.estimator == e)]["mean"].iloc[0])
+        for c in cells.cell_id
+        for e in ("sgd", "asgd")
+    ]
+    np.testing.assert_allclose(got, GOLDEN, rtol=1e-9)
+
+
+GOLDEN = [
+    18.1099644342,
+    11.6926593362,
+    5.97027912353,
+    3.89513199868,
+    0.0534572503518,
+    0.141593334636,
+    5.11511859122,
+    5.38224369441,
+    1.95472549777,
+    2.41270543428,
+    0.144524995471,
+    0.551937496747,
+]
