@@ -61,6 +61,7 @@ def test_gradient_agrees_with_finite_differences_of_the_loss(problem):
     assert np.mean(agree) > 0.99  # a kink within h of a point spoils its finite difference
 
 
+@pytest.mark.slow
 @each
 def test_sensitivity_and_gradient_bound_are_never_exceeded(problem):
     """A million pairs of users at common parameters."""
@@ -76,6 +77,7 @@ def test_sensitivity_and_gradient_bound_are_never_exceeded(problem):
     assert problem.exact_sensitivity() <= 2 * problem.gradient_bound() * (1 + 1e-12)
 
 
+@pytest.mark.slow
 @each
 def test_sensitivity_is_approached_by_some_pair(problem):
     """Maximise the distance of two gradients over both users and the size of the parameter."""
@@ -112,7 +114,7 @@ def test_sensitivity_is_approached_by_some_pair(problem):
 
 @each
 def test_mean_gradient_is_zero_at_the_optimum_and_nowhere_near(problem):
-    x, y = problem.sample(RNG, 400_000)
+    x, y = problem.sample(RNG, 150_000)
 
     def z_score(theta):
         g = problem.gradient(np.broadcast_to(theta, (len(y), problem.p)), x, y)
@@ -124,7 +126,7 @@ def test_mean_gradient_is_zero_at_the_optimum_and_nowhere_near(problem):
 
 @each
 def test_risk_gap_agrees_with_monte_carlo(problem):
-    x, y = problem.sample(RNG, 400_000)
+    x, y = problem.sample(RNG, 150_000)
     star = np.broadcast_to(problem.optimum(), (len(y), problem.p))
     at_star = problem.loss(star, x, y)
     for theta in [problem.start(), *points(problem, 4, spread=1.0)]:
@@ -155,7 +157,7 @@ def test_curvature_is_that_of_the_risk_and_of_the_gradient(problem):
     eigenvalues = np.linalg.eigvalsh(curvature.hessian)
     assert curvature.m == pytest.approx(eigenvalues[0], rel=1e-9)
     assert pytest.approx(eigenvalues[-1], rel=1e-9) == curvature.M
-    x, y = problem.sample(RNG, 400_000)
+    x, y = problem.sample(RNG, 150_000)
     g = problem.gradient(np.broadcast_to(star, (len(y), problem.p)), x, y)
     products = g[:, :, None] * g[:, None, :]
     error = products.std(axis=0) / math.sqrt(len(y))

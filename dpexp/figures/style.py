@@ -98,4 +98,4 @@ def shared_legend(figure: Figure, budgets: Sequence[str], estimators: Sequence[s
     blank: Any = Line2D([], [], linestyle="none", label="")
     rows = [[*row, *[blank] * (columns - len(row))] for row in (lines, others)]
     handles = [handle for pair in zip(*rows, strict=True) for handle in pair]  # matplotlib fills columns first
-    figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, columnspacing=1.6)
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, columnspacing=1.2)

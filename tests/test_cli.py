@@ -1,0 +1,187 @@
+"""The installed command as a user meets it."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+from tests.conftest import COMMAND, ROOT, call
+from tests.test_config import GOOD, MISTAKES
+
+CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
+
+
+def test_help_imports_nothing_heavy():
+    heavy = ["numpy", "numba", "pandas", "pyarrow", "scipy", "matplotlib", "pydantic", "yaml", "rich.console"]
+    script = f"import sys, dpexp.cli; print([m for m in {heavy} if m in sys.modules])"
+    assert (
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
+        == "[]"
+    )
+    page = call("--help").stdout
+    for command in ("run", "plot", "table", "privacy", "diff", "list", "show", "validate", "schema", "env"):
+        assert re.search(rf"^  {command} ", page, re.MULTILINE)
+        call(command, "--help")
+
+
+def test_version():
+    assert re.fullmatch(r"dpexp \d+\.\d+\.\d+\n", call("--version").stdout)
+
+
+@pytest.mark.parametrize("arguments", [["frobnicate"], ["run"], ["run", "--frob"], ["run", "absent.yaml"], ["plot"], ["plot", "figure99"], ["table", "tabel1"],
+                                       ["run", str(CONFIGS[0]), "--backend", "dask"], ["run", str(CONFIGS[0]), "--profile", "huge"],
+                                       ["run", str(CONFIGS[0]), "-j", "-1"], ["run", str(CONFIGS[0]), "--only", "aplha == 1"],
+                                       ["run", str(CONFIGS[0]), "--only", "alpha == 7"], ["run", str(CONFIGS[0]), str(CONFIGS[0])],
+                                       ["plot", "figure2", "--format", "gif"], ["table", "table1", "--format", "pdf"], ["diff", "a", "b"]])  # fmt: skip
+def test_usage_errors_exit_2_in_a_line_or_two(arguments):
+    result = call(*arguments, code=2)
+    assert result.stdout == ""
+    assert 1 <= len(result.stderr.strip().splitlines()) <= 5
+
+
+@pytest.mark.parametrize("mistake", ["unknown key", "duplicate key", "binary junk", "empty file", "mu = 0"])
+def test_config_errors_exit_2_with_their_place(mistake, tmp_path):
+    path = tmp_path / "bad.yaml"
+    text, message = MISTAKES[mistake]
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    for command in ("validate", "run", "show", "privacy"):
+        result = call(command, path, code=2)
+        assert "bad.yaml" in result.stderr
+        assert message.replace("c.yaml", "bad.yaml") in result.stderr
+    assert not (tmp_path / "results").exists()
+
+
+def test_validate_reports_every_file(tmp_path):
+    good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
+    good.write_text(GOOD)
+    bad.write_text(GOOD.replace("d: 2", "dd: 2"))
+    result = call("validate", good, bad, tmp_path / "absent.yaml", code=2)
+    assert result.stdout == f"ok {good} (4 cells)\n"
+    assert "bad.yaml:2:31" in result.stderr
+    assert "absent.yaml: no such file" in result.stderr
+    assert len(call("validate", *CONFIGS).stdout.splitlines()) == len(CONFIGS)
+
+
+@pytest.mark.slow
+def test_damaged_configs_through_the_command(tmp_path):
+    import random
+
+    from tests.test_config import mutate
+
+    rng = random.Random(11)
+    paths = []
+    for k in range(200):
+        path = tmp_path / f"c{k}.yaml"
+        path.write_text(mutate(rng, rng.choice(CONFIGS).read_text())[0])
+        paths.append(path)
+    result = subprocess.run([COMMAND, "validate", *paths], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 2
+    assert "Traceback" not in result.stderr
+    accepted = result.stdout.count("ok ")
+    refused = {line.split(":")[0] for line in result.stderr.splitlines() if line.startswith(str(tmp_path))}
+    assert accepted + len(refused) == 200
+
+
+def test_show_prints_a_config_that_reads_back(tmp_path):
+    path = tmp_path / "again.yaml"
+    path.write_text(call("show", CONFIGS[0], "--set", "run.n=1234").stdout)
+    assert "n: 1234" in path.read_text()
+    call("validate", path)
+
+
+def test_schema_and_env_are_json():
+    assert json.loads(call("schema").stdout)["title"] == "dpexp config"
+    document = json.loads(call("env", "--json").stdout)
+    assert {"versions", "commit", "dirty", "machine"} <= set(document)
+    assert "numpy" in call("env").stdout
+
+
+def test_privacy_statement():
+    document = json.loads(call("privacy", ROOT / "configs" / "linear_d5.yaml", "--json").stdout)
+    assert document["mechanism"] == "local-gaussian"
+    nominal = {s["budget"]: s for s in document["statements"] if s["analysis"] == "gdp, parallel composition"}
+    assert nominal["1"]["eps"][0] == [1e-5, pytest.approx(4.377178, rel=1e-6)]
+    assert nominal["non-private"]["mu"] == "inf"
+    page = call("privacy", ROOT / "configs" / "figure1.yaml").stdout
+    assert "Uniform(1, 2)" in page
+    assert "WARNING" not in page
+    weak = call("privacy", ROOT / "configs" / "linear_d5.yaml", "--set", "problem.sensitivity=1").stdout
+    assert "WARNING" in weak
+
+
+def test_dry_run_says_what_and_why_and_writes_nothing(tmp_path):
+    config = tmp_path / "c.yaml"
+    config.write_text(GOOD)
+    results = tmp_path / "results"
+    text = call("run", config, "--results", results, "--dry-run").stdout
+    assert text.count("not computed yet") == 4
+    assert "4 of 4 cells to compute" in text
+    assert not results.exists()
+    document = json.loads(
+        call("run", config, "--results", results, "--dry-run", "--json", "--only", "mu == inf").stdout
+    )
+    assert [(c["status"], c["mu"]) for c in document["cells"]] == [("missing", "non-private")] * 2
+    assert document["estimate_s"] > 0
+    assert not results.exists()
+
+
+@pytest.mark.slow
+def test_run_reports_on_stdout_and_progress_on_stderr(tmp_path):
+    config = tmp_path / "c.yaml"
+    config.write_text(GOOD)
+    results = tmp_path / "results"
+    first = call("run", config, "--results", results, "--replicates", 8)
+    assert re.search(r"^good +4 +0 +0 +0 ", first.stdout, re.MULTILINE)
+    document = json.loads(call("run", config, "--results", results, "--replicates", 8, "--json").stdout)
+    assert {c["status"] for c in document["cells"]} == {"current"}
+    assert document["experiments"][0]["reused"] == 4
+    listing = call("list", "--configs", tmp_path, "--results", results).stdout
+    assert re.search(r"^good .* 4 +", listing, re.MULTILINE)
+    assert "huber-linear" in listing
+    inventory = json.loads(call("list", "--configs", tmp_path, "--results", results, "--json").stdout)
+    assert len(inventory["cells"]) == 4
+
+
+@pytest.mark.slow
+def test_diff_is_paired_on_common_random_numbers(tmp_path):
+    config = tmp_path / "c.yaml"
+    config.write_text(GOOD)
+    a, b = tmp_path / "a", tmp_path / "b"
+    call("run", config, "--results", a, "-q", "--replicates", 24)
+    call("run", config, "--results", b, "-q", "--replicates", 24, "--set", "problem.sensitivity=exact")
+    rows = json.loads(call("diff", a / "good", b / "good", "--json").stdout)["rows"]
+    assert len(rows) == 8
+    assert all(row["paired"] for row in rows)
+    for row in rows:
+        if "non-private" in row["setting"]:
+            assert row["difference"] == 0
+        else:
+            assert row["difference"] > 0  # the paper's sensitivity adds more noise than needed
+            assert row["ci"][0] < row["difference"] < row["ci"][1]
+    assert "paired" in call("diff", a / "good", b / "good").stdout
+
+
+def test_a_closed_pipe_is_no_error():
+    process = subprocess.Popen(
+        f"{COMMAND} schema | head -1", shell=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    _, stderr = process.communicate(timeout=60)
+    assert b"Traceback" not in stderr
+
+
+def test_missing_results_exit_3_with_the_command_to_run(tmp_path):
+    for arguments in (["plot", "figure2"], ["table", "table1"], ["plot", "--all"]):
+        result = call(*arguments, "--results", tmp_path / "none", code=3)
+        assert "run: dpexp run configs/" in result.stderr
+        assert f"--results {tmp_path / 'none'}" in result.stderr
+
+
+@pytest.mark.slow
+def test_every_config_runs_at_toy_size(toy_results):
+    for path in CONFIGS:
+        cells = pd.read_parquet(toy_results / path.stem / "cells.parquet")
+        assert set(cells.status) == {"done"}
+        assert set(cells.replicates) == {8}

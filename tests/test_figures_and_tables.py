@@ -1,0 +1,152 @@
+"""Figures and tables come from stored results, show exactly their numbers, and are the same bytes when redrawn."""
+
+import hashlib
+import json
+import shutil
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure as Canvas
+
+from dpexp.errors import ResultsMissing
+from dpexp.figures import FIGURES, draw_figure
+from dpexp.figures.style import BUDGET_COLOURS, RC
+from dpexp.store import load_summary, load_trajectories
+from dpexp.tables import FORMATS, TABLES, render_table
+
+pytestmark = pytest.mark.slow  # every config runs once at toy size first
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_are_written_with_their_numbers(name, toy_results, tmp_path):
+    paths = draw_figure(name, toy_results, tmp_path, ["png"])
+    assert [p.name for p in paths] == [f"{name}.png", f"{name}.csv"]
+    assert paths[0].read_bytes().startswith(b"\x89PNG")
+    data = pd.read_csv(paths[1])
+    assert len(data) > 50
+    assert {"estimator", "step", "mean"} <= set(data.columns)
+    figure = FIGURES[name]
+    assert figure.caption
+    assert figure.paper == "ldp-sgd"
+    if name != "figure1":
+        metric = "loss_gap" if "loss" in name or name.startswith("figure4") else "param_distance"
+        summary = load_summary(toy_results, figure.needs[0])
+        want = summary[summary.metric == metric]["mean"].sort_values().to_numpy()
+        np.testing.assert_allclose(data["mean"].sort_values(), want, rtol=1e-5)
+
+
+def test_every_format_and_the_same_bytes_again(toy_results, tmp_path):
+    digests = []
+    for turn in ("1", "2"):
+        paths = draw_figure("figure1", toy_results, tmp_path / turn, ["png", "pdf", "svg"])
+        digests.append({p.suffix: hashlib.sha256(p.read_bytes()).hexdigest() for p in paths})
+    assert digests[0] == digests[1]
+    assert set(digests[0]) == {".png", ".pdf", ".svg", ".csv"}
+    assert b"Type3" not in (tmp_path / "1" / "figure1.pdf").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["figure1", "figure2", "figure4_d20"])
+def test_axes_are_labelled_and_nothing_is_clipped(name, toy_results):
+    with mpl.rc_context(RC):
+        drawing = FIGURES[name].draw(toy_results)
+        canvas: Canvas = drawing.canvas
+        canvas.draw_without_rendering()
+        renderer = canvas._get_renderer()
+        page = canvas.bbox
+        panels = [axes for axes in canvas.axes if axes.get_visible()]
+        assert panels[-1].get_xlabel()
+        assert panels[0].get_ylabel()
+        for axes in panels:
+            assert axes.get_xscale() == axes.get_yscale() == "log"
+            assert axes.get_title()
+            box = axes.get_tightbbox(renderer)
+            assert box.x0 >= page.x0 - 1
+            assert box.x1 <= page.x1 + 1
+            assert box.y0 >= page.y0 - 1
+            assert box.y1 <= page.y1 + 1
+        (legend,) = canvas.legends
+        words = " ".join(text.get_text() for text in legend.get_texts())
+        assert "95% CI" in words
+        assert "LDP-ASGD" in words
+        box = legend.get_window_extent(renderer)
+        assert box.x0 >= 0
+        assert box.x1 <= page.x1
+        assert all(not box.overlaps(axes.get_tightbbox(renderer)) for axes in panels)
+
+
+def luminance(colour):
+    return float(np.dot([int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)], [0.2126, 0.7152, 0.0722]))
+
+
+def test_colours_differ_for_colour_blind_readers():
+    """Under a simulated deficiency (projection of red and green on their mean) the colours stay apart."""
+
+    def seen(colour):
+        r, g, b = (int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
+        return np.array([(r + g) / 2, b, luminance(colour)])
+
+    colours = list(BUDGET_COLOURS.values())
+    for i, a in enumerate(colours):
+        for b in colours[:i]:
+            assert np.linalg.norm(seen(a) - seen(b)) > 0.12
+
+
+def test_figures_do_not_compute(toy_results, tmp_path, monkeypatch):
+    from dpexp.algorithms.ldp_sgd import LdpSgd
+
+    monkeypatch.setattr(LdpSgd, "simulate", None)
+    draw_figure("figure2", toy_results, tmp_path, ["png"])
+    render_table("table1", toy_results, "md")
+
+
+def test_missing_damaged_and_partial_results_name_the_command(toy_results, tmp_path):
+    results = tmp_path / "results"
+    with pytest.raises(ResultsMissing, match="no results yet"):
+        draw_figure("figure2", results, tmp_path, ["png"])
+    shutil.copytree(toy_results / "linear_d5", results / "linear_d5")
+    shutil.rmtree(results / "linear_d5" / "trajectories")
+    draw_figure("figure2", results, tmp_path, ["png"])  # summaries are enough
+    with pytest.raises(ResultsMissing, match="not the trajectories") as caught:
+        load_trajectories(results, "linear_d5")
+    assert caught.value.hint == f"run: dpexp run configs/linear_d5.yaml --results {results}"
+    (results / "linear_d5" / "summary.parquet").write_bytes(b"junk")
+    with pytest.raises(ResultsMissing, match="damaged"):
+        draw_figure("figure2", results, tmp_path, ["png"])
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("form", FORMATS)
+def test_tables_in_every_format(name, form, toy_results):
+    text = render_table(name, toy_results, form)
+    if form == "md":
+        lines = [line for line in text.splitlines() if line.startswith("|")]
+        assert len({line.count("|") for line in lines}) == 1
+        assert len({len(line) for line in lines}) == 1
+    elif form == "tex":
+        body = text.split("\\midrule\n")[1].split("\n\\bottomrule")[0].splitlines()
+        assert {line.count("&") for line in body} == {body[0].count("&")}
+        assert "toprule" in text
+    elif form == "csv":
+        assert len(text.splitlines()) > 10
+    else:
+        assert json.loads(text)["rows"]
+
+
+def test_table1_holds_printed_exponents_beside_fitted_slopes(toy_results):
+    rows = pd.DataFrame(json.loads(render_table("table1", toy_results, "json"))["rows"])
+    assert len(rows) == 2 * 2 * 4 * 2 * 5
+    row = rows[(rows.experiment == "linear_d5") & (rows.metric == "param_distance_sq") & (rows.estimator == "asgd")]
+    assert set(row[row.alpha < 0.4].table1) == {-1.0}
+    assert row[row.alpha == 0.5].table1.isna().all()
+    assert (rows.ci_lo <= rows.slope).all()
+    assert (rows.slope <= rows.ci_hi).all()
+
+
+def test_final_tables_are_the_last_step(toy_results):
+    rows = pd.DataFrame(json.loads(render_table("final_linear", toy_results, "json"))["rows"])
+    summary = load_summary(toy_results, "linear_d10")
+    last = summary[(summary.step == 2000) & (summary.metric == "loss_gap") & (summary.estimator == "asgd")]
+    got = rows[(rows.d == 10) & (rows.metric == "loss_gap") & (rows.estimator == "asgd")]
+    np.testing.assert_allclose(sorted(got["mean"]), sorted(last["mean"]))

@@ -1,0 +1,55 @@
+"""What makes a cell stale: code that it uses, not comments, formatting or docstrings, and not code it does not use."""
+
+import textwrap
+
+from dpexp.fingerprint import changed, closure, code_of
+from tests.test_config import GOOD, load
+
+
+def package(root, **edits):
+    """A small package: a uses b (inside a function) and the registry; c is not used."""
+    sources = {
+        "a": '"""Doc."""\nfrom dpexp.registry import C\n\ndef f(x):\n    from dpexp.b import g\n    return g(x) + 1\n',
+        "b": "def g(x):\n    return 2 * x\n",
+        "c": "def h(x):\n    return 3 * x\n",
+        "registry/__init__": "from dpexp.c import h\nC = {'h': h}\n",
+    }
+    for name, source in (sources | edits).items():
+        path = root / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(source))
+    return closure(("dpexp.a",), root)
+
+
+def test_the_closure_follows_imports_but_not_registries(tmp_path):
+    assert list(package(tmp_path)) == ["dpexp.a", "dpexp.b"]
+
+
+def test_comments_formatting_and_docstrings_do_not_count(tmp_path):
+    before = package(tmp_path / "1")
+    same = package(tmp_path / "2", b='def g( x ):\n    """Twice."""\n    # as always\n    return (2 *\n        x)\n')
+    assert changed(before, same) == []
+
+
+def test_a_change_in_a_helper_counts_and_is_named(tmp_path):
+    before = package(tmp_path / "1")
+    assert changed(before, package(tmp_path / "2", b="def g(x):\n    return 2.5 * x\n")) == ["dpexp/b.py"]
+    assert changed(before, package(tmp_path / "3", c="def h(x):\n    return 4 * x\n")) == []
+
+
+def test_a_cells_code_is_that_of_its_problem_algorithm_schedule_and_engine(tmp_path):
+    cells = load(tmp_path, GOOD).cells
+    code = code_of(cells[0])
+    for name in (
+        "problems.huber_linear",
+        "problems.mallows",
+        "algorithms.ldp_sgd",
+        "schedules",
+        "engine.streams",
+        "engine.lanes",
+        "seeds",
+        "privacy.budgets",
+    ):
+        assert f"dpexp.{name}" in code
+    for name in ("problems.logistic", "config.reader", "store", "runner.run", "figures.style", "privacy.gdp"):
+        assert f"dpexp.{name}" not in code
