@@ -50,7 +50,7 @@ def draw(experiment: str, quantity: Quantity, results: Path) -> Drawing:
         axes.set_xlabel("users = steps $i$" if k >= len(alphas) - 2 else "")
         axes.set_ylabel(quantity.label if k % 2 == 0 else "")
     replicates = int(summary.n.max())
-    style.shared_legend(canvas, budgets, ["sgd", "asgd"], f"95% CI of the mean, {replicates} replicates")
+    style.shared_legend(canvas, budgets, ["sgd", "asgd"], f"95% CI, {replicates} replicates")
     return Drawing(canvas, summary[COLUMNS].sort_values(COLUMNS[:4], ignore_index=True))
 
 
