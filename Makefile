@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 reproduce: $(READY)
 	$(BIN)/dpexp run configs/*.yaml
 	$(BIN)/dpexp plot --all
-	$(BIN)/dpexp table --all
+	$(BIN)/dpexp table --all --out results/tables
 
 # The whole test suite.
 test: $(READY)
@@ -22,7 +22,7 @@ test: $(READY)
 smoke: $(READY)
 	$(BIN)/dpexp run --profile smoke configs/*.yaml
 	$(BIN)/dpexp plot --all --results results-smoke
-	$(BIN)/dpexp table --all --results results-smoke
+	$(BIN)/dpexp table --all --results results-smoke --out results-smoke/tables
 
 # Format, lint, types and the fast tests.
 check: $(READY)

@@ -28,7 +28,7 @@ def code_of(cell: Any, root: Path = ROOT) -> dict[str, str]:
 def closure(modules: tuple[str, ...], root: Path = ROOT) -> dict[str, str]:
     """Hashes of the modules and of all that they import from dpexp, by module name, sorted."""
     hashes: dict[str, str] = {}
-    waiting = list(modules)
+    waiting = [module for module in modules if _file(module, root).exists()]
     while waiting:
         module = waiting.pop()
         if module in hashes or module in LEDGER:
@@ -55,8 +55,16 @@ def _read(path: Path, module: str) -> tuple[str, tuple[str, ...]]:
         body = getattr(node, "body", None)
         if isinstance(body, list):
             node.body = [s for s in body if not _is_text(s)] or [ast.Pass()]  # type: ignore[attr-defined]
-    digest = hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:16]
+    digest = hashlib.sha256(repr(_plain(tree)).encode()).hexdigest()[:16]
     return digest, tuple(sorted(imported - {"dpexp", module}))
+
+
+def _plain(value: Any) -> Any:
+    """A syntax tree without positions and empty fields, so that every version of Python writes the same."""
+    if isinstance(value, ast.AST):
+        fields = [(name, _plain(v)) for name, v in ast.iter_fields(value) if v is not None and v != []]
+        return (type(value).__name__, *fields)
+    return [_plain(v) for v in value] if isinstance(value, list) else value
 
 
 def _is_text(statement: Any) -> bool:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dpexp.errors import DpexpError, ResultsMissing
+from dpexp.fingerprint import changed, closure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -222,12 +223,26 @@ def _load(folder: Folder, path: Path) -> pd.DataFrame:
 
 
 def load_cells(results: Path, experiment: str) -> pd.DataFrame:
-    """cells.parquet of an experiment, a row a cell. Raises ResultsMissing naming the command to run."""
+    """cells.parquet of an experiment, a row a cell.
+
+    Raises ResultsMissing naming the command to run, also where cells are missing, failed or stale.
+    """
     folder = Folder(results, experiment)
     cells = _load(folder, folder.cells)
     failed = cells[cells.status == "failed"]
     if len(failed):
         raise _missing(folder, f"{len(failed)} of {len(cells)} cells failed")
+    try:
+        manifest = json.loads(folder.manifest.read_text(encoding="utf-8"))
+        wanted, code = set(manifest["cells"]), dict(manifest["code"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise _missing(folder, "manifest.json is missing or damaged") from None
+    absent = wanted - set(cells.cell_id)
+    if absent:
+        raise _missing(folder, f"{len(absent)} of {len(wanted)} cells are not computed yet")
+    stale = changed(code, {name: digest for name, digest in closure(tuple(code)).items() if name in code})
+    if stale:
+        raise _missing(folder, f"stale, code changed since: {', '.join(stale)}")
     return cells
 
 

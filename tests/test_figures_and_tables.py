@@ -111,6 +111,16 @@ def test_missing_damaged_and_partial_results_name_the_command(toy_results, tmp_p
     with pytest.raises(ResultsMissing, match="not the trajectories") as caught:
         load_trajectories(results, "linear_d5")
     assert caught.value.hint == f"run: dpexp run configs/linear_d5.yaml --results {results}"
+    manifest = results / "linear_d5" / "manifest.json"
+    document = json.loads(manifest.read_text())
+    for change, message in (
+        ({"cells": {**document["cells"], "more": {}}}, "1 of 21 cells are not computed yet"),
+        ({"code": {**document["code"], "dpexp.schedules": "0"}}, "stale, code changed since: dpexp/schedules.py"),
+    ):
+        manifest.write_text(json.dumps(document | change))
+        with pytest.raises(ResultsMissing, match=message):
+            draw_figure("figure2", results, tmp_path, ["png"])
+    manifest.write_text(json.dumps(document))
     (results / "linear_d5" / "summary.parquet").write_bytes(b"junk")
     with pytest.raises(ResultsMissing, match="damaged"):
         draw_figure("figure2", results, tmp_path, ["png"])

@@ -37,6 +37,8 @@ SPARE_COLOURS = ("#7a4fa3", "#c9a300", "#5c5c5c", "#8fb8de")
 LINE_STYLES: dict[str, Any] = {"sgd": "-", "asgd": (0, (4, 1.6))}
 NAMES = {"sgd": "LDP-SGD", "asgd": "LDP-ASGD"}
 BAND_ALPHA = 0.22
+GUIDE = 30.0
+"""last step over first step of a reference slope"""
 
 
 def colour_of(label: str, labels: Sequence[str]) -> str:
@@ -69,7 +71,7 @@ def log_log(axes: Axes) -> None:
 
 def reference_slope(axes: Axes, slope: float, text: str, n: float, level: float) -> None:
     """A dotted guide through (n, level) over the last decade and a half, with its slope written beside it."""
-    start = n / 30
+    start = n / GUIDE
     axes.plot([start, n], [level * (start / n) ** slope, level], ":", color="#444444", linewidth=1.1, zorder=1.5)
     middle = (start * n) ** 0.5
     axes.annotate(

@@ -21,17 +21,18 @@ COLUMNS = ["alpha", "budget", "estimator", "step", "mean", "ci_lo", "ci_hi", "se
 class Quantity(NamedTuple):
     """What is on the vertical axis."""
 
+    name: str
     metric: str
     label: str
     rate: float
     """exponent of the guide, in units of alpha: the distance falls like the root of its square"""
 
 
-DISTANCE = Quantity("param_distance", r"mean distance  $\mathrm{E}\,\|\theta_i - \theta^*\|$", 0.5)
-GAP = Quantity("loss_gap", r"mean loss gap  $\mathrm{E}\,F(\theta_i) - F(\theta^*)$", 1.0)
+DISTANCE = Quantity("distance", "param_distance", r"mean distance  $\mathrm{E}\,\|\theta_i - \theta^*\|$", 0.5)
+GAP = Quantity("loss gap", "loss_gap", r"mean loss gap  $\mathrm{E}\,F(\theta_i) - F(\theta^*)$", 1.0)
 
 
-def draw(experiment: str, quantity: Quantity, results: Path) -> Drawing:
+def draw(experiment: str, quantity: Quantity, title: str, results: Path) -> Drawing:
     """One panel an alpha; colour is the budget, solid LDP-SGD, dashed LDP-ASGD, shaded the interval of the mean."""
     from matplotlib.figure import Figure as Canvas
 
@@ -49,6 +50,7 @@ def draw(experiment: str, quantity: Quantity, results: Path) -> Drawing:
     for k, axes in enumerate(panels[: len(alphas)]):
         axes.set_xlabel("users = steps $i$" if k >= len(alphas) - 2 else "")
         axes.set_ylabel(quantity.label if k % 2 == 0 else "")
+    canvas.suptitle(title, fontsize=10)
     replicates = int(summary.n.max())
     style.shared_legend(canvas, budgets, ["sgd", "asgd"], f"95% CI, {replicates} replicates")
     return Drawing(canvas, summary[COLUMNS].sort_values(COLUMNS[:4], ignore_index=True))
@@ -56,7 +58,8 @@ def draw(experiment: str, quantity: Quantity, results: Path) -> Drawing:
 
 def _panel(axes: Axes, rows: pd.DataFrame, budgets: list[str], alpha: float, quantity: Quantity) -> None:
     style.log_log(axes)
-    lowest = []
+    last = float(rows.step.max())
+    ends, starts = [], []
     for budget in budgets:
         colour = style.colour_of(budget, budgets)
         for estimator in ("sgd", "asgd"):
@@ -65,18 +68,21 @@ def _panel(axes: Axes, rows: pd.DataFrame, budgets: list[str], alpha: float, qua
             axes.plot(curve.step, curve["mean"], color=colour, linestyle=style.LINE_STYLES[estimator])
             low = curve.ci_lo.clip(lower=floor)
             axes.fill_between(curve.step, low, curve.ci_hi, color=colour, alpha=style.BAND_ALPHA, linewidth=0)
-            lowest.append(curve["mean"].iloc[-1])
+            ends.append(curve["mean"].iloc[-1])
+            starts.append(curve["mean"][curve.step >= last / style.GUIDE].iloc[0])
     diverged = int(rows.groupby(["budget", "estimator"]).n_diverged.max().sum())
     axes.set_title(rf"$\alpha$ = {fraction(alpha)}" + (f"   ({diverged} replicates diverged)" if diverged else ""))
     if alpha < 1:
         exponent = quantity.rate * alpha
         text = rf"slope $-${fraction(exponent)}"
-        style.reference_slope(axes, -exponent, text, float(rows.step.max()), min(lowest) * 0.5 ** (2 * quantity.rate))
+        gap = 0.5 ** (2 * quantity.rate)
+        level = min(min(ends), min(starts) * style.GUIDE**-exponent) * gap  # below every curve
+        style.reference_slope(axes, -exponent, text, last, level)
 
 
 def _figure(name: str, experiment: str, quantity: Quantity, place: str, what: str) -> Figure:
-    caption = f"{what}; a panel a decay rate alpha, common random numbers for all curves."
-    return Figure(name, caption, "ldp-sgd", place, (experiment,), partial(draw, experiment, quantity))
+    caption = f"{what}: {quantity.name}; a panel a decay rate alpha, common random numbers for all curves."
+    return Figure(name, caption, "ldp-sgd", place, (experiment,), partial(draw, experiment, quantity, what))
 
 
 def figures() -> dict[str, Figure]:
@@ -86,12 +92,10 @@ def figures() -> dict[str, Figure]:
         tail, place = ("", "") if d == 5 else (f"_d{d}", " (appendix)")
         linear, logistic = f"linear_d{d}", f"logistic_d{d}"
         for figure in (
-            _figure(f"figure2{tail}", linear, DISTANCE, f"Figure 2{place}", f"Linear regression, d = {d}: distance"),
-            _figure(
-                f"figure3{tail}", logistic, DISTANCE, f"Figure 3{place}", f"Logistic regression, d = {d}: distance"
-            ),
-            _figure(f"figure4{tail}", logistic, GAP, f"Figure 4{place}", f"Logistic regression, d = {d}: loss gap"),
-            _figure(f"linear_loss{tail}", linear, GAP, "not in the paper", f"Linear regression, d = {d}: loss gap"),
+            _figure(f"figure2{tail}", linear, DISTANCE, f"Figure 2{place}", f"Linear regression, d = {d}"),
+            _figure(f"figure3{tail}", logistic, DISTANCE, f"Figure 3{place}", f"Logistic regression, d = {d}"),
+            _figure(f"figure4{tail}", logistic, GAP, f"Figure 4{place}", f"Logistic regression, d = {d}"),
+            _figure(f"linear_loss{tail}", linear, GAP, "not in the paper", f"Linear regression, d = {d}"),
         ):
             found[figure.name] = figure
     return found
