@@ -173,6 +173,7 @@ def test_every_mistake_is_located_and_explained(mistake, tmp_path):
     text, message = MISTAKES[mistake]
     found = errors(tmp_path, text)
     assert any(message in issue for issue in found), found
+    assert all("\n    hint: " in issue for issue in found), found
 
 
 def test_all_mistakes_are_reported_at_once(tmp_path):

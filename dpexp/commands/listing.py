@@ -8,6 +8,7 @@ from typing import Any
 
 from dpexp.config import ConfigError, load_experiment
 from dpexp.runner.planning import plan
+from dpexp.store import Folder
 from dpexp.text import columns
 
 
@@ -47,6 +48,8 @@ def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
         plans = plan(experiment, results)
         states = Counter(p.status for p in plans)
         state = ", ".join(f"{n} {status}" for status, n in states.items())
+        if states["current"] == 0 and Folder(results, experiment.name).summary.exists():
+            state += " (but summaries are stored)"
         rows.append([experiment.name, str(path), str(len(plans)), state])
         experiments.append(
             {"experiment": experiment.name, "config": str(path), "cells": len(plans), "status": dict(states)}

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.config.cells import SECTIONS, Cell, Experiment, RunSettings, smoke
-from dpexp.config.words import explain, kind, show, suggest
+from dpexp.config.words import allowed, explain, kind, show, suggest
 from dpexp.config.yamlfile import Issue, Located, Position
 from dpexp.errors import UsageError
 from dpexp.parameters import Parameters
@@ -23,11 +23,15 @@ from dpexp.problems import PROBLEMS
 from dpexp.schedules import SCHEDULES
 
 MAX_CELLS = 10_000
+LAW_EXAMPLES = (
+    "for instance 2, inf, {uniform: [1, 2]}, {list: [0.5, 1]}, {choice: {values: [1, 2], probabilities: [1/2, 1/2]}}"
+)
 REGISTRIES: dict[str, dict[str, type[Parameters]]] = {
     "problem": dict(PROBLEMS),
     "algorithm": dict(ALGORITHMS),
     "schedule": dict(SCHEDULES),
 }
+CASES_EXAMPLE = "for instance cases: [{problem: {d: 5}}, {problem: {d: 10}, privacy: {mu: 2}}]"
 DEFAULT_NAMES = {"algorithm": "ldp-sgd", "schedule": "power"}
 
 
@@ -98,25 +102,29 @@ class Reader:
     def name(self, root: Located) -> str:
         """The experiment's name, which is also its folder's."""
         if "experiment" not in root.value:
-            self.complain(root.where, "no 'experiment': the name of the results folder is needed")
+            self.complain(root.where, "no 'experiment': it names the results folder", "add a line `experiment: NAME`")
             return ""
         located = root.value["experiment"]
         name = located.value
         if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", name):
             shown = repr(name) if isinstance(name, str) else kind(located)
-            self.complain(located.where, f"experiment must be a name of letters, digits, '_' and '-', not {shown}")
+            self.complain(
+                located.where,
+                f"experiment must be a name of letters, digits, '_' and '-', not {shown}",
+                "it names a folder",
+            )
             return ""
         return name
 
     def cases(self, cases: Located, base: dict[str, Located], where: Position) -> list[dict[str, Located]]:
         """The base merged with each case."""
         if not isinstance(cases.value, list) or not cases.value:
-            self.complain(cases.where, f"cases must be a list of mappings, not {kind(cases)}")
+            self.complain(cases.where, f"cases must be a list of mappings, not {kind(cases)}", CASES_EXAMPLE)
             return []
         merged = []
         for case in cases.value:
             if not isinstance(case.value, dict):
-                self.complain(case.where, f"a case must be a mapping of sections, not {kind(case)}")
+                self.complain(case.where, f"a case must be a mapping of sections, not {kind(case)}", CASES_EXAMPLE)
                 continue
             self.unknown(case, SECTIONS, "section")
             merged.append(base | {s: _merge(base.get(s), case.value[s]) for s in SECTIONS if s in case.value})
@@ -128,7 +136,11 @@ class Reader:
         for section in [*sections, *(s for s in SECTIONS if s not in sections)]:
             located = sections.get(section) or Located({}, root.where)
             if not isinstance(located.value, dict):
-                self.complain(located.where, f"'{section}' must be a mapping, not {kind(located)}")
+                self.complain(
+                    located.where,
+                    f"'{section}' must be a mapping, not {kind(located)}",
+                    f"for instance {section}: {{key: value}}",
+                )
                 continue
             model = self.model(section, located)
             if model is None:
@@ -137,7 +149,11 @@ class Reader:
             self.unknown(located, list(fields), f"key in {section}:")
             for key, info in fields.items():
                 if key not in located.value and info.is_required():
-                    hint = "write `mu: inf` for no privacy" if key == "mu" else ""
+                    hint = (
+                        "write `mu: inf` for no privacy"
+                        if key == "mu"
+                        else f"allowed: {allowed(info.annotation, info.metadata)}"
+                    )
                     missing = located.where if section in sections else root.where
                     self.complain(missing, f"'{section}.{key}' is missing", hint)
             for key, value in located.value.items():
@@ -173,7 +189,7 @@ class Reader:
             self.complain(value.where, f"'{section}.{key}' is an empty list", "give a value, or several to sweep")
             return []
         if key == "replicates":
-            self.complain(value.where, "'run.replicates' cannot be swept")
+            self.complain(value.where, "'run.replicates' cannot be swept", "give one number")
             return []
         for item in value.value:
             self.check(model, section, key, item)
@@ -190,7 +206,7 @@ class Reader:
         try:
             adapter.validate_python(value.plain(), strict=True)
         except ValidationError as error:
-            self.explain(error, name, value)
+            self.explain(error, name, value, f"allowed: {allowed(field.annotation, field.metadata)}")
 
     def check_budget(self, value: Located) -> None:
         """Validate a budget: a number, or a mapping with one known law."""
@@ -198,24 +214,24 @@ class Reader:
         if not isinstance(value.value, dict):
             if isinstance(value.value, bool) or not isinstance(value.value, int | float):
                 message = f"'privacy.mu' must be a number or a law, got {show(value)}"
-                self.complain(value.where, message, f"laws: {', '.join(laws)}; for instance {{uniform: [1, 2]}}")
+                self.complain(value.where, message, LAW_EXAMPLES)
                 return
             model, named = BUDGETS["constant"], {"mu": value}
         else:
             self.unknown(value, laws, "law of budgets")
             if len(value.value) != 1 or next(iter(value.value)) not in laws:
                 if all(key in laws for key in value.value):
-                    self.complain(value.where, "'privacy.mu' needs exactly one law", f"laws: {', '.join(laws)}")
+                    self.complain(value.where, "'privacy.mu' needs exactly one law", LAW_EXAMPLES)
                 return
             model, named = BUDGETS[next(iter(value.value))], value.value
         try:
             model.model_validate({k: v.plain() for k, v in named.items()})
         except ValidationError as error:
-            self.explain(error, "privacy.mu", Located(named, value.where, value.keys))
+            self.explain(error, "privacy.mu", Located(named, value.where, value.keys), LAW_EXAMPLES)
 
-    def explain(self, error: ValidationError, name: str, value: Located) -> None:
+    def explain(self, error: ValidationError, name: str, value: Located, hint: str = "") -> None:
         """Turn pydantic's errors into issues at the place of the value they concern."""
-        self.issues.extend(explain(error, name, value))
+        self.issues.extend(explain(error, name, value, hint))
 
     def varying(self, grids: list[tuple[dict[str, Located], list[_Choice]]]) -> list[tuple[str, str]]:
         """(section, key) of everything that is swept anywhere."""
@@ -259,7 +275,8 @@ class Reader:
         seen: dict[str, int] = {}
         for number, cell in enumerate(cells, start=1):
             if cell.cell_id in seen:
-                self.complain(root.where, f"cells {seen[cell.cell_id]} and {number} are the same setting")
+                where = f"cells {seen[cell.cell_id]} and {number}"
+                self.complain(root.where, f"{where} are the same setting", "take one of them out of the sweep")
             seen.setdefault(cell.cell_id, number)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import ValidationError
 
@@ -47,9 +48,29 @@ def kind(located: Located) -> str:
     return kinds.get(type(located.value), "a number")
 
 
-def explain(error: ValidationError, name: str, value: Located) -> Iterator[Issue]:
+def allowed(annotation: Any, metadata: Sequence[Any] = ()) -> str:
+    """What a field takes, in words: a number > 0, a whole number >= 1, 'joint' or 'known'."""
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return allowed(inner[0], [*inner[1:], *metadata])
+    if origin is Literal:
+        return " or ".join(map(repr, inner))
+    if origin in (Union, UnionType):
+        return " or ".join(allowed(kind) for kind in inner)
+    if origin is tuple:
+        return f"a list, each {allowed(inner[0])}"
+    noun = {float: "a number", int: "a whole number", str: "text"}.get(annotation, "a mapping")
+    symbols = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+    flat = [item for entry in metadata for item in getattr(entry, "metadata", [entry])]
+    limits = [f"{symbols[k]} {getattr(item, k):g}" for item in flat for k in symbols if hasattr(item, k)]
+    return " ".join([noun, " and ".join(limits)]).strip()
+
+
+def explain(error: ValidationError, name: str, value: Located, hint: str = "") -> Iterator[Issue]:
     """The errors of one value called `name`, each as an issue at the innermost place it concerns."""
     details = error.errors()
+    if len(details) > 1:  # a list with a wrong entry also counts as too short
+        details = [detail for detail in details if detail["type"] != "too_short"]
     literals = [detail for detail in details if detail["type"] == "literal_error"]
     for detail in literals[:1] or details:
         path = [part for part in detail["loc"] if isinstance(part, int | str)]
@@ -57,16 +78,16 @@ def explain(error: ValidationError, name: str, value: Located) -> Iterator[Issue
         context = dict(detail.get("ctx", {}))
         if detail["type"] == "extra_forbidden":
             key = str(path[-1])
-            yield Issue(around.keys.get(key, at.where), f"unknown key in {name}: '{key}'")
+            yield Issue(around.keys.get(key, at.where), f"unknown key in {name}: '{key}'", hint)
         elif detail["type"] == "missing":
             what = f"needs '{path[-1]}'" if isinstance(path[-1], str) else "needs more values"
-            yield Issue(at.where, f"'{name}' {what}")
+            yield Issue(at.where, f"'{name}' {what}", hint)
         elif detail["type"] == "value_error":
-            yield Issue(at.where, f"'{name}' is wrong: {context['error']}")
+            yield Issue(at.where, f"'{name}' is wrong: {context['error']}", hint)
         else:
             words = _WORDS[detail["type"]](context) if detail["type"] in _WORDS else detail["msg"]
             also = " or a positive number" if literals and len(details) > 1 else ""
-            yield Issue(at.where, f"'{name}' {words}{also}, got {show(at)}")
+            yield Issue(at.where, f"'{name}' {words}{also}, got {show(at)}", hint)
 
 
 def _descend(value: Located, path: list[int | str]) -> tuple[Located, Located]:

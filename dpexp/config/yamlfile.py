@@ -7,6 +7,7 @@ errors.
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 from collections.abc import Iterator
@@ -109,19 +110,23 @@ def read(path: Path) -> Located:
     here = Position(str(path))
     try:
         if path.is_dir():
-            raise YamlErrors([Issue(here, "is a directory, not a config file")])
+            raise YamlErrors([Issue(here, "is a directory, not a config file", f"name the files: {path}/*.yaml")])
         data = path.read_bytes()
     except FileNotFoundError:
-        raise YamlErrors([Issue(here, "no such file")]) from None
+        raise YamlErrors([Issue(here, "no such file", _neighbour(path))]) from None
     except (OSError, ValueError) as error:
-        raise YamlErrors([Issue(here, f"cannot be read: {getattr(error, 'strerror', None) or error}")]) from None
+        raise YamlErrors(
+            [Issue(here, f"cannot be read: {getattr(error, 'strerror', None) or error}", "check the path")]
+        ) from None
     if len(data) > _MAX_BYTES:
-        raise YamlErrors([Issue(here, f"is larger than {_MAX_BYTES:,} bytes: not a config file")])
+        raise YamlErrors([Issue(here, f"is larger than {_MAX_BYTES:,} bytes: not a config file", "check the path")])
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise YamlErrors([Issue(Position(str(path), line, 1), "is not UTF-8 text")]) from None
+        raise YamlErrors(
+            [Issue(Position(str(path), line, 1), "is not UTF-8 text", "a config is a text file")]
+        ) from None
     return parse(text, str(path))
 
 
@@ -133,27 +138,59 @@ def parse(text: str, source: str) -> Located:
         for event in yaml.parse(text, Loader=_LOADER):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > _MAX_DEPTH:
-                raise YamlErrors([Issue(_at(event.start_mark, source), f"is nested deeper than {_MAX_DEPTH} levels")])
+                raise YamlErrors(
+                    [Issue(_at(event.start_mark, source), f"is nested deeper than {_MAX_DEPTH} levels", _BRACKETS)]
+                )
             if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-                raise YamlErrors([Issue(_at(event.start_mark, source), "anchors and aliases are not supported")])
+                raise YamlErrors(
+                    [
+                        Issue(
+                            _at(event.start_mark, source),
+                            "anchors and aliases are not supported",
+                            "write the value out, or use `cases:`",
+                        )
+                    ]
+                )
         documents = list(yaml.compose_all(text, Loader=_LOADER))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = _at(mark, source) if mark else Position(source)
-        raise YamlErrors([Issue(where, f"not valid YAML: {error.problem or error.context}")]) from None
+        raise YamlErrors([Issue(where, f"not valid YAML: {error.problem or error.context}", _BRACKETS)]) from None
     except yaml.reader.ReaderError as error:
         line = text[: error.position].count("\n") + 1
-        raise YamlErrors([Issue(Position(source, line, 1), "not valid YAML: holds a control character")]) from None
+        raise YamlErrors(
+            [Issue(Position(source, line, 1), "not valid YAML: holds a control character", "a config is a text file")]
+        ) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise YamlErrors([Issue(Position(source), f"not valid YAML: {error}")]) from None
     if not documents or documents[0] is None:
         raise YamlErrors([Issue(Position(source, 1, 1), "is empty", "see configs/linear_d5.yaml for an example")])
     if len(documents) > 1:
-        raise YamlErrors([Issue(_at(documents[1].start_mark, source), "holds a second document; one is wanted")])
+        raise YamlErrors(
+            [
+                Issue(
+                    _at(documents[1].start_mark, source),
+                    "holds a second document; one is wanted",
+                    "use one file an experiment",
+                )
+            ]
+        )
     located = _locate(documents[0], source, issues)
     if issues:
         raise YamlErrors(issues)
     return located
+
+
+_BRACKETS = "check brackets, quotes and indentation"
+
+
+def _neighbour(path: Path) -> str:
+    """A file of nearly this name beside it."""
+    try:
+        close = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.yaml")], n=1)
+    except OSError:
+        close = []
+    return f"did you mean {path.parent / close[0]}?" if close else "check the path"
 
 
 def _at(mark: Any, source: str) -> Position:
@@ -163,7 +200,7 @@ def _at(mark: Any, source: str) -> Position:
 def _locate(node: yaml.Node, source: str, issues: list[Issue]) -> Located:
     where = _at(node.start_mark, source)
     if node.tag not in _TAGS:
-        issues.append(Issue(where, f"the tag {node.tag} is not supported"))
+        issues.append(Issue(where, f"the tag {node.tag} is not supported", "write the plain value"))
     if isinstance(node, yaml.ScalarNode):
         return Located(node.value if node.style in ("'", '"', "|", ">") else scalar(node.value.strip()), where)
     if isinstance(node, yaml.SequenceNode):
@@ -174,9 +211,11 @@ def _locate(node: yaml.Node, source: str, issues: list[Issue]) -> Located:
         at = _at(key.start_mark, source)
         name = key.value if isinstance(key, yaml.ScalarNode) else None
         if name is None or name == "<<":
-            issues.append(Issue(at, "a key must be a plain name"))
+            issues.append(Issue(at, "a key must be a plain name", "for instance eta: 0.2"))
         elif name in values:
-            issues.append(Issue(at, f"the key '{name}' appears twice (first at line {keys[name].line})"))
+            issues.append(
+                Issue(at, f"the key '{name}' appears twice (first at line {keys[name].line})", "keep one of them")
+            )
         else:
             values[name], keys[name] = _locate(value, source, issues), at
     return Located(values, where, keys)

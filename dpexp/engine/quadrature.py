@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from threading import Lock
 
 import numpy as np
 from numba import njit
 
 from dpexp.engine import vectormath  # noqa: F401  gives the elementary functions a meaning on lanes
 from dpexp.engine.lanes import LANES, load, reals, store
+
+_COMPILING = Lock()
 
 
 @cache
@@ -53,5 +56,7 @@ def expectations(
         return padded.reshape(groups, LANES)
 
     out = np.empty((groups, LANES))
-    _kernel(integrand)(lanes(location), lanes(spread), lanes(scale), nodes, weights, k, out)
+    with _COMPILING:
+        kernel = _kernel(integrand)
+    kernel(lanes(location), lanes(spread), lanes(scale), nodes, weights, k, out)
     return out.ravel()[:count]

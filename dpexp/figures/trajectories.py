@@ -52,7 +52,7 @@ def draw(experiment: str, quantity: Quantity, title: str, results: Path) -> Draw
         axes.set_ylabel(quantity.label if k % 2 == 0 else "")
     canvas.suptitle(title, fontsize=10)
     replicates = int(summary.n.max())
-    style.shared_legend(canvas, budgets, ["sgd", "asgd"], f"95% CI, {replicates} replicates")
+    style.shared_legend(canvas, budgets, ["sgd", "asgd"], f"95% CI of mean, {replicates} reps")
     return Drawing(canvas, summary[COLUMNS].sort_values(COLUMNS[:4], ignore_index=True))
 
 

@@ -13,6 +13,7 @@ from dpexp.config import Cell, Experiment
 from dpexp.fingerprint import closure, code_of
 from dpexp.provenance import commit, machine, versions
 from dpexp.runner.planning import CellPlan
+from dpexp.stats import CI_NAME
 from dpexp.store import SET_ASIDE, CellData, Damaged, Folder, read_metadata, write_json, write_table
 from dpexp.summaries import summary_table, too_far
 
@@ -73,6 +74,7 @@ def publish(
             "experiment": experiment.name,
             "profile": experiment.profile,
             "replicates": experiment.replicates,
+            "confidence_interval": CI_NAME,
             "seeds": sorted({cell.run.seed for cell in cells}),
             "cells": {cell.cell_id: cell.parameters for cell in cells},
             "code": {name: digest for cell in cells for name, digest in code_of(cell).items()},
