@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpexp.errors import DpexpError, ResultsMissing
 from dpexp.fingerprint import changed, closure
+from dpexp.summaries import CellData
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,17 +31,6 @@ _KEY = b"dpexp"
 
 class Damaged(Exception):
     """A stored file that cannot be read, or is not what it claims to be."""
-
-
-class CellData(NamedTuple):
-    """What a trajectory file holds."""
-
-    steps: np.ndarray
-    """int64 [K]"""
-    estimators: tuple[str, ...]
-    metrics: tuple[str, ...]
-    values: np.ndarray
-    """float64 [estimators, K, metrics, replicates]"""
 
 
 def atomically(path: Path, write: Callable[[Path], object]) -> None:
@@ -210,6 +200,11 @@ def _missing(folder: Folder, what: str) -> ResultsMissing:
     return ResultsMissing(f"{folder.root}: {what}", f"run: {command}")
 
 
+def not_as_configured(results: Path, experiment: str, what: str) -> ResultsMissing:
+    """Results that were run with other settings than a figure or table needs."""
+    return _missing(Folder(results, experiment), f"not the settings of the config: {what}")
+
+
 def _load(folder: Folder, path: Path) -> pd.DataFrame:
     import pandas as pd
 
@@ -222,8 +217,8 @@ def _load(folder: Folder, path: Path) -> pd.DataFrame:
         raise _missing(folder, str(error)) from None
 
 
-def load_cells(results: Path, experiment: str) -> pd.DataFrame:
-    """cells.parquet of an experiment, a row a cell.
+def load_cells(results: Path, experiment: str, needs: Sequence[str] = ()) -> pd.DataFrame:
+    """cells.parquet of an experiment, a row a cell, with the columns `needs` among others.
 
     Raises ResultsMissing naming the command to run, also where cells are missing, failed or stale.
     """
@@ -243,13 +238,16 @@ def load_cells(results: Path, experiment: str) -> pd.DataFrame:
     stale = changed(code, {name: digest for name, digest in closure(tuple(code)).items() if name in code})
     if stale:
         raise _missing(folder, f"stale, code changed since: {', '.join(stale)}")
+    lacking = [name for name in needs if name not in cells.columns]
+    if lacking:
+        raise not_as_configured(results, experiment, f"no column {', '.join(lacking)}")
     return cells
 
 
-def load_summary(results: Path, experiment: str) -> pd.DataFrame:
-    """summary.parquet joined with the columns of its cells. Raises ResultsMissing."""
+def load_summary(results: Path, experiment: str, needs: Sequence[str] = ()) -> pd.DataFrame:
+    """summary.parquet joined with the columns of its cells, among them `needs`. Raises ResultsMissing."""
     folder = Folder(results, experiment)
-    cells = load_cells(results, experiment)
+    cells = load_cells(results, experiment, needs)
     summary = _load(folder, folder.summary)
     absent = set(cells.cell_id) - set(summary.cell_id)
     if absent:

@@ -93,6 +93,20 @@ def test_colours_differ_for_colour_blind_readers():
             assert np.linalg.norm(seen(a) - seen(b)) > 0.12
 
 
+def test_results_of_other_settings_are_refused(tmp_path):
+    """A figure whose experiment was run with other settings says so, and how to run the right ones."""
+    from tests.conftest import ROOT, call
+
+    arguments = ["--set", "run.n=200", "--replicates", 4, "--results", tmp_path, "-q"]
+    call("run", ROOT / "configs" / "linear_d5.yaml", "--set", "schedule={name: constant, eta: 0.1}", *arguments)
+    call("run", ROOT / "configs" / "figure1.yaml", "--set", "privacy.mu=[1, 3]", *arguments)
+    for name, message in (("figure2", "no column alpha"), ("figure1", "no cell with alpha = 1/2 and mu = 2")):
+        result = call("plot", name, "--results", tmp_path, code=3)
+        assert message in result.stderr
+        assert "run: dpexp run configs/" in result.stderr
+    assert "no column alpha" in call("table", "table1", "--results", tmp_path, code=3).stderr
+
+
 def test_figures_do_not_compute(toy_results, tmp_path, monkeypatch):
     from dpexp.algorithms.ldp_sgd import LdpSgd
 

@@ -246,28 +246,54 @@ def _lane_of(array_type) -> LaneType:
     return {types.float64: Real, types.uint64: Bits}[array_type.dtype]
 
 
-@intrinsic
-def load(typingctx, array, index):
-    """The lanes array[index] of a C-contiguous array whose last axis has length 8; index is a tuple."""
-    want = _lane_of(array)
-
-    def codegen(context, builder, signature, args):
-        indices = cgutils.unpack_tuple(builder, args[1])
-        pointer = _pointer(context, builder, signature.args[0], args[0], indices, tuple(signature.args[1]), want)
-        return builder.load(pointer, align=8)
-
-    return want(array, index), codegen
+def _inputs(builder):
+    """LLVM's name for what `read` reads: memory that `write` does not touch."""
+    module = builder.module
+    return module.add_metadata([module.add_metadata(["dpexp inputs", module.add_metadata(["dpexp"])])])
 
 
-@intrinsic
-def store(typingctx, array, index, value):
-    """Write lanes to array[index]; see `load`."""
-    want = _lane_of(array)
+def _loading(from_inputs):
+    @intrinsic
+    def access(typingctx, array, index):
+        want = _lane_of(array)
 
-    def codegen(context, builder, signature, args):
-        indices = cgutils.unpack_tuple(builder, args[1])
-        pointer = _pointer(context, builder, signature.args[0], args[0], indices, tuple(signature.args[1]), want)
-        builder.store(_as_lanes(context, builder, args[2], signature.args[2], want), pointer, align=8)
-        return context.get_dummy_value()
+        def codegen(context, builder, signature, args):
+            indices = cgutils.unpack_tuple(builder, args[1])
+            pointer = _pointer(context, builder, signature.args[0], args[0], indices, tuple(signature.args[1]), want)
+            instruction = builder.load(pointer, align=8)
+            if from_inputs:
+                instruction.set_metadata("alias.scope", _inputs(builder))
+            return instruction
 
-    return types.none(array, index, value), codegen
+        return want(array, index), codegen
+
+    return access
+
+
+def _storing(outside_inputs):
+    @intrinsic
+    def access(typingctx, array, index, value):
+        want = _lane_of(array)
+
+        def codegen(context, builder, signature, args):
+            indices = cgutils.unpack_tuple(builder, args[1])
+            pointer = _pointer(context, builder, signature.args[0], args[0], indices, tuple(signature.args[1]), want)
+            lanes = _as_lanes(context, builder, args[2], signature.args[2], want)
+            instruction = builder.store(lanes, pointer, align=8)
+            if outside_inputs:
+                instruction.set_metadata("noalias", _inputs(builder))
+            return context.get_dummy_value()
+
+        return types.none(array, index, value), codegen
+
+    return access
+
+
+load = _loading(from_inputs=False)
+"""load(array, index): the lanes array[index] of a C-contiguous array whose last axis has length 8; index is a tuple."""
+store = _storing(outside_inputs=False)
+"""store(array, index, value): write lanes, or a number in every lane, to array[index]."""
+read = _loading(from_inputs=True)
+"""`load` from an array that no `write` of the same loop touches, which lets the compiler keep values in registers."""
+write = _storing(outside_inputs=True)
+"""`store` to an array from which no `read` of the same loop reads."""

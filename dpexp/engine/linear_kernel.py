@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from dpexp.engine.elementwise import where
-from dpexp.engine.lanes import LANES, load, reals, store
+from dpexp.engine.lanes import LANES, load, read, reals, store, write
 from dpexp.engine.streams import fill_normal, fill_uniform
 
 BLOCK = 128
@@ -165,28 +165,28 @@ def compiled_segment(shape: Shape, rule: Rule, known_d: int | None) -> Callable:
         q = d + 1
         for s in range(theta.shape[0]):
             eta = sizes.eta[sizes.eta_of[s], i]
-            noise_step = eta * load(sizes.noise, (sizes.noise_row[s] + sizes.noise_stride[s] * i,))
+            noise_step = eta * read(sizes.noise, (sizes.noise_row[s] + sizes.noise_stride[s] * i,))
             t = load(theta, (s, 0))
             for j in range(d):
-                t = t + load(theta, (s, j + 1)) * load(x, (b, j))
+                t = t + load(theta, (s, j + 1)) * read(x, (b, j))
             scale = load(theta, (s, q)) if has_scale else reals(law.fixed_scale)
-            g, h = score(t, load(y, (b,)), scale, law.k)
-            weighted = eta * load(w, (b,))
+            g, h = score(t, read(y, (b,)), scale, law.k)
+            weighted = eta * read(w, (b,))
             gradient_step = weighted * g
-            theta_0 = descend(load(theta, (s, 0)), 1.0, load(omega, (b, 0)), gradient_step, noise_step)
-            store(theta, (s, 0), theta_0)
-            store(total, (s, 0), accumulate(load(total, (s, 0)), theta_0))
+            theta_0 = descend(load(theta, (s, 0)), 1.0, read(omega, (b, 0)), gradient_step, noise_step)
+            write(theta, (s, 0), theta_0)
+            write(total, (s, 0), accumulate(load(total, (s, 0)), theta_0))
             for j in range(1, d + 1):
-                x_j, omega_j = load(x, (b, j - 1)), load(omega, (b, j))
+                x_j, omega_j = read(x, (b, j - 1)), read(omega, (b, j))
                 theta_j = descend(load(theta, (s, j)), x_j, omega_j, gradient_step, noise_step)
-                store(theta, (s, j), theta_j)
-                store(total, (s, j), accumulate(load(total, (s, j)), theta_j))
+                write(theta, (s, j), theta_j)
+                write(total, (s, j), accumulate(load(total, (s, j)), theta_j))
             if has_scale:
-                free = descend(scale, h, load(omega, (b, q)), weighted, noise_step)
+                free = descend(scale, h, read(omega, (b, q)), weighted, noise_step)
                 scale = project(free, law.scale_min)
-                store(hits, (s,), load(hits, (s,)) + where(free < law.scale_min, 1.0, 0.0))
-                store(theta, (s, q), scale)
-                store(total, (s, q), accumulate(load(total, (s, q)), scale))
+                write(hits, (s,), load(hits, (s,)) + where(free < law.scale_min, 1.0, 0.0))
+                write(theta, (s, q), scale)
+                write(total, (s, q), accumulate(load(total, (s, q)), scale))
 
     @njit(nogil=True)
     def keep(record, c, i, state):

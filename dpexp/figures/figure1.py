@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dpexp.figures import style
 from dpexp.figures.figure import Drawing, Figure
-from dpexp.store import load_summary, load_trajectories
+from dpexp.store import load_summary, load_trajectories, not_as_configured
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,8 +24,10 @@ def draw(results: Path) -> Drawing:
     from matplotlib.figure import Figure as Canvas
     from matplotlib.lines import Line2D
 
-    summary = load_summary(results, "figure1")
+    summary = load_summary(results, "figure1", ["alpha"])
     means = summary[(summary.metric == "param_distance") & ((summary.alpha - ALPHA).abs() < 1e-9)]
+    if "2" not in set(means.budget):
+        raise not_as_configured(results, "figure1", "no cell with alpha = 1/2 and mu = 2")
     cell_id = means.cell_id[means.budget == "2"].iloc[0]
     columns = ["replicate", "step", "estimator", "param_distance"]
     paths = load_trajectories(results, "figure1", [cell_id], columns, [("replicate", "<", PATHS)])

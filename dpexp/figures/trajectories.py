@@ -36,7 +36,7 @@ def draw(experiment: str, quantity: Quantity, title: str, results: Path) -> Draw
     """One panel an alpha; colour is the budget, solid LDP-SGD, dashed LDP-ASGD, shaded the interval of the mean."""
     from matplotlib.figure import Figure as Canvas
 
-    summary = load_summary(results, experiment)
+    summary = load_summary(results, experiment, ["alpha"])
     summary = summary[summary.metric == quantity.metric]
     alphas = sorted(summary.alpha.unique())
     budgets = sorted(summary.budget.unique(), key=lambda b: summary.gdp_mu[summary.budget == b].iloc[0])

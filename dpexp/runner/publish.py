@@ -14,8 +14,8 @@ from dpexp.fingerprint import closure, code_of
 from dpexp.provenance import commit, machine, versions
 from dpexp.runner.planning import CellPlan
 from dpexp.stats import CI_NAME
-from dpexp.store import SET_ASIDE, CellData, Damaged, Folder, read_metadata, write_json, write_table
-from dpexp.summaries import summary_table, too_far
+from dpexp.store import SET_ASIDE, Damaged, Folder, read_metadata, write_json, write_table
+from dpexp.summaries import CellData, summary_table, too_far
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -22,8 +22,8 @@ from dpexp.runner.partials import Chunk, chunks_of
 from dpexp.runner.planning import CellPlan, plan
 from dpexp.runner.progress import Progress, note
 from dpexp.runner.publish import publish
-from dpexp.store import SET_ASIDE, CellData, Damaged, Folder
-from dpexp.summaries import too_far
+from dpexp.store import SET_ASIDE, Damaged, Folder
+from dpexp.summaries import CellData, too_far
 
 
 @dataclass

@@ -16,7 +16,7 @@ def build(experiments: tuple[str, ...], results: Path) -> Content:
     """A row a (d, alpha, mu); columns mean and standard error of distance and gap, LDP-SGD beside LDP-ASGD."""
     records, rows = [], []
     for experiment in experiments:
-        summary = load_summary(results, experiment)
+        summary = load_summary(results, experiment, ["alpha", "d"])
         last = summary.groupby("cell_id").step.transform("max")
         final = summary[(summary.step == last) & summary.metric.isin(METRICS)]
         for key, group in final.groupby(["d", "alpha", "gdp_mu", "budget"]):

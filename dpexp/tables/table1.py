@@ -48,7 +48,7 @@ def build(results: Path) -> Content:
 
 
 def _records(results: Path, experiment: str) -> list[dict[str, Any]]:
-    cells = load_cells(results, experiment).sort_values(["alpha", "gdp_mu"])
+    cells = load_cells(results, experiment, ["alpha"]).sort_values(["alpha", "gdp_mu"])
     last = int(cells.n.max())
     window = (last / 10, last)
     columns = ["cell_id", "replicate", "step", "estimator", *QUANTITIES.values()]
