@@ -82,6 +82,7 @@ def run(
     options = running.Request(
         tuple(configs), tuple(sets or ()), only, jobs or os.cpu_count() or 1, backend, scheduler, replicates, profile,
         _folder(results, profile), force, fail_fast, quiet or as_json, verbose,
+        "--debug" in sys.argv,
     )  # fmt: skip
     document, text, code = running.dry_run(options) if dry_run else running.run(options)
     _print_json(document) if as_json else print(text)
@@ -215,6 +216,11 @@ def main() -> None:
         sys.exit(error.exit_code)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        if debug:
+            raise
+        print(f"error: {error.filename or 'input or output'}: {error.strerror or error}", file=sys.stderr)
         sys.exit(1)
     except Interrupted:
         print("interrupted; finished chunks are kept, run again to continue", file=sys.stderr)

@@ -164,6 +164,14 @@ def test_diff_is_paired_on_common_random_numbers(tmp_path):
     assert "paired" in call("diff", a / "good", b / "good").stdout
 
 
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    config = tmp_path / "c.yaml"
+    config.write_text(GOOD)
+    result = call("run", config, "--results", tmp_path / "file" / "results", code=1)
+    assert result.stderr.strip() == f"error: {tmp_path / 'file' / 'results' / 'good'}: Not a directory"
+
+
 def test_a_closed_pipe_is_no_error():
     process = subprocess.Popen(
         f"{COMMAND} schema | head -1", shell=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE

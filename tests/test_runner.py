@@ -288,7 +288,7 @@ def test_a_diverged_replicate_is_a_result(config, tmp_path):
     assert len(pd.read_parquet(folder.root / "trajectories")) == 12 * 2 * 12 * 20
 
 
-def test_a_failing_cell_does_not_stop_the_others(config, tmp_path, monkeypatch):
+def test_a_failing_cell_does_not_stop_the_others(config, tmp_path, monkeypatch, capsys):
     from dpexp.problems.huber_linear import HuberLinear
 
     def fail(self):
@@ -305,6 +305,13 @@ def test_a_failing_cell_does_not_stop_the_others(config, tmp_path, monkeypatch):
     assert pd.read_parquet(folder.summary).cell_id.nunique() == 6
     with pytest.raises(DpexpError, match="no such weather"):
         go(config, tmp_path / "r", overrides=["problem.d=[3, 4]"], fail_fast=True)
+    experiment = load_experiment(config, ["problem.d=[3, 4]"])
+    run(experiment, Options(tmp_path / "r"))
+    printed = capsys.readouterr().err
+    assert "small: a cell failed: RuntimeError: no such weather" in printed
+    assert "Traceback" not in printed
+    run(experiment, Options(tmp_path / "r", debug=True))
+    assert "Traceback" in capsys.readouterr().err
     monkeypatch.undo()
     report, folder = go(config, tmp_path / "r", overrides=["problem.d=[3, 4]"])
     assert (report.computed, report.reused, report.failed) == (6, 6, 0)

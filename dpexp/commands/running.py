@@ -32,6 +32,7 @@ class Request:
     fail_fast: bool
     quiet: bool
     verbose: bool
+    debug: bool
 
 
 def load_all(request: Request) -> list[Experiment]:
@@ -113,7 +114,7 @@ def run(request: Request) -> tuple[dict[str, Any], str, int]:
     for experiment in experiments:
         options = Options(
             request.results, request.jobs, request.backend, request.force, request.fail_fast, request.quiet,
-            _chosen(experiment, request.only),
+            _chosen(experiment, request.only), request.debug,
         )  # fmt: skip
         reports.append(run_one(experiment, options))
     rows = [

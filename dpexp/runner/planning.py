@@ -35,8 +35,7 @@ class CellPlan:
 
 def _nanoseconds(cell: Cell) -> float:
     """Cost of one replicate and step of one of many settings, measured on a 2024 server core (`make bench`)."""
-    p = getattr(cell.problem, "p", 10)
-    return 0.4 * p + 0.15 * p + 1.0
+    return 0.55 * getattr(cell.problem, "p", 10) + 1.0
 
 
 def plan(experiment: Experiment, results: Path, force: bool = False) -> list[CellPlan]:

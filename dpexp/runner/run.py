@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 import time
 import traceback
 from collections.abc import Sequence
@@ -38,6 +37,8 @@ class Options:
     quiet: bool = False
     only: frozenset[str] | None = None
     """cell ids to run; all where None"""
+    debug: bool = False
+    """show the traceback of a failing cell"""
 
 
 @dataclass
@@ -157,7 +158,8 @@ def _compute(
             elif options.fail_fast:
                 raise DpexpError(f"{experiment.name}: a cell failed: {result['error']}", "--debug shows where")
             else:
-                print(result["traceback"], file=sys.stderr) if not options.quiet else None
+                shown = result["traceback"] if options.debug else f"{experiment.name}: a cell failed: {result['error']}"
+                note(shown, options.quiet and not options.debug)
             done.append((chunk, result))
             progress.advance(chunk.work)
     return done
