@@ -1,4 +1,4 @@
-"""Gaussian DP, budgets and the ledger: against the sheet, dp_accounting, mpmath and exact limits."""
+"""Gaussian DP, budgets and the ledger: against reference values, dp_accounting, mpmath and exact limits."""
 
 import math
 
@@ -9,7 +9,7 @@ from dpexp.privacy.budgets import BUDGETS, Choice, ChoiceBudget, ConstantBudget,
 from dpexp.privacy.gdp import delta_of, eps_of, mu_of, rdp_of
 from dpexp.privacy.local_gaussian import LocalGaussian, document, text
 
-SHEET = {  # mu: delta at eps = 1, eps at 1e-5, 1/n, 1e-6
+REFERENCE = {  # mu: delta at eps = 1, eps at 1e-5, 1/n, 1e-6
     0.5: (6.829595e-3, 1.993091, 2.121179, 2.254085),
     1.0: (1.269367e-1, 4.377178, 4.626890, 4.886554),
     2.0: (5.098617e-1, 9.997256, 10.487076, 10.997151),
@@ -17,10 +17,10 @@ SHEET = {  # mu: delta at eps = 1, eps at 1e-5, 1/n, 1e-6
 }
 
 
-@pytest.mark.parametrize("mu", SHEET)
-def test_sheet_values(mu):
+@pytest.mark.parametrize("mu", REFERENCE)
+def test_reference_values(mu):
     got = (delta_of(mu, 1), eps_of(mu, 1e-5), eps_of(mu, 1 / 300_000), eps_of(mu, 1e-6))
-    np.testing.assert_allclose(got, SHEET[mu], rtol=5e-7)  # printed to seven digits
+    np.testing.assert_allclose(got, REFERENCE[mu], rtol=5e-7)  # printed to seven digits
 
 
 def test_values_of_other_libraries():

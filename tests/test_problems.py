@@ -1,4 +1,4 @@
-"""Conformance of every problem, and the reference values of the `ldp-sgd` sheet."""
+"""Conformance of every problem, and independently computed reference values for `ldp-sgd`."""
 
 import math
 
@@ -284,7 +284,7 @@ def test_linear_reference_gaps():
 @pytest.mark.parametrize("name", ["huber-linear", "mallows-logistic", "pinball-linear"])
 @pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 6, 20])
 def test_quadrature_has_converged(name, d, monkeypatch):
-    """144 nodes against 384, near the optimum; the sheet measured 2e-13 for the hardest case."""
+    """144 nodes against 384, near the optimum."""
     problem = PROBLEMS[name](d=d)
     theta = points(problem, 200, spread=1.0)
     coarse = problem.risk_gap(theta)

@@ -2,7 +2,7 @@
 
 An integrand that depends on one direction of z only needs the law of the rest through
 W_{k,j}(q) = E[w^j] at squared length q along that direction and chi-square(k) across it, so that every population
-quantity is a one-dimensional integral (`ldp-sgd` sheet, section 2.1).
+quantity of `ldp-sgd` is a one-dimensional integral.
 """
 
 from __future__ import annotations
