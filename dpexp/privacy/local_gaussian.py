@@ -43,12 +43,18 @@ class LocalGaussian:
         """Whether user i really has mu_i-GDP, that is whether the noise is not too small."""
         return self.exact_sensitivity <= self.noise_sensitivity * (1 + 1e-12)
 
+    @property
+    def sound_mu(self) -> float:
+        """The nominal GDP parameter of everything released where it holds, else the one that does."""
+        return self.budget.largest if self.holds else self.exact_mu
+
     def ledger(self, deltas: Sequence[float]) -> dict[str, Any]:
         """Flat columns for cells.parquet.
 
         `gdp_mu` is the nominal parameter of everything released, `gdp_mu_exact` the one that the exact sensitivity
         gives, `gdp_valid` whether the nominal one holds, `noise_multiplier` the noise standard deviation over the noise
-        sensitivity (NaN where budgets differ), `eps_<delta>` the epsilon of the nominal parameter.
+        sensitivity (NaN where budgets differ), `eps_<delta>` the epsilon of the nominal parameter where that holds,
+        else of `gdp_mu_exact`.
         """
         constant = self.budget.constant
         return {
@@ -57,16 +63,15 @@ class LocalGaussian:
             "gdp_valid": self.holds,
             "mu_mean_inverse_square": self.budget.mean_inverse_square,
             "noise_multiplier": math.nan if constant is None else 1 / constant,
-            **{f"eps_{delta:g}": eps_of(self.budget.largest, delta) for delta in deltas},
+            **{f"eps_{delta:g}": eps_of(self.sound_mu, delta) for delta in deltas},
         }
 
     def per_user(self) -> dict[str, float]:
         """Quantiles of the users' budgets, each of which bounds what is learned of that user."""
-        u = (np.arange(1000) + 0.5) / 1000
-        budgets = self.budget.draw(u, 1)
-        finite = np.sort(budgets)
-        names = {"q05": 50, "median": 500, "q95": 950}
-        return {"cap": self.budget.largest} | {name: float(finite[k]) for name, k in names.items()}
+        count = min(self.users, 1_000_000)
+        budgets = self.budget.draw((np.arange(count) + 0.5) / count, 1)
+        low, middle, high = np.quantile(budgets, [0.05, 0.5, 0.95], method="inverted_cdf")
+        return {"cap": self.budget.largest, "q05": float(low), "median": float(middle), "q95": float(high)}
 
     def statements(self, deltas: Sequence[float]) -> list[dict[str, Any]]:
         """What can be said of this mechanism, one dict an analysis (keys as in `dpexp privacy --json`)."""
@@ -99,12 +104,20 @@ class LocalGaussian:
 
 
 def document(mechanisms: Sequence[LocalGaussian], deltas: Sequence[float]) -> dict[str, Any]:
-    """The privacy document of several mechanisms that differ in their budgets; `best` maps a budget to its analysis."""
-    statements = [s for mechanism in mechanisms for s in mechanism.statements(deltas)]
+    """The privacy document of several mechanisms.
+
+    `best` maps a budget to the smallest valid mu; where mechanisms of one budget differ in their noise, to what holds
+    for all of them.
+    """
+    statements: list[dict[str, Any]] = []
     best: dict[str, dict[str, Any]] = {}
-    for s in statements:
-        if s["valid"] and s["mu"] <= best.get(s["budget"], {"mu": math.inf})["mu"]:
-            best[s["budget"]] = {key: s[key] for key in ("analysis", "mu", "eps")}
+    for mechanism in mechanisms:
+        own = mechanism.statements(deltas)
+        statements += own
+        tightest = min((s for s in own if s["valid"]), key=lambda s: s["mu"])
+        label = mechanism.budget.label
+        if label not in best or tightest["mu"] > best[label]["mu"]:
+            best[label] = {key: tightest[key] for key in ("analysis", "mu", "eps")}
     return {
         "mechanism": "local-gaussian",
         "neighboring_relation": "replace-one",
@@ -116,24 +129,34 @@ def document(mechanisms: Sequence[LocalGaussian], deltas: Sequence[float]) -> di
 
 def text(mechanisms: Sequence[LocalGaussian], deltas: Sequence[float]) -> str:
     """The privacy document as a page to read."""
-    first = mechanisms[0]
+    users = ", ".join(dict.fromkeys(f"{m.users:,}" for m in mechanisms))
+    noises = dict.fromkeys((m.noise_sensitivity, m.exact_sensitivity) for m in mechanisms)
     lines = [
         "Local Gaussian mechanism: every user adds noise to their own gradient before sending it.",
-        f"  Users        {first.users:,}, each used once; neighbours differ in one user's record (replace-one).",
+        f"  Users        {users}, each used once; neighbours differ in one user's record (replace-one).",
         "  Released     all iterates (the whole transcript), and therefore the last iterate and every average.",
-        f"  Noise        standard deviation {first.noise_sensitivity:.6g} / mu_i on every coordinate of the gradient;",
-        f"               the exact sensitivity is {first.exact_sensitivity:.6g}.",
+    ]
+    if len(noises) == 1:
+        used, exact = next(iter(noises))
+        lines += [
+            f"  Noise        standard deviation {used:.6g} / mu_i on every coordinate of the gradient;",
+            f"               the exact sensitivity is {exact:.6g}.",
+        ]
+    else:
+        lines.append("  Noise        standard deviation Delta / mu_i on every coordinate of the gradient.")
+    lines += [
         "  Guarantee    user i: mu_i-GDP (ldp-sgd, Theorem 1); everything released: max mu_i-GDP (Theorems 1, 2).",
         "",
     ]
-    heads = ["budget mu_i", "max mu", "with exact sens."] + [f"eps at {d:g}" for d in deltas]
-    rows = [heads]
+    several = len(noises) > 1
+    heads = ["budget mu_i", *(["Delta", "exact"] if several else []), "max mu", "with exact sens."]
+    rows = [heads + [f"eps at {d:g}" for d in deltas]]
     for m in mechanisms:
-        mu, exact = m.budget.largest, m.exact_mu
-        held = f"{mu:.4g}" + ("" if m.holds else " (NOT met)")
-        sound = mu if m.holds else exact
-        rows.append([m.budget.label, held, f"{exact:.4g}"] + [f"{eps_of(sound, d):.4g}" for d in deltas])
-    widths = [max(len(row[k]) for row in rows) for k in range(len(heads))]
+        held = f"{m.budget.largest:.4g}" + ("" if m.holds else " (NOT met)")
+        sizes = [f"{m.noise_sensitivity:.4g}", f"{m.exact_sensitivity:.4g}"] if several else []
+        epsilons = [f"{eps_of(m.sound_mu, d):.4g}" for d in deltas]
+        rows.append([m.budget.label, *sizes, held, f"{m.exact_mu:.4g}", *epsilons])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines += [
         "  "
         + "  ".join(cell.rjust(w) if k else cell.ljust(w) for k, (cell, w) in enumerate(zip(row, widths, strict=True)))
@@ -142,7 +165,7 @@ def text(mechanisms: Sequence[LocalGaussian], deltas: Sequence[float]) -> str:
     lines += ["", "  Holds if     " + "\n               ".join(f"{a};" for a in ASSUMPTIONS)]
     if any(math.isinf(m.budget.largest) for m in mechanisms):
         lines.append("  Non-private  a budget of inf adds no noise: no guarantee at all.")
-    if any(8 < eps_of(m.budget.largest, min(deltas)) < math.inf for m in mechanisms):
+    if any(8 < eps_of(m.sound_mu, min(deltas)) < math.inf for m in mechanisms):
         lines.append("  Weak         an epsilon above about 8 protects little in the (epsilon, delta) sense.")
     if not all(m.holds for m in mechanisms):
         lines.append(

@@ -10,16 +10,15 @@ def table1_exponent(estimator: str, convexity: str, alpha: float) -> float | Non
     """Printed exponent of n for eta_n = eta n^-alpha, or None where no column of the table covers alpha.
 
     Strongly convex: of E|theta - theta*|^2; otherwise of E F(theta) - F*. `estimator` is "sgd" or "asgd". The columns
-    are open intervals: 1/3 (non-strongly), 1/2, 2/3 and 1 belong to none.
+    are open intervals: 1/3 (non-strongly), 1/2, 2/3 and 1 belong to none. Raises ValueError for an unknown name.
     """
+    _check(estimator, convexity)
     if convexity == STRONGLY:
         if 0 < alpha < 1 / 2:
             return -alpha if estimator == "sgd" else -1.0
         if 1 / 2 < alpha < 1:
             return -alpha if estimator == "sgd" else -2 * (1 - alpha)
         return None
-    if convexity != NON_STRONGLY:
-        raise ValueError(f"convexity is {STRONGLY!r} or {NON_STRONGLY!r}, not {convexity!r}")
     if 1 / 3 < alpha < 1 / 2:
         return -(3 * alpha - 1) / 2 if estimator == "sgd" else -alpha
     if 1 / 2 < alpha < 2 / 3:
@@ -31,6 +30,7 @@ def table1_exponent(estimator: str, convexity: str, alpha: float) -> float | Non
 
 def remark_exponent(estimator: str, convexity: str, alpha: float) -> float | None:
     """The exponent that Remarks 1 to 4 give, up to logarithms; they also cover some ends of the table's intervals."""
+    _check(estimator, convexity)
     if not 0 <= alpha < 1:
         return None
     if convexity == STRONGLY:
@@ -50,6 +50,14 @@ def corrected_exponent(estimator: str, alpha: float) -> float | None:
     The average has a bias of order n^-alpha (averaged curvature times the iterate's variance), so its mean square is
     max(n^-1, n^-2 alpha): Table 1 is too optimistic below 1/2 and too pessimistic above.
     """
+    _check(estimator, STRONGLY)
     if not 0 < alpha < 1:
         return None
     return -alpha if estimator == "sgd" else -min(1.0, 2 * alpha)
+
+
+def _check(estimator: str, convexity: str) -> None:
+    if estimator not in ("sgd", "asgd"):
+        raise ValueError(f"estimator is 'sgd' or 'asgd', not {estimator!r}")
+    if convexity not in (STRONGLY, NON_STRONGLY):
+        raise ValueError(f"convexity is {STRONGLY!r} or {NON_STRONGLY!r}, not {convexity!r}")

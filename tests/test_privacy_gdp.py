@@ -1,0 +1,61 @@
+"""Gaussian DP at the ends of its range: small and large mu, tiny and near-one delta, against 400-digit arithmetic."""
+
+import math
+
+import mpmath
+import pytest
+
+from dpexp.privacy.gdp import delta_of, eps_of, mu_of
+
+MUS = [1e-12, 1e-8, 1e-5, 1e-3, 0.1, 0.499999, 0.5, 1.0, 3.0, 20.0, 80.0]
+EPSILONS = [0.0, 1e-12, 1e-6, 1e-3, 0.1, 1.0, 30.0, 300.0, 3000.0]
+DELTAS = [1e-300, 1e-100, 1e-15, 1e-6, 0.1, 0.9, 1 - 1e-12]
+
+
+def exact_delta(mu, eps):
+    with mpmath.workdps(400):
+        m, e = mpmath.mpf(mu), mpmath.mpf(eps)
+        return float(mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m))
+
+
+@pytest.mark.parametrize("mu", MUS)
+def test_delta_has_a_relative_error_below_1e_12(mu):
+    for eps in EPSILONS:
+        exact = exact_delta(mu, eps)
+        if exact > 1e-300:
+            assert delta_of(mu, eps) == pytest.approx(exact, rel=1e-12, abs=0)
+        else:
+            assert 0 <= delta_of(mu, eps) <= 1e-299
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+def test_calibration_never_overspends_and_wastes_nothing(delta):
+    for eps in EPSILONS:
+        mu = mu_of(eps, delta)
+        assert exact_delta(mu, eps) == pytest.approx(delta, rel=1e-8, abs=0)
+        assert delta_of(mu, eps) <= delta
+
+
+@pytest.mark.parametrize("mu", [1e-8, 1e-3, 0.5, 3.0, 40.0])
+def test_epsilon_is_the_smallest(mu):
+    for delta in DELTAS:
+        eps = eps_of(mu, delta)
+        assert delta_of(mu, eps) <= delta
+        if eps > 0:
+            assert exact_delta(mu, eps) == pytest.approx(delta, rel=1e-8, abs=0)
+
+
+def test_epsilon_just_below_the_total_variation_is_found_quickly():
+    """There delta(eps) is flatter than its rounding error over many floating-point numbers."""
+    for mu in (1e-3, 0.5, 1.0, 3.0):
+        delta = math.nextafter(delta_of(mu, 0.0), 0.0)
+        eps = eps_of(mu, delta)
+        assert 0 <= eps < 1e-12
+        assert delta_of(mu, eps) <= delta
+
+
+def test_overflow_is_on_the_safe_side():
+    assert mu_of(1.0, 5e-324) >= 0
+    assert delta_of(1e308, 1.0) == 1
+    assert delta_of(5e-324, 1.0) == 0
+    assert eps_of(1e200, 1e-5) == math.inf

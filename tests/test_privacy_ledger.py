@@ -1,0 +1,64 @@
+"""The ledger never states more privacy than there is: too little noise, mechanisms of different noise, long lists."""
+
+import math
+
+import pytest
+
+from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
+from dpexp.privacy.gdp import eps_of
+from dpexp.privacy.local_gaussian import LocalGaussian, document, text
+
+ONE = ConstantBudget(mu=1.0)
+
+
+def mechanism(noise=3.91, exact=3.80, budget=ONE, users=1000):
+    return LocalGaussian(budget, noise, exact, users)
+
+
+def test_the_stored_epsilon_is_one_that_holds():
+    for noise, mu in ((3.91, 1.0), (3.80, 1.0), (1.9, 2.0), (0.38, 10.0)):
+        ledger = mechanism(noise).ledger([1e-5])
+        assert ledger["gdp_mu"] == 1
+        assert ledger["gdp_valid"] == (mu == 1)
+        assert ledger["eps_1e-05"] == pytest.approx(eps_of(mu, 1e-5), rel=1e-12)
+
+
+@pytest.mark.parametrize("order", [(1.9, 3.91, 38.0), (38.0, 3.91, 1.9)])
+def test_best_holds_for_every_mechanism_of_the_budget(order):
+    mechanisms = [mechanism(noise) for noise in order]
+    best = document(mechanisms, [1e-5])["best"]["1"]
+    assert best["mu"] == pytest.approx(2.0)
+    assert best["mu"] == max(m.exact_mu for m in mechanisms)
+    assert best["eps"] == [[1e-5, eps_of(best["mu"], 1e-5)]]
+
+
+def test_best_is_the_tightest_valid_analysis_of_one_mechanism():
+    assert document([mechanism(38.0)], [1e-5])["best"]["1"]["mu"] == pytest.approx(0.1)
+    none = document([mechanism(budget=ConstantBudget(mu=math.inf))], [1e-5])["best"]["non-private"]
+    assert none["mu"] == math.inf
+
+
+def test_the_page_tells_mechanisms_of_different_noise_apart():
+    alike = text([mechanism(), mechanism(budget=ConstantBudget(mu=2.0))], [1e-5])
+    assert "standard deviation 3.91 / mu_i" in alike
+    page = text([mechanism(3.91, users=1000), mechanism(7.75, users=5000)], [1e-5])
+    assert "1,000, 5,000" in page
+    rows = [line.split() for line in page.splitlines() if line.startswith("  1 ")]
+    assert [row[1:3] for row in rows] == [["3.91", "3.8"], ["7.75", "3.8"]]
+
+
+def test_weakness_is_judged_by_the_guarantee_that_holds():
+    assert "protects little" not in text([mechanism()], [1e-5])
+    assert "protects little" in text([mechanism(0.38)], [1e-5])
+
+
+def test_quantiles_of_the_budgets_are_those_of_all_users():
+    rising = ListBudget(list=tuple(float(k) for k in range(1, 5001)))
+    per_user = mechanism(budget=rising, users=5000).per_user()
+    assert per_user == {"cap": 5000, "q05": 250, "median": 2500, "q95": 4750}
+    uniform = mechanism(budget=UniformBudget(uniform=(1.0, 2.0)), users=300_000).per_user()
+    assert uniform == pytest.approx({"cap": 2, "q05": 1.05, "median": 1.5, "q95": 1.95}, abs=1e-5)
+    partly = ChoiceBudget(choice=Choice(values=(1.0, math.inf), probabilities=(0.9, 0.1)))
+    mixed = mechanism(budget=partly).per_user()
+    assert mixed == {"cap": math.inf, "q05": 1, "median": 1, "q95": math.inf}
+    assert mechanism(users=1).per_user()["median"] == 1
