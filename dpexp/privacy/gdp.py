@@ -19,8 +19,8 @@ def delta_of(mu: float, eps: float) -> float:
 
     delta = Phi(a) - e^eps Phi(b) with a = mu / 2 - eps / mu, b = -mu / 2 - eps / mu. Since phi(a) = e^eps phi(b), it is
     phi(a) times a difference of Mills ratios R, which neither overflows nor loses its digits in the tail; for small mu
-    it is phi(a) times the integral of -R'(x) = 1 - x R(x) over -a < x < -b. Relative error below 1e-12 where delta is above
-    1e-300. Raises ValueError for negative or NaN arguments.
+    it is phi(a) times the integral of -R'(x) = 1 - x R(x) over -a < x < -b. Relative error below 1e-12 where delta
+    is above 1e-300. Raises ValueError for negative or NaN arguments.
     """
     from scipy.special import erfcx, ndtr
 
