@@ -127,6 +127,24 @@ def privacy(config: Config, sets: Sets = None, as_json: Json = False) -> None:
 
 
 @app.command()
+def claims(
+    paper: Annotated[str | None, typer.Option(metavar="ID", help="One paper, such as ldp-sgd.  [default: all]")] = None,
+    form: Annotated[str, typer.Option("--format", metavar="md|json|tex", help="How to print.")] = "md",
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write DIR/CLAIMS.md instead.")] = None,
+    results: Results = None,
+    as_json: Json = False,
+) -> None:
+    """Settle every claim of the papers by stored results; exit code 1 where a verdict is not the expected one."""
+    from dpexp.commands import settling
+
+    text, unexpected = settling.claims(paper, "json" if as_json else form, out, _folder(results))
+    print(text)
+    for line in unexpected:
+        print(f"unexpected: {line}", file=sys.stderr)
+    raise typer.Exit(1 if unexpected else 0)
+
+
+@app.command()
 def diff(
     a: Annotated[Path, typer.Argument(help="A results folder, such as results/linear_d5.", show_default=False)],
     b: Annotated[Path, typer.Argument(help="Another.", show_default=False)],

@@ -67,7 +67,7 @@ def _quantile(ordered: np.ndarray, q: float) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Difference:
-    """A mean difference of paired values, and the ratio of the means, with 95% intervals."""
+    """A mean difference of paired values, and the ratio of the means, with intervals (95% unless asked otherwise)."""
 
     difference: float
     se: float
@@ -79,10 +79,11 @@ class Difference:
     n: int
 
 
-def paired_difference(a: np.ndarray, b: np.ndarray) -> Difference:
+def paired_difference(a: np.ndarray, b: np.ndarray, level: float = CI_LEVEL) -> Difference:
     """Mean of a - b over replicates [R] run on common random numbers, and mean a / mean b by the delta method.
 
-    Raises ValueError where the shapes differ or there are fewer than two replicates.
+    Intervals have the given level: 1 - 0.05 / k where k comparisons are read together (Bonferroni). Raises ValueError
+    where the shapes differ or there are fewer than two replicates.
     """
     if a.shape != b.shape or a.ndim != 1 or len(a) < 2:
         raise ValueError("two equally long vectors of at least 2 replicates are needed")
@@ -90,11 +91,11 @@ def paired_difference(a: np.ndarray, b: np.ndarray) -> Difference:
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         d = a - b
         se = float(d.std(ddof=1) / math.sqrt(n))
-        half = t_quantile(n - 1) * se
+        half = t_quantile(n - 1, level) * se
         mean_a, mean_b = float(a.mean()), float(b.mean())
         ratio = mean_a / mean_b if mean_b else math.nan
         ratio_se = float(np.std(a - ratio * b, ddof=1) / math.sqrt(n) / abs(mean_b)) if mean_b else math.nan
-        reach = t_quantile(n - 1) * ratio_se
+        reach = t_quantile(n - 1, level) * ratio_se
         middle = float(d.mean())
     return Difference(middle, se, middle - half, middle + half, ratio, ratio - reach, ratio + reach, n)
 
@@ -147,7 +148,7 @@ def loglog_slope(
     weights = x / np.sum(x * x)
     slope = float(weights @ np.log(mean))
     if method == "delta":
-        influence = (weights / mean) @ (kept - mean[:, None])
+        influence = _influence(steps, values, window)
         se = float(np.sqrt(np.sum(influence**2) / (replicates * (replicates - 1))))
         reach = t_quantile(replicates - 1) * se
         interval = slope - reach, slope + reach
@@ -161,3 +162,78 @@ def loglog_slope(
     else:
         raise SlopeError(f"method is 'bootstrap' or 'delta', not {method!r}")
     return Slope(slope, se, *interval, (float(low), float(high)), int(inside.sum()), method)
+
+
+RATE_TOLERANCE = 0.15
+"""by how much a slope may differ from an exponent, or between two decades: less than half of 1/3, the distance between
+the exponents that compete at alpha = 1/3 and 2/3 (`ldp-sgd`, Table 1)"""
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Whether a mean falls like a power of the step: slopes of the last decade and of the one before it."""
+
+    last: Slope
+    before: Slope
+    drift: float
+    """last slope minus the one before"""
+    drift_se: float
+
+    @property
+    def settled(self) -> bool:
+        """Whether the slopes of two successive decades differ by no more than the tolerance, up to two errors."""
+        return abs(self.drift) - 2 * self.drift_se <= RATE_TOLERANCE
+
+    def compared(self, exponent: float, tolerance: float = RATE_TOLERANCE) -> str:
+        """How the rate compares with an exponent.
+
+        "transient" where two decades disagree: then no slope is a rate. Else "reached" where the interval of the last
+        slope lies within the tolerance of the exponent, "faster" or "slower" where the interval is off it by more, and
+        "unresolved" where the interval is too wide to tell.
+        """
+        if not self.settled:
+            return "transient"
+        low, high = self.last.ci_lo - exponent, self.last.ci_hi - exponent
+        if -tolerance <= low and high <= tolerance:
+            return "reached"
+        if high < 0 and self.last.slope < exponent - tolerance:
+            return "faster"
+        if low > 0 and self.last.slope > exponent + tolerance:
+            return "slower"
+        return "unresolved"
+
+
+def rate(steps: np.ndarray, values: np.ndarray) -> Rate:
+    """The rate at which the mean over replicates of values [K, R] falls, from its last two decades of steps.
+
+    Errors come from the covariance of the replicates (delta method). Raises SlopeError as `loglog_slope` does.
+    """
+    n = float(steps[-1])
+    windows = [(n / 10, n), (n / 100, n / 10)]
+    last, before = (loglog_slope(steps, values, window, method="delta") for window in windows)
+    influence = np.subtract(*(_influence(steps, values, window) for window in windows))
+    se = float(np.sqrt(np.sum(influence**2) / (len(influence) * (len(influence) - 1))))
+    return Rate(last, before, last.slope - before.slope, se)
+
+
+def local_slopes(steps: np.ndarray, mean: np.ndarray, decades: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
+    """Slope of log mean [K] on log step over a moving window of that many decades, and the windows' middles."""
+    x, y = np.log10(steps.astype(np.float64)), np.log10(mean)
+    middles, slopes = [], []
+    for low in x[x <= x[-1] - decades + 1e-9]:
+        inside = (x >= low - 1e-9) & (x <= low + decades + 1e-9)
+        if inside.sum() >= 3:
+            centred = x[inside] - x[inside].mean()
+            slopes.append(float(centred @ y[inside] / (centred @ centred)))
+            middles.append(float(10 ** (low + decades / 2)))
+    return np.array(middles), np.array(slopes)
+
+
+def _influence(steps: np.ndarray, values: np.ndarray, window: tuple[float, float]) -> np.ndarray:
+    """Derivative of the slope over a window in the weight of each replicate, [R]."""
+    inside = (steps >= window[0]) & (steps <= window[1])
+    kept = values[inside]
+    mean = kept.mean(axis=1)
+    x = np.log(steps[inside].astype(np.float64))
+    x -= x.mean()
+    return (x / np.sum(x * x) / mean) @ (kept - mean[:, None])

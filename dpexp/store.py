@@ -181,7 +181,7 @@ class Folder:
         metadata = read_metadata(path)
         shape = (len(metadata["estimators"]), len(metadata["steps"]), metadata["replicates"])
         try:
-            table = pq.read_table(path, page_checksum_verification=True)
+            table = pq.read_table(path, columns=list(metadata["metrics"]), page_checksum_verification=True)
             values = np.stack([table[name].to_numpy().reshape(shape) for name in metadata["metrics"]], axis=2)
         except (pa.ArrowException, OSError, KeyError, ValueError) as error:
             raise Damaged(f"{path.name} is damaged ({type(error).__name__})") from None

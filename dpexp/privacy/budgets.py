@@ -38,6 +38,11 @@ class Budget(Parameters):
         raise NotImplementedError
 
     @property
+    def smallest(self) -> float:
+        """Smallest budget any user can have, with which the printed bounds of `ldp-sgd` are written."""
+        raise NotImplementedError
+
+    @property
     def mean_inverse_square(self) -> float:
         """E[1 / mu_i^2], to which the mean noise power is proportional."""
         raise NotImplementedError
@@ -69,6 +74,10 @@ class ConstantBudget(Budget):
         return self.mu
 
     @property
+    def smallest(self) -> float:
+        return self.mu
+
+    @property
     def mean_inverse_square(self) -> float:
         return self.mu**-2
 
@@ -97,6 +106,10 @@ class UniformBudget(Budget):
         return self.uniform[1]
 
     @property
+    def smallest(self) -> float:
+        return self.uniform[0]
+
+    @property
     def mean_inverse_square(self) -> float:
         return 1 / (self.uniform[0] * self.uniform[1])
 
@@ -118,6 +131,10 @@ class ListBudget(Budget):
     @property
     def largest(self) -> float:
         return max(self.list)
+
+    @property
+    def smallest(self) -> float:
+        return min(self.list)
 
     @property
     def mean_inverse_square(self) -> float:
@@ -156,7 +173,15 @@ class ChoiceBudget(Budget):
 
     @property
     def largest(self) -> float:
-        return max(v for v, p in zip(self.choice.values, self.choice.probabilities, strict=True) if p > 0)
+        return max(self._possible)
+
+    @property
+    def smallest(self) -> float:
+        return min(self._possible)
+
+    @property
+    def _possible(self) -> list[float]:
+        return [v for v, p in zip(self.choice.values, self.choice.probabilities, strict=True) if p > 0]
 
     @property
     def mean_inverse_square(self) -> float:

@@ -2,6 +2,7 @@
 
 from dpexp.problems.hinge import MallowsHinge
 from dpexp.problems.huber_linear import HuberLinear
+from dpexp.problems.insensitive_linear import InsensitiveLinear
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.logistic import MallowsLogistic
 from dpexp.problems.pinball_linear import PinballLinear
@@ -11,4 +12,5 @@ PROBLEMS: dict[str, type[LinearPredictorProblem]] = {
     "mallows-logistic": MallowsLogistic,
     "pinball-linear": PinballLinear,
     "mallows-hinge": MallowsHinge,
+    "insensitive-linear": InsensitiveLinear,
 }

@@ -10,7 +10,7 @@ import numpy as np
 from dpexp.engine.elementwise import Value, maximum, minimum, normal_cdf, normal_density
 from dpexp.parameters import Positive
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.problems.mallows import moment_matrix
+from dpexp.problems.mallows import cubic_moment, moment_matrix, symmetrised
 
 
 def response(t: Value, e: Value, k: np.ndarray) -> Value:
@@ -147,6 +147,27 @@ class HuberLinear(LinearPredictorProblem):
             return hessian, covariance
         in_scale = m.square_inside * xx[0, 0] / self.sigma, (m.fourth - m.kappa**2) * xx2[0, 0] / 4
         return _bordered(hessian, in_scale[0]), _bordered(covariance, in_scale[1])
+
+    def third_derivative(self) -> np.ndarray:
+        """Only the scale breaks the symmetry of the errors; without it the risk has no third derivative at theta*."""
+        tensor = np.zeros((self.p,) * 3)
+        if not self.has_scale:
+            return tensor
+        m, density = normal_moments(self.c), float(normal_density(self.c))
+        xx = moment_matrix(self.d, self.sigma_z) / self.sigma**2
+        in_beta, in_scale = np.zeros((self.p, self.p)), np.eye(self.p)[-1]
+        in_beta[:-1, :-1] = (2 * self.c * density - m.inside) * xx
+        tensor += symmetrised(in_beta, in_scale)
+        tensor[-1, -1, -1] = (2 * self.c**3 * density - 3 * m.square_inside) * xx[0, 0]
+        return tensor
+
+    def hessian_lipschitz(self) -> float | None:
+        """Known where the scale is: the share of uncensored errors changes by at most this much a unit of x'beta."""
+        if self.has_scale:
+            return None
+        t = np.linspace(0.0, self.c + 4, 20001)
+        change = np.max(np.abs(normal_density(t - self.c) - normal_density(t + self.c))) / self.sigma**2
+        return float(change) * cubic_moment(self.d, self.sigma_z)
 
 
 def _bordered(matrix: np.ndarray, corner: float) -> np.ndarray:

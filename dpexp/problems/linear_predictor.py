@@ -202,11 +202,13 @@ class LinearPredictorProblem(Parameters):
     def risk_gap(self, theta: np.ndarray) -> np.ndarray:
         """Exact population risk minus its minimum, F(theta) - F(theta*), for theta [..., p], by quadrature; [...].
 
-        Not finite where theta is not. Rounding leaves an error of about 1e-15.
+        NaN where theta is not finite. Rounding leaves an error of about 1e-15.
         """
         theta = np.asarray(theta, dtype=np.float64)
+        flat = np.ascontiguousarray(theta.reshape(-1, self.p))
         with np.errstate(over="ignore", invalid="ignore"):
-            gap = self._risk(np.ascontiguousarray(theta.reshape(-1, self.p))) - self.optimal_risk()
+            gap = self._risk(flat) - self.optimal_risk()
+        gap[~np.isfinite(flat).all(axis=1)] = math.nan
         return gap.reshape(theta.shape[:-1])
 
     def optimal_risk(self) -> float:
@@ -222,3 +224,18 @@ class LinearPredictorProblem(Parameters):
     def _second_order(self) -> tuple[np.ndarray, np.ndarray]:
         """Hessian of the risk and covariance of the gradient at the optimum, [p, p] each."""
         raise NotImplementedError
+
+    def smoothness(self) -> float:
+        """M of `ldp-sgd`, Condition 2(i): by default the local one, the largest eigenvalue of the Hessian at theta*."""
+        return self.curvature().M
+
+    def third_derivative(self) -> np.ndarray | None:
+        """Third derivative of the population risk at theta*, [p, p, p]; None where it is not known."""
+        return None
+
+    def hessian_lipschitz(self) -> float | None:
+        """C1 with |H(theta) - H(theta*)| <= C1 |theta - theta*| for all theta (`ldp-sgd`, Condition 3, in the mean).
+
+        None where no such constant is known.
+        """
+        return None

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpexp.engine.elementwise import Value, logistic, softplus, where
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.problems.mallows import moment_matrix, rule
+from dpexp.problems.mallows import cubic_moment, moment_matrix, moment_tensor, rule
 
 
 def response(t: Value, e: Value, k: np.ndarray) -> Value:
@@ -57,6 +57,14 @@ class MallowsLogistic(LinearPredictorProblem):
     def _second_order(self) -> tuple[np.ndarray, np.ndarray]:
         v = _variance(true_predictor(self))
         return moment_matrix(self.d, self.sigma_z, v), moment_matrix(self.d, self.sigma_z, v, power=2)
+
+    def third_derivative(self) -> np.ndarray:
+        t = true_predictor(self)
+        return moment_tensor(self.d, self.sigma_z, _variance(t) * (1 - 2 * logistic(t)))
+
+    def hessian_lipschitz(self) -> float:
+        """The second derivative of the logistic function is at most 1 / (6 sqrt 3)."""
+        return cubic_moment(self.d, self.sigma_z) / (6 * math.sqrt(3))
 
 
 def true_predictor(problem: LinearPredictorProblem, points: int = 24) -> np.ndarray:

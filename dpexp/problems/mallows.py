@@ -105,3 +105,42 @@ def moment_matrix(
     across = float(np.sum(rule(d, sigma_z, points, power, True, splits).weights * f)) if d > 1 else 0.0
     matrix[1:, 1:] = sigma_z**2 * (moments[2] * projection + across * (np.eye(d) - projection))
     return matrix
+
+
+def moment_tensor(d: int, sigma_z: float, f: np.ndarray | float = 1.0, points: int = 24) -> np.ndarray:
+    """E[w f(z_1) x x x], [d + 1, d + 1, d + 1], symmetric; f as in `moment_matrix`."""
+    along, across = rule(d, sigma_z, points), rule(d, sigma_z, points, 1, True) if d > 1 else None
+    intercept = np.eye(d + 1)[0]
+    unit = np.append(0.0, np.full(d, 1 / math.sqrt(d)))
+    tensor = np.zeros((d + 1,) * 3)
+    for z, weight in zip(along.nodes, along.weights * f, strict=True):
+        x = intercept + sigma_z * z * unit
+        tensor += weight * np.einsum("i,j,k->ijk", x, x, x)
+    if across is not None:
+        rest = np.diag(1 - intercept) - np.outer(unit, unit)
+        mass = across.weights * f
+        x = sigma_z**2 * (mass.sum() * intercept + sigma_z * (mass @ across.nodes) * unit)
+        tensor += symmetrised(rest, x)
+    return tensor
+
+
+def symmetrised(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """The symmetric tensor with T[v, v, v] = 3 (v' matrix v) (v' vector)."""
+    outer = np.einsum("ij,k->ijk", matrix, vector)
+    return outer + outer.transpose(0, 2, 1) + outer.transpose(2, 1, 0)
+
+
+def cubic_moment(d: int, sigma_z: float) -> float:
+    """Largest E[w |x'u|^3] over unit vectors u, by which the Hessian of a smooth loss of x'theta can change."""
+    from scipy.optimize import minimize_scalar
+
+    def moment(angle: float) -> float:
+        a, b = math.cos(angle), sigma_z * math.sin(angle)
+        kink = (-a / b,) if abs(b) > 1e-9 else ()
+        nodes, weights = rule(d, sigma_z, 24, splits=kink)
+        return -float(weights @ np.abs(a + b * nodes) ** 3)
+
+    angles = np.linspace(0.0, math.pi / 2, 33)
+    best = float(angles[int(np.argmin([moment(float(angle)) for angle in angles]))])
+    found = minimize_scalar(moment, bounds=(max(0.0, best - 0.05), min(math.pi / 2, best + 0.05)), method="bounded")
+    return -min(float(found.fun), moment(best))

@@ -10,7 +10,7 @@ from pydantic import Field
 from dpexp.engine.elementwise import Value, normal_cdf, normal_density, where
 from dpexp.parameters import Positive
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.problems.mallows import moment_matrix
+from dpexp.problems.mallows import cubic_moment, moment_matrix, moment_tensor
 
 
 def response(t: Value, e: Value, k: np.ndarray) -> Value:
@@ -70,3 +70,11 @@ class PinballLinear(LinearPredictorProblem):
         density = float(normal_density(self._quantile)) / self.sigma
         spread = self.tau * (1 - self.tau)
         return density * moment_matrix(self.d, self.sigma_z), spread * moment_matrix(self.d, self.sigma_z, power=2)
+
+    def third_derivative(self) -> np.ndarray:
+        slope = -self._quantile * float(normal_density(self._quantile)) / self.sigma**2
+        return slope * moment_tensor(self.d, self.sigma_z)
+
+    def hessian_lipschitz(self) -> float:
+        """The normal density changes fastest one standard deviation from its mean."""
+        return float(normal_density(1.0)) / self.sigma**2 * cubic_moment(self.d, self.sigma_z)

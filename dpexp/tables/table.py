@@ -51,25 +51,35 @@ def render(table: Table, results: Path, form: str) -> str:
 
 
 def _markdown(table: Table, content: Content) -> str:
-    widths = [max(len(row[k]) for row in [content.head, *content.rows]) for k in range(len(content.head))]
+    return f"**{table.title}**\n\n{markdown_table(content.head, content.rows)}\n\n{content.note}"
+
+
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table with aligned columns."""
+    shown = [[cell.replace("|", r"\|") for cell in row] for row in [head, *rows]]
+    widths = [max(len(row[k]) for row in shown) for k in range(len(head))]
 
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)) + " |"
 
     rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
-    body = "\n".join([line(content.head), rule, *map(line, content.rows)])
-    return f"**{table.title}**\n\n{body}\n\n{content.note}"
+    return "\n".join([line(shown[0]), rule, *map(line, shown[1:])])
 
 
 def _latex(table: Table, content: Content) -> str:
+    return latex_table(table.title, content.head, content.rows, content.note)
+
+
+def latex_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], note: str, alignment: str = "") -> str:
+    """A booktabs table; columns are left-aligned unless an alignment is given."""
+
     def line(cells: Sequence[str]) -> str:
         return " & ".join(_escape(cell) for cell in cells) + r" \\"
 
-    alignment = "l" * len(content.head)
-    rows = "\n".join(map(line, content.rows))
+    body = "\n".join(map(line, rows))
     return (
-        f"% {table.title}\n\\begin{{tabular}}{{{alignment}}}\n\\toprule\n{line(content.head)}\n\\midrule\n{rows}\n"
-        f"\\bottomrule\n\\end{{tabular}}\n% {content.note}"
+        f"% {title}\n\\begin{{tabular}}{{{alignment or 'l' * len(head)}}}\n\\toprule\n{line(head)}\n\\midrule\n{body}\n"
+        f"\\bottomrule\n\\end{{tabular}}" + (f"\n% {note}" if note else "")
     )
 
 

@@ -1,0 +1,36 @@
+"""`dpexp claims`: the ledger, from stored results."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from pathlib import Path
+
+from dpexp.errors import UsageError
+
+FORMATS = ("md", "json", "tex")
+
+
+def claims(paper: str | None, form: str, out: Path | None, results: Path) -> tuple[str, list[str]]:
+    """The ledger as text, or the path written; and a line for every verdict that is not the expected one."""
+    from dpexp.claims import CLAIMS
+    from dpexp.claims.ledger import document, latex, markdown, settle, surprises
+    from dpexp.store import write_text
+    from dpexp.text import finite
+
+    if form not in FORMATS:
+        raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {form!r}")
+    if paper is not None and paper not in CLAIMS:
+        close = difflib.get_close_matches(paper, CLAIMS, n=1)
+        guess = f"did you mean '{close[0]}'? " if close else ""
+        raise UsageError(f"no claims of a paper '{paper}'", f"{guess}papers: {', '.join(CLAIMS)}")
+    entries = settle(results, [paper] if paper else list(CLAIMS))
+    if form == "json":
+        text = json.dumps(finite(document(entries)), indent=2)
+    else:
+        text = markdown(entries) if form == "md" else latex(entries)
+    if out is not None:
+        path = out / f"CLAIMS.{form}"
+        write_text(path, text)
+        text = str(path)
+    return text, surprises(entries)

@@ -1,0 +1,88 @@
+"""Mallows-weighted regression with the epsilon-insensitive loss: a convex risk that is flat at its minimum.
+
+Errors are bounded by `support` and residuals up to `width` cost nothing. With width = support the risk grows like the
+fifth power of the error, so its Hessian vanishes at the optimum; with more it is zero on a whole neighbourhood, and the
+optimum is not unique. `ldp-sgd`, Theorems 5 and 6, speak of such risks; the paper's own examples are not among them.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from dpexp.engine.elementwise import Value, maximum, sqrt, where
+from dpexp.parameters import Positive
+from dpexp.problems.linear_predictor import LinearPredictorProblem
+from dpexp.problems.mallows import cubic_moment, moment_matrix
+
+
+def response(t: Value, e: Value, k: np.ndarray) -> Value:
+    """y = x'beta* + support V, where P(V < -v) = (1 - v)^4 / 2 for 0 <= v <= 1, and V is symmetric."""
+    u = 2.0 * e - 1.0
+    size = 1.0 - sqrt(sqrt(maximum(1.0 - maximum(u, -u), 0.0)))
+    return t + k[1] * where(u < 0.0, -size, size)
+
+
+def score(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple[Value, Value]:
+    """Derivative of max(0, |y - t| - width) in t."""
+    return where(y - t > k[0], -1.0, where(t - y > k[0], 1.0, 0.0)), 0.0
+
+
+def conditional_risk(t: Value, scale: Value, k: np.ndarray) -> Value:
+    """E over the error of max(0, |support V - t| - width), for the error t of the linear predictor."""
+    rest = maximum(1.0 - maximum((t - k[0]) / k[1], (k[0] - t) / k[1]), 0.0)
+    other = maximum(1.0 - maximum((t + k[0]) / k[1], (-t - k[0]) / k[1]), 0.0)
+    tails = 0.1 * (rest * rest * rest * rest * rest + other * other * other * other * other)
+    return maximum(t - k[0], 0.0) + maximum(-t - k[0], 0.0) + k[1] * tails
+
+
+class InsensitiveLinear(LinearPredictorProblem):
+    """y = x'beta* + bounded symmetric errors; theta = beta minimises E w max(0, |y - x'beta| - width)."""
+
+    name: Literal["insensitive-linear"] = "insensitive-linear"
+    width: Positive = 1.0
+    """residuals up to this cost nothing"""
+    support: Positive = 1.0
+    """largest absolute error; the risk is flat at beta* where width >= support"""
+
+    response_noise = "uniform"
+    response = staticmethod(response)
+    score = staticmethod(score)
+    conditional_risk = staticmethod(conditional_risk)
+
+    @property
+    def constants(self) -> np.ndarray:
+        return np.array([self.width, self.support])
+
+    @property
+    def _inside(self) -> float:
+        """1 - width / support, where positive: the part of the errors' range that is penalised at beta*."""
+        return max(0.0, 1 - self.width / self.support)
+
+    def score_bounds(self) -> tuple[float, float]:
+        return -1.0, 1.0
+
+    def optimum(self) -> np.ndarray:
+        return self.true_coefficients
+
+    def loss(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        r = np.abs(y - np.sum(x * theta, axis=-1))
+        return self.weight(x) * np.maximum(0.0, r - self.width)
+
+    def _second_order(self) -> tuple[np.ndarray, np.ndarray]:
+        density = 4 * self._inside**3 / self.support
+        return (
+            density * moment_matrix(self.d, self.sigma_z),
+            self._inside**4 * moment_matrix(self.d, self.sigma_z, power=2),
+        )
+
+    def smoothness(self) -> float:
+        """At most two densities of the errors, 2 / support each: valid everywhere, since at theta* it may be 0."""
+        return 4 / self.support * float(np.linalg.eigvalsh(moment_matrix(self.d, self.sigma_z))[-1])
+
+    def third_derivative(self) -> np.ndarray:
+        return np.zeros((self.p,) * 3)
+
+    def hessian_lipschitz(self) -> float:
+        return 6 / self.support**2 * cubic_moment(self.d, self.sigma_z)
