@@ -92,7 +92,7 @@ def budgets_linear(evidence: Evidence) -> Outcome:
 
 
 def budgets_logistic(evidence: Evidence) -> Outcome:
-    return in_order(_by_budget(evidence, ("logistic_d5",)), "the larger budget is closer")
+    return in_order(_by_budget(evidence, ("monotone_logistic",)), "the larger budget is closer")
 
 
 def diminishing(evidence: Evidence) -> Outcome:
@@ -239,9 +239,9 @@ CLAIMS = (
     ),
     Claim(
         "ldp-sgd/figure-3/budget", "Figure 3",
-        "A smaller mu means a larger distance, in logistic regression too.",
-        "ordering", ("logistic_d5",), budgets_logistic, "joint 95%, neighbouring budgets, every alpha", "contradicted",
-        "at alpha = 2/3 the start still dominates, and noise carries the iterate along a flatter path back",
+        "A smaller mu means a larger distance, in logistic regression too (read at alpha = 2/3).",
+        "ordering", ("monotone_logistic",), budgets_logistic, "joint 95%, neighbouring budgets; 2000 replicates, because the difference is one percent", "contradicted",
+        "at alpha = 2/3 the start still dominates after 300,000 users, and the iterates with more noise are 1% closer",
     ),
     Claim(
         "ldp-sgd/figure-3/converges", "Figure 3",

@@ -68,14 +68,16 @@ def theorem_2(evidence: Evidence) -> Outcome:
     bound = theorem2([1.0, 2.0])
     explained = inside.any(axis=0)
     first = np.where(inside[0], budgets[0], budgets[1])[explained]
-    sound = explained.all() and mixed.row["gdp_mu"] == bound and mixed.row["gdp_mu_exact"] <= bound
+    power = ratio_to("mu = 1 and 2", q, 1.0, 1)
+    sound = explained.all() and power.low <= 1 <= power.high
+    sound = sound and mixed.row["gdp_mu"] == bound and mixed.row["gdp_mu_exact"] <= bound
     spread = f"{first.min():.3f} to {first.max():.3f}" if len(first) else "nowhere"
     return Outcome(
         "holds as a bound" if sound else "contradicted",
         "2, the cap of Uniform(1, 2), for everything released; mu_i for user i alone",
         f"ledger {mixed.row['gdp_mu']:g} (exact {mixed.row['gdp_mu_exact']:.4f}); budgets of the first users, solved from the "
         f"noise they added: {spread}, {int(explained.sum())} of {explained.size} in (1, 2)",
-        "none: common random numbers make the noise of every user known up to rounding",
+        f"budgets: rounding only, by common random numbers; noise power / claimed {power.value:.3f} +- {power.high - power.value:.2g}",
         {"looseness": bound / mixed.row["gdp_mu_exact"], "explained": int(explained.sum())},
     )
 

@@ -1,0 +1,397 @@
+"""The ledger: every claim's check gives the expected verdict on good data, and another one on deliberately wrong data.
+
+The replicates are surrogates: log-normal draws with the means and standard errors of the stored summaries, paired
+across settings. The two privacy claims need real replicates and use toy-size runs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpexp.claims import CLAIMS
+from dpexp.claims.claim import VERDICTS
+from dpexp.claims.evidence import Evidence, Run
+from dpexp.claims.ledger import Entry, document, latex, markdown, surprises
+from dpexp.config.stored import stored_cell
+from dpexp.summaries import CellData
+from tests.conftest import ROOT, call
+
+RESULTS = ROOT / "results"
+BY_ID = {claim.id: claim for claims in CLAIMS.values() for claim in claims}
+METRICS = ("param_distance_sq", "coef_distance_sq", "loss_gap", "projections")
+REPLICATES = 40
+
+
+class Surrogates(Evidence):
+    """Evidence drawn from summaries, then corrupted."""
+
+    def __init__(self, corrupt=None, results=RESULTS):
+        super().__init__(results)
+        self.corrupt = corrupt
+
+    def _load(self, experiment):
+        runs = [self._draw(run) for run in stored_runs(experiment)]
+        return self.corrupt(runs) if self.corrupt else runs
+
+    def _draw(self, run):
+        rng = np.random.default_rng(7)  # the same for every run: paired
+        common = rng.standard_normal(REPLICATES)
+        mean, relative_se = run.data.values[..., 0], run.data.values[..., 1]
+        values = np.empty((*mean.shape, REPLICATES))
+        forgetful = run.cell.experiment.startswith(("rates", "long"))
+        for e, shared in enumerate((0.98, 0.995)):
+            own = rng.standard_normal((mean.shape[1], REPLICATES))
+            if forgetful:  # runs that have forgotten their start: an average's memory is the root of the ratio of steps
+                z = own.copy()
+                for k in range(1, len(z)):
+                    rho = (run.steps[k - 1] / run.steps[k]) ** (8 if e == 0 else 0.5)
+                    z[k] = rho * z[k - 1] + np.sqrt(1 - rho**2) * own[k]
+            else:
+                z = shared * common + np.sqrt(1 - shared**2) * own
+            z = (z - z.mean(axis=1, keepdims=True)) / z.std(axis=1, ddof=1, keepdims=True)
+            s = np.sqrt(np.log1p(relative_se[e] ** 2 * REPLICATES))
+            draw = np.exp(s[..., None] * z[:, None, :])
+            values[e] = mean[e][..., None] * draw / draw.mean(axis=-1, keepdims=True)
+        return replace(run, data=run.data._replace(values=values))
+
+
+_STORED: dict[str, list[Run]] = {}
+
+
+def stored_runs(experiment):
+    """Runs whose values hold [mean, relative standard error] of the stored summary in place of replicates."""
+    if experiment not in _STORED:
+        folder = RESULTS / experiment
+        parameters = json.loads((folder / "manifest.json").read_text())["cells"]
+        rows = pd.read_parquet(folder / "cells.parquet").to_dict("records")
+        summary = dict(iter(pd.read_parquet(folder / "summary.parquet").groupby("cell_id")))
+        runs = []
+        for row in rows:
+            mine = summary[row["cell_id"]]
+            steps = np.sort(mine.step.unique())
+            values = np.empty((2, len(steps), len(METRICS), 2))
+            for e, estimator in enumerate(("sgd", "asgd")):
+                for m, metric in enumerate(METRICS):
+                    part = mine[(mine.estimator == estimator) & (mine.metric == metric)].sort_values("step")
+                    values[e, :, m, 0] = part["mean"]
+                    values[e, :, m, 1] = part.se / part["mean"].abs().clip(lower=1e-300)
+            data = CellData(steps, ("sgd", "asgd"), METRICS, values)
+            runs.append(Run(stored_cell(experiment, parameters[row["cell_id"]]), row, data))
+        _STORED[experiment] = sorted(runs, key=lambda r: (r.alpha, r.row["gdp_mu"], r.budget))
+    return _STORED[experiment]
+
+
+# --- ways to be wrong ------------------------------------------------------------------------------------------
+
+
+def changed(run, values):
+    return replace(run, data=run.data._replace(values=values))
+
+
+def swapped(runs):
+    """The average's numbers under the iterate's name and the other way round."""
+    return [changed(run, run.data.values[::-1]) for run in runs]
+
+
+def times(factor, estimators=("sgd", "asgd")):
+    """Squared errors and losses multiplied: a wrong noise scale. `factor` may depend on the run."""
+
+    def corrupt(runs):
+        out = []
+        for run in runs:
+            values = run.data.values.copy()
+            for e in estimators:
+                values[("sgd", "asgd").index(e), :, :3] *= factor(run) if callable(factor) else factor
+            out.append(changed(run, values))
+        return out
+
+    return corrupt
+
+
+def power(exponent, estimators=("sgd", "asgd")):
+    """Means that fall exactly like step^exponent (which may depend on the run), from the same last value."""
+
+    def corrupt(runs):
+        out = []
+        for run in runs:
+            values = run.data.values.copy()
+            steps = run.steps / run.steps[-1]
+            wanted = steps ** (exponent(run) if callable(exponent) else exponent)
+            for e in estimators:
+                kept = values[("sgd", "asgd").index(e), :, :3]
+                mean = kept.mean(axis=-1, keepdims=True)
+                kept *= wanted[:, None, None] * mean[-1:] / np.maximum(mean, 1e-300)
+            out.append(changed(run, values))
+        return out
+
+    return corrupt
+
+
+def budgets_reversed(runs):
+    """Within an alpha, the numbers of the smallest budget under the name of the largest, and so on."""
+    out = []
+    for alpha in sorted({run.alpha for run in runs}):
+        group = sorted((r for r in runs if r.alpha == alpha), key=lambda r: r.row["gdp_mu"])
+        out += [changed(run, other.data.values) for run, other in zip(group, group[::-1], strict=True)]
+    return out
+
+
+def budgets_in_order(runs):
+    """Within an alpha, clearly smaller errors for larger budgets."""
+    out = []
+    for alpha in sorted({run.alpha for run in runs}):
+        group = sorted((r for r in runs if r.alpha == alpha), key=lambda r: r.row["gdp_mu"])
+        out += [changed(run, group[0].data.values * 0.5**k) for k, run in enumerate(group)]
+    return out
+
+
+def mixes_like(budget):
+    """Mixed budgets with the numbers of one budget for all."""
+
+    def corrupt(runs):
+        (like,) = [run for run in runs if run.budget == budget]
+        return [changed(run, like.data.values) if len(run.budget) > 3 else run for run in runs]
+
+    return corrupt
+
+
+def average_like_iterate(runs):
+    return [changed(run, run.data.values[[0, 0]]) for run in runs]
+
+
+def at_another_alpha(runs):
+    """Runs whose schedule has alpha = 0.45 where they say 1/2."""
+    out = []
+    for run in runs:
+        schedule = run.cell.schedule.model_copy(update={"alpha": 0.45})
+        out.append(replace(run, cell=replace(run.cell, schedule=schedule)))
+    return out
+
+
+def like_p(run):
+    return run.cell.problem.p / run.values("sgd", "param_distance_sq")[-1].mean()
+
+
+def like_mu(run):
+    return run.row["mu"] if np.isfinite(run.row["mu"]) else 1.0
+
+
+def uniform_only(run):
+    return 10.0 if "Uniform" in run.budget else 1.0
+
+
+WRONG = {
+    "ldp-sgd/theorem-3": (times(2.0), "contradicted"),
+    "ldp-sgd/theorem-3/recursion": (times(0.05), "holds as a bound"),
+    "ldp-sgd/theorem-4": (times(10.0), "contradicted"),
+    "ldp-sgd/theorem-4/without-b": (times(0.01), "holds as a bound"),
+    "ldp-sgd/theorem-4/completed": (times(25.0), "contradicted"),
+    "ldp-sgd/remark-1/rate": (power(0.0), "contradicted"),
+    "ldp-sgd/remark-1/start": (power(-9.0), "contradicted"),
+    "ldp-sgd/remark-1/alpha-1": (power(-1.0), "contradicted"),
+    "ldp-sgd/remark-1/dimension": (times(like_p), "reproduced"),
+    "ldp-sgd/remark-1/budget": (times(like_mu), "contradicted"),
+    "ldp-sgd/remark-1/smallest-budget": (mixes_like("1"), "reproduced"),
+    "ldp-sgd/remark-1/mean-inverse-square": (mixes_like("1"), "contradicted"),
+    "ldp-sgd/remark-2/half": (power(-0.5), "contradicted"),
+    "ldp-sgd/remark-2/factors": (average_like_iterate, "reproduced"),
+    "ldp-sgd/theorem-5": (times(100.0), "contradicted"),
+    "ldp-sgd/theorem-5/half": (at_another_alpha, "holds as a bound"),
+    "ldp-sgd/theorem-5/last-iterate": (times(100.0), "contradicted"),
+    "ldp-sgd/theorem-6": (times(25.0), "contradicted"),
+    "ldp-sgd/theorem-6/completed": (times(25.0), "contradicted"),
+    "ldp-sgd/remark-3/ends": (power(0.0), "contradicted"),
+    "ldp-sgd/remark-4/ends": (power(0.0), "contradicted"),
+    "ldp-sgd/remark-4/range": (power(0.0, ["sgd"]), "reproduced"),
+    "ldp-sgd/remark-4/larger-loss": (swapped, "contradicted"),
+    "ldp-sgd/table-1/strong/sgd/below-half": (power(-0.1), "contradicted"),
+    "ldp-sgd/table-1/strong/sgd/above-half": (power(-0.2), "contradicted"),
+    "ldp-sgd/table-1/strong/asgd/below-half": (power(-1.0), "reproduced"),
+    "ldp-sgd/table-1/strong/asgd/above-half": (power(-0.4), "contradicted"),
+    "ldp-sgd/table-1/strong/asgd/corrected": (swapped, "contradicted"),
+    "ldp-sgd/table-1/strong/asgd/quadratic": (swapped, "contradicted"),
+    "ldp-sgd/table-1/strong/asgd/long": (swapped, "contradicted"),
+    "ldp-sgd/table-1/strong/asgd/long-above-half": (power(-0.3), "contradicted"),
+    "ldp-sgd/table-1/bias": (times(2.0), "contradicted"),
+    "ldp-sgd/table-1/variance": (times(0.5), "contradicted"),
+    "ldp-sgd/prediction/linearised": (times(1.5), "contradicted"),
+    "ldp-sgd/table-1/convex/sgd/below-half": (power(0.2), "contradicted"),
+    "ldp-sgd/table-1/convex/sgd/middle": (power(0.0), "contradicted"),
+    "ldp-sgd/table-1/convex/sgd/above": (power(0.1), "contradicted"),
+    "ldp-sgd/table-1/convex/asgd/below-half": (power(-0.1), "contradicted"),
+    "ldp-sgd/table-1/convex/asgd/middle": (power(-0.1), "contradicted"),
+    "ldp-sgd/table-1/convex/asgd/above": (power(0.1), "contradicted"),
+    "ldp-sgd/section-5/asgd-slower": (swapped, "reproduced"),
+    "ldp-sgd/figure-1/between": (times(uniform_only), "contradicted"),
+    "ldp-sgd/figure-1/effective-budget": (times(uniform_only), "contradicted"),
+    "ldp-sgd/figure-1/stable": (swapped, "contradicted"),
+    "ldp-sgd/figure-2/asgd-closer": (swapped, "contradicted"),
+    "ldp-sgd/figure-2/asgd-closer-appendix": (times(0.3, ["asgd"]), "reproduced"),
+    "ldp-sgd/figure-2/asgd-farther": (swapped, "contradicted"),
+    "ldp-sgd/figure-2/budget": (budgets_reversed, "contradicted"),
+    "ldp-sgd/figure-3/budget": (budgets_in_order, "reproduced"),
+    "ldp-sgd/figure-3/converges": (power(0.3), "contradicted"),
+    "ldp-sgd/figure-3/nearest": (times(100.0), "contradicted"),
+    "ldp-sgd/figure-3/floor": (power(0.0), "reproduced"),
+    "ldp-sgd/figure-4/asgd-faster": (times(0.01, ["asgd"]), "reproduced"),
+    "ldp-sgd/figure-4/consistent": (power(0.2), "contradicted"),
+}
+"""claim -> (corruption, verdict that it must then give); the claims of `OTHERWISE` are tested below"""
+OTHERWISE = {
+    "ldp-sgd/theorem-1",
+    "ldp-sgd/theorem-2",
+    "ldp-sgd/section-5/sensitivity",
+    "ldp-sgd/remark-2/summation",
+    "ldp-sgd/remark-2/start",
+    "ldp-sgd/remark-3/start",
+}
+UNDECIDED_BY_SURROGATES = {"ldp-sgd/theorem-1", "ldp-sgd/theorem-2"}
+
+
+@pytest.fixture(scope="module")
+def good():
+    return Surrogates()
+
+
+def test_every_claim_is_tested_on_wrong_data():
+    assert set(WRONG) | OTHERWISE == set(BY_ID)
+    assert not set(WRONG) & OTHERWISE
+
+
+@pytest.mark.parametrize("name", [name for name in BY_ID if name not in UNDECIDED_BY_SURROGATES])
+def test_the_expected_verdict_on_the_stored_means(name, good):
+    outcome = BY_ID[name].check(good)
+    assert outcome.verdict == BY_ID[name].expected, outcome.measured
+    assert outcome.measured
+    assert outcome.predicted
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_another_verdict_on_wrong_data(name):
+    corrupt, verdict = WRONG[name]
+    assert verdict != BY_ID[name].expected
+    outcome = BY_ID[name].check(Surrogates(corrupt))
+    assert outcome.verdict == verdict, outcome.measured
+
+
+@pytest.mark.parametrize("name", ["ldp-sgd/theorem-1", "ldp-sgd/theorem-2"])
+def test_privacy_claims_on_replicates_with_the_right_and_the_wrong_noise(name, toy_results):
+    class Toy(Evidence):
+        def __init__(self, corrupt=None):
+            super().__init__(toy_results)
+            self.corrupt = corrupt
+
+        def _load(self, experiment):
+            runs = super()._load(experiment)
+            return [self.corrupt(run) for run in runs] if self.corrupt else runs
+
+    assert BY_ID[name].check(Toy()).verdict == "holds as a bound"
+
+    def too_little_noise(run):
+        """The numbers of a run with a quarter of the noise, under this run's name."""
+        if run.budget == "non-private":
+            return run
+        public = toy[run.cell.experiment if run.cell.experiment != "figure1" else "linear_d5"]
+        return changed(run, public.data.values + (run.data.values - public.data.values) / 4)
+
+    whole = Toy()
+    names = {name for name in BY_ID["ldp-sgd/theorem-1"].experiments}
+    toy = {e: whole.run(e, alpha=0.5, budget="non-private") for e in names}
+    assert BY_ID[name].check(Toy(too_little_noise)).verdict == "contradicted"
+
+    def unsound_ledger(run):
+        return replace(run, row={**run.row, "gdp_mu_exact": 2.5 * run.row["gdp_mu_exact"]})
+
+    assert BY_ID[name].check(Toy(unsound_ledger)).verdict == "contradicted"
+
+
+def test_checks_that_rest_on_theory_alone_can_fail(monkeypatch, good):
+    from dpexp.claims.ldp_sgd import strong
+    from dpexp.problems import PROBLEMS
+    from dpexp.theory.linearised import Moments
+
+    monkeypatch.setattr(strong, "log10_summation_b", lambda steps, *rest: np.ones(len(steps)))
+    assert BY_ID["ldp-sgd/remark-2/summation"].check(good).verdict == "reproduced"
+    slow = np.array([1.0, 0.1])[None, :, None]
+    monkeypatch.setattr(strong, "linearised_moments", lambda *rest: Moments(slow, slow))
+    assert BY_ID["ldp-sgd/remark-2/start"].check(good).verdict == "contradicted"
+    monkeypatch.setattr(PROBLEMS["huber-linear"], "exact_sensitivity", lambda self: 5.0)
+    assert BY_ID["ldp-sgd/section-5/sensitivity"].check(good).verdict == "contradicted"
+    outcome = BY_ID["ldp-sgd/remark-3/start"].check(good)
+    assert outcome.verdict == "not testable"
+
+
+# --- the ledger ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", BY_ID)
+def test_every_claim_is_complete(name):
+    claim = BY_ID[name]
+    assert claim.paper in CLAIMS
+    assert re.fullmatch(r"[a-z0-9-]+(/[a-z0-9-]+)+", claim.id)
+    assert claim.statement.endswith(".")
+    assert claim.expected in VERDICTS
+    assert claim.tolerance
+    assert claim.why or claim.expected == "reproduced"
+    for experiment in claim.experiments:
+        assert (ROOT / "configs" / f"{experiment}.yaml").exists()
+
+
+def test_ids_are_unique():
+    assert len(BY_ID) == sum(map(len, CLAIMS.values()))
+
+
+@pytest.fixture(scope="module")
+def entries(good):
+    return [Entry(claim, claim.check(good)) for name, claim in BY_ID.items() if name not in UNDECIDED_BY_SURROGATES]
+
+
+def test_the_document_has_the_keys_of_the_contract(entries):
+    keys = {"id", "paper", "place", "statement", "kind", "predicted", "measured", "uncertainty", "verdict", "expected_verdict", "configs", "why"}
+    for entry in document(entries):
+        assert keys <= set(entry)
+    assert not surprises(entries)
+
+
+def test_markdown_and_latex_hold_every_claim(entries):
+    text = markdown(entries)
+    for entry in entries:
+        assert f"### {entry.claim.id}\n" in text
+        assert entry.outcome.measured in text
+    tables = [line for line in text.splitlines() if line.startswith("|")]
+    assert all(line.replace(r"\|", "").count("|") in (6, 9, 5, 8) for line in tables)
+    assert latex(entries).count(r"\\") >= len(entries)
+
+
+def test_a_surprise_is_told(entries):
+    first = entries[0]
+    wrong = first._replace(claim=replace(first.claim, expected="not testable"))
+    assert first.claim.id in surprises([wrong])[0]
+    assert "expected: not testable" in markdown([wrong])
+
+
+def test_the_command_settles_stored_results(toy_results, tmp_path):
+    """At toy size some verdicts differ: exit code 1, and each is named on stderr."""
+    done = call("claims", "--results", toy_results, "--format", "json", code=1)
+    ledger = json.loads(done.stdout)
+    assert {entry["id"] for entry in ledger} == set(BY_ID)
+    different = [e["id"] for e in ledger if e["verdict"] != e["expected_verdict"]]
+    assert all(f"unexpected: {name}: " in done.stderr for name in different)
+    assert json.loads(call("claims", "--results", toy_results, "--json", "--paper", "ldp-sgd", code=1).stdout) == ledger
+    written = call("claims", "--results", toy_results, "--out", tmp_path, code=1).stdout.strip()
+    assert written.endswith("CLAIMS.md")
+    assert "### ldp-sgd/theorem-3" in (tmp_path / "CLAIMS.md").read_text()
+
+
+def test_the_command_names_what_is_missing(tmp_path):
+    message = call("claims", "--results", tmp_path, code=3).stderr
+    assert "dpexp run configs/linear_d5.yaml" in message
+    assert "configs/rates_flat.yaml" in message
+    assert "did you mean 'ldp-sgd'" in call("claims", "--paper", "ldp_sgd", code=2).stderr
+    assert "--format is one of" in call("claims", "--format", "html", code=2).stderr

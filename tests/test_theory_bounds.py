@@ -1,0 +1,260 @@
+"""Theorems 3 to 6: golden values, literal transcriptions, limits, and what every bound must do."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpexp.predictions import asymptote, constants, decay_of, is_flat, local, predicted
+from dpexp.privacy.budgets import ConstantBudget, UniformBudget
+from dpexp.problems import PROBLEMS
+from dpexp.schedules import SCHEDULES
+from dpexp.theory import THEOREMS
+from dpexp.theory.composition import theorem1, theorem2
+from dpexp.theory.linearised import linearised_moments, modes_of
+from dpexp.theory.noise import fourth_moment, second_moment
+from dpexp.theory.psi import power_sum, psi
+from dpexp.theory.sandwich import (
+    averaged_bias,
+    averaged_covariance,
+    iterate_covariance,
+    noisy_covariance,
+    spectral_norm,
+)
+from dpexp.theory.theorem3 import theorem3_printed, theorem3_recursion
+from dpexp.theory.theorem4 import log10_summation_b, theorem4_completed
+from dpexp.theory.theorem5 import theorem5_last_iterate, theorem5_printed
+from dpexp.theory.theorem6 import theorem6_completed, theorem6_visible
+from tests.oracles import bounds
+
+LINEAR, LOGISTIC = PROBLEMS["huber-linear"](), PROBLEMS["mallows-logistic"]()
+N = np.array([300_000])
+ALPHAS = [0.0, 1 / 4, 1 / 3, 0.4, 0.5, 0.6, 2 / 3, 0.9]
+
+
+def of(problem, alpha=0.5, mu=1.0, eta=0.2, steps=N):
+    schedule = SCHEDULES["power"](eta=eta, alpha=alpha)
+    return constants(problem, schedule, ConstantBudget(mu=mu)) | {"steps": np.asarray(steps)}
+
+
+def test_golden_values_of_the_printed_bounds():
+    """Computed with 5 in place of the number of parameters in 64 d."""
+    m, c0 = LINEAR.curvature().m, LINEAR.gradient_bound()
+    assert theorem3_printed(N, 0.2, 0.5, m, c0, 5, 1.0, 7.0)[0] == pytest.approx(12.227348, rel=1e-7)
+    m, c0 = LOGISTIC.curvature().m, LOGISTIC.gradient_bound()
+    assert theorem3_printed(N, 0.2, 0.5, m, c0, 5, 1.0, 6.0)[0] == pytest.approx(138.61623, rel=1e-7)
+    assert theorem6_visible(N, 0.2, 0.5, c0, 5, 1.0, 6.0)[0] == pytest.approx(1.7396149, rel=1e-7)
+
+
+@pytest.mark.parametrize(("n", "last", "average"), [(10, 14.861398, 11.993336), (300_000, 0.27730700, 0.16599914)])
+def test_golden_values_of_the_completed_bounds(n, last, average):
+    args = (np.array([n]), 0.2, 0.5, math.sqrt(50), 1, 0.0, 0.0, 6.0)
+    assert theorem5_last_iterate(*args)[0] == pytest.approx(last, rel=1e-7)
+    assert theorem6_completed(*args)[0] == pytest.approx(average, rel=1e-7)
+
+
+def test_golden_values_of_the_summation_b():
+    for alpha, linear, logistic in ((1 / 3, 81.7, 88.1), (0.5, 9.9, 10.5), (2 / 3, 6.7, 6.7)):
+        assert log10_summation_b(N, 0.2, alpha, LINEAR.curvature().m)[0] == pytest.approx(linear, abs=0.06)
+        assert log10_summation_b(N, 0.2, alpha, LOGISTIC.curvature().m)[0] == pytest.approx(logistic, abs=0.06)
+
+
+def test_summation_b_is_the_printed_sum():
+    eta, alpha, m = 0.3, 0.4, 0.2
+    terms = [math.exp(-m * eta * k ** (1 - alpha) / 4 + (k ** (1 - 2 * alpha) - 1) / (1 - 2 * alpha) + 4 * eta**3 * (k ** (1 - 3 * alpha) - 1) / (1 - 3 * alpha)) for k in range(1, 21)]
+    steps = np.array([1, 7, 20])
+    np.testing.assert_allclose(10 ** log10_summation_b(steps, eta, alpha, m), np.cumsum(terms)[steps - 1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_recursions_agree_with_their_literal_forms(alpha):
+    steps = np.array([1, 2, 3, 17, 60])
+    m, eta, c0, p, delta, inverse, start, c1, trace = 0.11, 0.7, 1.3, 4, 2.1, 0.4, 5.0, 0.3, 44.0
+    second, fourth = second_moment(c0, p, delta, inverse), fourth_moment(c0, p, delta**2 * inverse)
+    literal = bounds.squared_errors(60, eta, alpha, m, second, fourth, start)
+    found = theorem3_recursion(steps, eta, alpha, m, c0, p, delta, inverse, start)
+    np.testing.assert_allclose(found, [literal[n][0] for n in steps], rtol=1e-12)
+    found = theorem4_completed(steps, eta, alpha, m, c0, p, delta, inverse, start, c1, trace)
+    wanted = [bounds.completed_theorem4(n, eta, alpha, m, second, fourth, start, c1, trace) for n in steps]
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    found = theorem5_last_iterate(steps, eta, alpha, c0, p, delta, inverse, start)
+    np.testing.assert_allclose(found, [bounds.last_iterate(n, eta, alpha, second, start) for n in steps], rtol=1e-12)
+    found = theorem6_completed(steps, eta, alpha, c0, p, delta, inverse, start)
+    np.testing.assert_allclose(found, [bounds.averaged_gap(n, eta, alpha, second, start) for n in steps], rtol=1e-12)
+
+
+def test_fourth_moment_is_an_upper_bound_that_a_constant_gradient_attains():
+    rng = np.random.default_rng(5)
+    g = np.array([1.2, -0.5, 0.4])
+    noisy = g + 0.8 * rng.standard_normal((400_000, 3))
+    norm = float(g @ g) ** 0.5
+    measured = np.sum(noisy**2, axis=1)
+    assert np.mean(measured) == pytest.approx(second_moment(norm, 3, 0.8, 1.0), rel=0.01)
+    assert np.mean(measured**2) == pytest.approx(fourth_moment(norm, 3, 0.64), rel=0.02)
+
+
+def test_power_sums():
+    assert power_sum(0.5, np.array([4, 1, 0])) == pytest.approx([1 + 2**-0.5 + 3**-0.5 + 0.5, 1, 0])
+    for s in (0.3, 1.0, 1.5):
+        for n in (1, 10, 1_200_000):
+            total = power_sum(s, np.array([n]))[0]
+            assert psi(1 - s, n) <= total <= 1 + psi(1 - s, n)
+
+
+def test_composition_is_parallel():
+    assert theorem1([0.5, 2, 1]) == theorem2([0.5, 2, 1]) == 2
+    with pytest.raises(ValueError):
+        theorem1([])
+
+
+def test_theorem5_has_its_three_cases_and_says_where_it_is_silent():
+    def at(alpha, n):
+        return theorem5_printed(np.array([n]), 0.2, alpha, 0.1, 1.4, 6, 1.0, 6.0)[0]
+
+    for alpha, exponent in ((0.4, -(3 * 0.4 - 1) / 2), (0.6, -0.3), (0.8, -0.2)):
+        slope = math.log10(at(alpha, 10**12) / at(alpha, 10**11))
+        assert slope == pytest.approx(exponent, abs=0.01)
+    assert at(0.5, 1000) == math.inf
+    for alpha in (0.3, 1.0):
+        with pytest.raises(ValueError, match="alpha in"):
+            at(alpha, 10)
+
+
+def test_last_iterate_rate_beats_the_printed_one():
+    steps = np.array([10**5, 10**6])
+    for alpha in (0.4, 0.6, 0.8):
+        values = theorem5_last_iterate(steps, 0.2, alpha, 1.4, 6, 2.8, 1.0, 6.0)
+        slope = math.log10(values[1] / values[0])
+        printed = THEOREMS["ldp-sgd/table-1"].function("sgd", "non-strongly convex", alpha)
+        assert slope < printed
+        assert slope == pytest.approx(-min(alpha, 1 - alpha), abs=0.12)  # up to log n
+
+
+BOUNDS = {name: theorem for name, theorem in THEOREMS.items() if theorem.kind == "upper"}
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+@pytest.mark.parametrize("problem", [LINEAR, LOGISTIC], ids=lambda p: p.name)
+def test_every_bound_is_positive_and_falls_with_privacy_spent_and_with_users(name, problem):
+    theorem, steps = BOUNDS[name], np.array([10**4, 10**5, 10**6])
+    alphas = [0.4, 0.6, 0.8] if "theorem-5" in name else [1 / 3, 0.5, 0.6, 0.8]
+    for alpha in alphas:
+        values = np.array([theorem(of(problem, alpha, mu, steps=steps)) for mu in (0.5, 1.0, 4.0, math.inf)])
+        assert np.all(np.isfinite(values))
+        assert np.all(np.diff(values, axis=0) <= 0)
+        if "log10" not in theorem.place or alpha > 0.5:
+            assert np.all(np.diff(values, axis=1) < 0)
+
+
+@pytest.mark.parametrize("name", THEOREMS)
+def test_every_theorem_says_what_it_is(name):
+    theorem = THEOREMS[name]
+    assert theorem.paper == name.split("/")[0]
+    assert theorem.place
+    assert theorem.valid
+    assert theorem.estimator in ("sgd", "asgd", "both")
+    assert theorem.function.__doc__
+    if theorem.kind == "upper":
+        assert theorem.assumes
+
+
+def test_a_missing_constant_is_named():
+    with pytest.raises(KeyError, match="delta0"):
+        THEOREMS["ldp-sgd/theorem-3"]({k: v for k, v in of(LINEAR).items() if k != "delta0"})
+
+
+# --- what the iteration does for large n -----------------------------------------------------------------------
+
+
+def test_traces_and_lyapunov_equation():
+    for problem, mu, trace in ((LINEAR, 1.0, 7404.1087), (LINEAR, math.inf, 35.764606), (LOGISTIC, 2.0, 11202.239)):
+        c = problem.curvature()
+        s = noisy_covariance(c.score_covariance, problem.noise_sensitivity(), mu**-2)
+        assert np.trace(averaged_covariance(c.hessian, s)) == pytest.approx(trace, rel=1e-7)
+        v = iterate_covariance(c.hessian, s)
+        np.testing.assert_allclose(c.hessian @ v + v @ c.hessian, s, atol=1e-10 * np.abs(s).max())
+
+
+def test_golden_biases():
+    mean_step = 0.2 * power_sum(1 / 3, N)[0] / N[0]
+    for problem, wanted in ((LINEAR, {0.5: 1.57, 1.0: 0.393, 2.0: 0.0999, 3.0: 0.0456}), (LOGISTIC, {1.0: 0.948, 2.0: 0.238})):
+        c = problem.curvature()
+        for mu, value in wanted.items():
+            s = noisy_covariance(c.score_covariance, problem.noise_sensitivity(), mu**-2)
+            bias = averaged_bias(c.hessian, problem.third_derivative(), s, mean_step)
+            found = bias[-1] if problem is LINEAR else bias[1:].sum() / math.sqrt(5)
+            assert found == pytest.approx(value, rel=0.005)
+
+
+def test_spectral_norm():
+    u = np.array([0.6, 0.0, 0.8])
+    assert spectral_norm(2.5 * np.einsum("i,j,k->ijk", u, u, u)) == pytest.approx(2.5, rel=1e-9)
+    assert spectral_norm(np.zeros((3, 3, 3))) == 0
+    assert spectral_norm(LINEAR.third_derivative()) == pytest.approx(0.0586, rel=0.01)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1 / 3, 0.7, 1.0])
+def test_linearised_moments_are_those_of_the_full_matrices(alpha):
+    rng = np.random.default_rng(1)
+    root = rng.standard_normal((4, 4))
+    hessian = root @ root.T / 4 + 0.1 * np.eye(4)
+    root = rng.standard_normal((4, 4))
+    covariance, start = root @ root.T, rng.standard_normal(4)
+    modes = modes_of(hessian, covariance, start)
+    found = linearised_moments(np.array([1, 2, 40]), np.array([0.1, 0.3]), alpha, modes)
+    for e, eta in enumerate((0.1, 0.3)):
+        for k, n in enumerate((1, 2, 40)):
+            iterate, average = bounds.second_moments(n, eta, alpha, hessian, covariance, start)
+            assert found.iterate[e, k].sum() == pytest.approx(iterate, rel=1e-11)
+            assert found.average[e, k].sum() == pytest.approx(average, rel=1e-11)
+
+
+def test_equal_eigenvalues_are_one_mode():
+    modes = modes_of(np.diag([2.0, 1.0, 2.0]), np.diag([1.0, 5.0, 3.0]), np.array([1.0, 2.0, 3.0]))
+    assert modes.h == pytest.approx([1, 2])
+    assert modes.noise == pytest.approx([5, 4])
+    assert modes.start_sq == pytest.approx([4, 10])
+
+
+def test_linearised_golden_values():
+    """Quadratic predictions of E|theta_n - theta*|^2, and n E / tr of the average at 3e5 (linear, mu = 2)."""
+    for mu, value in ((1.0, 0.1625), (2.0, 0.04128), (3.0, 0.01883), (math.inf, 8.67e-4)):
+        place = local(LINEAR, ConstantBudget(mu=mu))
+        curves = predicted(place, SCHEDULES["power"](eta=0.2, alpha=0.5), N)
+        assert curves.sgd["param_distance_sq"][0] == pytest.approx(value, rel=5e-4)
+    place = local(LINEAR, ConstantBudget(mu=2.0))
+    average = linearised_moments(N, np.array([0.2]), 2 / 3, place.modes).average.sum()
+    assert N[0] * average / 1877.8506 == pytest.approx(6.8, abs=0.05)
+
+
+@pytest.mark.parametrize("alpha", [0.4, 0.6])
+def test_predictions_tend_to_their_asymptote(alpha):
+    place, schedule = local(LINEAR, ConstantBudget(mu=2.0)), SCHEDULES["power"](eta=2.0, alpha=alpha)
+    steps = np.array([10**4, 3 * 10**6])
+    found, limit = predicted(place, schedule, steps), asymptote(place, schedule, steps)
+    for estimator in ("sgd", "asgd"):
+        for metric in ("param_distance_sq", "loss_gap"):
+            ratio = getattr(found, estimator)[metric] / getattr(limit, estimator)[metric]
+            assert abs(ratio[1] - 1) < 0.04
+            assert abs(ratio[1] - 1) < abs(ratio[0] - 1) + 1e-3
+
+
+def test_mixed_budgets_enter_by_their_mean_inverse_square():
+    schedule = SCHEDULES["power"](eta=0.2, alpha=0.5)
+    mixed = constants(LINEAR, schedule, UniformBudget(uniform=(1.0, 2.0)))
+    alike = constants(LINEAR, schedule, ConstantBudget(mu=math.sqrt(2)))
+    assert mixed["private_trace"] == pytest.approx(alike["private_trace"], rel=1e-12)
+    assert mixed["min_mu"] == 1
+    assert decay_of(SCHEDULES["constant"](eta=0.3)) == (0.3, 0.0)
+
+
+def test_a_flat_problem_has_no_local_prediction():
+    flat = PROBLEMS["insensitive-linear"]()
+    assert is_flat(flat)
+    assert not is_flat(LINEAR)
+    with pytest.raises(ValueError, match="singular"):
+        local(flat, ConstantBudget(mu=1.0))
+    numbers = constants(flat, SCHEDULES["power"](), ConstantBudget(mu=1.0))
+    assert numbers["m"] == 0
+    assert numbers["M"] > 0
+    assert math.isinf(numbers["private_trace"])
