@@ -95,12 +95,13 @@ def plot(
     every: Annotated[bool, typer.Option("--all", help="Every figure.")] = False,
     formats: Annotated[str, typer.Option("--format", metavar="png,pdf,svg", help="File formats.")] = "png,pdf",
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where to write.  [default: RESULTS/figures]")] = None,
+    theory: Annotated[bool, typer.Option("--theory", help="Lay bounds and predictions over the trajectories.")] = False,
     results: Results = None,
 ) -> None:
     """Draw figures from stored results, with their numbers as CSV."""
     from dpexp.commands import showing
 
-    print(showing.plot(names or [], every, formats, out, _folder(results)))
+    print(showing.plot(names or [], every, formats, out, _folder(results), theory))
 
 
 @app.command()
@@ -142,6 +143,24 @@ def claims(
     for line in unexpected:
         print(f"unexpected: {line}", file=sys.stderr)
     raise typer.Exit(1 if unexpected else 0)
+
+
+@app.command()
+def advise(
+    target: Annotated[str, typer.Argument(metavar="PROBLEM|CONFIG", help="A problem, or a config file.")],
+    n: Annotated[str | None, typer.Option("-n", "--n", metavar="N", help="Users.  [default: 300000]")] = None,
+    d: Annotated[str | None, typer.Option("-d", "--d", metavar="D", help="Covariates.")] = None,
+    mu: Annotated[str | None, typer.Option(metavar="YAML", help="Budgets: 1, inf or {uniform: [1, 2]}.")] = None,
+    sets: Sets = None,
+    metric: Annotated[str, typer.Option(metavar="distance|loss", help="What to minimise.")] = "distance",
+    replicates: Annotated[int, typer.Option("--replicates", metavar="N", help="Replicates of the trial.")] = 64,
+    as_json: Json = False,
+) -> None:
+    """Recommend step size, decay and averaging, with the cost of privacy and the regret of the paper's default."""
+    from dpexp.commands import advising
+
+    document, text = advising.recommend(target, n, d, mu, sets or [], metric, replicates)
+    _print_json(document) if as_json else print(text)
 
 
 @app.command()

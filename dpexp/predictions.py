@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dpexp.theory.linearised import Modes, linearised_moments, modes_of
-from dpexp.theory.psi import power_sum
+from dpexp.theory.psi import power_sum, psi
 from dpexp.theory.sandwich import (
     averaged_bias,
     averaged_covariance,
@@ -118,17 +118,26 @@ class Curves(NamedTuple):
 def predicted(place: Local, schedule: Schedule, steps: np.ndarray) -> Curves:
     """Mean squared distance and loss gap at `steps` by the linearised recursion; the average's with its bias.
 
-    The bias is that of the stationary regime, so the curve of the average is meant for steps well after the start.
+    The bias is the stationary one, built up as fast as the softest direction forgets its start.
     """
     eta, alpha = decay_of(schedule)
     modes = place.modes
     moments = linearised_moments(steps, np.array([eta]), alpha, modes)
     iterate, average = moments.iterate[0], moments.average[0]
-    bias_sq, bias_gap = _bias(place, eta, alpha, steps)
+    bias_sq, bias_gap = _bias(place, _settled_step(steps, eta, alpha, float(modes.h[0])))
     return Curves(
         {"param_distance_sq": iterate.sum(axis=1), "loss_gap": iterate @ modes.h / 2},
         {"param_distance_sq": average.sum(axis=1) + bias_sq, "loss_gap": average @ modes.h / 2 + bias_gap},
     )
+
+
+def _settled_step(steps: np.ndarray, eta: float, alpha: float, m: float) -> np.ndarray:
+    """Mean of eta_k (1 - exp(-m (eta_1 + ... + eta_k)))^2 over k <= n, at every n of `steps`, as an integral."""
+    t = np.geomspace(1.0, float(steps[-1]) + 1, 4000)
+    built = (1 - np.exp(-m * eta * (1 + psi(1 - alpha, t)))) ** 2
+    values = eta * t**-alpha * built
+    total = np.concatenate([[0.0], np.cumsum(np.diff(t) * (values[1:] + values[:-1]) / 2)])
+    return np.interp(np.asarray(steps) + 1.0, t, total) / steps
 
 
 def asymptote(place: Local, schedule: Schedule, steps: np.ndarray) -> Curves:
@@ -137,7 +146,7 @@ def asymptote(place: Local, schedule: Schedule, steps: np.ndarray) -> Curves:
     n = np.asarray(steps, dtype=np.float64)
     v = iterate_covariance(place.hessian, place.covariance)
     averaged = averaged_covariance(place.hessian, place.covariance)
-    bias_sq, bias_gap = _bias(place, eta, alpha, steps)
+    bias_sq, bias_gap = _bias(place, eta * power_sum(alpha, steps) / n)
     step = eta * n**-alpha
     return Curves(
         {"param_distance_sq": np.trace(v) * step, "loss_gap": np.trace(place.hessian @ v) / 2 * step},
@@ -148,10 +157,9 @@ def asymptote(place: Local, schedule: Schedule, steps: np.ndarray) -> Curves:
     )
 
 
-def _bias(place: Local, eta: float, alpha: float, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Squared bias of the average at `steps`, and its loss."""
+def _bias(place: Local, mean_step: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Squared bias of the average for mean step sizes [K], and its loss."""
     unit = place.unit_bias
     if unit is None:
-        return np.zeros(len(steps)), np.zeros(len(steps))
-    mean_step_sq = (eta * power_sum(alpha, steps) / np.asarray(steps)) ** 2
-    return float(unit @ unit) * mean_step_sq, float(unit @ place.hessian @ unit) / 2 * mean_step_sq
+        return np.zeros(len(mean_step)), np.zeros(len(mean_step))
+    return float(unit @ unit) * mean_step**2, float(unit @ place.hessian @ unit) / 2 * mean_step**2

@@ -216,17 +216,22 @@ def rate(steps: np.ndarray, values: np.ndarray) -> Rate:
     return Rate(last, before, last.slope - before.slope, se)
 
 
-def local_slopes(steps: np.ndarray, mean: np.ndarray, decades: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
-    """Slope of log mean [K] on log step over a moving window of that many decades, and the windows' middles."""
-    x, y = np.log10(steps.astype(np.float64)), np.log10(mean)
-    middles, slopes = [], []
-    for low in x[x <= x[-1] - decades + 1e-9]:
-        inside = (x >= low - 1e-9) & (x <= low + decades + 1e-9)
-        if inside.sum() >= 3:
-            centred = x[inside] - x[inside].mean()
-            slopes.append(float(centred @ y[inside] / (centred @ centred)))
-            middles.append(float(10 ** (low + decades / 2)))
-    return np.array(middles), np.array(slopes)
+def local_slopes(
+    steps: np.ndarray, values: np.ndarray, decades: float = 1.0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Slopes of log mean of values [K, R] on log step over a moving window of that many decades.
+
+    Returns the geometric middles of the windows, the slopes and half their 95% intervals (delta method).
+    """
+    last = float(steps[-1])
+    lows = [float(step) for step in steps if step * 10**decades <= last * (1 + 1e-9)]
+    fits = []
+    for low in lows:
+        window = (low, low * 10**decades * (1 + 1e-9))
+        if np.sum((steps >= window[0]) & (steps <= window[1])) >= 3:
+            fits.append((low * 10 ** (decades / 2), loglog_slope(steps, values, window, method="delta")))
+    middles = np.array([middle for middle, _ in fits])
+    return middles, np.array([f.slope for _, f in fits]), np.array([f.ci_hi - f.slope for _, f in fits])
 
 
 def _influence(steps: np.ndarray, values: np.ndarray, window: tuple[float, float]) -> np.ndarray:

@@ -301,7 +301,7 @@ def test_privacy_claims_on_replicates_with_the_right_and_the_wrong_noise(name, t
         return changed(run, public.data.values + (run.data.values - public.data.values) / 4)
 
     whole = Toy()
-    names = {name for name in BY_ID["ldp-sgd/theorem-1"].experiments}
+    names = set(BY_ID["ldp-sgd/theorem-1"].experiments)
     toy = {e: whole.run(e, alpha=0.5, budget="non-private") for e in names}
     assert BY_ID[name].check(Toy(too_little_noise)).verdict == "contradicted"
 
@@ -353,7 +353,20 @@ def entries(good):
 
 
 def test_the_document_has_the_keys_of_the_contract(entries):
-    keys = {"id", "paper", "place", "statement", "kind", "predicted", "measured", "uncertainty", "verdict", "expected_verdict", "configs", "why"}
+    keys = {
+        "id",
+        "paper",
+        "place",
+        "statement",
+        "kind",
+        "predicted",
+        "measured",
+        "uncertainty",
+        "verdict",
+        "expected_verdict",
+        "configs",
+        "why",
+    }
     for entry in document(entries):
         assert keys <= set(entry)
     assert not surprises(entries)

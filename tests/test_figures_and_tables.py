@@ -11,7 +11,7 @@ import pytest
 from matplotlib.figure import Figure as Canvas
 
 from dpexp.errors import ResultsMissing
-from dpexp.figures import FIGURES, draw_figure
+from dpexp.figures import FIGURES, THEORY, write
 from dpexp.figures.style import BUDGET_COLOURS, RC
 from dpexp.store import load_summary, load_trajectories
 from dpexp.tables import FORMATS, TABLES, render_table
@@ -21,33 +21,51 @@ pytestmark = pytest.mark.slow  # every config runs once at toy size first
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_figures_are_written_with_their_numbers(name, toy_results, tmp_path):
-    paths = draw_figure(name, toy_results, tmp_path, ["png"])
+    paths = write(FIGURES[name], toy_results, tmp_path, ["png"])
     assert [p.name for p in paths] == [f"{name}.png", f"{name}.csv"]
     assert paths[0].read_bytes().startswith(b"\x89PNG")
     data = pd.read_csv(paths[1])
-    assert len(data) > 50
-    assert {"estimator", "step", "mean"} <= set(data.columns)
+    assert len(data) >= 50 or name == "sweeps"
     figure = FIGURES[name]
     assert figure.caption
     assert figure.paper == "ldp-sgd"
-    if name != "figure1":
+    if name == "rates":
+        assert {"alpha", "experiment", "step", "slope", "reach"} == set(data.columns)
+        return
+    assert {"estimator", "step", "mean"} <= set(data.columns)
+    if name not in ("figure1", "sweeps"):
         metric = "loss_gap" if "loss" in name or name.startswith("figure4") else "param_distance"
         summary = load_summary(toy_results, figure.needs[0])
         want = summary[summary.metric == metric]["mean"].sort_values().to_numpy()
         np.testing.assert_allclose(data["mean"].sort_values(), want, rtol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["figure2", "figure4", "linear_loss_d10"])
+def test_theory_is_laid_over_the_measured_means(name, toy_results, tmp_path):
+    paths = write(THEORY[name], toy_results, tmp_path, ["png"])
+    assert [p.name for p in paths] == [f"{name}_theory.png", f"{name}_theory.csv"]
+    data = pd.read_csv(paths[1])
+    assert {"mean", "bound", "prediction", "asymptote"} <= set(data.columns)
+    last = data[(data.step == data.step.max()) & (data.budget == "non-private") & (data.alpha < 1)]
+    assert len(last) == 6
+    assert (last.bound > last["mean"]).all()
+    assert (last.prediction / last["mean"]).between(0.1, 10).all()
+    plain = load_summary(toy_results, THEORY[name].needs[0])
+    metric = "param_distance_sq" if name == "figure2" else "loss_gap"
+    assert set(data["mean"]) <= {float(f"{v:.6g}") for v in plain[plain.metric == metric]["mean"]}
+
+
 def test_every_format_and_the_same_bytes_again(toy_results, tmp_path):
     digests = []
     for turn in ("1", "2"):
-        paths = draw_figure("figure1", toy_results, tmp_path / turn, ["png", "pdf", "svg"])
+        paths = write(FIGURES["figure1"], toy_results, tmp_path / turn, ["png", "pdf", "svg"])
         digests.append({p.suffix: hashlib.sha256(p.read_bytes()).hexdigest() for p in paths})
     assert digests[0] == digests[1]
     assert set(digests[0]) == {".png", ".pdf", ".svg", ".csv"}
     assert b"Type3" not in (tmp_path / "1" / "figure1.pdf").read_bytes()
 
 
-@pytest.mark.parametrize("name", ["figure1", "figure2", "figure4_d20"])
+@pytest.mark.parametrize("name", ["figure1", "figure2", "figure4_d20", "rates", "sweeps"])
 def test_axes_are_labelled_and_nothing_is_clipped(name, toy_results):
     with mpl.rc_context(RC):
         drawing = FIGURES[name].draw(toy_results)
@@ -59,7 +77,8 @@ def test_axes_are_labelled_and_nothing_is_clipped(name, toy_results):
         assert panels[-1].get_xlabel()
         assert panels[0].get_ylabel()
         for axes in panels:
-            assert axes.get_xscale() == axes.get_yscale() == "log"
+            if name not in ("rates", "sweeps"):
+                assert axes.get_xscale() == axes.get_yscale() == "log"
             assert axes.get_title()
             box = axes.get_tightbbox(renderer)
             assert box.x0 >= page.x0 - 1
@@ -69,7 +88,7 @@ def test_axes_are_labelled_and_nothing_is_clipped(name, toy_results):
         (legend,) = canvas.legends
         words = " ".join(text.get_text() for text in legend.get_texts())
         assert "95% CI" in words
-        assert "LDP-ASGD" in words
+        assert "LDP-ASGD" in words or name == "rates"  # named in its titles
         box = legend.get_window_extent(renderer)
         assert box.x0 >= 0
         assert box.x1 <= page.x1
@@ -111,17 +130,17 @@ def test_figures_do_not_compute(toy_results, tmp_path, monkeypatch):
     from dpexp.algorithms.ldp_sgd import LdpSgd
 
     monkeypatch.setattr(LdpSgd, "simulate", None)
-    draw_figure("figure2", toy_results, tmp_path, ["png"])
+    write(FIGURES["figure2"], toy_results, tmp_path, ["png"])
     render_table("table1", toy_results, "md")
 
 
 def test_missing_damaged_and_partial_results_name_the_command(toy_results, tmp_path):
     results = tmp_path / "results"
     with pytest.raises(ResultsMissing, match="no results yet"):
-        draw_figure("figure2", results, tmp_path, ["png"])
+        write(FIGURES["figure2"], results, tmp_path, ["png"])
     shutil.copytree(toy_results / "linear_d5", results / "linear_d5")
     shutil.rmtree(results / "linear_d5" / "trajectories")
-    draw_figure("figure2", results, tmp_path, ["png"])  # summaries are enough
+    write(FIGURES["figure2"], results, tmp_path, ["png"])  # summaries are enough
     with pytest.raises(ResultsMissing, match="not the trajectories") as caught:
         load_trajectories(results, "linear_d5")
     assert caught.value.hint == f"run: dpexp run configs/linear_d5.yaml --results {results}"
@@ -133,11 +152,11 @@ def test_missing_damaged_and_partial_results_name_the_command(toy_results, tmp_p
     ):
         manifest.write_text(json.dumps(document | change))
         with pytest.raises(ResultsMissing, match=message):
-            draw_figure("figure2", results, tmp_path, ["png"])
+            write(FIGURES["figure2"], results, tmp_path, ["png"])
     manifest.write_text(json.dumps(document))
     (results / "linear_d5" / "summary.parquet").write_bytes(b"junk")
     with pytest.raises(ResultsMissing, match="damaged"):
-        draw_figure("figure2", results, tmp_path, ["png"])
+        write(FIGURES["figure2"], results, tmp_path, ["png"])
 
 
 @pytest.mark.parametrize("name", TABLES)

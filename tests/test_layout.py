@@ -14,7 +14,7 @@ LEVELS = [
     {"problems", "algorithms", "schedules", "privacy", "theory"},
     {"config"},
     {"store", "stats", "summaries", "fingerprint", "provenance", "expressions", "predictions"},
-    {"runner", "figures", "tables", "claims"},
+    {"runner", "figures", "tables", "claims", "advice"},
     {"commands"},
     {"cli", "__main__"},
 ]

@@ -156,7 +156,9 @@ def test_curvature_is_that_of_the_risk_and_of_the_gradient(problem):
     )
     gaps = problem.risk_gap(stencil)
     hessian = (gaps[:, 0] - gaps[:, 1] - gaps[:, 2] + gaps[:, 3]).reshape(problem.p, problem.p) / (4 * h * h)
-    np.testing.assert_allclose(hessian, curvature.hessian, atol=0.004 * max(curvature.M, 0.05))  # M = 0 where the risk is flat
+    np.testing.assert_allclose(
+        hessian, curvature.hessian, atol=0.004 * max(curvature.M, 0.05)
+    )  # M = 0 where the risk is flat
     eigenvalues = np.linalg.eigvalsh(curvature.hessian)
     assert curvature.m == pytest.approx(eigenvalues[0], rel=1e-9)
     assert pytest.approx(eigenvalues[-1], rel=1e-9) == curvature.M

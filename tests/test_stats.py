@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats as reference
 
-from dpexp.stats import COLUMNS, SlopeError, loglog_slope, paired_difference, summarise, t_quantile
+from dpexp.stats import COLUMNS, SlopeError, local_slopes, loglog_slope, paired_difference, rate, summarise, t_quantile
 
 RNG = np.random.default_rng(31)
 
@@ -132,3 +132,51 @@ def test_slopes_that_cannot_be_estimated():
             loglog_slope(*arguments)
     with pytest.raises(SlopeError, match="bootstrap"):
         loglog_slope(STEPS, values, (10, 10_000), method="guess")
+
+
+def curves(slope, noise=0.1, replicates=60, decades=5, bend=0.0):
+    """Replicates around step^slope, with a second power that fades, and independent relative noise."""
+    steps = np.unique(np.geomspace(10, 10 ** (1 + decades), 10 * decades + 1).round().astype(np.int64))
+    mean = steps**slope * (1 + bend * steps**-0.25)
+    return steps, mean[:, None] * (1 + noise * RNG.standard_normal((len(steps), replicates)))
+
+
+def test_local_slopes_follow_a_bend():
+    steps, values = curves(-0.5, bend=30.0)
+    middles, slopes, reach = local_slopes(steps, values)
+    exact = -0.5 - 0.25 * 30 * middles**-0.25 / (1 + 30 * middles**-0.25)
+    assert np.mean(np.abs(slopes - exact) < reach + 0.01) > 0.85
+    assert slopes[0] < slopes[-1]
+    assert np.all(reach > 0)
+
+
+def test_a_rate_is_reached_faster_or_slower():
+    steps, values = curves(-2 / 3)
+    found = rate(steps, values)
+    assert found.settled
+    assert found.last.window == (steps[-1] / 10, steps[-1])
+    assert found.compared(-2 / 3) == "reached"
+    assert found.compared(-0.3) == "faster"
+    assert found.compared(-1.0) == "slower"
+
+
+def test_a_transient_is_no_rate():
+    """A curve on its way to -0.3 has at some time the slope of the wrong rate; two decades tell."""
+    steps = np.unique(np.geomspace(10, 1e6, 60).round().astype(np.int64))
+    mean = steps**-0.3 + 1e3 * steps**-1.2
+    drifting = rate(steps, mean[:, None] * (1 + 0.05 * RNG.standard_normal((len(steps), 60))))
+    assert drifting.drift > 0.15
+    assert not drifting.settled
+    assert drifting.compared(drifting.last.slope) == "transient"
+
+
+def test_too_much_noise_is_unresolved():
+    steps, values = curves(-0.6, noise=2.0, replicates=6)
+    values = np.abs(values)
+    assert rate(steps, values).compared(-0.6, tolerance=0.01) in ("unresolved", "transient")
+
+
+def test_the_level_widens_intervals():
+    a, b = RNG.lognormal(size=50), RNG.lognormal(size=50)
+    wide, narrow = paired_difference(a, b, 0.999), paired_difference(a, b)
+    assert wide.ratio_lo < narrow.ratio_lo < narrow.ratio < narrow.ratio_hi < wide.ratio_hi

@@ -61,7 +61,14 @@ def test_golden_values_of_the_summation_b():
 
 def test_summation_b_is_the_printed_sum():
     eta, alpha, m = 0.3, 0.4, 0.2
-    terms = [math.exp(-m * eta * k ** (1 - alpha) / 4 + (k ** (1 - 2 * alpha) - 1) / (1 - 2 * alpha) + 4 * eta**3 * (k ** (1 - 3 * alpha) - 1) / (1 - 3 * alpha)) for k in range(1, 21)]
+    terms = [
+        math.exp(
+            -m * eta * k ** (1 - alpha) / 4
+            + (k ** (1 - 2 * alpha) - 1) / (1 - 2 * alpha)
+            + 4 * eta**3 * (k ** (1 - 3 * alpha) - 1) / (1 - 3 * alpha)
+        )
+        for k in range(1, 21)
+    ]
     steps = np.array([1, 7, 20])
     np.testing.assert_allclose(10 ** log10_summation_b(steps, eta, alpha, m), np.cumsum(terms)[steps - 1], rtol=1e-12)
 
@@ -177,7 +184,10 @@ def test_traces_and_lyapunov_equation():
 
 def test_golden_biases():
     mean_step = 0.2 * power_sum(1 / 3, N)[0] / N[0]
-    for problem, wanted in ((LINEAR, {0.5: 1.57, 1.0: 0.393, 2.0: 0.0999, 3.0: 0.0456}), (LOGISTIC, {1.0: 0.948, 2.0: 0.238})):
+    for problem, wanted in (
+        (LINEAR, {0.5: 1.57, 1.0: 0.393, 2.0: 0.0999, 3.0: 0.0456}),
+        (LOGISTIC, {1.0: 0.948, 2.0: 0.238}),
+    ):
         c = problem.curvature()
         for mu, value in wanted.items():
             s = noisy_covariance(c.score_covariance, problem.noise_sensitivity(), mu**-2)

@@ -23,16 +23,22 @@ def _select(names: Sequence[str], every: bool, known: Iterable[str], what: str) 
     return list(dict.fromkeys(names))
 
 
-def plot(names: Sequence[str], every: bool, formats: str, out: Path | None, results: Path) -> str:
-    """Draw figures; the paths written, a line each."""
-    from dpexp.figures import FIGURES, draw_figure
+def plot(names: Sequence[str], every: bool, formats: str, out: Path | None, results: Path, theory: bool) -> str:
+    """Draw figures, or those with theory laid over them; the paths written, a line each."""
+    from dpexp.figures import FIGURES, THEORY, write
 
     chosen = _select(names, every, FIGURES, "figure")
+    if theory:
+        without = [name for name in chosen if name not in THEORY]
+        if without and not every:
+            raise UsageError(f"'{without[0]}' cannot be drawn with theory", f"these can: {', '.join(THEORY)}")
+        chosen = [name for name in chosen if name in THEORY]
     wanted = [form.strip() for form in formats.split(",")]
     for form in wanted:
         if form not in ("png", "pdf", "svg"):
             raise UsageError(f"--format is a list of png, pdf and svg, not {form!r}")
-    paths = [path for name in chosen for path in draw_figure(name, results, out or results / "figures", wanted)]
+    registry = THEORY if theory else FIGURES
+    paths = [path for name in chosen for path in write(registry[name], results, out or results / "figures", wanted)]
     return "\n".join(map(str, paths))
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from dpexp.config.cells import Cell, Experiment, RunSettings, checkpoint_steps
 from dpexp.config.overrides import override
 from dpexp.config.reader import ConfigError, Reader
-from dpexp.config.yamlfile import Issue, YamlErrors, read
+from dpexp.config.yamlfile import Issue, Located, YamlErrors, parse, read
 
-__all__ = ["Cell", "ConfigError", "Experiment", "RunSettings", "checkpoint_steps", "load_experiment"]
+__all__ = ["Cell", "ConfigError", "Experiment", "RunSettings", "checkpoint_steps", "load_experiment", "read_experiment"]
 
 
 def load_experiment(
@@ -26,11 +26,24 @@ def load_experiment(
     command line. Raises ConfigError with every problem found, each at its place.
     """
     path = Path(path)
-    issues: list[Issue] = []
     try:
         root = read(path)
     except YamlErrors as error:
         raise ConfigError(error.issues) from None
+    return _resolve(root, path, overrides, replicates, profile)
+
+
+def read_experiment(text: str, source: str, overrides: Iterable[str] = ()) -> Experiment:
+    """An experiment from YAML text instead of a file; `source` names it in errors. Raises ConfigError."""
+    try:
+        root = parse(text, source)
+    except YamlErrors as error:
+        raise ConfigError(error.issues) from None
+    return _resolve(root, Path(source), overrides, None, "paper")
+
+
+def _resolve(root: Located, path: Path, overrides: Iterable[str], replicates: int | None, profile: str) -> Experiment:
+    issues: list[Issue] = []
     for text in overrides:
         root = override(root, text, issues)
     if replicates is not None:

@@ -1,17 +1,20 @@
-"""FIGURES: the registry of figures, one file a figure or family."""
+"""FIGURES and THEORY: the registries of figures, one file a figure or family."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
+from dpexp.figures import theory, trajectories
 from dpexp.figures.figure import Figure, write
 from dpexp.figures.figure1 import FIGURE1
-from dpexp.figures.trajectories import figures as trajectory_figures
+from dpexp.figures.rates import RATES
+from dpexp.figures.sweeps import SWEEPS
 
-FIGURES: dict[str, Figure] = {"figure1": FIGURE1, **trajectory_figures()}
+FIGURES: dict[str, Figure] = {
+    "figure1": FIGURE1,
+    **{plan.name: trajectories.figure(plan) for plan in trajectories.plans()},
+    "rates": RATES,
+    "sweeps": SWEEPS,
+}
+THEORY: dict[str, Figure] = {plan.name: theory.figure(plan) for plan in trajectories.plans()}
+"""figures that can be drawn with theory laid over them, by the name of the plain figure"""
 
-
-def draw_figure(name: str, results: Path, out: Path, formats: Sequence[str]) -> list[Path]:
-    """Draw a figure from stored results; the files written. Raises ResultsMissing with the command to run."""
-    return write(FIGURES[name], results, out, formats)
+__all__ = ["FIGURES", "THEORY", "Figure", "write"]

@@ -80,22 +80,33 @@ def _panel(axes: Axes, rows: pd.DataFrame, budgets: list[str], alpha: float, qua
         style.reference_slope(axes, -exponent, text, last, level)
 
 
-def _figure(name: str, experiment: str, quantity: Quantity, place: str, what: str) -> Figure:
-    caption = f"{what}: {quantity.name}; a panel a decay rate alpha, common random numbers for all curves."
-    return Figure(name, caption, "ldp-sgd", place, (experiment,), partial(draw, experiment, quantity, what))
+class Plan(NamedTuple):
+    """A figure of this family: what is drawn from which experiment."""
+
+    name: str
+    experiment: str
+    quantity: Quantity
+    place: str
+    what: str
 
 
-def figures() -> dict[str, Figure]:
+def plans() -> list[Plan]:
     """Figures 2 to 4 for d = 5, 10, 20, and the loss gap of the linear problem, which the paper does not show."""
-    found = {}
+    found = []
     for d in (5, 10, 20):
         tail, place = ("", "") if d == 5 else (f"_d{d}", " (appendix)")
         linear, logistic = f"linear_d{d}", f"logistic_d{d}"
-        for figure in (
-            _figure(f"figure2{tail}", linear, DISTANCE, f"Figure 2{place}", f"Linear regression, d = {d}"),
-            _figure(f"figure3{tail}", logistic, DISTANCE, f"Figure 3{place}", f"Logistic regression, d = {d}"),
-            _figure(f"figure4{tail}", logistic, GAP, f"Figure 4{place}", f"Logistic regression, d = {d}"),
-            _figure(f"linear_loss{tail}", linear, GAP, "not in the paper", f"Linear regression, d = {d}"),
-        ):
-            found[figure.name] = figure
+        found += [
+            Plan(f"figure2{tail}", linear, DISTANCE, f"Figure 2{place}", f"Linear regression, d = {d}"),
+            Plan(f"figure3{tail}", logistic, DISTANCE, f"Figure 3{place}", f"Logistic regression, d = {d}"),
+            Plan(f"figure4{tail}", logistic, GAP, f"Figure 4{place}", f"Logistic regression, d = {d}"),
+            Plan(f"linear_loss{tail}", linear, GAP, "not in the paper", f"Linear regression, d = {d}"),
+        ]
     return found
+
+
+def figure(plan: Plan) -> Figure:
+    """The figure of a plan."""
+    name, experiment, quantity, place, what = plan
+    caption = f"{what}: {quantity.name}; a panel a decay rate alpha, common random numbers for all curves."
+    return Figure(name, caption, "ldp-sgd", place, (experiment,), partial(draw, experiment, quantity, what))

@@ -1,0 +1,130 @@
+"""`dpexp advise`: a problem or config, the number of users and their budgets in; a recommended setting out."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from dpexp.advice import METRICS, Advice, Choice, advise, shown
+from dpexp.config import Cell, load_experiment, read_experiment
+from dpexp.errors import UsageError
+from dpexp.predictions import is_flat
+from dpexp.problems import PROBLEMS
+from dpexp.text import columns, fraction
+
+NAMES = {"sgd": "LDP-SGD (last iterate)", "asgd": "LDP-ASGD (average)"}
+WORDS = {"distance": "root mean square distance", "loss": "mean loss gap"}
+
+
+def recommend(
+    target: str, n: str | None, d: str | None, mu: str | None, sets: Sequence[str], metric: str, replicates: int
+) -> tuple[dict[str, Any], str]:
+    """Advice for a problem, or for every problem and budget of a config: document and text."""
+    if metric not in METRICS:
+        raise UsageError(f"--metric is distance or loss, not {metric!r}")
+    if replicates < 2:
+        raise UsageError(f"--replicates is at least 2, not {replicates}")
+    given = {"run.n": n, "problem.d": d, "privacy.mu": mu}
+    overrides = [f"{key}={value}" for key, value in given.items() if value is not None]
+    if target in PROBLEMS:
+        text = f"experiment: advise\nproblem: {{name: {target}}}\nprivacy: {{mu: 1}}\nrun: {{n: 300000}}\n"
+        experiment = read_experiment(text, "arguments", [*overrides, *sets])
+    elif Path(target).suffix in (".yaml", ".yml") or Path(target).exists():
+        experiment = load_experiment(Path(target), [*overrides, *sets])
+    else:
+        close = difflib.get_close_matches(target, PROBLEMS, n=1)
+        guess = f"did you mean '{close[0]}'? " if close else ""
+        raise UsageError(
+            f"'{target}' is neither a problem nor a config file", f"{guess}problems: {', '.join(PROBLEMS)}"
+        )
+    cases = {(cell.problem, cell.privacy.mu, cell.run.n): cell for cell in experiment.cells}
+    found = [_advise(cell, metric, replicates) for cell in cases.values()]
+    return {"advice": [_document(advice) for advice in found]}, "\n\n".join(map(_text, found))
+
+
+def _advise(cell: Cell, metric: str, replicates: int) -> Advice:
+    if is_flat(cell.problem):
+        raise UsageError(
+            f"the risk of {cell.problem.name} is flat at its optimum: nothing can be predicted from its curvature",
+            "advise needs a problem with a positive Hessian; dpexp run compares settings of any problem",
+        )
+    jobs = os.cpu_count() or 1
+    return advise(cell.problem, cell.privacy.mu, cell.run.n, metric, replicates, cell.run.seed, jobs)
+
+
+def _document(advice: Advice) -> dict[str, Any]:
+    def one(choice: Choice) -> dict[str, Any]:
+        return {
+            "estimator": choice.estimator,
+            "eta": choice.eta,
+            "alpha": choice.alpha,
+            "predicted": shown(choice.predicted, advice.metric),
+            "simulated": shown(choice.carried, advice.metric),
+            "simulated_ci": _interval(choice, advice.metric),
+        }
+
+    return {
+        "problem": advice.problem.model_dump(),
+        "n": advice.n,
+        "budget": advice.budget.label,
+        "metric": WORDS[advice.metric],
+        "recommended": one(advice.best),
+        "without_privacy": one(advice.public),
+        "cost_of_privacy": advice.cost_of_privacy,
+        "default": one(advice.default),
+        "regret_of_default": advice.regret,
+        "defaults": [one(choice) for choice in advice.defaults],
+        "candidates": [one(choice) for choice in advice.candidates],
+        "simulated_users": advice.trial,
+        "replicates": advice.replicates,
+    }
+
+
+def _interval(choice: Choice, metric: str) -> list[float]:
+    scale = choice.predicted / choice.predicted_trial
+    ends = ((choice.simulated + sign * choice.reach) * scale for sign in (-1, 1))
+    return [shown(max(end, 0.0), metric) for end in ends]
+
+
+def _text(advice: Advice) -> str:
+    budget = advice.budget.label
+    who = budget if budget == "non-private" else f"mu = {budget}" if budget[0].isdigit() else f"mu_i ~ {budget}"
+    rows = [_row("recommended", advice.best, advice)]
+    rows += [_row("", choice, advice) for choice in advice.candidates]
+    rows += [_row("paper's default", advice.default, advice), _row("without privacy", advice.public, advice)]
+    head = ["", "estimator", "eta", "alpha", "predicted", "simulated", "95% interval"]
+    best = advice.best
+    step = (
+        f"eta_i = {best.eta:.3g} i^-{fraction(best.alpha)}" if best.alpha else f"the constant step size {best.eta:.3g}"
+    )
+    carried = "." if advice.trial == advice.n else f", and carried to {advice.n:,} by the recursion."
+    lines = [
+        f"{advice.problem.name}, d = {advice.problem.d}, n = {advice.n:,} users, {who}",
+        "",
+        f"Use {NAMES[best.estimator]} with {step}",
+        "",
+        columns(rows, head),
+        "",
+        f"Errors are {WORDS[advice.metric]}s. Privacy costs a factor {advice.cost_of_privacy:.3g}.",
+        f"The paper's eta = 0.2, at the best of its four alphas, loses a factor {advice.regret:.3g}.",
+        f"Simulated with {advice.trial:,} fresh users, {advice.replicates} replicates{carried}",
+    ]
+    if not 0.5 < best.simulated / best.predicted_trial < 2:
+        lines.append("The prediction is off by more than a factor 2, the noise being large: trust the simulated error.")
+    return "\n".join(lines)
+
+
+def _row(label: str, choice: Choice, advice: Advice) -> list[str]:
+    low, high = _interval(choice, advice.metric)
+    return [
+        label,
+        choice.estimator.upper(),
+        f"{choice.eta:.3g}",
+        fraction(choice.alpha),
+        f"{shown(choice.predicted, advice.metric):.3g}",
+        f"{shown(choice.carried, advice.metric):.3g}",
+        f"{low:.3g} to {high:.3g}",
+    ]
