@@ -13,7 +13,7 @@ LEVELS = [
     {"seeds", "engine"},
     {"problems", "algorithms", "schedules", "privacy", "theory"},
     {"config"},
-    {"store", "stats", "summaries", "fingerprint", "provenance", "expressions", "predictions"},
+    {"store", "stats", "slopes", "summaries", "fingerprint", "provenance", "expressions", "predictions"},
     {"runner", "figures", "tables", "claims", "advice"},
     {"commands"},
     {"cli", "__main__"},

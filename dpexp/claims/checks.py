@@ -14,7 +14,8 @@ import numpy as np
 
 from dpexp.claims.claim import Outcome, Verdict
 from dpexp.claims.evidence import Run, labels
-from dpexp.stats import SlopeError, paired_difference, rate, t_quantile
+from dpexp.slopes import SlopeError, rate
+from dpexp.stats import paired_difference, t_quantile
 from dpexp.theory import THEOREMS
 
 JOINT = 0.05

@@ -11,7 +11,7 @@ from dpexp.claims import CLAIMS
 from dpexp.claims.claim import VERDICTS, Claim, Outcome
 from dpexp.claims.evidence import Evidence
 from dpexp.errors import ResultsMissing
-from dpexp.stats import SlopeError
+from dpexp.slopes import SlopeError
 from dpexp.tables.table import latex_table, markdown_table
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dpexp.figures.figure import Drawing, Figure
-from dpexp.stats import local_slopes
+from dpexp.slopes import local_slopes
 from dpexp.store import load_cells, load_trajectories, not_as_configured
 from dpexp.text import fraction
 from dpexp.theory.table1 import STRONGLY, corrected_exponent, table1_exponent

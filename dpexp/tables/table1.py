@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.stats import SlopeError, loglog_slope
+from dpexp.slopes import SlopeError, loglog_slope
 from dpexp.store import load_cells, load_trajectories
 from dpexp.tables.table import Content, Table
 from dpexp.text import fraction

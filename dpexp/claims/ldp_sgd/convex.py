@@ -7,7 +7,7 @@ import numpy as np
 from dpexp.claims.checks import Pair, bound_holds, in_order, rates_agree
 from dpexp.claims.claim import Claim, Outcome, Verdict
 from dpexp.claims.evidence import Evidence, Run
-from dpexp.stats import RATE_TOLERANCE, rate
+from dpexp.slopes import RATE_TOLERANCE, rate
 from dpexp.theory.table1 import NON_STRONGLY, remark_exponent
 
 EXPERIMENTS = ("linear_d5", "logistic_d5", "logistic_d10", "logistic_d20", "rates_flat")

@@ -10,7 +10,8 @@ import numpy as np
 from dpexp.claims.checks import JOINT, Pair, Ratio, in_order, log_contrast, predictions_agree, rates_agree
 from dpexp.claims.claim import Claim, Outcome
 from dpexp.claims.evidence import Evidence, Run
-from dpexp.stats import RATE_TOLERANCE, rate, t_quantile
+from dpexp.slopes import RATE_TOLERANCE, rate
+from dpexp.stats import t_quantile
 from dpexp.theory.table1 import NON_STRONGLY, remark_exponent
 
 SETTLED = 100

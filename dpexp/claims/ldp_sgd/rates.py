@@ -7,7 +7,7 @@ import numpy as np
 from dpexp.claims.checks import predictions_agree, rates_agree, ratio_to
 from dpexp.claims.claim import Claim, Outcome
 from dpexp.claims.evidence import Evidence, Run
-from dpexp.stats import RATE_TOLERANCE, rate
+from dpexp.slopes import RATE_TOLERANCE, rate
 from dpexp.theory.sandwich import averaged_covariance
 from dpexp.theory.table1 import NON_STRONGLY, STRONGLY, corrected_exponent, table1_exponent
 

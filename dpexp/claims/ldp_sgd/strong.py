@@ -14,7 +14,8 @@ from dpexp.claims.checks import (
 )
 from dpexp.claims.claim import Claim, Outcome, Verdict
 from dpexp.claims.evidence import Evidence, Run
-from dpexp.stats import RATE_TOLERANCE, paired_difference, rate, t_quantile
+from dpexp.slopes import RATE_TOLERANCE, rate
+from dpexp.stats import paired_difference, t_quantile
 from dpexp.theory.linearised import linearised_moments
 from dpexp.theory.table1 import STRONGLY, remark_exponent
 from dpexp.theory.theorem4 import log10_summation_b

@@ -1,0 +1,109 @@
+"""Log-log slopes: coverage, honest errors, and transients told from rates."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats as reference
+
+from dpexp.slopes import SlopeError, local_slopes, loglog_slope, rate
+
+RNG = np.random.default_rng(31)
+SPREAD = 0.09  # the relative spread of a squared distance reaches 0.9, as in the runs
+STEPS = np.unique(np.geomspace(1, 10_000, 60).astype(np.int64))
+
+
+def paths(slope, replicates):
+    """Squared distances with mean proportional to step^slope; neighbouring checkpoints of a path are dependent."""
+    walk = np.cumsum(RNG.normal(0, SPREAD, (len(STEPS), replicates)), axis=0)
+    walk = walk - 0.5 * SPREAD**2 * np.arange(1, len(STEPS) + 1)[:, None]  # E exp(walk) = 1
+    return 3.0 * STEPS[:, None] ** slope * np.exp(walk)
+
+
+@pytest.mark.parametrize("method", ["delta", "bootstrap"])
+def test_slope_intervals_cover_the_true_slope(method):
+    """And the interval of ordinary least squares, which takes checkpoints for independent, does not."""
+    trials, covered, naive = 400, 0, 0
+    for trial in range(trials):
+        values = paths(-0.7, 80)
+        fit = loglog_slope(STEPS, values, (1000, 10_000), method=method, draws=300, seed=trial)
+        covered += fit.ci_lo < -0.7 < fit.ci_hi
+        inside = STEPS >= 1000
+        ols = reference.linregress(np.log(STEPS[inside]), np.log(values[inside].mean(axis=1)))
+        reach = reference.t.ppf(0.975, inside.sum() - 2) * ols.stderr
+        naive += abs(ols.slope + 0.7) < reach
+    assert abs(covered / trials - 0.95) < 0.045
+    assert naive / trials < 0.8
+
+
+def test_the_slope_is_that_of_the_mean_not_of_the_logarithms():
+    steps = np.array([10, 100, 1000])
+    values = np.stack([[1.0, 9.0, 5.0], [0.1, 0.9, 0.5], [0.01, 0.09, 0.05]])
+    for method in ("delta", "bootstrap"):
+        fit = loglog_slope(steps, values, (10, 1000), method=method)
+        assert fit.slope == pytest.approx(-1)
+        assert (fit.points, fit.window, fit.method) == (3, (10.0, 1000.0), method)
+        assert fit.se == pytest.approx(0, abs=1e-12)
+
+
+def test_the_two_errors_agree():
+    values = paths(-0.5, 400)
+    errors = [loglog_slope(STEPS, values, (100, 10_000), method=m).se for m in ("delta", "bootstrap")]
+    assert errors[0] == pytest.approx(errors[1], rel=0.12)
+
+
+def test_slopes_that_cannot_be_estimated():
+    values = np.ones((len(STEPS), 10))
+    for arguments, message in (
+        ((STEPS, values, (100, 10)), "window"),
+        ((STEPS, values, (9_999, 10_000)), "at least 3"),
+        ((STEPS, values[:, :2], (10, 10_000)), "replicates"),
+        ((STEPS, -values, (10, 10_000)), "not positive"),
+        ((STEPS, values * math.inf, (10, 10_000)), "not positive"),
+    ):
+        with pytest.raises(SlopeError, match=message):
+            loglog_slope(*arguments)
+    with pytest.raises(SlopeError, match="bootstrap"):
+        loglog_slope(STEPS, values, (10, 10_000), method="guess")
+
+
+def curves(slope, noise=0.1, replicates=60, decades=5, bend=0.0):
+    """Replicates around step^slope, with a second power that fades, and independent relative noise."""
+    steps = np.unique(np.geomspace(10, 10 ** (1 + decades), 10 * decades + 1).round().astype(np.int64))
+    mean = steps**slope * (1 + bend * steps**-0.25)
+    return steps, mean[:, None] * (1 + noise * RNG.standard_normal((len(steps), replicates)))
+
+
+def test_local_slopes_follow_a_bend():
+    steps, values = curves(-0.5, bend=30.0)
+    middles, slopes, reach = local_slopes(steps, values)
+    exact = -0.5 - 0.25 * 30 * middles**-0.25 / (1 + 30 * middles**-0.25)
+    assert np.mean(np.abs(slopes - exact) < reach + 0.01) > 0.85
+    assert slopes[0] < slopes[-1]
+    assert np.all(reach > 0)
+
+
+def test_a_rate_is_reached_faster_or_slower():
+    steps, values = curves(-2 / 3)
+    found = rate(steps, values)
+    assert found.settled
+    assert found.last.window == (steps[-1] / 10, steps[-1])
+    assert found.compared(-2 / 3) == "reached"
+    assert found.compared(-0.3) == "faster"
+    assert found.compared(-1.0) == "slower"
+
+
+def test_a_transient_is_no_rate():
+    """A curve on its way to -0.3 has at some time the slope of the wrong rate; two decades tell."""
+    steps = np.unique(np.geomspace(10, 1e6, 60).round().astype(np.int64))
+    mean = steps**-0.3 + 1e5 * steps**-1.2
+    drifting = rate(steps, mean[:, None] * (1 + 0.05 * RNG.standard_normal((len(steps), 60))))
+    assert drifting.drift > 0.15
+    assert not drifting.settled
+    assert drifting.compared(drifting.last.slope) == "transient"
+
+
+def test_too_much_noise_is_unresolved():
+    steps, values = curves(-0.6, noise=2.0, replicates=6)
+    values = np.abs(values)
+    assert rate(steps, values).compared(-0.6, tolerance=0.01) in ("unresolved", "transient")
