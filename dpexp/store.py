@@ -172,8 +172,8 @@ class Folder:
         more = {"estimators": data.estimators, "metrics": data.metrics, "steps": data.steps.tolist(), "replicates": r}
         write_table(self.trajectory(cell_id), pa.table(columns), {**metadata, **more})
 
-    def read_cell(self, cell_id: str) -> CellData:
-        """Read a trajectory file back. Raises Damaged."""
+    def read_cell(self, cell_id: str, whole: bool = True) -> CellData:
+        """Read a trajectory file back, with its checksums; only the metrics unless `whole`. Raises Damaged."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -181,7 +181,8 @@ class Folder:
         metadata = read_metadata(path)
         shape = (len(metadata["estimators"]), len(metadata["steps"]), metadata["replicates"])
         try:
-            table = pq.read_table(path, columns=list(metadata["metrics"]), page_checksum_verification=True)
+            columns = None if whole else list(metadata["metrics"])
+            table = pq.read_table(path, columns=columns, page_checksum_verification=True)
             values = np.stack([table[name].to_numpy().reshape(shape) for name in metadata["metrics"]], axis=2)
         except (pa.ArrowException, OSError, KeyError, ValueError) as error:
             raise Damaged(f"{path.name} is damaged ({type(error).__name__})") from None

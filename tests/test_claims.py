@@ -264,6 +264,7 @@ def test_every_claim_is_tested_on_wrong_data():
     assert not set(WRONG) & OTHERWISE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in BY_ID if name not in UNDECIDED_BY_SURROGATES])
 def test_the_expected_verdict_on_the_stored_means(name, good):
     outcome = BY_ID[name].check(good)
@@ -272,6 +273,7 @@ def test_the_expected_verdict_on_the_stored_means(name, good):
     assert outcome.predicted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG)
 def test_another_verdict_on_wrong_data(name):
     corrupt, verdict = WRONG[name]
@@ -280,6 +282,7 @@ def test_another_verdict_on_wrong_data(name):
     assert outcome.verdict == verdict, outcome.measured
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ldp-sgd/theorem-1", "ldp-sgd/theorem-2"])
 def test_privacy_claims_on_replicates_with_the_right_and_the_wrong_noise(name, toy_results):
     class Toy(Evidence):
@@ -352,6 +355,7 @@ def entries(good):
     return [Entry(claim, claim.check(good)) for name, claim in BY_ID.items() if name not in UNDECIDED_BY_SURROGATES]
 
 
+@pytest.mark.slow
 def test_the_document_has_the_keys_of_the_contract(entries):
     keys = {
         "id",
@@ -372,6 +376,7 @@ def test_the_document_has_the_keys_of_the_contract(entries):
     assert not surprises(entries)
 
 
+@pytest.mark.slow
 def test_markdown_and_latex_hold_every_claim(entries):
     text = markdown(entries)
     for entry in entries:
@@ -382,6 +387,7 @@ def test_markdown_and_latex_hold_every_claim(entries):
     assert latex(entries).count(r"\\") >= len(entries)
 
 
+@pytest.mark.slow
 def test_a_surprise_is_told(entries):
     first = entries[0]
     wrong = first._replace(claim=replace(first.claim, expected="not testable"))
@@ -389,6 +395,7 @@ def test_a_surprise_is_told(entries):
     assert "expected: not testable" in markdown([wrong])
 
 
+@pytest.mark.slow
 def test_the_command_settles_stored_results(toy_results, tmp_path):
     """At toy size some verdicts differ: exit code 1, and each is named on stderr."""
     done = call("claims", "--results", toy_results, "--format", "json", code=1)

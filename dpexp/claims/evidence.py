@@ -133,7 +133,7 @@ class Evidence:
         for row in rows:
             cell_id = str(row["cell_id"])
             try:
-                data = folder.read_cell(cell_id)
+                data = folder.read_cell(cell_id, whole=False)
             except (FileNotFoundError, Damaged):
                 raise _only_summaries(folder) from None
             runs.append(Run(stored_cell(experiment, parameters[cell_id]), {str(k): v for k, v in row.items()}, data))
