@@ -135,7 +135,7 @@ def claims(
     results: Results = None,
     as_json: Json = False,
 ) -> None:
-    """Settle every claim of the papers by stored results; exit code 1 where a verdict is not the expected one."""
+    """Settle the papers' claims by stored results."""
     from dpexp.commands import settling
 
     text, unexpected = settling.claims(paper, "json" if as_json else form, out, _folder(results))
@@ -156,7 +156,7 @@ def advise(
     replicates: Annotated[int, typer.Option("--replicates", metavar="N", help="Replicates of the trial.")] = 64,
     as_json: Json = False,
 ) -> None:
-    """Recommend step size, decay and averaging, with the cost of privacy and the regret of the paper's default."""
+    """Recommend step size, decay and estimator."""
     from dpexp.commands import advising
 
     document, text = advising.recommend(target, n, d, mu, sets or [], metric, replicates)

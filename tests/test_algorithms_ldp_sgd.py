@@ -47,6 +47,14 @@ def hinge(problem):
     return oracle.hinge_gradient, lambda t, e: 1.0 if e <= 1 / (1 + math.exp(-t)) else -1.0
 
 
+def insensitive(problem):
+    def response(t, e):
+        u = 2 * e - 1
+        return t + problem.support * math.copysign(1 - (1 - abs(u)) ** 0.25, u)
+
+    return lambda theta, x, y: oracle.insensitive_gradient(theta, x, y, problem.width), response
+
+
 CASES = {
     "huber joint scale": (PROBLEMS["huber-linear"](d=5), huber),
     "huber known scale": (PROBLEMS["huber-linear"](d=3, scale="known", sigma=1.5), huber),
@@ -55,7 +63,12 @@ CASES = {
     "logistic": (PROBLEMS["mallows-logistic"](d=4), logistic),
     "pinball": (PROBLEMS["pinball-linear"](d=3, tau=0.8), pinball),
     "hinge": (PROBLEMS["mallows-hinge"](d=3), hinge),
+    "insensitive": (PROBLEMS["insensitive-linear"](d=3, width=0.6), insensitive),
 }
+QUICK = {"huber joint scale", "logistic"}
+each_case = pytest.mark.parametrize(
+    "case", [case if case in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in CASES]
+)
 SETTINGS = [
     (Power(eta=0.2, alpha=0.5), ConstantBudget(mu=1.0)),
     (Power(eta=0.3, alpha=1 / 3), UniformBudget(uniform=(1.0, 2.0))),
@@ -102,7 +115,7 @@ def transcription(problem, gradient, response, schedule, budget, replicate):
     )
 
 
-@pytest.mark.parametrize("case", CASES)
+@each_case
 def test_kernel_equals_the_literal_transcription(case):
     """Iterate, average and projection count, at every checkpoint, for three replicates of every setting, to 1e-12."""
     problem, formulas = CASES[case]
@@ -148,7 +161,7 @@ def test_metrics_are_those_of_the_iterates():
     np.testing.assert_array_equal(values[:, 0, :, 3], snapshots.projections.transpose(1, 0, 2))
 
 
-@pytest.mark.parametrize("case", CASES)
+@each_case
 def test_numbers_depend_on_nothing_but_setting_seed_and_replicate(case):
     """Sub-grids, other replicates beside it, their order, chunks and other checkpoints: the same bits."""
     problem = CASES[case][0]

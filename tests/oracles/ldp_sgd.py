@@ -104,3 +104,11 @@ def ldp_sgd(
         path.average.append(average)
         path.projections.append(hits)
     return path
+
+
+def insensitive_gradient(theta: list[float], x: list[float], y: float, width: float) -> list[float]:
+    """Gradient of w max(0, |y - x'beta| - width)."""
+    w = min(1.0, 2.0 / sum(v * v for v in x))
+    r = y - sum(a * b for a, b in zip(x, theta, strict=True))
+    slope = -1.0 if r > width else 1.0 if r < -width else 0.0
+    return [w * slope * v for v in x]
