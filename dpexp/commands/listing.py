@@ -15,6 +15,7 @@ from dpexp.text import columns
 def registries() -> dict[str, list[str]]:
     """Everything that a config or command can name."""
     from dpexp.algorithms import ALGORITHMS
+    from dpexp.claims import CLAIMS
     from dpexp.figures import FIGURES
     from dpexp.privacy.budgets import BUDGETS
     from dpexp.problems import PROBLEMS
@@ -30,6 +31,7 @@ def registries() -> dict[str, list[str]]:
         "theorems": THEOREMS,
         "figures": FIGURES,
         "tables": TABLES,
+        "claims of": CLAIMS,
     }
     return {name: list(registry) for name, registry in found.items()}
 

@@ -91,6 +91,10 @@ def _escape(text: str) -> str:
         ("&", r"\&"),
         ("^", r"\^{}"),
         ("±", r"$\pm$"),
+        ("|", r"\textbar{}"),
+        ("<", r"\textless{}"),
+        (">", r"\textgreater{}"),
+        ("~", r"\textasciitilde{}"),
     ):
         text = text.replace(a, b)
     return text
