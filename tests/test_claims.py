@@ -203,6 +203,7 @@ WRONG = {
     "ldp-sgd/remark-2/factors": (average_like_iterate, "reproduced"),
     "ldp-sgd/theorem-5": (times(100.0), "contradicted"),
     "ldp-sgd/theorem-5/half": (at_another_alpha, "holds as a bound"),
+    "ldp-sgd/theorem-5/rooted": (times(100.0), "contradicted"),
     "ldp-sgd/theorem-5/last-iterate": (times(100.0), "contradicted"),
     "ldp-sgd/theorem-6": (times(25.0), "contradicted"),
     "ldp-sgd/theorem-6/completed": (times(25.0), "contradicted"),

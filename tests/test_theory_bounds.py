@@ -23,7 +23,7 @@ from dpexp.theory.sandwich import (
 )
 from dpexp.theory.theorem3 import theorem3_printed, theorem3_recursion
 from dpexp.theory.theorem4 import log10_summation_b, theorem4_completed
-from dpexp.theory.theorem5 import theorem5_last_iterate, theorem5_printed
+from dpexp.theory.theorem5 import theorem5_last_iterate, theorem5_printed, theorem5_rooted
 from dpexp.theory.theorem6 import theorem6_completed, theorem6_visible
 from tests.oracles import bounds
 
@@ -125,6 +125,19 @@ def test_theorem5_has_its_three_cases_and_says_where_it_is_silent():
     for alpha in (0.3, 1.0):
         with pytest.raises(ValueError, match="alpha in"):
             at(alpha, 10)
+
+
+def test_the_root_that_the_third_case_lacks():
+    args = (0.2, 0.4, 0.1, 1.4, 6, 1.0, 6.0)
+    spread = 6.0 + 1.4**2 * (1 + 64 * 6) * 0.2**2
+    printed, rooted = theorem5_printed(np.array([1000]), *args), theorem5_rooted(np.array([1000]), *args)
+    assert printed[0] / rooted[0] == pytest.approx(math.sqrt(spread))
+    half = theorem5_rooted(np.array([1000]), 0.2, 0.5, *args[2:])[0]
+    near = theorem5_printed(np.array([1000]), 0.2, 0.5 + 1e-7, *args[2:])[0]
+    assert half == pytest.approx(near, rel=1e-5)
+    assert theorem5_rooted(np.array([1000]), 0.2, 0.6, *args[2:]) == theorem5_printed(
+        np.array([1000]), 0.2, 0.6, *args[2:]
+    )
 
 
 def test_last_iterate_rate_beats_the_printed_one():

@@ -5,7 +5,7 @@ from dpexp.theory.table1 import corrected_exponent, remark_exponent, table1_expo
 from dpexp.theory.theorem import Theorem
 from dpexp.theory.theorem3 import theorem3_printed, theorem3_recursion
 from dpexp.theory.theorem4 import theorem4_completed, theorem4_printed_log10, theorem4_without_b
-from dpexp.theory.theorem5 import theorem5_last_iterate, theorem5_printed
+from dpexp.theory.theorem5 import theorem5_last_iterate, theorem5_printed, theorem5_rooted
 from dpexp.theory.theorem6 import theorem6_completed, theorem6_visible
 
 _ONCE = ("every user is used once", "budgets independent of the data")
@@ -43,6 +43,10 @@ THEOREMS: dict[str, Theorem] = {
     ),
     "ldp-sgd/theorem-5": Theorem(
         "ldp-sgd", "Theorem 5", "printed", "upper", "loss_gap", "sgd", _SMOOTH, "alpha in [1/3, 1)", theorem5_printed
+    ),
+    "ldp-sgd/theorem-5/rooted": Theorem(
+        "ldp-sgd", "Theorem 5, with a root in its third case", "completed", "upper", "loss_gap", "sgd", _SMOOTH,
+        "alpha in [1/3, 1)", theorem5_rooted,
     ),
     "ldp-sgd/theorem-5/last-iterate": Theorem(
         "ldp-sgd", "Theorem 5", "completed", "upper", "loss_gap", "sgd", _CONVEX, "alpha in [0, 1]",

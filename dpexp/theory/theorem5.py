@@ -33,6 +33,17 @@ def theorem5_printed(
         return factor * (delta0 + s2 * eta**2) / (spread * psi(1.5 * alpha - 0.5, n))
 
 
+def theorem5_rooted(
+    steps: np.ndarray, eta: float, alpha: float, M: float, gradient_bound: float, p: int, min_mu: float, delta0: float
+) -> np.ndarray:
+    """The printed bound with the root that its third case lacks, and the second case at alpha = 1/2."""
+    if abs(alpha - 1 / 2) < 1e-12:
+        alpha = 1 / 2 + 1e-15  # the second case, whose psi_{1-2 alpha} is then log n
+    bound = theorem5_printed(steps, eta, alpha, M, gradient_bound, p, min_mu, delta0)
+    s2 = printed_noise(gradient_bound, p, min_mu)
+    return bound if alpha > 1 / 2 else bound / math.sqrt(delta0 + s2 * eta**2)
+
+
 def theorem5_last_iterate(
     steps: np.ndarray,
     eta: float,
