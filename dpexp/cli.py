@@ -118,12 +118,50 @@ def table(
     print(showing.table(names or [], every, form, out, _folder(results)))
 
 
-@app.command()
-def privacy(config: Config, sets: Sets = None, as_json: Json = False) -> None:
-    """State the privacy that a config's mechanisms give."""
-    from dpexp.commands import stating
+Pairs = Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Parameters.", show_default=False)]
+Named = Annotated[str | None, typer.Option("--mechanism", metavar="NAME", help="A mechanism instead of a config.")]
 
-    document, text = stating.privacy(config, sets or [])
+
+@app.command()
+def privacy(
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="CONFIG | KEY=VALUE...", help="A config, or parameters.")
+    ] = None,
+    mechanism: Named = None,
+    sets: Sets = None,
+    as_json: Json = False,
+) -> None:
+    """State the privacy of a config's mechanisms, or of one given by --mechanism."""
+    from dpexp.errors import UsageError
+
+    if mechanism is not None:
+        from dpexp.commands import mechanisms
+
+        document, text = mechanisms.state(mechanism, arguments or [])
+    elif arguments is None or len(arguments) != 1:
+        raise UsageError("privacy takes one config file, or --mechanism NAME key=value ...")
+    else:
+        from dpexp.commands import stating
+
+        document, text = stating.privacy(Path(arguments[0]), sets or [])
+    _print_json(document) if as_json else print(text)
+
+
+@app.command()
+def calibrate(
+    arguments: Pairs = None,
+    mechanism: Named = None,
+    target: Annotated[list[str] | None, typer.Option("--target", metavar="eps=E|mu=M", help="What to meet.")] = None,
+    released: Annotated[str, typer.Option(metavar="KIND", help="all-iterates or last-iterate.")] = "all-iterates",
+    analysis: Annotated[str | None, typer.Option(metavar="NAME", help="One analysis.  [default: the best]")] = None,
+    as_json: Json = False,
+) -> None:
+    """Find the noise or budget of a mechanism that meets a target."""
+    from dpexp.commands import mechanisms
+
+    document, text = mechanisms.solve(
+        mechanism or "sampled-gaussian", target or [], arguments or [], released, analysis
+    )
     _print_json(document) if as_json else print(text)
 
 

@@ -1,0 +1,93 @@
+"""From Renyi divergences to (epsilon, delta), by three rules; the Gaussian ones are in `gdp`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+ORDERS = 1 + np.geomspace(5e-4, 4e3, 49)
+"""orders at which curves are evaluated before the best is refined"""
+
+
+def classic_eps(order: float, rdp: float, delta: float) -> float:
+    """rdp + log(1 / delta) / (order - 1) (Mironov, 2017, Proposition 3)."""
+    return rdp + math.log(1 / delta) / (order - 1)
+
+
+def improved_eps(order: float, rdp: float, delta: float) -> float:
+    """rdp + log(1 - 1 / order) - log(delta order) / (order - 1), at least 0 (Canonne, Kamath and Steinke, 2020)."""
+    return max(0.0, rdp + math.log1p(-1 / order) - math.log(delta * order) / (order - 1))
+
+
+def optimal_eps(order: float, rdp: float, delta: float) -> float:
+    """The smallest epsilon that one order implies: over all pairs of events with that Renyi divergence.
+
+    Smallest eps with sup {p - e^eps r : D_order(Bern p || Bern r) <= rdp} <= delta.
+    """
+    from scipy.optimize import brentq, minimize_scalar
+
+    def divergence(p: float, r: float) -> float:
+        a = order * math.log(p) + (1 - order) * math.log(r)
+        b = order * math.log1p(-p) + (1 - order) * math.log1p(-r)
+        return float(np.logaddexp(a, b)) / (order - 1)
+
+    def smallest_r(p: float) -> float:
+        """The smallest log r at which D(p || r) <= rdp, r <= p."""
+        low = math.log(p) - (rdp + (order / (order - 1)) * -math.log(p) + 50)
+        if divergence(p, math.exp(max(low, -700.0))) <= rdp:
+            return max(low, -700.0)
+        return float(brentq(lambda x: divergence(p, math.exp(x)) - rdp, max(low, -700.0), math.log(p), xtol=1e-13))
+
+    def needed(log_p: float) -> float:
+        p = math.exp(log_p)
+        return math.log(p - delta) - smallest_r(p)
+
+    top = math.log1p(-1e-12)
+    grid = np.linspace(math.log(delta) + 1e-9, top, 60)
+    values = [needed(float(x)) for x in grid]
+    best = int(np.argmax(values))
+    low, high = grid[max(0, best - 1)], grid[min(len(grid) - 1, best + 1)]
+    found = minimize_scalar(lambda x: -needed(float(x)), bounds=(low, high), method="bounded", options={"xatol": 1e-12})
+    return max(0.0, -float(found.fun), max(values))
+
+
+RULES: dict[str, Callable[[float, float, float], float]] = {
+    "classic": classic_eps,
+    "improved": improved_eps,
+    "optimal": optimal_eps,
+}
+
+
+def eps_of_curve(
+    curve: Callable[[float], float],
+    delta: float,
+    rule: str = "improved",
+    sharp: Callable[[float], float] | None = None,
+) -> tuple[float, float]:
+    """Smallest epsilon over real orders of a Renyi curve order -> divergence, and the order that gives it.
+
+    Any order is valid, so a search that misses the minimum is loose but never wrong. `sharp` is a tighter and slower
+    form of the curve, evaluated at the order that is found.
+    """
+    from scipy.optimize import minimize_scalar
+
+    convert = improved_eps if rule == "optimal" else RULES[rule]
+
+    def at(log_excess: float) -> float:
+        order = 1 + math.exp(log_excess)
+        divergence = curve(order)
+        return convert(order, divergence, delta) if math.isfinite(divergence) else math.inf
+
+    grid = np.log(ORDERS - 1)
+    values = [at(float(x)) for x in grid]
+    best = int(np.argmin(values))
+    if not math.isfinite(values[best]):
+        return math.inf, math.nan
+    low, high = grid[max(0, best - 1)], grid[min(len(grid) - 1, best + 1)]
+    found = minimize_scalar(at, bounds=(low, high), method="bounded", options={"xatol": 1e-4})
+    x = float(found.x) if found.fun < values[best] else float(grid[best])
+    order = 1 + math.exp(x)
+    divergence = min(curve(order), sharp(order)) if sharp else curve(order)
+    return (optimal_eps if rule == "optimal" else convert)(order, divergence, delta), order

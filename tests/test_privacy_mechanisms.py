@@ -1,0 +1,252 @@
+"""`dpexp privacy --mechanism` and `dpexp calibrate`: statements, edges, errors, and targets that are never overspent."""
+
+import json
+import math
+
+import pytest
+
+from dpexp.privacy.calibration import Unreachable, calibrate
+from dpexp.privacy.gdp import eps_of, mu_of
+from dpexp.privacy.mechanisms import MECHANISMS
+from tests.conftest import call
+
+NOISY = {
+    "n": 10_000, "batch_size": 100, "step_size": 0.01, "noise_std": 1.0, "lipschitz": 1.0, "diameter": 1.0,
+    "smoothness": 1.0, "steps": 10_000_000,
+}  # fmt: skip
+EXAMPLES = {
+    "local-gaussian": {"mu": 1.0},
+    "sampled-gaussian": {"noise_multiplier": 1.1, "sampling_probability": 0.01, "steps": 300},
+    "noisy-sgd": NOISY,
+    "clipped-noisy-sgd": {"n": 1000, "batch_size": 1, "step_size": 0.5, "clip": 1.0, "diameter": 1.0, "noise_std": 1.0, "steps": 1000},
+    "langevin": {"n": 1000, "batch_size": 100, "step_size": 0.5, "sigma": 0.3, "lipschitz": 1.0, "strong_convexity": 0.1, "smoothness": 1.0, "steps": 5000},
+    "tree-momentum": {"n": 100, "steps": 1000, "momentum": 0.01, "lipschitz": 1.0, "sigma": 2.0},
+}  # fmt: skip
+
+
+def of(name, **changes):
+    return MECHANISMS[name](**{**EXAMPLES[name], **changes})
+
+
+def analysis(mechanism, name):
+    (found,) = [a for a in mechanism.analyses() if a.name == name]
+    return found
+
+
+def best(mechanism, delta=1e-5):
+    return min(a.eps(delta) for a in mechanism.analyses() if a.valid)
+
+
+def test_every_mechanism_has_an_example():
+    assert set(EXAMPLES) == set(MECHANISMS)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_statements_have_the_keys_of_the_contract(name):
+    for a in of(name).analyses():
+        statement = a.statement([1e-5])
+        assert {
+            "analysis",
+            "source",
+            "released",
+            "per_user",
+            "valid",
+            "reason",
+            "assumptions",
+            "mu",
+            "rdp",
+            "eps",
+        } <= set(statement)
+        assert statement["released"] in ("all-iterates", "last-iterate")
+        assert statement["valid"] == (statement["reason"] == "")
+        assert statement["source"]
+        json.dumps(statement)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_more_noise_never_costs_more_privacy(name):
+    kind = MECHANISMS[name]
+    start = EXAMPLES[name][kind.noise_field]
+    factors = (0.5, 1.0, 3.0) if kind.more_noise_is_larger else (2.0, 1.0, 0.3)
+    values = [best(of(name, **{kind.noise_field: start * factor})) for factor in factors]
+    assert values[0] >= values[1] >= values[2] > 0
+
+
+@pytest.mark.parametrize("name", ["sampled-gaussian", "noisy-sgd", "clipped-noisy-sgd", "langevin", "tree-momentum"])
+def test_edges(name):
+    field = MECHANISMS[name].noise_field
+    assert best(of(name, steps=0)) == 0
+    assert best(of(name, **{field: 0.0})) == math.inf
+    assert best(of(name, **{field: math.inf})) == 0
+
+
+def test_golden_epsilons_of_noisy_sgd():
+    mechanism = of("noisy-sgd")
+    for name, eps in (
+        ("iteration-literal", 1.1581146),
+        ("iteration-mixture", 1.1581912),
+        ("iteration-symmetrised", 1.1651436),
+    ):
+        assert analysis(mechanism, name).eps(1e-5) == pytest.approx(eps, rel=2e-5)
+    assert not analysis(mechanism, "iteration-literal").valid
+    assert not analysis(mechanism, "iteration-mixture").valid
+    assert analysis(mechanism, "iteration-symmetrised").valid
+
+
+def test_what_an_analysis_needs_is_told():
+    reasons = {
+        "diameter": of("noisy-sgd", diameter=math.inf),
+        "2 / M": of("noisy-sgd", step_size=3.0),
+        "smoothness": of("noisy-sgd", smoothness=None),
+        "fixed size": of("noisy-sgd", sampling="poisson"),
+        "replace-one": of("noisy-sgd", sampling="poisson", neighboring_relation="add-remove"),
+    }
+    for word, mechanism in reasons.items():
+        assert word in analysis(mechanism, "iteration-symmetrised").refused
+    assert "counterexamples" in analysis(of("langevin"), "dp-sgld-printed").refused
+    assert analysis(of("langevin", batch_size=1000, sampling="full-batch"), "dp-sgld-printed").valid
+    assert not analysis(of("tree-momentum", order="reshuffled"), "tree-composition").valid
+
+
+def test_full_batches_are_gaussian():
+    mechanism = of("noisy-sgd", n=100, batch_size=100, sampling="full-batch", noise_std=0.5, step_size=0.1, steps=2000)
+    whole = analysis(mechanism, "gaussian-composition")
+    assert whole.mu == pytest.approx(math.sqrt(2000) * 2 / (100 * 0.5))
+    interpolated = analysis(mechanism, "shifted-interpolation")
+    assert interpolated.mu < whole.mu
+    assert interpolated.eps(1e-5) < analysis(mechanism, "iteration-symmetrised").eps(1e-5)
+
+
+def test_langevin_is_noisy_sgd_in_other_units():
+    langevin = of("langevin")
+    step = math.sqrt(2 * langevin.step_size) * langevin.sigma
+    assert langevin.as_noisy_sgd.noise_std * langevin.step_size == pytest.approx(step)
+    assert analysis(langevin, "renyi-composition").eps(1e-5) == analysis(
+        langevin.as_noisy_sgd, "renyi-composition"
+    ).eps(1e-5)
+
+
+def test_the_two_conventions_of_clipped_and_noisy_sgd_agree():
+    clipped = of("clipped-noisy-sgd", step_size=0.2)
+    noisy = of("noisy-sgd", n=1000, batch_size=1, step_size=0.2, noise_std=5.0, lipschitz=1.0, diameter=1.0, steps=1000)
+    for name in ("renyi-composition", "contraction"):
+        assert analysis(clipped, name).eps(1e-4) == pytest.approx(analysis(noisy, name).eps(1e-4), rel=1e-9)
+
+
+@pytest.mark.slow
+def test_add_remove_analyses_of_the_sampled_gaussian():
+    mechanism = of("sampled-gaussian")
+    pld, renyi = (analysis(mechanism, name).eps(1e-5) for name in ("pld-composition", "renyi-composition"))
+    assert pld < renyi < 1.5 * pld
+    replaced = of("sampled-gaussian", neighboring_relation="replace-one")
+    assert analysis(replaced, "pld-composition").eps(1e-5) > pld
+
+
+@pytest.mark.parametrize("name", ["local-gaussian", "noisy-sgd", "langevin", "tree-momentum", "clipped-noisy-sgd"])
+@pytest.mark.slow
+@pytest.mark.parametrize("eps", [0.3, 2.0])
+def test_calibration_meets_the_target_and_wastes_nothing(name, eps):
+    kind = MECHANISMS[name]
+    found = calibrate(lambda v: of(name, **{kind.noise_field: v}), kind, eps, 1e-5, "last-iterate")
+    assert found.eps <= eps
+    less = found.value * (0.999 if kind.more_noise_is_larger else 1.001)
+    assert analysis(of(name, **{kind.noise_field: less}), found.analysis).eps(1e-5) > eps
+    assert best(of(name, **{kind.noise_field: found.value})) == pytest.approx(found.eps, rel=1e-3)
+
+
+def test_calibration_of_a_budget_is_the_gaussian_conversion():
+    found = calibrate(lambda v: of("local-gaussian", mu=v), MECHANISMS["local-gaussian"], 1.0, 1e-5, "all-iterates")
+    assert found.value == pytest.approx(mu_of(1.0, 1e-5), rel=1e-9)
+    assert eps_of(found.value, 1e-5) <= 1.0
+
+
+def test_a_target_out_of_reach_is_told():
+    with pytest.raises(Unreachable, match="no valid analysis"):
+        calibrate(
+            lambda v: of("tree-momentum", order="reshuffled", sigma=v),
+            MECHANISMS["tree-momentum"],
+            1.0,
+            1e-5,
+            "all-iterates",
+        )
+
+
+PAIRS = [f"{k}={v}" for k, v in NOISY.items()]
+
+
+@pytest.mark.slow
+def test_the_command_states_a_mechanism():
+    page = call("privacy", "--mechanism", "noisy-sgd", *PAIRS).stdout
+    assert "iteration-symmetrised" in page
+    assert "NOT A GUARANTEE" in page
+    assert "averages of iterates" in page
+    document = json.loads(
+        call("privacy", "--mechanism", "noisy-sgd", *PAIRS, "delta=1e-6", "alphas=2,8", "--json").stdout
+    )
+    assert {"mechanism", "neighboring_relation", "sampling", "statements", "best"} <= set(document)
+    assert document["best"]["last-iterate"]["analysis"] == "iteration-symmetrised"
+    assert [pair[0] for pair in document["statements"][0]["rdp"]] == [2, 8]
+    assert document["statements"][0]["eps"][0][0] == 1e-6
+
+
+@pytest.mark.slow
+def test_the_command_calibrates():
+    document = json.loads(
+        call("calibrate", "--mechanism", "local-gaussian", "--target", "eps=1", "delta=1e-5", "--json").stdout
+    )
+    assert document["value"] == pytest.approx(mu_of(1.0, 1e-5), rel=1e-9)
+    text = call(
+        "calibrate",
+        "--mechanism",
+        "sampled-gaussian",
+        "--target",
+        "eps=2",
+        "sampling_probability=0.01",
+        "steps=1e3",
+        "delta=1e-6",
+    ).stdout
+    assert text.startswith("noise_multiplier = ")
+    document = json.loads(
+        call(
+            "calibrate",
+            "--mechanism",
+            "tree-momentum",
+            "--target",
+            "mu=0.5",
+            "n=100",
+            "steps=1000",
+            "momentum=0.01",
+            "lipschitz=1",
+            "--json",
+        ).stdout
+    )
+    assert document["value"] == pytest.approx(2.0, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["privacy", "--mechanism", "noisy_sgd"], "did you mean 'noisy-sgd'"),
+        (["privacy", "--mechanism", "noisy-sgd"], "needs n, batch_size"),
+        (["privacy", "--mechanism", "local-gaussian", "mu"], "is not key=value"),
+        (["privacy", "--mechanism", "local-gaussian", "mu=1", "mu=2"], "given twice"),
+        (["privacy", "--mechanism", "local-gaussian", "mu=1", "sigma=2"], "no parameter 'sigma'"),
+        (["privacy", "--mechanism", "local-gaussian", "mu=-1"], "mu = -1"),
+        (["privacy", "--mechanism", "local-gaussian", "mu=1", "delta=0"], "delta is a number between 0 and 1"),
+        (["privacy", "--mechanism", "local-gaussian", "mu=1", "alphas=1"], "alphas is a number above 1"),
+        (["privacy", "--mechanism", "sampled-gaussian", "noise_multiplier=1", "sampling_probability=1.5", "steps=3"], "sampling_probability = 1.5"),
+        (["privacy", "--mechanism", "sampled-gaussian", "noise_multiplier=1", "sampling_probability=0.5", "steps=2.5"], "steps = 2.5"),
+        (["privacy", "--mechanism", "noisy-sgd", *PAIRS[:1], "batch_size=20000", *PAIRS[2:]], "larger than n"),
+        (["privacy"], "one config file"),
+        (["calibrate", "--mechanism", "local-gaussian"], "give one target"),
+        (["calibrate", "--mechanism", "local-gaussian", "--target", "eps=-1"], "eps is a number above 0"),
+        (["calibrate", "--mechanism", "local-gaussian", "--target", "eps=1", "delta=1"], "delta is a number between 0 and 1"),
+        (["calibrate", "--mechanism", "local-gaussian", "--target", "eps=1", "mu=1"], "what calibrate solves for"),
+        (["calibrate", "--mechanism", "local-gaussian", "--target", "eps=1", "--released", "everything"], "all-iterates or last-iterate"),
+    ],
+)  # fmt: skip
+@pytest.mark.slow
+def test_wrong_arguments_are_told(arguments, message):
+    error = call(*arguments, code=2).stderr
+    assert message in error
+    assert len(error.strip().splitlines()) <= 2
