@@ -252,6 +252,23 @@ OTHERWISE = {
     "ldp-sgd/remark-2/start",
     "ldp-sgd/remark-3/start",
 }
+THEORY_ALONE = {
+    "noisy-sgd/theorem-3-1/printed": ("renyi", lambda p, q, order: 1e-9, "holds as a bound"),
+    "noisy-sgd/theorem-3-1/repaired": ("renyi", lambda p, q, order: 1e9, "contradicted"),
+    "noisy-sgd/theorem-1-3/stops": ("_exact", lambda order, steps: float(steps), "contradicted"),
+    "noisy-sgd/theorem-1-3/tight": ("renyi", lambda p, q, order: 1.0, "reproduced"),
+    "noisy-sgd/remark-1-4": ("mixture_from_base", lambda order, q, sigma: 0.0, "reproduced"),
+    "noisy-sgd/lemma-2-12": ("symmetrised", lambda order, q, sigma: 1.0, "contradicted"),
+    "noisy-sgd/theorem-5-1": ("renyi", lambda p, q, order: 1e9, "contradicted"),
+    "hidden-state/main": ("hockey_stick", lambda p, q, eps: 0.999, "contradicted"),
+    "hidden-state/converges": (
+        "last_iterate_delta",
+        lambda eps, reach, q, steps: 1e-6 * min(steps, 1e5),
+        "contradicted",
+    ),
+    "hidden-state/figure": ("eps_of_curve", lambda curve, delta: (10.0, 2.0), "reproduced"),
+}
+"""claims settled without results -> (what their check uses, a wrong version of it, verdict that it must then give)"""
 UNDECIDED_BY_SURROGATES = {"ldp-sgd/theorem-1", "ldp-sgd/theorem-2"}
 
 
@@ -261,8 +278,8 @@ def good():
 
 
 def test_every_claim_is_tested_on_wrong_data():
-    assert set(WRONG) | OTHERWISE == set(BY_ID)
-    assert not set(WRONG) & OTHERWISE
+    assert set(WRONG) | set(THEORY_ALONE) | OTHERWISE == set(BY_ID)
+    assert len(WRONG) + len(THEORY_ALONE) + len(OTHERWISE) == len(BY_ID)
 
 
 @pytest.mark.slow
@@ -331,6 +348,16 @@ def test_checks_that_rest_on_theory_alone_can_fail(monkeypatch, good):
     assert outcome.verdict == "not testable"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", THEORY_ALONE)
+def test_claims_without_results_can_fail_too(name, monkeypatch):
+    used, wrong, verdict = THEORY_ALONE[name]
+    claim = BY_ID[name]
+    assert verdict != claim.expected
+    monkeypatch.setattr(f"{claim.check.__module__}.{used}", wrong)
+    assert claim.check(None).verdict == verdict
+
+
 # --- the ledger ------------------------------------------------------------------------------------------------
 
 
@@ -343,6 +370,7 @@ def test_every_claim_is_complete(name):
     assert claim.expected in VERDICTS
     assert claim.tolerance
     assert claim.why or claim.expected == "reproduced"
+    assert claim.check.__module__.startswith("dpexp.claims")
     for experiment in claim.experiments:
         assert (ROOT / "configs" / f"{experiment}.yaml").exists()
 
@@ -404,7 +432,11 @@ def test_the_command_settles_stored_results(toy_results, tmp_path):
     assert {entry["id"] for entry in ledger} == set(BY_ID)
     different = [e["id"] for e in ledger if e["verdict"] != e["expected_verdict"]]
     assert all(f"unexpected: {name}: " in done.stderr for name in different)
-    assert json.loads(call("claims", "--results", toy_results, "--json", "--paper", "ldp-sgd", code=1).stdout) == ledger
+    assert json.loads(call("claims", "--results", toy_results, "--json", "--paper", "ldp-sgd", code=1).stdout) == [
+        e for e in ledger if e["paper"] == "ldp-sgd"
+    ]
+    exact = json.loads(call("claims", "--paper", "noisy-sgd", "--json", "--results", tmp_path).stdout)
+    assert all(e["verdict"] == e["expected_verdict"] for e in exact)
     written = call("claims", "--results", toy_results, "--out", tmp_path, code=1).stdout.strip()
     assert written.endswith("CLAIMS.md")
     assert "### ldp-sgd/theorem-3" in (tmp_path / "CLAIMS.md").read_text()
