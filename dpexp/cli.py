@@ -170,13 +170,20 @@ def claims(
     paper: Annotated[str | None, typer.Option(metavar="ID", help="One paper, such as ldp-sgd.  [default: all]")] = None,
     form: Annotated[str, typer.Option("--format", metavar="md|json|tex", help="How to print.")] = "md",
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write DIR/CLAIMS.md instead.")] = None,
+    conformance: Annotated[
+        bool, typer.Option("--conformance", help="Published values of other accountants beside ours.")
+    ] = False,
     results: Results = None,
     as_json: Json = False,
 ) -> None:
     """Settle the papers' claims by stored results."""
     from dpexp.commands import settling
 
-    text, unexpected = settling.claims(paper, "json" if as_json else form, out, _folder(results))
+    form = "json" if as_json else form
+    if conformance:
+        text, unexpected = settling.conformance(form)
+    else:
+        text, unexpected = settling.claims(paper, form, out, _folder(results))
     print(text)
     for line in unexpected:
         print(f"unexpected: {line}", file=sys.stderr)

@@ -448,3 +448,22 @@ def test_the_command_names_what_is_missing(tmp_path):
     assert "configs/rates_flat.yaml" in message
     assert "did you mean 'ldp-sgd'" in call("claims", "--paper", "ldp_sgd", code=2).stderr
     assert "--format is one of" in call("claims", "--format", "html", code=2).stderr
+
+
+@pytest.mark.slow
+def test_published_values_agree_and_a_wrong_one_is_told(monkeypatch):
+    from dpexp.claims import conformance
+
+    rows = conformance.conformance()
+    assert len(rows) >= 20
+    assert all(row["agrees"] for row in rows), [row for row in rows if not row["agrees"]]
+    first = conformance.REFERENCES[0]
+    off = (
+        first._replace(published=first.published * 1.001),
+        first._replace(published=first.published * 0.999, relation="at most"),
+    )
+    monkeypatch.setattr(conformance, "REFERENCES", off)
+    assert [row["agrees"] for row in conformance.conformance()] == [False, False]
+    page = call("claims", "--conformance").stdout
+    assert "autodp" in page
+    assert "NO" not in page

@@ -41,6 +41,7 @@ def test_every_mechanism_has_an_example():
     assert set(EXAMPLES) == set(MECHANISMS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_statements_have_the_keys_of_the_contract(name):
     for a in of(name).analyses():
@@ -63,6 +64,7 @@ def test_statements_have_the_keys_of_the_contract(name):
         json.dumps(statement)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_more_noise_never_costs_more_privacy(name):
     kind = MECHANISMS[name]

@@ -328,6 +328,7 @@ def test_leftovers_of_a_killed_run_are_cleared(config, done):
     assert not list(done.root.rglob(".*.tmp"))
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_replaced(config, done, tmp_path, monkeypatch):
     """loky loses all its workers with one; the unfinished tasks run again."""
     flag = tmp_path / "killed once"
