@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from dpexp.privacy.analysis import pld_eps
@@ -57,7 +58,7 @@ REFERENCES: tuple[Reference, ...] = (
         for a, v in ((1.25, 1.0539800475567958e-4), (2, 1.7181342207453428e-4), (4.5, 4.1492706734509965e-4), (64, 27.32173187455178))
     ),
     *(
-        Reference(f"epsilon at 1e-5 of {mu:g}-GDP", "autodp, ExactGaussian", v, "equal", 1e-8, lambda mu=mu: eps_of(mu, 1e-5))  # type: ignore[misc]
+        Reference(f"epsilon at 1e-5 of {mu:g}-GDP", "autodp, ExactGaussian", v, "equal", 1e-8, partial(eps_of, mu, 1e-5))
         for mu, v in ((1.0, 4.3771780957), (2.0, 9.997256146))
     ),
     Reference(
@@ -81,11 +82,11 @@ REFERENCES: tuple[Reference, ...] = (
         6.777395712, "at most", 1e-6, lambda: pld_eps(0.04, 1.5, 2250, 1e-5, "add-remove"),
     ),
     *(
-        Reference(f"mu of {t} full-batch steps, c = {c}", BOK, v, "equal", 2e-6, lambda c=c, t=t: full_batch_strongly_convex(0.1, c, t))  # type: ignore[misc]
+        Reference(f"mu of {t} full-batch steps, c = {c}", BOK, v, "equal", 2e-6, partial(full_batch_strongly_convex, 0.1, c, t))
         for c, t, v in ((0.98, 10, 0.315697), (0.98, 1000, 0.994987), (0.99, 100, 0.961014), (0.99, 1000, 1.410613))
     ),
     *(
-        Reference(f"mu of {e} cyclic epochs, l = 40, c = 0.9999", BOK, v, "equal", 2e-6, lambda e=e: cyclic_strongly_convex(2 / 3, 0.9999, 40, e))  # type: ignore[misc]
+        Reference(f"mu of {e} cyclic epochs, l = 40, c = 0.9999", BOK, v, "equal", 2e-6, partial(cyclic_strongly_convex, 2 / 3, 0.9999, 40, e))
         for e, v in ((50, 0.992491), (100, 1.235339), (200, 1.592974))
     ),
     *(

@@ -149,8 +149,9 @@ def _mechanism(name: str, values: dict[str, Any]) -> Mechanism:
     except ValidationError as error:
         first = error.errors()[0]
         raise UsageError(f"{'.'.join(map(str, first['loc']))} = {first['input']!r}: {first['msg'].lower()}") from None
-    if getattr(mechanism, "batch_size", 0) > getattr(mechanism, "n", math.inf):
-        raise UsageError(f"batch_size = {mechanism.batch_size} is larger than n = {mechanism.n}")  # type: ignore[attr-defined]
+    batch_size, n = getattr(mechanism, "batch_size", 0), getattr(mechanism, "n", math.inf)
+    if batch_size > n:
+        raise UsageError(f"batch_size = {batch_size} is larger than n = {n}")
     return mechanism
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from dpexp.claims.checks import Pair, bound_holds, in_order, rates_agree
 from dpexp.claims.claim import Claim, Outcome, Verdict
 from dpexp.claims.evidence import Evidence, Run
 from dpexp.slopes import RATE_TOLERANCE, rate
+from dpexp.theory import THEOREMS
 from dpexp.theory.table1 import NON_STRONGLY, remark_exponent
 
 EXPERIMENTS = ("linear_d5", "logistic_d5", "logistic_d10", "logistic_d20", "rates_flat")
 COMPLETED = ("linear_d5", "logistic_d5", "figure1", "rates_flat")
 
 
-def _runs(evidence: Evidence, experiments: tuple[str, ...], keep) -> list[Run]:  # type: ignore[no-untyped-def]
+def _runs(evidence: Evidence, experiments: tuple[str, ...], keep: Callable[[float], bool]) -> list[Run]:
     return [run for name in experiments for run in evidence.runs(name) if keep(run.alpha)]
 
 
@@ -26,8 +29,6 @@ def theorem_5(evidence: Evidence) -> Outcome:
 def theorem_5_half(evidence: Evidence) -> Outcome:
     """At alpha = 1/2 the third case divides by (1 - 2 alpha)^(1/2) = 0."""
     run = evidence.run("logistic_d5", alpha=0.5, budget="1")
-    from dpexp.theory import THEOREMS
-
     values = THEOREMS["ldp-sgd/theorem-5"](run.constants)
     return Outcome(
         "contradicted" if np.all(np.isinf(values)) else "holds as a bound",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -167,7 +168,7 @@ def consistent(evidence: Evidence) -> Outcome:
     """Slopes of the logistic loss gaps at alpha = 1/2 against the rates of remarks 3 and 4."""
     runs = evidence.runs("logistic_d5", alpha=0.5)
     parts = [
-        rates_agree(runs, e, "loss_gap", lambda a, e=e: remark_exponent(e, NON_STRONGLY, a), f"remarks, {e}")  # type: ignore[misc]
+        rates_agree(runs, e, "loss_gap", partial(remark_exponent, e, NON_STRONGLY), f"remarks, {e}")
         for e in ("sgd", "asgd")
     ]
     states = [state["state"] for part in parts for state in part.numbers.values()]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from dpexp.claims.checks import predictions_agree, rates_agree, ratio_to
@@ -14,7 +16,7 @@ from dpexp.theory.table1 import NON_STRONGLY, STRONGLY, corrected_exponent, tabl
 STRONG = ("rates_linear", "rates_logistic")
 
 
-def _strong(estimator: str, alphas: tuple[float, ...]):  # type: ignore[no-untyped-def]
+def _strong(estimator: str, alphas: tuple[float, ...]) -> Callable[[Evidence], Outcome]:
     def check(evidence: Evidence) -> Outcome:
         runs = [run for name in STRONG for run in evidence.runs(name, alpha=alphas)]
         return rates_agree(
@@ -24,7 +26,7 @@ def _strong(estimator: str, alphas: tuple[float, ...]):  # type: ignore[no-untyp
     return check
 
 
-def _flat(estimator: str, alphas: tuple[float, ...]):  # type: ignore[no-untyped-def]
+def _flat(estimator: str, alphas: tuple[float, ...]) -> Callable[[Evidence], Outcome]:
     def check(evidence: Evidence) -> Outcome:
         runs = evidence.runs("rates_flat", alpha=alphas)
         return rates_agree(

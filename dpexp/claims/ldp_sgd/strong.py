@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from dpexp.claims.checks import (
@@ -59,7 +61,7 @@ def remark_2_half(evidence: Evidence) -> Outcome:
     return rates_agree(runs, "asgd", "param_distance_sq", _remark("asgd"), "remark 2")
 
 
-def _remark(estimator: str):  # type: ignore[no-untyped-def]
+def _remark(estimator: str) -> Callable[[float], float | None]:
     return lambda alpha: remark_exponent(estimator, STRONGLY, alpha)
 
 
