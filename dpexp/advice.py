@@ -18,7 +18,7 @@ from dpexp.predictions import Local, local
 from dpexp.privacy.budgets import Budget, ConstantBudget
 from dpexp.runner.executors import EXECUTORS
 from dpexp.schedules import Power
-from dpexp.stats import t_quantile
+from dpexp.stats import mean_and_reach
 from dpexp.theory.linearised import linearised_moments
 from dpexp.theory.psi import power_sum
 
@@ -192,10 +192,10 @@ def _simulated(
     done = dict(EXECUTORS["threads"](tasks, jobs))
     column = algorithm.metrics.index(METRICS[metric])
     errors = np.concatenate([done[k].values[:, :, 0, column] for k in range(len(tasks))], axis=-1)
-    reach = t_quantile(replicates - 1) * errors.std(axis=-1, ddof=1) / math.sqrt(replicates)
+    mean, reach = mean_and_reach(errors)
 
     def measured(choice: Choice, budget: Budget) -> Choice:
         at = place[choice.eta, choice.alpha, budget], algorithm.estimators.index(choice.estimator)
-        return replace(choice, simulated=float(errors[at].mean()), reach=float(reach[at]))
+        return replace(choice, simulated=float(mean[at]), reach=float(reach[at]))
 
     return [[measured(choice, budget) for choice in choices] for choices, budget in groups]

@@ -52,13 +52,10 @@ def loglog_slope(
     mean = kept.mean(axis=1)
     if not np.all(np.isfinite(mean) & (mean > 0)):
         raise SlopeError("a mean in the window is not positive and finite")
-    x = np.log(steps[inside].astype(np.float64))
-    x -= x.mean()
-    weights = x / np.sum(x * x)
+    weights = slope_weights(np.log(steps[inside].astype(np.float64)))
     slope = float(weights @ np.log(mean))
     if method == "delta":
-        influence = _influence(steps, values, window)
-        se = float(np.sqrt(np.sum(influence**2) / (replicates * (replicates - 1))))
+        _, se = log_contrast(weights, kept)
         reach = t_quantile(replicates - 1) * se
         interval = slope - reach, slope + reach
     elif method == "bootstrap":
@@ -120,9 +117,26 @@ def rate(steps: np.ndarray, values: np.ndarray) -> Rate:
     n = float(steps[-1])
     windows = [(n / 10, n), (n / 100, n / 10)]
     last, before = (loglog_slope(steps, values, window, method="delta") for window in windows)
-    influence = np.subtract(*(_influence(steps, values, window) for window in windows))
-    se = float(np.sqrt(np.sum(influence**2) / (len(influence) * (len(influence) - 1))))
+    weights = np.subtract(*(_window_weights(steps, window) for window in windows))
+    _, se = log_contrast(weights[weights != 0], values[weights != 0])
     return Rate(last, before, last.slope - before.slope, se)
+
+
+def slope_weights(x: np.ndarray) -> np.ndarray:
+    """Weights [K] with which values at x [K] add up to their least-squares slope."""
+    centred = x - x.mean()
+    return centred / np.sum(centred**2)
+
+
+def log_contrast(weights: np.ndarray, values: np.ndarray) -> tuple[float, float]:
+    """Weighted sum of the log means of values [K, R] over replicates, and its standard error (delta method).
+
+    The rows are paired by replicate: their covariance is that of the replicates.
+    """
+    mean = values.mean(axis=1)
+    influence = (weights / mean) @ (values - mean[:, None])
+    count = values.shape[1]
+    return float(weights @ np.log(mean)), float(np.sqrt(np.sum(influence**2) / (count * (count - 1))))
 
 
 def local_slopes(
@@ -143,11 +157,9 @@ def local_slopes(
     return middles, np.array([f.slope for _, f in fits]), np.array([f.ci_hi - f.slope for _, f in fits])
 
 
-def _influence(steps: np.ndarray, values: np.ndarray, window: tuple[float, float]) -> np.ndarray:
-    """Derivative of the slope over a window in the weight of each replicate, [R]."""
+def _window_weights(steps: np.ndarray, window: tuple[float, float]) -> np.ndarray:
+    """Slope weights of a window of steps, 0 outside, [K]."""
     inside = (steps >= window[0]) & (steps <= window[1])
-    kept = values[inside]
-    mean = kept.mean(axis=1)
-    x = np.log(steps[inside].astype(np.float64))
-    x -= x.mean()
-    return (x / np.sum(x * x) / mean) @ (kept - mean[:, None])
+    weights = np.zeros(len(steps))
+    weights[inside] = slope_weights(np.log(steps[inside].astype(np.float64)))
+    return weights

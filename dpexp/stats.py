@@ -22,6 +22,12 @@ def t_quantile(degrees: int, level: float = CI_LEVEL) -> float:
     return float(stdtrit(degrees, (1 + level) / 2)) if degrees > 0 else math.inf
 
 
+def mean_and_reach(values: np.ndarray, level: float = CI_LEVEL) -> tuple[np.ndarray, np.ndarray]:
+    """Mean over replicates, the last axis of values [..., R], and half its Student t interval; each [...]."""
+    count = values.shape[-1]
+    return values.mean(axis=-1), t_quantile(count - 1, level) * values.std(axis=-1, ddof=1) / math.sqrt(count)
+
+
 def summarise(values: np.ndarray, diverged: np.ndarray) -> dict[str, np.ndarray]:
     """Summaries over the last axis (replicates) of values [..., R], with diverged bool of the same shape; each [...].
 

@@ -245,6 +245,11 @@ def load_cells(results: Path, experiment: str, needs: Sequence[str] = ()) -> pd.
     return cells
 
 
+def load_parameters(results: Path, experiment: str) -> dict[str, dict[str, Any]]:
+    """Resolved parameters of every cell, by cell id; for experiments whose cells have been loaded."""
+    return json.loads(Folder(results, experiment).manifest.read_text(encoding="utf-8"))["cells"]
+
+
 def load_summary(results: Path, experiment: str, needs: Sequence[str] = ()) -> pd.DataFrame:
     """summary.parquet joined with the columns of its cells, among them `needs`. Raises ResultsMissing."""
     folder = Folder(results, experiment)

@@ -15,7 +15,7 @@ import numpy as np
 from dpexp.claims.claim import Outcome, Verdict
 from dpexp.claims.evidence import Run, labels
 from dpexp.slopes import SlopeError, rate
-from dpexp.stats import paired_difference, t_quantile
+from dpexp.stats import mean_and_reach, paired_difference
 from dpexp.theory import THEOREMS
 
 JOINT = 0.05
@@ -33,7 +33,7 @@ def bound_holds(runs: Sequence[Run], theorem: str, log10: bool = False) -> Outco
     for run in runs:
         values = run.values(statement.estimator, statement.quantity)
         limit = statement(run.constants)
-        mean, reach = _mean_and_reach(values, JOINT / looks)
+        mean, reach = mean_and_reach(values, 1 - JOINT / looks)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             ratio = limit - np.log10(mean) if log10 else np.log10(limit / mean)
             certain = (limit if log10 else np.log10(limit)) < np.log10(np.maximum(mean - reach, 1e-300))
@@ -65,13 +65,6 @@ def bound_holds(runs: Sequence[Run], theorem: str, log10: bool = False) -> Outco
         f"a violation must clear the joint 95% interval over {looks:,} looks",
         numbers,
     )
-
-
-def _mean_and_reach(values: np.ndarray, error: float) -> tuple[np.ndarray, np.ndarray]:
-    """Mean over replicates of [K, R] and half its interval at level 1 - error."""
-    count = values.shape[1]
-    se = values.std(axis=1, ddof=1) / math.sqrt(count)
-    return values.mean(axis=1), t_quantile(count - 1, 1 - error) * se
 
 
 class Pair(NamedTuple):
@@ -163,8 +156,8 @@ class Ratio(NamedTuple):
 
 def ratio_to(label: str, values: np.ndarray, predicted: float, looks: int) -> Ratio:
     """Mean of the replicates [R] over a predicted number, with an interval at the joint level for `looks` looks."""
-    mean, reach = _mean_and_reach(values[None, :], JOINT / looks)
-    return Ratio(label, float(mean[0] / predicted), *(float((mean[0] + s * reach[0]) / predicted) for s in (-1, 1)))
+    mean, reach = mean_and_reach(values, 1 - JOINT / looks)
+    return Ratio(label, *(float((mean + s * reach) / predicted) for s in (0, -1, 1)))
 
 
 def predictions_agree(ratios: Sequence[Ratio], tolerance: float, predicted: str) -> Outcome:
@@ -186,22 +179,6 @@ def predictions_agree(ratios: Sequence[Ratio], tolerance: float, predicted: str)
         f"+- {reach:.2g} at most, joint 95% over {len(ratios)}",
         {r.label: [r.value, r.low, r.high] for r in ratios},
     )
-
-
-def log_contrast(weights: np.ndarray, values: Sequence[np.ndarray]) -> tuple[float, float]:
-    """Sum of weights times log means over settings paired by replicate, each [R], and its standard error (delta)."""
-    table = np.array(values)
-    mean = table.mean(axis=1)
-    influence = (weights / mean) @ (table - mean[:, None])
-    count = table.shape[1]
-    return float(weights @ np.log(mean)), float(np.sqrt(np.sum(influence**2) / (count * (count - 1))))
-
-
-def log_slope(x: Sequence[float], values: Sequence[np.ndarray]) -> tuple[float, float]:
-    """Slope of log mean on log x over settings paired by replicate, each [R], and its standard error."""
-    log_x = np.log(np.asarray(x, dtype=np.float64))
-    centred = log_x - log_x.mean()
-    return log_contrast(centred / np.sum(centred**2), values)
 
 
 def _power(log10: float) -> str:

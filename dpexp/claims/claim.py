@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from dpexp.claims.evidence import Evidence
 
 Verdict = Literal["reproduced", "holds as a bound", "not at this sample size", "contradicted", "not testable"]
-VERDICTS: tuple[Verdict, ...] = (
-    "reproduced", "holds as a bound", "not at this sample size", "contradicted", "not testable"
-)  # fmt: skip
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +14,7 @@ from dpexp.config import Cell
 from dpexp.config.stored import stored_cell
 from dpexp.errors import ResultsMissing
 from dpexp.predictions import Curves, Local, asymptote, constants, is_flat, local, predicted
-from dpexp.store import Damaged, Folder, load_cells, not_as_configured
+from dpexp.store import Damaged, Folder, load_cells, load_parameters, not_as_configured
 from dpexp.summaries import CellData
 from dpexp.text import fraction
 
@@ -118,6 +117,10 @@ class Evidence:
         """The one run with these settings."""
         return self.runs(experiment, **wanted)[0]
 
+    def across(self, experiments: Sequence[str], **wanted: Any) -> list[Run]:
+        """Runs of several experiments, in their order."""
+        return [run for experiment in experiments for run in self.runs(experiment, **wanted)]
+
     def require(self, experiment: str) -> None:
         """Raise ResultsMissing where an experiment's results are absent, stale or only summarised."""
         folder = Folder(self.results, experiment)
@@ -128,7 +131,7 @@ class Evidence:
     def _load(self, experiment: str) -> list[Run]:
         folder = Folder(self.results, experiment)
         rows = load_cells(self.results, experiment).to_dict("records")
-        parameters = json.loads(folder.manifest.read_text(encoding="utf-8"))["cells"]
+        parameters = load_parameters(self.results, experiment)
         runs = []
         for row in rows:
             cell_id = str(row["cell_id"])

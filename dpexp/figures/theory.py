@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from dpexp.figures import style
 from dpexp.figures.figure import Drawing, Figure
 from dpexp.figures.trajectories import Plan
 from dpexp.predictions import asymptote, constants, is_flat, local, predicted
-from dpexp.store import Folder, load_summary
+from dpexp.store import load_parameters, load_summary
 from dpexp.text import fraction
 from dpexp.theory import THEOREMS
 
@@ -45,7 +44,7 @@ def draw(experiment: str, metric: str, title: str, results: Path) -> Drawing:
 
     summary = load_summary(results, experiment, ["alpha"])
     summary = summary[summary.metric == metric]
-    parameters = json.loads(Folder(results, experiment).manifest.read_text(encoding="utf-8"))["cells"]
+    parameters = load_parameters(results, experiment)
     alphas = sorted(summary.alpha.unique())
     budgets = _chosen(sorted(summary.budget.unique(), key=lambda b: summary.gdp_mu[summary.budget == b].iloc[0]))
     canvas = Canvas(figsize=(7.2, 2.15 * len(alphas) + 0.9), layout="constrained")

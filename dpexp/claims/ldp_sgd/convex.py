@@ -18,7 +18,7 @@ COMPLETED = ("linear_d5", "logistic_d5", "figure1", "rates_flat")
 
 
 def _runs(evidence: Evidence, experiments: tuple[str, ...], keep: Callable[[float], bool]) -> list[Run]:
-    return [run for name in experiments for run in evidence.runs(name) if keep(run.alpha)]
+    return [run for run in evidence.across(experiments) if keep(run.alpha)]
 
 
 def theorem_5(evidence: Evidence) -> Outcome:
@@ -91,8 +91,7 @@ def larger_loss(evidence: Evidence) -> Outcome:
     """Loss gaps at alpha = 2/3, where the paper warns of the average."""
     pairs = [
         Pair(run.name, run.values("sgd", "loss_gap")[-1], run.values("asgd", "loss_gap")[-1])
-        for name in ("logistic_d5", "interior_logistic")
-        for run in evidence.runs(name, alpha=(2 / 3, 0.8, 0.9))
+        for run in evidence.across(("logistic_d5", "interior_logistic"), alpha=(2 / 3, 0.8, 0.9))
     ]
     return in_order(pairs, "loss gap of the iterate below that of the average, for alpha > 1/2")
 

@@ -8,11 +8,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from dpexp.claims.checks import JOINT, Pair, Ratio, in_order, log_contrast, predictions_agree, rates_agree
+from dpexp.claims.checks import JOINT, Pair, Ratio, in_order, predictions_agree, rates_agree
 from dpexp.claims.claim import Claim, Outcome
 from dpexp.claims.evidence import Evidence, Run
-from dpexp.slopes import RATE_TOLERANCE, rate
-from dpexp.stats import t_quantile
+from dpexp.slopes import RATE_TOLERANCE, log_contrast, rate
+from dpexp.stats import mean_and_reach, t_quantile
 from dpexp.theory.table1 import NON_STRONGLY, remark_exponent
 
 SETTLED = 100
@@ -51,14 +51,8 @@ def _averages(evidence: Evidence, experiments: tuple[str, ...], alphas: tuple[fl
     """(average, iterate) at the last step, every budget."""
     return [
         Pair(run.name, run.values("asgd", metric)[-1], run.values("sgd", metric)[-1])
-        for name in experiments
-        for alpha in alphas
-        for run in _at(evidence, name, alpha)
+        for run in evidence.across(experiments, alpha=alphas)
     ]
-
-
-def _at(evidence: Evidence, experiment: str, alpha: float) -> list[Run]:
-    return [run for run in evidence.runs(experiment) if abs(run.alpha - alpha) < 1e-9]
 
 
 def closer(evidence: Evidence) -> Outcome:
@@ -76,25 +70,25 @@ def farther(evidence: Evidence) -> Outcome:
     return in_order([Pair(p.label, p.larger, p.smaller) for p in pairs], "the average is farther, at every budget")
 
 
-def _by_budget(evidence: Evidence, experiments: tuple[str, ...]) -> list[Pair]:
-    pairs = []
-    for name in experiments:
-        for alpha in sorted({run.alpha for run in evidence.runs(name)}):
-            runs = sorted(evidence.runs(name, alpha=alpha), key=lambda r: r.row["gdp_mu"])
-            for tighter, looser in pairwise(runs):
-                for e in ("sgd", "asgd"):
-                    label = f"{tighter.name} against {looser.budget}, {e}"
-                    values = [r.values(e, "param_distance")[-1] for r in (looser, tighter)]
-                    pairs.append(Pair(label, *values))
-    return pairs
+def _by_budget(evidence: Evidence, experiment: str) -> list[Pair]:
+    """(larger, smaller) of neighbouring budgets at the last step, every alpha."""
+    return [
+        Pair(
+            f"{tighter.name} against {looser.budget}, {e}",
+            *(run.values(e, "param_distance")[-1] for run in (looser, tighter)),
+        )
+        for tighter, looser in pairwise(evidence.runs(experiment))
+        if tighter.alpha == looser.alpha
+        for e in ("sgd", "asgd")
+    ]
 
 
 def budgets_linear(evidence: Evidence) -> Outcome:
-    return in_order(_by_budget(evidence, ("linear_d5",)), "the larger budget is closer")
+    return in_order(_by_budget(evidence, "linear_d5"), "the larger budget is closer")
 
 
 def budgets_logistic(evidence: Evidence) -> Outcome:
-    return in_order(_by_budget(evidence, ("monotone_logistic",)), "the larger budget is closer")
+    return in_order(_by_budget(evidence, "monotone_logistic"), "the larger budget is closer")
 
 
 def diminishing(evidence: Evidence) -> Outcome:
@@ -141,8 +135,8 @@ def _nearest(evidence: Evidence) -> tuple[Run, str, float, float]:
         (run, e, run.values(e, "param_distance")[-1]) for run in evidence.runs("logistic_d5") for e in ("sgd", "asgd")
     ]
     run, e, values = min(ends, key=lambda end: float(end[2].mean()))
-    reach = t_quantile(len(values) - 1) * float(values.std(ddof=1)) / math.sqrt(len(values))
-    return run, e, float(values.mean()), reach
+    mean, reach = mean_and_reach(values)
+    return run, e, float(mean), float(reach)
 
 
 def floor(evidence: Evidence) -> Outcome:
@@ -193,7 +187,7 @@ def effective_budget(evidence: Evidence) -> Outcome:
     for e in ("sgd", "asgd"):
         runs = [evidence.run("figure1", alpha=0.5, budget=b) for b in ("Uniform(1, 2)", "1", "2")]
         values = [r.values(e, "param_distance_sq")[-1] for r in runs]
-        log_ratio, se = log_contrast(np.array([1, -0.5, -0.5]), values)
+        log_ratio, se = log_contrast(np.array([1, -0.5, -0.5]), np.array(values))
         found[e] = Ratio(e, *(math.exp(log_ratio + z * se) for z in (0, -2.24, 2.24)))
     return predictions_agree(list(found.values()), 0.05, "squared distance of mu = sqrt 2 for all")
 

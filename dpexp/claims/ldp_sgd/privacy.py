@@ -15,6 +15,13 @@ from dpexp.theory.composition import theorem1, theorem2
 EXPERIMENTS = ("linear_d5", "linear_d10", "linear_d20", "logistic_d5", "logistic_d10", "logistic_d20")
 
 
+def noise_unit(run: Run) -> float:
+    """eta_1^2 Delta^2 (d + 1): mean noise power that the coefficients get in the first step at mu = 1."""
+    problem = run.cell.problem
+    step = float(run.cell.schedule.step_sizes(1, 1)[0])
+    return step**2 * problem.noise_sensitivity() ** 2 * (problem.d + 1)
+
+
 def first_noise(tighter: Run, looser: Run, public: Run) -> tuple[np.ndarray, np.ndarray]:
     """Noise power of the first step in units of what is claimed, and its product with the gradient step; each [R].
 
@@ -22,9 +29,7 @@ def first_noise(tighter: Run, looser: Run, public: Run) -> tuple[np.ndarray, np.
     s / mu + q / mu^2, where q = |eta_1 Delta omega|^2 and s a product with the gradient step: two budgets give both.
     q over eta_1^2 Delta^2 (d + 1) has mean 1. The coefficients are not projected.
     """
-    problem = tighter.cell.problem
-    step = float(tighter.cell.schedule.step_sizes(1, 1)[0])
-    unit = step**2 * problem.noise_sensitivity() ** 2 * (problem.d + 1)
+    unit = noise_unit(tighter)
     base = public.values("sgd", "coef_distance_sq")[0]
     a, b = (run.values("sgd", "coef_distance_sq")[0] - base for run in (tighter, looser))
     mu, nu = float(tighter.row["mu"]), float(looser.row["mu"])
@@ -59,9 +64,7 @@ def theorem_2(evidence: Evidence) -> Outcome:
     one, two, mixed = (evidence.run("figure1", alpha=0.5, budget=b) for b in ("1", "2", "Uniform(1, 2)"))
     public = evidence.run("linear_d5", alpha=0.5, budget="non-private")
     q, s = first_noise(one, two, public)
-    step = float(one.cell.schedule.step_sizes(1, 1)[0])
-    unit = step**2 * one.cell.problem.noise_sensitivity() ** 2 * (one.cell.problem.d + 1)
-    a = (mixed.values("sgd", "coef_distance_sq")[0] - public.values("sgd", "coef_distance_sq")[0]) / unit
+    a = (mixed.values("sgd", "coef_distance_sq")[0] - public.values("sgd", "coef_distance_sq")[0]) / noise_unit(one)
     roots = np.sqrt(np.maximum(s * s + 4 * q * a, 0))
     budgets = np.array([2 * q / (sign * roots - s) for sign in (1, -1)])  # of s / mu + q / mu^2 = a
     inside = (budgets >= 1 - 1e-6) & (budgets <= 2 + 1e-6)

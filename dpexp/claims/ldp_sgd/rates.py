@@ -10,6 +10,7 @@ from dpexp.claims.checks import predictions_agree, rates_agree, ratio_to
 from dpexp.claims.claim import Claim, Outcome
 from dpexp.claims.evidence import Evidence, Run
 from dpexp.slopes import RATE_TOLERANCE, rate
+from dpexp.theory.psi import power_sum
 from dpexp.theory.sandwich import averaged_covariance
 from dpexp.theory.table1 import NON_STRONGLY, STRONGLY, corrected_exponent, table1_exponent
 
@@ -18,7 +19,7 @@ STRONG = ("rates_linear", "rates_logistic")
 
 def _strong(estimator: str, alphas: tuple[float, ...]) -> Callable[[Evidence], Outcome]:
     def check(evidence: Evidence) -> Outcome:
-        runs = [run for name in STRONG for run in evidence.runs(name, alpha=alphas)]
+        runs = evidence.across(STRONG, alpha=alphas)
         return rates_agree(
             runs, estimator, "param_distance_sq", lambda a: table1_exponent(estimator, STRONGLY, a), "Table 1"
         )
@@ -38,7 +39,7 @@ def _flat(estimator: str, alphas: tuple[float, ...]) -> Callable[[Evidence], Out
 
 def corrected(evidence: Evidence) -> Outcome:
     """The average's exponent max(-1, -2 alpha) on non-quadratic risks, at every alpha that is run."""
-    runs = [run for name in STRONG for run in evidence.runs(name, alpha=(1 / 3, 0.4, 0.5, 0.6, 2 / 3))]
+    runs = evidence.across(STRONG, alpha=(1 / 3, 0.4, 0.5, 0.6, 2 / 3))
     return rates_agree(runs, "asgd", "param_distance_sq", lambda a: corrected_exponent("asgd", a), "corrected table")
 
 
@@ -75,11 +76,11 @@ def bias(evidence: Evidence) -> Outcome:
         assert place is not None
         assert place.unit_bias is not None
         eta, alpha, n = run.constants["eta"], run.alpha, int(run.steps[-1])
-        mean_step = eta * float(np.mean(np.arange(1, n + 1) ** -alpha))
+        mean_step = eta * float(power_sum(alpha, np.array([n]))[0]) / n
         squared = float(place.unit_bias[-1] * mean_step) ** 2
         variance = float(averaged_covariance(place.hessian, place.covariance)[-1, -1]) / n
         shares.append(squared / (squared + variance))
-        label = f"eta = {eta:g}, {', '.join(run.name.split(', ')[1:])}"
+        label = f"eta = {eta:g}, {', '.join(run.traits[1:])}"
         ratios.append(ratio_to(label, _scale_error(run), squared + variance, len(runs)))
     predicted = (
         "variance tr / n plus squared bias (H^-1 F'''[V] / 2 times the mean step), of which the bias is "
@@ -93,7 +94,7 @@ def no_bias(evidence: Evidence) -> Outcome:
     runs = evidence.runs("rates_quadratic", alpha=(1 / 3, 0.4, 0.5, 0.6, 2 / 3))
     ratios = [
         ratio_to(
-            ", ".join(run.name.split(", ")[1:2]),
+            run.traits[1],
             run.values("asgd", "param_distance_sq")[-1],
             run.constants["private_trace"] / run.steps[-1],
             len(runs),
@@ -108,7 +109,7 @@ def linearised(evidence: Evidence) -> Outcome:
     runs = evidence.runs("linear_d5", alpha=0.5, budget=["1", "2", "3", "non-private"])
     ratios = [
         ratio_to(
-            run.name.split(", ")[-1],
+            run.traits[-1],
             run.values("sgd", "param_distance_sq")[-1],
             float(run.predicted().sgd["param_distance_sq"][-1]),
             len(runs),
