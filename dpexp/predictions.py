@@ -20,7 +20,7 @@ from dpexp.theory.sandwich import (
 
 if TYPE_CHECKING:
     from dpexp.privacy.budgets import Budget
-    from dpexp.problems.linear_predictor import LinearPredictorProblem
+    from dpexp.problems.linear_predictor import Curvature, LinearPredictorProblem
     from dpexp.schedules import Schedule
 
 
@@ -47,9 +47,15 @@ class Local(NamedTuple):
         return None if self.third is None else averaged_bias(self.hessian, self.third, self.covariance, 1.0)
 
 
+@lru_cache(maxsize=64)
+def _curvature(problem: LinearPredictorProblem) -> Curvature:
+    """The quadratures behind the curvature, once a problem."""
+    return problem.curvature()
+
+
 def is_flat(problem: LinearPredictorProblem) -> bool:
     """Whether the Hessian at the optimum is singular, so that nothing can be predicted from it."""
-    curvature = problem.curvature()
+    curvature = _curvature(problem)
     return bool(curvature.m <= 1e-12 * max(curvature.M, 1e-300))
 
 
@@ -57,7 +63,7 @@ def local(problem: LinearPredictorProblem, budget: Budget) -> Local:
     """Curvature, noise and start of a problem under budgets. Raises ValueError where the Hessian is singular."""
     if is_flat(problem):
         raise ValueError(f"the Hessian of {problem.name} is singular at the optimum")
-    curvature = problem.curvature()
+    curvature = _curvature(problem)
     noisy = noisy_covariance(curvature.score_covariance, problem.noise_sensitivity(), budget.mean_inverse_square)
     return Local(problem, curvature.hessian, noisy, problem.third_derivative(), problem.start() - problem.optimum())
 
@@ -73,7 +79,7 @@ def constants(problem: LinearPredictorProblem, schedule: Schedule, budget: Budge
 
     m is 0 and the traces are infinite where the Hessian is singular.
     """
-    curvature = problem.curvature()
+    curvature = _curvature(problem)
     eta, alpha = decay_of(schedule)
     error = problem.start() - problem.optimum()
     flat = is_flat(problem)

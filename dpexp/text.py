@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -28,6 +29,17 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return "/" in text and text.replace("/", "").isdigit()
     return True
+
+
+def guess(word: str, known: Iterable[str]) -> str:
+    """`did you mean 'x'? ` where a known name is close to the word, else nothing."""
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f"did you mean '{close[0]}'? " if close else ""
+
+
+def exponent(value: float | None) -> str:
+    """An exponent in short, or a dash where there is none."""
+    return "-" if value is None else fraction(value)
 
 
 def fraction(value: float) -> str:

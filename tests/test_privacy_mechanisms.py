@@ -149,15 +149,17 @@ def test_add_remove_analyses_of_the_sampled_gaussian():
 @pytest.mark.parametrize("eps", [0.3, 2.0])
 def test_calibration_meets_the_target_and_wastes_nothing(name, eps):
     kind = MECHANISMS[name]
-    found = calibrate(lambda v: of(name, **{kind.noise_field: v}), kind, eps, 1e-5, "last-iterate")
-    assert found.eps <= eps
+    found = calibrate(lambda v: of(name, **{kind.noise_field: v}), kind, lambda a: a.eps(1e-5), eps, "last-iterate")
+    assert found.spent <= eps
     less = found.value * (0.999 if kind.more_noise_is_larger else 1.001)
     assert analysis(of(name, **{kind.noise_field: less}), found.analysis).eps(1e-5) > eps
-    assert best(of(name, **{kind.noise_field: found.value})) == pytest.approx(found.eps, rel=1e-3)
+    assert best(of(name, **{kind.noise_field: found.value})) == pytest.approx(found.spent, rel=1e-3)
 
 
 def test_calibration_of_a_budget_is_the_gaussian_conversion():
-    found = calibrate(lambda v: of("local-gaussian", mu=v), MECHANISMS["local-gaussian"], 1.0, 1e-5, "all-iterates")
+    found = calibrate(
+        lambda v: of("local-gaussian", mu=v), MECHANISMS["local-gaussian"], lambda a: a.eps(1e-5), 1.0, "all-iterates"
+    )
     assert found.value == pytest.approx(mu_of(1.0, 1e-5), rel=1e-9)
     assert eps_of(found.value, 1e-5) <= 1.0
 
@@ -170,6 +172,20 @@ def test_a_target_out_of_reach_is_told():
             1.0,
             1e-5,
             "all-iterates",
+        )
+
+
+def test_a_gdp_target_is_met_only_by_analyses_that_state_gdp():
+    """An epsilon at one delta is no mu: Renyi and privacy-loss analyses are not used."""
+
+    def by_mu(a):
+        return math.inf if a.mu is None else a.mu
+
+    found = calibrate(lambda v: of("tree-momentum", sigma=v), MECHANISMS["tree-momentum"], by_mu, 0.5, "all-iterates")
+    assert found.value == pytest.approx(2.0, rel=1e-7)
+    with pytest.raises(Unreachable, match="no noise"):
+        calibrate(
+            lambda v: of("clipped-noisy-sgd", noise_std=v), MECHANISMS["clipped-noisy-sgd"], by_mu, 0.5, "last-iterate"
         )
 
 

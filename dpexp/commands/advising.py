@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from dpexp.config import Cell, load_experiment, read_experiment
 from dpexp.errors import UsageError
 from dpexp.predictions import is_flat
 from dpexp.problems import PROBLEMS
-from dpexp.text import columns, fraction
+from dpexp.text import columns, fraction, guess
 
 NAMES = {"sgd": "LDP-SGD (last iterate)", "asgd": "LDP-ASGD (average)"}
 WORDS = {"distance": "root mean square distance", "loss": "mean loss gap"}
@@ -35,11 +34,8 @@ def recommend(
     elif Path(target).suffix in (".yaml", ".yml") or Path(target).exists():
         experiment = load_experiment(Path(target), [*overrides, *sets])
     else:
-        close = difflib.get_close_matches(target, PROBLEMS, n=1)
-        guess = f"did you mean '{close[0]}'? " if close else ""
-        raise UsageError(
-            f"'{target}' is neither a problem nor a config file", f"{guess}problems: {', '.join(PROBLEMS)}"
-        )
+        hint = f"{guess(target, PROBLEMS)}problems: {', '.join(PROBLEMS)}"
+        raise UsageError(f"'{target}' is neither a problem nor a config file", hint)
     cases = {(cell.problem, cell.privacy.mu, cell.run.n): cell for cell in experiment.cells}
     found = [_advise(cell, metric, replicates) for cell in cases.values()]
     return {"advice": [_document(advice) for advice in found]}, "\n\n".join(map(_text, found))

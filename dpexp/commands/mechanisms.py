@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +14,7 @@ from dpexp.errors import UsageError
 from dpexp.privacy.analysis import Analysis
 from dpexp.privacy.calibration import Calibrated, Unreachable, calibrate
 from dpexp.privacy.mechanisms import MECHANISMS, Mechanism
-from dpexp.text import columns
+from dpexp.text import columns, guess
 
 DELTAS = (1e-5, 1e-6)
 
@@ -53,42 +52,51 @@ def solve(
     if released not in ("all-iterates", "last-iterate"):
         raise UsageError(f"--released is all-iterates or last-iterate, not {released!r}")
     if mu is not None:
-        from dpexp.privacy.gdp import eps_of
+        target, shown = _number("mu", mu, 0, math.inf), {"mu": mu}
+        if delta is not None:
+            raise UsageError("a target mu=... takes no delta")
+    else:
+        at = _number("delta", 1e-5 if delta is None else delta, 0, 1)
+        target = _number("eps", eps, 0, math.inf)
+        shown = {"eps": target, "delta": at}
 
-        delta = 1e-5 if delta is None else _number("delta", delta, 0, 1)
-        eps = eps_of(_number("mu", mu, 0, math.inf), delta)
-    eps, delta = _number("eps", eps, 0, math.inf), _number("delta", 1e-5 if delta is None else delta, 0, 1)
+    def spends(a: Analysis) -> float:
+        if mu is None:
+            return a.eps(at)
+        return math.inf if a.mu is None else a.mu
+
     kind = _kind(name)
     if kind.noise_field in values:
         raise UsageError(f"{kind.noise_field} is what calibrate solves for", f"leave {kind.noise_field}=... out")
     _mechanism(name, {**values, kind.noise_field: 1.0})
     try:
         found = calibrate(
-            lambda noise: kind(**{**values, kind.noise_field: noise}), kind, eps, delta, released, analysis
+            lambda noise: kind(**{**values, kind.noise_field: noise}), kind, spends, target, released, analysis
         )
     except Unreachable as error:
         raise UsageError(str(error)) from None
-    return _calibrated(name, kind, found, eps, delta, released)
+    return _calibrated(name, kind, found, shown, released)
 
 
 def _calibrated(
-    name: str, kind: type[Mechanism], found: Calibrated, eps: float, delta: float, released: str
+    name: str, kind: type[Mechanism], found: Calibrated, target: dict[str, float], released: str
 ) -> tuple[dict[str, Any], str]:
+    measure = next(iter(target))
     document = {
         "mechanism": name,
-        "target": {"eps": eps, "delta": delta},
+        "target": target,
         "released": released,
         "parameter": kind.noise_field,
         "value": found.value,
         "analysis": found.analysis,
-        "eps": found.eps,
-        "delta": delta,
+        measure: found.spent,
         "all": [{"analysis": a, "value": v} for a, v in found.tried],
     }
     rows = [[a, f"{v:.8g}" if math.isfinite(v) else "not reachable"] for a, v in found.tried]
+    where = f" at delta = {target['delta']:g}" if "delta" in target else ""
     text = (
         f"{kind.noise_field} = {found.value:.10g}\n\n"
-        f"gives epsilon = {found.eps:.6g} <= {eps:g} at delta = {delta:g}, {released}, by {found.analysis}.\n\n"
+        f"gives {measure} = {found.spent:.6g} <= {target[measure]:g}{where}, {released}, by {found.analysis}.\n\n"
         + columns(rows, ["analysis", kind.noise_field])
     )
     return document, text
@@ -96,9 +104,7 @@ def _calibrated(
 
 def _kind(name: str) -> type[Mechanism]:
     if name not in MECHANISMS:
-        close = difflib.get_close_matches(name, MECHANISMS, n=1)
-        guess = f"did you mean '{close[0]}'? " if close else ""
-        raise UsageError(f"no mechanism '{name}'", f"{guess}mechanisms: {', '.join(MECHANISMS)}")
+        raise UsageError(f"no mechanism '{name}'", f"{guess(name, MECHANISMS)}mechanisms: {', '.join(MECHANISMS)}")
     return MECHANISMS[name]
 
 
@@ -145,14 +151,11 @@ def _mechanism(name: str, values: dict[str, Any]) -> Mechanism:
     if missing:
         raise UsageError(f"{name} needs {', '.join(missing)}", f"for instance {missing[0]}=1")
     try:
-        mechanism = kind(**values)
+        return kind(**values)
     except ValidationError as error:
         first = error.errors()[0]
-        raise UsageError(f"{'.'.join(map(str, first['loc']))} = {first['input']!r}: {first['msg'].lower()}") from None
-    batch_size, n = getattr(mechanism, "batch_size", 0), getattr(mechanism, "n", math.inf)
-    if batch_size > n:
-        raise UsageError(f"batch_size = {batch_size} is larger than n = {n}")
-    return mechanism
+        where = f"{'.'.join(map(str, first['loc']))} = {first['input']!r}: " if first["loc"] else ""
+        raise UsageError(where + first["msg"].removeprefix("Value error, ").lower()) from None
 
 
 def _best(analyses: Sequence[Analysis], deltas: Sequence[float]) -> dict[str, Analysis]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from pathlib import Path
 
@@ -16,14 +15,12 @@ def claims(paper: str | None, form: str, out: Path | None, results: Path) -> tup
     from dpexp.claims import CLAIMS
     from dpexp.claims.ledger import document, latex, markdown, settle, surprises
     from dpexp.store import write_text
-    from dpexp.text import finite
+    from dpexp.text import finite, guess
 
     if form not in FORMATS:
         raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {form!r}")
     if paper is not None and paper not in CLAIMS:
-        close = difflib.get_close_matches(paper, CLAIMS, n=1)
-        guess = f"did you mean '{close[0]}'? " if close else ""
-        raise UsageError(f"no claims of a paper '{paper}'", f"{guess}papers: {', '.join(CLAIMS)}")
+        raise UsageError(f"no claims of a paper '{paper}'", f"{guess(paper, CLAIMS)}papers: {', '.join(CLAIMS)}")
     entries = settle(results, [paper] if paper else list(CLAIMS))
     if form == "json":
         text = json.dumps(finite(document(entries)), indent=2)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from dpexp.errors import UsageError
+from dpexp.text import guess
 
 
 def _select(names: Sequence[str], every: bool, known: Iterable[str], what: str) -> list[str]:
@@ -17,9 +17,7 @@ def _select(names: Sequence[str], every: bool, known: Iterable[str], what: str) 
         raise UsageError(f"which {what}? or --all", f"{what}s: {', '.join(known)}")
     for name in names:
         if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            guess = f"did you mean '{close[0]}'? " if close else ""
-            raise UsageError(f"no {what} '{name}'", f"{guess}{what}s: {', '.join(known)}")
+            raise UsageError(f"no {what} '{name}'", f"{guess(name, known)}{what}s: {', '.join(known)}")
     return list(dict.fromkeys(names))
 
 

@@ -1,4 +1,4 @@
-"""The inverse problem: the least noise (or largest budget) of a mechanism that meets a target (epsilon, delta)."""
+"""The inverse problem: the least noise (or largest budget) with which an analysis spends no more than a target."""
 
 from __future__ import annotations
 
@@ -16,25 +16,26 @@ class Unreachable(ValueError):
 
 
 class Calibrated(NamedTuple):
-    """The parameter, the analysis that allows it, the epsilon that it gives, and what every analysis would need."""
+    """The parameter, the analysis that allows it, what that spends, and what every analysis would need."""
 
     value: float
     analysis: str
-    eps: float
+    spent: float
     tried: list[tuple[str, float]]
 
 
 def calibrate(
     build: Callable[[float], Mechanism],
     kind: type[Mechanism],
-    eps: float,
-    delta: float,
+    spends: Callable[[Analysis], float],
+    target: float,
     released: str,
     analysis: str | None = None,
 ) -> Calibrated:
     """The best value of `kind.noise_field` over the valid analyses of what is released, never overspending.
 
-    `build` makes the mechanism from a value. Raises Unreachable where no valid analysis can meet the target.
+    `build` makes the mechanism from a value; `spends` is what an analysis states, epsilon at a delta or mu, and inf
+    where it states no such thing. Raises Unreachable where no valid analysis can meet the target.
     """
     sign = 1.0 if kind.more_noise_is_larger else -1.0
 
@@ -42,9 +43,9 @@ def calibrate(
         return a.valid and (released == "last-iterate" or a.released == "all-iterates")
 
     def at(name: str, x: float) -> float:
-        """Epsilon of one analysis with noise e^x."""
+        """What one analysis spends with noise e^x."""
         found = [a for a in build(math.exp(sign * x)).analyses() if a.name == name and applicable(a)]
-        return found[0].eps(delta) if found else math.inf
+        return spends(found[0]) if found else math.inf
 
     probe = build(1.0).analyses()
     names = [a.name for a in probe if applicable(a) and analysis in (None, a.name)]
@@ -59,11 +60,11 @@ def calibrate(
     tried: list[tuple[str, float]] = []
     for name in sorted(names, key=lambda n: n in slow):
         tolerance = 1e-4 if name in slow else 1e-8
-        x = _solve(cache(lambda v, name=name: at(name, v)), eps, tolerance)
+        x = _solve(cache(lambda v, name=name: at(name, v)), target, tolerance)
         tried.append((name, math.exp(sign * x) if math.isfinite(x) else math.inf))
     reachable = [(value, name) for name, value in tried if math.isfinite(value)]
     if not reachable:
-        raise Unreachable(f"no noise brings epsilon down to {eps:g} at delta = {delta:g}")
+        raise Unreachable(f"no noise brings a valid analysis down to {target:g}")
     value, name = min(reachable) if kind.more_noise_is_larger else max(reachable)
     return Calibrated(value, name, at(name, sign * math.log(value)), tried)
 

@@ -90,4 +90,4 @@ def eps_of_curve(
     x = float(found.x) if found.fun < values[best] else float(grid[best])
     order = 1 + math.exp(x)
     divergence = min(curve(order), sharp(order)) if sharp else curve(order)
-    return (optimal_eps if rule == "optimal" else convert)(order, divergence, delta), order
+    return RULES[rule](order, divergence, delta), order

@@ -100,7 +100,10 @@ class Law:
     @cached_property
     def masses(self) -> np.ndarray:
         """Masses at the walk's places; the last two are atoms."""
-        return self.walk.masses(self.steps, self.start)
+        if self.steps == 1:
+            return self.walk.masses(1, self.start)
+        masses = self.walk.matrix @ self._before[1]
+        return masses / masses.sum()
 
     @cached_property
     def _before(self) -> tuple[np.ndarray, np.ndarray]:

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from dpexp.privacy.analysis import ALL, gaussian_analysis
 from dpexp.privacy.budgets import Budget
-from dpexp.privacy.gdp import eps_of, rdp_of
+from dpexp.privacy.gdp import eps_of
 
-ORDERS = (1.5, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 ASSUMPTIONS = (
     "neighbours differ in the record of one user (replace-one)",
     "every user is used once; k uses would cost sqrt(k) mu",
@@ -88,19 +88,9 @@ class LocalGaussian:
     def _statement(
         self, analysis: str, source: str, mu: float, valid: bool, reason: str, deltas: Sequence[float]
     ) -> dict[str, Any]:
-        return {
-            "analysis": analysis,
-            "source": source,
-            "budget": self.budget.label,
-            "released": "all-iterates",
-            "per_user": self.per_user(),
-            "valid": valid,
-            "reason": reason,
-            "assumptions": list(ASSUMPTIONS),
-            "mu": mu,
-            "rdp": [[order, rdp_of(mu, order)] for order in ORDERS],
-            "eps": [[delta, eps_of(mu, delta)] for delta in deltas],
-        }
+        stated = gaussian_analysis(analysis, source, ALL, mu, ASSUMPTIONS).statement(deltas)
+        own = {"budget": self.budget.label, "per_user": self.per_user(), "valid": valid, "reason": reason}
+        return stated | own
 
 
 def document(mechanisms: Sequence[LocalGaussian], deltas: Sequence[float]) -> dict[str, Any]:

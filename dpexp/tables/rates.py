@@ -8,7 +8,7 @@ from typing import Any
 from dpexp.slopes import SlopeError, rate
 from dpexp.store import load_cells, load_trajectories
 from dpexp.tables.table import Content, Table
-from dpexp.text import fraction
+from dpexp.text import exponent, fraction
 from dpexp.theory.table1 import NON_STRONGLY, STRONGLY, corrected_exponent, remark_exponent, table1_exponent
 
 EXPERIMENTS = {
@@ -29,7 +29,7 @@ def build(results: Path) -> Content:
             r["experiment"],
             fraction(r["alpha"]),
             r["estimator"].upper(),
-            *(_exponent(r[key]) for key in ("table1", "remarks", "corrected")),
+            *(exponent(r[key]) for key in ("table1", "remarks", "corrected")),
             "-" if r["slope"] is None else f"{r['slope']:.2f} [{r['ci_lo']:.2f}, {r['ci_hi']:.2f}]",
             "-" if r["before"] is None else f"{r['before']:.2f}",
             "-" if r["settled"] is None else "yes" if r["settled"] else "no",
@@ -88,10 +88,6 @@ def _fit(values: Any) -> dict[str, Any]:
         "drift_se": found.drift_se,
         "settled": found.settled,
     }
-
-
-def _exponent(value: float | None) -> str:
-    return "-" if value is None else fraction(value)
 
 
 RATES = Table(

@@ -10,7 +10,7 @@ import numpy as np
 from dpexp.slopes import SlopeError, loglog_slope
 from dpexp.store import load_cells, load_trajectories
 from dpexp.tables.table import Content, Table
-from dpexp.text import fraction
+from dpexp.text import exponent, fraction
 from dpexp.theory.table1 import NON_STRONGLY, STRONGLY, remark_exponent, table1_exponent
 
 EXPERIMENTS = ("linear_d5", "logistic_d5")
@@ -33,7 +33,7 @@ def build(results: Path) -> Content:
     ]
     lines: dict[tuple[str, ...], dict[str, str]] = {}
     for r in records:
-        printed = [_exponent(r["table1"]), _exponent(r["remarks"])]
+        printed = [exponent(r["table1"]), exponent(r["remarks"])]
         key = (r["experiment"], SHOWN[r["metric"]], fraction(r["alpha"]), r["estimator"].upper(), *printed)
         slope = "-" if r["slope"] is None else f"{r['slope']:.2f} [{r['ci_lo']:.2f}, {r['ci_hi']:.2f}]"
         lines.setdefault(key, {})[r["budget"]] = slope
@@ -82,10 +82,6 @@ def _fit(steps: np.ndarray, values: np.ndarray, window: tuple[float, float]) -> 
     except SlopeError:
         return dict.fromkeys(("slope", "se", "ci_lo", "ci_hi"))
     return {"slope": fit.slope, "se": fit.se, "ci_lo": fit.ci_lo, "ci_hi": fit.ci_hi}
-
-
-def _exponent(value: float | None) -> str:
-    return "-" if value is None else fraction(value)
 
 
 TABLE1 = Table("table1", "Table 1: printed exponents of n and fitted slopes", "ldp-sgd", EXPERIMENTS, build)

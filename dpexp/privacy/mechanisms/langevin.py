@@ -6,25 +6,20 @@ import math
 from typing import ClassVar
 
 from dpexp.privacy.analysis import LAST, Analysis, renyi_analysis
-from dpexp.privacy.mechanisms.mechanism import Curvature, Length, Mechanism, Noise, Records, Sampling, Size, Steps
+from dpexp.privacy.mechanisms.mechanism import BatchedMechanism, Curvature, Length, Noise, Size
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
 
 
-class Langevin(Mechanism):
+class Langevin(BatchedMechanism):
     """Strongly convex, L-Lipschitz losses; the set's diameter is 2 L / lambda where it is not given."""
 
     noise_field: ClassVar[str] = "sigma"
-    n: Records
-    batch_size: Records
-    step_size: Size
     sigma: Noise
     """the noise of a step has standard deviation sqrt(2 step_size) sigma on the parameter"""
     lipschitz: Size
     strong_convexity: Size
     smoothness: Curvature
-    steps: Steps
     diameter: Length | None = None
-    sampling: Sampling = "fixed-size"
 
     @property
     def as_noisy_sgd(self) -> NoisySgd:
@@ -65,11 +60,6 @@ class Langevin(Mechanism):
             ("full batches", "theta_0 ~ N(0, 2 sigma^2 / lambda), projected", "only the last iterate is released"),
             refused,
         )
-
-    @property
-    def q(self) -> float:
-        """Probability that a record is in a batch."""
-        return self.as_noisy_sgd.q
 
     def describe(self) -> list[tuple[str, str]]:
         return self.as_noisy_sgd.describe()

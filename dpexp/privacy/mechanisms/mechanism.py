@@ -6,10 +6,19 @@ import math
 from functools import cache
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from dpexp.parameters import Parameters
-from dpexp.privacy.analysis import ALL, Analysis, gaussian_analysis, pld_eps, renyi_analysis
+from dpexp.privacy.analysis import (
+    ALL,
+    LAST,
+    Analysis,
+    gaussian_analysis,
+    hockey_stick_analysis,
+    pld_eps,
+    renyi_analysis,
+)
+from dpexp.privacy.hidden_state import last_iterate_delta
 from dpexp.privacy.sampled_gaussian import mixture_from_base, symmetrised
 
 
@@ -47,6 +56,52 @@ class Mechanism(Parameters):
     def describe(self) -> list[tuple[str, str]]:
         """Who is protected and what is released, as (topic, sentence) pairs."""
         raise NotImplementedError
+
+
+class BatchedMechanism(Mechanism):
+    """T steps of size eta on batches of b of n records."""
+
+    n: Records
+    batch_size: Records
+    step_size: Size
+    steps: Steps
+    sampling: Sampling = "fixed-size"
+
+    @property
+    def q(self) -> float:
+        """Probability that a record is in a batch."""
+        return 1.0 if self.sampling == "full-batch" else self.batch_size / self.n
+
+    @model_validator(mode="after")
+    def _fits(self) -> BatchedMechanism:
+        if self.batch_size > self.n:
+            raise ValueError(f"batch_size = {self.batch_size} is larger than n = {self.n}")
+        return self
+
+    def described(self, noise: str) -> list[tuple[str, str]]:
+        """The lines of `describe`, with what the noise is on."""
+        return [
+            ("Protected", f"every record, against who sees what is released; neighbours: {self.neighboring_relation}"),
+            ("Sampling", f"{SAMPLING[self.sampling]}; a record is in a batch with probability {self.q:g}"),
+            ("Noise", noise),
+            ("Released", "see each line: all iterates, or the last one alone"),
+        ]
+
+    def contraction_bound(self, reach: float, gradients: str) -> Analysis:
+        """The bound of `hidden-state`; `reach` is the largest distance of two means in noise standard deviations."""
+        return hockey_stick_analysis(
+            "contraction",
+            "hidden-state, main result",
+            LAST,
+            lambda eps: last_iterate_delta(eps, reach, self.q, self.steps),
+            (
+                "projection on a bounded convex set",
+                gradients,
+                "no convexity of the losses",
+                "only the last iterate is released",
+            ),
+            "" if math.isfinite(reach) else "needs a bounded set: give diameter",
+        )
 
 
 def composition(q: float, multiplier: float, steps: int, sampling: Sampling, relation: Relation) -> list[Analysis]:

@@ -6,21 +6,9 @@ import math
 from functools import partial
 from typing import ClassVar
 
-from dpexp.privacy.analysis import LAST, Analysis, gaussian_analysis, hockey_stick_analysis, renyi_analysis
-from dpexp.privacy.hidden_state import last_iterate_delta
+from dpexp.privacy.analysis import LAST, Analysis, gaussian_analysis, renyi_analysis
 from dpexp.privacy.last_iterate import last_iterate
-from dpexp.privacy.mechanisms.mechanism import (
-    SAMPLING,
-    Curvature,
-    Length,
-    Mechanism,
-    Noise,
-    Records,
-    Sampling,
-    Size,
-    Steps,
-    composition,
-)
+from dpexp.privacy.mechanisms.mechanism import BatchedMechanism, Curvature, Length, Noise, Size, composition
 from dpexp.privacy.shifted_interpolation import full_batch_convex, full_batch_strongly_convex
 
 ORIENTATIONS = {
@@ -38,27 +26,17 @@ FULL_BATCH = {"symmetrised": ("noisy-sgd, equation (3.6)", "")}
 """without sampling the one-step divergence is Gaussian, and has no orientation"""
 
 
-class NoisySgd(Mechanism):
+class NoisySgd(BatchedMechanism):
     """L-Lipschitz losses on a set of diameter D, batches of size b of n records, T steps of size eta."""
 
     noise_field: ClassVar[str] = "noise_std"
-    n: Records
-    batch_size: Records
-    step_size: Size
     noise_std: Noise
     """standard deviation of the noise on the (averaged) gradient, every coordinate"""
     lipschitz: Size
-    steps: Steps
     diameter: Length = math.inf
     smoothness: Curvature | None = None
     """M; without it the losses are not taken to be convex and smooth"""
     strong_convexity: Curvature = 0.0
-    sampling: Sampling = "fixed-size"
-
-    @property
-    def q(self) -> float:
-        """Probability that a record is in a batch."""
-        return 1.0 if self.sampling == "full-batch" else self.batch_size / self.n
 
     @property
     def multiplier(self) -> float:
@@ -79,18 +57,7 @@ class NoisySgd(Mechanism):
         width = self.diameter / (self.step_size * self.noise_std)
         found += self._convex(width)
         reach = width + 2 / multiplier * self.batch_size
-        bounded = "" if math.isfinite(width) else "needs a bounded set: give diameter"
-        found.append(
-            hockey_stick_analysis(
-                "contraction",
-                "hidden-state, main result",
-                LAST,
-                lambda eps: last_iterate_delta(eps, reach, q, self.steps),
-                ("projection on a bounded convex set", "gradients of norm at most L", "no convexity of the losses"),
-                bounded,
-            )
-        )
-        return found
+        return [*found, self.contraction_bound(reach, "gradients of norm at most L")]
 
     def _convex(self, width: float) -> list[Analysis]:
         """Amplification by iteration: convex smooth losses on a bounded set, or strongly convex ones."""
@@ -101,7 +68,7 @@ class NoisySgd(Mechanism):
             "only the last iterate is released: averages and earlier iterates are not covered",
         )
         per_step = self.multiplier / 2
-        c = 1.0 if refused else min(1.0, self.contraction) if self.strong_convexity else 1.0
+        c = min(1.0, self.contraction) if self.strong_convexity and not refused else 1.0
         found = []
         orientations = FULL_BATCH if self.q == 1 else ORIENTATIONS
         for step, (source, caveat) in orientations.items():
@@ -117,7 +84,7 @@ class NoisySgd(Mechanism):
         if self.sampling == "full-batch":
             mu = math.inf
             if not refused:
-                mu = full_batch_convex(1 / per_step, width, self.steps) if math.isfinite(width) else math.inf
+                mu = full_batch_convex(1 / per_step, width, self.steps)
                 if c < 1:
                     mu = min(mu, full_batch_strongly_convex(1 / per_step, c, self.steps))
             source = "shifted interpolation (Bok, Su and Altschuler, 2024)"
@@ -140,9 +107,5 @@ class NoisySgd(Mechanism):
         return ""
 
     def describe(self) -> list[tuple[str, str]]:
-        return [
-            ("Protected", f"every record, against who sees what is released; neighbours: {self.neighboring_relation}"),
-            ("Sampling", f"{SAMPLING[self.sampling]}; a record is in a batch with probability {self.q:g}"),
-            ("Noise", f"std {self.noise_std:g} on the gradient, {self.step_size * self.noise_std:g} on the parameter"),
-            ("Released", "see each line: all iterates, or the last one alone"),
-        ]
+        on_parameter = self.step_size * self.noise_std
+        return self.described(f"std {self.noise_std:g} on the gradient, {on_parameter:g} on the parameter")
