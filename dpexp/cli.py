@@ -129,6 +129,10 @@ def privacy(
     ] = None,
     mechanism: Named = None,
     sets: Sets = None,
+    users: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Budgets of users (csv or parquet: mu, uses, group).")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Let refused analyses compete for the best.")] = False,
     as_json: Json = False,
 ) -> None:
     """State the privacy of a config's mechanisms, or of one given by --mechanism."""
@@ -137,9 +141,13 @@ def privacy(
     if mechanism is not None:
         from dpexp.commands import mechanisms
 
-        document, text = mechanisms.state(mechanism, arguments or [])
+        document, text = mechanisms.state(mechanism, arguments or [], force)
+    elif users is not None:
+        from dpexp.commands import ledgers
+
+        document, text = ledgers.state(users, arguments or [])
     elif arguments is None or len(arguments) != 1:
-        raise UsageError("privacy takes one config file, or --mechanism NAME key=value ...")
+        raise UsageError("privacy takes one config file, --mechanism NAME key=value ..., or --users FILE")
     else:
         from dpexp.commands import stating
 
@@ -151,16 +159,19 @@ def privacy(
 def calibrate(
     arguments: Pairs = None,
     mechanism: Named = None,
-    target: Annotated[list[str] | None, typer.Option("--target", metavar="eps=E|mu=M", help="What to meet.")] = None,
+    target: Annotated[
+        list[str] | None, typer.Option("--target", metavar="eps=E|mu=M|rho=R|rdp=D", help="What to meet.")
+    ] = None,
     released: Annotated[str, typer.Option(metavar="KIND", help="all-iterates or last-iterate.")] = "all-iterates",
     analysis: Annotated[str | None, typer.Option(metavar="NAME", help="One analysis.  [default: the best]")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Accept a named analysis that is no guarantee.")] = False,
     as_json: Json = False,
 ) -> None:
     """Find the noise or budget of a mechanism that meets a target."""
     from dpexp.commands import mechanisms
 
     document, text = mechanisms.solve(
-        mechanism or "sampled-gaussian", target or [], arguments or [], released, analysis
+        mechanism or "sampled-gaussian", target or [], arguments or [], released, analysis, force
     )
     _print_json(document) if as_json else print(text)
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
-from dpexp.privacy.analysis import pld_eps
 from dpexp.privacy.conversions import eps_of_curve
 from dpexp.privacy.gdp import delta_of, eps_of, mu_of
+from dpexp.privacy.loss_distributions import step_loss
 from dpexp.privacy.mechanisms.langevin import Langevin
 from dpexp.privacy.sampled_gaussian import mixture_from_base
 from dpexp.privacy.shifted_interpolation import cyclic_strongly_convex, full_batch_strongly_convex
@@ -79,7 +79,7 @@ REFERENCES: tuple[Reference, ...] = (
     ),
     Reference(
         "epsilon by PRV, upper: q = 0.04, multiplier 1.5, 2250 steps, 1e-5", "Opacus, accountants_test",
-        6.777395712, "at most", 1e-6, lambda: pld_eps(0.04, 1.5, 2250, 1e-5, "add-remove"),
+        6.777395712, "at most", 1e-6, lambda: step_loss(0.04, 1.5, "add-remove").eps(2250, 1e-5),
     ),
     *(
         Reference(f"mu of {t} full-batch steps, c = {c}", BOK, v, "equal", 2e-6, partial(full_batch_strongly_convex, 0.1, c, t))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -13,20 +13,23 @@ from dpexp.config.yamlfile import scalar
 from dpexp.errors import UsageError
 from dpexp.privacy.analysis import Analysis
 from dpexp.privacy.calibration import Calibrated, Unreachable, calibrate
+from dpexp.privacy.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms import MECHANISMS, Mechanism
 from dpexp.text import columns, guess
 
 DELTAS = (1e-5, 1e-6)
+TARGETS = {"eps": "eps=... with delta=...", "mu": "mu=...", "rho": "rho=... (zCDP)", "rdp": "rdp=... with order=..."}
+WITH_TARGETS = ("delta", "order")
 
 
-def state(name: str, pairs: Sequence[str]) -> tuple[dict[str, Any], str]:
-    """The privacy statement of a mechanism: document and text."""
+def state(name: str, pairs: Sequence[str], force: bool = False) -> tuple[dict[str, Any], str]:
+    """The privacy statement of a mechanism: document and text. `force` lets refused analyses compete for the best."""
     values = _values(pairs)
     deltas = _deltas(values)
     orders = _orders(values)
     mechanism = _mechanism(name, values)
-    analyses = mechanism.analyses()
-    best = _best(analyses, deltas)
+    analyses, lower = mechanism.analyses(), mechanism.lower_bounds()
+    best = _best(analyses, deltas, force)
     document = {
         "mechanism": name,
         "parameters": mechanism.model_dump(),
@@ -34,48 +37,76 @@ def state(name: str, pairs: Sequence[str]) -> tuple[dict[str, Any], str]:
         "sampling": getattr(mechanism, "sampling", "every record once"),
         "statements": [a.statement(deltas, orders) if orders else a.statement(deltas) for a in analyses],
         "best": {kind: {"analysis": a.name, "eps": [[d, a.eps(d)] for d in deltas]} for kind, a in best.items()},
+        "lower": [bound.statement(deltas) for bound in lower],
     }
-    return document, _page(name, mechanism, analyses, best, deltas)
+    return document, _page(name, mechanism, analyses, lower, best, deltas)
 
 
 def solve(
-    name: str, targets: Sequence[str], pairs: Sequence[str], released: str, analysis: str | None
+    name: str, targets: Sequence[str], pairs: Sequence[str], released: str, analysis: str | None, force: bool = False
 ) -> tuple[dict[str, Any], str]:
-    """The least noise of a mechanism that meets a target: document and text."""
-    goal = _values([*targets, *[pair for pair in pairs if pair.split("=")[0] == "delta"]])
-    values = _values([pair for pair in pairs if pair.split("=")[0] != "delta"])
-    eps, delta, mu = (goal.pop(key, None) for key in ("eps", "delta", "mu"))
-    if goal:
-        raise UsageError(f"a target is eps=... with delta=..., or mu=..., not {next(iter(goal))}")
-    if (mu is None) == (eps is None):
-        raise UsageError("give one target: eps=... with delta=..., or mu=...")
+    """The least noise of a mechanism that meets a target: document and text.
+
+    `force` accepts a refused analysis, which has to be named.
+    """
+    if force and analysis is None:
+        raise UsageError("--force accepts a refused analysis", "name it with --analysis")
+    given = [pair for pair in pairs if pair.split("=")[0] in WITH_TARGETS]
+    goal = _goal(_values([*targets, *given]))
+    values = _values([pair for pair in pairs if pair not in given])
     if released not in ("all-iterates", "last-iterate"):
         raise UsageError(f"--released is all-iterates or last-iterate, not {released!r}")
-    if mu is not None:
-        target, shown = _number("mu", mu, 0, math.inf), {"mu": mu}
-        if delta is not None:
-            raise UsageError("a target mu=... takes no delta")
-    else:
-        at = _number("delta", 1e-5 if delta is None else delta, 0, 1)
-        target = _number("eps", eps, 0, math.inf)
-        shown = {"eps": target, "delta": at}
-
-    def spends(a: Analysis) -> float:
-        if mu is None:
-            return a.eps(at)
-        return math.inf if a.mu is None else a.mu
-
     kind = _kind(name)
     if kind.noise_field in values:
         raise UsageError(f"{kind.noise_field} is what calibrate solves for", f"leave {kind.noise_field}=... out")
     _mechanism(name, {**values, kind.noise_field: 1.0})
     try:
         found = calibrate(
-            lambda noise: kind(**{**values, kind.noise_field: noise}), kind, spends, target, released, analysis
+            lambda noise: kind(**{**values, kind.noise_field: noise}),
+            kind,
+            goal.spends,
+            goal.level,
+            released,
+            analysis,
+            force,
         )
     except Unreachable as error:
         raise UsageError(str(error)) from None
-    return _calibrated(name, kind, found, shown, released)
+    return _calibrated(name, kind, found, goal.shown, released)
+
+
+class Goal(NamedTuple):
+    """What an analysis spends, how much it may, and how that is shown."""
+
+    spends: Callable[[Analysis], float]
+    level: float
+    shown: dict[str, float]
+
+
+def _goal(given: dict[str, Any]) -> Goal:
+    """One of eps=... with delta=..., mu=..., rho=... (zCDP), rdp=... with order=...."""
+    measures = [key for key in TARGETS if key in given]
+    stray = next((key for key in given if key not in TARGETS and key not in WITH_TARGETS), None)
+    if len(measures) != 1 or stray:
+        raise UsageError(
+            f"a target is {', '.join(TARGETS.values())}" + (f", not {stray}" if stray else ""), "give exactly one"
+        )
+    measure = measures[0]
+    level = _number(measure, given[measure], 0, math.inf)
+    for key in WITH_TARGETS:
+        if key in given and key not in TARGETS[measure]:
+            raise UsageError(f"a target {measure}=... takes no {key}")
+    if measure == "eps":
+        delta = _number("delta", given.get("delta", 1e-5), 0, 1)
+        return Goal(lambda a: a.eps(delta), level, {"eps": level, "delta": delta})
+    if measure == "rdp":
+        if "order" not in given:
+            raise UsageError("a target rdp=... needs order=...")
+        order = _number("order", given["order"], 1, math.inf)
+        return Goal(lambda a: math.inf if a.rdp is None else a.rdp(order), level, {"rdp": level, "order": order})
+    if measure == "mu":
+        return Goal(lambda a: math.inf if a.mu is None else a.mu, level, {"mu": level})
+    return Goal(lambda a: math.inf if a.zcdp is None else a.zcdp, level, {"rho": level})
 
 
 def _calibrated(
@@ -93,7 +124,7 @@ def _calibrated(
         "all": [{"analysis": a, "value": v} for a, v in found.tried],
     }
     rows = [[a, f"{v:.8g}" if math.isfinite(v) else "not reachable"] for a, v in found.tried]
-    where = f" at delta = {target['delta']:g}" if "delta" in target else ""
+    where = "".join(f" at {key} = {target[key]:g}" for key in WITH_TARGETS if key in target)
     text = (
         f"{kind.noise_field} = {found.value:.10g}\n\n"
         f"gives {measure} = {found.spent:.6g} <= {target[measure]:g}{where}, {released}, by {found.analysis}.\n\n"
@@ -158,15 +189,20 @@ def _mechanism(name: str, values: dict[str, Any]) -> Mechanism:
         raise UsageError(where + first["msg"].removeprefix("Value error, ").lower()) from None
 
 
-def _best(analyses: Sequence[Analysis], deltas: Sequence[float]) -> dict[str, Analysis]:
+def _best(analyses: Sequence[Analysis], deltas: Sequence[float], force: bool) -> dict[str, Analysis]:
     """The tightest valid analysis of what is released; all-iterates analyses cover the last iterate too."""
-    valid = [a for a in analyses if a.valid]
+    valid = [a for a in analyses if a.valid or (force and math.isfinite(a.eps(deltas[0])))]
     kinds = {"all-iterates": [a for a in valid if a.released == "all-iterates"], "last-iterate": valid}
     return {kind: min(found, key=lambda a: a.eps(deltas[0])) for kind, found in kinds.items() if found}
 
 
 def _page(
-    name: str, mechanism: Mechanism, analyses: Sequence[Analysis], best: dict[str, Analysis], deltas: Sequence[float]
+    name: str,
+    mechanism: Mechanism,
+    analyses: Sequence[Analysis],
+    lower: Sequence[LowerBound],
+    best: dict[str, Analysis],
+    deltas: Sequence[float],
 ) -> str:
     parameters = ", ".join(
         f"{k} = {v:g}" if isinstance(v, float) else f"{k} = {v}" for k, v in mechanism if v is not None
@@ -174,7 +210,9 @@ def _page(
     rows = []
     for a in analyses:
         mark = "; ".join(f"best for {kind}" for kind, b in best.items() if b is a)
-        rows.append([a.name, a.released, *(_shown(a.eps(d)) for d in deltas), mark if a.valid else "NOT A GUARANTEE"])
+        remark = mark if a.valid else "; ".join(filter(None, ["NOT A GUARANTEE", mark]))
+        rows.append([a.name, a.released, *(_shown(a.eps(d)) for d in deltas), remark])
+    rows += [[b.name, b.released, *(_shown(b.eps(d)) for d in deltas), "attained: a lower bound"] for b in lower]
     head = ["analysis", "released", *(f"eps at {d:g}" for d in deltas), ""]
     lines = [f"{name}: {parameters}", "", *(f"  {topic:<12} {text}" for topic, text in mechanism.describe()), ""]
     lines += ["  " + line for line in columns(rows, head).splitlines()]
@@ -185,6 +223,7 @@ def _page(
             lines.append(f"      refused: {a.refused}")
         elif a.assumptions:
             lines.append("      holds if " + "; ".join(a.assumptions))
+    lines += [f"  {b.name}: the privacy loss of one pair of neighbours\n      {b.pair}" for b in lower]
     if any(a.released == "last-iterate" for a in analyses):
         lines += ["", "  Not covered by last-iterate analyses: averages of iterates, earlier iterates, gradients."]
     return "\n".join(lines)

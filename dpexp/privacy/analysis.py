@@ -26,7 +26,7 @@ class Analysis:
     released: Released
     eps: Callable[[float], float]
     """delta -> epsilon"""
-    assumptions: tuple[str, ...]
+    assumptions: Sequence[str]
     rdp: Callable[[float], float] | None = None
     """order -> Renyi divergence"""
     mu: float | None = None
@@ -34,8 +34,11 @@ class Analysis:
     refused: str = ""
     """why it is no guarantee here; empty where it is one"""
     per_user: dict[str, float] | None = None
-    slow: bool = False
-    """whether one evaluation takes a good part of a second"""
+
+    @property
+    def zcdp(self) -> float | None:
+        """rho of zero-concentrated DP, for Gaussian analyses: rdp(order) = rho order with rho = mu^2 / 2."""
+        return None if self.mu is None else self.mu**2 / 2
 
     @property
     def valid(self) -> bool:
@@ -52,6 +55,7 @@ class Analysis:
             "reason": self.refused,
             "assumptions": list(self.assumptions),
             "mu": self.mu,
+            "zcdp": self.zcdp,
             "rdp": [] if self.rdp is None else [[order, self.rdp(order)] for order in orders],
             "eps": [[delta, self.eps(delta)] for delta in deltas],
         }
@@ -108,7 +112,7 @@ def hockey_stick_analysis(
     return Analysis(name, source, released, eps, tuple(assumptions), refused=refused)
 
 
-def eps_of_delta(delta_at: Callable[[float], float], delta: float) -> float:
+def eps_of_delta(delta_at: Callable[[float], float], delta: float, tolerance: float = 1e-12) -> float:
     """The smallest epsilon, rounded up, at which a decreasing delta(epsilon) is at most `delta`; inf if none is."""
     if delta_at(0.0) <= delta:
         return 0.0
@@ -121,25 +125,6 @@ def eps_of_delta(delta_at: Callable[[float], float], delta: float) -> float:
     for _ in range(200):
         middle = (low + high) / 2
         low, high = (middle, high) if delta_at(middle) > delta else (low, middle)
-        if high - low <= 1e-12 * high:
+        if high - low <= tolerance * high:
             break
     return high
-
-
-def pld_eps(q: float, multiplier: float, steps: int, delta: float, neighboring_relation: str) -> float:
-    """Epsilon of the composed Poisson-sampled Gaussian by its privacy loss distribution (dp_accounting).
-
-    `multiplier` is noise over one record's own norm; under replace-one the accountant doubles the distance itself. Its
-    deltas have a floor of about 1e-15, below which it answers inf.
-    """
-    from dp_accounting import GaussianDpEvent, NeighboringRelation, PoissonSampledDpEvent, SelfComposedDpEvent
-    from dp_accounting.pld import PLDAccountant
-
-    relation = {
-        "add-remove": NeighboringRelation.ADD_OR_REMOVE_ONE,
-        "replace-one": NeighboringRelation.REPLACE_ONE,
-    }[neighboring_relation]
-    step = GaussianDpEvent(float(multiplier))
-    accountant = PLDAccountant(relation, value_discretization_interval=1e-4)
-    accountant.compose(SelfComposedDpEvent(PoissonSampledDpEvent(q, step) if q < 1 else step, steps))
-    return float(accountant.get_epsilon(delta))

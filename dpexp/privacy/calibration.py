@@ -10,6 +10,9 @@ from typing import NamedTuple
 from dpexp.privacy.analysis import Analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 
+TOLERANCE = {"pld-composition": 1e-6, "hybrid": 1e-4}
+"""relative tolerance of the noise, for analyses whose epsilon is rounded up on a grid"""
+
 
 class Unreachable(ValueError):
     """No valid analysis meets the target with any noise."""
@@ -31,16 +34,18 @@ def calibrate(
     target: float,
     released: str,
     analysis: str | None = None,
+    force: bool = False,
 ) -> Calibrated:
     """The best value of `kind.noise_field` over the valid analyses of what is released, never overspending.
 
     `build` makes the mechanism from a value; `spends` is what an analysis states, epsilon at a delta or mu, and inf
-    where it states no such thing. Raises Unreachable where no valid analysis can meet the target.
+    where it states no such thing; `force` accepts analyses that are no guarantee. Raises Unreachable where no valid
+    analysis can meet the target.
     """
     sign = 1.0 if kind.more_noise_is_larger else -1.0
 
     def applicable(a: Analysis) -> bool:
-        return a.valid and (released == "last-iterate" or a.released == "all-iterates")
+        return (a.valid or force) and (released == "last-iterate" or a.released == "all-iterates")
 
     def at(name: str, x: float) -> float:
         """What one analysis spends with noise e^x."""
@@ -56,11 +61,9 @@ def calibrate(
             if analysis
             else (f"no valid analysis covers the {released} of this mechanism")
         )
-    slow = {a.name for a in probe if a.slow}
     tried: list[tuple[str, float]] = []
-    for name in sorted(names, key=lambda n: n in slow):
-        tolerance = 1e-4 if name in slow else 1e-8
-        x = _solve(cache(lambda v, name=name: at(name, v)), target, tolerance)
+    for name in names:
+        x = _solve(cache(lambda v, name=name: at(name, v)), target, TOLERANCE.get(name, 1e-8))
         tried.append((name, math.exp(sign * x) if math.isfinite(x) else math.inf))
     reachable = [(value, name) for name, value in tried if math.isfinite(value)]
     if not reachable:

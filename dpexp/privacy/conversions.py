@@ -21,6 +21,22 @@ def improved_eps(order: float, rdp: float, delta: float) -> float:
     return max(0.0, rdp + math.log1p(-1 / order) - math.log(delta * order) / (order - 1))
 
 
+def zcdp_eps(rho: float, delta: float) -> float:
+    """Epsilon at delta of rho-zCDP (Bun and Steinke, 2016): the improved rule at the best order of rho order."""
+    return 0.0 if rho == 0 else eps_of_curve(lambda order: rho * order, delta)[0]
+
+
+def zcdp_of_eps(eps: float, delta: float) -> float:
+    """The largest rho whose rho-zCDP implies (eps, delta) by `zcdp_eps`; never overspends."""
+    low, high = 0.0, 1.0
+    while zcdp_eps(high, delta) <= eps:
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if zcdp_eps(middle, delta) <= eps else (low, middle)
+    return low
+
+
 def optimal_eps(order: float, rdp: float, delta: float) -> float:
     """The smallest epsilon that one order implies: over all pairs of events with that Renyi divergence.
 

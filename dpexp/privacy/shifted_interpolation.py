@@ -29,3 +29,18 @@ def cyclic_strongly_convex(per_step: float, contraction: float, batches: int, ep
     power = c ** (length * (epochs - 1))
     factor = c ** (2 * length - 2) * (1 - c * c) / (1 - c**length) ** 2 * (1 - power) / (1 + power)
     return per_step * math.sqrt(1 + factor)
+
+
+def cyclic_convex(per_step: float, width: float, batches: int, epochs: int) -> float:
+    """mu of E epochs over l fixed batches on a set `width` noise units wide; per_step is that of one batch.
+
+    min(sqrt(E) p, min over 1 <= k < E of sqrt(p^2 + (width + k p)^2 / (k l))): the last visit is paid in its own step,
+    k earlier ones and the width are spread evenly over the k l steps before it; what follows is post-processing.
+    """
+    composed = math.sqrt(epochs) * per_step
+    if epochs < 2 or not math.isfinite(width):
+        return composed
+    ideal = width / per_step if per_step > 0 else math.inf
+    candidates = {max(1, int(min(ideal, epochs - 1))), max(1, int(min(ideal, epochs - 2)) + 1), 1}
+    spread = min((width + k * per_step) ** 2 / (k * batches) for k in candidates)
+    return min(composed, math.sqrt(per_step**2 + spread))

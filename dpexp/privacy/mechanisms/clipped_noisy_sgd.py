@@ -6,7 +6,9 @@ import math
 from typing import ClassVar
 
 from dpexp.privacy.analysis import Analysis
-from dpexp.privacy.mechanisms.mechanism import BatchedMechanism, Length, Noise, Size, composition
+from dpexp.privacy.lower_bounds import LowerBound, exact_walk
+from dpexp.privacy.mechanisms.composition import ONCE_AN_EPOCH, composition, composition_lower
+from dpexp.privacy.mechanisms.mechanism import BatchedMechanism, Length, Noise, Size
 
 
 class ClippedNoisySgd(BatchedMechanism):
@@ -18,14 +20,36 @@ class ClippedNoisySgd(BatchedMechanism):
     """standard deviation of the noise on the parameter"""
     diameter: Length = math.inf
 
+    @property
+    def multiplier(self) -> float:
+        """Noise over one record's largest share of a step."""
+        return self.batch_size * self.noise_std / (self.step_size * self.clip)
+
+    @property
+    def _noisy(self) -> bool:
+        return self.steps > 0 and 0 < self.noise_std < math.inf
+
     def analyses(self) -> list[Analysis]:
-        moved = self.step_size * self.clip
-        multiplier = self.batch_size * self.noise_std / moved
-        found = composition(self.q, multiplier, self.steps, self.sampling, self.neighboring_relation)
-        if self.steps == 0 or self.noise_std == 0 or math.isinf(self.noise_std):
+        found = composition(self.q, self.multiplier, self.steps, self.sampling, self.neighboring_relation)
+        if not self._noisy:
             return found
-        reach = (self.diameter + 2 * moved) / self.noise_std
-        return [*found, self.contraction_bound(reach, "gradients clipped at C")]
+        reach = (self.diameter + 2 * self.step_size * self.clip) / self.noise_std
+        gradients = "gradients clipped at C"
+        return [
+            *found,
+            self.contraction_bound(reach, gradients),
+            self.hybrid_bound(self.multiplier, reach, gradients),
+        ]
+
+    def lower_bounds(self) -> list[LowerBound]:
+        if not self._noisy or self.sampling in ONCE_AN_EPOCH:
+            return []
+        if math.isinf(self.diameter):
+            return composition_lower(self.q, self.multiplier, self.steps, self.sampling, self.neighboring_relation)
+        width, replaced = self.diameter / self.noise_std, self.neighboring_relation == "replace-one"
+        other = "the opposite one" if replaced else "none"
+        pair = f"one dimension: the record's gradient is C, against {other}; all others are 0"
+        return exact_walk(self.q, 1 / self.multiplier, width, 1.0, self.steps, replaced, pair)
 
     def describe(self) -> list[tuple[str, str]]:
         return self.described(f"standard deviation {self.noise_std:g} on the parameter")

@@ -6,6 +6,7 @@ import math
 from typing import ClassVar
 
 from dpexp.privacy.analysis import LAST, Analysis, renyi_analysis
+from dpexp.privacy.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms.mechanism import BatchedMechanism, Curvature, Length, Noise, Size
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
 
@@ -40,6 +41,9 @@ class Langevin(BatchedMechanism):
 
     def analyses(self) -> list[Analysis]:
         return [*self.as_noisy_sgd.analyses(), *([self._printed()] if 0 < self.sigma < math.inf else [])]
+
+    def lower_bounds(self) -> list[LowerBound]:
+        return self.as_noisy_sgd.lower_bounds()
 
     def _printed(self) -> Analysis:
         """Corollary 3.2: 4 order L^2 / (lambda n^2 sigma^2) (1 - exp(-lambda eta K / 2))."""

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from dpexp.parameters import Parameters
-from dpexp.privacy.analysis import (
-    ALL,
-    LAST,
-    Analysis,
-    gaussian_analysis,
-    hockey_stick_analysis,
-    pld_eps,
-    renyi_analysis,
-)
+from dpexp.privacy.analysis import LAST, Analysis, hockey_stick_analysis
 from dpexp.privacy.hidden_state import last_iterate_delta
-from dpexp.privacy.sampled_gaussian import mixture_from_base, symmetrised
+from dpexp.privacy.hybrid import hybrid_eps, log_contraction
+from dpexp.privacy.loss_distributions import step_loss
+from dpexp.privacy.lower_bounds import LowerBound
+from dpexp.privacy.mechanisms.composition import ONCE_AN_EPOCH, SAMPLING, Relation, Sampling, random_step
 
 
 def _whole(value: object) -> object:
@@ -32,13 +28,6 @@ Noise = Annotated[float, Field(ge=0)]
 Size = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Length = Annotated[float, Field(gt=0)]
 Curvature = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Relation = Literal["replace-one", "add-remove"]
-Sampling = Literal["fixed-size", "poisson", "full-batch"]
-SAMPLING = {
-    "fixed-size": "a fresh uniform subset of fixed size in every step",
-    "poisson": "every record independently in every step",
-    "full-batch": "all records in every step",
-}
 
 
 class Mechanism(Parameters):
@@ -52,6 +41,10 @@ class Mechanism(Parameters):
     def analyses(self) -> list[Analysis]:
         """Every analysis of this mechanism, refused ones included with their reason."""
         raise NotImplementedError
+
+    def lower_bounds(self) -> list[LowerBound]:
+        """What pairs of neighbours attain, where that is known exactly."""
+        return []
 
     def describe(self) -> list[tuple[str, str]]:
         """Who is protected and what is released, as (topic, sentence) pairs."""
@@ -69,20 +62,24 @@ class BatchedMechanism(Mechanism):
 
     @property
     def q(self) -> float:
-        """Probability that a record is in a batch."""
+        """Probability that a record is in a batch, or the share of a batch."""
         return 1.0 if self.sampling == "full-batch" else self.batch_size / self.n
 
     @model_validator(mode="after")
     def _fits(self) -> BatchedMechanism:
         if self.batch_size > self.n:
             raise ValueError(f"batch_size = {self.batch_size} is larger than n = {self.n}")
+        if self.sampling in ONCE_AN_EPOCH and self.n % self.batch_size:
+            raise ValueError(f"a partition needs n = {self.n} to be a multiple of batch_size = {self.batch_size}")
         return self
 
     def described(self, noise: str) -> list[tuple[str, str]]:
         """The lines of `describe`, with what the noise is on."""
+        partition = self.sampling in ONCE_AN_EPOCH
+        share = f"{self.n // self.batch_size} batches an epoch" if partition else f"probability {self.q:g} for a record"
         return [
             ("Protected", f"every record, against who sees what is released; neighbours: {self.neighboring_relation}"),
-            ("Sampling", f"{SAMPLING[self.sampling]}; a record is in a batch with probability {self.q:g}"),
+            ("Sampling", f"{SAMPLING[self.sampling]}; {share}"),
             ("Noise", noise),
             ("Released", "see each line: all iterates, or the last one alone"),
         ]
@@ -94,65 +91,42 @@ class BatchedMechanism(Mechanism):
             "hidden-state, main result",
             LAST,
             lambda eps: last_iterate_delta(eps, reach, self.q, self.steps),
-            (
-                "projection on a bounded convex set",
-                gradients,
-                "no convexity of the losses",
-                "only the last iterate is released",
-            ),
-            "" if math.isfinite(reach) else "needs a bounded set: give diameter",
+            _bounded(gradients, "no convexity of the losses"),
+            self._not_fresh() or ("" if math.isfinite(reach) else "needs a bounded set: give diameter"),
         )
 
+    def hybrid_bound(
+        self,
+        multiplier: float,
+        reach: float,
+        gradients: str,
+        convex: Callable[[float], Callable[[int], float]] | None = None,
+    ) -> Analysis:
+        """Ours: the last steps composed, the ones before contracted; `convex` is the contraction of convex losses.
 
-def composition(q: float, multiplier: float, steps: int, sampling: Sampling, relation: Relation) -> list[Analysis]:
-    """Analyses of all iterates; `multiplier` is noise over one record's norm, and replacing it moves twice as far."""
-    noise = "noise is Gaussian and fresh in every step"
-    if steps == 0:
-        return [gaussian_analysis("nothing-released", "no step is taken", ALL, 0.0, ())]
-    if multiplier == 0:
-        return [gaussian_analysis("no-noise", "without noise there is no guarantee", ALL, math.inf, ())]
-    if math.isinf(multiplier):
-        return [gaussian_analysis("infinite-noise", "nothing of the data is released", ALL, 0.0, ())]
-    distance = 2.0 if relation == "replace-one" else 1.0
-    if sampling == "full-batch" or q == 1:
-        mu = math.sqrt(steps) * distance / multiplier
-        source = "Gaussian composition (Dong, Roth and Su, 2022), exact"
-        return [gaussian_analysis("gaussian-composition", source, ALL, mu, (noise,))]
-    if sampling == "fixed-size":
-        if relation == "add-remove":
-            reason = "batches of fixed size are defined for replace-one neighbours"
-            return [gaussian_analysis("none", "", ALL, math.inf, (), reason)]
-        per_step = multiplier / distance
-        return [
-            renyi_analysis(
-                "renyi-composition",
-                "subsampling theorem of Dong, Roth and Su (2022) with Renyi composition",
-                ALL,
-                lambda order: steps * symmetrised(order, q, per_step),
-                (noise, "batches of fixed size without replacement, fresh in every step"),
-            )
-        ]
-    sampled = "every record is in a batch independently with probability q, fresh in every step"
-    divided = "the sum is divided by a fixed number, not by the realised batch size"
-    found = [
-        Analysis(
-            "pld-composition",
-            "privacy loss distribution of the dominating pair (dp_accounting)",
-            ALL,
-            cache(lambda delta: pld_eps(q, multiplier, steps, delta, relation)),
-            (noise, sampled, divided),
-            slow=True,
-        )
-    ]
-    if relation == "add-remove":
-        found.insert(
-            0,
-            renyi_analysis(
-                "renyi-composition",
-                "Mironov, Talwar and Zhang (2019), real orders by quadrature",
-                ALL,
-                lambda order: steps * mixture_from_base(order, q, multiplier),
-                (noise, sampled, divided),
-            ),
-        )
-    return found
+        `multiplier` is noise over one record's norm.
+        """
+        refused = self._not_fresh()
+        if self.sampling == "fixed-size" and self.neighboring_relation == "add-remove":
+            refused = "batches of fixed size are defined for replace-one neighbours"
+        if not math.isfinite(reach) and convex is None:
+            refused = refused or "needs a bounded set: give diameter"
+        step = random_step(self.q, multiplier, self.sampling, self.neighboring_relation)
+
+        @cache
+        def eps(delta: float) -> float:
+            if refused:
+                return math.inf
+            contracted = convex or (lambda e1: log_contraction(e1, reach))
+            return hybrid_eps(step_loss(*step).eps, contracted, self.steps, delta).eps
+
+        losses = "no convexity of the losses" if convex is None else "every loss is convex and smooth"
+        source = "ours: composition of the last steps, contraction before (docs/privacy.md)"
+        return Analysis("hybrid", source, LAST, eps, _bounded(gradients, losses), refused=refused)
+
+    def _not_fresh(self) -> str:
+        return "needs a fresh random batch in every step" if self.sampling in ONCE_AN_EPOCH else ""
+
+
+def _bounded(gradients: str, losses: str) -> Sequence[str]:
+    return ("projection on a bounded convex set", gradients, losses, "only the last iterate is released")

@@ -7,9 +7,18 @@ from functools import partial
 from typing import ClassVar
 
 from dpexp.privacy.analysis import LAST, Analysis, gaussian_analysis, renyi_analysis
+from dpexp.privacy.hybrid import log_contraction_convex
 from dpexp.privacy.last_iterate import last_iterate
-from dpexp.privacy.mechanisms.mechanism import BatchedMechanism, Curvature, Length, Noise, Size, composition
-from dpexp.privacy.shifted_interpolation import full_batch_convex, full_batch_strongly_convex
+from dpexp.privacy.lower_bounds import LowerBound, exact_walk
+from dpexp.privacy.mechanisms.composition import ONCE_AN_EPOCH, composition, composition_lower, visits
+from dpexp.privacy.mechanisms.mechanism import BatchedMechanism, Curvature, Length, Noise, Size
+from dpexp.privacy.shifted_interpolation import (
+    cyclic_convex,
+    cyclic_strongly_convex,
+    full_batch_convex,
+    full_batch_strongly_convex,
+)
+from dpexp.privacy.shuffled import shuffled_strongly_convex
 
 ORIENTATIONS = {
     "literal": (
@@ -24,6 +33,12 @@ ORIENTATIONS = {
 }
 FULL_BATCH = {"symmetrised": ("noisy-sgd, equation (3.6)", "")}
 """without sampling the one-step divergence is Gaussian, and has no orientation"""
+CONVEX = (
+    "every loss is convex, L-Lipschitz and M-smooth",
+    "projection on a convex set of the stated diameter",
+    "only the last iterate is released: averages and earlier iterates are not covered",
+)
+BOK = "shifted interpolation (Bok, Su and Altschuler, 2024)"
 
 
 class NoisySgd(BatchedMechanism):
@@ -49,62 +64,123 @@ class NoisySgd(BatchedMechanism):
         assert self.smoothness is not None
         return max(abs(1 - self.step_size * self.strong_convexity), abs(1 - self.step_size * self.smoothness))
 
+    @property
+    def _noisy(self) -> bool:
+        return self.steps > 0 and 0 < self.noise_std < math.inf
+
+    @property
+    def width(self) -> float:
+        """Diameter in standard deviations of one step's noise."""
+        return self.diameter / (self.step_size * self.noise_std)
+
     def analyses(self) -> list[Analysis]:
-        q, multiplier, relation = self.q, self.multiplier, self.neighboring_relation
-        found = composition(q, multiplier, self.steps, self.sampling, relation)
-        if self.steps == 0 or multiplier == 0 or math.isinf(multiplier):
+        found = composition(self.q, self.multiplier, self.steps, self.sampling, self.neighboring_relation)
+        if not self._noisy:
             return found
-        width = self.diameter / (self.step_size * self.noise_std)
-        found += self._convex(width)
-        reach = width + 2 / multiplier * self.batch_size
-        return [*found, self.contraction_bound(reach, "gradients of norm at most L")]
-
-    def _convex(self, width: float) -> list[Analysis]:
-        """Amplification by iteration: convex smooth losses on a bounded set, or strongly convex ones."""
-        refused = self._not_convex(width)
-        assumptions = (
-            "every loss is convex, L-Lipschitz and M-smooth",
-            "projection on a convex set of the stated diameter",
-            "only the last iterate is released: averages and earlier iterates are not covered",
-        )
-        per_step = self.multiplier / 2
+        refused = self._not_smooth()
         c = min(1.0, self.contraction) if self.strong_convexity and not refused else 1.0
-        found = []
-        orientations = FULL_BATCH if self.q == 1 else ORIENTATIONS
-        for step, (source, caveat) in orientations.items():
-            reason = refused or caveat
-            kind = "" if c == 1 else ", strongly convex (5.3) with shifts in proportion to c^(T-t)"
-
-            def curve(order: float, refine: bool = True, step: str = step) -> float:
-                return last_iterate(order, self.q, per_step, width, self.steps, step, c, refine).rdp
-
-            name = f"iteration-{step}"
-            coarse = partial(curve, refine=False)
-            found.append(renyi_analysis(name, source + kind, LAST, curve, assumptions, reason, coarse))
-        if self.sampling == "full-batch":
-            mu = math.inf
-            if not refused:
-                mu = full_batch_convex(1 / per_step, width, self.steps)
-                if c < 1:
-                    mu = min(mu, full_batch_strongly_convex(1 / per_step, c, self.steps))
-            source = "shifted interpolation (Bok, Su and Altschuler, 2024)"
-            found.append(gaussian_analysis("shifted-interpolation", source, LAST, mu, assumptions, refused))
+        if self.sampling in ONCE_AN_EPOCH:
+            found += self._partitioned(c, refused)
+        else:
+            found += self._iteration(c, refused or self._not_bounded(c) or self._not_fixed_size())
+            if self.sampling == "full-batch":
+                found.append(self._full_batch(c, refused or self._not_bounded(c)))
+        gradients = "gradients of norm at most L"
+        reach = self.width + 2 / self.multiplier * self.batch_size
+        found.append(self.contraction_bound(reach, gradients))
+        convex = None
+        if not (refused or self._not_bounded(1.0)):
+            convex = partial(log_contraction_convex, width=self.width, contraction=c)
+        found.append(self.hybrid_bound(self.multiplier, reach, gradients, convex))
         return found
 
-    def _not_convex(self, width: float) -> str:
+    def lower_bounds(self) -> list[LowerBound]:
+        if not self._noisy or self.sampling in ONCE_AN_EPOCH:
+            return []
+        if math.isinf(self.diameter):
+            if self.strong_convexity:
+                return []
+            return composition_lower(self.q, self.multiplier, self.steps, self.sampling, self.neighboring_relation)
+        # quadratics of the stated curvature leave a linear part L - m D / 2 of the gradient
+        linear = 1 - self.strong_convexity * self.diameter / (2 * self.lipschitz)
+        slope, c = linear / self.multiplier, 1 - self.step_size * self.strong_convexity
+        replaced = self.neighboring_relation == "replace-one"
+        size = "L" if linear == 1 else f"{linear:.3g} L"
+        pair = (
+            f"one dimension: the record's slope is {size}, against {f'-{size}' if replaced else 'none'}; all others "
+            + ("are 0" if c == 1 else "are quadratic")
+        )
+        return exact_walk(self.q, slope, self.width, c, self.steps, replaced, pair) if c > 0 else []
+
+    def _iteration(self, c: float, refused: str) -> list[Analysis]:
+        """Amplification by iteration: convex smooth losses on a bounded set, or strongly convex ones."""
+        found = []
+        kind = "" if c == 1 else ", strongly convex (5.3) with shifts in proportion to c^(T-t)"
+        for step, (source, caveat) in (FULL_BATCH if self.q == 1 else ORIENTATIONS).items():
+
+            def curve(order: float, refine: bool = True, step: str = step) -> float:
+                return last_iterate(order, self.q, self.multiplier / 2, self.width, self.steps, step, c, refine).rdp
+
+            coarse = partial(curve, refine=False)
+            reason = refused or caveat
+            found.append(renyi_analysis(f"iteration-{step}", source + kind, LAST, curve, CONVEX, reason, coarse))
+        return found
+
+    def _full_batch(self, c: float, refused: str) -> Analysis:
+        mu, per_step = math.inf, 2 / self.multiplier
+        if not refused:
+            mu = full_batch_convex(per_step, self.width, self.steps)
+            if c < 1:
+                mu = min(mu, full_batch_strongly_convex(per_step, c, self.steps))
+        return gaussian_analysis("shifted-interpolation", BOK, LAST, mu, CONVEX, refused)
+
+    def _partitioned(self, c: float, refused: str) -> list[Analysis]:
+        """Cyclic or shuffled batches: shifted interpolation for any order, Ye and Shokri's for a random partition."""
+        batches, epochs, per_step = self.n // self.batch_size, visits(self.steps, self.q), 2 / self.multiplier
+        mu = math.inf
+        if not refused:
+            mu = cyclic_convex(per_step, self.width, batches, epochs)
+            if c < 1:
+                mu = min(mu, cyclic_strongly_convex(per_step, c, batches, epochs))
+        found = [gaussian_analysis("shifted-interpolation", BOK + ", cyclic batches", LAST, mu, CONVEX, refused)]
+        if self.sampling == "shuffled":
+            reason = refused
+            if not reason and not c < 1:
+                reason = "needs strong convexity and a step size below 2 / M"
+            if not reason and (batches < 2 or self.steps % batches):
+                reason = "needs whole epochs of at least two batches"
+            found.append(
+                renyi_analysis(
+                    "shuffled-renyi",
+                    "Ye and Shokri (2022), as in their public accountant",
+                    LAST,
+                    lambda order: shuffled_strongly_convex(order, per_step, c, batches, epochs),
+                    (*CONVEX, "the partition is uniformly random and not released"),
+                    reason,
+                )
+                if not reason
+                else gaussian_analysis("shuffled-renyi", "Ye and Shokri (2022)", LAST, math.inf, CONVEX, reason)
+            )
+        return found
+
+    def _not_smooth(self) -> str:
+        """Why gradient steps may expand, or neighbours are not the ones of these theorems."""
         if self.neighboring_relation != "replace-one":
             return "stated for replace-one neighbours"
-        if self.sampling == "poisson":
-            return "stated for batches of fixed size"
         if self.smoothness is None:
             return "needs smoothness M of convex losses"
         if self.step_size * self.smoothness > 2 * (1 + 1e-12):
             return f"the step size is above 2 / M = {2 / self.smoothness:g}: steps expand"
         if self.strong_convexity > self.smoothness:
             return "strong convexity above smoothness"
-        if not math.isfinite(width) and not (self.sampling == "full-batch" and self.contraction < 1):
-            return "needs a bounded set: give diameter"
         return ""
+
+    def _not_fixed_size(self) -> str:
+        return "stated for batches of fixed size" if self.sampling == "poisson" else ""
+
+    def _not_bounded(self, c: float) -> str:
+        bounded = math.isfinite(self.width) or (self.sampling == "full-batch" and c < 1)
+        return "" if bounded else "needs a bounded set: give diameter"
 
     def describe(self) -> list[tuple[str, str]]:
         on_parameter = self.step_size * self.noise_std

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from dpexp.privacy.analysis import Analysis
-from dpexp.privacy.mechanisms.mechanism import SAMPLING, Mechanism, Noise, Relation, Sampling, Steps, composition
+from dpexp.privacy.lower_bounds import LowerBound
+from dpexp.privacy.mechanisms.composition import (
+    ONCE_AN_EPOCH,
+    SAMPLING,
+    Relation,
+    Sampling,
+    composition,
+    composition_lower,
+)
+from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Steps
 
 
 class SampledGaussian(Mechanism):
@@ -21,10 +30,23 @@ class SampledGaussian(Mechanism):
     sampling: Sampling = "poisson"
     neighboring_relation: Relation = "add-remove"
 
-    def analyses(self) -> list[Analysis]:
+    @model_validator(mode="after")
+    def _partitions(self) -> SampledGaussian:
         q = self.sampling_probability
-        steps = self.steps if q > 0 else 0
-        return composition(q, self.noise_multiplier, steps, self.sampling, self.neighboring_relation)
+        if self.sampling in ONCE_AN_EPOCH and (q == 0 or abs(round(1 / q) * q - 1) > 1e-9):
+            raise ValueError(f"a partition needs 1 / sampling_probability to be whole, not 1 / {q:g}")
+        return self
+
+    @property
+    def _arguments(self) -> tuple[float, float, int, Sampling, Relation]:
+        q = self.sampling_probability
+        return q, self.noise_multiplier, self.steps if q > 0 else 0, self.sampling, self.neighboring_relation
+
+    def analyses(self) -> list[Analysis]:
+        return composition(*self._arguments)
+
+    def lower_bounds(self) -> list[LowerBound]:
+        return composition_lower(*self._arguments)
 
     def describe(self) -> list[tuple[str, str]]:
         return [

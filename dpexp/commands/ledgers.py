@@ -1,0 +1,85 @@
+"""`dpexp privacy --users FILE`: the ledger of users' budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from dpexp.commands.mechanisms import DELTAS
+from dpexp.config.words import suggest
+from dpexp.config.yamlfile import scalar
+from dpexp.errors import UsageError
+from dpexp.text import columns
+
+COLUMNS = ("mu", "uses", "group")
+
+
+def state(path: Path, pairs: Sequence[str]) -> tuple[dict[str, Any], str]:
+    """The statement of a file of users, with the columns mu and, if there, uses and group: document and text."""
+    from dpexp.privacy.ledger import Ledger
+
+    deltas = _deltas(pairs)
+    users = _read(path)
+    try:
+        ledger = Ledger(
+            users["mu"].to_numpy(float),
+            users["uses"].to_numpy(float) if "uses" in users else None,
+            users["group"].astype(str).to_numpy() if "group" in users else None,
+        )
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}", "users are counted from 0, the header left out") from None
+    rows = ledger.groups(deltas)
+    document = {
+        "mechanism": "local-gaussian",
+        "neighboring_relation": "replace-one",
+        "sampling": "every user as often as stated",
+        "groups": rows,
+    }
+    head = ["group", "users", "largest mu", *(f"eps at {d:g}" for d in deltas), "mu 5%", "median", "95%"]
+    table = [
+        [
+            row["group"], f"{row['users']:,}", f"{row['mu']:.5g}", *(f"{eps:.5g}" for _, eps in row["eps"]),
+            f"{row['mu_q05']:.5g}", f"{row['mu_median']:.5g}", f"{row['mu_q95']:.5g}",
+        ]
+        for row in rows
+    ]  # fmt: skip
+    text = columns(table, head) + (
+        "\n\nA user is protected by their own mu (k releases: sqrt(k) mu), a group by the largest of its members, "
+        "everyone by the\nlargest of all (ldp-sgd, Theorems 1 and 2): records are disjoint. "
+        "Neighbours replace one user's record."
+    )
+    return document, text
+
+
+def _read(path: Path) -> Any:
+    import pandas as pd
+
+    if not path.is_file():
+        raise UsageError(f"{path}: no such file")
+    try:
+        users = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
+    except Exception as error:
+        raise UsageError(
+            f"{path}: not readable as {'parquet' if path.suffix == '.parquet' else 'csv'}: {error}"
+        ) from None
+    unknown = next((name for name in users if name not in COLUMNS), None)
+    if unknown is not None:
+        raise UsageError(f"{path}: no column '{unknown}' is known", suggest(str(unknown), list(COLUMNS)))
+    if "mu" not in users:
+        raise UsageError(f"{path}: needs a column mu")
+    for name in ("mu", "uses"):
+        if name in users and (not pd.api.types.is_numeric_dtype(users[name]) or users[name].isna().any()):
+            raise UsageError(f"{path}: column {name} has entries that are no numbers")
+    return users
+
+
+def _deltas(pairs: Sequence[str]) -> tuple[float, ...]:
+    found: list[float] = []
+    for pair in pairs:
+        key, _, value = pair.partition("=")
+        numbers = [scalar(part) for part in value.split(",")]
+        if key != "delta" or not all(isinstance(x, int | float) and 0 < x < 1 for x in numbers):
+            raise UsageError(f"--users takes delta=... between 0 and 1, not {pair}")
+        found += [float(x) for x in numbers]
+    return tuple(found) or DELTAS
