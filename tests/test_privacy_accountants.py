@@ -6,12 +6,13 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpexp.privacy.analysis import eps_of_delta, pld_eps
+from dpexp.privacy.analysis import eps_of_delta
 from dpexp.privacy.conversions import classic_eps, eps_of_curve, improved_eps, optimal_eps
 from dpexp.privacy.exact_walk import Law, Walk, hockey_stick, renyi, shifting
 from dpexp.privacy.gdp import eps_of
 from dpexp.privacy.hidden_state import contraction, last_iterate_delta
 from dpexp.privacy.last_iterate import composed, last_iterate, printed_strongly_convex, shift
+from dpexp.privacy.loss_distributions import step_loss
 from dpexp.privacy.sampled_gaussian import base_from_mixture, mixture_from_base, symmetrised
 from dpexp.privacy.shifted_interpolation import (
     cyclic_strongly_convex,
@@ -108,7 +109,7 @@ def test_the_renyi_accountant_of_another_library():
     ours = min(improved_eps(a, 800 * mixture_from_base(a, 0.02, 1.1), 1e-5) for a in orders)
     assert ours == pytest.approx(theirs, rel=1e-6)
     best = eps_of_curve(lambda a: 800 * mixture_from_base(a, 0.02, 1.1), 1e-5)[0]
-    assert pld_eps(0.02, 1.1, 800, 1e-5, "add-remove") < best <= theirs * (1 + 1e-9)
+    assert step_loss(0.02, 1.1, "add-remove").eps(800, 1e-5) < best <= theirs * (1 + 1e-9)
 
 
 SINGLE = """

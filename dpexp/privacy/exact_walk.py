@@ -179,7 +179,7 @@ class HockeyStick:
             return float(brentq(excess, a, b, xtol=1e-14)) if at_a * at_b < 0 else a if abs(at_a) < abs(at_b) else b
 
         values = p - factor * q
-        changes = np.flatnonzero(values[:-1] * values[1:] < 0)
+        changes = np.flatnonzero(np.diff(values >= 0))  # a zero on the grid counts as positive
         cuts = sorted(cut(float(grid[k]), float(grid[k + 1])) for k in changes)
         edges = np.array([grid[0], *cuts, grid[-1]])
         inside = np.diff(self.p.below(edges)) - factor * np.diff(self.q.below(edges))

@@ -92,7 +92,7 @@ def _over_steps(
     found = Hybrid(math.inf, steps, e1)
     if least is None:
         return found
-    for factor in (1.0, 1.03, 1.1, 1.25):
+    for factor in (1.0, 1.015, 1.03, 1.06, 1.12, 1.25):
         r = min(steps, math.ceil(least * factor))
         left = math.exp(log_contracted(r))
         if left >= delta:

@@ -14,13 +14,11 @@ from typing import Literal
 
 import numpy as np
 
-from dpexp.privacy.sampled_gaussian import symmetrised
-
 Scheme = Literal["add-remove", "replace-one", "fixed-size"]
 _TAIL = 1e-15
 """mass that may lie outside the window; it is added to every delta"""
 _FINEST, _COARSEST = 1e-10, 5e-3
-_MOST_CELLS = 1 << 22
+_MOST_CELLS, _MOST_STEP_CELLS = 1 << 22, 20_000
 
 
 class Composed:
@@ -30,15 +28,15 @@ class Composed:
         self.interval, self.unbounded = interval, unbounded
         skipped = min(max(0, math.floor(-first / interval)), len(masses) - 1)
         self.first = first + interval * skipped  # losses below 0 are not needed for epsilon >= 0
-        self._mass = masses[skipped:]
-        self._above = np.cumsum(self._mass[::-1])[::-1]
-        self._scaled = _discounted(self._mass, interval)
+        masses = masses[skipped:]
+        self._above = np.cumsum(masses[::-1])[::-1]
+        self._scaled = _discounted(masses, interval)
         self._deltas = unbounded + self._above - self._scaled
 
     def delta(self, eps: float) -> float:
         """sum of masses (1 - e^(eps - loss))_+ and the unbounded mass."""
         k = max(0, math.ceil((eps - self.first) / self.interval))
-        if k >= len(self._mass):
+        if k >= len(self._above):
             return self.unbounded
         discount = math.exp(eps - (self.first + self.interval * k))
         return float(self.unbounded + self._above[k] - discount * self._scaled[k])
@@ -50,8 +48,8 @@ class Composed:
         if self.unbounded >= delta:
             return math.inf
         k = int(np.searchsorted(-self._deltas, -delta))  # the first grid point at which delta is met
-        if k >= len(self._mass):
-            return float(self.first + self.interval * len(self._mass))
+        if k >= len(self._above):
+            return float(self.first + self.interval * len(self._above))
         room = max(self.unbounded + float(self._above[k]) - delta, 1e-300) / float(self._scaled[k])
         return max(0.0, (self.first + self.interval * k + math.log(room)) * (1 + 1e-12))
 
@@ -94,15 +92,15 @@ class StepLoss:
 
     @cached_property
     def _spread(self) -> float:
-        """About the standard deviation of one step's loss."""
-        reach = 2.0 if self.scheme == "replace-one" else 1.0
-        return math.sqrt(symmetrised(2.0, self.q, 1 / (reach * self.mu)))
+        """Deviation of the bulk of one step's loss: that of a normal law of equal total variation."""
+        at = np.zeros(1)
+        return math.sqrt(2 * math.pi) * max(float(curve(at)[0]) for curve in self._curves)
 
-    @lru_cache(maxsize=256)  # noqa: B019
+    @lru_cache(maxsize=12)  # noqa: B019
     def composed(self, steps: int) -> tuple[Composed, ...]:
         """The loss of so many steps, for every order of the neighbours that matters."""
         cells = 40 if steps <= 10_000 else 15  # a standard deviation: inflates epsilon by about 0.01% or 0.06%
-        interval = min(max(self._spread / cells, _FINEST), _COARSEST)
+        interval = min(max(self._spread / cells, self._top / _MOST_STEP_CELLS, _FINEST), _COARSEST)
         found = []
         for curve in self._curves:
             first, masses, unbounded = _discretised(curve, self._top, interval)
@@ -123,7 +121,7 @@ class StepLoss:
 
     def delta(self, steps: int, eps: float) -> float:
         """Delta of `steps` steps at epsilon >= 0, rounded up."""
-        return min(1.0, max(law.delta(eps) for law in self.composed(steps)))
+        return min(1.0, max(law.delta(eps) for law in self.composed(steps)) * (1 + 1e-12))
 
 
 @lru_cache(maxsize=16)
