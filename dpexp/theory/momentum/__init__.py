@@ -1,0 +1,44 @@
+"""Statements of `momentum` (Tran and Cutkosky), one a file: plain numbers in, bounds, schedules and multipliers out."""
+
+from dpexp.theory.momentum.lemma5 import lemma5_printed, lemma5_sharp
+from dpexp.theory.momentum.lemma7 import lemma7_printed, lemma7_terms
+from dpexp.theory.momentum.schedule import Schedule
+from dpexp.theory.momentum.theorem4 import (
+    theorem4_largest_eps,
+    theorem4_printed_hypothesis,
+    theorem4_rdp,
+    theorem4_sigma,
+    theorem4_sigma_best_order,
+)
+from dpexp.theory.momentum.theorem6 import theorem6_printed, theorem6_rebuilt, theorem6_schedule, theorem6_terms
+from dpexp.theory.momentum.theorem8 import (
+    theorem8_largest_eps,
+    theorem8_rdp,
+    theorem8_sigma,
+    theorem8_sigma_best_order,
+)
+from dpexp.theory.momentum.theorem9 import theorem9_printed, theorem9_schedule, theorem9_terms
+
+__all__ = [
+    "Schedule",
+    "lemma5_printed",
+    "lemma5_sharp",
+    "lemma7_printed",
+    "lemma7_terms",
+    "theorem4_largest_eps",
+    "theorem4_printed_hypothesis",
+    "theorem4_rdp",
+    "theorem4_sigma",
+    "theorem4_sigma_best_order",
+    "theorem6_printed",
+    "theorem6_rebuilt",
+    "theorem6_schedule",
+    "theorem6_terms",
+    "theorem8_largest_eps",
+    "theorem8_rdp",
+    "theorem8_sigma",
+    "theorem8_sigma_best_order",
+    "theorem9_printed",
+    "theorem9_schedule",
+    "theorem9_terms",
+]

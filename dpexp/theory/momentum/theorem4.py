@@ -1,0 +1,41 @@
+"""Theorem 4 of `momentum`: Algorithm 1 is (z, z / (2 sigma^2))-Renyi private; the multiplier sigma for (eps, delta)."""
+
+from __future__ import annotations
+
+import math
+
+
+def theorem4_rdp(sigma: float, order: float) -> float:
+    """Renyi divergence of the given order: order / (2 sigma^2), that of 1 / sigma-GDP."""
+    return order / (2 * sigma**2)
+
+
+def theorem4_sigma(eps: float, delta: float) -> float:
+    """The printed sigma = 2 sqrt(log(1 / delta)) / eps. Raises ValueError unless eps > 0 and 0 < delta < 1."""
+    return 2 * math.sqrt(_log_inverse(eps, delta)) / eps
+
+
+def theorem4_sigma_best_order(eps: float, delta: float) -> float:
+    """The smallest sigma that eps = rdp(z) + log(1 / delta) / (z - 1) (Mironov, 2017) yields, over all orders z.
+
+    The best order gives c / 2 + sqrt(2 c log(1 / delta)) for rdp(z) = c z / 2, hence
+    sqrt(c) = sqrt(2 log(1 / delta) + 2 eps) - sqrt(2 log(1 / delta)) and sigma = 1 / sqrt(c).
+    """
+    log_inverse = _log_inverse(eps, delta)
+    return (math.sqrt(2 * log_inverse + 2 * eps) + math.sqrt(2 * log_inverse)) / (2 * eps)
+
+
+def theorem4_largest_eps(delta: float) -> float:
+    """Largest eps for which the printed sigma follows: 8 (1 - 1 / sqrt 2) log(1 / delta), about 2.34 log(1 / delta)."""
+    return 8 * (1 - math.sqrt(1 / 2)) * _log_inverse(1.0, delta)
+
+
+def theorem4_printed_hypothesis(eps: float, delta: float) -> bool:
+    """delta >= exp(-eps), as printed. It is reversed: it admits only eps beyond log(1 / delta), where it can fail."""
+    return eps >= _log_inverse(eps, delta)
+
+
+def _log_inverse(eps: float, delta: float) -> float:
+    if not eps > 0 or not 0 < delta < 1:
+        raise ValueError(f"eps={eps}, delta={delta}: need eps > 0 and 0 < delta < 1")
+    return -math.log(delta)

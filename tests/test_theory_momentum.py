@@ -1,0 +1,223 @@
+"""Statements of `momentum`: golden values, what each derivation gives, and the conditions as printed."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+from dpexp.privacy.gdp import delta_of
+from dpexp.theory.momentum import (
+    lemma5_printed,
+    lemma5_sharp,
+    lemma7_printed,
+    lemma7_terms,
+    theorem4_largest_eps,
+    theorem4_printed_hypothesis,
+    theorem4_rdp,
+    theorem4_sigma,
+    theorem4_sigma_best_order,
+    theorem6_printed,
+    theorem6_rebuilt,
+    theorem6_schedule,
+    theorem6_terms,
+    theorem8_largest_eps,
+    theorem8_rdp,
+    theorem8_sigma,
+    theorem8_sigma_best_order,
+    theorem9_printed,
+    theorem9_schedule,
+    theorem9_terms,
+)
+
+DELTA = 1e-5
+
+
+def printed6(N, d, eps):
+    return theorem6_printed(N, d, eps, DELTA, theorem6_schedule(N, d, eps, DELTA).exact_steps, 1, 1, 1)
+
+
+def printed9(N, d, eps):
+    return theorem9_printed(N, d, eps, DELTA, theorem9_schedule(N, d, eps, DELTA).exact_steps, 1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("N", "d", "eps", "steps", "bound"),
+    [
+        (1000, 10, 0.5, 3.9e3, 13.6), (1000, 10, 1, 7.3e3, 9.7), (1000, 10, 4, 2.5e4, 5.1),
+        (1000, 100, 0.5, 1.4e3, 24), (1000, 100, 1, 2.6e3, 17), (1000, 100, 4, 9.0e3, 8.7),
+        (10**4, 10, 0.5, 2.6e5, 4.9), (10**4, 10, 1, 4.9e5, 3.5), (10**4, 10, 4, 1.8e6, 1.8),
+        (10**4, 100, 0.5, 9.0e4, 8.5), (10**4, 100, 1, 1.7e5, 6.1), (10**4, 100, 4, 6.1e5, 3.1),
+        (10**5, 10, 0.5, 1.9e7, 1.73), (10**5, 10, 1, 3.7e7, 1.24), (10**5, 10, 4, 1.4e8, 0.65),
+        (10**5, 100, 0.5, 6.5e6, 3.0), (10**5, 100, 1, 1.25e7, 2.15), (10**5, 100, 4, 4.6e7, 1.11),
+    ],
+)  # fmt: skip
+def test_theorem_6_schedule_and_bound(N, d, eps, steps, bound):
+    schedule = theorem6_schedule(N, d, eps, DELTA)
+    T = schedule.exact_steps
+    assert steps == pytest.approx(T, rel=0.02)
+    assert bound == pytest.approx(printed6(N, d, eps), rel=0.02)
+    assert T * math.log2(T) == pytest.approx(eps * N**2 / math.sqrt(d * math.log(1 / DELTA)), rel=1e-12)
+    assert schedule.alpha * N == pytest.approx(1, abs=1e-12)
+    assert schedule.eta == 1 / math.sqrt(N * schedule.steps)
+    assert schedule.feasible
+
+
+@pytest.mark.parametrize(
+    ("N", "d", "eps", "steps", "gamma"),
+    [
+        (1000, 10, 0.5, 8.6e5, 0.034), (1000, 10, 1, 2.15e6, 0.022), (1000, 10, 4, 1.4e7, 0.009),
+        (1000, 100, 0.5, 1.8e5, 0.074), (1000, 100, 1, 4.6e5, 0.046), (1000, 100, 4, 3.0e6, 0.018),
+        (10**4, 10, 1, 4.6e8, 0.00464), (10**4, 100, 1, 1.0e8, 0.01), (10**4, 100, 4, 6.4e8, 0.00397),
+        (10**5, 10, 1, 1e11, 0.001), (10**5, 10, 4, 6.4e11, 0.0004), (10**5, 100, 1, 2.2e10, 0.00215),
+    ],
+)  # fmt: skip
+def test_theorem_9_schedule(N, d, eps, steps, gamma):
+    schedule = theorem9_schedule(N, d, eps, DELTA)
+    assert steps == pytest.approx(schedule.exact_steps, rel=0.03)
+    assert gamma == pytest.approx(schedule.gamma, rel=0.06)
+    assert schedule.alpha * N == pytest.approx(1, abs=1e-12)
+    assert schedule.gamma == pytest.approx(math.sqrt(N / schedule.steps), rel=1e-14)
+    assert schedule.feasible
+
+
+def test_theorem_9_bound():
+    assert [round(printed9(1000, 10, eps)) for eps in (0.5, 1, 4)] == [9972, 6564, 2844]
+    sizes = theorem9_terms(1000, 10, 1, DELTA, 2154435, 1, 1, 1)
+    assert sum(sizes) == pytest.approx(theorem9_printed(1000, 10, 1, DELTA, 2154435, 1, 1, 1))
+
+
+@pytest.mark.parametrize(("eps", "rounded"), [(0.5, 30), (1, 52)])
+def test_less_than_one_epoch_is_refused(eps, rounded):
+    schedule = theorem6_schedule(100, 100, eps, DELTA)
+    assert not schedule.feasible
+    assert schedule.steps == rounded
+
+
+def test_theorem_9_is_refused_where_gamma_exceeds_one_half():
+    for d, least in ((10, 8.944), (100, 28.28)):
+        assert theorem9_schedule(1000, d, 1.001 * least / 1000, DELTA).feasible
+        assert "gamma" in theorem9_schedule(1000, d, 0.999 * least / 1000, DELTA).refused
+
+
+def crossing(gap, low, high):
+    """log10 N at which gap(N) changes its sign."""
+    return brentq(lambda x: gap(10**x), low, high, xtol=1e-6)
+
+
+def test_where_the_bounds_say_something():
+    assert crossing(lambda N: printed6(N, 10, 1) - 1, 3, 8) == pytest.approx(5.21, abs=0.005)
+    assert crossing(lambda N: printed6(N, 100, 1) - 1, 3, 8) == pytest.approx(5.73, abs=0.005)
+    assert crossing(lambda N: printed9(N, 10, 1) - 1, 3, 15) == pytest.approx(9.5, abs=0.05)
+    assert crossing(lambda N: printed9(N, 100, 1) - 1, 3, 15) == pytest.approx(10, abs=0.05)
+    both = crossing(lambda N: printed9(N, 10, 1) - printed6(N, 10, 1), 10, 30)
+    assert both == pytest.approx(22.4, abs=0.05)
+    assert theorem9_schedule(10**both, 10, 1, DELTA).exact_steps == pytest.approx(5e51, rel=0.05)
+
+
+def test_theorem_6_against_the_terms_of_its_derivation():
+    schedule = theorem6_schedule(1000, 10, 1, DELTA)
+    T = schedule.steps
+    gap, large, noise, small, sampling, start = theorem6_terms(1000, 10, 1, DELTA, T, 1, 1, 1)
+    rebuilt = theorem6_rebuilt(1000, T, schedule.alpha, schedule.eta, 1, 1, 1, 8.90 / 3)
+    assert gap == pytest.approx(0.084, abs=5e-4)
+    assert rebuilt[0] == pytest.approx(0.557, abs=1e-3)
+    lost = math.sqrt(math.log2(T)) * math.log(1 / DELTA) ** 0.25
+    assert gap * lost == pytest.approx(rebuilt[0], rel=1e-4)
+    assert noise == pytest.approx(4.45, abs=5e-3)
+    assert 2 * noise == pytest.approx(rebuilt[2], rel=1e-3)
+    assert (large, rebuilt[4]) == (pytest.approx(4.10, abs=5e-3), pytest.approx(2.23, abs=5e-3))
+    assert small == pytest.approx(rebuilt[1] * 1000**0.75, rel=1e-4)  # sqrt(eps N^{3/2}) for sqrt(eps) N^{3/2}
+    assert sampling == pytest.approx(2 * rebuilt[3], rel=1e-12)
+    assert start == pytest.approx(2 * rebuilt[5], rel=1e-4)
+    assert schedule.path_length == pytest.approx(2.7, abs=0.05)
+    assert theorem6_schedule(10**4, 10, 1, DELTA).path_length == pytest.approx(7, abs=0.05)
+
+
+def test_lemma_7_terms():
+    schedule = theorem9_schedule(1000, 10, 1, DELTA)
+    given = (1000, 10, 1, DELTA, schedule.steps, schedule.alpha, schedule.eta, 1, 1)
+    assert [round(term) for term in lemma7_terms(*given)] == [43, 591, 6]
+    assert round(lemma7_printed(*given)) == 640
+
+
+def test_lemma_5_constants_are_three_halves_of_the_sharp_ones():
+    assert lemma5_sharp(1.0, 0.25, 0.1, 20, 3.0) == pytest.approx(0.5 + 0.15 + 0.5)
+    assert lemma5_printed(1.0, 0.25, 0.1, 20, 3.0) == pytest.approx(0.75 + 0.225 + 0.75)
+
+
+def test_lemma_5_sharp_rests_on_an_inequality_between_any_two_vectors():
+    rng = np.random.default_rng(4)
+    gradient, direction = rng.standard_normal((2, 20000, 2))
+    direction *= 10.0 ** rng.uniform(-3, 3, (20000, 1))
+    size = np.linalg.norm(direction, axis=1)
+    gain = np.sum(gradient * direction, axis=1) / size
+    slack = gain - np.linalg.norm(gradient, axis=1) + 2 * np.linalg.norm(direction - gradient, axis=1)
+    assert slack.min() >= -1e-12
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3, 3.0])
+@pytest.mark.parametrize("eta", [0.003, 0.1, 1.0])
+def test_lemma_5_sharp_holds_on_every_path(noise, eta):
+    """F(w) = sum of 1 - cos(w_j) + w_j^2 / 4, non-convex and 3/2-smooth."""
+    rng = np.random.default_rng(5)
+    w = rng.standard_normal(4) * 2
+    start, sizes, errors = w, [], []
+    for _ in range(200):
+        gradient = np.sin(w) + w / 2
+        used = gradient + noise * rng.standard_normal(4)
+        sizes.append(np.linalg.norm(gradient))
+        errors.append(np.linalg.norm(used - gradient))
+        w = w - eta * used / np.linalg.norm(used)
+
+    def loss(v):
+        return np.sum(1 - np.cos(v) + v**2 / 4)
+
+    bound = lemma5_sharp(loss(start) - loss(w), np.mean(errors), eta, 200, 1.5)
+    assert np.mean(sizes) <= bound <= lemma5_printed(loss(start) - loss(w), np.mean(errors), eta, 200, 1.5)
+
+
+@pytest.mark.parametrize("eps", [0.1, 0.5, 1, 4, 8])
+def test_the_best_order_is_the_minimum_over_orders(eps):
+    for rdp, sigma in ((theorem4_rdp, theorem4_sigma_best_order), (theorem8_rdp, theorem8_sigma_best_order)):
+        s = sigma(eps, DELTA)
+        orders = 1 + np.geomspace(1e-3, 1e5, 200001)
+        values = [rdp(s, 1.0) * orders + math.log(1 / DELTA) / (orders - 1)]
+        assert np.min(values) == pytest.approx(eps, rel=1e-6)
+
+
+def test_printed_multipliers_follow_up_to_a_multiple_of_log_inverse_delta():
+    for largest, sigma, best in (
+        (theorem4_largest_eps(DELTA), theorem4_sigma, theorem4_sigma_best_order),
+        (theorem8_largest_eps(DELTA), theorem8_sigma, theorem8_sigma_best_order),
+    ):
+        assert sigma(largest, DELTA) == pytest.approx(best(largest, DELTA), rel=1e-12)
+        assert sigma(0.99 * largest, DELTA) > best(0.99 * largest, DELTA)
+        assert sigma(1.01 * largest, DELTA) < best(1.01 * largest, DELTA)
+    assert theorem4_largest_eps(DELTA) / math.log(1 / DELTA) == pytest.approx(2.34, abs=5e-3)
+
+
+def test_the_printed_hypothesis_admits_what_is_false_and_refuses_what_is_true():
+    assert theorem4_printed_hypothesis(40, DELTA)
+    assert delta_of(1 / theorem4_sigma(40, DELTA), 40) == pytest.approx(3.6e-5, rel=0.02)
+    assert theorem4_largest_eps(DELTA) < 30
+    assert delta_of(1 / theorem4_sigma(30, DELTA), 30) < DELTA
+    assert not theorem4_printed_hypothesis(1, DELTA)
+    assert delta_of(1 / theorem4_sigma(1, DELTA), 1) < DELTA
+    assert delta_of(1 / theorem4_sigma(1, DELTA), 0.52) == pytest.approx(DELTA, rel=0.1)
+
+
+def test_impossible_numbers_are_refused():
+    for call in (
+        lambda: theorem6_schedule(0, 1, 1, DELTA),
+        lambda: theorem9_schedule(10, 1, 0, DELTA),
+        lambda: theorem4_sigma(1, 1),
+        lambda: theorem8_largest_eps(0),
+        lambda: theorem6_printed(10, 1, 1, DELTA, 1, 1, 1, 1),
+        lambda: theorem9_printed(10, 1, 1, DELTA, 1, 1, 1, 1),
+        lambda: lemma7_printed(10, 1, 1, DELTA, 1, 0.1, 0.1, 1, 1),
+        lambda: lemma5_sharp(1, 1, 0, 1, 1),
+        lambda: theorem6_rebuilt(10, 10, 0, 0.1, 1, 1, 1, 1),
+    ):
+        with pytest.raises(ValueError):
+            call()
