@@ -87,17 +87,17 @@ def clipped_sum(
 
     weights [classes, p], x [m, p], labels [m], norms = |x| [m] (needed if clip is finite).
     """
-    slopes = x @ weights.T
-    slopes -= slopes.max(axis=1, keepdims=True)
+    slopes = np.ascontiguousarray((x @ weights.T).T)  # [classes, m]: short sums run along the long axis
+    slopes -= slopes.max(axis=0)
     np.exp(slopes, out=slopes)
-    slopes /= slopes.sum(axis=1, keepdims=True)
-    slopes[np.arange(len(labels)), labels] -= 1
+    slopes /= slopes.sum(axis=0)
+    slopes[labels, np.arange(len(labels))] -= 1
     if clip < math.inf:
         if norms is None:
             raise ValueError("clipping needs the norms of the records")
-        lengths = np.sqrt(np.einsum("ij,ij->i", slopes, slopes)) * norms
-        slopes *= np.minimum(1, np.float32(clip) / (lengths + np.float32(CLIP_SLACK)))[:, None]
-    return slopes.T @ x
+        lengths = np.sqrt(np.square(slopes).sum(axis=0)) * norms
+        slopes *= np.minimum(1, np.float32(clip) / (lengths + np.float32(CLIP_SLACK)))
+    return slopes @ x
 
 
 def train(
