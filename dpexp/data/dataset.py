@@ -1,0 +1,99 @@
+"""Data sets as arrays, their preparation record by record, and seeded splits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from dpexp.errors import UsageError
+
+BIAS = 0.25
+"""value of the constant entry that `prepare` appends"""
+NORM = (1 + BIAS**2) ** 0.5
+"""norm of every prepared record: its square is 1.0625"""
+
+
+class DataError(UsageError, ValueError):
+    """A data set that cannot be used as it is; the message lists everything that was found."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Records with a class each."""
+
+    name: str
+    features: np.ndarray
+    """[n, p] float32"""
+    labels: np.ndarray
+    """[n] int64, in 0 .. len(classes) - 1"""
+    classes: tuple[str, ...]
+    licence: str
+    note: str
+    """where the records come from and what was done to them, with what that costs in privacy"""
+
+    def __post_init__(self) -> None:
+        problems = []
+        if self.features.ndim != 2 or self.features.dtype != np.float32:
+            problems.append("features must be [n, p] float32")
+        elif not np.isfinite(self.features).all():
+            problems.append("features must be finite")
+        if self.labels.shape != self.features.shape[:1] or self.labels.dtype != np.int64:
+            problems.append("labels must be [n] int64")
+        elif len(self.labels) and not 0 <= self.labels.min() <= self.labels.max() < len(self.classes):
+            problems.append(f"labels must be in 0 .. {len(self.classes) - 1}")
+        if problems:
+            raise DataError(f"{self.name}: " + "; ".join(problems))
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def rows(self, index: np.ndarray | slice) -> Dataset:
+        """Some of the records."""
+        return replace(self, features=self.features[index], labels=self.labels[index])
+
+    @property
+    def prepared(self) -> Dataset:
+        """The same records as `prepare` makes them."""
+        return replace(self, features=prepare(self.features))
+
+
+class Split(NamedTuple):
+    """What is trained on, and what is held out."""
+
+    train: Dataset
+    test: Dataset
+
+
+class Builtin(NamedTuple):
+    """A data set that ships with the package."""
+
+    read: Callable[[], Dataset]
+    published_test: int
+    """how many of the last records are its published test part; 0: there is none"""
+
+
+def prepare(features: np.ndarray) -> np.ndarray:
+    """Every record scaled to norm 1, and a bias entry .25 appended: [n, p + 1] float32, all norms sqrt(1.0625).
+
+    Uses each record alone, so it costs no privacy; a record that is 0 stays 0 and has norm .25.
+    """
+    x = np.asarray(features, dtype=np.float64)
+    norms = np.linalg.norm(x, axis=1, keepdims=True)
+    out = np.full((len(x), x.shape[1] + 1), BIAS, np.float32)
+    out[:, :-1] = x / np.where(norms > 0, norms, 1)
+    return out
+
+
+def split(data: Dataset, test_fraction: float, generator: np.random.Generator) -> Split:
+    """A random split: floor(n test_fraction) records (at least 1) are held out, in the generator's order.
+
+    Raises DataError unless both parts have records.
+    """
+    if not 0 < test_fraction < 1 or len(data) < 2:
+        raise DataError(f"{data.name}: a split needs a test fraction in (0, 1) and at least 2 records")
+    order = generator.permutation(len(data))
+    held = min(len(data) - 1, max(1, int(len(data) * test_fraction)))
+    return Split(data.rows(order[held:]), data.rows(order[:held]))

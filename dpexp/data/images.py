@@ -1,0 +1,112 @@
+"""Image folders that a user has: CIFAR-10 as published for Python, and a folder a class (the chest X-ray layout).
+
+Features are the pixels (each image minus its own mean), or with features="network" those of `dpexp.data.vision` (extra
+[vision]). Nothing is computed from more than one image.
+"""
+
+from __future__ import annotations
+
+import pickle
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from dpexp.data.dataset import Builtin, DataError, Dataset
+
+Features = Literal["pixels", "network"]
+CIFAR_FILES = (*(f"data_batch_{k}" for k in range(1, 6)), "test_batch")
+CIFAR_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+SUFFIXES = {".jpeg", ".jpg", ".png"}
+DIMENSIONS = 256
+"""random directions on which the network's features are projected"""
+
+
+_HARMLESS = {
+    ("numpy.core.multiarray", "_reconstruct"), ("numpy._core.multiarray", "_reconstruct"), ("numpy", "ndarray"),
+    ("numpy", "dtype"), ("_codecs", "encode"),
+}  # fmt: skip
+
+
+class _Arrays(pickle.Unpickler):
+    """Loads numbers, strings and numpy arrays, and refuses to call anything else."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in _HARMLESS:
+            raise pickle.UnpicklingError(f"it wants to run {module}.{name}")
+        return super().find_class(module.replace("numpy.core", "numpy._core"), name)
+
+
+def read_cifar10(folder: Path, features: Features = "pixels") -> Builtin:
+    """data_batch_1 .. 5 and test_batch, each a pickle with b"data" uint8 [n, 3072] and b"labels". Raises DataError."""
+    missing = [name for name in CIFAR_FILES if not (folder / name).is_file()]
+    if missing:
+        raise DataError(f"{folder} lacks {', '.join(missing)}")
+    images, labels = [], []
+    for name in CIFAR_FILES:
+        try:
+            with (folder / name).open("rb") as file:
+                stored = _Arrays(file, encoding="bytes").load()
+            data = np.asarray(stored[b"data"], np.uint8).reshape(-1, 3, 32, 32)
+            labels.append(np.asarray(stored[b"labels"], np.int64))
+        except (pickle.UnpicklingError, KeyError, ValueError, TypeError, EOFError) as error:
+            raise DataError(f"{folder / name} is not a CIFAR-10 batch: {error}") from error
+        images.append(data.transpose(0, 2, 3, 1))
+    x, note = _features(np.concatenate(images), features)
+    data_set = Dataset("cifar10", x, np.concatenate(labels), CIFAR_CLASSES, "the user's copy", f"CIFAR-10, {note}")
+    return Builtin(lambda: data_set, len(labels[-1]))
+
+
+def read_image_folder(
+    folder: Path, features: Features = "pixels", size: int = 64, by_file_name: tuple[str, ...] = ()
+) -> Builtin:
+    """train/CLASS/*.jpeg and, if it is there, test/CLASS/*.jpeg; grey, resized to size x size. Needs Pillow.
+
+    Words of `by_file_name` split a class: ("bacteria", "virus") makes the published three classes of the chest X-rays
+    from PNEUMONIA. Raises DataError for an empty folder, a class that only the test part has, or a damaged image.
+    """
+    if not (folder / "train").is_dir():
+        raise DataError(f"{folder} has no folder train")
+    found: dict[str, list[tuple[str, Path]]] = {"train": [], "test": []}
+    for part, entries in found.items():
+        for path in sorted((folder / part).glob("*/*")):
+            if path.suffix.lower() in SUFFIXES:
+                words = [word for word in by_file_name if word in path.name]
+                entries.append((" ".join([path.parent.name, *words]), path))
+    classes = tuple(sorted({name for name, _ in found["train"]}))
+    strange = sorted({name for name, _ in found["test"]} - set(classes))
+    if len(classes) < 2 or strange:
+        raise DataError(
+            f"{folder}: {len(classes)} classes in train" + "".join(f"; {name} only in test" for name in strange)
+        )
+    entries = [*found["train"], *found["test"]]
+    x, note = _features(np.stack([_grey(path, size) for _, path in entries]), features)
+    labels = np.array([classes.index(name) for name, _ in entries], np.int64)
+    data_set = Dataset(folder.name, x, labels, classes, "the user's copy", f"Images of {folder.name}, {note}")
+    return Builtin(lambda: data_set, len(found["test"]))
+
+
+def _grey(path: Path, size: int) -> np.ndarray:
+    """One image, uint8 [size, size]."""
+    try:
+        pil: Any = import_module("PIL.Image")
+    except ImportError as error:
+        raise DataError("reading images needs Pillow", "pip install 'dpexp[vision]'") from error
+    try:
+        with pil.open(path) as image:
+            return np.asarray(image.convert("L").resize((size, size)), np.uint8)
+    except OSError as error:
+        raise DataError(f"{path} is not an image: {error}") from error
+
+
+def _features(images: np.ndarray, kind: Features) -> tuple[np.ndarray, str]:
+    """Features float32 of images uint8 [n, H, W] or [n, H, W, 3], and how they were made."""
+    if kind == "network":
+        from dpexp.data.vision import pooled_features, project
+
+        return project(pooled_features(images), DIMENSIONS).astype(np.float32), "features of a public network."
+    if kind != "pixels":
+        raise DataError(f"features must be pixels or network, not {kind!r}")
+    flat = images.reshape(len(images), -1).astype(np.float32) / 255
+    return flat - flat.mean(axis=1, keepdims=True), "pixels, each image minus its own mean."

@@ -1,0 +1,1 @@
+"""Statements of `dp-sgld` (Ryffel, Bach, Pointcheval), one function each: plain numbers in, a bound out."""

@@ -1,0 +1,70 @@
+"""Constants of multinomial logistic regression (`dp-sgld`, section 5.1), with the regulariser lambda/2 |W|^2.
+
+The loss is -log softmax(W x)_y + lambda/2 |W|^2: the paper prints it without its minus sign, and the regulariser
+without the half although its Hessian has it. x holds the bias entry. Constants computed from features are private:
+only the bounds by a public norm (`smoothness_of_norm`, `data_lipschitz`) cost nothing.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+
+def smoothness_full(features: np.ndarray, regulariser: float) -> float:
+    """beta of the full loss: lmax(sum x x^T / n) / 2 + lambda, features [n, p] (the paper's lemma).
+
+    Not enough for the privacy and utility proofs, which need every record's loss (or every batch's) to be beta-smooth.
+    """
+    x = np.asarray(features, dtype=np.float64)
+    return float(np.linalg.eigvalsh(x.T @ x / len(x))[-1]) / 2 + regulariser
+
+
+def smoothness_per_example(features: np.ndarray, regulariser: float) -> float:
+    """beta of every record's loss: max |x|^2 / 2 + lambda, features [n, p]."""
+    x = np.asarray(features, dtype=np.float64)
+    return smoothness_of_norm(math.sqrt(float(np.max(np.sum(x * x, axis=1)))), regulariser)
+
+
+def smoothness_of_norm(norm: float, regulariser: float) -> float:
+    """beta of every record with |x| <= norm, since diag(p) - p p^T <= 1/2; public after normalisation."""
+    return norm**2 / 2 + regulariser
+
+
+def smoothness_batches(features: np.ndarray, batch_size: int, regulariser: float = 0.0) -> float:
+    """Mean over consecutive batches of lmax(sum x x^T / m) / 2; the authors' code computes it so, without lambda."""
+    x = np.asarray(features, dtype=np.float64)
+    batches = [x[k : k + batch_size] for k in range(0, len(x), batch_size)]
+    return float(np.mean([np.linalg.norm(b, 2) ** 2 / len(b) for b in batches])) / 2 + regulariser
+
+
+def data_lipschitz(norm: float) -> float:
+    """L0 = sqrt(2) |x|: the gradient of the data part has norm |p - e_y| |x|.
+
+    Only the data part depends on the record, so this is the constant of the sensitivity 2 L0 / n whatever the set.
+    """
+    return math.sqrt(2) * norm
+
+
+def lipschitz_on_ball(norm: float, regulariser: float, radius: float) -> float:
+    """L of the whole loss on |W| <= radius: L0 + lambda radius."""
+    return data_lipschitz(norm) + regulariser * radius
+
+
+def minimiser_radius(norm: float, regulariser: float, classes: int) -> float:
+    """A radius within which the minimiser lies: the smaller of L0 / lambda and sqrt(2 log(classes) / lambda).
+
+    The first since the gradient vanishes there, the second since the loss at 0 is log(classes).
+    """
+    return min(data_lipschitz(norm) / regulariser, math.sqrt(2 * math.log(classes) / regulariser))
+
+
+def table4_ratio(eps: float, n: int, order: float, d: float, condition: float) -> float:
+    """Table 4, last column: {eps n^2 / (order d)} / condition^2, condition = beta / lambda; below 1, K grows as n^2."""
+    return eps * n**2 / (order * d) / condition**2
+
+
+def implied_order_times_d(eps: float, n: int, condition: float, ratio: float) -> float:
+    """order d that a printed row of Table 4 implies; its three rows imply an order near 25 times the classes, not d."""
+    return eps * n**2 / (ratio * condition**2)

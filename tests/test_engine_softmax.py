@@ -1,0 +1,196 @@
+"""Softmax regression steps against a literal transcription, finite differences and Opacus; sampling schemes."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpexp.engine import softmax
+from dpexp.engine.batches import SAMPLING
+from tests.oracles import opacus_softmax
+from tests.oracles import softmax as oracle
+
+RNG = np.random.default_rng
+
+
+def problem(seed, n=40, p=6, classes=4):
+    rng = RNG(seed)
+    features = rng.standard_normal((n, p)).astype(np.float32)
+    features[:, -1] = 0.25
+    return features, rng.integers(0, classes, n), rng.standard_normal((classes, p)).astype(np.float32) / 2
+
+
+@pytest.mark.parametrize("scheme", SAMPLING)
+@pytest.mark.parametrize(
+    ("clip", "radius", "noisy"), [(math.inf, math.inf, False), (0.4, math.inf, True), (0.7, 1.5, True)]
+)
+def test_the_kernel_is_the_printed_algorithm(scheme, clip, radius, noisy):
+    features, labels, weights = problem(1)
+    steps = softmax.decreasing_steps(0.8, 0.3, 30)
+    scale = softmax.langevin_scale(steps, 0.05 if noisy else 0.0)
+    noise = softmax.gaussian(RNG(9))
+    draws = [np.empty_like(weights) for _ in steps]
+    for draw in draws:
+        noise(draw)
+    batches = SAMPLING[scheme](40, 7, RNG(4))
+    listed = [next(batches) for _ in steps]
+    last, kept = softmax.train(
+        features,
+        labels,
+        weights,
+        SAMPLING[scheme](40, 7, RNG(4)),
+        steps,
+        batch_size=7,
+        regulariser=0.3,
+        clip=clip,
+        scale=scale if noisy else None,
+        noise=softmax.gaussian(RNG(9)) if noisy else None,
+        radius=radius,
+        checkpoints=[0, 12, 30],
+    )
+    literal = oracle.run(features, labels, weights, listed, steps, 7, 0.3, clip, scale, draws, radius)
+    assert np.max(np.abs(last - literal)) < 1e-6
+    half = oracle.run(features, labels, weights, listed[:12], steps[:12], 7, 0.3, clip, scale[:12], draws[:12], radius)
+    assert np.max(np.abs(kept[1] - half)) < 1e-6
+    assert np.array_equal(kept[0], weights)
+    assert np.array_equal(kept[2], last)
+    assert last.dtype == np.float32
+    if radius < math.inf:
+        assert np.linalg.norm(last) <= radius * (1 + 1e-6)
+
+
+def test_the_gradient_is_that_of_the_loss():
+    features, labels, weights = problem(2)
+    f64, w64 = features.astype(np.float64), weights.astype(np.float64)
+    gradient = softmax.clipped_sum(w64, f64, labels, None, math.inf) / 40 + 0.3 * w64
+    for c, j in ((0, 0), (2, 5), (3, 1)):
+        moved = np.zeros_like(w64)
+        moved[c, j] = 1e-5
+        difference = softmax.loss(w64 + moved, f64, labels, 0.3) - softmax.loss(w64 - moved, f64, labels, 0.3)
+        assert difference / 2e-5 == pytest.approx(gradient[c, j], abs=1e-8)
+
+
+@pytest.mark.parametrize("clip", [1e-3, 0.3, 5.0])
+def test_no_record_moves_a_sum_by_more_than_the_clip(clip):
+    features, labels, weights = problem(3, n=300)
+    features[:150] *= 50
+    norms = softmax.record_norms(features)
+    for i in range(300):
+        one = softmax.clipped_sum(weights, features[i : i + 1], labels[i : i + 1], norms[i : i + 1], clip)
+        free = softmax.clipped_sum(weights, features[i : i + 1], labels[i : i + 1], None, math.inf)
+        length, whole = np.linalg.norm(one.astype(np.float64)), np.linalg.norm(free.astype(np.float64))
+        assert length <= clip * (1 + 4 * np.finfo(np.float32).eps)
+        assert length == pytest.approx(whole * min(1, clip / (whole + 1e-6)), rel=1e-6, abs=1e-7 * clip)
+        assert np.linalg.norm(free) <= math.sqrt(2) * norms[i] * (1 + 1e-6)
+
+
+def test_both_noise_conventions_are_one():
+    step, sigma, clip, m = 0.3, 0.02, 1.458, 256
+    z = softmax.multiplier_of_sigma(step, sigma, clip, m)
+    steps = np.array([step])
+    assert softmax.gradient_noise_scale(steps, z, clip, m) == pytest.approx(softmax.langevin_scale(steps, sigma))
+    assert softmax.sigma_of_multiplier(step, z, clip, m) == pytest.approx(sigma)
+    assert softmax.multiplier_of_sigma(0.018, 0.0022, 15, 128) == pytest.approx(0.198, abs=5e-4)
+
+
+def test_steps_and_the_prescribed_start():
+    assert softmax.constant_steps(4.0, 3).tolist() == [0.125] * 3
+    assert softmax.decreasing_steps(4.0, 2.0, 3) == pytest.approx([1 / 8, 1 / 9, 1 / 10])
+    weights = softmax.start(100, 200, 0.1, 0.5, RNG(0))
+    assert weights.std() == pytest.approx(0.2, rel=0.02)
+    inside = softmax.start(100, 200, 0.1, 0.5, RNG(0), radius=3.0)
+    assert np.linalg.norm(inside) == pytest.approx(3.0, rel=1e-6)
+    assert np.allclose(inside, weights * 3 / np.linalg.norm(weights))
+
+
+def test_poisson_batches_are_independent_inclusions():
+    batches = SAMPLING["poisson"](30, 3, RNG(1))
+    counts = np.zeros((4000, 30))
+    for row in counts:
+        index = next(batches)
+        assert len(np.unique(index)) == len(index)
+        row[index] = 1
+    assert counts.mean(axis=0) == pytest.approx(0.1, abs=0.025)
+    assert counts.sum(axis=1).var() == pytest.approx(2.7, rel=0.1)
+    assert np.abs(np.cov(counts.T) - 0.09 * np.eye(30)).max() < 0.025
+
+
+def test_fixed_size_and_shuffled_batches():
+    fixed = SAMPLING["fixed-size"](30, 4, RNG(1))
+    seen = np.array([next(fixed) for _ in range(3000)])
+    assert all(len(set(row)) == 4 for row in seen)
+    assert np.bincount(seen.ravel(), minlength=30) == pytest.approx(400, abs=90)
+    shuffled = SAMPLING["shuffled"](30, 4, RNG(1))
+    for _ in range(3):
+        epoch = [next(shuffled) for _ in range(8)]
+        assert [len(b) for b in epoch] == [4] * 7 + [2]
+        assert sorted(np.concatenate(epoch)) == list(range(30))
+    for scheme in SAMPLING.values():
+        again = scheme(30, 4, RNG(8)), scheme(30, 4, RNG(8))
+        assert all(np.array_equal(next(again[0]), next(again[1])) for _ in range(10))
+        with pytest.raises(ValueError, match="between 1 and n"):
+            next(scheme(3, 4, RNG(0)))
+
+
+def test_an_empty_batch_only_shrinks():
+    features, labels, weights = problem(5)
+    last, _ = softmax.train(
+        features, labels, weights, iter([np.empty(0, np.int64)]), np.array([0.5]), batch_size=3, regulariser=0.2, clip=1
+    )
+    assert last == pytest.approx(0.9 * weights, rel=1e-6)
+
+
+def test_what_does_not_fit_is_refused():
+    features, labels, weights = problem(6)
+    steps = np.full(3, 0.1)
+    good = {"batch_size": 5, "regulariser": 0.1}
+    with pytest.raises(ValueError, match="weights must be"):
+        softmax.train(features, labels, weights[:, 1:], iter([]), steps, **good)
+    with pytest.raises(ValueError, match="noise needs"):
+        softmax.train(features, labels, weights, iter([]), steps, scale=steps, **good)
+    with pytest.raises(ValueError, match="ended after 1 of 3"):
+        softmax.train(features, labels, weights, iter([np.arange(5)]), steps, **good)
+    with pytest.raises(ValueError, match="checkpoints"):
+        softmax.train(features, labels, weights, SAMPLING["poisson"](40, 5, RNG(0)), steps, checkpoints=[4], **good)
+    with pytest.raises(ValueError, match="needs the norms"):
+        softmax.clipped_sum(weights, features, labels, None, 1.0)
+
+
+def opacus_equal(features, labels, batches, start, plain, noisy, noise):
+    m = batches.shape[1]
+    steps = np.full(len(batches), opacus_softmax.STEP)
+    common = {"batch_size": m, "regulariser": opacus_softmax.REGULARISER, "clip": opacus_softmax.CLIP}
+    ours, _ = softmax.train(features, labels, start, iter(batches), steps, **common)
+    assert np.max(np.abs(ours - plain)) < 1e-6
+    multiplier = 1.1
+    draws = iter(-noise / np.float32(multiplier * opacus_softmax.CLIP))
+    ours, _ = softmax.train(
+        features,
+        labels,
+        start,
+        iter(batches),
+        steps,
+        **common,
+        scale=softmax.gradient_noise_scale(steps, multiplier, opacus_softmax.CLIP, m),
+        noise=lambda out: np.copyto(out, next(draws)),
+    )
+    assert np.max(np.abs(ours - noisy)) < 1e-6
+    assert np.max(np.abs(noisy - plain)) > 0.05
+    return ours
+
+
+def test_fifty_steps_of_opacus_as_recorded():
+    with np.load(opacus_softmax.FILE) as recorded:
+        opacus_equal(**recorded)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_fifty_steps_of_opacus():
+    pytest.importorskip("opacus")
+    features, labels, batches, start = opacus_softmax.inputs()
+    plain, _ = opacus_softmax.run(features, labels, batches, start, 0.0)
+    noisy, noise = opacus_softmax.run(features, labels, batches, start, 1.1)
+    opacus_equal(features, labels, batches, start, plain, noisy, noise)
+    with np.load(opacus_softmax.FILE) as recorded:
+        assert np.max(np.abs(recorded["noisy"] - noisy)) < 1e-6

@@ -1,0 +1,205 @@
+"""Statements of `dp-sgld` as functions: values of the published runs, consistency, and a ridge toy."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpexp.privacy.conversions import eps_of_curve
+from dpexp.theory.dp_sgld import decreasing, privacy, softmax, utility
+
+# step, lambda, L, sigma, n, delta, epochs, iterations; eps with K = epochs and K = iterations
+RUNS = [
+    ((0.018, 0.001, 15, 0.0022, 50000, 1e-5, 30, 11730), 0.982, 25.98),
+    ((0.0038, 0.005, 15, 0.001, 50000, 1e-5, 30, 11730), 0.993, 26.29),
+    ((0.0014, 0.005, 18, 0.0082, 5163, 1e-4, 50, 2050), 0.991, 7.21),
+]
+
+
+@pytest.mark.parametrize(("run", "epochs_eps", "steps_eps"), RUNS)
+def test_the_published_epsilon_counts_epochs(run, epochs_eps, steps_eps):
+    step, lam, size, sigma, n, delta, epochs, steps = run
+    for count, expected in ((epochs, epochs_eps), (steps, steps_eps)):
+        slope = privacy.corollary32(1, size, n, sigma, lam, step, count)
+        assert privacy.eps_of_slope(slope, delta) == pytest.approx(expected, abs=0.006)
+
+
+def test_decreasing_runs():
+    for size, sigma, beta, few, many in ((20, 0.0021, 55, 0.974, 25.7), (20, 0.00095, 259, 0.993, 27.1)):
+        for steps, expected in ((30, few), (11730, many)):
+            slope = privacy.corollary33(1, size, 50000, sigma, 0.001, beta, steps)
+            assert privacy.eps_of_slope(slope, 1e-5) == pytest.approx(expected, rel=2e-3)
+
+
+def test_conversion_and_its_inverse():
+    slope = privacy.corollary32(1, 15, 50000, 0.0022, 0.001, 0.018, 30)
+    assert eps_of_curve(lambda a: a * slope, 1e-5, "classic")[0] == pytest.approx(privacy.eps_of_slope(slope, 1e-5))
+    assert eps_of_curve(lambda a: a * slope, 1e-5, "improved")[0] == pytest.approx(0.796, abs=5e-4)
+    best = privacy.best_order(slope, 1e-5)
+    assert slope * best + math.log(1e5) / (best - 1) == pytest.approx(privacy.eps_of_slope(slope, 1e-5))
+    assert privacy.slope_of_eps(1, 1e-5) == pytest.approx(0.02082, abs=5e-6)
+    for eps in (1e-6, 0.3, 40):
+        assert privacy.eps_of_slope(privacy.slope_of_eps(eps, 1e-5), 1e-5) == pytest.approx(eps, rel=1e-10)
+    sigma = privacy.sigma_for_eps(1.0, 1e-5, 2.0, 1000, 0.1, 7.0)
+    assert privacy.eps_of_slope(privacy.theorem31(1, 2.0, 1000, sigma, 0.1, 7.0), 1e-5) == pytest.approx(1)
+
+
+def test_the_statements_agree_with_each_other():
+    lsi = privacy.lsi_constant(0.2, 1.3)
+    expected = privacy.theorem31(3, 2, 50, 1.3, 0.2, 40 * 0.1)
+    assert privacy.theorem33(3, 2, 50, 1.3, lsi, 4.0) == pytest.approx(expected)
+    assert privacy.corollary31(3, 2, 50, 1.3, lsi, 0.1, 40) == pytest.approx(expected)
+    assert privacy.corollary32(3, 2, 50, 1.3, 0.2, 0.1, 40) == pytest.approx(expected)
+    beta, lam = 5.0, 1e-6
+    small = 3 * 2**2 * 10 / (beta * 50**2 * 1.3**2)
+    assert privacy.corollary32(3, 2, 50, 1.3, lam, 1 / (2 * beta), 10) == pytest.approx(small, rel=1e-5)
+    assert privacy.corollary33(3, 2, 50, 1.3, lam, beta, 10) == pytest.approx(small, rel=1e-5)
+    large = 4 * 3 * 2**2 / (lam * 50**2 * 1.3**2)
+    assert privacy.corollary32(3, 2, 50, 1.3, lam, 0.1, 10**10) == pytest.approx(large)
+
+
+@pytest.mark.parametrize(
+    ("beta", "lam", "steps", "factors"),
+    [(1, 0.5, 100, (0.9302, 0.9259, 0.9216)), (55, 0.001, 11730, (0.0506194, 0.0506193, 0.0506191))],
+)
+def test_corollary33_lies_between_the_two_sums(beta, lam, steps, factors):
+    def factor(first):
+        return -math.expm1(-lam / 2 * privacy.total_decreasing_step(beta, lam, steps, first))
+
+    bound = privacy.corollary33(1, 1, 1, 1, lam, beta, steps) * lam / 4
+    assert (factor(0), bound, factor(1)) == pytest.approx(factors, abs=5e-5 if beta == 1 else 6e-8)
+    assert factor(1) <= bound <= factor(0)
+
+
+def test_the_closed_sum_is_the_sum():
+    for first in (0, 1):
+        terms = math.fsum(privacy.decreasing_steps(55, 0.001, 20_000, first))
+        assert privacy.total_decreasing_step(55, 0.001, 20_000, first) == pytest.approx(terms, rel=1e-10)
+
+
+def test_utility_theorems_follow_from_their_lemmas():
+    beta, lam, d, size, n = 3.0, 0.2, 10, 1.5, 4000
+    order, eps, xi_sq = 20.0, 0.5, 0.7
+    sigma = utility.theorem41_sigma(order, eps, lam, size, n)
+    steps = math.ceil(utility.theorem41_steps(order, eps, beta, lam, d, n))
+    for form in ("printed", "proved"):
+        lemma = utility.lemma41(steps, 1 / (2 * beta), beta, lam, d, sigma, xi_sq, size, form)
+        theorem = utility.theorem41(order, eps, beta, lam, d, size, n, xi_sq, form)
+        assert 0.9 * theorem < lemma <= theorem
+    proved = utility.theorem41(order, eps, beta, lam, d, size, n, xi_sq, "proved")
+    printed = utility.theorem41(order, eps, beta, lam, d, size, n, xi_sq)
+    assert proved - printed == pytest.approx(xi_sq / (4 * lam))
+    long = math.ceil(decreasing.theorem42_steps(order, eps, beta, lam, d, n))
+    lemma = decreasing.lemma11(long, beta, lam, d, sigma, size**2, (2 * size / lam) ** 2)
+    assert lemma <= decreasing.theorem42(order, eps, lam, d, size, n)
+    assert decreasing.lemma11(long, beta, lam, d, sigma, size**2, 1.0, "proved") < lemma
+
+
+@pytest.mark.parametrize("eps", [0.1, 1.0, 10.0])
+def test_eps_delta_forms_follow_from_the_renyi_forms(eps):
+    beta, lam, d, size, n, delta = 3.0, 0.2, 10, 1.5, 40000, 1e-5
+    order, half = 1 + 2 * math.log(1 / delta) / eps, eps / 2
+    assert half + math.log(1 / delta) / (order - 1) == pytest.approx(eps)
+    assert utility.dp_sigma(eps, delta, lam, size, n) == pytest.approx(
+        utility.theorem41_sigma(order, half, lam, size, n)
+    )
+    assert utility.theorem41(order, half, beta, lam, d, size, n, 0) <= utility.theorem41_dp(
+        eps, delta, beta, lam, d, size, n, 0
+    )
+    assert decreasing.theorem42(order, half, lam, d, size, n) <= decreasing.theorem42_dp(eps, delta, lam, d, size, n)
+    assert utility.theorem41_steps(order, half, beta, lam, d, n) <= utility.theorem41_dp_steps(
+        eps, delta, beta, lam, d, n
+    )
+    assert decreasing.theorem42_steps(order, half, beta, lam, d, n) <= decreasing.theorem42_dp_steps(
+        eps, delta, beta, lam, d, n
+    )
+
+
+def test_what_the_theorems_would_ask_of_the_published_run():
+    beta, lam, d, size, n = 55, 0.001, 5130, 15, 50000
+    assert utility.dp_sigma(1, 1e-5, lam, size, n) == pytest.approx(0.132, abs=5e-4)
+    assert utility.theorem41_dp_steps(1, 1e-5, beta, lam, d, n) == pytest.approx(1.02e6, rel=1e-2)
+    assert decreasing.theorem42_dp_steps(1, 1e-5, beta, lam, d, n) == pytest.approx(5.8e8, rel=1e-2)
+    assert utility.theorem41_dp(1, 1e-5, beta, lam, d, size, n, 0) == pytest.approx(1.4e7, rel=2e-2)
+    assert decreasing.theorem42_dp(1, 1e-5, lam, d, size, n) == pytest.approx(765, rel=1e-3)
+
+
+def test_conditions_are_refused():
+    with pytest.raises(ValueError, match="at most"):
+        utility.lemma7(10, 0.6, 1.0, 0.1, 2, 1.0, 1.0, 1.0)
+    with pytest.raises(ValueError, match="2 log"):
+        utility.theorem41_dp(30, 1e-5, 1.0, 0.1, 2, 1.0, 1000, 1.0)
+    with pytest.raises(ValueError, match="not positive"):
+        utility.theorem41(2, 1e-9, 1.0, 0.1, 2, 1.0, 10, 1.0)
+
+
+def test_table4_uses_the_number_of_classes():
+    printed = [(50000, 5.5e4, 3.2e-3, 258, 10, 5130, 6.2e-6), (50000, 2.6e5, 1.5e-4, 246, 10, 2570, 5.8e-7)]
+    printed.append((5163, 7.1e4, 6.8e-5, 78, 3, 1539, 1.3e-7))
+    for n, condition, ratio, product, classes, d, true_ratio in printed:
+        implied = softmax.implied_order_times_d(1, n, condition, ratio)
+        assert implied == pytest.approx(product, rel=5e-3)
+        assert softmax.table4_ratio(1, n, implied / classes, d, condition) == pytest.approx(true_ratio, rel=3e-2)
+
+
+def test_softmax_constants_bound_the_hessian():
+    rng = np.random.default_rng(3)
+    x, lam, classes = rng.standard_normal((40, 4)), 0.05, 3
+    full, each = softmax.smoothness_full(x, lam), softmax.smoothness_per_example(x, lam)
+    assert full < each
+    assert each == softmax.smoothness_of_norm(np.linalg.norm(x, axis=1).max(), lam)
+    assert full < softmax.smoothness_batches(x, 8, lam) < each
+    assert softmax.smoothness_batches(x, 40) == pytest.approx(full - lam)
+    for _ in range(50):
+        logits = 3 * rng.standard_normal((40, classes))
+        p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+        hessians = [np.kron(np.diag(a) - np.outer(a, a), np.outer(b, b)) for a, b in zip(p, x, strict=True)]
+        assert np.linalg.eigvalsh(np.mean(hessians, axis=0))[-1] + lam <= full
+        assert max(np.linalg.eigvalsh(h)[-1] for h in hessians) + lam <= each
+        gradients = np.linalg.norm(p - np.eye(classes)[0], axis=1) * np.linalg.norm(x, axis=1)
+        assert np.all(gradients <= softmax.data_lipschitz(1.0) * np.linalg.norm(x, axis=1))
+    assert softmax.data_lipschitz(math.sqrt(1.0625)) == pytest.approx(1.458, abs=5e-4)
+    assert softmax.minimiser_radius(1.0, 0.01, 10) == pytest.approx(math.sqrt(200 * math.log(10)))
+    assert softmax.lipschitz_on_ball(1.0, 0.01, math.sqrt(2) / 0.01) == pytest.approx(2 * softmax.data_lipschitz(1))
+
+
+def ridge(seed, d=5, n=200, lam=0.5):
+    """Least squares with (lambda / 2)|theta|^2: records, its minimiser and every record's smoothness."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((n, d))
+    x /= np.maximum(1, np.linalg.norm(x, axis=1, keepdims=True) / 2)
+    y = x @ rng.standard_normal(d) + 0.5 * rng.standard_normal(n)
+    hessian = x.T @ x / n + lam * np.eye(d)
+    best = np.linalg.solve(hessian, x.T @ y / n)
+    return x, y, hessian, best, float(np.max(np.sum(x * x, axis=1))) + lam
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
+def test_utility_lemmas_hold_on_a_ridge_problem(seed):
+    """Lemmas (7) and (11) against simulation, both forms: they hold, (7) with a lot of room."""
+    d, n, m, lam, sigma, steps, replicates = 5, 200, 4, 0.5, 0.05, 300, 400
+    x, y, hessian, best, beta = ridge(seed, d, n, lam)
+    rng = np.random.default_rng(100 + seed)
+    gradients = x * (x @ best - y)[:, None] + lam * best
+    assert np.allclose(gradients.mean(axis=0), 0, atol=1e-12)
+    xi_sq = np.mean(np.sum(gradients**2, axis=1)) / m * (n - m) / (n - 1)
+    for shrinking in (False, True):
+        theta = rng.standard_normal((replicates, d)) * math.sqrt(2) * sigma / math.sqrt(lam)
+        delta0 = np.mean(np.sum((theta - best) ** 2, axis=1))
+        etas = privacy.decreasing_steps(beta, lam, steps) if shrinking else np.full(steps, 1 / (2 * beta))
+        risks = []
+        for eta in etas:
+            risks.append(np.einsum("ri,ij,rj->r", theta - best, hessian, theta - best).mean() / 2)
+            batch = np.argsort(rng.random((replicates, n)), axis=1)[:, :m]
+            residual = np.einsum("rmi,ri->rm", x[batch], theta) - y[batch]
+            gradient = np.einsum("rm,rmi->ri", residual, x[batch]) / m + lam * theta
+            theta = theta - eta * gradient + math.sqrt(2 * eta) * sigma * rng.standard_normal(theta.shape)
+        last = np.einsum("ri,ij,rj->r", theta - best, hessian, theta - best).mean() / 2
+        for form in ("printed", "proved"):
+            if shrinking:
+                bound = decreasing.lemma11(steps, beta, lam, d, sigma, xi_sq, delta0, form)
+                assert 0.05 * bound < np.mean(risks) < bound
+            else:
+                bound = utility.lemma7(steps, 1 / (2 * beta), beta, lam, d, sigma, xi_sq, delta0, form)
+                assert 0.005 * bound < last < bound
