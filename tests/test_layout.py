@@ -11,6 +11,7 @@ PACKAGE = ROOT / "dpexp"
 LEVELS = [
     {"errors", "parameters", "text"},
     {"seeds", "engine"},
+    {"data"},
     {"problems", "algorithms", "schedules", "privacy", "theory"},
     {"config"},
     {"store", "stats", "slopes", "summaries", "fingerprint", "provenance", "expressions", "predictions"},

@@ -202,7 +202,9 @@ def test_the_command_states_a_mechanism():
         call("privacy", "--mechanism", "noisy-sgd", *PAIRS, "delta=1e-6", "alphas=2,8", "--json").stdout
     )
     assert {"mechanism", "neighboring_relation", "sampling", "statements", "best"} <= set(document)
-    assert document["best"]["last-iterate"]["analysis"] == "iteration-symmetrised"
+    assert document["best"]["last-iterate"]["analysis"] == "hybrid"
+    (lower,) = document["lower"]
+    assert 0 < lower["eps"][0][1] < document["best"]["last-iterate"]["eps"][0][1]
     assert [pair[0] for pair in document["statements"][0]["rdp"]] == [2, 8]
     assert document["statements"][0]["eps"][0][0] == 1e-6
 
@@ -256,7 +258,7 @@ def test_the_command_calibrates():
         (["privacy", "--mechanism", "sampled-gaussian", "noise_multiplier=1", "sampling_probability=0.5", "steps=2.5"], "steps = 2.5"),
         (["privacy", "--mechanism", "noisy-sgd", *PAIRS[:1], "batch_size=20000", *PAIRS[2:]], "larger than n"),
         (["privacy"], "one config file"),
-        (["calibrate", "--mechanism", "local-gaussian"], "give one target"),
+        (["calibrate", "--mechanism", "local-gaussian"], "give exactly one"),
         (["calibrate", "--mechanism", "local-gaussian", "--target", "eps=-1"], "eps is a number above 0"),
         (["calibrate", "--mechanism", "local-gaussian", "--target", "eps=1", "delta=1"], "delta is a number between 0 and 1"),
         (["calibrate", "--mechanism", "local-gaussian", "--target", "eps=1", "mu=1"], "what calibrate solves for"),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-ORDERS = 1 + np.geomspace(5e-4, 4e3, 49)
+ORDERS = 1 + np.geomspace(5e-4, 4e3, 25)
 """orders at which curves are evaluated before the best is refined"""
 
 

@@ -55,10 +55,10 @@ def last_iterate(
     (5.3), and equal to 1 / R as c -> 1. c > 1 (non-convex smooth losses) is covered by the same formula. Without
     `refine` the shares are those of a grid, which loses less than one percent.
     """
-    cost = _step_costs(order, q, multiplier, step, refine)
+    cost = _step_costs(order, q, multiplier, step)
     spread = order * width * width / 2
     best = Optimum(math.inf, steps, 0.0)
-    for share, per_step in zip(_SPLITS if refine else _SPLITS[::2], cost, strict=True):
+    for share, per_step in zip(_SPLITS, cost, strict=True):
         found = _over_steps(per_step, spread / share, steps, contraction)
         if found[0] < best.rdp:
             best = Optimum(found[0], found[1], float(share))
@@ -68,9 +68,8 @@ def last_iterate(
 
 
 @lru_cache(maxsize=4096)
-def _step_costs(order: float, q: float, multiplier: float, step: str, fine: bool) -> tuple[float, ...]:
-    shares = _SPLITS if fine else _SPLITS[::2]
-    return tuple(STEP[step](order, q, multiplier * math.sqrt(1 - float(share))) for share in shares)
+def _step_costs(order: float, q: float, multiplier: float, step: str) -> tuple[float, ...]:
+    return tuple(STEP[step](order, q, multiplier * math.sqrt(1 - float(share))) for share in _SPLITS)
 
 
 def _refined(
