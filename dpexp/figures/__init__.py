@@ -6,6 +6,8 @@ from dpexp.figures import theory, trajectories
 from dpexp.figures.figure import Figure, write
 from dpexp.figures.figure1 import FIGURE1
 from dpexp.figures.last_iterate import NOISY_SGD_FIGURE1
+from dpexp.figures.momentum_noise import MOMENTUM_EPOCHS, MOMENTUM_SIZES
+from dpexp.figures.momentum_runs import MOMENTUM_PRESCRIBED, MOMENTUM_TUNED
 from dpexp.figures.rates import RATES
 from dpexp.figures.sweeps import SWEEPS
 
@@ -15,6 +17,10 @@ FIGURES: dict[str, Figure] = {
     "rates": RATES,
     "sweeps": SWEEPS,
     "noisy_sgd_figure1": NOISY_SGD_FIGURE1,
+    "momentum_epochs": MOMENTUM_EPOCHS,
+    "momentum_sizes": MOMENTUM_SIZES,
+    "momentum_prescribed": MOMENTUM_PRESCRIBED,
+    "momentum_tuned": MOMENTUM_TUNED,
 }
 THEORY: dict[str, Figure] = {plan.name: theory.figure(plan) for plan in trajectories.plans()}
 """figures that can be drawn with theory laid over them, by the name of the plain figure"""

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpexp.tables.final import FINAL_LINEAR, FINAL_LOGISTIC
+from dpexp.tables.momentum import MOMENTUM_TABLES
 from dpexp.tables.rates import RATES
 from dpexp.tables.table import FORMATS, Table, render
 from dpexp.tables.table1 import TABLE1
 
-TABLES: dict[str, Table] = {table.name: table for table in (TABLE1, RATES, FINAL_LINEAR, FINAL_LOGISTIC)}
+TABLES: dict[str, Table] = {
+    table.name: table for table in (TABLE1, RATES, FINAL_LINEAR, FINAL_LOGISTIC, *MOMENTUM_TABLES)
+}
 
 
 def render_table(name: str, results: Path, form: str) -> str:
