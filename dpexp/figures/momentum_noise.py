@@ -1,4 +1,4 @@
-"""Noise in the momentum, in closed form: what Algorithm 2 of `momentum` saves, and what the prescribed schedules need."""
+"""Noise in the momentum, in closed form: what Algorithm 2 of `momentum` saves, and what prescribed schedules need."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dpexp.figures import style
 from dpexp.figures.figure import Drawing, Figure
 
 N, LENGTH = 1000, 2.2
-EPOCHS = (2, 4, 8, 16, 32, 64, 128, 256)
+EPOCHS = (2, 4, 8, 16, 32, 64, 128)
 TREE, REDUCED, GUIDE = "#2b6cb8", "#e0701a", "#777777"
 
 
@@ -48,7 +48,7 @@ def draw_sizes(results: Path) -> Drawing:
     import pandas as pd
     from matplotlib.figure import Figure as Canvas
 
-    sizes = [int(round(10 ** (k / 2))) for k in range(5, 25)]
+    sizes = [round(10 ** (k / 2)) for k in range(5, 25)]
     rows = []
     for d in (10, 100):
         for n in sizes:

@@ -39,8 +39,8 @@ def schedules(results: Path) -> Content:
         for r in records
     ]  # fmt: skip
     note = (
-        "delta = 1e-5, initial gap, G and L all 1; alpha = 1 / N in every row. A bound above 1 says nothing: no gradient "
-        "is longer than G. Path: no iterate is farther than this from the first one."
+        "delta = 1e-5, initial gap, G and L all 1; alpha = 1 / N in every row. A bound above 1 says nothing: no "
+        "gradient is longer than G. Path: no iterate is farther than this from the first one."
     )
     return Content(head, rows, note, records)
 
@@ -50,7 +50,7 @@ def calibration(results: Path) -> Content:
     records: list[dict[str, Any]] = []
     for theorem in (4, 8):
         for eps in (0.1, 0.5, 1.0, 4.0, 8.0):
-            m = multipliers(eps, DELTA, theorem)  # type: ignore[arg-type]
+            m = multipliers(eps, DELTA, theorem)
             records.append(
                 {"what": f"sigma, Theorem {theorem}", "case": f"eps = {eps:g}", "printed": m.printed,
                  "order_free": m.best_order, "exact": m.exact, "saving": m.saving}
@@ -69,9 +69,9 @@ def calibration(results: Path) -> Content:
         for r in records
     ]
     note = (
-        "delta = 1e-5. In between: for sigma, Mironov's conversion at its best order; for the sensitivity (of the whole "
-        "tree, in 2 alpha G), a bound over all orders of all epochs. Exact: Gaussian DP; one order that repeats, left "
-        "nodes. The savings of the two parts multiply."
+        "delta = 1e-5. In between: for sigma, Mironov's conversion at its best order; for the sensitivity (of "
+        "the whole tree, in 2 alpha G), a bound over all orders of all epochs. Exact: Gaussian DP; one order that "
+        "repeats, left nodes. The savings of the two parts multiply."
     )
     return Content(head, rows, note, records)
 
@@ -79,7 +79,8 @@ def calibration(results: Path) -> Content:
 def bounds(results: Path) -> Content:
     """The printed bounds of Theorems 6 and 9 over the measured mean gradient norm of the runs with printed noise."""
     records: list[dict[str, Any]] = []
-    for row in prescribed_rows(results).itertuples():
+    runs: Any = prescribed_rows(results)
+    for row in runs.itertuples():
         if row.variant != "paper":
             continue
         p = problem(int(row.N), int(row.d))
@@ -88,8 +89,9 @@ def bounds(results: Path) -> Content:
         make = theorem6_printed if row.method == "tree" else theorem9_printed
         bound = make(p.count, p.dimension, 1.0, DELTA, int(row.step), gap, p.lipschitz, p.smoothness)
         records.append(
-            {"theorem": 6 if row.method == "tree" else 9, "N": row.N, "steps": row.step, "bound": bound, "mean": row.mean,
-             "ci_lo": row.ci_lo, "ci_hi": row.ci_hi, "ratio": bound / row.mean, "bound_over_G": bound / G}
+            {"theorem": 6 if row.method == "tree" else 9, "N": row.N, "steps": row.step, "bound": bound,
+             "mean": row.mean, "ci_lo": row.ci_lo, "ci_hi": row.ci_hi, "ratio": bound / row.mean,
+             "bound_over_G": bound / G}
         )  # fmt: skip
     records.sort(key=lambda r: (r["theorem"], r["N"]))
     head = ["theorem", "N", "T", "bound", "measured", "bound / measured", "bound / G"]
@@ -104,7 +106,7 @@ def bounds(results: Path) -> Content:
 
 def tuned(results: Path) -> Content:
     """Final |grad F| / G of the best setting of every method, with F and the parameter's norm beside it."""
-    best = tuned_rows(results)
+    best: Any = tuned_rows(results)
     records = [{str(k): v for k, v in r.items()} for r in best.to_dict("records")]
     head = ["d", "eps", "N", "method", "grad norm / G", "best of", "epochs", "diverged"]
     rows = [
@@ -114,8 +116,8 @@ def tuned(results: Path) -> Content:
         for r in records
     ]  # fmt: skip
     note = (
-        "Rippled mean; all methods calibrated exactly to (eps, 1e-5) for replaced records, grids of equal size. The best "
-        "setting is read off the results, which is not private. 95% intervals over replicates."
+        "Rippled mean; all methods calibrated exactly to (eps, 1e-5) for replaced records, grids of equal size. The "
+        "best setting is read off the results, which is not private. 95% intervals over replicates."
     )
     return Content(head, rows, note, records)
 
