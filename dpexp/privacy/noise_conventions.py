@@ -21,7 +21,7 @@ def gradient_noise(parameter_noise: float, step_size: float) -> float:
 
 
 def langevin_gradient_noise(sigma: float, step_size: float) -> float:
-    """Standard deviation on the gradient of a Langevin step's sigma: sqrt(2 eta) sigma / eta. `dp-sgld`, Algorithm 1."""
+    """Deviation on the gradient of a Langevin step's sigma: sqrt(2 eta) sigma / eta (`dp-sgld`, Algorithm 1)."""
     return math.sqrt(2 / _positive(step_size)) * sigma
 
 
