@@ -41,9 +41,12 @@ def limit(eps: float) -> float:
     return last_iterate_delta(eps, REACH, Q, math.inf)
 
 
-def crossing(composed: Callable[[int], float], level: float) -> float:
-    """The steps, to 2%, at which an increasing delta of T steps reaches `level`; inf beyond 2^33 steps."""
-    low, high = 1, 16
+def crossing(composed: Callable[[int], float], level: float, first: tuple[int, int] = (1, 16)) -> float:
+    """The steps, to 2%, at which an increasing delta of T steps reaches `level`; inf beyond 2^33 steps.
+
+    `first` is where to begin to look: delta is below the level at its lower end.
+    """
+    low, high = first
     while composed(high) < level:
         low, high = high, 16 * high
         if high > 1 << 33:
