@@ -1,11 +1,13 @@
 """Every analysis of one noisy SGD as a function of the number of steps, fast enough for hundreds of steps.
 
-The same bounds as `mechanisms.noisy_sgd` states, with what does not depend on T computed once: one-step divergences on a
-fixed grid of orders and noise shares (any order and share is valid, so a curve is at most a little looser), and the
+The same bounds as `mechanisms.noisy_sgd` states, with what does not depend on T computed once: one-step divergences on
+a fixed grid of orders and noise shares (any order and share is valid, so a curve is at most a little looser), and the
 hybrid bound at few T, since a bound that uses the last R steps holds for every larger T.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 
@@ -45,7 +47,7 @@ def over_steps(mechanism: NoisySgd, steps: np.ndarray, delta: float) -> dict[str
     found["pld-composition"] = _composed(loss, steps, delta)
     reach = width + 2 * mechanism.batch_size / mechanism.multiplier
     found["contraction"] = np.array(
-        [eps_of_delta(lambda eps, n=n: last_iterate_delta(eps, reach, q, n), delta, 1e-6) for n in steps]
+        [eps_of_delta(partial(last_iterate_delta, reach=reach, q=q, steps=n), delta, 1e-6) for n in steps]
     )
     composed = found["pld-composition"]
     found["hybrid"] = np.minimum(_hybrid(mechanism, steps, composed, delta), composed)
