@@ -43,7 +43,10 @@ def draw(results: Path) -> Drawing:
     for axes, (name, (step, title, most, corner)) in zip(panels, BASELINES.items(), strict=True):
         loss = step()
         steps = np.unique(np.geomspace(1, most, 25).round().astype(np.int64))
-        composed = {int(t): [loss.delta(int(t), eps) for eps in EPSILONS] for t in steps}
+        composed, least = {}, 0.0
+        for t in map(int, steps):  # where every delta is nearly 1 there is nothing to see
+            composed[t] = [loss.delta(t, eps) if least < 0.9 else np.nan for eps in EPSILONS]
+            least = composed[t][-1] if least < 0.9 else least
         mixed = _hybrid(steps) if name == "same" else None
         style.log_log(axes)
         for k, (eps, colour) in enumerate(zip(EPSILONS, COLOURS, strict=True)):
