@@ -19,7 +19,7 @@ import numpy as np
 
 from dpexp.errors import DpexpError, ResultsMissing
 from dpexp.fingerprint import changed, closure
-from dpexp.summaries import CellData
+from dpexp.summaries import CellData, with_distance
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -165,8 +165,7 @@ class Folder:
             "replicate": np.tile(np.arange(r, dtype=np.int32), e * k),
             "step": np.tile(np.repeat(data.steps, r), e),
             "estimator": names(np.repeat(np.arange(e), k * r), data.estimators),
-            "param_distance": np.sqrt(data.values[:, :, data.metrics.index("param_distance_sq")]).ravel(),
-            **{name: data.values[:, :, m].ravel() for m, name in enumerate(data.metrics)},
+            **{name: column.ravel() for name, column in with_distance(data)},
             "diverged": diverged.ravel(),
         }
         more = {"estimators": data.estimators, "metrics": data.metrics, "steps": data.steps.tolist(), "replicates": r}

@@ -27,18 +27,26 @@ class CellData(NamedTuple):
 def too_far(data: CellData, limit: float) -> np.ndarray:
     """Where a replicate's parameter is not finite or farther than `limit` from the optimum: it counts as diverged.
 
-    Bool [estimators, K, replicates].
+    Where the optimum is not known, farther than `limit` from zero. Bool [estimators, K, replicates].
     """
-    return ~(data.values[:, :, data.metrics.index("param_distance_sq")] <= limit**2)
+    size = next(name for name in ("param_distance_sq", "param_norm_sq") if name in data.metrics)
+    return ~(data.values[:, :, data.metrics.index(size)] <= limit**2)
+
+
+def with_distance(data: CellData) -> list[tuple[str, np.ndarray]]:
+    """The metrics by name, each [estimators, K, replicates]; the distance joins its square."""
+    columns = [(name, data.values[:, :, m]) for m, name in enumerate(data.metrics)]
+    squares = [values for name, values in columns if name == "param_distance_sq"]
+    return [*(("param_distance", np.sqrt(values)) for values in squares), *columns]
 
 
 def summary_table(cell_id: str, data: CellData, diverged: np.ndarray) -> pa.Table:
-    """Rows of summary.parquet for one cell: by estimator, then metric, then step. The distance joins the metrics."""
+    """Rows of summary.parquet for one cell: by estimator, then metric, then step."""
     import pyarrow as pa
 
-    distance = np.sqrt(data.values[:, :, [data.metrics.index("param_distance_sq")]])
-    values = np.concatenate([distance, data.values], axis=2).transpose(0, 2, 1, 3)
-    metrics = ("param_distance", *data.metrics)
+    columns_of = with_distance(data)
+    metrics = [name for name, _ in columns_of]
+    values = np.stack([column for _, column in columns_of], axis=1)
     e, m, k, _ = values.shape
 
     def names(codes: np.ndarray, labels: Sequence[str]) -> pa.Array:

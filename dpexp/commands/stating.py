@@ -13,13 +13,18 @@ from dpexp.errors import UsageError
 
 def privacy(path: Path, sets: Sequence[str]) -> tuple[dict[str, Any], str]:
     """The privacy statement of a config's mechanisms, each once: document and text."""
-    from dpexp.privacy.local_gaussian import document, text
+    from dpexp.privacy import local_gaussian, stated
 
     experiment = load_experiment(path, sets)
-    mechanisms = dict.fromkeys(
-        cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n) for cell in experiment.cells
-    )
-    return document(list(mechanisms), experiment.deltas), text(list(mechanisms), experiment.deltas)
+    labels: dict[Any, str] = {}
+    for cell in experiment.cells:
+        mechanism = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
+        labels.setdefault(mechanism, f"{cell.algorithm.name} on {cell.problem.name}, {cell.privacy.mu.label}")
+    local = [m for m in labels if isinstance(m, local_gaussian.LocalGaussian)]
+    if len(local) == len(labels):
+        return local_gaussian.document(local, experiment.deltas), local_gaussian.text(local, experiment.deltas)
+    named = [(label, mechanism) for mechanism, label in labels.items()]
+    return stated.document(named, experiment.deltas), stated.text(named, experiment.deltas)
 
 
 def show(path: Path, sets: Sequence[str], replicates: int | None, profile: str) -> str:

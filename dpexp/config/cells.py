@@ -71,9 +71,15 @@ class Cell:
         for section in (self.problem, self.algorithm, self.schedule, self.run):
             for name, value in section.model_dump(exclude={"name", "replicates"}).items():
                 kinds = get_args(type(section).model_fields[name].annotation)
-                columns[name] = str(value) if len(kinds) > 1 and str in map(type, _literals(kinds)) else value
+                mixed = len(kinds) > 1 and str in map(type, _literals(kinds))
+                columns[name] = (
+                    _flat(value) if isinstance(value, dict | list | tuple) else str(value) if mixed else value
+                )
         constant = self.privacy.mu.constant
-        return columns | {"mu": math.nan if constant is None else constant, "budget": self.privacy.mu.label}
+        columns |= {"mu": math.nan if constant is None else constant, "budget": self.privacy.mu.label}
+        if self.privacy.eps is not None:
+            columns |= {"eps": self.privacy.eps, "delta": self.privacy.delta}
+        return columns
 
 
 @dataclass(frozen=True)
@@ -118,6 +124,13 @@ def smoke(settings: RunSettings) -> RunSettings:
             "checkpoints": min(settings.checkpoints, 20),
         }
     )
+
+
+def _flat(value: Any) -> str:
+    """A nested parameter as one column: its name, or its values."""
+    if isinstance(value, dict):
+        return str(value["name"]) if value.get("name") else ", ".join(f"{k}: {v}" for k, v in value.items() if v)
+    return ", ".join(map(str, value))
 
 
 def _literals(kinds: tuple[Any, ...]) -> list[Any]:

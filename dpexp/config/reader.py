@@ -19,6 +19,7 @@ from dpexp.errors import UsageError
 from dpexp.parameters import Parameters
 from dpexp.privacy.budgets import BUDGETS, as_budget
 from dpexp.privacy.settings import PrivacySettings
+from dpexp.privacy.targets import Target
 from dpexp.problems import PROBLEMS
 from dpexp.schedules import SCHEDULES
 
@@ -56,6 +57,8 @@ class Reader:
 
     def __init__(self, path: Path, profile: str, issues: list[Issue]) -> None:
         self.path, self.profile, self.issues = path, profile, issues
+        self.algorithm: Any = None
+        """class of the algorithm of the variant at hand, if its name is known"""
 
     def complain(self, where: Position, message: str, hint: str = "") -> None:
         self.issues.append(Issue(where, message, hint))
@@ -133,6 +136,7 @@ class Reader:
     def grid(self, root: Located, sections: dict[str, Located]) -> tuple[dict[str, Located], list[_Choice]]:
         """Check every section of one variant; its sweeps, in the order of the file."""
         choices: list[_Choice] = []
+        self.algorithm = self.named("algorithm", sections)
         for section in [*sections, *(s for s in SECTIONS if s not in sections)]:
             located = sections.get(section) or Located({}, root.where)
             if not isinstance(located.value, dict):
@@ -147,8 +151,10 @@ class Reader:
                 continue
             fields = model.model_fields
             self.unknown(located, list(fields), f"key in {section}:")
+            if section == "privacy":
+                self.one_target(located, root.where)
             for key, info in fields.items():
-                if key not in located.value and info.is_required():
+                if key not in located.value and info.is_required() and not self.known_otherwise(key, located):
                     hint = (
                         "write `mu: inf` for no privacy"
                         if key == "mu"
@@ -161,6 +167,24 @@ class Reader:
                     choices += self.values(section, model, key, value, located.keys[key])
         return sections, choices
 
+    def named(self, section: str, sections: dict[str, Located]) -> type[Parameters] | None:
+        """The class that a section names, or its default's, without complaints."""
+        located = sections.get(section)
+        inside = located.value if located is not None and isinstance(located.value, dict) else {}
+        name = inside["name"].value if "name" in inside else DEFAULT_NAMES.get(section)
+        return REGISTRIES[section].get(name) if isinstance(name, str) else None
+
+    def known_otherwise(self, key: str, located: Located) -> bool:
+        """Whether a missing key follows from others: a target gives the budget, some algorithms their steps."""
+        return (key == "mu" and "eps" in located.value) or (key == "n" and hasattr(self.algorithm, "steps"))
+
+    def one_target(self, located: Located, where: Position) -> None:
+        """Complain of a budget beside a target, or of a delta without one."""
+        if "eps" in located.value and "mu" in located.value:
+            self.complain(located.keys["eps"], "give 'privacy.mu' or 'privacy.eps', not both", "eps comes with delta")
+        if "delta" in located.value and "eps" not in located.value:
+            self.complain(located.keys["delta"], "'privacy.delta' belongs to 'privacy.eps'", "for instance eps: 1")
+
     def model(self, section: str, located: Located) -> type[Parameters] | None:
         """The class that a section's parameters belong to."""
         if section not in REGISTRIES:
@@ -169,7 +193,7 @@ class Reader:
         named = located.value.get("name")
         if named is None:
             if section in DEFAULT_NAMES:
-                return registry[DEFAULT_NAMES[section]]
+                return registry[self.default(section)]
             self.complain(located.where, f"'{section}.name' is missing", f"names: {', '.join(registry)}")
             return None
         if isinstance(named.value, list):
@@ -179,6 +203,11 @@ class Reader:
             self.complain(named.where, f"unknown {section} {show(named)}", suggest(str(named.value), list(registry)))
             return None
         return registry[named.value]
+
+    def default(self, section: str) -> str:
+        """The name that is meant where none is given: the first schedule that the algorithm takes."""
+        accepted = getattr(self.algorithm, "schedules", ()) if section == "schedule" else ()
+        return DEFAULT_NAMES[section] if not accepted or DEFAULT_NAMES[section] in accepted else accepted[0]
 
     def values(self, section: str, model: type[Parameters], key: str, value: Located, where: Position) -> list[_Choice]:
         """Check the value of one key; a choice where it sweeps."""
@@ -250,16 +279,29 @@ class Reader:
         """One point of the grid."""
         chosen = {(c.section, c.key): value for c, value in zip(choices, combination, strict=True)}
         built: dict[str, Any] = {}
+        self.algorithm = self.named("algorithm", sections)
         for section in SECTIONS:
             located = sections.get(section) or Located({}, root.where)
             model = self.model(section, located)
             assert model is not None
             values = {k: chosen.get((section, k), v) for k, v in located.value.items()}
+            if section == "run" and len(built) == len(SECTIONS) - 1:
+                if not self.compatible(built, sections, root.where):
+                    return None
+                if "n" not in values:
+                    steps = built["algorithm"].steps(built["problem"], built["schedule"], built["privacy"].mu)
+                    values = {**values, "n": Located(steps, located.where)}
             try:
                 built[section] = _build(model, values)
             except ValidationError as error:
                 self.explain(error, section, Located(values, located.where, located.keys))
         if len(built) < len(SECTIONS):
+            return None
+        found = built["algorithm"].complaints(built["problem"], built["schedule"], built["privacy"].mu, built["run"].n)
+        if found:
+            where = (sections.get("algorithm") or sections.get("problem") or root).where
+            for message in found:
+                self.complain(where, message)
             return None
         if self.profile == "smoke":
             built["run"] = smoke(built["run"])
@@ -269,6 +311,21 @@ class Reader:
             for section, key in varying
         }
         return Cell(name, swept=swept, **built)
+
+    def compatible(self, built: dict[str, Any], sections: dict[str, Located], where: Position) -> bool:
+        """Complain of a problem or schedule that the algorithm does not take."""
+        algorithm, before = built["algorithm"], len(self.issues)
+        if not isinstance(built["problem"], algorithm.runs_on):
+            names = [n for n, kind in REGISTRIES["problem"].items() if issubclass(kind, algorithm.runs_on)]
+            message = f"algorithm '{algorithm.name}' does not run on problem '{built['problem'].name}'"
+            self.complain(
+                (sections.get("problem") or Located({}, where)).where, message, f"it runs on: {', '.join(names)}"
+            )
+        if built["schedule"].name not in algorithm.schedules:
+            message = f"algorithm '{algorithm.name}' does not take schedule '{built['schedule'].name}'"
+            place = (sections.get("schedule") or Located({}, where)).where
+            self.complain(place, message, f"it takes: {', '.join(algorithm.schedules)}")
+        return len(self.issues) == before
 
     def duplicates(self, root: Located, cells: list[Cell]) -> None:
         """Complain of cells that are the same setting."""
@@ -282,7 +339,11 @@ class Reader:
 
 def _build(model: type[Parameters], values: dict[str, Located]) -> Parameters:
     plain = {k: v.plain() for k, v in values.items()}
-    if model is PrivacySettings:
+    if model is PrivacySettings and "eps" in plain:
+        plain.setdefault("delta", 1e-5)
+        plain["mu"] = Target(eps=plain["eps"], delta=plain["delta"])
+        plain.setdefault("deltas", (plain["delta"],))
+    elif model is PrivacySettings:
         budget = as_budget(plain["mu"])
         plain["mu"] = BUDGETS["constant" if "mu" in budget else next(iter(budget))].model_validate(budget)
     return model.model_validate(plain)

@@ -34,7 +34,8 @@ def _sections(cell: Cell) -> dict[str, dict[str, Any]]:
         "problem": cell.problem.model_dump(),
         "algorithm": cell.algorithm.model_dump(),
         "schedule": cell.schedule.model_dump(),
-        "privacy": {"mu": budget.get("mu", budget), "deltas": list(cell.privacy.deltas)},
+        "privacy": (budget if cell.privacy.eps is not None else {"mu": budget.get("mu", budget)})
+        | {"deltas": list(cell.privacy.deltas)},
         "run": cell.run.model_dump(),
     }
 
@@ -45,8 +46,8 @@ def _flow(value: Any) -> str:
         return "{" + ", ".join(f"{k}: {_flow(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_flow, value)) + "]"
-    if isinstance(value, bool):
-        return str(value).lower()
+    if isinstance(value, bool) or value is None:
+        return "null" if value is None else str(value).lower()
     if isinstance(value, float):
         return "inf" if math.isinf(value) else repr(int(value)) if value.is_integer() and value < 1e15 else repr(value)
     return str(value)
@@ -65,11 +66,17 @@ def json_schema() -> dict[str, Any]:
     mu = {"anyOf": [number, *laws]}
     sections["privacy"] = {
         "type": "object",
-        "properties": {"mu": _or_list(mu), "deltas": {"type": "array", "items": {"type": "number"}, "minItems": 1}},
-        "required": ["mu"],
+        "properties": {
+            "mu": _or_list(mu),
+            "eps": _or_list(number),
+            "delta": _or_list({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}),
+            "deltas": {"type": "array", "items": {"type": "number"}, "minItems": 1},
+        },
+        "oneOf": [{"required": ["mu"]}, {"required": ["eps"]}],
         "additionalProperties": False,
     }
     sections["run"] = _sweepable(RunSettings)
+    sections["run"].pop("required", None)  # algorithms on data know their number of steps
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "dpexp config",

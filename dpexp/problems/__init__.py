@@ -1,13 +1,13 @@
 """PROBLEMS: the registry of problems, one file each."""
 
+from dpexp.parameters import Parameters
 from dpexp.problems.hinge import MallowsHinge
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.insensitive_linear import InsensitiveLinear
-from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.logistic import MallowsLogistic
 from dpexp.problems.pinball_linear import PinballLinear
 
-PROBLEMS: dict[str, type[LinearPredictorProblem]] = {
+PROBLEMS: dict[str, type[Parameters]] = {
     "huber-linear": HuberLinear,
     "mallows-logistic": MallowsLogistic,
     "pinball-linear": PinballLinear,

@@ -30,12 +30,7 @@ class CellPlan:
     @property
     def seconds(self) -> float:
         """Estimated time on one core."""
-        return len(self.replicates) * self.cell.run.n * _nanoseconds(self.cell) * 1e-9
-
-
-def _nanoseconds(cell: Cell) -> float:
-    """Cost of one replicate and step of one of many settings, measured on a 2024 server core (`make bench`)."""
-    return 0.55 * getattr(cell.problem, "p", 10) + 1.0
+        return len(self.replicates) * self.cell.algorithm.seconds(self.cell.problem, self.cell.run.n)
 
 
 def plan(experiment: Experiment, results: Path, force: bool = False) -> list[CellPlan]:

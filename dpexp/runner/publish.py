@@ -101,9 +101,13 @@ def _row(experiment: Experiment, cell: Cell, data: CellData, wall_s: float) -> d
         "reason": f"{wild} replicates diverged" if wild else "",
         "replicates": data.values.shape[-1],
         "n_diverged": wild,
-        "projections": float(data.values[0, -1, data.metrics.index("projections")].mean()),
+        **({"projections": _last(data, "projections")} if "projections" in data.metrics else {}),
         "wall_s": wall_s,
     }
+
+
+def _last(data: CellData, metric: str) -> float:
+    return float(data.values[0, -1, data.metrics.index(metric)].mean())
 
 
 def _write_cells(folder: Folder, rows: list[dict[str, Any]], experiment: Experiment) -> None:

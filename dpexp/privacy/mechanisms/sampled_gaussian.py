@@ -13,7 +13,7 @@ from dpexp.privacy.analysis import ALL, Analysis, gaussian_analysis
 from dpexp.privacy.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms.composition import (
     NOISE,
-    ONCE_AN_EPOCH,
+    PARTITIONS,
     POISSON,
     SAMPLING,
     Relation,
@@ -59,7 +59,7 @@ class SampledGaussian(Mechanism):
         if lengths and self.sampling not in ("poisson", "full-batch"):
             raise ValueError(f"several phases need Poisson sampling or full batches, not {self.sampling}")
         for _, q, _ in self.phases:
-            if self.sampling in ONCE_AN_EPOCH and (q == 0 or abs(round(1 / q) * q - 1) > 1e-9):
+            if self.sampling in PARTITIONS and (q == 0 or abs(round(1 / q) * q - 1) > 1e-9):
                 raise ValueError(f"a partition needs 1 / sampling_probability to be whole, not 1 / {q:g}")
         return self
 

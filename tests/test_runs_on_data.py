@@ -1,0 +1,148 @@
+"""What algorithms on data sets add to configs and runs: targets, known numbers of steps, accepted problems, complaints."""
+
+import json
+from typing import ClassVar, Literal
+
+import numpy as np
+import pytest
+
+from dpexp.config import ConfigError, load_experiment
+from dpexp.config.reader import REGISTRIES
+from dpexp.config.resolved import resolved_yaml
+from dpexp.engine.result import Passed
+from dpexp.parameters import Parameters
+from dpexp.privacy.gdp import eps_of
+from dpexp.privacy.mechanisms import MECHANISMS
+from dpexp.privacy.stated import Stated
+from dpexp.privacy.targets import Target
+from dpexp.runner.run import Options, run
+from dpexp.store import load_cells, load_summary
+from tests.conftest import call
+
+
+class Bowl(Parameters):
+    name: Literal["bowl"] = "bowl"
+    records: int = 40
+
+
+class NoisyDescent(Parameters):
+    """w <- (1 - eta) w + noise: enough of an algorithm to be run."""
+
+    name: Literal["noisy-descent"] = "noisy-descent"
+    epochs: int = 3
+    estimators: ClassVar[tuple[str, ...]] = ("last",)
+    metrics: ClassVar[tuple[str, ...]] = ("param_norm_sq", "risk")
+    runs_on: ClassVar[tuple[type, ...]] = (Bowl,)
+    schedules: ClassVar[tuple[str, ...]] = ("constant",)
+
+    def steps(self, problem, schedule, budget):
+        return self.epochs * problem.records
+
+    def seconds(self, problem, n):
+        return 1e-6 * n
+
+    def complaints(self, problem, schedule, budget, n):
+        return ["eta is above 1: steps expand"] if schedule.eta > 1 else []
+
+    def mechanism(self, problem, schedule, budget, n):
+        gaussian = MECHANISMS["sampled-gaussian"](
+            noise_multiplier=1 / budget.constant, sampling_probability=1.0, steps=1, sampling="full-batch"
+        )
+        return Stated("sampled-gaussian", gaussian, "gaussian-composition")
+
+    def simulate(self, problem, settings, steps, seed, replicates):
+        from dpexp.seeds import generator
+
+        values = np.empty((len(settings), 1, len(steps), 2, len(replicates)))
+        for k, (schedule, budget) in enumerate(settings):
+            for r, replicate in enumerate(replicates):
+                noise = generator(seed, replicate, "noise").standard_normal(int(steps[-1]))
+                w, path = 1.0, []
+                for z in noise:
+                    w = (1 - schedule.eta) * w + schedule.eta * z / budget.constant
+                    path.append(w)
+                at = np.array(path)[steps - 1]
+                values[k, 0, :, 0, r] = at**2
+                values[k, 0, :, 1, r] = at**2 / 2
+        return Passed(steps, self.estimators, self.metrics, values)
+
+
+@pytest.fixture
+def registered(monkeypatch):
+    monkeypatch.setitem(REGISTRIES["problem"], "bowl", Bowl)
+    monkeypatch.setitem(REGISTRIES["algorithm"], "noisy-descent", NoisyDescent)
+
+
+def config(tmp_path, text):
+    path = tmp_path / "toy.yaml"
+    path.write_text(text)
+    return path
+
+
+TOY = """\
+experiment: toy
+problem: {name: bowl}
+algorithm: {name: noisy-descent}
+schedule: {eta: 0.1}
+privacy: {eps: [1, 4], delta: 1e-5}
+run: {replicates: 3, checkpoints: 5}
+"""
+
+
+def test_a_target_is_a_budget(registered, tmp_path):
+    experiment = load_experiment(config(tmp_path, TOY))
+    assert [cell.privacy.mu for cell in experiment.cells] == [Target(eps=1, delta=1e-5), Target(eps=4, delta=1e-5)]
+    assert experiment.deltas == (1e-5,)
+    for cell in experiment.cells:
+        assert eps_of(cell.privacy.mu.constant, 1e-5) == pytest.approx(cell.privacy.eps)
+        assert cell.run.n == 120
+        assert cell.schedule.name == "constant"
+        assert cell.columns()["eps"] == cell.privacy.eps
+    assert Target(eps=float("inf")).constant == float("inf")
+    assert Target(eps=float("inf")).label == "non-private"
+    again = tmp_path / "again.yaml"
+    again.write_text(resolved_yaml(experiment))
+    assert [c.cell_id for c in load_experiment(again).cells] == [c.cell_id for c in experiment.cells]
+
+
+def test_a_target_sets_the_budget_of_every_algorithm(tmp_path):
+    text = "experiment: a\nproblem: {name: huber-linear}\nprivacy: {eps: 2, delta: 1e-6}\nrun: {n: 10}\n"
+    (cell,) = load_experiment(config(tmp_path, text)).cells
+    assert eps_of(cell.privacy.mu.constant, 1e-6) == pytest.approx(2)
+
+
+@pytest.mark.parametrize(
+    ("change", "line", "words"),
+    [
+        (("privacy: {eps: [1, 4], delta: 1e-5}", "privacy: {eps: 1, mu: 2}"), 5, "not both"),
+        (("privacy: {eps: [1, 4], delta: 1e-5}", "privacy: {mu: 1, delta: 1e-5}"), 5, "belongs to 'privacy.eps'"),
+        (("eps: [1, 4]", "eps: 0"), 5, "greater than 0"),
+        (("delta: 1e-5", "delta: 2"), 5, "less than 1"),
+        (("{name: bowl}", "{name: huber-linear}"), 2, "does not run on problem 'huber-linear'"),
+        (("{eta: 0.1}", "{name: power, eta: 0.1}"), 4, "does not take schedule 'power'"),
+        (("{eta: 0.1}", "{eta: 1.5}"), 3, "steps expand"),
+        (("algorithm: {name: noisy-descent}", "algorithm: {name: ldp-sgd}"), 6, "'run.n' is missing"),
+    ],
+)
+def test_mismatches_are_told_with_their_place(registered, tmp_path, change, line, words):
+    with pytest.raises(ConfigError) as error:
+        load_experiment(config(tmp_path, TOY.replace(*change)))
+    assert any(words in str(issue) and issue.where.line == line for issue in error.value.issues), str(error.value)
+
+
+def test_metrics_without_an_optimum_are_stored(registered, tmp_path):
+    experiment = load_experiment(config(tmp_path, TOY))
+    report = run(experiment, Options(results=tmp_path / "results", quiet=True))
+    assert report.computed == 2
+    summary = load_summary(tmp_path / "results", "toy")
+    assert set(summary.metric) == {"param_norm_sq", "risk"}
+    cells = load_cells(tmp_path / "results", "toy", ("eps_1e-05", "accountant", "noise_multiplier"))
+    assert list(cells["eps_1e-05"]) == pytest.approx([1, 4])
+    assert bool(cells.guarantee.all())
+    assert run(experiment, Options(results=tmp_path / "results", quiet=True)).computed == 0
+
+
+def test_the_statement_of_a_target(tmp_path):
+    text = "experiment: a\nproblem: {name: huber-linear}\nprivacy: {eps: 2, delta: 1e-6}\nrun: {n: 10}\n"
+    document = json.loads(call("privacy", str(config(tmp_path, text)), "--json").stdout)
+    assert document["statements"][0]["eps"][0] == [1e-6, pytest.approx(2)]
