@@ -16,8 +16,11 @@ class Schedule(Parameters):
     name: str
 
     def step_sizes(self, first: int, last: int) -> np.ndarray:
-        """Step sizes of the steps first..last, both included (1-based), as float64 [last - first + 1]."""
-        raise NotImplementedError
+        """Step sizes of the steps first..last, both included (1-based), as float64 [last - first + 1].
+
+        Raises NotImplementedError for a schedule that only its algorithm can settle.
+        """
+        raise NotImplementedError(f"schedule {self.name} is settled by its algorithm")
 
 
 class Power(Schedule):
@@ -41,4 +44,22 @@ class Constant(Schedule):
         return np.full(last - first + 1, self.eta)
 
 
-SCHEDULES: dict[str, type[Schedule]] = {"power": Power, "constant": Constant}
+class Prescribed(Schedule):
+    """Steps, step size and momentum as the algorithm's own theorem sets them, for its N, d, epsilon and delta."""
+
+    name: Literal["prescribed"] = "prescribed"
+
+
+class PathLength(Schedule):
+    """eta_i = length / T: after T normalised steps no iterate is further than `length` from the first one."""
+
+    name: Literal["path-length"] = "path-length"
+    length: Positive = 2.2
+
+
+SCHEDULES: dict[str, type[Schedule]] = {
+    "power": Power,
+    "constant": Constant,
+    "prescribed": Prescribed,
+    "path-length": PathLength,
+}

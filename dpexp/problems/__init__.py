@@ -5,7 +5,15 @@ from dpexp.problems.hinge import MallowsHinge
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.insensitive_linear import InsensitiveLinear
 from dpexp.problems.logistic import MallowsLogistic
+from dpexp.problems.nonconvex_linear import (
+    LogisticRidge,
+    Sigmoid,
+    SquaredSigmoid,
+    TukeyRegression,
+    WelschRegression,
+)
 from dpexp.problems.pinball_linear import PinballLinear
+from dpexp.problems.robust_means import RippledMean, WelschMean
 
 PROBLEMS: dict[str, type[Parameters]] = {
     "huber-linear": HuberLinear,
@@ -13,4 +21,11 @@ PROBLEMS: dict[str, type[Parameters]] = {
     "pinball-linear": PinballLinear,
     "mallows-hinge": MallowsHinge,
     "insensitive-linear": InsensitiveLinear,
+    "rippled-mean": RippledMean,
+    "welsch-mean": WelschMean,
+    "sigmoid": Sigmoid,
+    "squared-sigmoid": SquaredSigmoid,
+    "welsch-regression": WelschRegression,
+    "tukey-regression": TukeyRegression,
+    "logistic-ridge": LogisticRidge,
 }
