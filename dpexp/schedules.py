@@ -19,6 +19,10 @@ class Schedule(Parameters):
         """Step sizes of the steps first..last, both included (1-based), as float64 [last - first + 1]."""
         raise NotImplementedError
 
+    def for_losses(self, smoothness: float, strong_convexity: float) -> Schedule:
+        """The schedule with its step sizes known, for losses of this smoothness and strong convexity."""
+        return self
+
 
 class Power(Schedule):
     """eta_i = eta * i^-alpha (`ldp-sgd`, Theorems 3 to 6)."""
@@ -41,4 +45,28 @@ class Constant(Schedule):
         return np.full(last - first + 1, self.eta)
 
 
-SCHEDULES: dict[str, type[Schedule]] = {"power": Power, "constant": Constant}
+class Langevin(Schedule):
+    """eta_k = 1 / (2 beta), or decreasing 1 / (2 beta + lambda k / 2), of step k + 1 (`dp-sgld`, section 4).
+
+    beta and lambda are those of the losses; step sizes are known after `for_losses`.
+    """
+
+    name: Literal["langevin"] = "langevin"
+    decreasing: bool = False
+
+    def for_losses(self, smoothness: float, strong_convexity: float) -> Schedule:
+        lam = strong_convexity if self.decreasing else 0.0
+        return _Langevin(name="langevin", smoothness=smoothness, strong_convexity=lam)
+
+
+class _Langevin(Schedule):
+    """`Langevin` for certain losses."""
+
+    smoothness: float
+    strong_convexity: float
+
+    def step_sizes(self, first: int, last: int) -> np.ndarray:
+        return 1 / (2 * self.smoothness + self.strong_convexity * np.arange(first - 1, last, dtype=np.float64) / 2)
+
+
+SCHEDULES: dict[str, type[Schedule]] = {"power": Power, "constant": Constant, "langevin": Langevin}

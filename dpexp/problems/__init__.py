@@ -6,6 +6,7 @@ from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.insensitive_linear import InsensitiveLinear
 from dpexp.problems.logistic import MallowsLogistic
 from dpexp.problems.pinball_linear import PinballLinear
+from dpexp.problems.softmax import Softmax
 
 PROBLEMS: dict[str, type[Parameters]] = {
     "huber-linear": HuberLinear,
@@ -13,4 +14,5 @@ PROBLEMS: dict[str, type[Parameters]] = {
     "pinball-linear": PinballLinear,
     "mallows-hinge": MallowsHinge,
     "insensitive-linear": InsensitiveLinear,
+    "softmax": Softmax,
 }
