@@ -115,4 +115,6 @@ def _metrics(problem: Softmax, weights: np.ndarray) -> tuple[float, float, float
 def seconds(problem: Softmax, batch_size: int, n: int) -> float:
     """Estimated time of one replicate: products over the batch, noise, and a fixed cost a step."""
     shape = problem.shape
-    return n * (2e-5 + batch_size * shape.width * (shape.classes * 1.0e-10 + 6e-10) + shape.classes * shape.width * 8e-9)
+    return n * (
+        2e-5 + batch_size * shape.width * (shape.classes * 1.0e-10 + 6e-10) + shape.classes * shape.width * 8e-9
+    )

@@ -43,7 +43,7 @@ RELATIONS: dict[str, Relation] = {"poisson": "add-remove", "fixed-size": "replac
 """sampling scheme -> the neighbours for which its privacy is stated"""
 REFUSED: dict[str, str] = {
     "theorem-3-1": "unsound for mini-batches: the theorem is false there (exact counterexamples: docs/dp-sgld.md)",
-    "published": "invalid: the bound is evaluated with K = epochs, where it counts iterations; and false for mini-batches",
+    "published": "invalid: the bound with K = epochs, where it counts iterations; and false for mini-batches",
 }
 """why an accountant is no guarantee"""
 
@@ -152,7 +152,14 @@ def analysis_of(run: LangevinRun, accountant: Accountant, sigma: float) -> Analy
         source = "dp-sgld, Theorem 3.1" + (" with K = epochs" if accountant == "published" else "")
         assumed = ("full batches", "the prescribed start", "only the last iterate is released")
         return Analysis(
-            accountant, source, LAST, lambda d: eps_of_slope(slope, d), assumed, lambda a: a * slope, None, REFUSED[accountant]
+            accountant,
+            source,
+            LAST,
+            lambda d: eps_of_slope(slope, d),
+            assumed,
+            lambda a: a * slope,
+            None,
+            REFUSED[accountant],
         )
     composed = _composed(run, run.multiplier(sigma))
     if accountant != "last-iterate":

@@ -130,9 +130,7 @@ def step_loss(q: float, multiplier: float, scheme: Scheme) -> StepLoss:
     return StepLoss(q, multiplier, scheme)
 
 
-def discretised(
-    curve: Callable[[np.ndarray], np.ndarray], top: float, interval: float
-) -> Discrete:
+def discretised(curve: Callable[[np.ndarray], np.ndarray], top: float, interval: float) -> Discrete:
     """First loss, masses and unbounded mass of the law whose curve is the chords' (in e^eps) of the given one."""
     count = max(2, math.ceil(top / interval))
     eps = interval * np.arange(-count, count + 1)

@@ -13,7 +13,7 @@ import numpy as np
 
 from dpexp.privacy.loss_distributions import Composed, Scheme, StepLoss, discretised, summed
 
-GROWTH = 1.03
+GROWTH = 1.05
 """noises of one group differ by at most this factor; epsilon is inflated by about half of it"""
 Groups = tuple[tuple[float, int], ...]
 """(noise in units of the least, number of steps), noise increasing"""
@@ -46,7 +46,10 @@ class VaryingLoss:
         interval = min(step.interval(total) for step in self.steps)
         orders = range(len(self.steps[0].curves))
         return [
-            summed([(discretised(s.curves[k], s.top, interval), c) for s, c in zip(self.steps, self.counts, strict=True)], interval)
+            summed(
+                [(discretised(s.curves[k], s.top, interval), c) for s, c in zip(self.steps, self.counts, strict=True)],
+                interval,
+            )
             for k in orders
         ]
 

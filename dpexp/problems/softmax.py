@@ -7,8 +7,8 @@ of every record's loss. Nothing is computed from several records.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -151,13 +151,11 @@ def _loaded(source: str) -> Split:
 
 
 def _expanded(data: Dataset, count: int) -> Dataset:
-    """Prepared records through public random directions, one record at a time, and prepared again."""
-    from dataclasses import replace
-
-    p = data.features.shape[1]
+    """Prepared records through public random directions, one record at a time; less their own mean, prepared again."""
+    p = data.features.shape[1] - 1
     draws = np.random.Generator(np.random.PCG64(_RANDOM_FEATURES_SEED)).standard_normal((p, count), dtype=np.float32)
-    draws[-1] *= math.sqrt(p)  # the bias entry gives the directions their thresholds
     out = np.empty((len(data), count + 1), np.float32)
     for k in range(0, len(data), 4096):
-        out[k : k + 4096] = prepare(np.maximum(data.features[k : k + 4096] @ draws, 0))
+        positive = np.maximum(data.features[k : k + 4096, :-1] @ draws, 0)
+        out[k : k + 4096] = prepare(positive - positive.mean(axis=1, keepdims=True))
     return replace(data, features=out)
