@@ -137,6 +137,8 @@ class NoisySgd(BatchedMechanism):
     def _partitioned(self, c: float, refused: str) -> list[Analysis]:
         """Cyclic or shuffled batches: shifted interpolation for any order, Ye and Shokri's for a random partition."""
         batches, epochs, per_step = self.n // self.batch_size, visits(self.steps, self.q), 2 / self.multiplier
+        if self.sampling == "reshuffled":
+            refused = "needs the same batches in every epoch"
         mu = math.inf
         if not refused:
             mu = cyclic_convex(per_step, self.width, batches, epochs)

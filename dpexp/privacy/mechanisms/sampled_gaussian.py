@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from dpexp.privacy.analysis import Analysis
 from dpexp.privacy.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms.composition import (
-    ONCE_AN_EPOCH,
+    PARTITIONS,
     SAMPLING,
     Relation,
     Sampling,
@@ -33,7 +33,7 @@ class SampledGaussian(Mechanism):
     @model_validator(mode="after")
     def _partitions(self) -> SampledGaussian:
         q = self.sampling_probability
-        if self.sampling in ONCE_AN_EPOCH and (q == 0 or abs(round(1 / q) * q - 1) > 1e-9):
+        if self.sampling in PARTITIONS and (q == 0 or abs(round(1 / q) * q - 1) > 1e-9):
             raise ValueError(f"a partition needs 1 / sampling_probability to be whole, not 1 / {q:g}")
         return self
 
