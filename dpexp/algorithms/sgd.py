@@ -31,6 +31,7 @@ class Sgd(Parameters):
     metrics: ClassVar[tuple[str, ...]] = softmax_runs.METRICS
     runs_on: ClassVar[tuple[type, ...]] = (Softmax,)
     schedules: ClassVar[tuple[str, ...]] = ("langevin", "constant", "power")
+    smoke_steps: ClassVar[int] = softmax_runs.SMOKE_STEPS
 
     def steps(self, problem: Softmax, schedule: Schedule, budget: Budget) -> int:
         return softmax_runs.step_count(problem, self.batch_size, self.epochs)

@@ -18,6 +18,8 @@ Scheme = Literal["add-remove", "replace-one", "fixed-size"]
 _TAIL = 1e-15
 """mass that may lie outside the window; it is added to every delta"""
 _FINEST, _COARSEST = 1e-10, 5e-3
+_LARGEST = 600.0
+"""loss up to which e^loss is a number"""
 _MOST_CELLS, _MOST_STEP_CELLS = 1 << 22, 20_000
 
 
@@ -115,13 +117,20 @@ class StepLoss:
         away = math.log1p(-self.q) if self.q < 1 else -math.inf
         return float(np.logaddexp(away, exponent)) + (self.mu * z if self.q == 1 else -away)
 
+    @property
+    def bounded(self) -> bool:
+        """Whether the losses that matter can be written down: with less noise no bound is given."""
+        return self.top < _LARGEST
+
     def eps(self, steps: int, delta: float) -> float:
         """Epsilon of `steps` steps, rounded up; inf below the floor of about 1e-15 a step in delta."""
-        return 0.0 if delta >= 1 else max(law.eps(delta) for law in self.composed(steps))
+        if delta >= 1 or not self.bounded:
+            return 0.0 if delta >= 1 else math.inf
+        return max(law.eps(delta) for law in self.composed(steps))
 
     def delta(self, steps: int, eps: float) -> float:
         """Delta of `steps` steps at epsilon >= 0, rounded up."""
-        return min(1.0, max(law.delta(eps) for law in self.composed(steps)) * (1 + 1e-12))
+        return 1.0 if not self.bounded else min(1.0, max(law.delta(eps) for law in self.composed(steps)) * (1 + 1e-12))
 
 
 @lru_cache(maxsize=16)

@@ -38,7 +38,9 @@ class VaryingLoss:
         """Epsilon of all steps, rounded up; inf below the floor of about 1e-15 a step in delta."""
         if len(self.steps) == 1:
             return self.steps[0].eps(self.counts[0], delta)
-        return 0.0 if delta >= 1 else max(law.eps(delta) for law in self._composed())
+        if delta >= 1 or not self.steps[0].bounded:
+            return 0.0 if delta >= 1 else math.inf
+        return max(law.eps(delta) for law in self._composed())
 
     def _composed(self) -> list[Composed]:
         """The loss of all steps, for every order of the neighbours that matters."""
