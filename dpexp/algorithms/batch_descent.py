@@ -70,10 +70,13 @@ class BatchDescent(FiniteSumAlgorithm):
         full, sigma = self.sampling_rate == 1, self.multiplier(n, budget)
         mechanism = MECHANISMS["sampled-gaussian"].model_validate(
             {
-            "noise_multiplier": sigma, "sampling_probability": self.sampling_rate, "steps": n,
-            "sampling": "full-batch" if full else "poisson", "neighboring_relation": "replace-one",
+                "noise_multiplier": sigma,
+                "sampling_probability": self.sampling_rate,
+                "steps": n,
+                "sampling": "full-batch" if full else "poisson",
+                "neighboring_relation": "replace-one",
             }
-        )  # fmt: skip
+        )
         accountant = "no-noise" if sigma == 0 else "gaussian-composition" if full else "pld-composition"
         return Stated("sampled-gaussian", mechanism, accountant)
 

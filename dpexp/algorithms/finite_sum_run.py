@@ -81,9 +81,9 @@ class FiniteSumAlgorithm(Parameters):
         return (self.epochs or 1) * self.passes(problem)
 
     def seconds(self, problem: FiniteSum, n: int) -> float:
-        """Estimated seconds of one replicate: steps, and about 400 full gradients (`dpexp.engine.following`)."""
+        """Estimated seconds of one replicate: steps, and full gradients (`dpexp.engine.following`)."""
         width = 0.4 + 0.06 * problem.dimension
-        return n * self.microseconds * width * 1e-6 + 400 * problem.count * 0.05e-6 * width
+        return n * self.microseconds * width * 1e-6 + 16 * max(n, 5 * problem.count) * 0.05e-6 * width
 
     def complaints(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """What makes a setting infeasible, with the numbers."""

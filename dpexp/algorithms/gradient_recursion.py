@@ -62,8 +62,13 @@ class GradientRecursion(FiniteSumAlgorithm):
         mu, plan = self.mu(budget), self.plan(problem, schedule, budget, n)
         mechanism = MECHANISMS["gradient-recursion"].model_validate(
             {
-            "n": problem.count, "steps": n, "step_size": plan.eta, "weight": plan.gamma, "lipschitz": problem.lipschitz,
-            "smoothness": problem.smoothness, "sigma": 0.0 if math.isinf(mu) else 1 / mu,
+                "n": problem.count,
+                "steps": n,
+                "step_size": plan.eta,
+                "weight": plan.gamma,
+                "lipschitz": problem.lipschitz,
+                "smoothness": problem.smoothness,
+                "sigma": 0.0 if math.isinf(mu) else 1 / mu,
             }
-        )  # fmt: skip
+        )
         return Stated("gradient-recursion", mechanism, "exact-sensitivities")

@@ -97,10 +97,17 @@ class ReducedMomentum(FiniteSumAlgorithm):
         sigma = 0.0 if math.isinf(mu) else printed_sigma(budget) if self.calibration == "paper" else 1 / mu
         mechanism = MECHANISMS["reduced-momentum"].model_validate(
             {
-            "n": problem.count, "steps": n, "momentum": plan.alpha, "step_size": plan.eta, "lipschitz": problem.lipschitz,
-            "smoothness": problem.smoothness, "sigma": sigma, "order": self.order, "calibration": self.calibration,
+                "n": problem.count,
+                "steps": n,
+                "momentum": plan.alpha,
+                "step_size": plan.eta,
+                "lipschitz": problem.lipschitz,
+                "smoothness": problem.smoothness,
+                "sigma": sigma,
+                "order": self.order,
+                "calibration": self.calibration,
             }
-        )  # fmt: skip
+        )
         exact = self.calibration == "exact" or self.order == "fixed"
         accountant = "exact-sensitivities" if exact else "tree-composition"
         return Stated("reduced-momentum", mechanism, accountant, f"{accountant}, noise as {self.calibration}")
@@ -127,5 +134,5 @@ def split(n: int, plan: Plan, G: float, L: float, items: bytes | None = None) ->
     units = np.array(occurrence_sensitivities(n, plan.eta, G, L))
     variances = stream_variances(n, plan.steps, plan.alpha, plan.gamma).mean(axis=1)
     stds = optimal_split(units**2 * held.max(axis=1), variances, 1.0)
-    stds = np.where(np.isfinite(stds), stds, 0.0) if np.all(held.max(axis=1)[~np.isfinite(stds)] == 0) else stds
-    return plan.alpha * stds * stream_mu(held, list(units), list(stds))
+    scale = plan.alpha * stream_mu(held, list(units), list(stds))
+    return scale * np.where(np.isfinite(stds), stds, 0.0)  # inf: no estimate reads the stream, and it is not released

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -98,7 +98,7 @@ class TreeMomentum(FiniteSumAlgorithm):
         n, d = problem.count, problem.dimension
         order = drawn_order(seed, replicate, n, plan.steps, self.order)
         std = self.node_std(problem, plan, budget, order)
-        kinds = {"tree": TreeNoise, "square-root": SquareRootNoise, "independent": IndependentNoise}
+        kinds: dict[str, Any] = {"tree": TreeNoise, "square-root": SquareRootNoise, "independent": IndependentNoise}
         noise: Noise = Silence(d)
         if std > 0:
             noise = kinds[self.design](seed, replicate, d, plan.steps, plan.alpha, std)
@@ -112,10 +112,16 @@ class TreeMomentum(FiniteSumAlgorithm):
         sigma = 0.0 if math.isinf(mu) else printed_sigma(budget) if self.calibration == "paper" else 1 / mu
         mechanism = MECHANISMS["tree-momentum"].model_validate(
             {
-            "n": problem.count, "steps": n, "momentum": plan.alpha, "lipschitz": problem.lipschitz, "sigma": sigma, "order": self.order,
-            "calibration": self.calibration, "design": self.design,
+                "n": problem.count,
+                "steps": n,
+                "momentum": plan.alpha,
+                "lipschitz": problem.lipschitz,
+                "sigma": sigma,
+                "order": self.order,
+                "calibration": self.calibration,
+                "design": self.design,
             }
-        )  # fmt: skip
+        )
         return Stated("tree-momentum", mechanism, "exact-sensitivities", f"exact, noise as {self.calibration}")
 
 

@@ -58,9 +58,10 @@ class BatchDescent:
 
 
 class GradientRecursion:
-    """e_t = (1 - gamma)(e_{t-1} + grad F(w_t) - grad F(w_{t-1})) + gamma grad F(w_t) + s z_t, e_1 = grad F(w_1) + s_1 z_1.
+    """e_t = (1 - gamma)(e_{t-1} + grad F(w_t) - grad F(w_{t-1})) + gamma grad F(w_t) + s z_t.
 
-    The idea behind Algorithm 2 of `momentum` with full batches; w <- w - eta e_t / |e_t|.
+    It starts from e_1 = grad F(w_1) + s_1 z_1, and w <- w - eta e_t / |e_t|: the idea behind Algorithm 2 of `momentum`
+    with full batches.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Following a run on a finite sum: F, its gradient and the error of the direction, at checkpoints and along the way.
 
-Full gradients cost N records each, so they are taken at checkpoints and at `LOOKS` steps spread evenly over the run
-(all steps of a short one); means over the run are means over those. The numbers are diagnostics and not private.
+Full gradients cost N records each, so they are taken at checkpoints and at 40 to 200 steps spread evenly over the run
+(all steps of a short one), eight an epoch between; means over the run are means over those. The numbers are diagnostics and not private.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dpexp.engine.losses import full
 from dpexp.engine.momentum import Data
 
 METRICS = ("param_norm_sq", "objective", "grad_norm", "mean_grad_norm", "direction_error", "lemma5_slack")
-LOOKS = 200
+FEWEST, MOST, AN_EPOCH = 40, 200, 8
 
 
 class Stepper(Protocol):
@@ -28,11 +28,12 @@ class Stepper(Protocol):
         """Take the steps first..last."""
 
 
-def looks(steps: int) -> np.ndarray:
-    """The steps that means over the run are taken over: all of a short run, else one in the middle of each part."""
-    if steps <= LOOKS:
+def looks(steps: int, n: int) -> np.ndarray:
+    """The steps that means over a run on n records are taken over: all of a short run, else the middle of each part."""
+    if steps <= MOST:
         return np.arange(1, steps + 1)
-    return np.floor((np.arange(LOOKS) + 0.5) * steps / LOOKS).astype(np.int64) + 1
+    parts = min(MOST, max(FEWEST, AN_EPOCH * steps // n))
+    return np.floor((np.arange(parts) + 0.5) * steps / parts).astype(np.int64) + 1
 
 
 def follow(run: Stepper, data: Data, checkpoints: np.ndarray, eta: float, smoothness: float) -> np.ndarray:
@@ -46,7 +47,7 @@ def follow(run: Stepper, data: Data, checkpoints: np.ndarray, eta: float, smooth
     which is not negative on any path of normalised steps of length eta; it means nothing for others. Its mean over t is
     the slack of the lemma itself.
     """
-    seen = looks(int(checkpoints[-1]))
+    seen = looks(int(checkpoints[-1]), len(data.x))
     wanted, out = {int(k): row for row, k in enumerate(checkpoints)}, np.empty((len(checkpoints), len(METRICS)))
     gradient, slack, done = np.empty(len(run.w)), math.inf, 0
     norms: list[float] = []
