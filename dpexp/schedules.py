@@ -22,6 +22,10 @@ class Schedule(Parameters):
         """
         raise NotImplementedError(f"schedule {self.name} is settled by its algorithm")
 
+    def for_losses(self, smoothness: float, strong_convexity: float) -> Schedule:
+        """The schedule with its step sizes known, for losses of this smoothness and strong convexity."""
+        return self
+
 
 class Power(Schedule):
     """eta_i = eta * i^-alpha (`ldp-sgd`, Theorems 3 to 6)."""
@@ -57,9 +61,34 @@ class PathLength(Schedule):
     length: Positive = 2.2
 
 
+class Langevin(Schedule):
+    """eta_k = 1 / (2 beta), or decreasing 1 / (2 beta + lambda k / 2), of step k + 1 (`dp-sgld`, section 4).
+
+    beta and lambda are those of the losses; step sizes are known after `for_losses`.
+    """
+
+    name: Literal["langevin"] = "langevin"
+    decreasing: bool = False
+
+    def for_losses(self, smoothness: float, strong_convexity: float) -> Schedule:
+        lam = strong_convexity if self.decreasing else 0.0
+        return _Langevin(name="langevin", smoothness=smoothness, strong_convexity=lam)
+
+
+class _Langevin(Schedule):
+    """`Langevin` for certain losses."""
+
+    smoothness: float
+    strong_convexity: float
+
+    def step_sizes(self, first: int, last: int) -> np.ndarray:
+        return 1 / (2 * self.smoothness + self.strong_convexity * np.arange(first - 1, last, dtype=np.float64) / 2)
+
+
 SCHEDULES: dict[str, type[Schedule]] = {
     "power": Power,
     "constant": Constant,
+    "langevin": Langevin,
     "prescribed": Prescribed,
     "path-length": PathLength,
 }

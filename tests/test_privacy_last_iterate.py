@@ -238,6 +238,11 @@ def test_partitions():
     assert not {a.name: a for a in MECHANISMS["noisy-sgd"](**base, sampling="shuffled").analyses()}[
         "shuffled-renyi"
     ].valid
+    reshuffled = {
+        a.name: a for a in MECHANISMS["noisy-sgd"](**{**base, "batch_size": 30}, sampling="reshuffled").analyses()
+    }
+    assert reshuffled["gaussian-composition"].mu == pytest.approx(math.sqrt(50) * 2 / 30)
+    assert not reshuffled["shifted-interpolation"].valid
     with pytest.raises(ValueError, match="multiple"):
         MECHANISMS["noisy-sgd"](**{**base, "batch_size": 30}, sampling="cyclic")
     with pytest.raises(ValueError, match="whole"):

@@ -115,11 +115,11 @@ def checkpoint_steps(n: int, checkpoints: int) -> np.ndarray:
     return steps
 
 
-def smoke(settings: RunSettings) -> RunSettings:
-    """The toy size of `--profile smoke`: at most 2000 users, 8 replicates, 20 checkpoints."""
+def smoke(settings: RunSettings, most_steps: int = 2000) -> RunSettings:
+    """The toy size of `--profile smoke`: at most 2000 users (or steps on data), 8 replicates, 20 checkpoints."""
     return settings.model_copy(
         update={
-            "n": min(settings.n, 2000),
+            "n": min(settings.n, most_steps),
             "replicates": min(settings.replicates, 8),
             "checkpoints": min(settings.checkpoints, 20),
         }

@@ -67,12 +67,22 @@ class Split(NamedTuple):
     test: Dataset
 
 
+class Shape(NamedTuple):
+    """How large a data set is, known without reading it."""
+
+    records: int
+    width: int
+    """features of a record, before `prepare`"""
+    classes: int
+
+
 class Builtin(NamedTuple):
     """A data set that ships with the package."""
 
     read: Callable[[], Dataset]
     published_test: int
     """how many of the last records are its published test part; 0: there is none"""
+    shape: Shape | None = None
 
 
 def prepare(features: np.ndarray) -> np.ndarray:
@@ -87,6 +97,11 @@ def prepare(features: np.ndarray) -> np.ndarray:
     return out
 
 
+def held_out(records: int, test_fraction: float) -> int:
+    """How many of so many records a random split holds out: at least one, and not all."""
+    return min(records - 1, max(1, int(records * test_fraction)))
+
+
 def split(data: Dataset, test_fraction: float, generator: np.random.Generator) -> Split:
     """A random split: floor(n test_fraction) records (at least 1) are held out, in the generator's order.
 
@@ -95,5 +110,5 @@ def split(data: Dataset, test_fraction: float, generator: np.random.Generator) -
     if not 0 < test_fraction < 1 or len(data) < 2:
         raise DataError(f"{data.name}: a split needs a test fraction in (0, 1) and at least 2 records")
     order = generator.permutation(len(data))
-    held = min(len(data) - 1, max(1, int(len(data) * test_fraction)))
+    held = held_out(len(data), test_fraction)
     return Split(data.rows(order[held:]), data.rows(order[:held]))

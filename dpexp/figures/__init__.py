@@ -5,9 +5,11 @@ from __future__ import annotations
 from dpexp.figures import theory, trajectories
 from dpexp.figures.figure import Figure, write
 from dpexp.figures.figure1 import FIGURE1
+from dpexp.figures.hidden_state import HIDDEN_STATE_FIGURE
 from dpexp.figures.last_iterate import NOISY_SGD_FIGURE1
 from dpexp.figures.momentum_noise import MOMENTUM_EPOCHS, MOMENTUM_SIZES
 from dpexp.figures.momentum_runs import MOMENTUM_PRESCRIBED, MOMENTUM_TUNED
+from dpexp.figures.privacy_analyses import PRIVACY_ANALYSES
 from dpexp.figures.rates import RATES
 from dpexp.figures.sweeps import SWEEPS
 
@@ -21,6 +23,8 @@ FIGURES: dict[str, Figure] = {
     "momentum_sizes": MOMENTUM_SIZES,
     "momentum_prescribed": MOMENTUM_PRESCRIBED,
     "momentum_tuned": MOMENTUM_TUNED,
+    "hidden_state_figure": HIDDEN_STATE_FIGURE,
+    "privacy_analyses": PRIVACY_ANALYSES,
 }
 THEORY: dict[str, Figure] = {plan.name: theory.figure(plan) for plan in trajectories.plans()}
 """figures that can be drawn with theory laid over them, by the name of the plain figure"""

@@ -72,6 +72,14 @@ def calibrate(
     return Calibrated(value, name, at(name, sign * math.log(value)), tried)
 
 
+def least_noise(eps_of_noise: Callable[[float], float], eps: float, tolerance: float = 1e-6) -> float:
+    """The smallest noise, rounded up, with eps_of_noise(noise) <= eps. Raises Unreachable where there is none."""
+    x = _solve(cache(lambda v: eps_of_noise(math.exp(v))), eps, tolerance)
+    if math.isinf(x):
+        raise Unreachable(f"no noise brings epsilon down to {eps:g}")
+    return math.exp(x)
+
+
 def _solve(f: Callable[[float], float], level: float, tolerance: float) -> float:
     """The smallest x with f(x) <= level, from above and to a relative tolerance in e^x; inf if there is none.
 

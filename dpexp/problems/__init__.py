@@ -14,6 +14,7 @@ from dpexp.problems.nonconvex_linear import (
 )
 from dpexp.problems.pinball_linear import PinballLinear
 from dpexp.problems.robust_means import RippledMean, WelschMean
+from dpexp.problems.softmax import Softmax
 
 PROBLEMS: dict[str, type[Parameters]] = {
     "huber-linear": HuberLinear,
@@ -28,4 +29,5 @@ PROBLEMS: dict[str, type[Parameters]] = {
     "welsch-regression": WelschRegression,
     "tukey-regression": TukeyRegression,
     "logistic-ridge": LogisticRidge,
+    "softmax": Softmax,
 }

@@ -12,15 +12,18 @@ from dpexp.privacy.lower_bounds import LowerBound, attained
 from dpexp.privacy.sampled_gaussian import mixture_from_base, symmetrised
 
 Relation = Literal["replace-one", "add-remove"]
-Sampling = Literal["fixed-size", "poisson", "cyclic", "shuffled", "full-batch"]
+Sampling = Literal["fixed-size", "poisson", "cyclic", "shuffled", "reshuffled", "full-batch"]
 SAMPLING = {
     "fixed-size": "a fresh uniform subset of fixed size in every step",
     "poisson": "every record independently in every step",
     "cyclic": "a fixed partition into batches, in the same order in every epoch",
     "shuffled": "a random partition into batches, drawn once and repeated in every epoch",
+    "reshuffled": "a new random order of the records in every epoch, cut into batches",
     "full-batch": "all records in every step",
 }
-ONCE_AN_EPOCH = ("cyclic", "shuffled")
+PARTITIONS = ("cyclic", "shuffled")
+"""the same batches in every epoch"""
+ONCE_AN_EPOCH = (*PARTITIONS, "reshuffled")
 NOISE = "noise is Gaussian and fresh in every step"
 FIXED = "batches of fixed size without replacement, fresh in every step"
 POISSON = "every record is in a batch independently with probability q, fresh in every step"
@@ -34,11 +37,11 @@ def distance(relation: Relation) -> float:
 
 def batches_of(q: float) -> int:
     """Batches in an epoch of a partition into batches of the share q."""
-    return max(1, round(1 / q))
+    return max(1, math.ceil(1 / q - 1e-9))
 
 
 def visits(steps: int, q: float) -> int:
-    """How often a record of a partition is used at most in `steps` steps."""
+    """How often a record that is used once an epoch is used at most in `steps` steps."""
     return math.ceil(steps / batches_of(q))
 
 

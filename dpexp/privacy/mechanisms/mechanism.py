@@ -15,7 +15,15 @@ from dpexp.privacy.hidden_state import last_iterate_delta
 from dpexp.privacy.hybrid import hybrid_eps, log_contraction
 from dpexp.privacy.loss_distributions import step_loss
 from dpexp.privacy.lower_bounds import LowerBound
-from dpexp.privacy.mechanisms.composition import ONCE_AN_EPOCH, SAMPLING, Relation, Sampling, random_step
+from dpexp.privacy.mechanisms.composition import (
+    ONCE_AN_EPOCH,
+    PARTITIONS,
+    SAMPLING,
+    Relation,
+    Sampling,
+    batches_of,
+    random_step,
+)
 
 
 def _whole(value: object) -> object:
@@ -69,14 +77,14 @@ class BatchedMechanism(Mechanism):
     def _fits(self) -> BatchedMechanism:
         if self.batch_size > self.n:
             raise ValueError(f"batch_size = {self.batch_size} is larger than n = {self.n}")
-        if self.sampling in ONCE_AN_EPOCH and self.n % self.batch_size:
+        if self.sampling in PARTITIONS and self.n % self.batch_size:
             raise ValueError(f"a partition needs n = {self.n} to be a multiple of batch_size = {self.batch_size}")
         return self
 
     def described(self, noise: str) -> list[tuple[str, str]]:
         """The lines of `describe`, with what the noise is on."""
-        partition = self.sampling in ONCE_AN_EPOCH
-        share = f"{self.n // self.batch_size} batches an epoch" if partition else f"probability {self.q:g} for a record"
+        once = self.sampling in ONCE_AN_EPOCH
+        share = f"{batches_of(self.q)} batches an epoch" if once else f"probability {self.q:g} for a record"
         return [
             ("Protected", f"every record, against who sees what is released; neighbours: {self.neighboring_relation}"),
             ("Sampling", f"{SAMPLING[self.sampling]}; {share}"),

@@ -1,0 +1,117 @@
+"""DP-SGD on softmax regression (Abadi et al., 2016), the comparison of `dp-sgld`.
+
+    theta_{k+1} = theta_k - eta_k ( (1/m) sum_{B_k} clip_C(grad l) + lambda theta_k + (z C / m) N(0, I) ),  theta_0 = 0
+
+All iterates are private. The multiplier z is set for the target by the accountant of the sampling scheme: a privacy
+loss distribution for random batches (Poisson as in Opacus, or of fixed size), one use an epoch for shuffled ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+
+from dpexp.algorithms import softmax_runs
+from dpexp.engine.result import Passed
+from dpexp.engine.softmax import gradient_noise_scale
+from dpexp.parameters import Count, Parameters, Positive
+from dpexp.problems.softmax import Softmax
+
+if TYPE_CHECKING:
+    from dpexp.privacy.budgets import Budget
+    from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
+    from dpexp.privacy.stated import Stated
+    from dpexp.schedules import Schedule
+
+ANALYSES = {"pld": "pld-composition", "once-an-epoch": "gaussian-composition"}
+"""accountant -> the analysis of the sampled Gaussian mechanism"""
+
+
+class DpSgd(Parameters):
+    """Per-example clipping at `clip`, noise z clip on the sum of a batch."""
+
+    name: Literal["dp-sgd"] = "dp-sgd"
+    batch_size: Count = 250
+    epochs: Count = 30
+    sampling: Literal["poisson", "fixed-size", "shuffled"] = "poisson"
+    accountant: Literal["pld", "once-an-epoch"] = "pld"
+    clip: Positive = 1.0
+
+    estimators: ClassVar[tuple[str, ...]] = softmax_runs.ESTIMATORS
+    metrics: ClassVar[tuple[str, ...]] = softmax_runs.METRICS
+    runs_on: ClassVar[tuple[type, ...]] = (Softmax,)
+    schedules: ClassVar[tuple[str, ...]] = ("langevin", "constant", "power")
+    smoke_steps: ClassVar[int] = softmax_runs.SMOKE_STEPS
+
+    def steps(self, problem: Softmax, schedule: Schedule, budget: Budget) -> int:
+        return softmax_runs.step_count(problem, self.batch_size, self.epochs)
+
+    def seconds(self, problem: Softmax, n: int) -> float:
+        return softmax_runs.seconds(problem, self.batch_size, n)
+
+    def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
+        """What does not fit: no target, batches, or an accountant for another sampling scheme."""
+        from dpexp.privacy.langevin_accounting import sampling_complaints
+
+        wrong = sampling_complaints(problem.n, self.batch_size, self.sampling, self.accountant)
+        return [*softmax_runs.no_target(budget), *wrong]
+
+    def multiplier(self, problem: Softmax, budget: Budget, n: int) -> float:
+        """z for the target; 0 without privacy."""
+        eps, delta = softmax_runs.target(budget)
+        return 0.0 if math.isinf(eps) else _multiplier(self, problem.n, n, eps, delta)
+
+    def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> Stated:
+        from dpexp.privacy.stated import Stated
+
+        released = self._released(problem.n, n, self.multiplier(problem, budget, n))
+        name = ANALYSES[self.accountant] if released.noise_multiplier else "no-noise"
+        return Stated("sampled-gaussian", released, name, self.accountant, released.noise_multiplier > 0)
+
+    def simulate(
+        self,
+        problem: Softmax,
+        settings: Sequence[tuple[Schedule, Budget]],
+        steps: np.ndarray,
+        seed: int,
+        replicates: Sequence[int],
+    ) -> Passed:
+        """Run every (schedule, target) on common batches and noise directions."""
+
+        def noise(schedule: Schedule, budget: Budget, sizes: np.ndarray) -> softmax_runs.Noise:
+            z = self.multiplier(problem, budget, len(sizes))
+            scale = gradient_noise_scale(sizes, z, self.clip, self.batch_size) if z else None
+            return softmax_runs.Noise(clip=self.clip, scale=scale)
+
+        return softmax_runs.simulate(problem, settings, noise, self.sampling, self.batch_size, steps, seed, replicates)
+
+    def _released(self, records: int, n: int, multiplier: float) -> SampledGaussian:
+        from dpexp.privacy.langevin_accounting import RELATIONS
+        from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
+
+        return SampledGaussian(
+            noise_multiplier=multiplier,
+            sampling_probability=self.batch_size / records,
+            steps=n,
+            sampling=self.sampling,
+            neighboring_relation=RELATIONS[self.sampling],
+        )
+
+
+@lru_cache(maxsize=256)
+def _multiplier(algorithm: DpSgd, records: int, n: int, eps: float, delta: float) -> float:
+    from dpexp.privacy.calibration import calibrate
+    from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
+
+    return calibrate(
+        lambda z: algorithm._released(records, n, z),
+        SampledGaussian,
+        lambda analysis: analysis.eps(delta),
+        eps,
+        "all-iterates",
+        ANALYSES[algorithm.accountant],
+    ).value

@@ -1,0 +1,76 @@
+"""Loading a data set by its name or from a path, split and prepared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from dpexp.data import adult, digits, fashion
+from dpexp.data.dataset import Builtin, DataError, Shape, Split, split
+from dpexp.data.images import CIFAR_FILES, read_cifar10, read_image_folder
+from dpexp.data.table import read_table
+from dpexp.seeds import generator
+
+DATASETS: dict[str, Builtin] = {
+    "adult": Builtin(adult.read, adult.PUBLISHED_TEST, Shape(48_842, 104, 2)),
+    "digits": Builtin(digits.read, 0, Shape(1797, 64, 10)),
+    "fashion": Builtin(fashion.read, fashion.PUBLISHED_TEST, Shape(70_000, 256, 10)),
+}
+TEST_FRACTION = 0.2
+
+
+def load(
+    name: str | None = None,
+    *,
+    path: str | Path | None = None,
+    target: str | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    categories: Mapping[str, Sequence[str]] | None = None,
+    features: Literal["pixels", "network"] = "pixels",
+    by_file_name: Sequence[str] = (),
+    test_fraction: float | None = None,
+    seed: int = 0,
+    prepared: bool = True,
+) -> Split:
+    """A shipped data set by name, or a file (csv, parquet, npz with a target) or image folder by path.
+
+    Without `test_fraction` the published test part is held out, or, where there is none, a random fifth; with it, that
+    share of all records, drawn with the seed. Prepared records have norm 1 and a bias entry (`dataset.prepare`).
+    Raises DataError, a ValueError, which lists everything that is wrong.
+    """
+    if (name is None) == (path is None):
+        raise DataError("give either the name of a data set or a path")
+    if name is not None:
+        if name not in DATASETS:
+            raise DataError(f"no data set {name!r}", f"shipped: {', '.join(DATASETS)}; or give a path")
+        source = DATASETS[name]
+    else:
+        source = _at(Path(str(path)), target, ranges, categories, features, tuple(by_file_name))
+    data = source.read()
+    if test_fraction is None and source.published_test:
+        cut = len(data) - source.published_test
+        parts = Split(data.rows(slice(cut)), data.rows(slice(cut, None)))
+    else:
+        fraction = TEST_FRACTION if test_fraction is None else test_fraction
+        parts = split(data, fraction, generator(seed, 0, "data"))
+    return Split(parts.train.prepared, parts.test.prepared) if prepared else parts
+
+
+def _at(
+    path: Path,
+    target: str | None,
+    ranges: Mapping[str, tuple[float, float]] | None,
+    categories: Mapping[str, Sequence[str]] | None,
+    features: Literal["pixels", "network"],
+    by_file_name: tuple[str, ...],
+) -> Builtin:
+    """What lies at a path."""
+    if path.is_dir():
+        if any((path / name).is_file() for name in CIFAR_FILES):
+            return read_cifar10(path, features)
+        return read_image_folder(path, features, by_file_name=by_file_name)
+    if target is None:
+        raise DataError(f"{path}: which column is the target?", "give target=")
+    table = read_table(path, target, ranges, categories)
+    return Builtin(lambda: table, 0)

@@ -1,0 +1,274 @@
+"""Accountants of DP-SGLD: what noise each asks for, what it states, and whether that is a guarantee.
+
+Two are sound (`pld`, `last-iterate`; `once-an-epoch` for shuffled batches), two reproduce what was published:
+`theorem-3-1` is Theorem 3.1 of `dp-sgld` with K in iterations, false for mini-batches; `published` is the same bound
+with K counted in epochs, as the authors' code evaluates it. An accountant speaks of certain sampling schemes only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, get_args
+
+from dpexp.privacy.analysis import ALL, LAST, Analysis, gaussian_analysis
+from dpexp.privacy.calibration import Unreachable, calibrate, least_noise
+from dpexp.privacy.mechanisms.composition import (
+    DIVIDED,
+    FIXED,
+    NOISE,
+    POISSON,
+    Relation,
+    Sampling,
+    distance,
+    random_step,
+    visits,
+)
+from dpexp.privacy.mechanisms.langevin import Langevin
+from dpexp.privacy.varying_noise import Groups, varying_eps
+from dpexp.theory.dp_sgld.privacy import eps_of_slope, sigma_for_eps, theorem31
+
+Accountant = Literal["pld", "last-iterate", "once-an-epoch", "theorem-3-1", "published"]
+SPEAKS_OF: dict[Accountant, tuple[str, ...]] = {
+    "pld": ("poisson", "fixed-size"),
+    "last-iterate": ("fixed-size",),
+    "once-an-epoch": ("shuffled",),
+    "theorem-3-1": ("fixed-size",),
+    "published": ("fixed-size", "shuffled"),
+}
+"""accountant -> the sampling schemes that it is stated, or was used, for"""
+RELATIONS: dict[str, Relation] = {"poisson": "add-remove", "fixed-size": "replace-one", "shuffled": "replace-one"}
+"""sampling scheme -> the neighbours for which its privacy is stated"""
+REFUSED: dict[str, str] = {
+    "theorem-3-1": "unsound for mini-batches: the theorem is false there (exact counterexamples: docs/dp-sgld.md)",
+    "published": "invalid: the bound with K = epochs, where it counts iterations; and false for mini-batches",
+}
+"""why an accountant is no guarantee"""
+
+
+@dataclass(frozen=True)
+class LangevinRun:
+    """w <- Proj(w - eta_k G + sqrt(2 eta_k) sigma Z), K steps on batches of m of n records, as accountants see it."""
+
+    n: int
+    batch_size: int
+    sampling: Sampling
+    steps: int
+    lipschitz: float
+    """largest norm of a record's part of the gradient: only it depends on the record"""
+    smoothness: float
+    strong_convexity: float
+    diameter: float
+    """of the set to which iterates are projected"""
+    largest_step: float
+    total_step: float
+    total_of_epochs: float
+    """sum of the first E steps, E the number of epochs: what the published accounting uses"""
+    groups: Groups
+    """noise of the steps over that of the largest, and how many"""
+
+    @property
+    def q(self) -> float:
+        return self.batch_size / self.n
+
+    @property
+    def epochs(self) -> int:
+        return math.ceil(self.steps * self.q - 1e-9)
+
+    @property
+    def constant(self) -> bool:
+        """Whether all steps are of one size."""
+        return len(self.groups) == 1
+
+    @property
+    def relation(self) -> Relation:
+        return RELATIONS[self.sampling]
+
+    def multiplier(self, sigma: float) -> float:
+        """Noise of the largest step over one record's largest share of it: the noise multiplier of DP-SGD."""
+        return math.sqrt(2 / self.largest_step) * sigma * self.batch_size / self.lipschitz
+
+
+def complaints(run: LangevinRun, accountant: Accountant) -> list[str]:
+    """Why the accountant does not fit the run; empty where it does."""
+    return [*sampling_complaints(run.n, run.batch_size, run.sampling, accountant), *_step_complaints(run, accountant)]
+
+
+def sampling_complaints(n: int, batch_size: int, sampling: str, accountant: Accountant) -> list[str]:
+    """What is wrong with the batches, or with this accountant for them."""
+    found = []
+    if batch_size > n:
+        found.append(f"batch_size = {batch_size} is larger than the {n} training records")
+    if sampling == "shuffled" and n % batch_size:
+        near = [m for m in range(max(1, batch_size // 2), min(n, 2 * batch_size) + 1) if n % m == 0]
+        hint = f" (near: {', '.join(map(str, sorted(near, key=lambda m: abs(m - batch_size))[:3]))})" if near else ""
+        found.append(f"shuffled batches must divide the {n} training records evenly{hint}")
+    if sampling not in SPEAKS_OF[accountant]:
+        fits = [name for name in get_args(Accountant) if sampling in SPEAKS_OF[name] and name not in REFUSED]
+        found.append(
+            f"accountant '{accountant}' does not account for sampling '{sampling}' (it is for "
+            f"{' or '.join(SPEAKS_OF[accountant])}; sound for {sampling}: {', '.join(fits)})"
+        )
+    return found
+
+
+def _step_complaints(run: LangevinRun, accountant: Accountant) -> list[str]:
+    found = []
+    if accountant in REFUSED and run.largest_step * run.smoothness >= 1:
+        found.append(f"the theorem of accountant '{accountant}' needs steps below 1 / beta = {1 / run.smoothness:.4g}")
+    if accountant == "last-iterate" and not run.constant:
+        found.append("accountant 'last-iterate' needs steps of one size: no bound here covers decreasing ones")
+    return found
+
+
+@lru_cache(maxsize=256)
+def sigma_for(run: LangevinRun, accountant: Accountant, eps: float, delta: float) -> float:
+    """The least sigma with which the accountant states (eps, delta); 0 for eps = inf. Raises Unreachable."""
+    if math.isinf(eps):
+        return 0.0
+    if accountant in REFUSED:
+        total = run.total_of_epochs if accountant == "published" else run.total_step
+        return sigma_for_eps(eps, delta, run.lipschitz, run.n, run.strong_convexity, total)
+    per_sigma = run.multiplier(1.0)
+    composed = least_noise(lambda z: _composed(run, z).eps(delta), eps) / per_sigma
+    if accountant != "last-iterate":
+        return composed
+    try:
+        best = calibrate(
+            lambda sigma: _langevin(run, sigma), Langevin, lambda a: a.eps(delta), eps, "last-iterate", "hybrid"
+        ).value
+    except Unreachable:
+        return composed
+    return min(best, composed)
+
+
+def analysis_of(run: LangevinRun, accountant: Accountant, sigma: float) -> Analysis:
+    """What the accountant states of the run."""
+    if accountant in REFUSED:
+        total = run.total_of_epochs if accountant == "published" else run.total_step
+        slope = theorem31(1, run.lipschitz, run.n, sigma, run.strong_convexity, total)
+        source = "dp-sgld, Theorem 3.1" + (" with K = epochs" if accountant == "published" else "")
+        assumed = ("full batches", "the prescribed start", "only the last iterate is released")
+        return Analysis(
+            accountant,
+            source,
+            LAST,
+            lambda d: eps_of_slope(slope, d),
+            assumed,
+            lambda a: a * slope,
+            None,
+            REFUSED[accountant],
+        )
+    composed = _composed(run, run.multiplier(sigma))
+    if accountant != "last-iterate":
+        return composed
+    found = [a for a in _langevin(run, sigma).analyses() if a.name == "hybrid"]
+    return Analysis(
+        "last-iterate",
+        "the smaller of composition and our hybrid bound (docs/privacy.md)",
+        LAST,
+        lambda d: min(a.eps(d) for a in (composed, *found)),
+        (*composed.assumptions, "projection on the stated ball", "convex losses", "only the last iterate is released"),
+    )
+
+
+def _composed(run: LangevinRun, multiplier: float) -> Analysis:
+    """The sound analysis of all iterates for the run's sampling."""
+    if run.sampling == "shuffled":
+        mu = distance(run.relation) * math.sqrt(_visits(run)) / multiplier if multiplier else math.inf
+        assumed = (NOISE, "every record is in one batch an epoch, whatever the order")
+        return gaussian_analysis("once-an-epoch", "Gaussian composition (Dong, Roth and Su, 2022)", ALL, mu, assumed)
+    assumed = (NOISE, *((FIXED,) if run.sampling == "fixed-size" else (POISSON, DIVIDED)))
+    source = "privacy loss distribution of the dominating pairs, connect-the-dots (Doroshenko et al., 2022)"
+    if multiplier == 0:
+        return gaussian_analysis("pld", source, ALL, math.inf, assumed)
+    step = random_step(run.q, multiplier, run.sampling, run.relation)
+    return Analysis("pld", source, ALL, lambda d: varying_eps(*step, run.groups, d), assumed)
+
+
+def _visits(run: LangevinRun) -> float:
+    """Steps that use a record, each counted by the square of the largest step's noise over its own.
+
+    A record is used once in each epoch; the bound takes the epochs to use it at their least noise.
+    """
+    if run.constant:
+        return visits(run.steps, run.q)
+    batches, used, done = round(1 / run.q), 0.0, 0
+    for relative, count in run.groups:
+        first = math.ceil(done / batches)
+        done += count
+        used += (math.ceil(done / batches) - first) / relative**2
+    return used
+
+
+def _langevin(run: LangevinRun, sigma: float) -> Langevin:
+    """The run as a mechanism with all its analyses; only for steps of one size."""
+    return Langevin(
+        n=run.n,
+        batch_size=run.batch_size,
+        step_size=run.largest_step,
+        steps=run.steps,
+        sampling=run.sampling,
+        neighboring_relation=run.relation,
+        sigma=sigma,
+        lipschitz=run.lipschitz,
+        strong_convexity=run.strong_convexity,
+        smoothness=run.smoothness,
+        diameter=run.diameter,
+    )
+
+
+@dataclass(frozen=True)
+class AccountedLangevin:
+    """A run with its noise and accountant: the mechanism of the algorithm `dp-sgld`."""
+
+    run: LangevinRun
+    accountant: Accountant
+    sigma: float
+
+    @property
+    def neighboring_relation(self) -> str:
+        return self.run.relation
+
+    @property
+    def sampling(self) -> str:
+        return self.run.sampling
+
+    def ledger(self, deltas: Sequence[float]) -> dict[str, Any]:
+        """Columns for cells.parquet: what the accountant states, and beside it what sound composition states."""
+        stated = analysis_of(self.run, self.accountant, self.sigma)
+        sound = _composed(self.run, self.run.multiplier(self.sigma))
+        return {
+            "noise_multiplier": self.run.multiplier(self.sigma),
+            "noise_sigma": self.sigma,
+            "accountant": self.accountant,
+            "guarantee": stated.valid and self.sigma > 0,
+            "gdp_mu": math.nan if stated.mu is None else stated.mu,
+            **{f"eps_{delta:g}": stated.eps(delta) if self.sigma else math.inf for delta in deltas},
+            **{f"sound_eps_{delta:g}": sound.eps(delta) for delta in deltas},
+        }
+
+    def statements(self, deltas: Sequence[float]) -> list[dict[str, Any]]:
+        """The accountant's statement, composition, and every other analysis where steps are of one size."""
+        if self.sigma == 0:
+            return [_composed(self.run, 0.0).statement(deltas)]
+        found = [analysis_of(self.run, self.accountant, self.sigma)]
+        if self.accountant in (*REFUSED, "last-iterate"):
+            found.append(_composed(self.run, self.run.multiplier(self.sigma)))
+        if self.run.constant and self.run.sampling == "fixed-size":
+            names = {"dp-sgld-printed", "pld-composition"}
+            found += [a for a in _langevin(self.run, self.sigma).analyses() if a.name not in names]
+        return [analysis.statement(deltas) for analysis in found]
+
+    def describe(self) -> list[tuple[str, str]]:
+        """Who is protected, what is released and how noise is set."""
+        run = self.run
+        share = f"{round(1 / run.q)} batches an epoch" if run.sampling == "shuffled" else f"probability {run.q:.4g}"
+        return [
+            ("Protected", f"every record, against who sees what is released; neighbours: {run.relation}"),
+            ("Sampling", f"{run.sampling}, batches of {run.batch_size} of {run.n:,} records ({share})"),
+            ("Noise", f"sqrt(2 eta_k) sigma on the parameter, sigma = {self.sigma:.4g}"),
+            ("Released", f"after {run.steps:,} steps, {run.epochs} epochs; see each line for what it covers"),
+        ]

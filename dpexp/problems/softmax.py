@@ -1,0 +1,161 @@
+"""Multinomial logistic regression with lambda/2 |W|^2 on labelled records (`dp-sgld`, section 5).
+
+Every record is scaled to norm 1 by itself and gets a bias entry, so that all norms are one public number and so are the
+constants: L of the data part (only it depends on the record, hence only it counts for sensitivity) and the smoothness
+of every record's loss. Nothing is computed from several records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BeforeValidator, Field, model_validator
+
+from dpexp.data.dataset import NORM, Dataset, Shape, Split, held_out, prepare
+from dpexp.data.loading import DATASETS, TEST_FRACTION, load
+from dpexp.data.table import FORMATS
+from dpexp.parameters import Count, Parameters, Positive, Seed
+from dpexp.theory.dp_sgld.softmax import data_lipschitz, minimiser_radius, smoothness_of_norm
+
+_RANDOM_FEATURES_SEED = 20220205
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _tuples(value: Any) -> Any:
+    return {k: _tuple(v) for k, v in value.items()} if isinstance(value, Mapping) else value
+
+
+Fraction = Annotated[float, Field(gt=0, lt=1)]
+Ranges = Annotated[dict[str, tuple[float, float]], BeforeValidator(_tuples)]
+Categories = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_tuples)]
+Words = Annotated[tuple[str, ...], BeforeValidator(_tuple)]
+
+
+class DataSource(Parameters):
+    """A shipped data set by `name`, or the user's by `path`: a table with a `target` column, or a folder of images."""
+
+    name: Literal["adult", "digits", "fashion"] | None = None
+    path: str | None = None
+    target: str | None = None
+    """column of the classes, of a table"""
+    ranges: Ranges | None = None
+    """column -> (low, high), known without the records: numbers are scaled to [0, 1]"""
+    categories: Categories | None = None
+    """column -> its possible values, known without the records"""
+    features: Literal["pixels", "network"] = "pixels"
+    by_file_name: Words = ()
+    """of image folders: words in file names that split a class"""
+
+    @model_validator(mode="after")
+    def _one_source(self) -> DataSource:
+        if (self.name is None) == (self.path is None):
+            raise ValueError(f"give a name ({', '.join(DATASETS)}) or a path, for instance {{name: digits}}")
+        if self.path is None:
+            given = {k: getattr(self, k) for k in sorted(self.model_fields_set - {"name", "path"})}
+            idle = [k for k, value in given.items() if value not in (None, (), "pixels")]
+            if idle:
+                raise ValueError(f"{', '.join(idle)}: only for data given by path, not for {self.name!r}")
+            return self
+        place = Path(self.path)
+        if not place.exists():
+            raise ValueError(f"{self.path}: no such file or folder")
+        if place.is_file() and place.suffix not in FORMATS:
+            raise ValueError(f"{self.path}: the format must be one of {', '.join(FORMATS)}")
+        if place.is_file() and self.target is None:
+            raise ValueError(f"{self.path}: which column is the target? give target")
+        return self
+
+
+class Softmax(Parameters):
+    """-log softmax(W x)_y + lambda/2 |W|^2, with W [classes, p] and x [p] of norm sqrt(1.0625), bias entry included."""
+
+    name: Literal["softmax"] = "softmax"
+    data: DataSource = DataSource(name="digits")
+    regulariser: Positive = 1e-4
+    """lambda"""
+    test_fraction: Fraction | None = None
+    """share of the records that is held out at random; without it the published test part, or a fifth"""
+    data_seed: Seed = 0
+    """seed of that split"""
+    random_features: Count | None = None
+    """replace a record by so many max(0, direction'x), public random directions: more parameters to train"""
+
+    @property
+    def split(self) -> Split:
+        """Prepared records to train on, and held out. Raises DataError, which lists all that is wrong."""
+        return _loaded(self._source)
+
+    @property
+    def train(self) -> Dataset:
+        return self.split.train
+
+    @property
+    def shape(self) -> Shape:
+        """Training records, length of a prepared record and classes; shipped data are not read for it."""
+        known = DATASETS[self.data.name].shape if self.data.name else None
+        if known is None:
+            return Shape(len(self.train), self.train.features.shape[1], len(self.train.classes))
+        published = DATASETS[str(self.data.name)].published_test
+        held = published
+        if self.test_fraction is not None or not published:
+            held = held_out(known.records, self.test_fraction or TEST_FRACTION)
+        return Shape(known.records - held, (self.random_features or known.width) + 1, known.classes)
+
+    @property
+    def n(self) -> int:
+        """Training records."""
+        return self.shape.records
+
+    @property
+    def d(self) -> int:
+        """Parameters, classes times p: the d of the theory."""
+        return self.shape.classes * self.shape.width
+
+    @property
+    def lipschitz(self) -> float:
+        """Bound on the norm of a record's data gradient: sqrt(2) |x|."""
+        return data_lipschitz(NORM)
+
+    @property
+    def smoothness(self) -> float:
+        """beta of every record's loss: |x|^2 / 2 + lambda."""
+        return smoothness_of_norm(NORM, self.regulariser)
+
+    @property
+    def radius(self) -> float:
+        """Radius of a ball that holds the minimiser for any records."""
+        return minimiser_radius(NORM, self.regulariser, self.shape.classes)
+
+    @property
+    def _source(self) -> str:
+        """What decides the records, as text."""
+        return self.model_dump_json(include={"data", "test_fraction", "data_seed", "random_features"})
+
+
+@lru_cache(maxsize=2)
+def _loaded(source: str) -> Split:
+    asked = Softmax.model_validate_json(source, strict=False)
+    data = asked.data.model_dump(exclude={"name"})
+    split = load(asked.data.name, **data, test_fraction=asked.test_fraction, seed=asked.data_seed)
+    if asked.random_features is None:
+        return split
+    return Split(*(_expanded(part, asked.random_features) for part in split))
+
+
+def _expanded(data: Dataset, count: int) -> Dataset:
+    """Prepared records through public random directions, one record at a time; less their own mean, prepared again."""
+    p = data.features.shape[1] - 1
+    draws = np.random.Generator(np.random.PCG64(_RANDOM_FEATURES_SEED)).standard_normal((p, count), dtype=np.float32)
+    out = np.empty((len(data), count + 1), np.float32)
+    for k in range(0, len(data), 4096):
+        positive = np.maximum(data.features[k : k + 4096, :-1] @ draws, 0)
+        out[k : k + 4096] = prepare(positive - positive.mean(axis=1, keepdims=True))
+    return replace(data, features=out)
