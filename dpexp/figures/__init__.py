@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpexp.figures import theory, trajectories
 from dpexp.figures.figure import Figure, write
 from dpexp.figures.figure1 import FIGURE1
+from dpexp.figures.langevin_region import LANGEVIN_REGION
 from dpexp.figures.last_iterate import NOISY_SGD_FIGURE1
 from dpexp.figures.rates import RATES
 from dpexp.figures.sweeps import SWEEPS
@@ -15,6 +16,7 @@ FIGURES: dict[str, Figure] = {
     "rates": RATES,
     "sweeps": SWEEPS,
     "noisy_sgd_figure1": NOISY_SGD_FIGURE1,
+    "dp_sgld_region": LANGEVIN_REGION,
 }
 THEORY: dict[str, Figure] = {plan.name: theory.figure(plan) for plan in trajectories.plans()}
 """figures that can be drawn with theory laid over them, by the name of the plain figure"""
