@@ -16,8 +16,11 @@ class Schedule(Parameters):
     name: str
 
     def step_sizes(self, first: int, last: int) -> np.ndarray:
-        """Step sizes of the steps first..last, both included (1-based), as float64 [last - first + 1]."""
-        raise NotImplementedError
+        """Step sizes of the steps first..last, both included (1-based), as float64 [last - first + 1].
+
+        Raises NotImplementedError for a schedule that only its algorithm can settle.
+        """
+        raise NotImplementedError(f"schedule {self.name} is settled by its algorithm")
 
     def for_losses(self, smoothness: float, strong_convexity: float) -> Schedule:
         """The schedule with its step sizes known, for losses of this smoothness and strong convexity."""
@@ -45,6 +48,19 @@ class Constant(Schedule):
         return np.full(last - first + 1, self.eta)
 
 
+class Prescribed(Schedule):
+    """Steps, step size and momentum as the algorithm's own theorem sets them, for its N, d, epsilon and delta."""
+
+    name: Literal["prescribed"] = "prescribed"
+
+
+class PathLength(Schedule):
+    """eta_i = length / T: after T normalised steps no iterate is further than `length` from the first one."""
+
+    name: Literal["path-length"] = "path-length"
+    length: Positive = 2.2
+
+
 class Langevin(Schedule):
     """eta_k = 1 / (2 beta), or decreasing 1 / (2 beta + lambda k / 2), of step k + 1 (`dp-sgld`, section 4).
 
@@ -69,4 +85,10 @@ class _Langevin(Schedule):
         return 1 / (2 * self.smoothness + self.strong_convexity * np.arange(first - 1, last, dtype=np.float64) / 2)
 
 
-SCHEDULES: dict[str, type[Schedule]] = {"power": Power, "constant": Constant, "langevin": Langevin}
+SCHEDULES: dict[str, type[Schedule]] = {
+    "power": Power,
+    "constant": Constant,
+    "langevin": Langevin,
+    "prescribed": Prescribed,
+    "path-length": PathLength,
+}

@@ -20,6 +20,7 @@ from dpexp.claims.claim import VERDICTS
 from dpexp.claims.evidence import Evidence, Run
 from dpexp.claims.ledger import Entry, document, latex, markdown, surprises
 from dpexp.config.stored import stored_cell
+from dpexp.privacy.last_iterate import Optimum
 from dpexp.summaries import CellData
 from tests.conftest import ROOT, call
 
@@ -278,20 +279,38 @@ OTHERWISE = {
     "ldp-sgd/remark-3/start",
 }
 THEORY_ALONE = {
-    "noisy-sgd/theorem-3-1/printed": ("renyi", lambda p, q, order: 1e-9, "holds as a bound"),
-    "noisy-sgd/theorem-3-1/repaired": ("renyi", lambda p, q, order: 1e9, "contradicted"),
-    "noisy-sgd/theorem-1-3/stops": ("_exact", lambda order, steps: float(steps), "contradicted"),
-    "noisy-sgd/theorem-1-3/tight": ("renyi", lambda p, q, order: 1.0, "reproduced"),
-    "noisy-sgd/remark-1-4": ("mixture_from_base", lambda order, q, sigma: 0.0, "reproduced"),
+    "noisy-sgd/theorem-3-1/printed": ("exact", lambda order, steps: 1e-9, "holds as a bound"),
+    "noisy-sgd/theorem-3-1/conditions": ("both", lambda pair, steps, order: 1e-9, "holds as a bound"),
+    "noisy-sgd/theorem-3-1/order": ("both", lambda pair, steps, order: 1e9, "contradicted"),
+    "noisy-sgd/theorem-3-1/repaired": ("exact", lambda order, steps: 1e9, "contradicted"),
+    "noisy-sgd/theorem-5-1": ("exact", lambda order, steps, contraction: 1e9, "contradicted"),
+    "noisy-sgd/theorem-5-1/stops": (
+        "exact",
+        lambda order, steps, contraction: steps / (steps + 5000),
+        "contradicted",
+    ),
+    "noisy-sgd/theorem-1-3/stops": ("exact", lambda order, steps: float(steps), "contradicted"),
+    "noisy-sgd/theorem-1-3/tight": ("both", lambda pair, steps, order: 1.0, "reproduced"),
+    "noisy-sgd/theorem-4-1": ("_of_event", lambda probability, order: 1e-9, "contradicted"),
+    "noisy-sgd/remark-1-4": ("eps_of_delta", lambda curve, delta, tolerance: 1e9, "contradicted"),
+    "noisy-sgd/remark-1-4/tight": ("eps_of_delta", lambda curve, delta, tolerance: 1.0, "reproduced"),
+    "noisy-sgd/figure-1": (
+        "last_iterate",
+        lambda order, q, multiplier, width, steps, step: Optimum(float(steps), 1, 0.5),
+        "contradicted",
+    ),
+    "noisy-sgd/definition-2-10/any-order": ("mixture_from_base", lambda order, q, sigma: 0.0, "reproduced"),
+    "noisy-sgd/lemma-2-11": ("base_from_mixture", lambda order, q, sigma: 1e-9, "contradicted"),
     "noisy-sgd/lemma-2-12": ("symmetrised", lambda order, q, sigma: 1.0, "contradicted"),
-    "noisy-sgd/theorem-5-1": ("renyi", lambda p, q, order: 1e9, "contradicted"),
     "hidden-state/main": ("hockey_stick", lambda p, q, eps: 0.999, "contradicted"),
     "hidden-state/converges": (
         "last_iterate_delta",
         lambda eps, reach, q, steps: 1e-6 * min(steps, 1e5),
         "contradicted",
     ),
-    "hidden-state/figure": ("eps_of_curve", lambda curve, delta: (10.0, 2.0), "reproduced"),
+    "hidden-state/figure": ("crossing", lambda composed, level: 5.0, "reproduced"),
+    "hidden-state/figure/eta-forgotten": ("crossing", lambda composed, level: 1e9, "contradicted"),
+    "hidden-state/hybrid": ("eps_of_delta", lambda curve, delta, tolerance: 1e9, "contradicted"),
     "dp-sgld/theorem-3-1": ("certain", lambda case, order: 1e-9, "holds as a bound"),
     "dp-sgld/theorem-3-1/eps-delta": ("delta_at", lambda case, eps: 1e-9, "holds as a bound"),
     "dp-sgld/theorem-3-1/full-batches": ("exact_divergence", lambda bed, order: 1e9, "contradicted"),

@@ -8,6 +8,7 @@ import pytest
 from dpexp.privacy.calibration import Unreachable, calibrate
 from dpexp.privacy.gdp import eps_of, mu_of
 from dpexp.privacy.mechanisms import MECHANISMS
+from dpexp.privacy.trees import fixed_order, printed_count, squared_sensitivities
 from tests.conftest import call
 
 NOISY = {
@@ -21,6 +22,8 @@ EXAMPLES = {
     "clipped-noisy-sgd": {"n": 1000, "batch_size": 1, "step_size": 0.5, "clip": 1.0, "diameter": 1.0, "noise_std": 1.0, "steps": 1000},
     "langevin": {"n": 1000, "batch_size": 100, "step_size": 0.5, "sigma": 0.3, "lipschitz": 1.0, "strong_convexity": 0.1, "smoothness": 1.0, "steps": 5000},
     "tree-momentum": {"n": 100, "steps": 1000, "momentum": 0.01, "lipschitz": 1.0, "sigma": 2.0},
+    "reduced-momentum": {"n": 100, "steps": 1000, "momentum": 0.01, "step_size": 0.003, "lipschitz": 1.0, "smoothness": 1.0, "sigma": 2.0},
+    "gradient-recursion": {"n": 100, "steps": 50, "step_size": 0.05, "weight": 0.1, "lipschitz": 1.0, "smoothness": 1.0, "sigma": 2.0},
 }  # fmt: skip
 
 
@@ -167,8 +170,8 @@ def test_calibration_of_a_budget_is_the_gaussian_conversion():
 def test_a_target_out_of_reach_is_told():
     with pytest.raises(Unreachable, match="no valid analysis"):
         calibrate(
-            lambda v: of("tree-momentum", order="reshuffled", sigma=v),
-            MECHANISMS["tree-momentum"],
+            lambda v: of("reduced-momentum", order="reshuffled", sigma=v),
+            MECHANISMS["reduced-momentum"],
             1.0,
             1e-5,
             "all-iterates",
@@ -181,8 +184,14 @@ def test_a_gdp_target_is_met_only_by_analyses_that_state_gdp():
     def by_mu(a):
         return math.inf if a.mu is None else a.mu
 
-    found = calibrate(lambda v: of("tree-momentum", sigma=v), MECHANISMS["tree-momentum"], by_mu, 0.5, "all-iterates")
+    tree = (lambda v: of("tree-momentum", sigma=v), MECHANISMS["tree-momentum"], by_mu, 0.5, "all-iterates")
+    found, exact = calibrate(*tree, "tree-composition"), calibrate(*tree)
     assert found.value == pytest.approx(2.0, rel=1e-7)
+    held = squared_sensitivities(fixed_order(100, 1000), 0.01).max() / printed_count(100, 1000)
+    assert exact.analysis == "exact-sensitivities"
+    assert exact.value == pytest.approx(
+        math.sqrt(held), rel=1e-7
+    )  # 1 / sigma would be 2; the printed noise is 2 sqrt(V)
     with pytest.raises(Unreachable, match="no noise"):
         calibrate(
             lambda v: of("clipped-noisy-sgd", noise_std=v), MECHANISMS["clipped-noisy-sgd"], by_mu, 0.5, "last-iterate"
@@ -237,6 +246,8 @@ def test_the_command_calibrates():
             "steps=1000",
             "momentum=0.01",
             "lipschitz=1",
+            "--analysis",
+            "tree-composition",
             "--json",
         ).stdout
     )

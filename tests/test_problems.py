@@ -8,10 +8,11 @@ from scipy.optimize import minimize
 
 from dpexp.problems import PROBLEMS
 from dpexp.problems.huber_linear import normal_moments
+from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.mallows import mean_weight, moment_matrix, rule
 
 CASES = {
-    **{name: kind() for name, kind in PROBLEMS.items()},
+    **{name: kind() for name, kind in PROBLEMS.items() if issubclass(kind, LinearPredictorProblem)},
     "huber-linear, known scale": PROBLEMS["huber-linear"](d=3, scale="known", sigma=1.5),
     "huber-linear, other numbers": PROBLEMS["huber-linear"](d=2, sigma_z=0.6, c=0.8, beta=-0.5, sigma=0.7),
     "huber-linear, d = 1": PROBLEMS["huber-linear"](d=1),

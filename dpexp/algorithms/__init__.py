@@ -1,9 +1,22 @@
 """ALGORITHMS: the registry of algorithms, one file each."""
 
+from dpexp.algorithms.batch_descent import BatchDescent
 from dpexp.algorithms.dp_sgd import DpSgd
 from dpexp.algorithms.dp_sgld import DpSgld
+from dpexp.algorithms.gradient_recursion import GradientRecursion
 from dpexp.algorithms.ldp_sgd import LdpSgd
+from dpexp.algorithms.reduced_momentum import ReducedMomentum
 from dpexp.algorithms.sgd import Sgd
+from dpexp.algorithms.tree_momentum import TreeMomentum
 from dpexp.parameters import Parameters
 
-ALGORITHMS: dict[str, type[Parameters]] = {"ldp-sgd": LdpSgd, "dp-sgld": DpSgld, "dp-sgd": DpSgd, "sgd": Sgd}
+ALGORITHMS: dict[str, type[Parameters]] = {
+    "ldp-sgd": LdpSgd,
+    "dp-sgld": DpSgld,
+    "dp-sgd": DpSgd,
+    "sgd": Sgd,
+    "tree-momentum": TreeMomentum,
+    "reduced-momentum": ReducedMomentum,
+    "batch-descent": BatchDescent,
+    "gradient-recursion": GradientRecursion,
+}

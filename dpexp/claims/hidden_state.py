@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from dpexp.claims.claim import Claim, Outcome
 from dpexp.claims.evidence import Evidence
+from dpexp.claims.judged import at_least_exact
 from dpexp.privacy.analysis import eps_of_delta
-from dpexp.privacy.conversions import eps_of_curve
-from dpexp.privacy.exact_walk import Law, Walk, hockey_stick
+from dpexp.privacy.exact_walk import HockeyStick, Law, Walk, hockey_stick
 from dpexp.privacy.hidden_state import last_iterate_delta
-from dpexp.privacy.sampled_gaussian import symmetrised
+from dpexp.privacy.loss_distributions import StepLoss
+from dpexp.privacy.mechanisms import ClippedNoisySgd
+from dpexp.privacy.slides import crossing, eta_forgotten, limit, same_mechanism
 
+EPSILONS = (0.01, 0.5, 4.0)
 Field = Callable[[np.ndarray], np.ndarray]
 
 
@@ -61,14 +65,29 @@ def bound_holds(evidence: Evidence) -> Outcome:
                     if exact > 1e-12:
                         label = f"{name}, diameter {diameter:g}, T = {steps}, eps = {eps:g}"
                         ratios[label] = last_iterate_delta(eps, diameter + 1.0, q, steps) / exact
-    worst = min(ratios, key=lambda k: ratios[k])
-    return Outcome(
-        "holds as a bound" if ratios[worst] >= 1 - 1e-9 else "contradicted",
-        "at least the exact delta of every loss",
-        f"bound / exact: {ratios[worst]:.3g} ({worst}) to {max(ratios.values()):.3g} in {len(ratios)} comparisons",
-        "exact law: error below 1e-9",
-        {"least": ratios[worst], "most": max(ratios.values())},
-    )
+    return at_least_exact(ratios, "at least the exact delta of every loss")
+
+
+def hybrid_holds(evidence: Evidence) -> Outcome:
+    """Our hybrid bound against exact laws of clipped, non-convex walks: epsilon at two deltas."""
+    ratios = {}
+    for name, field in FIELDS.items():
+        for diameter, q in ((1.0, 0.05), (2.0, 0.2)):
+            one, other = _pair(diameter, q, field)
+            # one record a batch, which moves a step by 1/2
+            mechanism = ClippedNoisySgd(
+                n=round(1 / q), batch_size=1, step_size=0.5, clip=1.0, diameter=diameter, noise_std=1.0, steps=1000
+            )
+            for steps in (10, 1000):
+                (hybrid,) = (a for a in mechanism.model_copy(update={"steps": steps}).analyses() if a.name == "hybrid")
+                there, back = (HockeyStick(Law(p, steps), Law(r, steps)) for p, r in ((one, other), (other, one)))
+                for delta in (1e-2, 1e-4):
+                    exact = max(eps_of_delta(curve, delta, 1e-4) for curve in (there, back))
+                    if exact > 0:
+                        ratios[f"{name}, diameter {diameter:g}, T = {steps}, delta = {delta:g}"] = (
+                            hybrid.eps(delta) / exact
+                        )
+    return at_least_exact(ratios, "at least the exact epsilon of every loss", "", "exact law: error below 1e-4")
 
 
 def converges(evidence: Evidence) -> Outcome:
@@ -91,18 +110,29 @@ def converges(evidence: Evidence) -> Outcome:
 
 
 def beats_composition(evidence: Evidence) -> Outcome:
-    """Epsilon at delta = 1e-5 after 1e5 steps, batches of one, against Renyi composition of the same mechanism."""
-    reach, q, multiplier, steps = 1.02, 0.001, 100.0, 100_000
-    ours = eps_of_delta(lambda eps: last_iterate_delta(eps, reach, q, steps), 1e-5)
-    composed = eps_of_curve(lambda a: steps * symmetrised(a, q, multiplier / 2), 1e-5)[0]
-    wrong = eps_of_curve(lambda a: steps * symmetrised(a, q, 1 / 2), 1e-5)[0]
+    """At the figure's parameters with batches of one: steps at which composition's delta passes the bound's limit."""
+    predicted = "a smaller delta than composition of the same mechanism, within 10^4 steps"
+    return _crossings(
+        same_mechanism(), 10**4, predicted, "step eta C = 0.01 in noise of 1, batches of one (of b: times b^2)"
+    )
+
+
+def beats_forgetful_composition(evidence: Evidence) -> Outcome:
+    """The same with a baseline that takes C over the noise for a step, which forgets eta."""
+    predicted = "a smaller delta than composition with multiplier sigma / C = 1, within 10^6 steps"
+    return _crossings(eta_forgotten(), 10**6, predicted, "Poisson sampling, one record added or removed, multiplier 1")
+
+
+def _crossings(loss: StepLoss, within: int, predicted: str, setting: str) -> Outcome:
+    steps = {eps: crossing(partial(loss.delta, eps=eps), limit(eps)) for eps in EPSILONS}
     return Outcome(
-        "reproduced" if ours < composed else "contradicted",
-        "a smaller epsilon than composition at the figure's parameters",
-        f"epsilon {ours:.4g} against {composed:.4g} by composition (T = {steps:,}, b = 1, step eta C = 0.01); if the baseline "
-        f"forgets eta in the step, {wrong:.3g}",
-        "closed form against Renyi composition, which is itself an upper bound",
-        {"bound": ours, "composition": composed, "composition_without_eta": wrong},
+        "reproduced" if max(steps.values()) <= within else "contradicted",
+        predicted,
+        "composition passes the bound's limit at T = "
+        + ", ".join(f"{t:.2g} (eps = {eps:g})" for eps, t in steps.items())
+        + f"; {setting}",
+        "privacy loss distribution: the crossing to 2%",
+        {f"{eps:g}": t for eps, t in steps.items()},
     )
 
 
@@ -121,9 +151,21 @@ CLAIMS = (
     ),
     Claim(
         "hidden-state/figure", "Figure",
-        "At the figure's parameters the bound improves on composition.",
-        "ordering", (), beats_composition, "the larger epsilon loses", "contradicted",
-        "the bound ignores that a gradient step moves only 2 eta C / b; composition overtakes it only after 2e5 (eps = 0.01) to "
+        "At the figure's parameters the bound improves on composition of the same mechanism.",
+        "ordering", (), beats_composition, "the bound is the smaller delta from 10^4 steps on", "contradicted",
+        "the bound ignores that a gradient step moves only 2 eta C / b; composition is smaller up to 2e5 (eps = 0.01) to "
         "1e9 steps (eps = 4)",
+    ),
+    Claim(
+        "hidden-state/figure/eta-forgotten", "Figure",
+        "The bound improves on composition if the baseline's step is C and not eta C.",
+        "ordering", (), beats_forgetful_composition, "the bound is the smaller delta from 10^6 steps on", "reproduced",
+        "the likely reading of the slide: an accountant with multiplier sigma / C describes a step 1 / eta = 100 times as large",
+    ),
+    Claim(
+        "hidden-state/hybrid", "beyond the slides",
+        "Composition of the last steps plus contraction before is a bound without convexity.",
+        "upper", (), hybrid_holds, "one exact epsilon above it contradicts it", "holds as a bound",
+        "the proof is three lines of docs/privacy.md; it is never worse than composition by more than the search's grid",
     ),
 )  # fmt: skip

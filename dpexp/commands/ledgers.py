@@ -25,7 +25,7 @@ def state(path: Path, pairs: Sequence[str]) -> tuple[dict[str, Any], str]:
         ledger = Ledger(
             users["mu"].to_numpy(float),
             users["uses"].to_numpy(float) if "uses" in users else None,
-            users["group"].astype(str).to_numpy() if "group" in users else None,
+            users["group"].to_numpy() if "group" in users else None,
         )
     except ValueError as error:
         raise UsageError(f"{path}: {error}", "users are counted from 0, the header left out") from None

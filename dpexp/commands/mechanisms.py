@@ -51,12 +51,12 @@ def solve(
     """
     if force and analysis is None:
         raise UsageError("--force accepts a refused analysis", "name it with --analysis")
-    given = [pair for pair in pairs if pair.split("=")[0] in WITH_TARGETS]
+    kind = _kind(name)
+    given = [pair for pair in pairs if _of_target(pair, kind)]
     goal = _goal(_values([*targets, *given]))
     values = _values([pair for pair in pairs if pair not in given])
     if released not in ("all-iterates", "last-iterate"):
         raise UsageError(f"--released is all-iterates or last-iterate, not {released!r}")
-    kind = _kind(name)
     if kind.noise_field in values:
         raise UsageError(f"{kind.noise_field} is what calibrate solves for", f"leave {kind.noise_field}=... out")
     _mechanism(name, {**values, kind.noise_field: 1.0})
@@ -73,6 +73,12 @@ def solve(
     except Unreachable as error:
         raise UsageError(str(error)) from None
     return _calibrated(name, kind, found, goal.shown, released)
+
+
+def _of_target(pair: str, kind: type[Mechanism]) -> bool:
+    """Whether key=value belongs to the target; a mechanism's own `order` is a word, a Renyi order a number."""
+    key, _, text = pair.partition("=")
+    return key in WITH_TARGETS and (key not in kind.model_fields or isinstance(scalar(text), int | float))
 
 
 class Goal(NamedTuple):

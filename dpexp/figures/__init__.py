@@ -5,8 +5,10 @@ from __future__ import annotations
 from dpexp.figures import theory, trajectories
 from dpexp.figures.figure import Figure, write
 from dpexp.figures.figure1 import FIGURE1
+from dpexp.figures.hidden_state import HIDDEN_STATE_FIGURE
 from dpexp.figures.langevin_region import LANGEVIN_REGION
 from dpexp.figures.last_iterate import NOISY_SGD_FIGURE1
+from dpexp.figures.privacy_analyses import PRIVACY_ANALYSES
 from dpexp.figures.rates import RATES
 from dpexp.figures.sweeps import SWEEPS
 
@@ -17,6 +19,8 @@ FIGURES: dict[str, Figure] = {
     "sweeps": SWEEPS,
     "noisy_sgd_figure1": NOISY_SGD_FIGURE1,
     "dp_sgld_region": LANGEVIN_REGION,
+    "hidden_state_figure": HIDDEN_STATE_FIGURE,
+    "privacy_analyses": PRIVACY_ANALYSES,
 }
 THEORY: dict[str, Figure] = {plan.name: theory.figure(plan) for plan in trajectories.plans()}
 """figures that can be drawn with theory laid over them, by the name of the plain figure"""

@@ -130,3 +130,25 @@ def _fewest(log_contracted: Callable[[int], float], level: float, most: int) -> 
 
 def _log(value: float) -> float:
     return math.log(value) if value > 0 else -math.inf
+
+
+def hybrid_delta(
+    composed: Callable[[int, float], float],
+    log_contracted: Callable[[float], Callable[[int], float]],
+    steps: np.ndarray,
+    eps: float,
+) -> np.ndarray:
+    """The smallest delta at `eps` >= 0 for increasing `steps` [K], over composed last steps R <= T and parts e1.
+
+    `composed` maps (steps, epsilon) to the delta of that many released steps. A value found with R steps holds for all
+    larger T, so the result does not increase with T; it is inf where no R on the grid is small enough.
+    """
+    best = np.full(len(steps), math.inf)
+    lengths = np.unique(np.geomspace(1, min(int(steps[-1]), 400), 40).round().astype(int))
+    contractions = {e1: log_contracted(e1) for e1 in {share * eps for share in (0.0, *SHARES)}}
+    for r in lengths:
+        for e1, contracted in contractions.items():
+            left, rest = math.exp(contracted(int(r))), composed(int(r), eps - e1)
+            value = min(left + math.exp(e1) * rest, rest + math.exp(eps - e1) * left)
+            best[steps >= r] = np.minimum(best[steps >= r], value)
+    return best

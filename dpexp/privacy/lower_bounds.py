@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from dpexp.privacy.analysis import ALL, LAST, Released, eps_of_delta
+from dpexp.privacy.gdp import eps_of
 from dpexp.privacy.loss_distributions import Scheme, step_loss
 
 WIDEST = 120.0
@@ -65,8 +67,16 @@ def exact_walk(
 
 def attained(q: float, multiplier: float, steps: int, scheme: Scheme) -> LowerBound:
     """All noisy sums released, constant gradients: up to the rounding of the grid (0.1%) the composition itself."""
-    loss = step_loss(q, multiplier, scheme)
+    loss, distance = step_loss(q, multiplier, scheme), 2.0 if scheme == "replace-one" else 1.0
     pair = "constant gradients: the record's against no record" + (
         "'s" if scheme == "add-remove" else ", or the opposite one"
     )
-    return LowerBound("exact-composition", ALL, pair, cache(lambda delta: loss.eps(steps, delta)))
+
+    @cache
+    def eps(delta: float) -> float:
+        if q == 1:
+            return eps_of(math.sqrt(steps) * distance / multiplier, delta)
+        found = loss.eps(steps, delta)
+        return found if math.isfinite(found) else 0.0  # not known there
+
+    return LowerBound("exact-composition", ALL, pair, eps)

@@ -53,25 +53,30 @@ def occurrence_sensitivities(n: int, eta: float, G: float, L: float) -> tuple[fl
 
 
 def stream_counts(n: int, steps: int, *, used_only: bool = False) -> np.ndarray:
-    """Nodes of each stream that hold each record, integers [4, N], in a fixed order.
+    """Nodes of each stream that hold each record, integers [4, N], in one order that repeats.
 
     `used_only` leaves out what no estimate reads: nodes of G and D longer than an epoch and the right nodes of r.
     Raises ValueError for n < 1 or steps < 1.
     """
-    return _per_stream(node_counts, n, steps, used_only)
+    return _per_stream(node_counts, n, fixed_order(n, steps) if min(n, steps) > 0 else None, used_only)
 
 
-def stream_sensitivities(n: int, steps: int, alpha: float, *, used_only: bool = True) -> np.ndarray:
+def stream_sensitivities(
+    n: int, steps: int, alpha: float, *, used_only: bool = True, items: np.ndarray | None = None
+) -> np.ndarray:
     """Squared sensitivity of each stream to each record, [4, N], in units of its `occurrence_sensitivities` squared.
 
-    As in `squared_sensitivities`, the factor alpha is left out of nodes and noise alike. Fixed order; exact up to
-    rounding. Raises ValueError for n < 1, steps < 1 or alpha outside (0, 1].
+    As in `squared_sensitivities`, the factor alpha is left out of nodes and noise alike. `items` [T] is the record of
+    every step, one order that repeats where it is left out; the release is that of the nodes, fed with their values.
+    Exact up to rounding. Raises ValueError for n < 1, steps < 1 or alpha outside (0, 1].
     """
 
     def sensitivities(items: np.ndarray, **chosen: object) -> np.ndarray:
         return squared_sensitivities(items, alpha, **chosen)  # type: ignore[arg-type]
 
-    return _per_stream(sensitivities, n, steps, used_only)
+    if items is None and min(n, steps) > 0:
+        items = fixed_order(n, steps)
+    return _per_stream(sensitivities, n, items, used_only)
 
 
 def stream_mu(sensitivities: np.ndarray, units: Sequence[float], stds: Sequence[float]) -> float:
@@ -104,10 +109,9 @@ def optimal_split(costs: Sequence[float], coefficients: Sequence[float], mu: flo
     return np.sqrt(np.where((cost > 0) & (coefficient == 0), np.inf, variances)) / mu
 
 
-def _per_stream(measure: Callable[..., np.ndarray], n: int, steps: int, used_only: bool) -> np.ndarray:
-    if n < 1 or steps < 1:
-        raise ValueError(f"N={n}, T={steps}: need at least one record and one step")
-    items = fixed_order(n, steps)
+def _per_stream(measure: Callable[..., np.ndarray], n: int, items: np.ndarray | None, used_only: bool) -> np.ndarray:
+    if n < 1 or items is None:
+        raise ValueError(f"N={n}: need at least one record and one step")
     levels = n.bit_length() if used_only else None
     rows = [
         measure(items, left_only=False, levels=levels, keep=lambda start, end: end <= 2 * n),

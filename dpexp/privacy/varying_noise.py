@@ -49,7 +49,7 @@ class VaryingLoss:
         orders = range(len(self.steps[0].curves))
         return [
             summed(
-                [(discretised(s.curves[k], s.top, interval), c) for s, c in zip(self.steps, self.counts, strict=True)],
+                [(discretised(*s.curves[k], s.top, interval), c) for s, c in zip(self.steps, self.counts, strict=True)],
                 interval,
             )
             for k in orders

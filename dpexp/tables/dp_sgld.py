@@ -119,8 +119,8 @@ def _note(records: list[dict[str, Any]]) -> str:
     seeds = min(r["seeds"] for r in records)
     return (
         f"Held-out accuracy of the final iterate, mean over {seeds} seeds ± half a 95% interval (Student t); "
-        "delta = 1e-5; 30 epochs. z: noise over one record's largest share of a step. These data stand for CIFAR-10 and the chest "
-        "X-rays, so accuracies do not compare with the paper's. Settings were not tuned on the private data."
+        "delta = 1e-5; 30 epochs. z: noise over one record's largest share of a step. These data stand for CIFAR-10 "
+        "and the chest X-rays: accuracies do not compare with the paper's. Settings were not tuned on the private data."
     )
 
 

@@ -82,7 +82,7 @@ def _full(name: str) -> float:
 
 
 def build_counterexamples(results: Path) -> Content:
-    """A row a setting: exact and claimed divergences of orders 2 and 8, and the claimed epsilon with its exact delta."""
+    """A row a setting: exact and claimed divergences, and the claimed epsilon with its exact delta."""
     records: list[dict[str, Any]] = []
     for case in CASES:
         claimed = case.claimed_eps(EPS_AT)

@@ -9,6 +9,7 @@ from dpexp.privacy.analysis import Analysis
 from dpexp.privacy.lower_bounds import LowerBound, exact_walk
 from dpexp.privacy.mechanisms.composition import ONCE_AN_EPOCH, composition, composition_lower
 from dpexp.privacy.mechanisms.mechanism import BatchedMechanism, Length, Noise, Size
+from dpexp.privacy.noise_conventions import gradient_noise
 
 
 class ClippedNoisySgd(BatchedMechanism):
@@ -23,7 +24,7 @@ class ClippedNoisySgd(BatchedMechanism):
     @property
     def multiplier(self) -> float:
         """Noise over one record's largest share of a step."""
-        return self.batch_size * self.noise_std / (self.step_size * self.clip)
+        return self.batch_size * gradient_noise(self.noise_std, self.step_size) / self.clip
 
     @property
     def _noisy(self) -> bool:

@@ -9,6 +9,7 @@ from dpexp.privacy.analysis import LAST, Analysis, renyi_analysis
 from dpexp.privacy.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms.mechanism import BatchedMechanism, Curvature, Length, Noise, Size
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
+from dpexp.privacy.noise_conventions import langevin_gradient_noise
 
 
 class Langevin(BatchedMechanism):
@@ -29,7 +30,7 @@ class Langevin(BatchedMechanism):
             n=self.n,
             batch_size=self.batch_size,
             step_size=self.step_size,
-            noise_std=math.sqrt(2 / self.step_size) * self.sigma,
+            noise_std=langevin_gradient_noise(self.sigma, self.step_size),
             lipschitz=self.lipschitz,
             steps=self.steps,
             diameter=2 * self.lipschitz / self.strong_convexity if self.diameter is None else self.diameter,

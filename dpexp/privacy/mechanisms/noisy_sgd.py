@@ -12,6 +12,7 @@ from dpexp.privacy.last_iterate import last_iterate
 from dpexp.privacy.lower_bounds import LowerBound, exact_walk
 from dpexp.privacy.mechanisms.composition import ONCE_AN_EPOCH, composition, composition_lower, visits
 from dpexp.privacy.mechanisms.mechanism import BatchedMechanism, Curvature, Length, Noise, Size
+from dpexp.privacy.noise_conventions import parameter_noise
 from dpexp.privacy.shifted_interpolation import (
     cyclic_convex,
     cyclic_strongly_convex,
@@ -71,7 +72,7 @@ class NoisySgd(BatchedMechanism):
     @property
     def width(self) -> float:
         """Diameter in standard deviations of one step's noise."""
-        return self.diameter / (self.step_size * self.noise_std)
+        return self.diameter / parameter_noise(self.noise_std, self.step_size)
 
     def analyses(self) -> list[Analysis]:
         found = composition(self.q, self.multiplier, self.steps, self.sampling, self.neighboring_relation)
@@ -185,5 +186,5 @@ class NoisySgd(BatchedMechanism):
         return "" if bounded else "needs a bounded set: give diameter"
 
     def describe(self) -> list[tuple[str, str]]:
-        on_parameter = self.step_size * self.noise_std
+        on_parameter = parameter_noise(self.noise_std, self.step_size)
         return self.described(f"std {self.noise_std:g} on the gradient, {on_parameter:g} on the parameter")

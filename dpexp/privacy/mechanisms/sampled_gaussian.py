@@ -1,57 +1,136 @@
-"""Gaussian noise on a sampled sum: the mechanism of DP-SGD, all steps released."""
+"""Gaussian noise on a sampled sum: the mechanism of DP-SGD, all steps released, in one phase or several."""
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import Field, PlainSerializer, WrapValidator, model_validator
 
-from dpexp.privacy.analysis import Analysis
+from dpexp.privacy.analysis import ALL, Analysis, gaussian_analysis
 from dpexp.privacy.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms.composition import (
+    NOISE,
     PARTITIONS,
+    POISSON,
     SAMPLING,
     Relation,
     Sampling,
     composition,
     composition_lower,
+    distance,
 )
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Steps
 
 
+def _each(value: Any, valid: Callable[[Any], Any]) -> Any:
+    """A list of values, one a phase, as a tuple; a list of one is that value."""
+    if not isinstance(value, list | tuple):
+        return valid(value)
+    if not value:
+        raise ValueError("an empty list has no phase")
+    return tuple(valid(v) for v in value) if len(value) > 1 else valid(value[0])
+
+
+PHASES = WrapValidator(_each), PlainSerializer(lambda value: value, return_type=Any)
+
+
 class SampledGaussian(Mechanism):
-    """`steps` releases of a sampled sum of vectors of norm at most C, with noise of noise_multiplier C."""
+    """`steps` releases of a sampled sum of vectors of norm at most C, with noise of noise_multiplier C.
+
+    Several phases are lists of one length; a single value holds for all of them.
+    """
 
     noise_field: ClassVar[str] = "noise_multiplier"
-    noise_multiplier: Noise
+    noise_multiplier: Annotated[Noise, *PHASES]
     """noise standard deviation over one record's largest norm"""
-    sampling_probability: Annotated[float, Field(ge=0, le=1)]
-    steps: Steps
+    sampling_probability: Annotated[float, Field(ge=0, le=1), *PHASES]
+    steps: Annotated[Steps, *PHASES]
     sampling: Sampling = "poisson"
     neighboring_relation: Relation = "add-remove"
 
     @model_validator(mode="after")
-    def _partitions(self) -> SampledGaussian:
-        q = self.sampling_probability
-        if self.sampling in PARTITIONS and (q == 0 or abs(round(1 / q) * q - 1) > 1e-9):
-            raise ValueError(f"a partition needs 1 / sampling_probability to be whole, not 1 / {q:g}")
+    def _fits(self) -> SampledGaussian:
+        lengths = {len(v) for v in self._given if isinstance(v, tuple)}
+        if len(lengths) > 1:
+            raise ValueError(f"phases are lists of one length, not of {' and '.join(map(str, sorted(lengths)))}")
+        if lengths and self.sampling not in ("poisson", "full-batch"):
+            raise ValueError(f"several phases need Poisson sampling or full batches, not {self.sampling}")
+        for _, q, _ in self.phases:
+            if self.sampling in PARTITIONS and (q == 0 or abs(round(1 / q) * q - 1) > 1e-9):
+                raise ValueError(f"a partition needs 1 / sampling_probability to be whole, not 1 / {q:g}")
         return self
 
     @property
-    def _arguments(self) -> tuple[float, float, int, Sampling, Relation]:
-        q = self.sampling_probability
-        return q, self.noise_multiplier, self.steps if q > 0 else 0, self.sampling, self.neighboring_relation
+    def _given(self) -> tuple[Any, Any, Any]:
+        return self.noise_multiplier, self.sampling_probability, self.steps
+
+    @property
+    def phases(self) -> list[tuple[float, float, int]]:
+        """(noise multiplier, sampling probability, steps) of every phase."""
+        count = max(len(v) if isinstance(v, tuple) else 1 for v in self._given)
+        return list(zip(*(v if isinstance(v, tuple) else (v,) * count for v in self._given), strict=True))
 
     def analyses(self) -> list[Analysis]:
-        return composition(*self._arguments)
+        used = [phase for phase in self.phases if phase[1] > 0 and phase[2] > 0]
+        if len(used) > 1:
+            return [self._phased(used)]
+        multiplier, q, steps = used[0] if used else (self.phases[0][0], 0.0, 0)
+        return composition(q, multiplier, steps, self.sampling, self.neighboring_relation)
+
+    def _phased(self, used: Sequence[tuple[float, float, int]]) -> Analysis:
+        """Distinct phases: Gaussian for full batches, Renyi curves that add up for Poisson sampling."""
+        multiplier, q, steps = (tuple(column) for column in zip(*used, strict=True))
+        if self.sampling == "full-batch" or all(share == 1 for share in q):
+            if min(multiplier) == 0:
+                mu = math.inf
+            else:
+                squares = [n / m**2 for m, n in zip(multiplier, steps, strict=True)]
+                mu = math.sqrt(math.fsum(squares)) * distance(self.neighboring_relation)
+            source = "Gaussian composition (Dong, Roth and Su, 2022), exact"
+            return gaussian_analysis("gaussian-composition", source, ALL, mu, (NOISE,))
+        refused = ""
+        if self.neighboring_relation != "add-remove":
+            refused = "several phases are composed by Renyi divergences, which are those of add-remove neighbours"
+        source = "Mironov, Talwar and Zhang (2019) for every phase, real orders by quadrature"
+
+        @cache
+        def eps(delta: float) -> float:
+            from dpexp.privacy.heterogeneous import composed_eps
+
+            return math.inf if refused or min(multiplier) == 0 else composed_eps(self._steps(used), delta)[0]
+
+        def rdp(order: float) -> float:
+            return math.inf if refused or min(multiplier) == 0 else self._steps(used).rdp(order)
+
+        return Analysis("renyi-composition", source, ALL, eps, (NOISE, POISSON), rdp, refused=refused)
+
+    @staticmethod
+    def _steps(used: Sequence[tuple[float, float, int]]) -> Any:
+        import numpy as np
+
+        from dpexp.privacy.heterogeneous import Steps as Distinct
+
+        multiplier, q, steps = (np.array(column, dtype=float) for column in zip(*used, strict=True))
+        return Distinct(q, multiplier, steps)
 
     def lower_bounds(self) -> list[LowerBound]:
-        return composition_lower(*self._arguments)
+        used = [phase for phase in self.phases if phase[1] > 0 and phase[2] > 0]
+        if len(used) != 1:
+            return []
+        multiplier, q, steps = used[0]
+        return composition_lower(q, multiplier, steps, self.sampling, self.neighboring_relation)
 
     def describe(self) -> list[tuple[str, str]]:
+        def listed(column: int, form: str) -> str:
+            return ", then ".join(dict.fromkeys(format(phase[column], form) for phase in self.phases))
+
+        total = sum(steps for _, _, steps in self.phases)
         return [
             ("Protected", f"every record against who sees the releases; neighbours: {self.neighboring_relation}"),
-            ("Sampling", f"{SAMPLING[self.sampling]}, probability {self.sampling_probability:g}"),
-            ("Noise", f"{self.noise_multiplier:g} times one record's largest norm, on every coordinate"),
-            ("Released", f"all {self.steps:,} noisy sums, and therefore every iterate and average"),
+            ("Sampling", f"{SAMPLING[self.sampling]}, probability {listed(1, 'g')}"),
+            ("Noise", f"{listed(0, 'g')} times one record's largest norm, on every coordinate"),
+            ("Released", f"all {total:,} noisy sums, and therefore every iterate and average"),
         ]

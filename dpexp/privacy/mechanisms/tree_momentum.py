@@ -1,18 +1,28 @@
-"""Tree-aggregated momentum: `momentum`, Theorem 4."""
+"""Tree-aggregated momentum: `momentum`, Theorem 4, and the exact sensitivities of its nodes."""
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Annotated, ClassVar, Literal
 
+import numpy as np
 from pydantic import Field
 
 from dpexp.privacy.analysis import ALL, Analysis, gaussian_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Size, Steps
+from dpexp.privacy.trees import fixed_order, printed_count, reshuffled_bound, squared_sensitivities
+
+NOISE = "node noise independent of the data"
+DRAWN = "permutations drawn before the data are used; the noise is set to the order that was drawn"
 
 
 class TreeMomentum(Mechanism):
-    """Momentum from the nodes of a binary tree; node noise 4 alpha G sigma sqrt(V), V nodes hold a record at most."""
+    """Momentum from the nodes of a binary tree, T steps on one record each.
+
+    Node noise is 4 alpha G sigma sqrt(V) (`paper`), or 2 alpha G sigma sqrt(S) with the exact squared sensitivity S
+    of the left nodes, which is all that is released (`exact`). Other designs of the noise are always `exact`.
+    """
 
     noise_field: ClassVar[str] = "sigma"
     n: Records
@@ -21,26 +31,55 @@ class TreeMomentum(Mechanism):
     """alpha, the weight of the newest gradient"""
     lipschitz: Size
     sigma: Noise
-    """noise multiplier of the whole tree: the mechanism is 1 / sigma-GDP"""
+    """noise multiplier of the whole run: by the paper's argument, or exactly, it is 1 / sigma-GDP"""
     order: Literal["fixed", "reshuffled"] = "fixed"
+    calibration: Literal["paper", "exact"] = "paper"
+    design: Literal["tree", "square-root", "independent"] = "tree"
 
     def analyses(self) -> list[Analysis]:
         mu = 0.0 if self.steps == 0 else math.inf if self.sigma == 0 else 1 / self.sigma
+        if self.design != "tree" or self.calibration == "exact":
+            return [self._exact(mu)]
         refused = ""
         if self.order == "reshuffled":
             refused = (
                 "a node's sensitivity can exceed the printed 4 alpha G when epochs are reshuffled; "
-                "the whole budget is not exceeded in any case tried, which is no proof"
+                "see exact-sensitivities for what holds"
             )
         elif self.steps and -math.expm1(self.n * math.log1p(-min(self.momentum, 1 - 1e-16))) < 0.5:
             refused = "needs (1 - alpha)^n <= 1/2, so that a node's sensitivity stays below 4 alpha G"
-        assumptions = ("one order of the records, repeated in every epoch", "node noise independent of the data")
+        assumptions = ("one order of the records, repeated in every epoch", NOISE)
         source = "momentum, Theorem 4, as Gaussian DP"
-        return [gaussian_analysis("tree-composition", source, ALL, mu, assumptions, refused)]
+        printed = gaussian_analysis("tree-composition", source, ALL, mu, assumptions, refused)
+        return [printed, self._exact(mu)]
+
+    def _exact(self, mu: float) -> Analysis:
+        """From the squared sensitivities of what is released, over the node noise that is used."""
+        fixed = self.order == "fixed"
+        source = "exact sensitivities of the nodes in use, as Gaussian DP"
+        if self.calibration != "exact" and self.design == "tree":
+            if 0 < mu < math.inf:
+                held = _largest(self.n, self.steps, self.momentum, fixed)
+                mu *= math.sqrt(held / printed_count(self.n, self.steps)) / 2
+            where = "one order of the records, repeated in every epoch" if fixed else "any order of every epoch"
+            source += "" if fixed else " (an upper bound over all orders)"
+            return gaussian_analysis("exact-sensitivities", source, ALL, mu, (where, NOISE))
+        return gaussian_analysis("exact-sensitivities", source, ALL, mu, (DRAWN, NOISE))
 
     def describe(self) -> list[tuple[str, str]]:
+        exact = self.calibration == "exact" or self.design != "tree"
+        names = {"tree": "left nodes of the tree", "square-root": "square-root factors", "independent": "gradients"}
+        kind = "exact" if exact else "printed"
         return [
             ("Protected", "every record against who sees all iterates; neighbours: replace-one"),
-            ("Noise", f"{self.sigma:g} times the printed sensitivity of the whole tree"),
-            ("Released", "all tree nodes, and therefore every iterate"),
+            ("Noise", f"{self.sigma:g} times the {kind} sensitivity of the whole run, on {names[self.design]}"),
+            ("Released", "all noisy sums, and therefore every iterate; not the momentum and gradients without noise"),
         ]
+
+
+@lru_cache(maxsize=64)
+def _largest(n: int, steps: int, alpha: float, fixed: bool) -> float:
+    """Largest squared sensitivity over records, in units of (2 alpha G)^2: exact, or over all orders an upper bound."""
+    if not fixed:
+        return reshuffled_bound(n, steps, alpha)
+    return float(np.max(squared_sensitivities(fixed_order(n, steps), alpha)))

@@ -1,0 +1,145 @@
+"""What the algorithms on finite sums share: a setting settled to plain numbers, and the loop over settings.
+
+Noise-free twins (`noise: false`) keep the schedule of their target and use no noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from dpexp.engine.result import Passed
+from dpexp.parameters import Count, Parameters
+from dpexp.problems.finite_sum import FiniteSum
+from dpexp.theory.momentum import Schedule as Theory
+
+if TYPE_CHECKING:
+    from dpexp.engine.following import Stepper
+    from dpexp.engine.momentum import Data, Order
+    from dpexp.privacy.budgets import Budget
+    from dpexp.schedules import Schedule
+
+MOST_STEPS = 20_000_000
+"""more steps than this are refused: an hour and more"""
+REPEATS, RESHUFFLED = "fixed", "reshuffled"
+
+
+class Plan(NamedTuple):
+    """A setting as numbers."""
+
+    steps: int
+    alpha: float
+    eta: float
+    gamma: float
+
+
+class FiniteSumAlgorithm(Parameters):
+    """An algorithm on a finite sum; subclasses say how it is settled, calibrated and stepped."""
+
+    noise: bool = True
+    """false: the noise-free twin of the same schedule"""
+    epochs: Count | None = None
+    """passes over the records, where `run.n` gives no steps and the schedule prescribes none"""
+
+    estimators: ClassVar[tuple[str, ...]] = ("last",)
+    metrics: ClassVar[tuple[str, ...]] = (
+        "param_norm_sq", "objective", "grad_norm", "mean_grad_norm", "direction_error", "lemma5_slack",
+    )  # fmt: skip
+    runs_on: ClassVar[tuple[type, ...]] = (FiniteSum,)
+    schedules: ClassVar[tuple[str, ...]]
+    microseconds: ClassVar[float] = 1.0
+    """a step, for d = 10"""
+
+    def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Plan:
+        """Steps, momentum, step size and mixing weight of a run of n steps."""
+        raise NotImplementedError
+
+    def stepper(self, problem: FiniteSum, plan: Plan, budget: Budget, seed: int, replicate: int, data: Data) -> Stepper:
+        """A run at its start, with its noise calibrated."""
+        raise NotImplementedError
+
+    def prescribed(self, problem: FiniteSum, budget: Budget) -> Theory | None:
+        """What the algorithm's theorem prescribes; None where it has none or the budget is no finite target."""
+        return None
+
+    def mu(self, budget: Budget) -> float:
+        """The Gaussian-DP budget of the whole run; inf without noise."""
+        return budget.largest if self.noise else math.inf
+
+    def passes(self, problem: FiniteSum) -> int:
+        """Steps in an epoch."""
+        return problem.count
+
+    def steps(self, problem: FiniteSum, schedule: Schedule, budget: Budget) -> int:
+        """The number of steps where the config leaves it out: the theorem's, or `epochs` passes."""
+        if schedule.name == "prescribed":
+            theory = self.prescribed(problem, budget)
+            return theory.steps if theory else 1
+        return (self.epochs or 1) * self.passes(problem)
+
+    def seconds(self, problem: FiniteSum, n: int) -> float:
+        """Estimated seconds of one replicate: steps, and full gradients (`dpexp.engine.following`)."""
+        width = 0.4 + 0.06 * problem.dimension
+        return n * self.microseconds * width * 1e-6 + 16 * max(n, 5 * problem.count) * 0.05e-6 * width
+
+    def complaints(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> list[str]:
+        """What makes a setting infeasible, with the numbers."""
+        found = []
+        if schedule.name == "prescribed":
+            theory = self.prescribed(problem, budget)
+            if theory is None:
+                return ["a prescribed schedule needs a finite target, for instance privacy: {eps: 1, delta: 1e-5}"]
+            shown = f"T = {theory.steps:.4g}, {theory.steps / problem.count:.3g} epochs of {problem.count:,} records"
+            if not theory.feasible:
+                found.append(f"infeasible schedule: {theory.refused} ({shown})")
+            if n != theory.steps:
+                found.append(f"run.n = {n:,} is not the prescribed {shown}; leave it out")
+        elif self.epochs is not None and n != self.epochs * self.passes(problem):
+            found.append(f"run.n = {n:,} and {self.epochs} epochs contradict each other; give one")
+        if n > MOST_STEPS:
+            found.append(f"{n:.4g} steps are beyond reach: at most {MOST_STEPS:,} are run")
+        return found
+
+    def simulate(
+        self,
+        problem: FiniteSum,
+        settings: Sequence[tuple[Schedule, Budget]],
+        steps: np.ndarray,
+        seed: int,
+        replicates: Sequence[int],
+    ) -> Passed:
+        """Run every setting and replicate, with metrics at `steps`; see `dpexp.engine.following`."""
+        from dpexp.engine.following import follow
+        from dpexp.engine.momentum import Data
+
+        steps = np.asarray(steps, dtype=np.int64)
+        data = Data(*problem.pair, *problem.records, problem.constants)
+        values = np.empty((len(settings), 1, len(steps), len(self.metrics), len(replicates)))
+        for s, (schedule, budget) in enumerate(settings):
+            plan = self.plan(problem, schedule, budget, int(steps[-1]))
+            for r, replicate in enumerate(replicates):
+                run = self.stepper(problem, plan, budget, seed, replicate, data)
+                found = follow(run, data, steps, plan.eta, problem.smoothness)
+                values[s, 0, :, :, r] = found[:, : len(self.metrics)]
+        return Passed(steps, self.estimators, self.metrics, values)
+
+
+def step_size(schedule: Schedule, steps: int) -> float:
+    """eta of a constant schedule or of a path length over `steps` steps."""
+    length: Any = getattr(schedule, "length", None)
+    return float(schedule.step_sizes(1, 1)[0]) if length is None else length / steps
+
+
+def drawn_order(seed: int, replicate: int, n: int, steps: int, order: str) -> Order:
+    """One permutation that repeats, or a fresh one in every epoch; drawn before the run, from the role `order`."""
+    from dpexp.engine.momentum import Order
+    from dpexp.privacy.trees import reshuffled_order
+    from dpexp.seeds import generator
+
+    rng = generator(seed, replicate, "order")
+    if order == REPEATS:
+        return Order(rng.permutation(n), True)
+    return Order(reshuffled_order(rng, n, steps), False)

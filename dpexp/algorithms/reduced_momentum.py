@@ -1,0 +1,138 @@
+"""Algorithm 2 of `momentum`: less noise for the momentum, because most of its release is a small change between epochs.
+
+The estimate is rebuilt from trees over gradients at the anchor of their epoch, changes between consecutive anchors, and
+residuals. With one order that repeats it is the momentum plus data-independent noise (Lemma 17), one gradient a step;
+with a fresh order in each epoch it is not, and the trees are fed with their values: three gradients a step.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, drawn_order, step_size
+from dpexp.problems.finite_sum import FiniteSum
+from dpexp.theory.momentum import Schedule as Theory
+from dpexp.theory.momentum import theorem8_sigma, theorem9_schedule
+
+if TYPE_CHECKING:
+    from dpexp.engine.following import Stepper
+    from dpexp.engine.momentum import Data, Order
+    from dpexp.privacy.budgets import Budget
+    from dpexp.privacy.stated import Stated
+    from dpexp.schedules import Schedule
+
+Weight = Annotated[float, Field(gt=0, le=1)]
+
+
+class ReducedMomentum(FiniteSumAlgorithm):
+    """Sensitivity-reduced momentum; `prescribed` is the schedule of Theorem 9."""
+
+    name: Literal["reduced-momentum"] = "reduced-momentum"
+    order: Literal["fixed", "reshuffled"] = "fixed"
+    calibration: Literal["exact", "paper"] = "exact"
+    """exact sensitivities, split over the streams and conversion, or all as printed"""
+    alpha: Weight | None = None
+    """weight of the newest gradient; 1 / N where it is left out"""
+    gamma: Weight | None = None
+    """weight of an epoch's own gradients; min(1/2, L eta N / G) where it is left out"""
+
+    schedules: ClassVar[tuple[str, ...]] = ("prescribed", "path-length", "constant")
+    microseconds: ClassVar[float] = 3.0
+
+    def prescribed(self, problem: FiniteSum, budget: Budget) -> Theory | None:
+        eps, delta = getattr(budget, "eps", math.inf), getattr(budget, "delta", 0.0)
+        return None if math.isinf(eps) else theorem9_schedule(problem.count, problem.dimension, eps, delta)
+
+    def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Plan:
+        theory = self.prescribed(problem, budget) if schedule.name == "prescribed" else None
+        if theory is not None:
+            return Plan(n, min(1.0, theory.alpha), theory.eta, min(1.0, theory.gamma))
+        eta = step_size(schedule, n)
+        gamma = self.gamma or min(0.5, problem.smoothness * eta * problem.count / problem.lipschitz)
+        return Plan(n, self.alpha or 1 / problem.count, eta, gamma)
+
+    def complaints(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> list[str]:
+        found = super().complaints(problem, schedule, budget, n)
+        if schedule.name == "prescribed" and (self.alpha is not None or self.gamma is not None):
+            found.append("Theorem 9 prescribes alpha and gamma")
+        return found
+
+    def node_stds(self, problem: FiniteSum, plan: Plan, budget: Budget, order: Order) -> np.ndarray:
+        """Standard deviations [4] of the nodes of each stream in units of the momentum; zeros without noise."""
+        from dpexp.privacy.tree_streams import printed_counts, printed_sensitivities
+
+        mu, n = self.mu(budget), problem.count
+        if math.isinf(mu):
+            return np.zeros(4)
+        if self.calibration == "exact":
+            items = None if order.repeats else order.items.tobytes()
+            return split(n, plan, problem.lipschitz, problem.smoothness, items) / mu
+        deltas = np.array(printed_sensitivities(n, plan.eta, problem.lipschitz))
+        return plan.alpha * deltas * printed_sigma(budget) * np.sqrt(printed_counts(n, plan.steps))
+
+    def stepper(self, problem: FiniteSum, plan: Plan, budget: Budget, seed: int, replicate: int, data: Data) -> Stepper:
+        from dpexp.engine.momentum import Reconstruction, with_shortcut
+        from dpexp.engine.momentum_process import Silence, WindowNoise
+
+        n, d = problem.count, problem.dimension
+        order = drawn_order(seed, replicate, n, plan.steps, self.order)
+        stds = self.node_stds(problem, plan, budget, order)
+        noise: WindowNoise | Silence = Silence(d)
+        if stds.any():
+            noise = WindowNoise(seed, replicate, d, plan.steps, n, plan.alpha, plan.gamma, stds)
+        if order.repeats:
+            return with_shortcut(data, problem.start(), order, noise, plan.alpha, plan.eta)
+        return Reconstruction(data, problem.start(), order, noise, plan.alpha, plan.eta, plan.gamma)
+
+    def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
+        from dpexp.privacy.mechanisms import MECHANISMS
+        from dpexp.privacy.stated import Stated
+
+        plan, mu = self.plan(problem, schedule, budget, n), self.mu(budget)
+        sigma = 0.0 if math.isinf(mu) else printed_sigma(budget) if self.calibration == "paper" else 1 / mu
+        mechanism = MECHANISMS["reduced-momentum"].model_validate(
+            {
+                "n": problem.count,
+                "steps": n,
+                "momentum": plan.alpha,
+                "step_size": plan.eta,
+                "lipschitz": problem.lipschitz,
+                "smoothness": problem.smoothness,
+                "sigma": sigma,
+                "order": self.order,
+                "calibration": self.calibration,
+            }
+        )
+        exact = self.calibration == "exact" or self.order == "fixed"
+        accountant = "exact-sensitivities" if exact else "tree-composition"
+        return Stated("reduced-momentum", mechanism, accountant, f"{accountant}, noise as {self.calibration}")
+
+
+def printed_sigma(budget: Budget) -> float:
+    """Theorem 8's multiplier for a target; sqrt(3) / mu for a budget that is no target."""
+    eps, delta = getattr(budget, "eps", None), getattr(budget, "delta", None)
+    return math.sqrt(3) / budget.largest if eps is None or delta is None else theorem8_sigma(eps, delta)
+
+
+@lru_cache(maxsize=16)
+def split(n: int, plan: Plan, G: float, L: float, items: bytes | None = None) -> np.ndarray:
+    """Node deviations [4] of the best split over the streams for mu = 1, in units of the momentum.
+
+    The split minimises the mean variance of the estimate for the largest cost of each stream; since these need not
+    belong to one record, all are then scaled down to spend exactly mu = 1. `items`: the order as bytes of int64.
+    """
+    from dpexp.engine.momentum_windows import stream_variances
+    from dpexp.privacy.tree_streams import occurrence_sensitivities, optimal_split, stream_mu, stream_sensitivities
+
+    order = None if items is None else np.frombuffer(items, dtype=np.int64)
+    held = stream_sensitivities(n, plan.steps, plan.alpha, items=order)
+    units = np.array(occurrence_sensitivities(n, plan.eta, G, L))
+    variances = stream_variances(n, plan.steps, plan.alpha, plan.gamma).mean(axis=1)
+    stds = optimal_split(units**2 * held.max(axis=1), variances, 1.0)
+    scale = plan.alpha * stream_mu(held, list(units), list(stds))
+    return scale * np.where(np.isfinite(stds), stds, 0.0)  # inf: no estimate reads the stream, and it is not released

@@ -1,0 +1,147 @@
+"""Algorithm 1 of `momentum`: normalised momentum whose noise comes from the nodes of a binary tree, and its variants.
+
+    m_t = (1 - alpha) m_{t-1} + alpha grad f(w_t, x_{i(t)}),   w_{t+1} = w_t - eta m_hat_t / |m_hat_t|
+
+m_hat_t adds the discounted noise of the nodes of COMPOSE(1, t); only left nodes are ever used, one a step. The design
+of the noise and the normalisation are options, and each is calibrated to the same budget.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, drawn_order, step_size
+from dpexp.problems.finite_sum import FiniteSum
+from dpexp.theory.momentum import Schedule as Theory
+from dpexp.theory.momentum import theorem4_sigma, theorem6_schedule
+
+if TYPE_CHECKING:
+    from dpexp.engine.following import Stepper
+    from dpexp.engine.momentum import Data, Noise, Order
+    from dpexp.privacy.budgets import Budget
+    from dpexp.privacy.stated import Stated
+    from dpexp.schedules import Schedule
+
+Weight = Annotated[float, Field(gt=0, le=1)]
+
+
+class TreeMomentum(FiniteSumAlgorithm):
+    """Private momentum on one record a step; `prescribed` is the schedule of Theorem 6."""
+
+    name: Literal["tree-momentum"] = "tree-momentum"
+    design: Literal["tree", "square-root", "independent"] = "tree"
+    """noise of tree nodes; of the square root of the momentum's matrix; fresh on every gradient"""
+    normalised: bool = True
+    """false: w_{t+1} = w_t - eta m_hat_t"""
+    order: Literal["reshuffled", "fixed"] = "reshuffled"
+    calibration: Literal["exact", "paper"] = "exact"
+    """exact sensitivity of the drawn order and Gaussian conversion, or V and sigma as printed"""
+    alpha: Weight | None = None
+    """weight of the newest gradient; 1 / N where it is left out"""
+
+    schedules: ClassVar[tuple[str, ...]] = ("prescribed", "path-length", "constant")
+    microseconds: ClassVar[float] = 0.7
+
+    def prescribed(self, problem: FiniteSum, budget: Budget) -> Theory | None:
+        eps, delta = getattr(budget, "eps", math.inf), getattr(budget, "delta", 0.0)
+        return None if math.isinf(eps) else theorem6_schedule(problem.count, problem.dimension, eps, delta)
+
+    def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Plan:
+        theory = self.prescribed(problem, budget) if schedule.name == "prescribed" else None
+        if theory is not None:
+            return Plan(n, min(1.0, theory.alpha), theory.eta, 1.0)
+        return Plan(n, self.alpha or 1 / problem.count, step_size(schedule, n), 1.0)
+
+    def complaints(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> list[str]:
+        found = super().complaints(problem, schedule, budget, n)
+        if schedule.name == "prescribed" and (self.alpha is not None or not self.normalised or self.design != "tree"):
+            found.append("Theorem 6 prescribes alpha, for normalised steps with tree noise")
+        if self.design == "square-root" and self.order != "fixed":
+            found.append("square-root noise is calibrated for a fixed order: give `order: fixed`")
+        if self.design != "tree" and self.calibration == "paper":
+            found.append(f"the paper has no calibration of {self.design} noise")
+        return found
+
+    def node_std(self, problem: FiniteSum, plan: Plan, budget: Budget, order: Order) -> float:
+        """Standard deviation of one node (entry, gradient) in units of the momentum; 0 without noise."""
+        from dpexp.privacy.tree_calibration import exact_node_std, printed_node_std
+        from dpexp.privacy.trees import printed_count
+
+        mu, G = self.mu(budget), problem.lipschitz
+        if math.isinf(mu):
+            return 0.0
+        if self.calibration == "paper":
+            count = printed_count(problem.count, plan.steps)
+            return printed_node_std(plan.alpha, G, printed_sigma(budget), count)
+        return exact_node_std(plan.alpha, G, mu, self.sensitivity(problem.count, plan, order))
+
+    def sensitivity(self, n: int, plan: Plan, order: Order) -> float:
+        """Largest squared sensitivity over records, in units of (2 G)^2."""
+        from dpexp.privacy.trees import squared_sensitivities
+
+        if self.design == "tree" and order.repeats:
+            return fixed_tree(n, plan.steps, plan.alpha)
+        if self.design == "tree":
+            return float(squared_sensitivities(order.items, plan.alpha).max())
+        if self.design == "square-root":
+            return fixed_square_root(n, plan.steps, plan.alpha)
+        return float(-(-plan.steps // n))
+
+    def stepper(self, problem: FiniteSum, plan: Plan, budget: Budget, seed: int, replicate: int, data: Data) -> Stepper:
+        from dpexp.engine.momentum import Momentum
+        from dpexp.engine.momentum_process import IndependentNoise, Silence, SquareRootNoise, TreeNoise
+
+        n, d = problem.count, problem.dimension
+        order = drawn_order(seed, replicate, n, plan.steps, self.order)
+        std = self.node_std(problem, plan, budget, order)
+        kinds: dict[str, Any] = {"tree": TreeNoise, "square-root": SquareRootNoise, "independent": IndependentNoise}
+        noise: Noise = Silence(d)
+        if std > 0:
+            noise = kinds[self.design](seed, replicate, d, plan.steps, plan.alpha, std)
+        return Momentum(data, problem.start(), order, noise, plan.alpha, plan.eta, self.normalised)
+
+    def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
+        from dpexp.privacy.mechanisms import MECHANISMS
+        from dpexp.privacy.stated import Stated
+
+        plan, mu = self.plan(problem, schedule, budget, n), self.mu(budget)
+        sigma = 0.0 if math.isinf(mu) else printed_sigma(budget) if self.calibration == "paper" else 1 / mu
+        mechanism = MECHANISMS["tree-momentum"].model_validate(
+            {
+                "n": problem.count,
+                "steps": n,
+                "momentum": plan.alpha,
+                "lipschitz": problem.lipschitz,
+                "sigma": sigma,
+                "order": self.order,
+                "calibration": self.calibration,
+                "design": self.design,
+            }
+        )
+        return Stated("tree-momentum", mechanism, "exact-sensitivities", f"exact, noise as {self.calibration}")
+
+
+def printed_sigma(budget: Budget) -> float:
+    """Theorem 4's multiplier for a target; 1 / mu for a budget that is no target."""
+    eps, delta = getattr(budget, "eps", None), getattr(budget, "delta", None)
+    return 1 / budget.largest if eps is None or delta is None else theorem4_sigma(eps, delta)
+
+
+@lru_cache(maxsize=256)
+def fixed_tree(n: int, steps: int, alpha: float) -> float:
+    """Largest squared sensitivity of the tree for one order that repeats."""
+    from dpexp.privacy.trees import fixed_order, squared_sensitivities
+
+    return float(squared_sensitivities(fixed_order(n, steps), alpha).max())
+
+
+@lru_cache(maxsize=256)
+def fixed_square_root(n: int, steps: int, alpha: float) -> float:
+    """The same of square-root noise."""
+    from dpexp.privacy.tree_calibration import square_root_sensitivity_fixed
+
+    return square_root_sensitivity_fixed(n, steps, alpha)

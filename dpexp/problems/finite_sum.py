@@ -1,0 +1,91 @@
+"""Finite sums F(w) = (1/N) sum_i f(w; x_i, y_i) of smooth, Lipschitz, non-convex losses (`momentum`, section 2).
+
+Every problem states G, a bound on |grad f| over all w and all records of the allowed form, and L, a Lipschitz constant
+of grad f in w. They are analytic: an estimate from the data would itself reveal data.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import numpy as np
+
+from dpexp.parameters import Parameters
+
+if TYPE_CHECKING:
+    from dpexp.engine.losses import Pair
+
+
+class Records(NamedTuple):
+    """The data of a problem."""
+
+    x: np.ndarray
+    """[N, d] float64"""
+    y: np.ndarray
+    """[N] float64; zeros where the loss has no response"""
+
+
+class FiniteSum(Parameters):
+    """A finite sum: the data, the loss of one record, its constants, and F and its gradient."""
+
+    coercive: ClassVar[bool]
+    """whether F grows without bound; where it does not, small gradients also reward divergence"""
+
+    @property
+    def count(self) -> int:
+        """N, the number of records."""
+        raise NotImplementedError
+
+    @property
+    def dimension(self) -> int:
+        """d, the number of parameters."""
+        raise NotImplementedError
+
+    @property
+    def lipschitz(self) -> float:
+        """G: no record's gradient is longer, up to a part that does not depend on the data."""
+        raise NotImplementedError
+
+    @property
+    def smoothness(self) -> float:
+        """L: a Lipschitz constant of every record's gradient."""
+        raise NotImplementedError
+
+    @property
+    def constants(self) -> np.ndarray:
+        """Constants of the loss, float64."""
+        return np.zeros(1)
+
+    def build(self) -> Records:
+        """The data, made or read anew; `records` keeps it."""
+        raise NotImplementedError
+
+    def start(self) -> np.ndarray:
+        """w_1, [d]; it does not depend on the data."""
+        return np.zeros(self.dimension)
+
+    @property
+    def pair(self) -> Pair:
+        """The compiled loss and gradient of one record."""
+        from dpexp.engine.losses import LOSSES
+
+        return LOSSES[str(self.name)]  # type: ignore[attr-defined]
+
+    @property
+    def records(self) -> Records:
+        """The data, built once a process."""
+        return _records(self)
+
+    def objective(self, w: np.ndarray) -> tuple[float, np.ndarray]:
+        """F(w) and grad F(w) [d]."""
+        from dpexp.engine.losses import full
+
+        out, data = np.empty(self.dimension), self.records
+        return full(*self.pair, np.asarray(w, dtype=np.float64), data.x, data.y, self.constants, out), out
+
+
+@lru_cache(maxsize=8)
+def _records(problem: FiniteSum) -> Records:
+    x, y = problem.build()
+    return Records(np.ascontiguousarray(x, dtype=np.float64), np.ascontiguousarray(y, dtype=np.float64))

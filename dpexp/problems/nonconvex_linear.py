@@ -1,0 +1,158 @@
+"""Linear predictors with non-convex losses (`momentum`): two kinds of classification, two of regression, and a ridge.
+
+Records are synthetic, of norm 1, or those of a data set, whose preparation gives each the norm sqrt(1.0625) whatever
+the others are. Labels are -1 and 1; a data set says which class is 1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import model_validator
+
+from dpexp.parameters import Count, Positive, Seed
+from dpexp.problems.finite_sum import FiniteSum, Records
+from dpexp.seeds import generator
+
+
+class NonconvexLinear(FiniteSum):
+    """f(w; x, y) = value(x.w, y), with |x| <= `radius`."""
+
+    data: Literal["synthetic", "adult", "digits", "fashion"] = "synthetic"
+    positive: int = 1
+    """class of the data set that counts as 1"""
+    N: Count | None = None
+    """the first N records; all of a data set, or 1000 synthetic ones, where it is left out"""
+    d: Count | None = None
+    """parameters of synthetic data, 10 where it is left out"""
+    data_seed: Seed = 0
+    slope: ClassVar[float]
+    """largest |derivative| in u = x.w"""
+    curvature: ClassVar[float]
+    """largest |second derivative| in u"""
+    regression: ClassVar[bool] = False
+
+    @model_validator(mode="after")
+    def _own_dimension(self) -> NonconvexLinear:
+        if self.data != "synthetic" and self.d is not None:
+            raise ValueError("a data set has its own d; leave it out")
+        return self
+
+    @property
+    def count(self) -> int:
+        return self.N or (1000 if self.data == "synthetic" else len(self.records.y))
+
+    @property
+    def dimension(self) -> int:
+        return (self.d or 10) if self.data == "synthetic" else self.records.x.shape[1]
+
+    @property
+    def radius(self) -> float:
+        """No record is longer."""
+        return 1.0 if self.data == "synthetic" else math.sqrt(1.0625) * (1 + 1e-6)  # prepared in float32
+
+    @property
+    def lipschitz(self) -> float:
+        return self.slope * self.radius
+
+    @property
+    def smoothness(self) -> float:
+        return self.curvature * self.radius**2
+
+    def build(self) -> Records:
+        if self.data != "synthetic":
+            return self._read()
+        rng, n, d = generator(self.data_seed, 0, "data"), self.N or 1000, self.d or 10
+        x = rng.standard_normal((n, d))
+        x /= np.linalg.norm(x, axis=1, keepdims=True)
+        u = 3 * math.sqrt(d) * x @ np.full(d, 1 / math.sqrt(d))
+        if self.regression:
+            wild = rng.random(n) < 0.1
+            return Records(x, u / 3 + 0.3 * rng.standard_normal(n) + 5 * wild)
+        return Records(x, np.where(rng.random(n) < 1 / (1 + np.exp(-u)), 1.0, -1.0))
+
+    def _read(self) -> Records:
+        from dpexp.data import load
+
+        train = load(self.data).train
+        if self.N is not None and len(train) < self.N:
+            raise ValueError(f"{self.data} has {len(train):,} records to train on, not {self.N:,}")
+        rows = slice(self.N)
+        return Records(train.features[rows], np.where(train.labels[rows] == self.positive, 1.0, -1.0))
+
+
+class Sigmoid(NonconvexLinear):
+    """4 s(-y x.w), a smooth count of errors: G = |x|, L = 4 / (6 sqrt 3) |x|^2."""
+
+    name: Literal["sigmoid"] = "sigmoid"
+    coercive: ClassVar[bool] = False
+    slope: ClassVar[float] = 1.0
+    curvature: ClassVar[float] = 4 / (6 * math.sqrt(3))
+
+    @property
+    def constants(self) -> np.ndarray:
+        return np.array([4.0])
+
+
+class SquaredSigmoid(NonconvexLinear):
+    """(t - s(x.w))^2 with t = (1 + y) / 2: G = 8/27 |x|, L = max 2 s^2 |(1 - s)(2 - 3 s)| |x|^2."""
+
+    name: Literal["squared-sigmoid"] = "squared-sigmoid"
+    coercive: ClassVar[bool] = False
+    slope: ClassVar[float] = 8 / 27
+    _at: ClassVar[float] = (15 - math.sqrt(33)) / 24
+    """where 2 s^2 (1 - s)(2 - 3 s) is largest: 12 s^2 - 15 s + 4 = 0"""
+    curvature: ClassVar[float] = 2 * _at**2 * (1 - _at) * (2 - 3 * _at)
+
+
+class WelschRegression(NonconvexLinear):
+    """(c^2 / 2)(1 - exp(-(x.w - y)^2 / c^2)): G = c / sqrt(2 e) |x|, L = |x|^2."""
+
+    name: Literal["welsch-regression"] = "welsch-regression"
+    coercive: ClassVar[bool] = False
+    curvature: ClassVar[float] = 1.0
+    regression: ClassVar[bool] = True
+    c: Positive = 2.0
+
+    @property
+    def lipschitz(self) -> float:
+        return self.c / math.sqrt(2 * math.e) * self.radius
+
+    @property
+    def constants(self) -> np.ndarray:
+        return np.array([self.c])
+
+
+class TukeyRegression(WelschRegression):
+    """(c^2 / 6)(1 - (1 - r^2 / c^2)^3) up to |r| = c, then constant: G = 16 c / (25 sqrt 5) |x|, L = |x|^2."""
+
+    name: Literal["tukey-regression"] = "tukey-regression"  # type: ignore[assignment]
+    c: Positive = 4.685
+
+    @property
+    def lipschitz(self) -> float:
+        return 16 * self.c / (25 * math.sqrt(5)) * self.radius
+
+
+class LogisticRidge(NonconvexLinear):
+    """log(1 + exp(-y x.w)) + lam sum_j w_j^2 / (1 + w_j^2).
+
+    The ridge does not depend on the data, so it adds nothing to a difference between neighbours: G = |x| bounds the
+    part of a gradient that does. L = |x|^2 / 4 + 2 lam.
+    """
+
+    name: Literal["logistic-ridge"] = "logistic-ridge"
+    coercive: ClassVar[bool] = False
+    slope: ClassVar[float] = 1.0
+    curvature: ClassVar[float] = 0.25
+    lam: Positive = 0.1
+
+    @property
+    def smoothness(self) -> float:
+        return self.curvature * self.radius**2 + 2 * self.lam
+
+    @property
+    def constants(self) -> np.ndarray:
+        return np.array([self.lam])

@@ -1,0 +1,85 @@
+"""Means that outliers and ripples do not spoil: the default problems of `momentum`, for any N and d.
+
+Points are 0.6 e_1 + spread z / sqrt d, z standard normal, moved onto the unit ball where they leave it. The first
+iterate lies on the other side, at the stated distance from 0, so that there is a way to go.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from dpexp.parameters import Count, Finite, Positive, Seed
+from dpexp.problems.finite_sum import FiniteSum, Records
+from dpexp.seeds import generator
+
+
+class RobustMean(FiniteSum):
+    """N points of the unit ball, drawn once: the same for all replicates and budgets."""
+
+    N: Count = 1000
+    d: Count = 10
+    data_seed: Seed = 0
+    spread: Positive = 0.5
+    distance: Finite = 2.0
+    """|w_1|; beyond it no gradient is nearly linear any more"""
+
+    @property
+    def count(self) -> int:
+        return self.N
+
+    @property
+    def dimension(self) -> int:
+        return self.d
+
+    def build(self) -> Records:
+        z = generator(self.data_seed, 0, "data").standard_normal((self.N, self.d))
+        x = self.spread / math.sqrt(self.d) * z
+        x[:, 0] += 0.6
+        return Records(x / np.maximum(1.0, np.linalg.norm(x, axis=1, keepdims=True)), np.zeros(self.N))
+
+    def start(self) -> np.ndarray:
+        return np.full(self.d, -self.distance / math.sqrt(self.d))
+
+
+class RippledMean(RobustMean):
+    """sqrt(1 + |w - x|^2) - 1 + a sin(b x.w), |x| <= 1: coercive, G = 1 + a b, L = 1 + a b^2 in every dimension."""
+
+    name: Literal["rippled-mean"] = "rippled-mean"
+    coercive: ClassVar[bool] = True
+    amplitude: Positive = 0.25
+    frequency: Positive = 2.0
+
+    @property
+    def lipschitz(self) -> float:
+        return 1 + self.amplitude * self.frequency
+
+    @property
+    def smoothness(self) -> float:
+        return 1 + self.amplitude * self.frequency**2
+
+    @property
+    def constants(self) -> np.ndarray:
+        return np.array([self.amplitude, self.frequency])
+
+
+class WelschMean(RobustMean):
+    """(c^2 / 2)(1 - exp(-|w - x|^2 / c^2)): flat far away, G = c / sqrt(2 e), L = 1 in every dimension."""
+
+    name: Literal["welsch-mean"] = "welsch-mean"
+    coercive: ClassVar[bool] = False
+    c: Positive = 2.0
+
+    @property
+    def lipschitz(self) -> float:
+        return self.c / math.sqrt(2 * math.e)
+
+    @property
+    def smoothness(self) -> float:
+        return 1.0
+
+    @property
+    def constants(self) -> np.ndarray:
+        return np.array([self.c])

@@ -1,0 +1,289 @@
+"""Momentum on finite sums: equal to the literal pseudo-code, calibrated to the budget, Lemma 5 on every run."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpexp.algorithms import ALGORITHMS
+from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, drawn_order
+from dpexp.algorithms.reduced_momentum import split
+from dpexp.engine.following import follow, looks
+from dpexp.engine.momentum import Data, Order, with_shortcut
+from dpexp.engine.momentum_process import Silence
+from dpexp.privacy.budgets import ConstantBudget
+from dpexp.privacy.recursion_noise import recursion_coefficients, recursion_sensitivities, recursion_stds
+from dpexp.privacy.targets import Target
+from dpexp.privacy.tree_streams import occurrence_sensitivities, stream_mu, stream_sensitivities
+from dpexp.privacy.trees import cover
+from dpexp.problems import PROBLEMS
+from dpexp.schedules import SCHEDULES
+from dpexp.seeds import generator
+from dpexp.theory.momentum import lemma5_sharp
+from tests.oracles import momentum as literal
+
+ONE = Target(eps=1.0, delta=1e-5)
+PRESCRIBED, PATH, CONSTANT = (
+    SCHEDULES["prescribed"](),
+    SCHEDULES["path-length"](length=2.0),
+    SCHEDULES["constant"](eta=0.2),
+)
+N, D, SEED = 9, 3, 5
+SUMS = {name: kind for name, kind in ALGORITHMS.items() if issubclass(kind, FiniteSumAlgorithm)}
+
+
+def problem_of(n=N, d=D):
+    return PROBLEMS["rippled-mean"](N=n, d=d)
+
+
+def data_of(problem):
+    return Data(*problem.pair, *problem.records, problem.constants)
+
+
+def gradient_of(problem):
+    def gradient(w, i):
+        out, data = np.empty(len(w)), problem.records
+        problem.pair.gradient(np.asarray(w), data.x[i], data.y[i], problem.constants, out)
+        return out
+
+    return gradient
+
+
+def traced(run, steps):
+    """Iterates and estimates of a run, step by step."""
+    path, estimates = [run.w.copy()], []
+    for t in range(1, steps + 1):
+        run.advance(t, t)
+        path.append(run.w.copy())
+        estimates.append(run.estimate.copy())
+    return np.array(path), np.array(estimates)
+
+
+@pytest.mark.parametrize("steps", [1, 7, 2 * N, 4 * N + 5])
+@pytest.mark.parametrize("order", ["fixed", "reshuffled"])
+@pytest.mark.parametrize("noise", [True, False])
+def test_algorithm_1_is_the_literal_pseudo_code(steps, order, noise):
+    problem, algorithm = problem_of(), SUMS["tree-momentum"](order=order, noise=noise)
+    plan = algorithm.plan(problem, PATH, ONE, steps)
+    run = algorithm.stepper(problem, plan, ONE, SEED, 2, data_of(problem))
+    drawn = drawn_order(SEED, 2, N, steps, order)
+    std = algorithm.node_std(problem, plan, ONE, drawn)
+    assert (std > 0) == noise
+    normals, zeta = generator(SEED, 2, "noise").standard_normal((steps, D)), {}
+    for t in range(1, steps + 1):  # the one left node that ends at t; the others are never used
+        zeta.update(dict.fromkeys(literal.ending(t), np.full(D, np.nan)))
+        zeta[t - (t & -t) + 1, t] = std * normals[t - 1]
+    path, estimates = literal.algorithm1(
+        gradient_of(problem), problem.start(), drawn.between(1, steps), zeta, cover, plan.alpha, plan.eta
+    )
+    ours = traced(run, steps)
+    np.testing.assert_allclose(ours[1], estimates, atol=1e-12 * max(1, std))
+    np.testing.assert_allclose(ours[0], path, atol=1e-12)
+
+
+@pytest.mark.parametrize("order", ["fixed", "reshuffled"])
+@pytest.mark.parametrize("noise", [True, False])
+@pytest.mark.parametrize(("n", "steps"), [(N, 5 * N + 4), (8, 40), (1, 6), (N, 5)])
+def test_algorithm_2_is_the_literal_pseudo_code(order, noise, n, steps):
+    problem, algorithm = problem_of(n), SUMS["reduced-momentum"](order=order, noise=noise, gamma=0.3, alpha=0.1)
+    plan = algorithm.plan(problem, PATH, ONE, steps)
+    drawn = drawn_order(SEED, 0, n, steps, order)
+    stds = algorithm.node_stds(problem, plan, ONE, drawn) / plan.alpha
+    normals = [generator(SEED, 0, "noise", part) for part in range(3)]
+    zeta = {"G": {}, "D": {}, "r": {}}
+    for t in range(1, steps + 1):
+        for y, z in literal.ending(t, n):
+            zeta["G"][y, z] = (stds[0] if z <= 2 * n else stds[1]) * normals[0].standard_normal(D)
+            zeta["D"][y, z] = stds[2] * normals[1].standard_normal(D)
+        zeta["r"][t - (t & -t) + 1, t] = stds[3] * normals[2].standard_normal(D)
+    path, estimates = literal.algorithm2(
+        gradient_of(problem), problem.start(), drawn.between(1, steps), n, zeta, cover, plan.alpha, plan.gamma, plan.eta
+    )
+    ours = traced(algorithm.stepper(problem, plan, ONE, SEED, 0, data_of(problem)), steps)
+    np.testing.assert_allclose(ours[1], estimates, atol=1e-12 * max(1.0, float(stds.max())))
+    np.testing.assert_allclose(ours[0], path, atol=1e-11)
+
+
+def test_the_shortcut_is_the_reconstruction_for_one_order_only():
+    problem, plan = problem_of(40), Plan(210, 0.03, 0.01, 0.3)
+    data, start, silence = data_of(problem), problem.start(), Silence(D)
+    reduced = SUMS["reduced-momentum"](order="reshuffled", noise=False, alpha=0.03, gamma=0.3)
+    fixed = drawn_order(1, 0, 40, 210, "fixed")
+    short = traced(with_shortcut(data, start, fixed, silence, plan.alpha, plan.eta), 210)
+    fed = reduced.stepper(problem, plan, ONE, 1, 0, data)
+    fed.order = Order(fixed.between(1, 210), False)
+    np.testing.assert_allclose(traced(fed, 210)[1], short[1], atol=1e-12)
+    shuffled = drawn_order(1, 0, 40, 210, "reshuffled")
+    with pytest.raises(ValueError, match="not private when epochs are reshuffled"):
+        with_shortcut(data, start, shuffled, silence, plan.alpha, plan.eta)
+    other = traced(reduced.stepper(problem, plan, ONE, 1, 0, data), 210)[1]
+    plain = SUMS["tree-momentum"](noise=False, alpha=0.03)
+    momentum = traced(plain.stepper(problem, plan, ONE, 1, 0, data), 210)[1]
+    np.testing.assert_allclose(other[:80], momentum[:80], atol=1e-12)  # two epochs: no mixing yet
+    assert np.abs(other - momentum).max() > 1e-4
+
+
+@pytest.mark.parametrize("block", [1, 7, 64])
+def test_the_split_into_blocks_changes_no_bit(block, monkeypatch):
+    from dpexp.engine import momentum
+
+    problem = problem_of()
+    for name, order in (
+        ("tree-momentum", "reshuffled"),
+        ("reduced-momentum", "fixed"),
+        ("reduced-momentum", "reshuffled"),
+    ):
+        algorithm = SUMS[name](order=order)
+        values = []
+        for size in (8192, block):
+            monkeypatch.setattr(momentum, "BLOCK", size)
+            values.append(algorithm.simulate(problem, [(PATH, ONE)], np.array([5, 60]), 1, [0]).values)
+        assert np.array_equal(*values)
+
+
+CASES = {
+    "tree": ("tree-momentum", PATH, {"epochs": 4}),
+    "tree, fixed": ("tree-momentum", PATH, {"epochs": 4, "order": "fixed"}),
+    "tree, paper": ("tree-momentum", PRESCRIBED, {"calibration": "paper"}),
+    "square root": ("tree-momentum", PATH, {"epochs": 4, "design": "square-root", "order": "fixed"}),
+    "independent": ("tree-momentum", PATH, {"epochs": 4, "design": "independent"}),
+    "plain tree": ("tree-momentum", CONSTANT, {"epochs": 4, "normalised": False}),
+    "reduced": ("reduced-momentum", PATH, {"epochs": 4}),
+    "reduced, paper": ("reduced-momentum", PATH, {"epochs": 4, "calibration": "paper"}),
+    "reduced, reshuffled": ("reduced-momentum", PATH, {"epochs": 4, "order": "reshuffled"}),
+    "recursion": ("gradient-recursion", PATH, {"epochs": 20}),
+    "descent": ("batch-descent", CONSTANT, {"epochs": 10}),
+    "sampled": ("batch-descent", CONSTANT, {"epochs": 2, "sampling_rate": 0.1}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_algorithm_runs_within_its_budget(case):
+    name, schedule, options = CASES[case]
+    problem, settings = problem_of(80, 4), [(schedule, ONE), (schedule, Target(eps=4.0, delta=1e-5))]
+    algorithm = SUMS[name](**options)
+    steps = algorithm.steps(problem, schedule, ONE)
+    assert not [c for c in algorithm.complaints(problem, schedule, ONE, steps) if "infeasible" not in c]
+    at = np.unique(np.array([1, max(1, steps // 2), steps]))
+    passed = algorithm.simulate(problem, settings, at, 3, [0, 1])
+    assert passed.values.shape == (2, 1, len(at), len(algorithm.metrics), 2)
+    assert np.isfinite(passed.values).all()
+    alone = algorithm.simulate(problem, settings[1:], at, 3, [1])
+    assert np.array_equal(passed.values[1:, ..., 1:], alone.values)
+    mechanism = algorithm.mechanism(problem, schedule, ONE, steps)
+    ledger = mechanism.ledger([1e-5])
+    assert hash(mechanism) == hash(algorithm.mechanism(problem, schedule, ONE, steps))
+    if "paper" in case:
+        assert 0.1 < ledger["eps_1e-05"] < 0.7  # the printed constants waste most of the budget
+    else:
+        assert ledger["eps_1e-05"] == pytest.approx(1.0, rel=2e-5)
+        assert ledger["eps_1e-05"] <= 1.0 + 1e-9
+    assert mechanism.statements([1e-5])
+    assert algorithm.seconds(problem, steps) > 0
+    if "lemma5_slack" in algorithm.metrics and options.get("normalised", True):
+        assert passed.values[:, :, :, algorithm.metrics.index("lemma5_slack")].min() >= -1e-9
+    twin = SUMS[name](**options, noise=False)
+    quiet = twin.simulate(problem, settings, at, 3, [0]).values
+    schedules_agree = schedule is not PRESCRIBED
+    assert np.array_equal(quiet[0], quiet[1]) == schedules_agree
+    assert twin.mechanism(problem, schedule, ONE, steps).ledger([1e-5])["eps_1e-05"] == math.inf
+
+
+def test_lemma_5_over_a_whole_run_is_the_sum_of_its_steps_and_can_fail():
+    problem, algorithm = problem_of(30), SUMS["tree-momentum"](alpha=0.2)
+    data, steps = data_of(problem), 150
+    plan = algorithm.plan(problem, PATH, ONE, steps)
+    every = np.arange(1, steps + 1)
+    assert np.array_equal(looks(steps), every)
+    out = follow(algorithm.stepper(problem, plan, ONE, 1, 0, data), data, every, plan.eta, problem.smoothness)
+    gap = problem.objective(problem.start())[0] - out[-1, 1]
+    bound = lemma5_sharp(gap, out[-1, 4], plan.eta, steps, problem.smoothness)
+    assert bound - out[-1, 3] >= out[-1, 5] >= 0
+    unequal = follow(algorithm.stepper(problem, plan, ONE, 1, 0, data), data, every, 40 * plan.eta, 0.0)
+    assert unequal[-1, 5] != out[-1, 5]
+    wrong = SUMS["tree-momentum"](noise=False, alpha=1.0, normalised=False)  # steps of another length than eta
+    fast = wrong.stepper(problem, Plan(steps, 1.0, 3.0, 1.0), ONE, 1, 0, data)
+    assert follow(fast, data, every, 1e-3, problem.smoothness)[-1, 5] < 0
+
+
+def test_looks_are_spread_evenly_over_long_runs():
+    seen = looks(10_001)
+    assert len(seen) == 200
+    assert set(np.diff(seen)) <= {50, 51}
+    assert seen[0] - 1 == pytest.approx(10_001 - seen[-1], abs=2)
+
+
+def test_prescribed_schedules_are_those_of_the_theorems_and_infeasible_ones_are_told():
+    problem = problem_of(1000, 10)
+    tree, reduced = SUMS["tree-momentum"](), SUMS["reduced-momentum"]()
+    steps = tree.steps(problem, PRESCRIBED, ONE)
+    plan = tree.plan(problem, PRESCRIBED, ONE, steps)
+    assert steps == pytest.approx(7265, abs=1)
+    assert plan.alpha * 1000 == pytest.approx(1, rel=1e-12)
+    assert plan.eta == pytest.approx(1 / math.sqrt(1000 * steps))
+    assert tree.complaints(problem, PRESCRIBED, ONE, steps) == []
+    assert "not the prescribed T = 726" in tree.complaints(problem, PRESCRIBED, ONE, 10)[0]
+    few = tree.complaints(problem_of(100, 100), PRESCRIBED, ONE, tree.steps(problem_of(100, 100), PRESCRIBED, ONE))
+    assert "infeasible schedule: T = " in few[0]
+    assert "less than one epoch of 100 records" in few[0]
+    many = problem_of(10_000, 10)
+    told = reduced.complaints(many, PRESCRIBED, ONE, reduced.steps(many, PRESCRIBED, ONE))
+    assert "4.64e+08 steps are beyond reach" in told[0].replace("4.642e+08", "4.64e+08")
+    assert "needs a finite target" in tree.complaints(problem, PRESCRIBED, ConstantBudget(mu=1.0), 10)[0]
+    assert "order: fixed" in SUMS["tree-momentum"](design="square-root").complaints(problem, PATH, ONE, 1000)[0]
+    assert "Theorem 6" in SUMS["tree-momentum"](alpha=0.1).complaints(problem, PRESCRIBED, ONE, steps)[0]
+    both = SUMS["tree-momentum"](epochs=3).complaints(problem, PATH, ONE, 10)
+    assert "contradict each other" in both[0]
+
+
+def test_reshuffled_runs_spend_the_budget_at_the_sensitivity_of_their_own_order():
+    problem, algorithm = problem_of(50), SUMS["tree-momentum"]()
+    plan, stds = algorithm.plan(problem, PATH, ONE, 400), set()
+    for replicate in range(4):
+        order = drawn_order(1, replicate, 50, 400, "reshuffled")
+        stds.add(algorithm.node_std(problem, plan, ONE, order))
+    assert len(stds) > 1
+    assert max(stds) / min(stds) < 1.2
+    order = drawn_order(1, 0, 50, 400, "reshuffled")
+    one = split(50, plan, 1.5, 2.0, order.items.tobytes())
+    held = stream_sensitivities(50, 400, plan.alpha, items=order.items)
+    units = occurrence_sensitivities(50, plan.eta, 1.5, 2.0)
+    assert stream_mu(held, units, one / plan.alpha) == pytest.approx(1.0, rel=1e-12)
+
+
+def test_the_recursion_spends_its_budget_and_splits_it_best():
+    n, G, L, steps, eta, gamma = 100, 1.5, 2.0, 40, 0.05, 0.1
+
+    def mean_variance(first, later):
+        a, b = recursion_coefficients(steps, gamma)
+        return a * first**2 + b * later**2
+
+    first, later = recursion_stds(n, G, L, steps, eta, gamma)
+    sizes = recursion_sensitivities(n, G, L, eta, gamma)
+    spent = sizes[0] ** 2 / first**2 + (steps - 1) * sizes[1] ** 2 / later**2
+    assert spent == pytest.approx(1.0, rel=1e-12)
+    fade, v = (1 - gamma) ** 2, [first**2]
+    for _ in range(steps - 1):
+        v.append(fade * v[-1] + later**2)
+    assert mean_variance(first, later) == pytest.approx(np.mean(v), rel=1e-12)
+    for factor in (0.8, 1.25):
+        other = sizes[1] * math.sqrt((steps - 1) / (1 - sizes[0] ** 2 / (first * factor) ** 2))
+        assert mean_variance(first * factor, other) > mean_variance(first, later)
+    assert recursion_coefficients(10, 1.0) == pytest.approx((0.1, 0.9))
+
+
+def test_a_replaced_record_moves_a_full_batch_by_no_more_than_the_sensitivity():
+    """By force: gradients of F on neighbours, at the same iterates one step apart."""
+    n, eta, gamma, rng = 6, 0.05, 0.2, np.random.default_rng(0)
+    problem = problem_of(n)
+    gradient, size = gradient_of(problem), recursion_sensitivities(n, 1.5, 2.0, eta, gamma)[1]
+    moved = []
+    for _ in range(500):
+        w = rng.standard_normal(D)
+        step = rng.standard_normal(D)
+        v = w + eta * step / np.linalg.norm(step)
+        a, b = (
+            (1 - gamma) * (gradient(v, i) - gradient(w, i)) + gamma * gradient(v, i) for i in rng.integers(n, size=2)
+        )
+        moved.append(np.linalg.norm(a - b) / n)
+    assert 0.2 * size < max(moved) <= size

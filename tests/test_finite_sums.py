@@ -1,0 +1,125 @@
+"""Finite sums: gradients are derivatives, G and L hold and are attained where they claim to be exact."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpexp.problems import PROBLEMS
+from dpexp.problems.finite_sum import FiniteSum
+
+SUMS = {name: kind for name, kind in PROBLEMS.items() if issubclass(kind, FiniteSum)}
+
+
+def gradient(problem, w, x, y):
+    out = np.empty(len(w))
+    problem.pair.gradient(w, x, y, problem.constants, out)
+    return out
+
+
+def ridge(problem, w):
+    """The part of a gradient that no record can change."""
+    if problem.name != "logistic-ridge":
+        return 0.0
+    return 2 * problem.lam * w / (1 + w**2) ** 2
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_gradients_are_derivatives(name):
+    problem, rng = SUMS[name](N=20, d=4), np.random.default_rng(1)
+    data, h = problem.records, 1e-5
+    assert data.x.shape == (20, 4)
+    for i in range(20):
+        w = rng.standard_normal(4) * (0.3 + 2 * rng.random())
+        moved = [
+            [problem.pair.loss(w + s * h * e, data.x[i], data.y[i], problem.constants) for s in (1, -1)]
+            for e in np.eye(4)
+        ]
+        numeric = np.array([(up - down) / (2 * h) for up, down in moved])
+        np.testing.assert_allclose(gradient(problem, w, data.x[i], data.y[i]), numeric, atol=2e-9)
+    value, slope = problem.objective(w)
+    losses = [problem.pair.loss(w, x, y, problem.constants) for x, y in zip(*data, strict=True)]
+    gradients = [gradient(problem, w, x, y) for x, y in zip(*data, strict=True)]
+    assert value == pytest.approx(np.mean(losses), rel=1e-12)
+    np.testing.assert_allclose(slope, np.mean(gradients, axis=0), atol=1e-14)
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_constants_bound_gradients_and_their_changes(name):
+    problem, rng = SUMS[name](N=1, d=3), np.random.default_rng(2)
+    G, L = problem.lipschitz, problem.smoothness
+    x0, largest, steepest = rng.standard_normal((4000, 3)), 0.0, 0.0
+    for k, x in enumerate(x0):
+        x = x / np.linalg.norm(x) * (1.0 if k % 2 else rng.random())
+        y = float(rng.choice([-1, 1]) if k % 3 else 4 * rng.standard_normal())
+        if not getattr(problem, "regression", True):
+            y = math.copysign(1.0, y)
+        w = rng.standard_normal(3) * 3 * rng.random()
+        g = gradient(problem, w, x, y) - ridge(problem, w)
+        v = w + rng.standard_normal(3) * 10 ** rng.uniform(-4, 0)
+        change = gradient(problem, v, x, y) - gradient(problem, w, x, y)
+        largest = max(largest, float(np.linalg.norm(g)))
+        steepest = max(steepest, float(np.linalg.norm(change) / np.linalg.norm(v - w)))
+    assert largest <= G * (1 + 1e-12)
+    assert steepest <= L * (1 + 1e-6)
+    assert largest >= 0.8 * G  # the bounds are no wild guesses
+    assert steepest >= (0.5 if name == "rippled-mean" else 0.6) * L
+
+
+@pytest.mark.parametrize(
+    ("name", "u", "y", "value"),
+    [
+        ("sigmoid", 0.0, 1.0, 1.0),
+        ("squared-sigmoid", math.log(2), -1.0, 8 / 27),
+        ("welsch-regression", math.sqrt(2), 0.0, 2 / math.sqrt(2 * math.e)),
+        ("tukey-regression", 4.685 / math.sqrt(5), 0.0, 16 * 4.685 / (25 * math.sqrt(5))),
+    ],
+)
+def test_the_largest_gradient_is_attained(name, u, y, value):
+    problem = SUMS[name](N=1, d=1)
+    assert problem.lipschitz == pytest.approx(value, rel=1e-12)
+    assert np.linalg.norm(gradient(problem, np.array([u]), np.ones(1), y)) == pytest.approx(value, rel=1e-12)
+
+
+def test_the_published_constants():
+    assert SUMS["squared-sigmoid"]().smoothness == pytest.approx(0.15406, abs=1e-5)
+    assert SUMS["sigmoid"]().smoothness == pytest.approx(0.3849, abs=1e-4)
+    assert (SUMS["rippled-mean"]().lipschitz, SUMS["rippled-mean"]().smoothness) == (1.5, 2.0)
+
+
+def test_the_default_problem_is_not_convex():
+    problem, rng, lowest = SUMS["rippled-mean"](N=200, d=6), np.random.default_rng(3), 0.0
+    for _ in range(300):
+        w, h = rng.standard_normal(6), 1e-4
+        hessian = np.array(
+            [(problem.objective(w + h * e)[1] - problem.objective(w - h * e)[1]) / (2 * h) for e in np.eye(6)]
+        )
+        lowest = min(lowest, np.linalg.eigvalsh((hessian + hessian.T) / 2)[0])
+    assert lowest < -0.05
+
+
+def test_a_flat_loss_rewards_divergence_and_the_default_does_not():
+    """The trap: far away the gradient of the Welsch mean vanishes while its objective is at its largest."""
+    far = np.full(10, 1e3)
+    flat, value = SUMS["welsch-mean"](), SUMS["welsch-mean"]().objective(far)
+    assert not flat.coercive
+    assert np.linalg.norm(value[1]) == 0.0
+    assert value[0] == pytest.approx(flat.c**2 / 2)
+    assert np.linalg.norm(SUMS["rippled-mean"]().objective(far)[1]) > 0.4
+
+
+@pytest.mark.parametrize("data", ["digits", "adult"])
+def test_records_of_a_data_set_keep_the_constants(data):
+    problem = SUMS["sigmoid"](data=data, N=300, positive=1)
+    assert problem.records.x.shape == (300, problem.dimension)
+    assert set(problem.records.y) == {-1.0, 1.0}
+    assert np.linalg.norm(problem.records.x, axis=1).max() <= problem.radius
+    with pytest.raises(ValueError, match="own d"):
+        SUMS["sigmoid"](data=data, d=3)
+
+
+def test_data_are_the_same_for_all_and_points_stay_in_the_ball():
+    kind = SUMS["rippled-mean"]
+    assert np.array_equal(kind(N=50).records.x, kind(N=50, frequency=1.0).records.x)
+    assert not np.array_equal(kind(N=50).records.x, kind(N=50, data_seed=1).records.x)
+    assert np.linalg.norm(kind(N=500, spread=3.0).records.x, axis=1).max() <= 1 + 1e-12

@@ -1,0 +1,166 @@
+"""Noise conventions of the papers, and phases of different noise or sampling."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpexp.privacy.gdp import eps_of
+from dpexp.privacy.heterogeneous import Steps, composed_eps
+from dpexp.privacy.hybrid import hybrid_delta, log_contraction
+from dpexp.privacy.loss_distributions import step_loss
+from dpexp.privacy.mechanisms import MECHANISMS, SampledGaussian
+from dpexp.privacy.noise_conventions import gradient_noise, langevin_gradient_noise, parameter_noise
+from dpexp.privacy.sampled_gaussian import largest_order, mixture_from_base
+
+
+@pytest.mark.parametrize("eta", [1e-3, 0.5, 7.0])
+def test_noise_on_the_gradient_the_parameter_and_of_langevin(eta):
+    """The same step simulated in all three conventions has the same spread, and the wrong one has not."""
+    sigma = 1.7
+    z = np.random.default_rng(3).standard_normal(40_000)
+    on_gradient = np.std(-eta * (sigma * z))
+    assert parameter_noise(sigma, eta) == pytest.approx(on_gradient, rel=0.02)
+    assert parameter_noise(sigma, eta) == pytest.approx(eta * sigma)
+    assert gradient_noise(parameter_noise(sigma, eta), eta) == pytest.approx(sigma, rel=1e-14)
+    langevin = np.std(math.sqrt(2 * eta) * sigma * z)
+    assert parameter_noise(langevin_gradient_noise(sigma, eta), eta) == pytest.approx(langevin, rel=0.02)
+    assert parameter_noise(langevin_gradient_noise(sigma, eta), eta) == pytest.approx(math.sqrt(2 * eta) * sigma)
+    assert gradient_noise(0.0, eta) == 0
+    assert parameter_noise(math.inf, eta) == math.inf
+    for convert in (parameter_noise, gradient_noise, langevin_gradient_noise):
+        with pytest.raises(ValueError, match="positive"):
+            convert(1.0, 0.0)
+
+
+def test_mechanisms_of_all_conventions_are_one():
+    """One iteration written for noisy-sgd, clipped-noisy-sgd and langevin has one multiplier and one composition."""
+    eta, on_parameter = 0.2, 0.3
+    shared = {"n": 100, "batch_size": 10, "step_size": eta, "steps": 50}
+    clipped = MECHANISMS["clipped-noisy-sgd"](clip=2.0, noise_std=on_parameter, **shared)
+    noisy = MECHANISMS["noisy-sgd"](lipschitz=2.0, noise_std=on_parameter / eta, **shared)
+    langevin = MECHANISMS["langevin"](
+        lipschitz=2.0, sigma=on_parameter / math.sqrt(2 * eta), strong_convexity=0.1, smoothness=1.0, **shared
+    ).as_noisy_sgd
+    assert clipped.multiplier == pytest.approx(10 * on_parameter / (eta * 2), rel=1e-14)
+    assert noisy.multiplier == pytest.approx(clipped.multiplier, rel=1e-14)
+    assert langevin.multiplier == pytest.approx(clipped.multiplier, rel=1e-14)
+    assert noisy.noise_std * eta == pytest.approx(on_parameter)
+
+
+# --- phases -----------------------------------------------------------------------------------------------------
+
+
+def only(mechanism):
+    (analysis,) = mechanism.analyses()
+    return analysis
+
+
+def test_phases_of_sampled_batches_add_their_renyi_divergences():
+    phased = only(SampledGaussian(noise_multiplier=[1.1, 0.9], sampling_probability=0.01, steps=[500, 300]))
+    for order in (1.5, 6.0):
+        parts = 500 * mixture_from_base(order, 0.01, 1.1) + 300 * mixture_from_base(order, 0.01, 0.9)
+        assert phased.rdp(order) == pytest.approx(parts, rel=1e-10)
+    assert phased.valid
+    assert (
+        phased.eps(1e-5) == composed_eps(Steps(np.full(2, 0.01), np.array([1.1, 0.9]), np.array([500, 300])), 1e-5)[0]
+    )
+    alone = {
+        m: SampledGaussian(noise_multiplier=m, sampling_probability=0.01, steps=800).analyses()[0].eps(1e-5)
+        for m in (1.1, 0.9)
+    }
+    assert alone[1.1] < phased.eps(1e-5) < alone[0.9]
+
+
+def test_phases_of_full_batches_are_one_gaussian():
+    phased = only(
+        SampledGaussian(noise_multiplier=(11, 9), sampling_probability=1, steps=(500, 300), sampling="full-batch",
+                        neighboring_relation="replace-one")
+    )  # fmt: skip
+    assert phased.mu == pytest.approx(2 * math.sqrt(500 / 121 + 300 / 81), rel=1e-14)
+    assert phased.eps(1e-5) == pytest.approx(eps_of(phased.mu, 1e-5))
+
+
+def test_phases_that_do_nothing_and_those_that_do_not_fit():
+    same = SampledGaussian(noise_multiplier=[1.1, 0.0], sampling_probability=[0.01, 0.0], steps=[500, 9])
+    alone = SampledGaussian(noise_multiplier=1.1, sampling_probability=0.01, steps=500)
+    assert [a.name for a in same.analyses()] == [a.name for a in alone.analyses()]
+    assert same.analyses()[0].eps(1e-5) == alone.analyses()[0].eps(1e-5)
+    assert SampledGaussian(noise_multiplier=[1.1], sampling_probability=[0.01], steps=[500]) == alone
+    none = SampledGaussian(noise_multiplier=1.0, sampling_probability=0.1, steps=[0, 0])
+    assert only(none).eps(1e-5) == 0
+    loud = SampledGaussian(noise_multiplier=[1.0, 0.0], sampling_probability=0.1, steps=[5, 5])
+    assert only(loud).eps(1e-5) == math.inf
+    replaced = SampledGaussian(
+        noise_multiplier=[1.0, 2.0], sampling_probability=0.1, steps=5, neighboring_relation="replace-one"
+    )
+    assert "add-remove" in only(replaced).refused
+    for wrong in (
+        {"noise_multiplier": [1, 2], "sampling_probability": 0.1, "steps": [1, 2, 3]},
+        {"noise_multiplier": [1, -2], "sampling_probability": 0.1, "steps": 5},
+        {"noise_multiplier": [], "sampling_probability": 0.1, "steps": 5},
+        {"noise_multiplier": [1, 2], "sampling_probability": 0.5, "steps": 4, "sampling": "cyclic"},
+    ):
+        with pytest.raises(ValueError):
+            SampledGaussian(**wrong)
+
+
+# --- what the figures and claims rest on --------------------------------------------------------------------------
+
+
+def test_the_largest_order_of_the_sampling_lemma():
+    """alpha*(q, sigma) from a grid of 4000 points (published table of the sheet)."""
+    for q, sigma, order in ((1e-4, 4, 41.3597), (0.01, 4, 14.3429), (0.19, 4, 4.17922), (0.1, 20, 21.2593)):
+        assert largest_order(q, sigma) == pytest.approx(order, rel=2e-5)
+    with pytest.raises(ValueError):
+        largest_order(1.0, 4.0)
+
+
+@pytest.mark.slow
+def test_very_long_compositions_stay_gaussian():
+    """A thousand million tiny steps: delta(0) grows like the root of T, as the central limit theorem says."""
+    loss = step_loss(0.001, 50.0, "fixed-size")
+    start = loss.delta(10_000, 0.0)
+    for steps in (10**6, 10**8):
+        assert loss.delta(steps, 0.0) == pytest.approx(start * math.sqrt(steps / 10_000), rel=3e-3)
+    heavy = step_loss(0.001, 1.0, "add-remove")  # heavy tails: no step count falls back to no guarantee
+    values = [heavy.delta(t, 0.1) for t in (100, 391, 800, 1600, 3000)]
+    assert values == sorted(values)
+    assert values[1] == pytest.approx(7.7554e-6, rel=0.02)
+    assert values[-1] < 4e-3
+
+
+@pytest.mark.slow
+def test_the_hybrid_delta_is_the_inverse_of_the_hybrid_epsilon_up_to_its_grid():
+    mechanism = MECHANISMS["clipped-noisy-sgd"](
+        n=1000, batch_size=1, step_size=0.5, clip=1.0, diameter=1.0, noise_std=1.0, steps=5000
+    )
+    (bound,) = [a for a in mechanism.analyses() if a.name == "hybrid"]
+    loss = step_loss(0.001, 1.0, "fixed-size")
+    steps = np.array([10, 5000])
+    for delta in (1e-3, 1e-6):
+        eps = bound.eps(delta)
+        early, late = hybrid_delta(loss.delta, lambda e1: log_contraction(e1, 2.0), steps, eps)
+        assert 0.5 * delta < late < 3 * delta
+        assert early >= late
+
+
+@pytest.mark.slow
+def test_curves_over_steps_are_the_statements_and_never_below_them():
+    from dpexp.privacy.curves import over_steps
+
+    mechanism = MECHANISMS["noisy-sgd"](
+        n=100, batch_size=1, step_size=0.1, noise_std=5.0, lipschitz=1.0, diameter=2.0, smoothness=1.0, steps=1
+    )
+    steps = np.unique(np.geomspace(1, 1e6, 25).round().astype(int))
+    curves = over_steps(mechanism, steps, 1e-5)
+    for k in (0, 8, 24):
+        here = mechanism.model_copy(update={"steps": int(steps[k])})
+        for stated in [*here.analyses(), *here.lower_bounds()]:
+            eps = stated.eps(1e-5)
+            loose = 1.3 if stated.name == "hybrid" else 1.15 if stated.name == "renyi-composition" else 1.02
+            assert eps * (1 - 1e-6) <= curves[stated.name][k] <= eps * loose
+    upper = [curves[a.name] for a in mechanism.analyses() if a.valid]
+    assert np.all(np.min(upper, axis=0) > curves["exact-walk"])
+    with pytest.raises(ValueError, match="convex"):
+        over_steps(mechanism.model_copy(update={"sampling": "poisson"}), steps, 1e-5)

@@ -1,0 +1,241 @@
+"""The ledger of users, targets of `dpexp calibrate`, and what the privacy commands refuse."""
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpexp.commands import ledgers, mechanisms
+from dpexp.errors import UsageError
+from dpexp.privacy.conversions import eps_of_curve, zcdp_eps, zcdp_of_eps
+from dpexp.privacy.gdp import eps_of, rdp_of
+from dpexp.privacy.ledger import Ledger
+from tests.conftest import call
+
+# --- users ------------------------------------------------------------------------------------------------------
+
+
+def test_a_users_releases_compose_and_users_do_not():
+    ledger = Ledger(np.array([1.0, 2.0, 0.5]), np.array([4, 1, 0]))
+    assert ledger.mu == pytest.approx([2.0, 2.0, 0.0])
+    (everyone,) = ledger.groups([1e-5])
+    assert everyone["mu"] == 2.0
+    assert everyone["eps"] == [[1e-5, eps_of(2.0, 1e-5)]]
+    assert everyone["users"] == 3
+    rng = np.random.default_rng(1)
+    mu, uses, groups = rng.uniform(0.1, 3, 500), rng.integers(0, 5, 500), rng.choice(list("abc"), 500)
+    rows = {row["group"]: row for row in Ledger(mu, uses, groups).groups([1e-5, 1e-7])}
+    assert set(rows) == {"a", "b", "c", "all"}
+    for name in "abc":
+        spent = np.sqrt(uses[groups == name]) * mu[groups == name]
+        assert rows[name]["mu"] == pytest.approx(spent.max())
+        assert rows[name]["mu_median"] in spent
+        assert np.mean(spent <= rows[name]["mu_median"]) == pytest.approx(0.5, abs=0.01)
+        assert rows[name]["mu_q05"] <= rows[name]["mu_median"] <= rows[name]["mu_q95"] <= rows[name]["mu"]
+    assert rows["all"]["mu"] == max(rows[name]["mu"] for name in "abc")
+    assert rows["all"]["users"] == 500
+
+
+def test_edges_of_the_ledger():
+    assert Ledger(np.zeros(0)).groups([1e-5])[0]["users"] == 0
+    assert Ledger(np.array([math.inf]), np.array([0])).groups([1e-5])[0]["eps"][0][1] == 0
+    assert Ledger(np.array([math.inf])).groups([1e-5])[0]["eps"][0][1] == math.inf
+    for wrong in (
+        (np.array([-1.0]),),
+        (np.array([math.nan]),),
+        (np.ones(2), np.ones(3)),
+        (np.ones(1), np.array([0.5])),
+        (np.ones(1), np.array([-1])),
+    ):
+        with pytest.raises(ValueError):
+            Ledger(*wrong)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_file_of_users(form, tmp_path):
+    path = tmp_path / f"users.{form}"
+    users = pd.DataFrame({"mu": [1.0, 2.0, 0.5, 0.5], "uses": [1, 1, 4, 2], "group": ["x", "y", "x", "x"]})
+    users.to_csv(path, index=False) if form == "csv" else users.to_parquet(path)
+    document, text = ledgers.state(path, ["delta=1e-6"])
+    assert [row["group"] for row in document["groups"]] == ["x", "y", "all"]
+    assert document["groups"][0]["mu"] == pytest.approx(1.0)
+    assert document["groups"][-1]["eps"] == [[1e-6, eps_of(2.0, 1e-6)]]
+    assert "disjoint" in text
+
+
+def test_a_wrong_file_of_users_is_told(tmp_path):
+    path = tmp_path / "users.csv"
+    for content, message in (
+        ("mu,use\n1,2\n", "did you mean|uses"),
+        ("uses\n1\n", "needs a column mu"),
+        ("mu\nlots\n", "no numbers"),
+        ("mu\n1\n-2\n", "user 1"),
+        ("mu,uses\n1,1.5\n", "whole numbers"),
+    ):
+        path.write_text(content)
+        with pytest.raises(UsageError) as error:
+            ledgers.state(path, [])
+        assert any(word in f"{error.value.message} {error.value.hint}" for word in message.split("|"))
+    with pytest.raises(UsageError, match="no such file"):
+        ledgers.state(tmp_path / "none.csv", [])
+    path.write_text("mu\n1\n")
+    with pytest.raises(UsageError, match="delta"):
+        ledgers.state(path, ["delta=0"])
+
+
+# --- zCDP and the other targets ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-9])
+@pytest.mark.parametrize("rho", [1e-4, 0.03, 0.5, 8.0])
+def test_zcdp_conversions(rho, delta):
+    """Above the exact Gaussian, below the printed rho + 2 sqrt(rho log 1/delta), and inverted without overspending."""
+    eps = zcdp_eps(rho, delta)
+    assert eps_of(math.sqrt(2 * rho), delta) <= eps <= rho + 2 * math.sqrt(rho * math.log(1 / delta))
+    assert eps == eps_of_curve(lambda order: rho * order, delta)[0]
+    back = zcdp_of_eps(eps, delta)
+    assert back == pytest.approx(rho, rel=1e-4)
+    assert zcdp_eps(back, delta) <= eps
+    assert zcdp_eps(0.0, delta) == 0
+
+
+TREE = ["n=100", "steps=1000", "momentum=0.01", "lipschitz=1"]
+FULL = ["n=100", "batch_size=100", "step_size=0.1", "lipschitz=1", "steps=50", "sampling=full-batch"]
+
+
+@pytest.mark.parametrize("target", ["mu=0.5", "rho=0.125"])
+def test_targets_in_mu_and_rho_are_the_same_for_gaussians(target):
+    document, _ = mechanisms.solve("tree-momentum", [target], TREE, "all-iterates", None)
+    assert document["value"] == pytest.approx(2.0, rel=1e-7)
+    measure, level = target.split("=")
+    assert document[measure] <= float(level)
+
+
+@pytest.mark.parametrize("order", [1.5, 8.0])
+def test_a_renyi_target(order):
+    document, text = mechanisms.solve("tree-momentum", ["rdp=0.4", f"order={order}"], TREE, "all-iterates", None)
+    assert document["rdp"] <= 0.4
+    assert rdp_of(1 / document["value"], order) == pytest.approx(0.4, rel=1e-6)
+    assert f"order = {order:g}" in text
+    sampled, _ = mechanisms.solve(
+        "sampled-gaussian",
+        ["rdp=0.4", f"order={order}"],
+        ["sampling_probability=0.05", "steps=200"],
+        "all-iterates",
+        None,
+    )
+    assert sampled["analysis"] == "renyi-composition"
+    assert 0.4 * (1 - 1e-5) < sampled["rdp"] <= 0.4
+
+
+def test_a_forced_calibration_uses_the_refused_analysis_and_is_named():
+    pairs = [*TREE, "order=reshuffled"]
+    with pytest.raises(UsageError, match="no valid analysis"):
+        mechanisms.solve("tree-momentum", ["mu=0.5"], pairs, "all-iterates", None)
+    with pytest.raises(UsageError, match="refused analysis"):
+        mechanisms.solve("tree-momentum", ["mu=0.5"], pairs, "all-iterates", None, force=True)
+    document, _ = mechanisms.solve("tree-momentum", ["mu=0.5"], pairs, "all-iterates", "tree-composition", force=True)
+    assert document["value"] == pytest.approx(2.0, rel=1e-7)
+
+
+def test_a_forced_statement_says_that_it_is_no_guarantee():
+    pairs = ["n=100", "steps=1000", "momentum=0.01", "lipschitz=1", "sigma=2", "order=reshuffled", "delta=1e-5"]
+    honest, page = mechanisms.state("tree-momentum", pairs)
+    assert honest["best"] == {}
+    forced, forced_page = mechanisms.state("tree-momentum", pairs, force=True)
+    assert forced["best"]["all-iterates"]["eps"] == [[1e-5, eps_of(0.5, 1e-5)]]
+    for text in (page, forced_page):
+        assert "NOT A GUARANTEE" in text
+    assert "NOT A GUARANTEE; best for" in forced_page
+
+
+# --- guarded inputs -------------------------------------------------------------------------------------------------
+
+SGD = {
+    "n": 1000, "batch_size": 10, "step_size": 0.1, "noise_std": 1, "lipschitz": 1, "diameter": 1, "smoothness": 1,
+    "steps": 10,
+}  # fmt: skip
+
+
+def sgd(**changes):
+    return [f"{k}={v}" for k, v in {**SGD, **changes}.items()]
+
+
+REFUSED = [
+    (["--mechanism", "sampled-gaussian", "noise_multiplier=1", "sampling_probability=1.5", "steps=3"], "sampling_probability = 1.5"),
+    (["--mechanism", "sampled-gaussian", "noise_multiplier=1", "sampling_probability=-0.1", "steps=3"], "sampling_probability = -0.1"),
+    (["--mechanism", "sampled-gaussian", "noise_multiplier=1,2", "sampling_probability=0.1,1.2", "steps=3"], "sampling_probability = 1.2"),
+    (["--mechanism", "noisy-sgd", *sgd(), "delta=1"], "delta is a number between 0 and 1"),
+    (["--mechanism", "noisy-sgd", *sgd(), "delta=0"], "delta is a number between 0 and 1"),
+    (["--mechanism", "noisy-sgd", *sgd(), "delta=-1e-5"], "delta is a number between 0 and 1"),
+    (["--mechanism", "noisy-sgd", *sgd(noise_std=-1)], "noise_std = -1"),
+    (["--mechanism", "noisy-sgd", *sgd(steps=-1)], "steps = -1"),
+    (["--mechanism", "noisy-sgd", *sgd(diameter=0)], "diameter = 0"),
+    (["--mechanism", "noisy-sgd", *sgd(step_size="inf")], "step_size = inf"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "message"), REFUSED)
+def test_impossible_inputs_are_told(arguments, message):
+    with pytest.raises(UsageError) as error:
+        mechanisms.state(arguments[1], arguments[2:])
+    assert message in error.value.message
+
+
+@pytest.mark.parametrize("target", ["eps=-1", "mu=-1", "mu=0", "rho=-1", "rdp=-1"])
+def test_impossible_targets_are_told(target):
+    with pytest.raises(UsageError, match="is a number above 0"):
+        mechanisms.solve("tree-momentum", [target], TREE, "all-iterates", None)
+
+
+@pytest.mark.parametrize(
+    "target", [["rdp=1", "order=1"], ["rdp=1"], ["mu=1", "delta=1e-5"], ["eps=1", "order=2"], ["eps=1", "mu=1"], []]
+)
+def test_targets_that_do_not_fit_together_are_told(target):
+    with pytest.raises(UsageError):
+        mechanisms.solve("tree-momentum", target, TREE, "all-iterates", None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "eps"), [({"steps": 0}, 0.0), ({"noise_std": 0}, math.inf), ({"noise_std": "inf"}, 0.0)]
+)
+def test_extreme_inputs_are_answered(changes, eps):
+    document, _ = mechanisms.state("noisy-sgd", sgd(**changes))
+    assert document["best"]["last-iterate"]["eps"][0][1] == eps
+    assert document["lower"] == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"diameter": "inf"}, "needs a bounded set"),
+        ({"step_size": 2.5}, "2 / M"),
+        ({"smoothness": "null"}, "needs smoothness"),
+    ],
+)
+def test_last_iterate_analyses_are_refused_outside_their_conditions(changes, word):
+    document, page = mechanisms.state("noisy-sgd", [*sgd(**changes), "delta=1e-5"])
+    reasons = {s["analysis"]: s["reason"] for s in document["statements"]}
+    assert word in reasons["iteration-symmetrised"]
+    assert word in page
+    assert document["best"]["all-iterates"]["eps"][0][1] < math.inf
+
+
+@pytest.mark.slow
+def test_the_commands_say_the_same(tmp_path):
+    for arguments, message in (REFUSED[0], REFUSED[3], REFUSED[7]):
+        error = call("privacy", *arguments, code=2).stderr
+        assert message in error
+    assert "above 0" in call("calibrate", "--target", "eps=-1", "sampling_probability=0.1", "steps=3", code=2).stderr
+    path = tmp_path / "users.csv"
+    path.write_text("mu,group\n1,a\n2,b\n")
+    document = json.loads(call("privacy", "--users", path, "delta=1e-5", "--json").stdout)
+    assert [row["mu"] for row in document["groups"]] == [1.0, 2.0, 2.0]
+    forced = call("privacy", "--mechanism", "tree-momentum", *TREE, "sigma=2", "order=reshuffled", "--force").stdout
+    assert "NOT A GUARANTEE; best for" in forced
+    document = json.loads(
+        call("calibrate", "--mechanism", "tree-momentum", "--target", "rdp=0.5", "order=4", *TREE, "--json").stdout
+    )
+    assert document["value"] == pytest.approx(2.0, rel=1e-6)
