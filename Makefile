@@ -35,9 +35,10 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -m "not slow"
 
-# The engine beside a numpy implementation (and a jax one where jax is installed): ratios of the same work in one run.
+# Engines beside numpy, and beside jax and Opacus where they are installed: ratios of the same work in one run.
 bench: $(READY)
 	$(BIN)/python -m benchmarks.engine
+	$(BIN)/python -m benchmarks.softmax
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info results-smoke .pytest_cache .mypy_cache .ruff_cache .hypothesis

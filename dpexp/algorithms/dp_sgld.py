@@ -43,8 +43,8 @@ class DpSgld(Parameters):
     estimators: ClassVar[tuple[str, ...]] = softmax_runs.ESTIMATORS
     metrics: ClassVar[tuple[str, ...]] = softmax_runs.METRICS
     runs_on: ClassVar[tuple[type, ...]] = (Softmax,)
-    schedules: ClassVar[tuple[str, ...]] = ("langevin", "constant", "power")
-    smoke_steps: ClassVar[int] = softmax_runs.SMOKE_STEPS
+    schedules: ClassVar[tuple[str, ...]] = ("langevin", "constant")
+    smoke_size: ClassVar[tuple[int, int]] = softmax_runs.SMOKE_SIZE
 
     def steps(self, problem: Softmax, schedule: Schedule, budget: Budget) -> int:
         return softmax_runs.step_count(problem, self.batch_size, self.epochs)
@@ -97,7 +97,7 @@ class DpSgld(Parameters):
         from dpexp.privacy.varying_noise import grouped
 
         sizes = softmax_runs.step_sizes(problem, schedule, n)
-        epochs = math.ceil(n * self.batch_size / problem.n - 1e-9)
+        epochs = max(1, round(n * self.batch_size / problem.n))
         return LangevinRun(
             n=problem.n,
             batch_size=self.batch_size,

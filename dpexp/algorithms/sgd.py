@@ -30,8 +30,8 @@ class Sgd(Parameters):
     estimators: ClassVar[tuple[str, ...]] = softmax_runs.ESTIMATORS
     metrics: ClassVar[tuple[str, ...]] = softmax_runs.METRICS
     runs_on: ClassVar[tuple[type, ...]] = (Softmax,)
-    schedules: ClassVar[tuple[str, ...]] = ("langevin", "constant", "power")
-    smoke_steps: ClassVar[int] = softmax_runs.SMOKE_STEPS
+    schedules: ClassVar[tuple[str, ...]] = ("langevin", "constant")
+    smoke_size: ClassVar[tuple[int, int]] = softmax_runs.SMOKE_SIZE
 
     def steps(self, problem: Softmax, schedule: Schedule, budget: Budget) -> int:
         return softmax_runs.step_count(problem, self.batch_size, self.epochs)

@@ -23,8 +23,8 @@ METRICS = ("param_norm_sq", "test_accuracy", "train_loss")
 """of the last iterate: held-out accuracy; mean loss on the training records with the regulariser, a private number"""
 
 
-SMOKE_STEPS = 100
-"""steps of `--profile smoke`"""
+SMOKE_SIZE = (50, 3)
+"""steps and replicates of `--profile smoke`"""
 
 
 class Noise(NamedTuple):

@@ -30,7 +30,8 @@ class Run:
 
     @property
     def alpha(self) -> float:
-        return float(self.row["alpha"])
+        """Exponent of the step size; 0 where the schedule has none."""
+        return float(self.row.get("alpha", 0.0))
 
     @property
     def budget(self) -> str:
@@ -140,7 +141,7 @@ class Evidence:
             except (FileNotFoundError, Damaged):
                 raise _only_summaries(folder) from None
             runs.append(Run(stored_cell(experiment, parameters[cell_id]), {str(k): v for k, v in row.items()}, data))
-        return sorted(runs, key=lambda r: (r.alpha, r.row["gdp_mu"], r.budget))
+        return sorted(runs, key=lambda r: (r.alpha, np.nan_to_num(r.row["gdp_mu"], nan=0.0), r.budget))
 
 
 def _only_summaries(folder: Folder) -> ResultsMissing:

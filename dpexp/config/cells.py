@@ -115,12 +115,13 @@ def checkpoint_steps(n: int, checkpoints: int) -> np.ndarray:
     return steps
 
 
-def smoke(settings: RunSettings, most_steps: int = 2000) -> RunSettings:
-    """The toy size of `--profile smoke`: at most 2000 users (or steps on data), 8 replicates, 20 checkpoints."""
+def smoke(settings: RunSettings, size: tuple[int, int] = (2000, 8)) -> RunSettings:
+    """The toy size of `--profile smoke`: at most so many steps and replicates, and 20 checkpoints."""
+    most_steps, replicates = size
     return settings.model_copy(
         update={
             "n": min(settings.n, most_steps),
-            "replicates": min(settings.replicates, 8),
+            "replicates": min(settings.replicates, replicates),
             "checkpoints": min(settings.checkpoints, 20),
         }
     )

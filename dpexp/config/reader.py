@@ -304,7 +304,7 @@ class Reader:
                 self.complain(where, message)
             return None
         if self.profile == "smoke":
-            built["run"] = smoke(built["run"], getattr(built["algorithm"], "smoke_steps", 2000))
+            built["run"] = smoke(built["run"], getattr(built["algorithm"], "smoke_size", (2000, 8)))
         leaves = [key for _, key in varying]
         swept = {
             (key if leaves.count(key) == 1 else f"{section}.{key}"): getattr(built[section], key, None)

@@ -12,13 +12,15 @@ from dpexp.privacy.settings import PrivacySettings
 def stored_cell(experiment: str, parameters: dict[str, Any]) -> Cell:
     """The cell whose `parameters` these are. Raises KeyError or ValueError where this version does not know them."""
     from dpexp.algorithms import ALGORITHMS
-    from dpexp.privacy.budgets import BUDGETS
+    from dpexp.privacy.budgets import BUDGETS, Budget
+    from dpexp.privacy.targets import Target
     from dpexp.problems import PROBLEMS
     from dpexp.schedules import SCHEDULES
 
     values = _numbers(parameters)
     problem, algorithm, schedule = (values[section] for section in ("problem", "algorithm", "schedule"))
-    (kind,) = [kind for kind in BUDGETS.values() if set(kind.model_fields) == set(values["budget"])]
+    kinds: list[type[Budget]] = [*BUDGETS.values(), Target]
+    (kind,) = [kind for kind in kinds if set(kind.model_fields) == set(values["budget"])]
     return Cell(
         experiment,
         PROBLEMS[problem["name"]](**problem),

@@ -6,6 +6,7 @@ from dpexp.figures import theory, trajectories
 from dpexp.figures.figure import Figure, write
 from dpexp.figures.figure1 import FIGURE1
 from dpexp.figures.hidden_state import HIDDEN_STATE_FIGURE
+from dpexp.figures.langevin_region import LANGEVIN_REGION
 from dpexp.figures.last_iterate import NOISY_SGD_FIGURE1
 from dpexp.figures.momentum_noise import MOMENTUM_EPOCHS, MOMENTUM_SIZES
 from dpexp.figures.momentum_runs import MOMENTUM_PRESCRIBED, MOMENTUM_TUNED
@@ -23,6 +24,7 @@ FIGURES: dict[str, Figure] = {
     "momentum_sizes": MOMENTUM_SIZES,
     "momentum_prescribed": MOMENTUM_PRESCRIBED,
     "momentum_tuned": MOMENTUM_TUNED,
+    "dp_sgld_region": LANGEVIN_REGION,
     "hidden_state_figure": HIDDEN_STATE_FIGURE,
     "privacy_analyses": PRIVACY_ANALYSES,
 }

@@ -75,7 +75,7 @@ class LangevinRun:
 
     @property
     def epochs(self) -> int:
-        return math.ceil(self.steps * self.q - 1e-9)
+        return max(1, round(self.steps * self.q))
 
     @property
     def constant(self) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dpexp.tables.dp_sgld import SGLD_TABLES
+from dpexp.tables.dp_sgld_constants import SGLD_CONSTANTS
 from dpexp.tables.final import FINAL_LINEAR, FINAL_LOGISTIC
 from dpexp.tables.momentum import MOMENTUM_TABLES
 from dpexp.tables.rates import RATES
@@ -11,7 +13,8 @@ from dpexp.tables.table import FORMATS, Table, render
 from dpexp.tables.table1 import TABLE1
 
 TABLES: dict[str, Table] = {
-    table.name: table for table in (TABLE1, RATES, FINAL_LINEAR, FINAL_LOGISTIC, *MOMENTUM_TABLES)
+    table.name: table
+    for table in (TABLE1, RATES, FINAL_LINEAR, FINAL_LOGISTIC, *SGLD_TABLES, *SGLD_CONSTANTS, *MOMENTUM_TABLES)
 }
 
 

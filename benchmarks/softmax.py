@@ -1,0 +1,117 @@
+"""Speed of a private softmax step beside Opacus: python -m benchmarks.softmax, where the extra [vision] is installed.
+
+n = 50000 records of 512 features, 10 classes, expected batch 256, Poisson sampling, clipping and noise, one thread,
+float32 on both sides. Opacus is used as documented: PrivacyEngine.make_private with its own Poisson loader. Both
+programs take turns on the same work, and the ratio is that of each turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import statistics
+import sys
+import time
+import warnings
+
+for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
+
+import numpy as np  # noqa: E402
+
+from dpexp.engine import softmax  # noqa: E402
+from dpexp.engine.batches import poisson  # noqa: E402
+
+N, P, CLASSES, BATCH, CLIP, MULTIPLIER, STEP, REGULARISER = 50_000, 512, 10, 256, 1.0, 1.33, 0.5, 1e-4
+
+
+def records() -> tuple[np.ndarray, np.ndarray]:
+    """Features [n, p] with unit rows and labels [n]."""
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((N, P), dtype=np.float32)
+    return x / np.linalg.norm(x, axis=1, keepdims=True), rng.integers(0, CLASSES, N)
+
+
+def ours(features: np.ndarray, labels: np.ndarray, steps: int, seed: int) -> float:
+    """Seconds a step of dpexp; the bias is an entry of every record."""
+    rng = np.random.default_rng(seed)
+    sizes = np.full(steps, STEP)
+    begin = time.perf_counter()
+    softmax.train(
+        features,
+        labels,
+        np.zeros((CLASSES, features.shape[1]), np.float32),
+        poisson(N, BATCH, rng),
+        sizes,
+        batch_size=BATCH,
+        regulariser=REGULARISER,
+        clip=CLIP,
+        scale=softmax.gradient_noise_scale(sizes, MULTIPLIER, CLIP, BATCH),
+        noise=softmax.gaussian(rng),
+    )
+    return (time.perf_counter() - begin) / steps
+
+
+class Opacus:
+    """A linear layer made private, its loader drawing Poisson batches."""
+
+    def __init__(self, features: np.ndarray, labels: np.ndarray) -> None:
+        import torch
+        from opacus import PrivacyEngine
+
+        torch.set_num_threads(1)
+        self.torch = torch
+        data = torch.utils.data.TensorDataset(torch.from_numpy(features), torch.from_numpy(labels))
+        layer = torch.nn.Linear(P, CLASSES)
+        sgd = torch.optim.SGD(layer.parameters(), lr=STEP, weight_decay=REGULARISER)
+        self.model, self.optimizer, self.loader = PrivacyEngine().make_private(
+            module=layer,
+            optimizer=sgd,
+            data_loader=torch.utils.data.DataLoader(data, batch_size=BATCH),
+            noise_multiplier=MULTIPLIER,
+            max_grad_norm=CLIP,
+        )
+
+    def seconds(self, steps: int) -> float:
+        """Seconds a step of the usual training loop."""
+        loss, done = self.torch.nn.CrossEntropyLoss(), 0
+        begin = time.perf_counter()
+        while done < steps:
+            for x, y in self.loader:
+                self.optimizer.zero_grad()
+                loss(self.model(x), y).backward()
+                self.optimizer.step()
+                done += 1
+                if done == steps:
+                    break
+        return (time.perf_counter() - begin) / done
+
+
+def main() -> int:
+    """Print microseconds a step of both and the ratio."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=100, help="steps of a turn")
+    arguments = parser.parse_args()
+    if not all(importlib.util.find_spec(name) for name in ("torch", "opacus")):
+        print("softmax: torch and opacus are not installed (extra [vision]): left out", file=sys.stderr)
+        return 0
+    warnings.filterwarnings("ignore")
+    features, labels = records()
+    with_bias = np.hstack([features, np.ones((N, 1), np.float32)])
+    other = Opacus(features, labels)
+    ours(with_bias, labels, 20, 0), other.seconds(20)
+    pairs = [
+        (ours(with_bias, labels, arguments.steps, turn), other.seconds(arguments.steps))
+        for turn in range(arguments.turns)
+    ]
+    mine, theirs = (1e6 * statistics.median(pair[k] for pair in pairs) for k in (0, 1))
+    ratio = statistics.median(pair[1] / pair[0] for pair in pairs)
+    print(f"softmax regression, n = {N}, p = {P}, {CLASSES} classes, batch {BATCH}, float32, one thread: us a step")
+    print(f"{'dpexp':>10}{'Opacus':>12}{'ratio':>10}\n{mine:>10.0f}{theirs:>12.0f}{ratio:>10.1f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
