@@ -102,12 +102,16 @@ def test_zcdp_conversions(rho, delta):
 
 
 TREE = ["n=100", "steps=1000", "momentum=0.01", "lipschitz=1"]
+LANGEVIN = [
+    "n=1000", "batch_size=100", "step_size=0.5", "sigma=0.3", "lipschitz=1", "strong_convexity=0.1", "smoothness=1",
+    "steps=5000", "delta=1e-5",
+]  # fmt: skip
 FULL = ["n=100", "batch_size=100", "step_size=0.1", "lipschitz=1", "steps=50", "sampling=full-batch"]
 
 
 @pytest.mark.parametrize("target", ["mu=0.5", "rho=0.125"])
 def test_targets_in_mu_and_rho_are_the_same_for_gaussians(target):
-    document, _ = mechanisms.solve("tree-momentum", [target], TREE, "all-iterates", None)
+    document, _ = mechanisms.solve("tree-momentum", [target], TREE, "all-iterates", "tree-composition")
     assert document["value"] == pytest.approx(2.0, rel=1e-7)
     measure, level = target.split("=")
     assert document[measure] <= float(level)
@@ -115,7 +119,9 @@ def test_targets_in_mu_and_rho_are_the_same_for_gaussians(target):
 
 @pytest.mark.parametrize("order", [1.5, 8.0])
 def test_a_renyi_target(order):
-    document, text = mechanisms.solve("tree-momentum", ["rdp=0.4", f"order={order}"], TREE, "all-iterates", None)
+    document, text = mechanisms.solve(
+        "tree-momentum", ["rdp=0.4", f"order={order}"], TREE, "all-iterates", "tree-composition"
+    )
     assert document["rdp"] <= 0.4
     assert rdp_of(1 / document["value"], order) == pytest.approx(0.4, rel=1e-6)
     assert f"order = {order:g}" in text
@@ -133,7 +139,7 @@ def test_a_renyi_target(order):
 def test_a_forced_calibration_uses_the_refused_analysis_and_is_named():
     pairs = [*TREE, "order=reshuffled"]
     with pytest.raises(UsageError, match="no valid analysis"):
-        mechanisms.solve("tree-momentum", ["mu=0.5"], pairs, "all-iterates", None)
+        mechanisms.solve("tree-momentum", ["mu=0.5"], pairs, "all-iterates", "tree-composition")
     with pytest.raises(UsageError, match="refused analysis"):
         mechanisms.solve("tree-momentum", ["mu=0.5"], pairs, "all-iterates", None, force=True)
     document, _ = mechanisms.solve("tree-momentum", ["mu=0.5"], pairs, "all-iterates", "tree-composition", force=True)
@@ -141,11 +147,11 @@ def test_a_forced_calibration_uses_the_refused_analysis_and_is_named():
 
 
 def test_a_forced_statement_says_that_it_is_no_guarantee():
-    pairs = ["n=100", "steps=1000", "momentum=0.01", "lipschitz=1", "sigma=2", "order=reshuffled", "delta=1e-5"]
-    honest, page = mechanisms.state("tree-momentum", pairs)
-    assert honest["best"] == {}
-    forced, forced_page = mechanisms.state("tree-momentum", pairs, force=True)
-    assert forced["best"]["all-iterates"]["eps"] == [[1e-5, eps_of(0.5, 1e-5)]]
+    honest, page = mechanisms.state("langevin", LANGEVIN)
+    assert honest["best"]["last-iterate"]["analysis"] != "dp-sgld-printed"
+    forced, forced_page = mechanisms.state("langevin", LANGEVIN, force=True)
+    assert forced["best"]["last-iterate"]["analysis"] == "dp-sgld-printed"
+    assert forced["best"]["last-iterate"]["eps"][0][1] < honest["best"]["last-iterate"]["eps"][0][1]
     for text in (page, forced_page):
         assert "NOT A GUARANTEE" in text
     assert "NOT A GUARANTEE; best for" in forced_page
@@ -233,9 +239,20 @@ def test_the_commands_say_the_same(tmp_path):
     path.write_text("mu,group\n1,a\n2,b\n")
     document = json.loads(call("privacy", "--users", path, "delta=1e-5", "--json").stdout)
     assert [row["mu"] for row in document["groups"]] == [1.0, 2.0, 2.0]
-    forced = call("privacy", "--mechanism", "tree-momentum", *TREE, "sigma=2", "order=reshuffled", "--force").stdout
+    forced = call("privacy", "--mechanism", "langevin", *LANGEVIN, "--force").stdout
     assert "NOT A GUARANTEE; best for" in forced
     document = json.loads(
-        call("calibrate", "--mechanism", "tree-momentum", "--target", "rdp=0.5", "order=4", *TREE, "--json").stdout
+        call(
+            "calibrate",
+            "--mechanism",
+            "tree-momentum",
+            "--analysis",
+            "tree-composition",
+            "--target",
+            "rdp=0.5",
+            "order=4",
+            *TREE,
+            "--json",
+        ).stdout
     )
     assert document["value"] == pytest.approx(2.0, rel=1e-6)
