@@ -9,6 +9,8 @@ from dpexp.problems import PROBLEMS
 from dpexp.problems.finite_sum import FiniteSum
 
 SUMS = {name: kind for name, kind in PROBLEMS.items() if issubclass(kind, FiniteSum)}
+FIRST = [name if name in ("rippled-mean", "sigmoid") else pytest.param(name, marks=pytest.mark.slow) for name in SUMS]
+"""the others are compiled in the slow tests only"""
 
 
 def gradient(problem, w, x, y):
@@ -24,7 +26,7 @@ def ridge(problem, w):
     return 2 * problem.lam * w / (1 + w**2) ** 2
 
 
-@pytest.mark.parametrize("name", SUMS)
+@pytest.mark.parametrize("name", FIRST)
 def test_gradients_are_derivatives(name):
     problem, rng = SUMS[name](N=20, d=4), np.random.default_rng(1)
     data, h = problem.records, 1e-5
@@ -44,7 +46,7 @@ def test_gradients_are_derivatives(name):
     np.testing.assert_allclose(slope, np.mean(gradients, axis=0), atol=1e-14)
 
 
-@pytest.mark.parametrize("name", SUMS)
+@pytest.mark.parametrize("name", FIRST)
 def test_constants_bound_gradients_and_their_changes(name):
     problem, rng = SUMS[name](N=1, d=3), np.random.default_rng(2)
     G, L = problem.lipschitz, problem.smoothness
@@ -66,6 +68,7 @@ def test_constants_bound_gradients_and_their_changes(name):
     assert steepest >= (0.5 if name == "rippled-mean" else 0.6) * L
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "u", "y", "value"),
     [
@@ -98,6 +101,7 @@ def test_the_default_problem_is_not_convex():
     assert lowest < -0.05
 
 
+@pytest.mark.slow
 def test_a_flat_loss_rewards_divergence_and_the_default_does_not():
     """The trap: far away the gradient of the Welsch mean vanishes while its objective is at its largest."""
     far = np.full(10, 1e3)
