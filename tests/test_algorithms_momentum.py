@@ -194,7 +194,7 @@ def test_lemma_5_over_a_whole_run_is_the_sum_of_its_steps_and_can_fail():
     data, steps = data_of(problem), 150
     plan = algorithm.plan(problem, PATH, ONE, steps)
     every = np.arange(1, steps + 1)
-    assert np.array_equal(looks(steps), every)
+    assert np.array_equal(looks(steps, 30), every)
     out = follow(algorithm.stepper(problem, plan, ONE, 1, 0, data), data, every, plan.eta, problem.smoothness)
     gap = problem.objective(problem.start())[0] - out[-1, 1]
     bound = lemma5_sharp(gap, out[-1, 4], plan.eta, steps, problem.smoothness)
@@ -207,10 +207,12 @@ def test_lemma_5_over_a_whole_run_is_the_sum_of_its_steps_and_can_fail():
 
 
 def test_looks_are_spread_evenly_over_long_runs():
-    seen = looks(10_001)
+    seen = looks(10_001, 100)
     assert len(seen) == 200
     assert set(np.diff(seen)) <= {50, 51}
     assert seen[0] - 1 == pytest.approx(10_001 - seen[-1], abs=2)
+    assert len(looks(10_000, 1000)) == 80
+    assert len(looks(2_000, 8000)) == 40
 
 
 def test_prescribed_schedules_are_those_of_the_theorems_and_infeasible_ones_are_told():

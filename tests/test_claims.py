@@ -15,12 +15,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpexp.algorithms.momentum_levels import Levels
 from dpexp.claims import CLAIMS
 from dpexp.claims.claim import VERDICTS
 from dpexp.claims.evidence import Evidence, Run
 from dpexp.claims.ledger import Entry, document, latex, markdown, surprises
 from dpexp.config.stored import stored_cell
 from dpexp.privacy.last_iterate import Optimum
+from dpexp.privacy.tree_calibration import Multipliers
+from dpexp.privacy.tree_streams import node_sensitivities
+from dpexp.privacy.trees import largest_count
 from dpexp.summaries import CellData
 from tests.conftest import ROOT, call
 
@@ -277,6 +281,11 @@ OTHERWISE = {
     "ldp-sgd/remark-2/summation",
     "ldp-sgd/remark-2/start",
     "ldp-sgd/remark-3/start",
+    "momentum/lemma-5",
+    "momentum/theorem-6",
+    "momentum/theorem-6/rate",
+    "momentum/theorem-9",
+    "momentum/section-4/practice",
 }
 THEORY_ALONE = {
     "noisy-sgd/theorem-3-1/printed": ("exact", lambda order, steps: 1e-9, "holds as a bound"),
@@ -306,6 +315,34 @@ THEORY_ALONE = {
     "hidden-state/converges": (
         "last_iterate_delta",
         lambda eps, reach, q, steps: 1e-6 * min(steps, 1e5),
+        "contradicted",
+    ),
+    "momentum/theorem-4": ("printed_count", lambda n, steps: 1.0, "contradicted"),
+    "momentum/theorem-4/sigma": (
+        "multipliers",
+        lambda eps, delta: Multipliers(eps, delta, 1.0, 1.0, 1.0, 1.0 + 1e-9),
+        "contradicted",
+    ),
+    "momentum/theorem-4/hypothesis": ("theorem4_printed_hypothesis", lambda eps, delta: eps < 1, "reproduced"),
+    "momentum/theorem-4/saving": ("theorem4_sigma", lambda eps, delta: 1.0, "contradicted"),
+    "momentum/theorem-4/node": (
+        "largest_node_sensitivity",
+        lambda n, alpha, reshuffled=False: 1 / (1 - (1 - alpha) ** n),
+        "reproduced",
+    ),
+    "momentum/theorem-4/count": ("printed_count", lambda n, steps: float(largest_count(n, steps)), "holds as a bound"),
+    "momentum/lemma-7": ("printed_levels", lambda n, d, eps, delta: Levels(1e9, 1e9), "contradicted"),
+    "momentum/equation-3/fixed": ("equation_three_errors", lambda reshuffled: [1e-3], "contradicted"),
+    "momentum/equation-3/reshuffled": ("equation_three_errors", lambda reshuffled: [1e-16], "reproduced"),
+    "momentum/theorem-8": (
+        "printed_sensitivities",
+        lambda n, eta, G: node_sensitivities(n, eta, G, 4.0),
+        "holds as a bound",
+    ),
+    "momentum/theorem-9/overtakes": ("theorem9_printed", lambda *rest: 1e-30, "reproduced"),
+    "momentum/section-4/noise": (
+        "fixed_path_levels",
+        lambda n, epochs, length: Levels(epochs**0.5, epochs**0.25),
         "contradicted",
     ),
     "hidden-state/figure": ("crossing", lambda composed, level: 5.0, "reproduced"),
@@ -418,6 +455,52 @@ def test_claims_without_results_can_fail_too(name, monkeypatch):
     assert verdict != claim.expected
     monkeypatch.setattr(f"{claim.check.__module__}.{used}", wrong)
     assert claim.check(None).verdict == verdict
+
+
+def grows(factor):
+    """Means of one method multiplied by a function of its row."""
+
+    def corrupt(load):
+        def loaded(results, metric="", **more):
+            rows = load(results, metric) if metric else load(results)
+            scale = np.array([factor(row) for row in rows.itertuples()])
+            return rows.assign(
+                **{name: rows[name] * scale for name in ("mean", "se", "ci_lo", "ci_hi") if name in rows}
+            )
+
+        return loaded
+
+    return corrupt
+
+
+FROM_SUMMARIES = {
+    "momentum/lemma-5": ("dpexp.claims.momentum.prescribed_rows", lambda row: -1.0, "contradicted"),
+    "momentum/theorem-6": ("dpexp.tables.momentum.prescribed_rows", lambda row: 100.0, "contradicted"),
+    "momentum/theorem-9": ("dpexp.tables.momentum.prescribed_rows", lambda row: 1e6, "contradicted"),
+    "momentum/theorem-6/rate": (
+        "dpexp.claims.momentum.prescribed_rows",
+        lambda row: row.N**0.4 if row.variant == "none" else 1.0,
+        "reproduced",
+    ),
+    "momentum/section-4/practice": (
+        "dpexp.claims.momentum.tuned_rows",
+        lambda row: 0.01 if row.method == "reduced" else 1.0,
+        "not at this sample size",
+    ),
+}
+"""claims that read stored summaries -> (what they read, factor on its means, verdict that it must then give)"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FROM_SUMMARIES)
+def test_claims_from_summaries_can_fail(name, monkeypatch, good):
+    import importlib
+
+    reads, factor, verdict = FROM_SUMMARIES[name]
+    assert verdict != BY_ID[name].expected
+    module, attribute = reads.rsplit(".", 1)
+    monkeypatch.setattr(reads, grows(factor)(getattr(importlib.import_module(module), attribute)))
+    assert BY_ID[name].check(good).verdict == verdict
 
 
 # --- the ledger ------------------------------------------------------------------------------------------------

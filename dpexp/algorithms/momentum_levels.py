@@ -1,7 +1,7 @@
 """How much noise the momentum carries, in closed form: rms of |m_hat_t - m_t| over a run, in units of G = L = 1.
 
-`fixed_path_levels` compares both algorithms of `momentum` at one path length eta T, exactly calibrated, as the number of
-epochs grows; `printed_levels` follows both prescribed schedules, printed noise, up to sizes that nobody can run, where
+`fixed_path_levels` compares both algorithms of `momentum` at one path length eta T, exactly calibrated, as epochs
+grow; `printed_levels` follows both prescribed schedules, printed noise, up to sizes that nobody can run, where
 means over t are taken over sampled t.
 """
 
@@ -49,8 +49,8 @@ def fixed_path_levels(n: int, epochs: int, length: float, eps: float = 1.0, delt
     return Levels(tree, math.sqrt(float(stds**2 @ variances)))
 
 
-def crossing(n: int, length: float, epochs: tuple[int, ...] = (2, 4, 8, 16, 32, 64, 128, 256)) -> float:
-    """Epochs beyond which Algorithm 2 has less noise: where the ratio passes 1, by log-linear interpolation; inf if not."""
+def crossing(n: int, length: float, epochs: tuple[int, ...] = (2, 4, 8, 16, 32, 64, 128)) -> float:
+    """Epochs beyond which Algorithm 2 has less noise, by log-linear interpolation; inf if there are none."""
     ratios = [math.log(levels.tree / levels.reduced) for levels in (fixed_path_levels(n, k, length) for k in epochs)]
     for k in range(1, len(epochs)):
         if ratios[k - 1] < 0 <= ratios[k]:

@@ -1,7 +1,8 @@
 """Following a run on a finite sum: F, its gradient and the error of the direction, at checkpoints and along the way.
 
 Full gradients cost N records each, so they are taken at checkpoints and at 40 to 200 steps spread evenly over the run
-(all steps of a short one), eight an epoch between; means over the run are means over those. The numbers are diagnostics and not private.
+(all steps of a short one), eight an epoch between; means over the run are means over those. The numbers are
+diagnostics and not private.
 """
 
 from __future__ import annotations

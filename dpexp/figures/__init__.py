@@ -8,6 +8,8 @@ from dpexp.figures.figure1 import FIGURE1
 from dpexp.figures.hidden_state import HIDDEN_STATE_FIGURE
 from dpexp.figures.langevin_region import LANGEVIN_REGION
 from dpexp.figures.last_iterate import NOISY_SGD_FIGURE1
+from dpexp.figures.momentum_noise import MOMENTUM_EPOCHS, MOMENTUM_SIZES
+from dpexp.figures.momentum_runs import MOMENTUM_PRESCRIBED, MOMENTUM_TUNED
 from dpexp.figures.privacy_analyses import PRIVACY_ANALYSES
 from dpexp.figures.rates import RATES
 from dpexp.figures.sweeps import SWEEPS
@@ -18,6 +20,10 @@ FIGURES: dict[str, Figure] = {
     "rates": RATES,
     "sweeps": SWEEPS,
     "noisy_sgd_figure1": NOISY_SGD_FIGURE1,
+    "momentum_epochs": MOMENTUM_EPOCHS,
+    "momentum_sizes": MOMENTUM_SIZES,
+    "momentum_prescribed": MOMENTUM_PRESCRIBED,
+    "momentum_tuned": MOMENTUM_TUNED,
     "dp_sgld_region": LANGEVIN_REGION,
     "hidden_state_figure": HIDDEN_STATE_FIGURE,
     "privacy_analyses": PRIVACY_ANALYSES,

@@ -74,7 +74,7 @@ class NonconvexLinear(FiniteSum):
         return Records(x, np.where(rng.random(n) < 1 / (1 + np.exp(-u)), 1.0, -1.0))
 
     def _read(self) -> Records:
-        from dpexp.data import load
+        from dpexp.data.loading import load
 
         train = load(self.data).train
         if self.N is not None and len(train) < self.N:

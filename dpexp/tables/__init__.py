@@ -7,12 +7,14 @@ from pathlib import Path
 from dpexp.tables.dp_sgld import SGLD_TABLES
 from dpexp.tables.dp_sgld_constants import SGLD_CONSTANTS
 from dpexp.tables.final import FINAL_LINEAR, FINAL_LOGISTIC
+from dpexp.tables.momentum import MOMENTUM_TABLES
 from dpexp.tables.rates import RATES
 from dpexp.tables.table import FORMATS, Table, render
 from dpexp.tables.table1 import TABLE1
 
 TABLES: dict[str, Table] = {
-    table.name: table for table in (TABLE1, RATES, FINAL_LINEAR, FINAL_LOGISTIC, *SGLD_TABLES, *SGLD_CONSTANTS)
+    table.name: table
+    for table in (TABLE1, RATES, FINAL_LINEAR, FINAL_LOGISTIC, *SGLD_TABLES, *SGLD_CONSTANTS, *MOMENTUM_TABLES)
 }
 
 
