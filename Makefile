@@ -16,9 +16,9 @@ reproduce: $(READY)
 	$(BIN)/dpexp table --all --out results/tables
 	$(BIN)/dpexp claims --out results
 
-# The whole test suite.
+# The whole test suite, on two cores; a file's tests stay together.
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # Every config at toy size through the same code, into results-smoke/.
 smoke: $(READY)
@@ -33,7 +33,7 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
 # Engines beside numpy, and beside jax and Opacus where they are installed: ratios of the same work in one run.
 bench: $(READY)
