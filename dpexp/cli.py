@@ -95,13 +95,14 @@ def plot(
     every: Annotated[bool, typer.Option("--all", help="Every figure.")] = False,
     formats: Annotated[str, typer.Option("--format", metavar="png,pdf,svg", help="File formats.")] = "png,pdf",
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where to write.  [default: RESULTS/figures]")] = None,
+    stored: Annotated[bool, typer.Option("--stored", help="Every figure that shows stored results.")] = False,
     theory: Annotated[bool, typer.Option("--theory", help="Lay bounds and predictions over the trajectories.")] = False,
     results: Results = None,
 ) -> None:
     """Draw figures from stored results, with their numbers as CSV."""
     from dpexp.commands import showing
 
-    print(showing.plot(names or [], every, formats, out, _folder(results), theory))
+    print(showing.plot(names or [], every, formats, out, _folder(results), theory, stored))
 
 
 @app.command()

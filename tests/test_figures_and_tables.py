@@ -25,10 +25,14 @@ def test_figures_are_written_with_their_numbers(name, toy_results, tmp_path):
     assert [p.name for p in paths] == [f"{name}.png", f"{name}.csv"]
     assert paths[0].read_bytes().startswith(b"\x89PNG")
     data = pd.read_csv(paths[1])
-    assert len(data) >= 50 or name == "sweeps"
+    assert len(data) >= (20 if name in ("sweeps", "momentum_tuned", "momentum_prescribed") else 50)
     figure = FIGURES[name]
     assert figure.caption
-    assert figure.paper == "ldp-sgd"
+    assert figure.paper == ("momentum" if name.startswith("momentum") else "ldp-sgd")
+    if figure.paper == "momentum":
+        assert {"method", "N", "mean", "ci_lo", "ci_hi"} <= set(data.columns)
+        assert (data.ci_lo <= data["mean"]).all()
+        return
     if name == "rates":
         assert {"alpha", "experiment", "step", "slope", "reach"} == set(data.columns)
         return
@@ -223,7 +227,7 @@ def test_tables_in_every_format(name, form, toy_results):
         assert {line.count("&") for line in body} == {body[0].count("&")}
         assert "toprule" in text
     elif form == "csv":
-        assert len(text.splitlines()) > (4 if name.startswith("sgld") else 10)
+        assert len(text.splitlines()) > (4 if name.startswith(("sgld", "momentum")) else 10)
     else:
         assert json.loads(text)["rows"]
 

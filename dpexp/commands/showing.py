@@ -21,11 +21,21 @@ def _select(names: Sequence[str], every: bool, known: Iterable[str], what: str) 
     return list(dict.fromkeys(names))
 
 
-def plot(names: Sequence[str], every: bool, formats: str, out: Path | None, results: Path, theory: bool) -> str:
+def plot(
+    names: Sequence[str],
+    every: bool,
+    formats: str,
+    out: Path | None,
+    results: Path,
+    theory: bool = False,
+    stored: bool = False,
+) -> str:
     """Draw figures, or those with theory laid over them; the paths written, a line each."""
     from dpexp.figures import FIGURES, THEORY, write
 
-    chosen = _select(names, every, FIGURES, "figure")
+    chosen = _select(names, every or stored, FIGURES, "figure")
+    if stored and not every:
+        chosen = [name for name in chosen if name in names or FIGURES[name].needs]
     if theory:
         without = [name for name in chosen if name not in THEORY]
         if without and not every:

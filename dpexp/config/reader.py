@@ -304,7 +304,7 @@ class Reader:
                 self.complain(where, message)
             return None
         if self.profile == "smoke":
-            built["run"] = smoke(built["run"], getattr(built["algorithm"], "smoke_size", (2000, 8)))
+            built["run"] = smoke(built["run"], _smoke_size(built["algorithm"]))
         leaves = [key for _, key in varying]
         swept = {
             (key if leaves.count(key) == 1 else f"{section}.{key}"): getattr(built[section], key, None)
@@ -335,6 +335,13 @@ class Reader:
                 where = f"cells {seen[cell.cell_id]} and {number}"
                 self.complain(root.where, f"{where} are the same setting", "take one of them out of the sweep")
             seen.setdefault(cell.cell_id, number)
+
+
+def _smoke_size(algorithm: Any) -> tuple[int, int]:
+    """Steps and replicates at toy size: the algorithm's own, or less for those that run on data sets."""
+    usual = (100, 2) if hasattr(algorithm, "steps") else (2000, 8)
+    found: tuple[int, int] = getattr(algorithm, "smoke_size", usual)
+    return found
 
 
 def _build(model: type[Parameters], values: dict[str, Located]) -> Parameters:
