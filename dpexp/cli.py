@@ -142,7 +142,7 @@ def privacy(
     if mechanism is not None:
         from dpexp.commands import mechanisms
 
-        document, text = mechanisms.state(mechanism, arguments or [], force)
+        document, text = mechanisms.state(mechanism, arguments or [], force, detailed=as_json)
     elif users is not None:
         from dpexp.commands import ledgers
 

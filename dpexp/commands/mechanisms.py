@@ -22,8 +22,11 @@ TARGETS = {"eps": "eps=... with delta=...", "mu": "mu=...", "rho": "rho=... (zCD
 WITH_TARGETS = ("delta", "order")
 
 
-def state(name: str, pairs: Sequence[str], force: bool = False) -> tuple[dict[str, Any], str]:
-    """The privacy statement of a mechanism: document and text. `force` lets refused analyses compete for the best."""
+def state(name: str, pairs: Sequence[str], force: bool = False, detailed: bool = True) -> tuple[dict[str, Any], str]:
+    """The privacy statement of a mechanism: document and text. `force` lets refused analyses compete for the best.
+
+    Without `detailed` the document has no statements: their Renyi curves take a while and the text does not show them.
+    """
     values = _values(pairs)
     deltas = _deltas(values)
     orders = _orders(values)
@@ -35,7 +38,7 @@ def state(name: str, pairs: Sequence[str], force: bool = False) -> tuple[dict[st
         "parameters": mechanism.model_dump(),
         "neighboring_relation": mechanism.neighboring_relation,
         "sampling": getattr(mechanism, "sampling", "every record once"),
-        "statements": [a.statement(deltas, orders) if orders else a.statement(deltas) for a in analyses],
+        "statements": [a.statement(deltas, *([orders] if orders else [])) for a in analyses if detailed],
         "best": {kind: {"analysis": a.name, "eps": [[d, a.eps(d)] for d in deltas]} for kind, a in best.items()},
         "lower": [bound.statement(deltas) for bound in lower],
     }
