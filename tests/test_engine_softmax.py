@@ -7,6 +7,8 @@ import pytest
 
 from dpexp.engine import softmax
 from dpexp.engine.batches import SAMPLING
+from dpexp.privacy.noise_conventions import langevin_gradient_noise
+from dpexp.schedules import Langevin
 from tests.oracles import opacus_softmax
 from tests.oracles import softmax as oracle
 
@@ -26,7 +28,7 @@ def problem(seed, n=40, p=6, classes=4):
 )
 def test_the_kernel_is_the_printed_algorithm(scheme, clip, radius, noisy):
     features, labels, weights = problem(1)
-    steps = softmax.decreasing_steps(0.8, 0.3, 30)
+    steps = Langevin(decreasing=True).for_losses(0.8, 0.3).step_sizes(1, 30)
     scale = softmax.langevin_scale(steps, 0.05 if noisy else 0.0)
     noise = softmax.gaussian(RNG(9))
     draws = [np.empty_like(weights) for _ in steps]
@@ -86,16 +88,20 @@ def test_no_record_moves_a_sum_by_more_than_the_clip(clip):
 
 def test_both_noise_conventions_are_one():
     step, sigma, clip, m = 0.3, 0.02, 1.458, 256
-    z = softmax.multiplier_of_sigma(step, sigma, clip, m)
+
+    def multiplier_of_sigma(step, sigma, clip, m):
+        return langevin_gradient_noise(sigma, step) * m / clip
+
+    z = multiplier_of_sigma(step, sigma, clip, m)
     steps = np.array([step])
     assert softmax.gradient_noise_scale(steps, z, clip, m) == pytest.approx(softmax.langevin_scale(steps, sigma))
-    assert softmax.sigma_of_multiplier(step, z, clip, m) == pytest.approx(sigma)
-    assert softmax.multiplier_of_sigma(0.018, 0.0022, 15, 128) == pytest.approx(0.198, abs=5e-4)
+    assert z * clip / (m * langevin_gradient_noise(1.0, step)) == pytest.approx(sigma)
+    assert multiplier_of_sigma(0.018, 0.0022, 15, 128) == pytest.approx(0.198, abs=5e-4)
 
 
 def test_steps_and_the_prescribed_start():
-    assert softmax.constant_steps(4.0, 3).tolist() == [0.125] * 3
-    assert softmax.decreasing_steps(4.0, 2.0, 3) == pytest.approx([1 / 8, 1 / 9, 1 / 10])
+    assert Langevin().for_losses(4.0, 2.0).step_sizes(1, 3).tolist() == [0.125] * 3
+    assert Langevin(decreasing=True).for_losses(4.0, 2.0).step_sizes(1, 3) == pytest.approx([1 / 8, 1 / 9, 1 / 10])
     weights = softmax.start(100, 200, 0.1, 0.5, RNG(0))
     assert weights.std() == pytest.approx(0.2, rel=0.02)
     inside = softmax.start(100, 200, 0.1, 0.5, RNG(0), radius=3.0)

@@ -9,16 +9,14 @@ loss distribution for random batches (Poisson as in Opacus, or of fixed size), o
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from dpexp.algorithms import softmax_runs
-from dpexp.engine.result import Passed
+from dpexp.algorithms.softmax_runs import Noise, SoftmaxAlgorithm, no_target, target
 from dpexp.engine.softmax import gradient_noise_scale
-from dpexp.parameters import Count, Parameters, Positive
+from dpexp.parameters import Positive
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:
@@ -31,38 +29,23 @@ ANALYSES = {"pld": "pld-composition", "once-an-epoch": "gaussian-composition"}
 """accountant -> the analysis of the sampled Gaussian mechanism"""
 
 
-class DpSgd(Parameters):
+class DpSgd(SoftmaxAlgorithm):
     """Per-example clipping at `clip`, noise z clip on the sum of a batch."""
 
     name: Literal["dp-sgd"] = "dp-sgd"
-    batch_size: Count = 250
-    epochs: Count = 30
-    sampling: Literal["poisson", "fixed-size", "shuffled"] = "poisson"
     accountant: Literal["pld", "once-an-epoch"] = "pld"
     clip: Positive = 1.0
-
-    estimators: ClassVar[tuple[str, ...]] = softmax_runs.ESTIMATORS
-    metrics: ClassVar[tuple[str, ...]] = softmax_runs.METRICS
-    runs_on: ClassVar[tuple[type, ...]] = (Softmax,)
-    schedules: ClassVar[tuple[str, ...]] = ("langevin", "constant")
-    smoke_size: ClassVar[tuple[int, int]] = softmax_runs.SMOKE_SIZE
-
-    def steps(self, problem: Softmax, schedule: Schedule, budget: Budget) -> int:
-        return softmax_runs.step_count(problem, self.batch_size, self.epochs)
-
-    def seconds(self, problem: Softmax, n: int) -> float:
-        return softmax_runs.seconds(problem, self.batch_size, n)
 
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """What does not fit: no target, batches, or an accountant for another sampling scheme."""
         from dpexp.privacy.langevin_accounting import sampling_complaints
 
         wrong = sampling_complaints(problem.n, self.batch_size, self.sampling, self.accountant)
-        return [*softmax_runs.no_target(budget), *wrong]
+        return [*no_target(budget), *wrong]
 
     def multiplier(self, problem: Softmax, budget: Budget, n: int) -> float:
         """z for the target; 0 without privacy."""
-        eps, delta = softmax_runs.target(budget)
+        eps, delta = target(budget)
         return 0.0 if math.isinf(eps) else _multiplier(self, problem.n, n, eps, delta)
 
     def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> Stated:
@@ -72,32 +55,20 @@ class DpSgd(Parameters):
         name = ANALYSES[self.accountant] if released.noise_multiplier else "no-noise"
         return Stated("sampled-gaussian", released, name, self.accountant, released.noise_multiplier > 0)
 
-    def simulate(
-        self,
-        problem: Softmax,
-        settings: Sequence[tuple[Schedule, Budget]],
-        steps: np.ndarray,
-        seed: int,
-        replicates: Sequence[int],
-    ) -> Passed:
-        """Run every (schedule, target) on common batches and noise directions."""
-
-        def noise(schedule: Schedule, budget: Budget, sizes: np.ndarray) -> softmax_runs.Noise:
-            z = self.multiplier(problem, budget, len(sizes))
-            scale = gradient_noise_scale(sizes, z, self.clip, self.batch_size) if z else None
-            return softmax_runs.Noise(clip=self.clip, scale=scale)
-
-        return softmax_runs.simulate(problem, settings, noise, self.sampling, self.batch_size, steps, seed, replicates)
+    def noise(self, problem: Softmax, schedule: Schedule, budget: Budget, sizes: np.ndarray) -> Noise:
+        z = self.multiplier(problem, budget, len(sizes))
+        scale = gradient_noise_scale(sizes, z, self.clip, self.batch_size) if z else None
+        return Noise(clip=self.clip, scale=scale)
 
     def _released(self, records: int, n: int, multiplier: float) -> SampledGaussian:
-        from dpexp.privacy.langevin_accounting import RELATIONS
+        from dpexp.privacy.langevin_accounting import RELATIONS, SCHEMES
         from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 
         return SampledGaussian(
             noise_multiplier=multiplier,
             sampling_probability=self.batch_size / records,
             steps=n,
-            sampling=self.sampling,
+            sampling=SCHEMES[self.sampling],
             neighboring_relation=RELATIONS[self.sampling],
         )
 

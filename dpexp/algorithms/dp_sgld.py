@@ -11,16 +11,13 @@ break the convexity that last-iterate bounds need.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from pydantic import Field
 
-from dpexp.algorithms import softmax_runs
-from dpexp.engine.result import Passed
+from dpexp.algorithms.softmax_runs import Noise, SoftmaxAlgorithm, no_target, step_sizes, target
 from dpexp.engine.softmax import langevin_scale
-from dpexp.parameters import Count, Parameters
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:
@@ -29,40 +26,26 @@ if TYPE_CHECKING:
     from dpexp.schedules import Schedule
 
 
-class DpSgld(Parameters):
+class DpSgld(SoftmaxAlgorithm):
     """Langevin steps whose noise an accountant sets; see `dpexp.privacy.langevin_accounting` for the accountants."""
 
     name: Literal["dp-sgld"] = "dp-sgld"
-    batch_size: Count = 250
-    epochs: Count = 30
     sampling: Literal["poisson", "fixed-size", "shuffled"] = "fixed-size"
     accountant: Literal["pld", "last-iterate", "once-an-epoch", "theorem-3-1", "published"] = "pld"
     radius: float | None = Field(None, gt=0)
     """of the ball to which iterates are projected; a ball that must hold the minimiser where it is left out"""
 
-    estimators: ClassVar[tuple[str, ...]] = softmax_runs.ESTIMATORS
-    metrics: ClassVar[tuple[str, ...]] = softmax_runs.METRICS
-    runs_on: ClassVar[tuple[type, ...]] = (Softmax,)
-    schedules: ClassVar[tuple[str, ...]] = ("langevin", "constant")
-    smoke_size: ClassVar[tuple[int, int]] = softmax_runs.SMOKE_SIZE
-
-    def steps(self, problem: Softmax, schedule: Schedule, budget: Budget) -> int:
-        return softmax_runs.step_count(problem, self.batch_size, self.epochs)
-
-    def seconds(self, problem: Softmax, n: int) -> float:
-        return softmax_runs.seconds(problem, self.batch_size, n)
-
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """What does not fit: no target, batches, or an accountant for another sampling scheme or other steps."""
         from dpexp.privacy.langevin_accounting import complaints
 
-        return [*softmax_runs.no_target(budget), *complaints(self._run(problem, schedule, n), self.accountant)]
+        return [*no_target(budget), *complaints(self._run(problem, schedule, n), self.accountant)]
 
     def sigma(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> float:
         """The noise with which the accountant states the target; 0 without privacy."""
         from dpexp.privacy.langevin_accounting import sigma_for
 
-        eps, delta = softmax_runs.target(budget)
+        eps, delta = target(budget)
         return 0.0 if math.isinf(eps) else sigma_for(self._run(problem, schedule, n), self.accountant, eps, delta)
 
     def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> AccountedLangevin:
@@ -71,22 +54,10 @@ class DpSgld(Parameters):
         run = self._run(problem, schedule, n)
         return AccountedLangevin(run, self.accountant, self.sigma(problem, schedule, budget, n))
 
-    def simulate(
-        self,
-        problem: Softmax,
-        settings: Sequence[tuple[Schedule, Budget]],
-        steps: np.ndarray,
-        seed: int,
-        replicates: Sequence[int],
-    ) -> Passed:
-        """Run every (schedule, target) on common batches, noise directions and starts."""
-
-        def noise(schedule: Schedule, budget: Budget, sizes: np.ndarray) -> softmax_runs.Noise:
-            sigma = self.sigma(problem, schedule, budget, len(sizes))
-            scale = langevin_scale(sizes, sigma) if sigma else None
-            return softmax_runs.Noise(scale=scale, start=sigma, radius=self._radius(problem))
-
-        return softmax_runs.simulate(problem, settings, noise, self.sampling, self.batch_size, steps, seed, replicates)
+    def noise(self, problem: Softmax, schedule: Schedule, budget: Budget, sizes: np.ndarray) -> Noise:
+        sigma = self.sigma(problem, schedule, budget, len(sizes))
+        scale = langevin_scale(sizes, sigma) if sigma else None
+        return Noise(scale=scale, start=sigma, radius=self._radius(problem))
 
     def _radius(self, problem: Softmax) -> float:
         return problem.radius if self.radius is None else self.radius
@@ -96,7 +67,7 @@ class DpSgld(Parameters):
         from dpexp.privacy.langevin_accounting import LangevinRun
         from dpexp.privacy.varying_noise import grouped
 
-        sizes = softmax_runs.step_sizes(problem, schedule, n)
+        sizes = step_sizes(problem, schedule, n)
         epochs = max(1, round(n * self.batch_size / problem.n))
         return LangevinRun(
             n=problem.n,

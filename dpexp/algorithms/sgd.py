@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
-from dpexp.algorithms import softmax_runs
-from dpexp.engine.result import Passed
-from dpexp.parameters import Count, Parameters
+from dpexp.algorithms.softmax_runs import SoftmaxAlgorithm
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:
@@ -19,25 +14,10 @@ if TYPE_CHECKING:
     from dpexp.schedules import Schedule
 
 
-class Sgd(Parameters):
+class Sgd(SoftmaxAlgorithm):
     """theta_{k+1} = theta_k - eta_k ((1/m) sum_{B_k} grad l + lambda theta_k), theta_0 = 0."""
 
     name: Literal["sgd"] = "sgd"
-    batch_size: Count = 250
-    epochs: Count = 30
-    sampling: Literal["poisson", "fixed-size", "shuffled"] = "poisson"
-
-    estimators: ClassVar[tuple[str, ...]] = softmax_runs.ESTIMATORS
-    metrics: ClassVar[tuple[str, ...]] = softmax_runs.METRICS
-    runs_on: ClassVar[tuple[type, ...]] = (Softmax,)
-    schedules: ClassVar[tuple[str, ...]] = ("langevin", "constant")
-    smoke_size: ClassVar[tuple[int, int]] = softmax_runs.SMOKE_SIZE
-
-    def steps(self, problem: Softmax, schedule: Schedule, budget: Budget) -> int:
-        return softmax_runs.step_count(problem, self.batch_size, self.epochs)
-
-    def seconds(self, problem: Softmax, n: int) -> float:
-        return softmax_runs.seconds(problem, self.batch_size, n)
 
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """A budget, which plain SGD cannot keep, or a batch larger than the data."""
@@ -50,7 +30,7 @@ class Sgd(Parameters):
 
     def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> Stated:
         """All iterates without noise."""
-        from dpexp.privacy.langevin_accounting import RELATIONS
+        from dpexp.privacy.langevin_accounting import RELATIONS, SCHEMES
         from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
         from dpexp.privacy.stated import Stated
 
@@ -58,27 +38,7 @@ class Sgd(Parameters):
             noise_multiplier=0.0,
             sampling_probability=self.batch_size / problem.n,
             steps=n,
-            sampling="poisson" if self.sampling == "shuffled" else self.sampling,
+            sampling=SCHEMES[self.sampling],
             neighboring_relation=RELATIONS[self.sampling],
         )
         return Stated("sampled-gaussian", released, "no-noise", "none", False)
-
-    def simulate(
-        self,
-        problem: Softmax,
-        settings: Sequence[tuple[Schedule, Budget]],
-        steps: np.ndarray,
-        seed: int,
-        replicates: Sequence[int],
-    ) -> Passed:
-        """Run every schedule on common batches."""
-        return softmax_runs.simulate(
-            problem,
-            settings,
-            lambda schedule, budget, sizes: softmax_runs.Noise(),
-            self.sampling,
-            self.batch_size,
-            steps,
-            seed,
-            replicates,
-        )

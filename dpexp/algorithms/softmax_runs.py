@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from dpexp.engine import softmax as engine
 from dpexp.engine.batches import SAMPLING
 from dpexp.engine.result import Passed
+from dpexp.parameters import Count, Parameters
+from dpexp.problems.softmax import Softmax
 from dpexp.seeds import generator
 
 if TYPE_CHECKING:
     from dpexp.privacy.budgets import Budget
-    from dpexp.problems.softmax import Softmax
     from dpexp.schedules import Schedule
-
-ESTIMATORS = ("last",)
-METRICS = ("param_norm_sq", "test_accuracy", "train_loss")
-"""of the last iterate: held-out accuracy; mean loss on the training records with the regulariser, a private number"""
-
-
-SMOKE_SIZE = (50, 3)
-"""steps and replicates of `--profile smoke`"""
 
 
 class Noise(NamedTuple):
@@ -54,57 +47,79 @@ def no_target(budget: Budget) -> list[str]:
     return [] if known else ["noise is set for a whole run: write privacy: {eps: 1, delta: 1e-5} in place of mu"]
 
 
-def step_count(problem: Softmax, batch_size: int, epochs: int) -> int:
-    """Steps of so many passes over the training records."""
-    return max(1, round(epochs * problem.n / batch_size))
-
-
 def step_sizes(problem: Softmax, schedule: Schedule, count: int) -> np.ndarray:
     """eta_k of the steps, [count]."""
     return schedule.for_losses(problem.smoothness, problem.regulariser).step_sizes(1, count)
 
 
-def simulate(
-    problem: Softmax,
-    settings: Sequence[tuple[Schedule, Budget]],
-    noise_of: Callable[[Schedule, Budget, np.ndarray], Noise],
-    sampling: str,
-    batch_size: int,
-    steps: np.ndarray,
-    seed: int,
-    replicates: Sequence[int],
-) -> Passed:
-    """Every setting on the same batches, noise directions and start; metrics of the iterates after `steps` steps."""
-    steps = np.asarray(steps, dtype=np.int64)
-    train = problem.train
-    values = np.empty((len(settings), 1, len(steps), len(METRICS), len(replicates)))
-    shape = (problem.shape.classes, train.features.shape[1])
-    for s, (schedule, budget) in enumerate(settings):
-        sizes = step_sizes(problem, schedule, int(steps[-1]))
-        noise = noise_of(schedule, budget, sizes)
-        for r, replicate in enumerate(replicates):
-            weights = np.zeros(shape, np.float32)
-            if noise.start:
-                init = generator(seed, replicate, "init")
-                weights = engine.start(*shape, noise.start, problem.regulariser, init, noise.radius)
-            with np.errstate(over="ignore", invalid="ignore"):  # a diverged replicate is a result
-                _, kept = engine.train(
-                    train.features,
-                    train.labels,
-                    weights,
-                    SAMPLING[sampling](len(train), batch_size, generator(seed, replicate, "order")),
-                    sizes,
-                    batch_size=batch_size,
-                    regulariser=problem.regulariser,
-                    clip=noise.clip,
-                    scale=noise.scale,
-                    noise=engine.gaussian(generator(seed, replicate, "noise")),
-                    radius=noise.radius,
-                    checkpoints=steps.tolist(),
-                )
-                for k, iterate in enumerate(kept):
-                    values[s, 0, k, :, r] = _metrics(problem, iterate)
-    return Passed(steps, ESTIMATORS, METRICS, values)
+class SoftmaxAlgorithm(Parameters):
+    """An algorithm on softmax regression; subclasses say what a setting adds to plain SGD, and what is released."""
+
+    name: str
+    batch_size: Count = 250
+    epochs: Count = 30
+    sampling: Literal["poisson", "fixed-size", "shuffled"] = "poisson"
+
+    estimators: ClassVar[tuple[str, ...]] = ("last",)
+    metrics: ClassVar[tuple[str, ...]] = ("param_norm_sq", "test_accuracy", "train_loss")
+    """of the last iterate: held-out accuracy; mean loss on the training records with the regulariser, not private"""
+    runs_on: ClassVar[tuple[type, ...]] = (Softmax,)
+    schedules: ClassVar[tuple[str, ...]] = ("langevin", "constant")
+    smoke_size: ClassVar[tuple[int, int]] = (50, 3)
+    """steps and replicates of `--profile smoke`"""
+
+    def noise(self, problem: Softmax, schedule: Schedule, budget: Budget, sizes: np.ndarray) -> Noise:
+        """How steps of the given sizes [K] differ from plain SGD."""
+        return Noise()
+
+    def steps(self, problem: Softmax, schedule: Schedule, budget: Budget) -> int:
+        """Steps of so many passes over the training records."""
+        return max(1, round(self.epochs * problem.n / self.batch_size))
+
+    def seconds(self, problem: Softmax, n: int) -> float:
+        """Estimated time of one replicate: products over the batch, noise, and a fixed cost a step."""
+        classes, width = problem.shape.classes, problem.shape.width
+        return n * (2e-5 + self.batch_size * width * (classes * 1.0e-10 + 6e-10) + classes * width * 8e-9)
+
+    def simulate(
+        self,
+        problem: Softmax,
+        settings: Sequence[tuple[Schedule, Budget]],
+        steps: np.ndarray,
+        seed: int,
+        replicates: Sequence[int],
+    ) -> Passed:
+        """Every setting on the same batches, noise directions and start; metrics after `steps` steps."""
+        steps = np.asarray(steps, dtype=np.int64)
+        train = problem.train
+        values = np.empty((len(settings), 1, len(steps), len(self.metrics), len(replicates)))
+        shape = (problem.shape.classes, train.features.shape[1])
+        for s, (schedule, budget) in enumerate(settings):
+            sizes = step_sizes(problem, schedule, int(steps[-1]))
+            noise = self.noise(problem, schedule, budget, sizes)
+            for r, replicate in enumerate(replicates):
+                weights = np.zeros(shape, np.float32)
+                if noise.start:
+                    init = generator(seed, replicate, "init")
+                    weights = engine.start(*shape, noise.start, problem.regulariser, init, noise.radius)
+                with np.errstate(over="ignore", invalid="ignore"):  # a diverged replicate is a result
+                    _, kept = engine.train(
+                        train.features,
+                        train.labels,
+                        weights,
+                        SAMPLING[self.sampling](len(train), self.batch_size, generator(seed, replicate, "order")),
+                        sizes,
+                        batch_size=self.batch_size,
+                        regulariser=problem.regulariser,
+                        clip=noise.clip,
+                        scale=noise.scale,
+                        noise=engine.gaussian(generator(seed, replicate, "noise")),
+                        radius=noise.radius,
+                        checkpoints=steps.tolist(),
+                    )
+                    for k, iterate in enumerate(kept):
+                        values[s, 0, k, :, r] = _metrics(problem, iterate)
+        return Passed(steps, self.estimators, self.metrics, values)
 
 
 def _metrics(problem: Softmax, weights: np.ndarray) -> tuple[float, float, float]:
@@ -114,11 +129,3 @@ def _metrics(problem: Softmax, weights: np.ndarray) -> tuple[float, float, float
         return size, math.nan, math.nan
     held_out = engine.accuracy(weights, test.features, test.labels)
     return size, held_out, engine.loss(weights, train.features, train.labels, problem.regulariser)
-
-
-def seconds(problem: Softmax, batch_size: int, n: int) -> float:
-    """Estimated time of one replicate: products over the batch, noise, and a fixed cost a step."""
-    shape = problem.shape
-    return n * (
-        2e-5 + batch_size * shape.width * (shape.classes * 1.0e-10 + 6e-10) + shape.classes * shape.width * 8e-9
-    )

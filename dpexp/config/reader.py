@@ -340,8 +340,7 @@ class Reader:
 def _smoke_size(algorithm: Any) -> tuple[int, int]:
     """Steps and replicates at toy size: the algorithm's own, or less for those that run on data sets."""
     usual = (100, 2) if hasattr(algorithm, "steps") else (2000, 8)
-    found: tuple[int, int] = getattr(algorithm, "smoke_size", usual)
-    return found
+    return getattr(algorithm, "smoke_size", usual)
 
 
 def _build(model: type[Parameters], values: dict[str, Located]) -> Parameters:

@@ -37,26 +37,6 @@ def gradient_noise_scale(steps: np.ndarray, multiplier: float, clip: float, batc
     return steps * multiplier * clip / batch_size
 
 
-def multiplier_of_sigma(step: float, sigma: float, sensitivity: float, batch_size: int) -> float:
-    """z = sqrt(2 / eta) sigma m / L: noise over the add/remove sensitivity of a step (twice that replaces a record)."""
-    return math.sqrt(2 / step) * sigma * batch_size / sensitivity
-
-
-def sigma_of_multiplier(step: float, multiplier: float, sensitivity: float, batch_size: int) -> float:
-    """The sigma whose `multiplier_of_sigma` is z."""
-    return multiplier * sensitivity / (batch_size * math.sqrt(2 / step))
-
-
-def constant_steps(smoothness: float, count: int) -> np.ndarray:
-    """eta_k = 1 / (2 beta), [count]."""
-    return np.full(count, 1 / (2 * smoothness))
-
-
-def decreasing_steps(smoothness: float, regulariser: float, count: int) -> np.ndarray:
-    """eta_k = 1 / (2 beta + lambda k / 2), k = 0 .. count - 1, [count]."""
-    return 1 / (2 * smoothness + regulariser * np.arange(count) / 2)
-
-
 def start(
     classes: int, p: int, sigma: float, regulariser: float, generator: np.random.Generator, radius: float = math.inf
 ) -> np.ndarray:

@@ -27,6 +27,7 @@ from dpexp.privacy.mechanisms.composition import (
     visits,
 )
 from dpexp.privacy.mechanisms.langevin import Langevin
+from dpexp.privacy.noise_conventions import langevin_gradient_noise
 from dpexp.privacy.varying_noise import Groups, varying_eps
 from dpexp.theory.dp_sgld.privacy import eps_of_slope, sigma_for_eps, theorem31
 
@@ -41,6 +42,8 @@ SPEAKS_OF: dict[Accountant, tuple[str, ...]] = {
 """accountant -> the sampling schemes that it is stated, or was used, for"""
 RELATIONS: dict[str, Relation] = {"poisson": "add-remove", "fixed-size": "replace-one", "shuffled": "replace-one"}
 """sampling scheme -> the neighbours for which its privacy is stated"""
+SCHEMES: dict[str, Sampling] = {"poisson": "poisson", "fixed-size": "fixed-size", "shuffled": "reshuffled"}
+"""sampling scheme of a config -> what the mechanisms call it: shuffled batches are a new order in every epoch"""
 REFUSED: dict[str, str] = {
     "theorem-3-1": "unsound for mini-batches: the theorem is false there (exact counterexamples: docs/dp-sgld.md)",
     "published": "invalid: the bound with K = epochs, where it counts iterations; and false for mini-batches",
@@ -88,7 +91,7 @@ class LangevinRun:
 
     def multiplier(self, sigma: float) -> float:
         """Noise of the largest step over one record's largest share of it: the noise multiplier of DP-SGD."""
-        return math.sqrt(2 / self.largest_step) * sigma * self.batch_size / self.lipschitz
+        return langevin_gradient_noise(sigma, self.largest_step) * self.batch_size / self.lipschitz
 
 
 def complaints(run: LangevinRun, accountant: Accountant) -> list[str]:

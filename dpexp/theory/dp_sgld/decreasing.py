@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from dpexp.theory.dp_sgld.privacy import total_decreasing_step
-from dpexp.theory.dp_sgld.utility import Form, _log_inverse
+from dpexp.theory.dp_sgld.utility import Form, log_inverse
 
 
 def lemma11(
@@ -56,12 +56,12 @@ def theorem42_dp(eps: float, delta: float, strong_convexity: float, d: int, lips
 
     Printed without the average on its left side. Raises ValueError for eps > 2 log(1 / delta).
     """
-    return 144 * d * lipschitz**2 * _log_inverse(eps, delta) / (eps**2 * strong_convexity * n**2)
+    return 144 * d * lipschitz**2 * log_inverse(eps, delta) / (eps**2 * strong_convexity * n**2)
 
 
 def theorem42_dp_steps(eps: float, delta: float, smoothness: float, strong_convexity: float, d: int, n: int) -> float:
     """K of Theorem 4.2 with r = eps^2 n^2 / (4 log(1 / delta) d)."""
-    return _steps(eps**2 * n**2 / (4 * _log_inverse(eps, delta) * d), smoothness, strong_convexity)
+    return _steps(eps**2 * n**2 / (4 * log_inverse(eps, delta) * d), smoothness, strong_convexity)
 
 
 def _steps(r: float, smoothness: float, strong_convexity: float) -> float:

@@ -100,7 +100,7 @@ def theorem41_dp(
     Theorem 4.1 at half of eps and order 1 + 2 log(1 / delta) / eps. Proved: xi^2 / (2 lambda). Raises ValueError for
     eps > 2 log(1 / delta), and where the number of steps would not be positive.
     """
-    log = _log_inverse(eps, delta)
+    log = log_inverse(eps, delta)
     theorem41_dp_steps(eps, delta, smoothness, strong_convexity, d, n)
     private = 48 * smoothness * d * lipschitz**2 * log / (eps**2 * strong_convexity**2 * n**2)
     return private + _share(form) * xi_sq / (2 * strong_convexity)
@@ -111,16 +111,16 @@ def dp_sigma(eps: float, delta: float, strong_convexity: float, lipschitz: float
 
     Printed with its closing parenthesis missing. Raises ValueError for eps > 2 log(1 / delta).
     """
-    log = _log_inverse(eps, delta)
+    log = log_inverse(eps, delta)
     return math.sqrt(8 * lipschitz**2 * (eps + 2 * log) / (eps**2 * strong_convexity * n**2))
 
 
 def theorem41_dp_steps(eps: float, delta: float, smoothness: float, strong_convexity: float, d: int, n: int) -> float:
     """K = (2 beta / lambda) log(eps^2 n^2 / (4 log(1 / delta) d)); above Theorem 4.1's, which is allowed."""
-    return _log_steps(eps**2 * n**2 / (4 * _log_inverse(eps, delta) * d), smoothness, strong_convexity)
+    return _log_steps(eps**2 * n**2 / (4 * log_inverse(eps, delta) * d), smoothness, strong_convexity)
 
 
-def _log_inverse(eps: float, delta: float) -> float:
+def log_inverse(eps: float, delta: float) -> float:
     log = math.log(1 / delta)
     if not 0 < eps <= 2 * log:
         raise ValueError("the theorem speaks of 0 < eps <= 2 log(1 / delta)")
