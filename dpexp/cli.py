@@ -142,8 +142,10 @@ def privacy(
     if mechanism is not None:
         from dpexp.commands import mechanisms
 
-        document, text = mechanisms.state(mechanism, arguments or [], force, detailed=as_json)
-    elif users is not None:
+        statement = mechanisms.state(mechanism, arguments or [], force)
+        _print_json(statement.document()) if as_json else print(statement.text())
+        return
+    if users is not None:
         from dpexp.commands import ledgers
 
         document, text = ledgers.state(users, arguments or [])

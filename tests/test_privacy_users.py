@@ -147,9 +147,11 @@ def test_a_forced_calibration_uses_the_refused_analysis_and_is_named():
 
 
 def test_a_forced_statement_says_that_it_is_no_guarantee():
-    honest, page = mechanisms.state("langevin", LANGEVIN)
+    stated = mechanisms.state("langevin", LANGEVIN)
+    honest, page = stated.document(), stated.text()
     assert honest["best"]["last-iterate"]["analysis"] != "dp-sgld-printed"
-    forced, forced_page = mechanisms.state("langevin", LANGEVIN, force=True)
+    stated = mechanisms.state("langevin", LANGEVIN, force=True)
+    forced, forced_page = stated.document(), stated.text()
     assert forced["best"]["last-iterate"]["analysis"] == "dp-sgld-printed"
     assert forced["best"]["last-iterate"]["eps"][0][1] < honest["best"]["last-iterate"]["eps"][0][1]
     for text in (page, forced_page):
@@ -208,7 +210,7 @@ def test_targets_that_do_not_fit_together_are_told(target):
     ("changes", "eps"), [({"steps": 0}, 0.0), ({"noise_std": 0}, math.inf), ({"noise_std": "inf"}, 0.0)]
 )
 def test_extreme_inputs_are_answered(changes, eps):
-    document, _ = mechanisms.state("noisy-sgd", sgd(**changes))
+    document = mechanisms.state("noisy-sgd", sgd(**changes)).document()
     assert document["best"]["last-iterate"]["eps"][0][1] == eps
     assert document["lower"] == []
 
@@ -222,7 +224,8 @@ def test_extreme_inputs_are_answered(changes, eps):
     ],
 )
 def test_last_iterate_analyses_are_refused_outside_their_conditions(changes, word):
-    document, page = mechanisms.state("noisy-sgd", [*sgd(**changes), "delta=1e-5"])
+    stated = mechanisms.state("noisy-sgd", [*sgd(**changes), "delta=1e-5"])
+    document, page = stated.document(), stated.text()
     reasons = {s["analysis"]: s["reason"] for s in document["statements"]}
     assert word in reasons["iteration-symmetrised"]
     assert word in page

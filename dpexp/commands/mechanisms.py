@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from dpexp.commands.statement import Statement
 from dpexp.config.words import suggest
 from dpexp.config.yamlfile import scalar
 from dpexp.errors import UsageError
-from dpexp.privacy.analysis import Analysis
+from dpexp.privacy.analysis import ORDERS, Analysis
 from dpexp.privacy.calibration import Calibrated, Unreachable, calibrate
-from dpexp.privacy.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms import MECHANISMS, Mechanism
 from dpexp.text import columns, guess
 
@@ -22,27 +22,11 @@ TARGETS = {"eps": "eps=... with delta=...", "mu": "mu=...", "rho": "rho=... (zCD
 WITH_TARGETS = ("delta", "order")
 
 
-def state(name: str, pairs: Sequence[str], force: bool = False, detailed: bool = True) -> tuple[dict[str, Any], str]:
-    """The privacy statement of a mechanism: document and text. `force` lets refused analyses compete for the best.
-
-    Without `detailed` the document has no statements: their Renyi curves take a while and the text does not show them.
-    """
+def state(name: str, pairs: Sequence[str], force: bool = False) -> Statement:
+    """The privacy statement of a mechanism. `force` lets refused analyses compete for the best."""
     values = _values(pairs)
-    deltas = _deltas(values)
-    orders = _orders(values)
-    mechanism = _mechanism(name, values)
-    analyses, lower = mechanism.analyses(), mechanism.lower_bounds()
-    best = _best(analyses, deltas, force)
-    document = {
-        "mechanism": name,
-        "parameters": mechanism.model_dump(),
-        "neighboring_relation": mechanism.neighboring_relation,
-        "sampling": getattr(mechanism, "sampling", "every record once"),
-        "statements": [a.statement(deltas, *([orders] if orders else [])) for a in analyses if detailed],
-        "best": {kind: {"analysis": a.name, "eps": [[d, a.eps(d)] for d in deltas]} for kind, a in best.items()},
-        "lower": [bound.statement(deltas) for bound in lower],
-    }
-    return document, _page(name, mechanism, analyses, lower, best, deltas)
+    deltas, orders = _deltas(values), _orders(values)
+    return Statement(name, _mechanism(name, values), deltas, orders or ORDERS, force)
 
 
 def solve(
@@ -196,47 +180,3 @@ def _mechanism(name: str, values: dict[str, Any]) -> Mechanism:
         first = error.errors()[0]
         where = f"{'.'.join(map(str, first['loc']))} = {first['input']!r}: " if first["loc"] else ""
         raise UsageError(where + first["msg"].removeprefix("Value error, ").lower()) from None
-
-
-def _best(analyses: Sequence[Analysis], deltas: Sequence[float], force: bool) -> dict[str, Analysis]:
-    """The tightest valid analysis of what is released; all-iterates analyses cover the last iterate too."""
-    valid = [a for a in analyses if a.valid or (force and math.isfinite(a.eps(deltas[0])))]
-    kinds = {"all-iterates": [a for a in valid if a.released == "all-iterates"], "last-iterate": valid}
-    return {kind: min(found, key=lambda a: a.eps(deltas[0])) for kind, found in kinds.items() if found}
-
-
-def _page(
-    name: str,
-    mechanism: Mechanism,
-    analyses: Sequence[Analysis],
-    lower: Sequence[LowerBound],
-    best: dict[str, Analysis],
-    deltas: Sequence[float],
-) -> str:
-    parameters = ", ".join(
-        f"{k} = {v:g}" if isinstance(v, float) else f"{k} = {v}" for k, v in mechanism if v is not None
-    )
-    rows = []
-    for a in analyses:
-        mark = "; ".join(f"best for {kind}" for kind, b in best.items() if b is a)
-        remark = mark if a.valid else "; ".join(filter(None, ["NOT A GUARANTEE", mark]))
-        rows.append([a.name, a.released, *(_shown(a.eps(d)) for d in deltas), remark])
-    rows += [[b.name, b.released, *(_shown(b.eps(d)) for d in deltas), "attained: a lower bound"] for b in lower]
-    head = ["analysis", "released", *(f"eps at {d:g}" for d in deltas), ""]
-    lines = [f"{name}: {parameters}", "", *(f"  {topic:<12} {text}" for topic, text in mechanism.describe()), ""]
-    lines += ["  " + line for line in columns(rows, head).splitlines()]
-    lines.append("")
-    for a in analyses:
-        lines.append(f"  {a.name}: {a.source}" if a.source else f"  {a.name}")
-        if not a.valid:
-            lines.append(f"      refused: {a.refused}")
-        elif a.assumptions:
-            lines.append("      holds if " + "; ".join(a.assumptions))
-    lines += [f"  {b.name}: the privacy loss of one pair of neighbours\n      {b.pair}" for b in lower]
-    if any(a.released == "last-iterate" for a in analyses):
-        lines += ["", "  Not covered by last-iterate analyses: averages of iterates, earlier iterates, gradients."]
-    return "\n".join(lines)
-
-
-def _shown(value: float) -> str:
-    return "inf" if math.isinf(value) else f"{value:.5g}"
