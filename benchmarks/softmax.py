@@ -38,18 +38,10 @@ def ours(features: np.ndarray, labels: np.ndarray, steps: int, seed: int) -> flo
     rng = np.random.default_rng(seed)
     sizes = np.full(steps, STEP)
     begin = time.perf_counter()
-    softmax.train(
-        features,
-        labels,
-        np.zeros((CLASSES, features.shape[1]), np.float32),
-        poisson(N, BATCH, rng),
-        sizes,
-        batch_size=BATCH,
-        regulariser=REGULARISER,
-        clip=CLIP,
-        scale=softmax.gradient_noise_scale(sizes, MULTIPLIER, CLIP, BATCH),
-        noise=softmax.gaussian(rng),
-    )
+    scale = softmax.gradient_noise_scale(sizes, MULTIPLIER, CLIP, BATCH)
+    run = softmax.Run(np.zeros((CLASSES, features.shape[1]), np.float32), sizes, REGULARISER, CLIP, scale)
+    batches, noise = poisson(N, BATCH, rng), softmax.gaussian(rng)
+    softmax.train(features, labels, [run], batches, batch_size=BATCH, noise=noise, checkpoints=[steps])
     return (time.perf_counter() - begin) / steps
 
 

@@ -22,6 +22,12 @@ def problem(seed, n=40, p=6, classes=4):
     return features, rng.integers(0, classes, n), rng.standard_normal((classes, p)).astype(np.float32) / 2
 
 
+def trained(features, labels, run, batches, batch_size, noise=None, checkpoints=None):
+    """Iterates of a single run after `checkpoints` steps."""
+    wanted = [len(run.steps)] if checkpoints is None else checkpoints
+    return softmax.train(features, labels, [run], batches, batch_size=batch_size, noise=noise, checkpoints=wanted)[0]
+
+
 @pytest.mark.parametrize("scheme", SAMPLING)
 @pytest.mark.parametrize(
     ("clip", "radius", "noisy"), [(math.inf, math.inf, False), (0.4, math.inf, True), (0.7, 1.5, True)]
@@ -36,26 +42,14 @@ def test_the_kernel_is_the_printed_algorithm(scheme, clip, radius, noisy):
         noise(draw)
     batches = SAMPLING[scheme](40, 7, RNG(4))
     listed = [next(batches) for _ in steps]
-    last, kept = softmax.train(
-        features,
-        labels,
-        weights,
-        SAMPLING[scheme](40, 7, RNG(4)),
-        steps,
-        batch_size=7,
-        regulariser=0.3,
-        clip=clip,
-        scale=scale if noisy else None,
-        noise=softmax.gaussian(RNG(9)) if noisy else None,
-        radius=radius,
-        checkpoints=[0, 12, 30],
-    )
+    run = softmax.Run(weights, steps, 0.3, clip, scale if noisy else None, radius)
+    kept = trained(features, labels, run, SAMPLING[scheme](40, 7, RNG(4)), 7, softmax.gaussian(RNG(9)), [0, 12, 30])
+    last = kept[2]
     literal = oracle.run(features, labels, weights, listed, steps, 7, 0.3, clip, scale, draws, radius)
     assert np.max(np.abs(last - literal)) < 1e-6
     half = oracle.run(features, labels, weights, listed[:12], steps[:12], 7, 0.3, clip, scale[:12], draws[:12], radius)
     assert np.max(np.abs(kept[1] - half)) < 1e-6
     assert np.array_equal(kept[0], weights)
-    assert np.array_equal(kept[2], last)
     assert last.dtype == np.float32
     if radius < math.inf:
         assert np.linalg.norm(last) <= radius * (1 + 1e-6)
@@ -138,10 +132,26 @@ def test_fixed_size_and_shuffled_batches():
             next(scheme(3, 4, RNG(0)))
 
 
+def test_runs_that_share_batches_and_noise_are_what_each_is_alone():
+    features, labels, weights = problem(7)
+    steps = np.full(60, 0.3)
+    plain = softmax.Run(weights, steps, 0.1)
+    runs = [plain, plain._replace(clip=0.2, scale=steps / 9, radius=1.0), plain._replace(start=2 * weights, clip=0.5)]
+
+    def go(some):
+        drawn = {"batches": SAMPLING["poisson"](40, 5, RNG(3)), "noise": softmax.gaussian(RNG(4))}
+        return softmax.train(features, labels, some, batch_size=5, checkpoints=[7, 60], **drawn)
+
+    together = go(runs)
+    assert together.shape == (3, 2, *weights.shape)
+    for k, run in enumerate(runs):
+        assert np.array_equal(go([run])[0], together[k])
+
+
 def test_an_empty_batch_only_shrinks():
     features, labels, weights = problem(5)
-    last, _ = softmax.train(
-        features, labels, weights, iter([np.empty(0, np.int64)]), np.array([0.5]), batch_size=3, regulariser=0.2, clip=1
+    (last,) = trained(
+        features, labels, softmax.Run(weights, np.array([0.5]), 0.2, 1.0), iter([np.empty(0, np.int64)]), 3
     )
     assert last == pytest.approx(0.9 * weights, rel=1e-6)
 
@@ -149,15 +159,17 @@ def test_an_empty_batch_only_shrinks():
 def test_what_does_not_fit_is_refused():
     features, labels, weights = problem(6)
     steps = np.full(3, 0.1)
-    good = {"batch_size": 5, "regulariser": 0.1}
-    with pytest.raises(ValueError, match="weights must be"):
-        softmax.train(features, labels, weights[:, 1:], iter([]), steps, **good)
+    run = softmax.Run(weights, steps, 0.1)
+    with pytest.raises(ValueError, match="starts must be"):
+        trained(features, labels, run._replace(start=weights[:, 1:]), iter([]), 5)
     with pytest.raises(ValueError, match="noise needs"):
-        softmax.train(features, labels, weights, iter([]), steps, scale=steps, **good)
+        trained(features, labels, run._replace(scale=steps), iter([]), 5)
+    with pytest.raises(ValueError, match="noise needs"):
+        trained(features, labels, run._replace(scale=steps[:2]), iter([]), 5, softmax.gaussian(RNG(0)))
     with pytest.raises(ValueError, match="ended after 1 of 3"):
-        softmax.train(features, labels, weights, iter([np.arange(5)]), steps, **good)
+        trained(features, labels, run, iter([np.arange(5)]), 5)
     with pytest.raises(ValueError, match="checkpoints"):
-        softmax.train(features, labels, weights, SAMPLING["poisson"](40, 5, RNG(0)), steps, checkpoints=[4], **good)
+        trained(features, labels, run, SAMPLING["poisson"](40, 5, RNG(0)), 5, checkpoints=[4])
     with pytest.raises(ValueError, match="needs the norms"):
         softmax.clipped_sum(weights, features, labels, None, 1.0)
 
@@ -165,21 +177,13 @@ def test_what_does_not_fit_is_refused():
 def opacus_equal(features, labels, batches, start, plain, noisy, noise):
     m = batches.shape[1]
     steps = np.full(len(batches), opacus_softmax.STEP)
-    common = {"batch_size": m, "regulariser": opacus_softmax.REGULARISER, "clip": opacus_softmax.CLIP}
-    ours, _ = softmax.train(features, labels, start, iter(batches), steps, **common)
+    run = softmax.Run(start, steps, opacus_softmax.REGULARISER, opacus_softmax.CLIP)
+    (ours,) = trained(features, labels, run, iter(batches), m)
     assert np.max(np.abs(ours - plain)) < 1e-6
     multiplier = 1.1
     draws = iter(-noise / np.float32(multiplier * opacus_softmax.CLIP))
-    ours, _ = softmax.train(
-        features,
-        labels,
-        start,
-        iter(batches),
-        steps,
-        **common,
-        scale=softmax.gradient_noise_scale(steps, multiplier, opacus_softmax.CLIP, m),
-        noise=lambda out: np.copyto(out, next(draws)),
-    )
+    run = run._replace(scale=softmax.gradient_noise_scale(steps, multiplier, opacus_softmax.CLIP, m))
+    (ours,) = trained(features, labels, run, iter(batches), m, lambda out: np.copyto(out, next(draws)))
     assert np.max(np.abs(ours - noisy)) < 1e-6
     assert np.max(np.abs(noisy - plain)) > 0.05
     return ours

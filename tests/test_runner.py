@@ -13,6 +13,7 @@ from dpexp.config import load_experiment
 from dpexp.errors import DpexpError, UsageError
 from dpexp.runner import partials
 from dpexp.runner.executors import EXECUTORS
+from dpexp.runner.progress import Progress
 from dpexp.runner.planning import plan
 from dpexp.runner.run import Options, run
 from dpexp.stats import COLUMNS
@@ -380,3 +381,12 @@ GOLDEN = [
     0.144524995471,
     0.551937496747,
 ]
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"), [(2.5e8, "125 M steps/s"), (2.5e6, "1.2 M"), (54_000, "27 k"), (900, "450 steps")]
+)
+def test_the_speed_is_told_in_a_unit_that_shows_it(steps, said):
+    with Progress("x", 1e9, quiet=True) as progress:
+        progress.advance(steps)
+        assert progress.rate(progress.begin + 2).startswith(said)

@@ -93,35 +93,34 @@ class SoftmaxAlgorithm(Parameters):
         steps = np.asarray(steps, dtype=np.int64)
         train = problem.train
         values = np.empty((len(settings), 1, len(steps), len(self.metrics), len(replicates)))
-        shape = (problem.shape.classes, train.features.shape[1])
-        for s, (schedule, budget) in enumerate(settings):
-            sizes = step_sizes(problem, schedule, int(steps[-1]))
-            noise = self.noise(problem, schedule, budget, sizes)
-            for r, replicate in enumerate(replicates):
-                weights = np.zeros(shape, np.float32)
-                if noise.start:
-                    init = generator(seed, replicate, "init")
-                    weights = engine.start(*shape, noise.start, problem.regulariser, init, noise.radius)
-                with np.errstate(over="ignore", invalid="ignore"):  # a diverged replicate is a result
-                    _, kept = engine.train(
-                        train.features,
-                        train.labels,
-                        weights,
-                        SAMPLING[self.sampling](len(train), self.batch_size, generator(seed, replicate, "order")),
-                        sizes,
-                        batch_size=self.batch_size,
-                        regulariser=problem.regulariser,
-                        clip=noise.clip,
-                        scale=noise.scale,
-                        noise=engine.gaussian(generator(seed, replicate, "noise")),
-                        radius=noise.radius,
-                        checkpoints=steps.tolist(),
-                    )
-                    for k, iterate in enumerate(kept):
-                        values[s, 0, k, :, r] = _metrics(problem, iterate)
+        sizes = [step_sizes(problem, schedule, int(steps[-1])) for schedule, _ in settings]
+        noises = [
+            self.noise(problem, schedule, budget, e) for (schedule, budget), e in zip(settings, sizes, strict=True)
+        ]
+        for r, replicate in enumerate(replicates):
+            iterates = engine.train(
+                train.features,
+                train.labels,
+                [_run(problem, noise, e, seed, replicate) for noise, e in zip(noises, sizes, strict=True)],
+                SAMPLING[self.sampling](len(train), self.batch_size, generator(seed, replicate, "order")),
+                batch_size=self.batch_size,
+                noise=engine.gaussian(generator(seed, replicate, "noise")),
+                checkpoints=steps.tolist(),
+            )
+            for s, k in np.ndindex(iterates.shape[:2]):
+                values[s, 0, k, :, r] = _metrics(problem, iterates[s, k])
         return Passed(steps, self.estimators, self.metrics, values)
 
 
+def _run(problem: Softmax, noise: Noise, sizes: np.ndarray, seed: int, replicate: int) -> engine.Run:
+    start = np.zeros((problem.shape.classes, problem.shape.width), np.float32)
+    if noise.start:
+        draws = generator(seed, replicate, "init")
+        start = engine.start(*start.shape, noise.start, problem.regulariser, draws, noise.radius)
+    return engine.Run(start, sizes, problem.regulariser, noise.clip, noise.scale, noise.radius)
+
+
+@np.errstate(over="ignore", invalid="ignore")  # a diverged replicate is a result
 def _metrics(problem: Softmax, weights: np.ndarray) -> tuple[float, float, float]:
     train, test = problem.split
     size = float(np.sum(np.square(weights, dtype=np.float64)))

@@ -4,7 +4,7 @@ W <- Proj(W - eta (G / m + lambda W) + s Z), with G the sum over the batch of gr
 scaled down to norm at most `clip`, m the EXPECTED batch size, Z standard normal. x holds the bias entry, so norms and
 the regulariser lambda/2 |W|^2 count it. DP-SGLD (`dp-sgld`, Algorithm 1) has s = sqrt(2 eta) sigma, DP-SGD has
 s = eta z clip / m: the same at z = sqrt(2 / eta) sigma m / clip. Gradients (softmax - e_y) x^T have rank one, so their
-norms cost nothing. float32; run it with one BLAS thread, on which the bits can depend.
+norms cost nothing. float32.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
-CLIP_SLACK = 1e-6
-"""added to a norm before dividing, as Opacus does; a clipped norm exceeds `clip` by float32 rounding at most"""
+from dpexp.engine import softmax_kernel as kernel
+
+BLOCK_BYTES = 1 << 18
+"""of noise held at once; it should stay in the cache of a core"""
 
 Noise = Callable[[np.ndarray], object]
 """fills an array float32 [classes, p] with standard normals"""
@@ -42,16 +45,8 @@ def start(
 ) -> np.ndarray:
     """theta_0 ~ Proj(N(0, (2 sigma^2 / lambda) I)), float32 [classes, p]."""
     weights = generator.standard_normal((classes, p), dtype=np.float32) * np.float32(sigma * math.sqrt(2 / regulariser))
-    project(weights, radius)
+    kernel.project(weights, radius)
     return weights
-
-
-def project(weights: np.ndarray, radius: float) -> None:
-    """Project on the ball |W| <= radius (Frobenius), in place."""
-    if radius < math.inf:
-        norm = float(np.linalg.norm(weights))
-        if norm > radius:
-            weights *= np.float32(radius / norm)
 
 
 def record_norms(features: np.ndarray) -> np.ndarray:
@@ -65,75 +60,80 @@ def clipped_sum(
 ) -> np.ndarray:
     """Sum over records of their data gradients, each of norm at most `clip` (inf: unclipped), [classes, p].
 
-    weights [classes, p], x [m, p], labels [m], norms = |x| [m] (needed if clip is finite).
+    weights [classes, p], x [m, p] and norms = |x| [m] (needed if clip is finite) of one float type, labels [m].
     """
-    slopes = np.ascontiguousarray((x @ weights.T).T)  # [classes, m]: short sums run along the long axis
-    slopes -= slopes.max(axis=0)
-    np.exp(slopes, out=slopes)
-    slopes /= slopes.sum(axis=0)
-    slopes[labels, np.arange(len(labels))] -= 1
-    if clip < math.inf:
-        if norms is None:
+    if norms is None:
+        if clip < math.inf:
             raise ValueError("clipping needs the norms of the records")
-        lengths = np.sqrt(np.square(slopes).sum(axis=0)) * norms
-        slopes *= np.minimum(1, np.float32(clip) / (lengths + np.float32(CLIP_SLACK)))
-    return slopes @ x
+        norms = np.zeros(len(x), x.dtype)
+    totals = np.empty_like(weights[None])
+    kernel.gradient_sums(totals, weights[None], x, labels, norms, np.arange(len(x)), np.array([clip], x.dtype))
+    return totals[0]
+
+
+class Run(NamedTuple):
+    """One of the runs that share batches and noise directions."""
+
+    start: np.ndarray
+    """float32 [classes, p]"""
+    steps: np.ndarray
+    """step sizes eta_k [K]"""
+    regulariser: float
+    clip: float = math.inf
+    scale: np.ndarray | None = None
+    """standard deviation of the noise on the parameter [K]; None: no noise"""
+    radius: float = math.inf
 
 
 def train(
     features: np.ndarray,
     labels: np.ndarray,
-    weights: np.ndarray,
+    runs: Sequence[Run],
     batches: Iterable[np.ndarray],
-    steps: np.ndarray,
     *,
     batch_size: int,
-    regulariser: float,
-    clip: float = math.inf,
-    scale: np.ndarray | None = None,
     noise: Noise | None = None,
-    radius: float = math.inf,
-    checkpoints: Sequence[int] = (),
-) -> tuple[np.ndarray, np.ndarray]:
-    """Run len(steps) steps; the last iterate [classes, p] and those after `checkpoints` steps [*, classes, p], float32.
+    checkpoints: Sequence[int],
+) -> np.ndarray:
+    """Iterates of each run after `checkpoints` steps, float32 [runs, checkpoints, classes, p].
 
-    features float32 [n, p] with the bias entry, labels [n], weights the start (not changed), batches a generator of
-    `dpexp.engine.batches`, steps eta_k [K], batch_size the expected one by which sums are divided, scale the noise's
-    standard deviation on the parameter [K] (None: no noise). Raises ValueError for shapes that do not fit, noise
-    without a source, or batches that end early. A diverged run returns values that are not finite.
+    features float32 [n, p] with the bias entry, labels [n], batches a generator of `dpexp.engine.batches`, batch_size
+    the expected one by which sums are divided, noise the source of the directions. The numbers of a run do not depend
+    on the others. Raises ValueError for shapes that do not fit, noise without a source, or batches that end early. A
+    diverged run returns values that are not finite.
     """
-    features = np.ascontiguousarray(features, np.float32)
-    if weights.ndim != 2 or weights.shape[1] != features.shape[1] or len(labels) != len(features):
-        raise ValueError("weights must be [classes, p], features [n, p], labels [n]")
-    if scale is not None and (noise is None or len(scale) != len(steps)):
+    features, labels = np.ascontiguousarray(features, np.float32), np.ascontiguousarray(labels, np.int64)
+    weights = np.array([run.start for run in runs], np.float32)
+    if weights.ndim != 3 or weights.shape[2] != features.shape[1] or len(labels) != len(features):
+        raise ValueError("starts must be [classes, p], features [n, p], labels [n]")
+    etas = np.array([run.steps for run in runs])
+    means, shrinks = etas / batch_size, etas * np.array([[run.regulariser] for run in runs])
+    scales = np.array([np.zeros(etas.shape[1]) if run.scale is None else run.scale for run in runs])
+    noisy = any(run.scale is not None for run in runs)
+    if scales.shape != etas.shape or (noisy and noise is None):
         raise ValueError("noise needs its source and a standard deviation for each step")
-    current = np.array(weights, np.float32)
-    before, draws = np.empty_like(current), np.empty_like(current)
-    norms = record_norms(features) if clip < math.inf else None
-    wanted = set(checkpoints)
-    kept = {0: current.copy()} if 0 in wanted else {}
+    norms = record_norms(features) if any(run.clip < math.inf for run in runs) else np.zeros(len(features), np.float32)
+    clips, radii = np.array([run.clip for run in runs], np.float32), np.array([run.radius for run in runs])
+    kept = {0: weights.copy()}
+    count, size = etas.shape[1], max(1, BLOCK_BYTES // weights[0].nbytes)
+    draws = np.zeros((size, *weights.shape[1:]), np.float32)
     done = 0
-    for done, (index, step) in enumerate(zip(islice(batches, len(steps)), steps.tolist(), strict=False), start=1):
-        before[:] = current
-        x = features.take(index, axis=0)
-        total = clipped_sum(current, x, labels[index], None if norms is None else norms[index], clip)
-        total *= np.float32(step / batch_size)
-        current -= total
-        np.multiply(before, np.float32(step * regulariser), out=total)  # 1 - eta lambda would round to 1
-        current -= total
-        if scale is not None and noise is not None:
-            noise(draws)
-            draws *= np.float32(scale[done - 1])
-            current += draws
-        project(current, radius)
-        if done in wanted:
-            kept[done] = current.copy()
-    if done < len(steps):
-        raise ValueError(f"the batches ended after {done} of {len(steps)} steps")
-    stored = [kept[k] for k in checkpoints if k in kept]
-    if len(stored) != len(checkpoints):
+    for stop in sorted({*range(size, count, size), *(k for k in checkpoints if 0 < k <= count)}):
+        block = list(islice(batches, stop - done))
+        if len(block) < stop - done:
+            raise ValueError(f"the batches ended after {done + len(block)} of {count} steps")
+        if noisy and noise is not None:
+            for draw in draws[: stop - done]:
+                noise(draw)
+        index, ends = np.concatenate(block), np.cumsum([len(batch) for batch in block])
+        mean, shrink, scale = (np.ascontiguousarray(a[:, done:stop], np.float32) for a in (means, shrinks, scales))
+        kernel.steps(weights, features, labels, norms, index, ends, mean, shrink, scale, draws, clips, radii)
+        done = stop
+        if done in checkpoints:
+            kept[done] = weights.copy()
+    if not set(checkpoints) <= kept.keys():
         raise ValueError("checkpoints must lie in 0 .. number of steps")
-    return current, np.array(stored, np.float32).reshape(len(stored), *current.shape)
+    return np.stack([kept[k] for k in checkpoints], axis=1)
 
 
 def loss(weights: np.ndarray, features: np.ndarray, labels: np.ndarray, regulariser: float) -> float:
