@@ -13,8 +13,8 @@ from dpexp.config import load_experiment
 from dpexp.errors import DpexpError, UsageError
 from dpexp.runner import partials
 from dpexp.runner.executors import EXECUTORS
-from dpexp.runner.progress import Progress
 from dpexp.runner.planning import plan
+from dpexp.runner.progress import Progress
 from dpexp.runner.run import Options, run
 from dpexp.stats import COLUMNS
 from dpexp.store import Folder, read_metadata
