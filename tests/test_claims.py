@@ -587,6 +587,7 @@ def test_the_command_settles_stored_results(toy_results, tmp_path):
     assert "### ldp-sgd/theorem-3" in (tmp_path / "CLAIMS.md").read_text()
 
 
+@pytest.mark.slow
 def test_the_command_names_what_is_missing(tmp_path):
     message = call("claims", "--results", tmp_path, code=3).stderr
     assert "dpexp run configs/linear_d5.yaml" in message

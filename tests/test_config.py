@@ -256,13 +256,14 @@ def mutate(rng, text):
     ), False
 
 
-def test_thousands_of_damaged_configs_are_refused_or_understood(tmp_path):
+@pytest.mark.parametrize(("seed", "count"), [(6, 400), pytest.param(7, 2500, marks=pytest.mark.slow)])
+def test_damaged_configs_are_refused_or_understood(seed, count, tmp_path):
     """Never another exception than ConfigError, and an unknown key is never accepted."""
-    rng = random.Random(7)
+    rng = random.Random(seed)
     texts = [path.read_text() for path in CONFIGS] + [GOOD]
     path = tmp_path / "c.yaml"
     refused = accepted = 0
-    for _ in range(2500):
+    for _ in range(count):
         text, unknown = mutate(rng, rng.choice(texts))
         for _ in range(rng.randrange(3)):
             text, more = mutate(rng, text) if len(text) > 1 and ": {" in text else (text, False)
@@ -273,8 +274,8 @@ def test_thousands_of_damaged_configs_are_refused_or_understood(tmp_path):
         accepted += not found
         assert found or not unknown or yaml_lost_it(text), text
         assert all(str(path) in issue for issue in found)
-    assert refused > 1000
-    assert accepted > 50
+    assert refused > 0.4 * count
+    assert accepted > 0.02 * count
 
 
 def issues_of(path):
