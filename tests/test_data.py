@@ -1,5 +1,7 @@
 """Shipped data sets, a user's own files, and everything that can be wrong with them."""
 
+import datetime as dt
+import decimal
 import gzip
 import math
 import pickle
@@ -50,7 +52,7 @@ def test_shipped_data_can_be_learnt(shipped, name, reached):
     from dpexp.engine import softmax
 
     train, test = shipped[name]
-    train = train.rows(slice(20000))
+    train = train.rows(slice(5000))
     n, p = train.features.shape
     weights, velocity = np.zeros((len(train.classes), p), np.float32), 0
     for _ in range(150):
@@ -155,6 +157,11 @@ def test_everything_wrong_is_said_at_once(tmp_path):
     [
         ("a,b\n1,2\n3,4\n", "c", "no column 'c'"),
         ("a,b\n1,2\n", "b", "too few"),
+        ("a,b\n", "b", "0 records"),
+        ("a;b\n1;2\n3;4\n", "b", "separated by ';'"),
+        ("age,b\n1,2\n3,4\n", "ag", "did you mean 'age'"),
+        ("a,b,a\n1,2,3\n3,4,5\n", "b", "repeated columns a"),
+        ("a,b\n1,2,3\n3,4,5\n", "b", "cannot be read"),
         ("", "b", "cannot be read"),
         ("a,b\n1,2\n3,4\n", None, "which column"),
     ],
@@ -164,6 +171,54 @@ def test_files_that_cannot_be_used(tmp_path, content, target, message):
     path.write_text(content)
     with pytest.raises(DataError, match=message):
         load(path=path, target=target)
+
+
+def faults_of(tmp_path, column, **stated):
+    """What is said of one column beside two that are fine."""
+    path = tmp_path / "t.parquet"
+    frame = pd.DataFrame({"x": column, "fine": np.arange(len(column)), "y": ["u", "v"] * (len(column) // 2)})
+    frame.to_parquet(path)
+    with pytest.raises(DataError) as caught:
+        load(path=path, target="y", **stated)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        (["2020-01-01", "2020-02-01"] * 10, "x: dates are not understood"),
+        ([dt.date(2020, 1, 1), dt.date(2020, 1, 2)] * 10, "x: dates are not understood"),
+        ([*map(str, range(19)), "forty"], "x: 19 numbers beside text such as 'forty'"),
+        (["1", "2"] * 10, "x: 20 numbers stored as text"),
+        ([[1, 2]] * 20, "x: values of type ndarray are not understood"),
+        ([b"a", b"b"] * 10, "x: values of type bytes"),
+        ([decimal.Decimal(k) for k in range(20)], "x: values of type Decimal"),
+        ([1e300, *range(19)], "x: values above 3.4e+38"),
+        ([None] * 20, "x: 20 missing values; x: no values"),
+    ],
+)
+def test_columns_that_cannot_be_used(tmp_path, column, said):
+    assert said in faults_of(tmp_path, column)
+
+
+def test_what_is_stated_of_columns_must_fit_them(tmp_path):
+    text, numbers = ["a", "b"] * 10, [1, 2] * 10
+    assert "x: a range is for" in faults_of(tmp_path, text, ranges={"x": (0, 1)})
+    assert "x: a range is for" in faults_of(tmp_path, numbers, ranges={"x": (0, 1)}, categories={"x": ["1", "2"]})
+    assert "y: a range is for" in faults_of(tmp_path, numbers, ranges={"y": (0, 1)})
+    assert "x: values outside its categories: 2" in faults_of(tmp_path, numbers, categories={"x": ["1", "3"]})
+    assert "x: its categories name a value twice" in faults_of(tmp_path, text, categories={"x": ["a", "b", "a"]})
+
+
+def test_numbers_whose_categories_are_stated_are_encoded_by_them(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("code,y\n1,0\n2,1\n7,0\n2,1\n")
+    parts = load(path=path, target="y", categories={"code": ["1", "2", "7"], "y": ["1", "0"]}, prepared=False)
+    everyone = np.concatenate([parts.train.features, parts.test.features])
+    assert sorted(map(tuple, everyone.tolist())) == [(0, 0, 1), (0, 1, 0), (0, 1, 0), (1, 0, 0)]
+    assert parts.train.classes == ("1", "0")
+    assert "code: one entry a category" in parts.train.note
+    assert "private" not in parts.train.note
 
 
 def test_names_and_paths_that_lead_nowhere(tmp_path):

@@ -83,6 +83,8 @@ class Builtin(NamedTuple):
     published_test: int
     """how many of the last records are its published test part; 0: there is none"""
     shape: Shape | None = None
+    licence: str = ""
+    note: str = ""
 
 
 def prepare(features: np.ndarray) -> np.ndarray:

@@ -49,7 +49,8 @@ class Progress:
 
     def rate(self, now: float) -> str:
         """Replicate-steps of all settings a second."""
-        return f"{self.done / max(now - self.begin, 1e-9) / 1e6:.0f} M steps/s"
+        rate = self.done / max(now - self.begin, 1e-9)
+        return f"{rate / 1e6:.0f} M steps/s" if rate > 1e6 else f"{rate / 1e3:.0f} k steps/s"
 
     def __exit__(self, *exception: object) -> None:
         if self.bar is not None:
