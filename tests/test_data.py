@@ -339,6 +339,16 @@ def test_idx_files(tmp_path):
     assert rebuild_fashion.main([str(tmp_path)]) == 2
 
 
+def test_a_check_counts_codes_that_differ():
+    with np.load(fashion.FILE) as stored:
+        codes, labels = stored["features"][:20].copy(), stored["labels"].copy()
+    assert rebuild_fashion.compared(codes, labels) == (0, True)
+    codes[3, 5] ^= 0x11  # both codes of a byte
+    codes[4, 0] ^= 0x01
+    labels[-1] = 1 - labels[-1]
+    assert rebuild_fashion.compared(codes, labels) == (3, False)
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_first_images_are_rebuilt_as_shipped():
@@ -347,7 +357,8 @@ def test_the_first_images_are_rebuilt_as_shipped():
     if not RAW_FASHION.is_dir():
         pytest.skip("the raw images are not installed")
     images, labels = rebuild_fashion.raw_images(RAW_FASHION)
-    codes = fashion.unpack(rebuild_fashion.codes_of(images[:200]))
+    packed = rebuild_fashion.codes_of(images[:200])
+    codes = fashion.unpack(packed)
     with np.load(fashion.FILE) as stored:
         assert np.array_equal(stored["labels"], labels)
         shipped = fashion.unpack(stored["features"][:200])
