@@ -80,6 +80,8 @@ def test_records_are_prepared_one_by_one():
     x[2] = 0
     alone = np.concatenate([prepare(row[None]) for row in x])
     assert np.array_equal(prepare(x), alone)
+    many = np.repeat(x[:2], 4100, axis=0)
+    assert np.array_equal(prepare(many)[::4100], alone[:2])
     assert prepare(x)[2].tolist() == [0, 0, 0, 0.25]
 
 
@@ -221,6 +223,11 @@ def test_numbers_whose_categories_are_stated_are_encoded_by_them(tmp_path):
     assert "private" not in parts.train.note
 
 
+def test_long_lists_of_columns_are_cut(tmp_path):
+    np.savez(tmp_path / "t.npz", x=np.random.default_rng(0).standard_normal((12, 40)), y=np.arange(12) % 2)
+    assert "x[11] and 28 more: used as they are" in load(path=tmp_path / "t.npz", target="y").train.note
+
+
 def test_names_and_paths_that_lead_nowhere(tmp_path):
     with pytest.raises(DataError, match="no data set 'fashon'"):
         load("fashon")
@@ -345,7 +352,7 @@ def test_a_check_counts_codes_that_differ():
     assert rebuild_fashion.compared(codes, labels) == (0, True)
     codes[3, 5] ^= 0x11  # both codes of a byte
     codes[4, 0] ^= 0x01
-    labels[-1] = 1 - labels[-1]
+    labels[-1] = (labels[-1] + 1) % 10
     assert rebuild_fashion.compared(codes, labels) == (3, False)
 
 

@@ -137,6 +137,10 @@ def _labels(column: Any, stated: list[str] | None) -> tuple[np.ndarray, tuple[st
 
 def _note(path: Path, names: dict[str, list[str]], seen: list[str]) -> str:
     said = {"ranges": "scaled by stated ranges", "raw": "used as they are", "categories": "one entry a category"}
-    parts = [f"{', '.join(map(str, names[kind]))}: {text}" for kind, text in said.items() if names[kind]]
-    cost = f" Read off the records, so not private: the values of {', '.join(map(str, seen))}." if seen else ""
+    parts = [f"{_listed(names[kind])}: {text}" for kind, text in said.items() if names[kind]]
+    cost = f" Read off the records, so not private: the values of {_listed(seen)}." if seen else ""
     return f"{path.name}. {'; '.join(parts)}. No statistic of the records is used.{cost}"
+
+
+def _listed(names: list[str], most: int = 12) -> str:
+    return ", ".join(map(str, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")
