@@ -265,6 +265,7 @@ run: {replicates: 2, seed: 3, checkpoints: 2}
         (("{name: digits}", "{path: missing.csv}"), ("2", "no such file")),
         (("{name: digits}", "{name: digits, target: y}"), ("2", "only for data given by path")),
         (("{name: digits}", "{path: pyproject.toml}"), ("2", "the format must be one of")),
+        (("{name: digits}", "{path: tests, target: y}"), ("2", "target: only for tables, not for tests")),
         (("{name: digits}", "digits"), ("2", "must be a mapping")),
         (("{name: digits}", "{name: digits, path: a}"), ("2", "give a name")),
         (("epochs: 2", "sampling: shuffled"), ("3", "sound for shuffled")),

@@ -84,6 +84,11 @@ class DataSource(Parameters):
             raise ValueError(f"{self.path}: the format must be one of {', '.join(FORMATS)}")
         if place.is_file() and self.target is None:
             raise ValueError(f"{self.path}: which column is the target? give target")
+        foreign = ("target", "ranges", "categories") if place.is_dir() else ("features", "by_file_name")
+        idle = [k for k in foreign if getattr(self, k) not in (None, (), "pixels")]
+        if idle:
+            kind = "tables" if place.is_dir() else "folders of images"
+            raise ValueError(f"{', '.join(idle)}: only for {kind}, not for {self.path}")
         return self
 
 
