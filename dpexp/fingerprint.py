@@ -2,7 +2,7 @@
 
 Comments, formatting and docstrings do not count. The modules are found by following import statements (also those
 inside functions) from the modules of the cell's problem, algorithm, schedule and budget; a registry is not followed, so
-a new problem does not make the others stale.
+a new problem does not make the others stale. A user's own data files count with their contents.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ LEDGER = {"dpexp.privacy.local_gaussian", "dpexp.privacy.stated", "dpexp.errors"
 
 
 def code_of(cell: Any, root: Path = ROOT) -> dict[str, str]:
-    """Hashes of the modules that a cell's numbers come from, by module name, sorted."""
+    """Hashes of the modules that a cell's numbers come from, by module name, sorted; and of its data files, by path."""
+    files = {f"file {path}": digest for path, digest in getattr(cell.problem, "contents", {}).items()}
     kinds = (cell.problem, cell.algorithm, cell.schedule, cell.privacy.mu)
-    return closure(tuple(sorted({type(kind).__module__ for kind in kinds})), root)
+    return closure(tuple(sorted({type(kind).__module__ for kind in kinds})), root) | files
 
 
 @lru_cache(maxsize=256)
 def closure(modules: tuple[str, ...], root: Path = ROOT) -> dict[str, str]:
     """Hashes of the modules and of all that they import from dpexp, by module name, sorted."""
     hashes: dict[str, str] = {}
-    waiting = [module for module in modules if _file(module, root).exists()]
+    waiting = [module for module in modules if module.startswith("dpexp.") and _file(module, root).exists()]
     while waiting:
         module = waiting.pop()
         if module in hashes or module in LEDGER:
@@ -76,6 +77,8 @@ def _is_text(statement: Any) -> bool:
 
 
 def changed(stored: dict[str, str], now: dict[str, str]) -> list[str]:
-    """Files whose code differs between two fingerprints."""
+    """Files whose code or contents differ between two fingerprints."""
     names = [name for name in sorted(stored.keys() | now.keys()) if stored.get(name) != now.get(name)]
-    return [name.replace(".", "/") + ".py" for name in names]
+    return [
+        name.removeprefix("file ") if name.startswith("file ") else name.replace(".", "/") + ".py" for name in names
+    ]

@@ -235,6 +235,7 @@ def load_cells(results: Path, experiment: str, needs: Sequence[str] = ()) -> pd.
     absent = wanted - set(cells.cell_id)
     if absent:
         raise _missing(folder, f"{len(absent)} of {len(wanted)} cells are not computed yet")
+    code = {name: digest for name, digest in code.items() if not name.startswith("file ")}  # data may have moved
     stale = changed(code, {name: digest for name, digest in closure(tuple(code)).items() if name in code})
     if stale:
         raise _missing(folder, f"stale, code changed since: {', '.join(stale)}")

@@ -361,6 +361,7 @@ THEORY_ALONE = {
     ),
     "dp-sgld/table-1/epsilon": ("exact_eps", lambda law, delta, removed: 0.5, "holds as a bound"),
     "dp-sgld/lemma-7": ("exact_risks", lambda toy, steps, sigma: np.full(len(steps) + 1, 1e9), "contradicted"),
+    "dp-sgld/lemma-4-1": ("exact_risks", lambda toy, steps, sigma: np.full(len(steps) + 1, 1e9), "contradicted"),
     "dp-sgld/lemma-11": ("exact_risks", lambda toy, steps, sigma: np.full(len(steps) + 1, 1e9), "contradicted"),
     "dp-sgld/theorem-4-1": ("exact_risks", lambda toy, steps, sigma: np.full(len(steps) + 1, 1e9), "contradicted"),
     "dp-sgld/theorem-4-2": ("exact_risks", lambda toy, steps, sigma: np.full(len(steps) + 1, 1e9), "contradicted"),

@@ -1,5 +1,7 @@
 """Shipped data sets, a user's own files, and everything that can be wrong with them."""
 
+import datetime as dt
+import decimal
 import gzip
 import math
 import pickle
@@ -50,7 +52,7 @@ def test_shipped_data_can_be_learnt(shipped, name, reached):
     from dpexp.engine import softmax
 
     train, test = shipped[name]
-    train = train.rows(slice(20000))
+    train = train.rows(slice(5000))
     n, p = train.features.shape
     weights, velocity = np.zeros((len(train.classes), p), np.float32), 0
     for _ in range(150):
@@ -78,6 +80,8 @@ def test_records_are_prepared_one_by_one():
     x[2] = 0
     alone = np.concatenate([prepare(row[None]) for row in x])
     assert np.array_equal(prepare(x), alone)
+    many = np.repeat(x[:2], 4100, axis=0)
+    assert np.array_equal(prepare(many)[::4100], alone[:2])
     assert prepare(x)[2].tolist() == [0, 0, 0, 0.25]
 
 
@@ -155,6 +159,11 @@ def test_everything_wrong_is_said_at_once(tmp_path):
     [
         ("a,b\n1,2\n3,4\n", "c", "no column 'c'"),
         ("a,b\n1,2\n", "b", "too few"),
+        ("a,b\n", "b", "0 records"),
+        ("a;b\n1;2\n3;4\n", "b", "separated by ';'"),
+        ("age,b\n1,2\n3,4\n", "ag", "did you mean 'age'"),
+        ("a,b,a\n1,2,3\n3,4,5\n", "b", "repeated columns a"),
+        ("a,b\n1,2,3\n3,4,5\n", "b", "cannot be read"),
         ("", "b", "cannot be read"),
         ("a,b\n1,2\n3,4\n", None, "which column"),
     ],
@@ -164,6 +173,59 @@ def test_files_that_cannot_be_used(tmp_path, content, target, message):
     path.write_text(content)
     with pytest.raises(DataError, match=message):
         load(path=path, target=target)
+
+
+def faults_of(tmp_path, column, **stated):
+    """What is said of one column beside two that are fine."""
+    path = tmp_path / "t.parquet"
+    frame = pd.DataFrame({"x": column, "fine": np.arange(len(column)), "y": ["u", "v"] * (len(column) // 2)})
+    frame.to_parquet(path)
+    with pytest.raises(DataError) as caught:
+        load(path=path, target="y", **stated)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        (["2020-01-01", "2020-02-01"] * 10, "x: dates are not understood"),
+        ([dt.date(2020, 1, 1), dt.date(2020, 1, 2)] * 10, "x: dates are not understood"),
+        ([*map(str, range(19)), "forty"], "x: 19 numbers beside text such as 'forty'"),
+        (["1", "2"] * 10, "x: 20 numbers stored as text"),
+        ([[1, 2]] * 20, "x: values of type ndarray are not understood"),
+        ([b"a", b"b"] * 10, "x: values of type bytes"),
+        ([decimal.Decimal(k) for k in range(20)], "x: values of type Decimal"),
+        ([1e300, *range(19)], "x: values above 3.4e+38"),
+        ([None] * 20, "x: 20 missing values; x: no values"),
+    ],
+)
+def test_columns_that_cannot_be_used(tmp_path, column, said):
+    assert said in faults_of(tmp_path, column)
+
+
+def test_what_is_stated_of_columns_must_fit_them(tmp_path):
+    text, numbers = ["a", "b"] * 10, [1, 2] * 10
+    assert "x: a range is for" in faults_of(tmp_path, text, ranges={"x": (0, 1)})
+    assert "x: a range is for" in faults_of(tmp_path, numbers, ranges={"x": (0, 1)}, categories={"x": ["1", "2"]})
+    assert "y: a range is for" in faults_of(tmp_path, numbers, ranges={"y": (0, 1)})
+    assert "x: values outside its categories: 2" in faults_of(tmp_path, numbers, categories={"x": ["1", "3"]})
+    assert "x: its categories name a value twice" in faults_of(tmp_path, text, categories={"x": ["a", "b", "a"]})
+
+
+def test_numbers_whose_categories_are_stated_are_encoded_by_them(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("code,y\n1,0\n2,1\n7,0\n2,1\n")
+    parts = load(path=path, target="y", categories={"code": ["1", "2", "7"], "y": ["1", "0"]}, prepared=False)
+    everyone = np.concatenate([parts.train.features, parts.test.features])
+    assert sorted(map(tuple, everyone.tolist())) == [(0, 0, 1), (0, 1, 0), (0, 1, 0), (1, 0, 0)]
+    assert parts.train.classes == ("1", "0")
+    assert "code: one entry a category" in parts.train.note
+    assert "private" not in parts.train.note
+
+
+def test_long_lists_of_columns_are_cut(tmp_path):
+    np.savez(tmp_path / "t.npz", x=np.random.default_rng(0).standard_normal((12, 40)), y=np.arange(12) % 2)
+    assert "x[11] and 28 more: used as they are" in load(path=tmp_path / "t.npz", target="y").train.note
 
 
 def test_names_and_paths_that_lead_nowhere(tmp_path):
@@ -284,6 +346,16 @@ def test_idx_files(tmp_path):
     assert rebuild_fashion.main([str(tmp_path)]) == 2
 
 
+def test_a_check_counts_codes_that_differ():
+    with np.load(fashion.FILE) as stored:
+        codes, labels = stored["features"][:20].copy(), stored["labels"].copy()
+    assert rebuild_fashion.compared(codes, labels) == (0, True)
+    codes[3, 5] ^= 0x11  # both codes of a byte
+    codes[4, 0] ^= 0x01
+    labels[-1] = (labels[-1] + 1) % 10
+    assert rebuild_fashion.compared(codes, labels) == (3, False)
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_first_images_are_rebuilt_as_shipped():
@@ -292,7 +364,8 @@ def test_the_first_images_are_rebuilt_as_shipped():
     if not RAW_FASHION.is_dir():
         pytest.skip("the raw images are not installed")
     images, labels = rebuild_fashion.raw_images(RAW_FASHION)
-    codes = fashion.unpack(rebuild_fashion.codes_of(images[:200]))
+    packed = rebuild_fashion.codes_of(images[:200])
+    codes = fashion.unpack(packed)
     with np.load(fashion.FILE) as stored:
         assert np.array_equal(stored["labels"], labels)
         shipped = fashion.unpack(stored["features"][:200])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from dpexp.algorithms import ALGORITHMS
+from dpexp.commands import stating
 from dpexp.config import ConfigError, load_experiment
 from dpexp.data import DATASETS, DataError
 from dpexp.data.dataset import NORM
@@ -16,10 +17,15 @@ from dpexp.privacy import langevin_accounting as accounting
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.privacy.targets import Target
 from dpexp.privacy.varying_noise import grouped
+from dpexp.problems import softmax as softmax_problem
 from dpexp.problems.softmax import DataSource, Softmax
+from dpexp.runner.planning import plan
+from dpexp.runner.run import Options, run
 from dpexp.schedules import SCHEDULES
 from dpexp.seeds import generator
+from dpexp.store import load_cells
 from tests.conftest import call
+from tests.test_data import cifar_folder
 
 DIGITS = Softmax(regulariser=1e-2)
 CONSTANT, DECREASING = SCHEDULES["langevin"](), SCHEDULES["langevin"](decreasing=True)
@@ -259,6 +265,7 @@ run: {replicates: 2, seed: 3, checkpoints: 2}
         (("{name: digits}", "{path: missing.csv}"), ("2", "no such file")),
         (("{name: digits}", "{name: digits, target: y}"), ("2", "only for data given by path")),
         (("{name: digits}", "{path: pyproject.toml}"), ("2", "the format must be one of")),
+        (("{name: digits}", "{path: tests, target: y}"), ("2", "target: only for tables, not for tests")),
         (("{name: digits}", "digits"), ("2", "must be a mapping")),
         (("{name: digits}", "{name: digits, path: a}"), ("2", "give a name")),
         (("epochs: 2", "sampling: shuffled"), ("3", "sound for shuffled")),
@@ -279,6 +286,81 @@ def test_bad_records_are_told_together(tmp_path):
     problem = Softmax(data=DataSource(path=str(tmp_path / "t.csv"), target="y"))
     with pytest.raises(DataError, match=r"a: constant; b: 1 missing"):
         _ = problem.n
+
+
+def users_config(tmp_path, data):
+    path = tmp_path / "toy.yaml"
+    path.write_text(TOY.replace("{name: digits}", data).replace("batch_size: 32", "batch_size: 4"))
+    return path
+
+
+def test_bad_records_are_told_at_the_line_that_names_them(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,y\n1,,0\n1,2,1\n1,3,0\n")
+    lines, issues = stating.validate(
+        [users_config(tmp_path, f"{{path: {tmp_path / 't.csv'}, target: y}}")], [], "paper"
+    )
+    assert not lines
+    (issue,) = issues
+    assert "toy.yaml:2:32: " in issue
+    assert "a: constant; b: 1 missing values" in issue
+
+
+def test_what_is_not_private_is_said(tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("a,job,y\n" + "".join(f"{k},{'uv'[k % 2]},{k % 3}\n" for k in range(40)))
+    path = users_config(tmp_path, f"{{path: {table}, target: y, categories: {{y: [0, 1, 2]}}}}")
+    said = "Read off the records, so not private: the values of job."
+    lines, _ = stating.validate([path], [], "paper")
+    assert said in lines[1]
+    document, text = stating.privacy(path, ["privacy.eps=inf"])
+    assert said in document["data"][0]
+    assert said in text
+    shipped = tmp_path / "shipped.yaml"
+    shipped.write_text(TOY)
+    assert len(stating.validate([shipped], [], "paper")[0]) == 1
+    assert "BSD-3-Clause" in stating.notices(load_experiment(shipped))[0]
+
+
+def test_changed_records_make_a_cell_stale(tmp_path):
+    table, options = tmp_path / "t.csv", Options(tmp_path / "results", jobs=1, quiet=True)
+    table.write_text("a,y\n" + "".join(f"{k},{k % 3}\n" for k in range(40)))
+    experiment = load_experiment(users_config(tmp_path, f"{{path: {table}, target: y}}"))
+    assert run(experiment, options).computed == 2
+    assert run(experiment, options).reused == 2
+    table.write_text(table.read_text().replace("\n7,", "\n8,"))
+    softmax_problem.hash_of.cache_clear()
+    assert {p.reason for p in plan(experiment, options.results)} == {f"data changed: {table}"}
+    table.unlink()
+    assert len(load_cells(options.results, "toy")) == 2  # stored numbers can be looked at without the data
+
+
+def image_files(folder, suffix):
+    image = pytest.importorskip("PIL.Image")
+    rng = np.random.default_rng(0)
+    for part, count in (("train", 8), ("test", 3)):
+        for kind, shade in (("NORMAL", 60), ("PNEUMONIA", 190)):
+            (folder / part / kind).mkdir(parents=True)
+            for k in range(count):
+                pixels = rng.integers(0, 60, (20, 30), np.uint8)
+                pixels[:, :15] += np.uint8(shade)
+                image.fromarray(pixels).save(folder / part / kind / f"{k}.{suffix}")
+
+
+@pytest.mark.parametrize("kind", ["cifar10", "jpeg"])
+def test_image_folders_run(tmp_path, kind):
+    folder = tmp_path / "images"
+    folder.mkdir()
+    if kind == "cifar10":
+        cifar_folder(folder, np.random.default_rng(0))
+    else:
+        image_files(folder, kind)
+    path = users_config(tmp_path, f"{{path: {folder}}}")
+    experiment = load_experiment(path)
+    report = run(experiment, Options(tmp_path / "results", jobs=1, quiet=True))
+    assert [cell["status"] for cell in report.cells] == ["done", "done"]
+    problem = experiment.cells[0].problem
+    assert problem.shape == ((20, 3073, 10) if kind == "cifar10" else (16, 64 * 64 + 1, 2))
+    assert "pixels, each image minus its own mean" in problem.notice
 
 
 def test_the_users_table_is_a_problem(tmp_path):

@@ -1,5 +1,6 @@
 """Statements of `dp-sgld` as functions: values of the published runs, consistency, and a ridge toy."""
 
+import itertools
 import math
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from dpexp.privacy.conversions import eps_of_curve
 from dpexp.theory.dp_sgld import decreasing, privacy, softmax, utility
+from dpexp.theory.dp_sgld.ridge import Ridge
 
 # step, lambda, L, sigma, n, delta, epochs, iterations; eps with K = epochs and K = iterations
 RUNS = [
@@ -161,6 +163,78 @@ def test_softmax_constants_bound_the_hessian():
     assert softmax.data_lipschitz(math.sqrt(1.0625)) == pytest.approx(1.458, abs=5e-4)
     assert softmax.minimiser_radius(1.0, 0.01, 10) == pytest.approx(math.sqrt(200 * math.log(10)))
     assert softmax.lipschitz_on_ball(1.0, 0.01, math.sqrt(2) / 0.01) == pytest.approx(2 * softmax.data_lipschitz(1))
+
+
+def test_exact_risks_are_those_of_every_path_of_batches():
+    """Every sequence of two batches out of 15, each a Gaussian, averaged; also xi^2 and the start."""
+    toy, sigma, m, steps = Ridge(2, d=2, n=6, strong_convexity=0.4), 0.3, 2, np.array([0.1, 0.07])
+    x, y = toy.records
+    eye, start = np.eye(2), 2 * sigma**2 / 0.4 * np.eye(2)
+    batches = [list(b) for b in itertools.combinations(range(6), m)]
+
+    def risk(mean, cov):
+        off = mean - toy.optimum
+        return float(np.trace(toy.hessian @ (cov + np.outer(off, off)))) / 2
+
+    laws, expected = [(np.zeros(2), start)], []
+    for eta in steps:
+        expected.append(np.mean([risk(*law) for law in laws]))
+        following = []
+        for mean, cov in laws:
+            for b in batches:
+                a = eye - eta * (x[b].T @ x[b] / m + 0.4 * eye)
+                following.append((a @ mean + eta * x[b].T @ y[b] / m, a @ cov @ a.T + 2 * eta * sigma**2 * eye))
+        laws = following
+    expected.append(np.mean([risk(*law) for law in laws]))
+    assert toy.risks(steps, sigma, m) == pytest.approx(expected, rel=1e-12)
+    at_best = [x[b].T @ (x[b] @ toy.optimum - y[b]) / m + 0.4 * toy.optimum for b in batches]
+    assert toy.xi_sq(m) == pytest.approx(np.mean([g @ g for g in at_best]), rel=1e-12)
+    assert toy.start_distance(sigma) == pytest.approx(np.trace(start) + toy.optimum @ toy.optimum)
+
+
+@pytest.mark.parametrize("form", ["printed", "proved"])
+def test_utility_statements_hold_on_the_ridge_toy(form):
+    """Lemmas (7) and (11), Lemma 4.1, Theorems 4.1 and 4.2 in both privacy forms against exact moments; not vacuous."""
+    toy, m, delta = Ridge(1), 4, 1e-3
+    lam, beta, d, n, xi_sq = toy.strong_convexity, toy.smoothness, toy.d, toy.n, toy.xi_sq(m)
+    size = float(np.max(np.linalg.norm(toy.gradients, axis=1))) + 3 * beta * float(np.linalg.norm(toy.optimum))
+    sigma, constant = 0.05, np.full(300, 1 / (2 * beta))
+    last = toy.risks(constant, sigma, m)[-1]
+    near = utility.lemma7(300, constant[0], beta, lam, d, sigma, xi_sq, toy.start_distance(sigma), form)
+    assert 0.005 * near < last < near
+    assert near <= utility.lemma41(300, constant[0], beta, lam, d, sigma, xi_sq, size, form)
+    average = toy.risks(privacy.decreasing_steps(beta, lam, 300), sigma, m)[:-1].mean()
+    bound = decreasing.lemma11(300, beta, lam, d, sigma, xi_sq, toy.start_distance(sigma), form)
+    assert 0.05 * bound < average < bound
+    for eps, renyi in ((0.5, True), (0.5, False)):
+        order = 20.0
+        noise = (
+            utility.theorem41_sigma(order, eps, lam, size, n) if renyi else utility.dp_sigma(eps, delta, lam, size, n)
+        )
+        k1 = (
+            utility.theorem41_steps(order, eps, beta, lam, d, n)
+            if renyi
+            else utility.theorem41_dp_steps(eps, delta, beta, lam, d, n)
+        )
+        risk = toy.risks(np.full(math.ceil(k1), 1 / (2 * beta)), noise, m)[-1]
+        one = (
+            utility.theorem41(order, eps, beta, lam, d, size, n, xi_sq, form)
+            if renyi
+            else utility.theorem41_dp(eps, delta, beta, lam, d, size, n, xi_sq, form)
+        )
+        assert 0.01 * one < risk < one
+        k2 = (
+            decreasing.theorem42_steps(order, eps, beta, lam, d, n)
+            if renyi
+            else decreasing.theorem42_dp_steps(eps, delta, beta, lam, d, n)
+        )
+        mean = toy.risks(privacy.decreasing_steps(beta, lam, math.ceil(k2)), noise, m)[1:].mean()
+        two = (
+            decreasing.theorem42(order, eps, lam, d, size, n)
+            if renyi
+            else decreasing.theorem42_dp(eps, delta, lam, d, size, n)
+        )
+        assert 0.01 * two < mean < two
 
 
 def ridge(seed, d=5, n=200, lam=0.5):

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpexp.commands.stating import notices
 from dpexp.config import ConfigError, Experiment, load_experiment
 from dpexp.errors import UsageError
 from dpexp.expressions import matches
 from dpexp.runner.executors import EXECUTORS
 from dpexp.runner.planning import CellPlan, plan
-from dpexp.runner.progress import duration
+from dpexp.runner.progress import duration, note
 from dpexp.text import columns, fraction
 
 
@@ -112,6 +113,8 @@ def run(request: Request) -> tuple[dict[str, Any], str, int]:
     _require_some(experiments, request.only)
     reports = []
     for experiment in experiments:
+        for notice in notices(experiment, own=True):
+            note(f"{experiment.name}: {notice}", request.quiet)
         options = Options(
             request.results, request.jobs, request.backend, request.force, request.fail_fast, request.quiet,
             _chosen(experiment, request.only), request.debug,

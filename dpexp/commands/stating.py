@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dpexp.config import ConfigError, load_experiment
+from dpexp.config import ConfigError, Experiment, load_experiment
 from dpexp.config.resolved import resolved_yaml
 from dpexp.errors import UsageError
 
@@ -24,7 +24,15 @@ def privacy(path: Path, sets: Sequence[str]) -> tuple[dict[str, Any], str]:
     if len(local) == len(labels):
         return local_gaussian.document(local, experiment.deltas), local_gaussian.text(local, experiment.deltas)
     named = [(label, mechanism) for mechanism, label in labels.items()]
-    return stated.document(named, experiment.deltas), stated.text(named, experiment.deltas)
+    document, text = stated.document(named, experiment.deltas), stated.text(named, experiment.deltas)
+    data = notices(experiment)
+    return {**document, "data": data}, "\n\n".join([text, *(f"Data: {notice}" for notice in data)])
+
+
+def notices(experiment: Experiment, own: bool = False) -> list[str]:
+    """What is said of the data of a config: their encoding and what is not private; or only of a user's own."""
+    problems = [cell.problem for cell in experiment.cells if hasattr(cell.problem, "notice")]
+    return list(dict.fromkeys(problem.notice for problem in problems if problem.contents or not own))
 
 
 def show(path: Path, sets: Sequence[str], replicates: int | None, profile: str) -> str:
@@ -43,6 +51,7 @@ def validate(paths: Sequence[Path], sets: Sequence[str], profile: str) -> tuple[
             issues += [str(issue) for issue in error.issues]
         else:
             lines.append(f"ok {path} ({len(experiment.cells)} cells)")
+            lines += [f"    {notice}" for notice in notices(experiment, own=True)]
     return lines, issues
 
 

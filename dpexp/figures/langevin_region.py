@@ -19,6 +19,7 @@ PANELS = ((0.5, 1), (0.5, 10))
 """eta lambda and number of steps"""
 SHIFTS = np.geomspace(0.2, 16, 23)
 PROBABILITIES = np.geomspace(1e-4, 0.5, 14)
+TICKS = (0.25, 0.5, 1, 2, 4, 8, 16)
 MARKED = "settings of docs/dp-sgld.md"
 LEVELS = (1.5, 2, 4, 8, 16, 32, 64, 128)
 
@@ -28,6 +29,7 @@ def draw(results: Path) -> Drawing:
     import pandas as pd
     from matplotlib.colors import BoundaryNorm
     from matplotlib.figure import Figure as Canvas
+    from matplotlib.ticker import NullLocator
 
     canvas = Canvas(figsize=(7.2, 3.7), layout="constrained")
     axes = canvas.subplots(1, 2, sharex=True, sharey=True)
@@ -37,7 +39,7 @@ def draw(results: Path) -> Drawing:
         shown = np.ma.masked_invalid(order)
         norm = BoundaryNorm(LEVELS, 256)
         mesh = panel.pcolormesh(
-            SHIFTS, PROBABILITIES, shown, norm=norm, cmap="inferno", shading="nearest", rasterized=True
+            _edges(SHIFTS), _edges(PROBABILITIES), shown, norm=norm, cmap="inferno", shading="flat", rasterized=True
         )
         if steps == 1:
             _rule(panel, eta_lambda)
@@ -52,11 +54,13 @@ def draw(results: Path) -> Drawing:
                 markersize=7,
                 label="" if k else MARKED,
             )
-        panel.set_xlim(SHIFTS[0], SHIFTS[-1])
-        panel.set_ylim(PROBABILITIES[0], PROBABILITIES[-1])
+        panel.set_xlim(*_edges(SHIFTS)[[0, -1]])
+        panel.set_ylim(*_edges(PROBABILITIES)[[0, -1]])
         panel.set_xscale("log")
         panel.set_yscale("log")
-        panel.set_xlabel("shift of one step, in its noise")
+        panel.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
+        panel.xaxis.set_minor_locator(NullLocator())
+        panel.set_xlabel("shift $s$ of one step, in sd of its noise")
         panel.set_title(rf"$\eta\lambda$ = {eta_lambda:g}, $K$ = {steps}")
         panel.grid(False)
         grid = [
@@ -65,7 +69,7 @@ def draw(results: Path) -> Drawing:
         frames.append(pd.DataFrame(grid, columns=["eta_lambda", "steps", "shift", "q", "order"]))
     axes[0].set_ylabel("sampling probability $q$")
     bar = canvas.colorbar(mesh, ax=axes, ticks=LEVELS)
-    bar.set_label("smallest order that fails (white: above 128)")
+    bar.set_label("smallest order that fails (white: none to 128)")
     bar.ax.set_yticklabels([f"{level:g}" for level in LEVELS])
     handles, names = axes[0].get_legend_handles_labels()
     canvas.legend(handles, names, loc="outside lower center", ncols=2, frameon=False)
@@ -82,12 +86,23 @@ def failing(eta_lambda: float, steps: int, q: float, shift: float) -> float:
     return ORDERS[high] if high < len(ORDERS) else math.inf
 
 
+def _edges(centres: np.ndarray) -> np.ndarray:
+    """Borders of cells around centres on a log scale, [len + 1]."""
+    step = centres[1] / centres[0]
+    return np.append(centres, centres[-1] * step) / math.sqrt(step)
+
+
 def _rule(axes: Axes, eta_lambda: float) -> None:
     """order = 8 log(1/q) v / shift^2 at order 128: where the failing orders come into view."""
     q = np.geomspace(PROBABILITIES[0], 0.3, 60)
     shift = np.sqrt(8 * np.log(1 / q) * QuadraticLangevin(eta_lambda, 1, 0.1, 1.0).variance / 128)
     axes.plot(
-        shift, q, color="#333333", linestyle=":", linewidth=1.1, label=r"rule of thumb $8\,v\,\log(1/q)\,/\,s^2 = 128$"
+        shift,
+        q,
+        color="#333333",
+        linestyle=":",
+        linewidth=1.1,
+        label=r"$8\,v\,\log(1/q)\,/\,s^2 = 128$, $v$: variance of the output over a step's",
     )
 
 

@@ -7,6 +7,7 @@ of every record's loss. Nothing is computed from several records.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -23,6 +24,10 @@ from dpexp.parameters import Count, Parameters, Positive, Seed
 from dpexp.theory.dp_sgld.softmax import data_lipschitz, minimiser_radius, smoothness_of_norm
 
 _RANDOM_FEATURES_SEED = 20220205
+NOT_COVERED = (
+    "Every record is scaled to norm 1 by itself. No guarantee covers what is measured, accuracy and loss, nor settings "
+    "chosen by looking at it; the number of records counts as public."
+)
 
 
 def _tuple(value: Any) -> Any:
@@ -33,9 +38,17 @@ def _tuples(value: Any) -> Any:
     return {k: _tuple(v) for k, v in value.items()} if isinstance(value, Mapping) else value
 
 
+def _texts(value: Any) -> Any:
+    """Categories as text, as they are in the records: 1 is '1', true is 'True'."""
+    plain = _tuples(value)
+    if not isinstance(plain, Mapping):
+        return plain
+    return {k: tuple(map(str, v)) if isinstance(v, tuple) else v for k, v in plain.items()}
+
+
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 Ranges = Annotated[dict[str, tuple[float, float]], BeforeValidator(_tuples)]
-Categories = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_tuples)]
+Categories = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_texts)]
 Words = Annotated[tuple[str, ...], BeforeValidator(_tuple)]
 
 
@@ -66,11 +79,16 @@ class DataSource(Parameters):
             return self
         place = Path(self.path)
         if not place.exists():
-            raise ValueError(f"{self.path}: no such file or folder")
+            raise ValueError(f"{self.path}: no such file or folder (paths start where the command is run)")
         if place.is_file() and place.suffix not in FORMATS:
             raise ValueError(f"{self.path}: the format must be one of {', '.join(FORMATS)}")
         if place.is_file() and self.target is None:
             raise ValueError(f"{self.path}: which column is the target? give target")
+        foreign = ("target", "ranges", "categories") if place.is_dir() else ("features", "by_file_name")
+        idle = [k for k in foreign if getattr(self, k) not in (None, (), "pixels")]
+        if idle:
+            kind = "tables" if place.is_dir() else "folders of images"
+            raise ValueError(f"{', '.join(idle)}: only for {kind}, not for {self.path}")
         return self
 
 
@@ -110,6 +128,19 @@ class Softmax(Parameters):
         return Shape(known.records - held, (self.random_features or known.width) + 1, known.classes)
 
     @property
+    def contents(self) -> dict[str, str]:
+        """Hashes of the user's files, by path, as they were when they were first read; empty for shipped data."""
+        return {} if self.data.path is None else {self.data.path: hash_of(self.data.path)}
+
+    @property
+    def notice(self) -> str:
+        """What the records are, how they are encoded, and what of it is not private."""
+        if self.data.name is not None:
+            source = DATASETS[self.data.name]
+            return f"{source.note} {source.licence}. {NOT_COVERED}"
+        return f"{self.train.note} {NOT_COVERED}"
+
+    @property
     def n(self) -> int:
         """Training records."""
         return self.shape.records
@@ -138,6 +169,18 @@ class Softmax(Parameters):
     def _source(self) -> str:
         """What decides the records, as text."""
         return self.model_dump_json(include={"data", "test_fraction", "data_seed", "random_features"})
+
+
+@lru_cache(maxsize=64)
+def hash_of(path: str) -> str:
+    """Hash of a file, or of the names and contents of a folder's files."""
+    place = Path(path)
+    hashed = hashlib.sha256()
+    for file in sorted(p for p in place.rglob("*") if p.is_file()) if place.is_dir() else [place]:
+        with file.open("rb") as content:
+            digest = hashlib.file_digest(content, "sha256").hexdigest()
+        hashed.update(f"{file.relative_to(place)} {digest}\n".encode())
+    return hashed.hexdigest()[:16]
 
 
 @lru_cache(maxsize=2)

@@ -54,7 +54,7 @@ def _plan_cell(cell: Cell, wanted: int, folder: Folder, force: bool) -> CellPlan
         return CellPlan(cell, "stale", "--force", everything, 0)
     files = changed(metadata["code"], code_of(cell))
     if files:
-        return CellPlan(cell, "stale", f"code changed: {_few(files)}", everything, 0)
+        return CellPlan(cell, "stale", f"{_what(files)} changed: {_few(files)}", everything, 0)
     stored = metadata["replicates"]
     warning = _mixture(metadata["versions"])
     if stored < wanted:
@@ -62,6 +62,11 @@ def _plan_cell(cell: Cell, wanted: int, folder: Folder, force: bool) -> CellPlan
         return CellPlan(cell, "incomplete", reason, range(stored, wanted), stored, warning)
     reason = "up to date" if stored == wanted else f"{stored} replicates stored, {wanted} asked for: all kept"
     return CellPlan(cell, "current", reason, range(0), stored, warning)
+
+
+def _what(files: Sequence[str]) -> str:
+    data = [not (name.startswith("dpexp/") and name.endswith(".py")) for name in files]
+    return "data" if all(data) else "code and data" if any(data) else "code"
 
 
 def _few(names: Sequence[str]) -> str:

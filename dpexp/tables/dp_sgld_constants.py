@@ -49,14 +49,14 @@ def build4(results: Path) -> Content:
         "beta / lambda",
         "printed ratio",
         "alpha",
-        "d = classes",
-        "d = parameters",
+        "ratio, d = classes",
+        "ratio, d = parameters",
     ]
     note = (
         "Ratio: {eps n^2 / (alpha d)} / (beta / lambda)^2 at eps = 1; below 1, K of Theorem 4.2 grows as n^2. Those "
         "printed follow with d = classes and alpha near 25, where d of the theorem is the number of parameters. "
         "Our beta is that of every record's loss, from the normalisation; that of the full loss comes from private "
-        "data and used nowhere."
+        "data and is used nowhere."
     )
     return Content(head, rows, note, [{"printed": None, "beta_full": None} | r for r in records])
 
