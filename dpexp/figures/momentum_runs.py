@@ -114,22 +114,17 @@ def _plain_ticks(axes: Axes) -> None:
 
 
 def _legend(canvas: Canvas, rows: pd.DataFrame) -> None:
-    """Under the panels, guides last, with what the bars are in its title."""
+    """Under the panels: methods, guides, and what the bars are."""
     from matplotlib.lines import Line2D
 
     handles, labels = canvas.axes[0].get_legend_handles_labels()
     entries = sorted(zip(handles, labels, strict=True), key=lambda entry: isinstance(entry[0], Line2D))
     few, most = rows.n.min(), rows.n.max()
     replicates = f"{few}" if few == most else f"{few} to {most}"
-    canvas.legend(
-        [handle for handle, _ in entries],
-        [label for _, label in entries],
-        loc="outside lower center",
-        ncols=3,
-        frameon=False,
-        title=f"bars: 95% confidence intervals of the mean over {replicates} replicates",
-        title_fontsize=8,
-    )
+    bars = Line2D([], [], color="#5c5c5c", marker="|", markersize=9, markeredgewidth=1.1, linestyle="")
+    entries.append((bars, f"bars: 95% CI of the mean, {replicates} replicates"))
+    shown, words = zip(*entries, strict=True)
+    canvas.legend(shown, words, loc="outside lower center", ncols=3, frameon=False)
 
 
 MOMENTUM_PRESCRIBED = Figure(
