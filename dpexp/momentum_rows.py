@@ -19,7 +19,7 @@ from dpexp.theory.momentum import theorem6_printed, theorem9_printed
 if TYPE_CHECKING:
     import pandas as pd
 
-PRESCRIBED, ADULT = "momentum_prescribed", "momentum_adult"
+PRESCRIBED, EPOCHS, ADULT = "momentum_prescribed", "momentum_epochs", "momentum_adult"
 TUNED = ("momentum_tuned", "momentum_tuned_eps", "momentum_tuned_d")
 DELTA = 1e-5
 METHODS = {
@@ -65,6 +65,12 @@ def prescribed_rows(results: Path, metric: str = "mean_grad_norm") -> pd.DataFra
     """Last values of a metric of the prescribed runs, by method, variant and N."""
     rows = _last(results, PRESCRIBED, metric)
     return rows.sort_values(["method", "variant", "N"], ignore_index=True)
+
+
+def epoch_rows(results: Path, metric: str = "grad_norm") -> pd.DataFrame:
+    """Last values of a metric of both algorithms at one path length, by method and epochs."""
+    rows = _last(results, EPOCHS, metric)
+    return rows.sort_values(["method", "epochs"], ignore_index=True)
 
 
 def adult_rows(results: Path, metric: str = "mean_grad_norm") -> pd.DataFrame:

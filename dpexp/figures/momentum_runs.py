@@ -45,17 +45,17 @@ def draw_prescribed(results: Path) -> Drawing:
         for name, short in (("tree", "Algorithm 1"), ("reduced", "Algorithm 2")):
             for kind, line in LINES.items():
                 part = rows[(rows.method == name) & (rows.variant == kind)]
-                _intervals(axes, part.N, part, LOOKS[name], linestyle=line, label=f"{short}, {VARIANTS[kind]}")
+                intervals(axes, part.N, part, LOOKS[name], linestyle=line, label=f"{short}, {VARIANTS[kind]}")
         sizes = np.array(sorted(rows.N.unique()), dtype=float)
         level = rows["mean"][(rows.method == "tree") & (rows.variant == "none")].iloc[0] / G
         axes.plot(sizes, 0.6 * level * (sizes / sizes[0]) ** -0.5, color="#777777", linewidth=0.9, label="$N^{-1/2}$")
         axes.set_xticks(sizes, [f"{n:,.0f}" for n in sizes], rotation=30)
         axes.set_xlabel("records $N$")
         axes.set_title(words)
-        _plain_ticks(axes)
+        plain_ticks(axes)
     canvas.axes[0].set_ylabel(r"$|\nabla F|$ over $G$")
     canvas.suptitle(r"prescribed schedules, $d$ = 10, $\varepsilon$ = 1, $\delta$ = $10^{-5}$", fontsize=9.5)
-    _legend(canvas, frames[0])
+    run_legend(canvas, frames[0])
     return Drawing(canvas, pd.concat(frames, ignore_index=True))
 
 
@@ -67,7 +67,7 @@ def draw_tuned(results: Path) -> Drawing:
     rows = tuned_rows(results)
     canvas = Canvas(figsize=(7.2, 4.4), layout="constrained")
     private = np.isfinite(rows.eps)
-    floor = float(rows.ci_lo[private].min()) / G / 4
+    floor = float(rows["mean"][private].min()) / G / 4
     panels = (
         ("N", "records $N$", r"$\varepsilon$ = 1, $d$ = 10", (rows.d == 10) & (rows.eps == 1)),
         ("eps", r"$\varepsilon$", "$N$ = 2000, $d$ = 10", (rows.d == 10) & (rows.N == 2000)),
@@ -86,7 +86,7 @@ def draw_tuned(results: Path) -> Drawing:
             for lined in (True, False):
                 some = part[np.isfinite(part.eps) == lined]
                 at = some[column].replace(np.inf, values[-1]) * shift
-                _intervals(axes, at, some, LOOKS[name], linestyle="-" if lined else "", label=label if lined else None)
+                intervals(axes, at, some, LOOKS[name], linestyle="-" if lined else "", label=label if lined else None)
                 for x in at[some["mean"] / G < floor]:  # full batches without noise converge to rounding errors
                     axes.annotate("", (x, 0), (x, 0.07), axes.get_xaxis_transform(),
                                   arrowprops={"arrowstyle": "->", "color": LOOKS[name][0]})  # fmt: skip
@@ -97,13 +97,13 @@ def draw_tuned(results: Path) -> Drawing:
         axes.set_title(title)
     first = canvas.axes[0]
     first.set_ylim(floor, 1.0)
-    _plain_ticks(first)
+    plain_ticks(first)
     first.set_ylabel(r"final $|\nabla F|$ over $G$, best of the grid")
-    _legend(canvas, rows)
+    run_legend(canvas, rows)
     return Drawing(canvas, rows)
 
 
-def _intervals(axes: Axes, x: Any, rows: pd.DataFrame, look: tuple[str, str], **style_of: Any) -> None:
+def intervals(axes: Axes, x: Any, rows: pd.DataFrame, look: tuple[str, str], **style_of: Any) -> None:
     """Means over G with their 95% intervals."""
     mean, (colour, marker) = rows["mean"], look
     axes.errorbar(
@@ -112,13 +112,16 @@ def _intervals(axes: Axes, x: Any, rows: pd.DataFrame, look: tuple[str, str], **
     )  # fmt: skip
 
 
-def _plain_ticks(axes: Axes) -> None:
+def plain_ticks(axes: Axes) -> None:
+    """Ticks at 1, 2 and 5 times powers of ten, or at tenths on a short axis, written out."""
     low, high = axes.get_ylim()
     ticks = [t for t in TICKS if low <= t <= high]
+    if len(ticks) < 3:
+        ticks = [k / 10 for k in range(1, 10) if low <= k / 10 <= high]
     axes.set_yticks(ticks, [f"{t:g}" for t in ticks])
 
 
-def _legend(canvas: Canvas, rows: pd.DataFrame) -> None:
+def run_legend(canvas: Canvas, rows: pd.DataFrame) -> None:
     """Under the panels: methods, guides, and what the bars are."""
     from matplotlib.lines import Line2D
 
