@@ -113,11 +113,11 @@ def intervals(axes: Axes, x: Any, rows: pd.DataFrame, look: tuple[str, str], **s
 
 
 def plain_ticks(axes: Axes) -> None:
-    """Ticks at 1, 2 and 5 times powers of ten, or at tenths on a short axis, written out."""
+    """Ticks at 1, 2 and 5 times powers of ten, or at twentieths on a short axis, written out."""
     low, high = axes.get_ylim()
     ticks = [t for t in TICKS if low <= t <= high]
     if len(ticks) < 3:
-        ticks = [k / 10 for k in range(1, 10) if low <= k / 10 <= high]
+        ticks = [k / 20 for k in range(1, 20) if low <= k / 20 <= high]
     axes.set_yticks(ticks, [f"{t:g}" for t in ticks])
 
 
