@@ -43,7 +43,9 @@ def exponent(value: float | None) -> str:
 
 
 def fraction(value: float) -> str:
-    """1/3 for 0.333..., 0.5 as 1/2, other numbers in short."""
+    """1/3 for 0.333..., 0.5 as 1/2, other numbers in short, inf among them."""
+    if not math.isfinite(value):
+        return f"{value:g}"
     close = Fraction(value).limit_denominator(12)
     return str(close) if abs(float(close) - value) < 1e-12 else f"{value:g}"
 

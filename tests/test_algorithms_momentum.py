@@ -210,6 +210,24 @@ def test_lemma_5_over_a_whole_run_is_the_sum_of_its_steps_and_can_fail():
     assert follow(fast, data, every, 1e-3, problem.smoothness)[-1, 5] < 0
 
 
+@pytest.mark.parametrize("steps", [150, 230])
+def test_metrics_are_those_of_the_path_whether_looks_are_neighbours_or_far_apart(steps):
+    problem, algorithm = problem_of(12), SUMS["tree-momentum"]()
+    data, plan = data_of(problem), algorithm.plan(problem, PATH, ONE, steps)
+    at, seen = np.array([1, 7, 8, steps // 2, steps]), looks(steps, 12)
+    out = follow(algorithm.stepper(problem, plan, ONE, 1, 0, data), data, at, plan.eta, problem.smoothness)
+    path, estimates = traced(algorithm.stepper(problem, plan, ONE, 1, 0, data), steps)
+    values, slopes = zip(*(problem.objective(w) for w in path), strict=True)
+    norms = np.linalg.norm(slopes, axis=1)
+    errors = np.linalg.norm(estimates - np.array(slopes)[:-1], axis=1)
+    slack = -np.diff(values) / plan.eta + problem.smoothness * plan.eta / 2 + 2 * errors - norms[:-1]
+    for k, row in zip(at, out, strict=True):
+        past = seen[seen <= k] - 1 if (seen <= k).any() else [0]
+        want = (path[k] @ path[k], values[k], norms[k], norms[past].mean(), errors[past].mean())
+        np.testing.assert_allclose(row[:5], want, rtol=1e-12)
+        assert row[5] == pytest.approx(min(slack[0], slack[past].min()), rel=1e-9)
+
+
 def test_looks_are_spread_evenly_over_long_runs():
     seen = looks(10_001, 100)
     assert len(seen) == 200

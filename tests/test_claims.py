@@ -475,16 +475,16 @@ def grows(factor):
 
 
 FROM_SUMMARIES = {
-    "momentum/lemma-5": ("dpexp.claims.momentum.prescribed_rows", lambda row: -1.0, "contradicted"),
-    "momentum/theorem-6": ("dpexp.tables.momentum.prescribed_rows", lambda row: 100.0, "contradicted"),
-    "momentum/theorem-9": ("dpexp.tables.momentum.prescribed_rows", lambda row: 1e6, "contradicted"),
+    "momentum/lemma-5": ("dpexp.claims.momentum.lemmas.prescribed_rows", lambda row: -1.0, "contradicted"),
+    "momentum/theorem-6": ("dpexp.momentum_rows.prescribed_rows", lambda row: 100.0, "contradicted"),
+    "momentum/theorem-9": ("dpexp.momentum_rows.prescribed_rows", lambda row: 1e6, "contradicted"),
     "momentum/theorem-6/rate": (
-        "dpexp.claims.momentum.prescribed_rows",
+        "dpexp.claims.momentum.rates.prescribed_rows",
         lambda row: row.N**0.4 if row.variant == "none" else 1.0,
         "reproduced",
     ),
     "momentum/section-4/practice": (
-        "dpexp.claims.momentum.tuned_rows",
+        "dpexp.claims.momentum.idea.tuned_rows",
         lambda row: 0.01 if row.method == "reduced" else 1.0,
         "not at this sample size",
     ),

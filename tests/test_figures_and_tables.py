@@ -12,7 +12,9 @@ from matplotlib.figure import Figure as Canvas
 
 from dpexp.errors import ResultsMissing
 from dpexp.figures import FIGURES, THEORY, write
+from dpexp.figures.momentum_runs import LOOKS
 from dpexp.figures.style import BUDGET_COLOURS, RC
+from dpexp.momentum_rows import METHODS
 from dpexp.store import load_summary, load_trajectories
 from dpexp.tables import FORMATS, TABLES, render_table
 
@@ -25,7 +27,7 @@ def test_figures_are_written_with_their_numbers(name, toy_results, tmp_path):
     assert [p.name for p in paths] == [f"{name}.png", f"{name}.csv"]
     assert paths[0].read_bytes().startswith(b"\x89PNG")
     data = pd.read_csv(paths[1])
-    assert len(data) >= (20 if name in ("sweeps", "momentum_tuned", "momentum_prescribed") else 50)
+    assert len(data) >= (14 if name.startswith(("sweeps", "momentum")) else 50)
     figure = FIGURES[name]
     assert figure.caption
     assert figure.paper == ("momentum" if name.startswith("momentum") else "ldp-sgd")
@@ -120,7 +122,19 @@ def test_every_format_and_the_same_bytes_again(toy_results, tmp_path):
     assert b"Type3" not in (tmp_path / "1" / "figure1.pdf").read_bytes()
 
 
-@pytest.mark.parametrize("name", ["figure1", "figure2", "figure4_d20", "rates", "sweeps"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "figure1",
+        "figure2",
+        "figure4_d20",
+        "rates",
+        "sweeps",
+        "momentum_prescribed",
+        "momentum_tuned",
+        "momentum_epochs",
+    ],
+)
 def test_axes_are_labelled_and_nothing_is_clipped(name, toy_results):
     with mpl.rc_context(RC):
         drawing = FIGURES[name].draw(toy_results)
@@ -143,7 +157,7 @@ def test_axes_are_labelled_and_nothing_is_clipped(name, toy_results):
         (legend,) = canvas.legends
         words = " ".join(text.get_text() for text in legend.get_texts())
         assert "95% CI" in words
-        assert "LDP-ASGD" in words or name == "rates"  # named in its titles
+        assert "LDP-ASGD" in words or name == "rates" or "momentum" in name  # rates: named in its titles
         box = legend.get_window_extent(renderer)
         assert box.x0 >= 0
         assert box.x1 <= page.x1
@@ -161,10 +175,11 @@ def test_colours_differ_for_colour_blind_readers():
         r, g, b = (int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
         return np.array([(r + g) / 2, b, luminance(colour)])
 
-    colours = list(BUDGET_COLOURS.values())
-    for i, a in enumerate(colours):
-        for b in colours[:i]:
-            assert np.linalg.norm(seen(a) - seen(b)) > 0.12
+    for colours in (list(BUDGET_COLOURS.values()), [colour for colour, _ in LOOKS.values()]):
+        for i, a in enumerate(colours):
+            for b in colours[:i]:
+                assert np.linalg.norm(seen(a) - seen(b)) > 0.12
+    assert len({marker for _, marker in LOOKS.values()}) == len(LOOKS)
 
 
 def test_results_of_other_settings_are_refused(tmp_path):
@@ -248,3 +263,24 @@ def test_final_tables_are_the_last_step(toy_results):
     last = summary[(summary.step == 2000) & (summary.metric == "loss_gap") & (summary.estimator == "asgd")]
     got = rows[(rows.d == 10) & (rows.metric == "loss_gap") & (rows.estimator == "asgd")]
     np.testing.assert_allclose(sorted(got["mean"]), sorted(last["mean"]))
+
+
+def test_every_tuned_method_is_shown_with_equal_grids_and_without_noise(toy_results):
+    rows = pd.DataFrame(json.loads(render_table("momentum_tuned", toy_results, "json"))["rows"])
+    assert set(rows.settings) == {4}
+    for n, eps, d in ((500, 1.0, 10), (2000, 1.0, 10), (8000, 1.0, 10), (2000, 0.5, 10), (2000, 1.0, 100)):
+        here = rows[(n == rows.N) & (rows.eps == eps) & (rows.d == d)]
+        assert set(here.method) == set(METHODS)
+    quiet = rows[rows.eps == "inf"]
+    assert set(quiet.method) == set(METHODS)
+    text = render_table("momentum_tuned", toy_results, "md")
+    assert text.count("| no noise") == len(METHODS)
+    table = json.loads(render_table("momentum_adult", toy_results, "json"))["rows"]
+    summary = load_summary(toy_results, "momentum_adult")
+    for row in table:  # gradient norm, F and |w| of one and the same cell
+        last = summary[(summary.step == row["step"]) & np.isclose(summary["mean"], row["mean"], rtol=1e-12)]
+        (cell,) = set(last[last.metric == "mean_grad_norm"].cell_id)
+        final = summary[(summary.cell_id == cell) & (summary.step == row["step"])].set_index("metric")["mean"]
+        assert row["objective"] == final["objective"]
+        assert row["grad_norm"] == final["grad_norm"]
+        assert row["param_norm"] == pytest.approx(final["param_norm_sq"] ** 0.5)

@@ -52,6 +52,8 @@ class FiniteSumAlgorithm(Parameters):
     schedules: ClassVar[tuple[str, ...]]
     microseconds: ClassVar[float] = 1.0
     """a step, for d = 10"""
+    smoke_size: ClassVar[tuple[int, int]] = (40, 2)
+    """steps and replicates of `--profile smoke`"""
 
     def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Plan:
         """Steps, momentum, step size and mixing weight of a run of n steps."""
@@ -100,7 +102,7 @@ class FiniteSumAlgorithm(Parameters):
         elif self.epochs is not None and n != self.epochs * self.passes(problem):
             found.append(f"run.n = {n:,} and {self.epochs} epochs contradict each other; give one")
         if n > MOST_STEPS:
-            found.append(f"{n:.4g} steps are beyond reach: at most {MOST_STEPS:,} are run")
+            found.append(f"{n:.4g} steps are beyond reach: at most {MOST_STEPS:,} are run (N = {problem.count:,})")
         return found
 
     def simulate(

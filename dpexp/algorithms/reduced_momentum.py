@@ -9,52 +9,35 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
 
-from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, drawn_order, step_size
+from dpexp.algorithms.finite_sum_run import Plan, drawn_order
+from dpexp.algorithms.private_momentum import Printed, PrivateMomentum, Weight
 from dpexp.problems.finite_sum import FiniteSum
-from dpexp.theory.momentum import Schedule as Theory
 from dpexp.theory.momentum import theorem8_sigma, theorem9_schedule
 
 if TYPE_CHECKING:
     from dpexp.engine.following import Stepper
     from dpexp.engine.momentum import Data, Order
     from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.stated import Stated
     from dpexp.schedules import Schedule
 
-Weight = Annotated[float, Field(gt=0, le=1)]
 
-
-class ReducedMomentum(FiniteSumAlgorithm):
+class ReducedMomentum(PrivateMomentum):
     """Sensitivity-reduced momentum; `prescribed` is the schedule of Theorem 9."""
 
     name: Literal["reduced-momentum"] = "reduced-momentum"
     order: Literal["fixed", "reshuffled"] = "fixed"
-    calibration: Literal["exact", "paper"] = "exact"
-    """exact sensitivities, split over the streams and conversion, or all as printed"""
-    alpha: Weight | None = None
-    """weight of the newest gradient; 1 / N where it is left out"""
     gamma: Weight | None = None
     """weight of an epoch's own gradients; min(1/2, L eta N / G) where it is left out"""
 
-    schedules: ClassVar[tuple[str, ...]] = ("prescribed", "path-length", "constant")
-    microseconds: ClassVar[float] = 3.0
+    printed: ClassVar[Printed] = Printed(theorem9_schedule, theorem8_sigma, 3)
+    microseconds: ClassVar[float] = 1.2
 
-    def prescribed(self, problem: FiniteSum, budget: Budget) -> Theory | None:
-        eps, delta = getattr(budget, "eps", math.inf), getattr(budget, "delta", 0.0)
-        return None if math.isinf(eps) else theorem9_schedule(problem.count, problem.dimension, eps, delta)
-
-    def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Plan:
-        theory = self.prescribed(problem, budget) if schedule.name == "prescribed" else None
-        if theory is not None:
-            return Plan(n, min(1.0, theory.alpha), theory.eta, min(1.0, theory.gamma))
-        eta = step_size(schedule, n)
-        gamma = self.gamma or min(0.5, problem.smoothness * eta * problem.count / problem.lipschitz)
-        return Plan(n, self.alpha or 1 / problem.count, eta, gamma)
+    def mixing(self, problem: FiniteSum, eta: float) -> float:
+        return self.gamma or min(0.5, problem.smoothness * eta * problem.count / problem.lipschitz)
 
     def complaints(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         found = super().complaints(problem, schedule, budget, n)
@@ -73,7 +56,7 @@ class ReducedMomentum(FiniteSumAlgorithm):
             items = None if order.repeats else order.items.tobytes()
             return split(n, plan, problem.lipschitz, problem.smoothness, items) / mu
         deltas = np.array(printed_sensitivities(n, plan.eta, problem.lipschitz))
-        return plan.alpha * deltas * printed_sigma(budget) * np.sqrt(printed_counts(n, plan.steps))
+        return plan.alpha * deltas * self.printed_sigma(budget) * np.sqrt(printed_counts(n, plan.steps))
 
     def stepper(self, problem: FiniteSum, plan: Plan, budget: Budget, seed: int, replicate: int, data: Data) -> Stepper:
         from dpexp.engine.momentum import Reconstruction, with_shortcut
@@ -89,34 +72,12 @@ class ReducedMomentum(FiniteSumAlgorithm):
             return with_shortcut(data, problem.start(), order, noise, plan.alpha, plan.eta)
         return Reconstruction(data, problem.start(), order, noise, plan.alpha, plan.eta, plan.gamma)
 
-    def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
-        from dpexp.privacy.mechanisms import MECHANISMS
-        from dpexp.privacy.stated import Stated
+    def own_settings(self, problem: FiniteSum, plan: Plan) -> dict[str, Any]:
+        return {"order": self.order, "step_size": plan.eta, "smoothness": problem.smoothness}
 
-        plan, mu = self.plan(problem, schedule, budget, n), self.mu(budget)
-        sigma = 0.0 if math.isinf(mu) else printed_sigma(budget) if self.calibration == "paper" else 1 / mu
-        mechanism = MECHANISMS["reduced-momentum"].model_validate(
-            {
-                "n": problem.count,
-                "steps": n,
-                "momentum": plan.alpha,
-                "step_size": plan.eta,
-                "lipschitz": problem.lipschitz,
-                "smoothness": problem.smoothness,
-                "sigma": sigma,
-                "order": self.order,
-                "calibration": self.calibration,
-            }
-        )
-        exact = self.calibration == "exact" or self.order == "fixed"
-        accountant = "exact-sensitivities" if exact else "tree-composition"
-        return Stated("reduced-momentum", mechanism, accountant, f"{accountant}, noise as {self.calibration}")
-
-
-def printed_sigma(budget: Budget) -> float:
-    """Theorem 8's multiplier for a target; sqrt(3) / mu for a budget that is no target."""
-    eps, delta = getattr(budget, "eps", None), getattr(budget, "delta", None)
-    return math.sqrt(3) / budget.largest if eps is None or delta is None else theorem8_sigma(eps, delta)
+    @property
+    def accountant(self) -> str:
+        return "exact-sensitivities" if self.calibration == "exact" or self.order == "fixed" else "tree-composition"
 
 
 @lru_cache(maxsize=16)

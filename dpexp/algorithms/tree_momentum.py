@@ -10,26 +10,21 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import Field
-
-from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, drawn_order, step_size
+from dpexp.algorithms.finite_sum_run import Plan, drawn_order
+from dpexp.algorithms.private_momentum import Printed, PrivateMomentum
 from dpexp.problems.finite_sum import FiniteSum
-from dpexp.theory.momentum import Schedule as Theory
 from dpexp.theory.momentum import theorem4_sigma, theorem6_schedule
 
 if TYPE_CHECKING:
     from dpexp.engine.following import Stepper
     from dpexp.engine.momentum import Data, Noise, Order
     from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.stated import Stated
     from dpexp.schedules import Schedule
 
-Weight = Annotated[float, Field(gt=0, le=1)]
 
-
-class TreeMomentum(FiniteSumAlgorithm):
+class TreeMomentum(PrivateMomentum):
     """Private momentum on one record a step; `prescribed` is the schedule of Theorem 6."""
 
     name: Literal["tree-momentum"] = "tree-momentum"
@@ -38,23 +33,9 @@ class TreeMomentum(FiniteSumAlgorithm):
     normalised: bool = True
     """false: w_{t+1} = w_t - eta m_hat_t"""
     order: Literal["reshuffled", "fixed"] = "reshuffled"
-    calibration: Literal["exact", "paper"] = "exact"
-    """exact sensitivity of the drawn order and Gaussian conversion, or V and sigma as printed"""
-    alpha: Weight | None = None
-    """weight of the newest gradient; 1 / N where it is left out"""
 
-    schedules: ClassVar[tuple[str, ...]] = ("prescribed", "path-length", "constant")
+    printed: ClassVar[Printed] = Printed(theorem6_schedule, theorem4_sigma, 1)
     microseconds: ClassVar[float] = 0.7
-
-    def prescribed(self, problem: FiniteSum, budget: Budget) -> Theory | None:
-        eps, delta = getattr(budget, "eps", math.inf), getattr(budget, "delta", 0.0)
-        return None if math.isinf(eps) else theorem6_schedule(problem.count, problem.dimension, eps, delta)
-
-    def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Plan:
-        theory = self.prescribed(problem, budget) if schedule.name == "prescribed" else None
-        if theory is not None:
-            return Plan(n, min(1.0, theory.alpha), theory.eta, 1.0)
-        return Plan(n, self.alpha or 1 / problem.count, step_size(schedule, n), 1.0)
 
     def complaints(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         found = super().complaints(problem, schedule, budget, n)
@@ -76,7 +57,7 @@ class TreeMomentum(FiniteSumAlgorithm):
             return 0.0
         if self.calibration == "paper":
             count = printed_count(problem.count, plan.steps)
-            return printed_node_std(plan.alpha, G, printed_sigma(budget), count)
+            return printed_node_std(plan.alpha, G, self.printed_sigma(budget), count)
         return exact_node_std(plan.alpha, G, mu, self.sensitivity(problem.count, plan, order))
 
     def sensitivity(self, n: int, plan: Plan, order: Order) -> float:
@@ -104,31 +85,8 @@ class TreeMomentum(FiniteSumAlgorithm):
             noise = kinds[self.design](seed, replicate, d, plan.steps, plan.alpha, std)
         return Momentum(data, problem.start(), order, noise, plan.alpha, plan.eta, self.normalised)
 
-    def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
-        from dpexp.privacy.mechanisms import MECHANISMS
-        from dpexp.privacy.stated import Stated
-
-        plan, mu = self.plan(problem, schedule, budget, n), self.mu(budget)
-        sigma = 0.0 if math.isinf(mu) else printed_sigma(budget) if self.calibration == "paper" else 1 / mu
-        mechanism = MECHANISMS["tree-momentum"].model_validate(
-            {
-                "n": problem.count,
-                "steps": n,
-                "momentum": plan.alpha,
-                "lipschitz": problem.lipschitz,
-                "sigma": sigma,
-                "order": self.order,
-                "calibration": self.calibration,
-                "design": self.design,
-            }
-        )
-        return Stated("tree-momentum", mechanism, "exact-sensitivities", f"exact, noise as {self.calibration}")
-
-
-def printed_sigma(budget: Budget) -> float:
-    """Theorem 4's multiplier for a target; 1 / mu for a budget that is no target."""
-    eps, delta = getattr(budget, "eps", None), getattr(budget, "delta", None)
-    return 1 / budget.largest if eps is None or delta is None else theorem4_sigma(eps, delta)
+    def own_settings(self, problem: FiniteSum, plan: Plan) -> dict[str, Any]:
+        return {"order": self.order, "design": self.design}
 
 
 @lru_cache(maxsize=256)

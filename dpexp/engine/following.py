@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dpexp.engine.losses import full
+from dpexp.engine.losses import full, mean_loss
 from dpexp.engine.momentum import Data
 
 METRICS = ("param_norm_sq", "objective", "grad_norm", "mean_grad_norm", "direction_error", "lemma5_slack")
@@ -50,24 +50,23 @@ def follow(run: Stepper, data: Data, checkpoints: np.ndarray, eta: float, smooth
     """
     seen = looks(int(checkpoints[-1]), len(data.x))
     wanted, out = {int(k): row for row, k in enumerate(checkpoints)}, np.empty((len(checkpoints), len(METRICS)))
-    gradient, slack, done = np.empty(len(run.w)), math.inf, 0
+    looked_at, gradient, slack = {1, *map(int, seen)}, np.empty(len(run.w)), math.inf
     norms: list[float] = []
     errors: list[float] = []
     first = 0.0, 0.0
+    done, before, known = 0, 0.0, False
 
-    def at() -> float:
-        with np.errstate(all="ignore"):
-            return full(*data[:2], run.w, *data[2:], gradient)
-
-    for t in sorted({1, *map(int, seen), *wanted}):
+    for t in sorted(looked_at | set(wanted)):
         if t - 1 > done:
             run.advance(done + 1, t - 1)
-        looked, before = t == 1 or t == seen[min(len(norms), len(seen) - 1)], 0.0
-        if looked:
-            before, slope = at(), gradient.copy()
+            known = False
+        if t in looked_at and not known:
+            before = _at(run, data, gradient)
+        slope = gradient.copy()
         run.advance(t, t)
-        done, after = t, at() if looked or t in wanted else 0.0
-        if looked:
+        known = t in wanted or t + 1 in looked_at  # else F alone is asked for
+        after = _at(run, data, gradient) if known else _objective(run, data)
+        if t in looked_at:
             norm, error = float(np.linalg.norm(slope)), float(np.linalg.norm(run.estimate - slope))
             slack = min(slack, (before - after) / eta + smoothness * eta / 2 + 2 * error - norm)
             if t == 1:
@@ -78,4 +77,17 @@ def follow(run: Stepper, data: Data, checkpoints: np.ndarray, eta: float, smooth
         if t in wanted:
             mean = (float(np.mean(norms)), float(np.mean(errors))) if norms else first
             out[wanted[t]] = (run.w @ run.w, after, np.linalg.norm(gradient), *mean, slack)
+        done, before = t, after
     return out
+
+
+def _at(run: Stepper, data: Data, gradient: np.ndarray) -> float:
+    """F at the current iterate; `gradient` becomes that of F."""
+    with np.errstate(all="ignore"):
+        return full(*data[:2], run.w, *data[2:], gradient)
+
+
+def _objective(run: Stepper, data: Data) -> float:
+    """F at the current iterate."""
+    with np.errstate(all="ignore"):
+        return mean_loss(data.loss, run.w, *data[2:])

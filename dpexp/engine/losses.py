@@ -165,6 +165,15 @@ LOSSES: dict[str, Pair] = {
 
 
 @njit(nogil=True)
+def mean_loss(loss: Compiled, w: np.ndarray, x: np.ndarray, y: np.ndarray, c: np.ndarray) -> float:
+    """F(w) alone, the same bits as that of `full`. x [N, d], y [N]."""
+    total = 0.0
+    for i in range(len(x)):
+        total += loss(w, x[i], y[i], c)
+    return total / len(x)
+
+
+@njit(nogil=True)
 def full(
     loss: Compiled, gradient: Compiled, w: np.ndarray, x: np.ndarray, y: np.ndarray, c: np.ndarray, out: np.ndarray
 ) -> float:

@@ -141,10 +141,11 @@ def stream_variances(n: int, steps: int, alpha: float, gamma: float) -> np.ndarr
     out = np.zeros((4, steps))
     out[3] = tree_variance(alpha, steps)
     keep, fade = 1 - gamma, float(discount(np.array(n), alpha))
+    weights = discount(2 * np.arange(n + 1), alpha)
     window, both, total = np.zeros((3, n)), np.zeros((3, n)), np.zeros((3, n))
     for start in range(0, steps, n):
         t = np.arange(start + 1, start + n + 1)
-        early, late = _window_variances(t, n, alpha)
+        early, late = _window_variances(t, n, weights)
         fresh = np.stack([early, late, np.zeros(n)])
         if start == 0:
             total = fresh
@@ -158,21 +159,32 @@ def stream_variances(n: int, steps: int, alpha: float, gamma: float) -> np.ndarr
     return out
 
 
-def _window_variances(t: np.ndarray, n: int, alpha: float) -> tuple[np.ndarray, np.ndarray]:
-    """sum of (1 - alpha)^(2 (t-z)) over COMPOSE(max(1, t - N + 1), t): nodes with z <= 2 N, and the others."""
-    start, early, late = np.maximum(1, t - n + 1), np.zeros(len(t)), np.zeros(len(t))
+def _window_variances(t: np.ndarray, n: int, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """sum of weights[t-z] over COMPOSE(max(1, t - N + 1), t): nodes with z <= 2 N, and the others.
+
+    From the step before the window the ends climb by the lowest binary digit while they stay within t; what remains
+    are the digits of t, taken away from the lowest up.
+    """
+    early, late = np.zeros(len(t)), np.zeros(len(t))
+
+    def add(end: np.ndarray, open_: np.ndarray) -> None:
+        weight = np.where(open_, weights[np.minimum(t - end, n)], 0.0)
+        near = np.where(end <= 2 * n, weight, 0.0)
+        early[:] += near
+        late[:] += weight - near
+
+    covered = np.maximum(0, t - n)
     while True:
-        open_ = start <= t
+        longer = covered + (covered & -covered)
+        open_ = (longer > covered) & (longer <= t)
         if not open_.any():
-            return early, late
-        length = np.ones_like(t)
-        while True:
-            doubled = ((start - 1) % (2 * length) == 0) & (start + 2 * length - 1 <= t)
-            if not doubled.any():
-                break
-            length[doubled] *= 2
-        end = start + length - 1
-        weight = np.where(open_, discount(2 * np.maximum(0, t - end), alpha), 0.0)
-        early += np.where(end <= 2 * n, weight, 0.0)
-        late += np.where(end > 2 * n, weight, 0.0)
-        start = np.where(open_, end + 1, start)
+            break
+        covered = np.where(open_, longer, covered)
+        add(covered, open_)
+    rest, end = [], t
+    while (end > covered).any():
+        rest.append((end, end > covered))
+        end = np.where(end > covered, end & (end - 1), end)
+    for last, open_ in reversed(rest):
+        add(last, open_)
+    return early, late

@@ -8,7 +8,8 @@ from dpexp.figures.figure1 import FIGURE1
 from dpexp.figures.hidden_state import HIDDEN_STATE_FIGURE
 from dpexp.figures.langevin_region import LANGEVIN_REGION
 from dpexp.figures.last_iterate import NOISY_SGD_FIGURE1
-from dpexp.figures.momentum_noise import MOMENTUM_EPOCHS, MOMENTUM_SIZES
+from dpexp.figures.momentum_epochs import MOMENTUM_EPOCHS
+from dpexp.figures.momentum_noise import MOMENTUM_SIZES
 from dpexp.figures.momentum_runs import MOMENTUM_PRESCRIBED, MOMENTUM_TUNED
 from dpexp.figures.privacy_analyses import PRIVACY_ANALYSES
 from dpexp.figures.rates import RATES

@@ -1,4 +1,4 @@
-"""Noise in the momentum, in closed form: what Algorithm 2 of `momentum` saves, and what prescribed schedules need."""
+"""Noise in the momentum at the prescribed schedules of `momentum`, in closed form."""
 
 from __future__ import annotations
 
@@ -6,41 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from dpexp.algorithms.momentum_levels import crossing, exact_levels, fixed_path_levels, printed_levels
+from dpexp.algorithms.momentum_levels import exact_levels, printed_levels
 from dpexp.figures import style
 from dpexp.figures.figure import Drawing, Figure
+from dpexp.figures.momentum_runs import LOOKS
 
-N, LENGTH = 1000, 2.2
-EPOCHS = (2, 4, 8, 16, 32, 64, 128)
-TREE, REDUCED, GUIDE = "#2b6cb8", "#e0701a", "#777777"
-
-
-def draw_epochs(results: Path) -> Drawing:
-    """Std of a coordinate of the noise, over G, against epochs at one path length; the crossing marked."""
-    import pandas as pd
-    from matplotlib.figure import Figure as Canvas
-
-    levels = [fixed_path_levels(N, k, LENGTH) for k in EPOCHS]
-    data = pd.DataFrame({"epochs": EPOCHS, "tree": [v.tree for v in levels], "reduced": [v.reduced for v in levels]})
-    canvas = Canvas(figsize=(4.6, 3.4), layout="constrained")
-    axes = canvas.subplots()
-    style.log_log(axes)
-    axes.plot(data.epochs, data.tree, "o-", color=TREE, markersize=4, label="Algorithm 1: tree")
-    axes.plot(data.epochs, data.reduced, "s-", color=REDUCED, markersize=4, label="Algorithm 2: reduced sensitivity")
-    guide = data.tree.iloc[-1] * np.sqrt(data.epochs / data.epochs.iloc[-1]) * 1.25
-    axes.plot(data.epochs, guide, ":", color=GUIDE, linewidth=1.1, label=r"$\propto \sqrt{K}$")
-    at = crossing(N, LENGTH)
-    level = float(np.exp(np.interp(np.log(at), np.log(data.epochs), np.log(data.reduced))))
-    axes.axvline(at, color="#999999", linewidth=0.8, linestyle="--")
-    axes.annotate(f"equal at {at:.0f} epochs", (at, level), (8, -22), textcoords="offset points", fontsize=8)
-    axes.set_xticks(EPOCHS, [str(k) for k in EPOCHS])
-    axes.set_yticks([0.1, 0.2, 0.5, 1.0], ["0.1", "0.2", "0.5", "1"])
-    axes.set_ylim(data.tree.min() * 0.8, data[["tree", "reduced"]].to_numpy().max() * 1.6)
-    axes.set_xlabel("epochs $K$")
-    axes.set_ylabel(r"noise of $\hat m_t$, a coordinate, over $G$")
-    axes.set_title(rf"$N$ = {N}, path $\eta T$ = {LENGTH} $G/L$, $\varepsilon$ = 1, exact noise")
-    axes.legend(frameon=False, loc="upper left")
-    return Drawing(canvas, data.assign(crossing=at))
+TREE, REDUCED = LOOKS["tree"][0], LOOKS["reduced"][0]
 
 
 def draw_sizes(results: Path) -> Drawing:
@@ -84,14 +55,6 @@ def draw_sizes(results: Path) -> Drawing:
     return Drawing(canvas, data.merge(exact, how="outer", on=["d", "N"]))
 
 
-MOMENTUM_EPOCHS = Figure(
-    "momentum_epochs",
-    "Noise in the momentum against epochs at one path length: it grows like a root in Algorithm 1, not in Algorithm 2.",
-    "momentum",
-    "section 4 (no figure in the paper)",
-    (),
-    draw_epochs,
-)
 MOMENTUM_SIZES = Figure(
     "momentum_sizes",
     "Noise in the momentum at both prescribed schedules against N, printed and exact.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -26,7 +27,7 @@ class Target(Budget):
     @property
     def constant(self) -> float:
         """The mu of the Gaussian mechanism that just meets the target (exact conversion)."""
-        return mu_of(self.eps, self.delta)
+        return _mu(self.eps, self.delta)
 
     @property
     def largest(self) -> float:
@@ -42,3 +43,9 @@ class Target(Budget):
 
     def draw(self, u: np.ndarray, first: int) -> np.ndarray:
         return np.full(u.shape, self.constant)
+
+
+@lru_cache(maxsize=256)
+def _mu(eps: float, delta: float) -> float:
+    """`mu_of`, found once: every replicate asks for it."""
+    return mu_of(eps, delta)

@@ -1,0 +1,96 @@
+"""What Algorithms 1 and 2 of `momentum` share: a theorem's schedule and multiplier, and how they are stated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
+
+from pydantic import Field
+
+from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, step_size
+from dpexp.problems.finite_sum import FiniteSum
+from dpexp.theory.momentum import Schedule as Theory
+
+if TYPE_CHECKING:
+    from dpexp.privacy.budgets import Budget
+    from dpexp.privacy.stated import Stated
+    from dpexp.schedules import Schedule
+
+Weight = Annotated[float, Field(gt=0, le=1)]
+
+
+class Printed(NamedTuple):
+    """What the paper prints for an algorithm."""
+
+    schedule: Callable[[int, int, float, float], Theory]
+    """of (N, d, eps, delta): T, alpha, eta and gamma"""
+    sigma: Callable[[float, float], float]
+    """of (eps, delta): the multiplier"""
+    streams: int
+    """releases: the multiplier sigma is sqrt(streams) / sigma-GDP"""
+
+
+class PrivateMomentum(FiniteSumAlgorithm):
+    """A momentum of one record a step with noise; subclasses name their theorem and make the noise."""
+
+    calibration: Literal["exact", "paper"] = "exact"
+    """exact sensitivities of the order in use and Gaussian conversion, or sensitivities, counts and sigma as printed"""
+    alpha: Weight | None = None
+    """weight of the newest gradient; 1 / N where it is left out"""
+
+    schedules: ClassVar[tuple[str, ...]] = ("prescribed", "path-length", "constant")
+    printed: ClassVar[Printed]
+
+    def prescribed(self, problem: FiniteSum, budget: Budget) -> Theory | None:
+        eps, delta = getattr(budget, "eps", math.inf), getattr(budget, "delta", 0.0)
+        return None if math.isinf(eps) else self.printed.schedule(problem.count, problem.dimension, eps, delta)
+
+    def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Plan:
+        theory = self.prescribed(problem, budget) if schedule.name == "prescribed" else None
+        if theory is not None:
+            return Plan(n, min(1.0, theory.alpha), theory.eta, min(1.0, theory.gamma))
+        eta = step_size(schedule, n)
+        return Plan(n, self.alpha or 1 / problem.count, eta, self.mixing(problem, eta))
+
+    def mixing(self, problem: FiniteSum, eta: float) -> float:
+        """gamma where no theorem prescribes it; 1 without streams to mix."""
+        return 1.0
+
+    def printed_sigma(self, budget: Budget) -> float:
+        """The theorem's multiplier for a target; sqrt(streams) / mu for a budget that is no target."""
+        eps, delta = getattr(budget, "eps", None), getattr(budget, "delta", None)
+        if eps is None or delta is None:
+            return math.sqrt(self.printed.streams) / budget.largest
+        return self.printed.sigma(eps, delta)
+
+    def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
+        from dpexp.privacy.mechanisms import MECHANISMS
+        from dpexp.privacy.stated import Stated
+
+        plan, mu = self.plan(problem, schedule, budget, n), self.mu(budget)
+        sigma = 0.0 if math.isinf(mu) else self.printed_sigma(budget) if self.calibration == "paper" else 1 / mu
+        given = {
+            "n": problem.count,
+            "steps": n,
+            "momentum": plan.alpha,
+            "lipschitz": problem.lipschitz,
+            "sigma": sigma,
+            "calibration": self.calibration,
+        }
+        name, own = str(self.name), self.own_settings(problem, plan)  # type: ignore[attr-defined]
+        return Stated(
+            name,
+            MECHANISMS[name].model_validate(given | own),
+            self.accountant,
+            f"{self.accountant}, noise as {self.calibration}",
+        )
+
+    def own_settings(self, problem: FiniteSum, plan: Plan) -> dict[str, Any]:
+        """What else the mechanism of this algorithm takes."""
+        raise NotImplementedError
+
+    @property
+    def accountant(self) -> str:
+        """The analysis that the ledger reports."""
+        return "exact-sensitivities"

@@ -1,0 +1,125 @@
+"""Stored runs of `momentum` as rows: what its figures, tables and claims share.
+
+Every row has the mean of a metric over replicates at the last step, its standard error and its 95% interval; `also`
+adds the means of what must be read beside a gradient norm: F (`objective`) and the rms of |w| (`param_norm`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpexp.problems import PROBLEMS
+from dpexp.store import load_summary
+from dpexp.theory.momentum import theorem6_printed, theorem9_printed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PRESCRIBED, EPOCHS, ADULT = "momentum_prescribed", "momentum_epochs", "momentum_adult"
+TUNED = ("momentum_tuned", "momentum_tuned_eps", "momentum_tuned_d")
+DELTA = 1e-5
+METHODS = {
+    "tree": "Algorithm 1: tree",
+    "reduced": "Algorithm 2: reduced sensitivity",
+    "square-root": "square-root noise",
+    "independent": "independent noise",
+    "plain": "tree, not normalised",
+    "recursion": "full-batch recursion",
+    "descent": "full-batch descent",
+    "poisson": "DP-SGD, Poisson",
+}
+VARIANTS = {"paper": "printed noise", "exact": "exact noise", "none": "no noise"}
+STATISTICS = ["mean", "se", "ci_lo", "ci_hi", "n", "n_diverged"]
+
+
+def problem(n: int, d: int) -> Any:
+    """The problem of the prescribed and tuned experiments."""
+    return PROBLEMS["rippled-mean"].model_validate({"N": n, "d": d})
+
+
+G: float = problem(2, 1).lipschitz
+"""bound on its gradients, for any N and d"""
+
+
+def method(row: Any) -> str:
+    """Key of METHODS for a row of cells."""
+    if row.algorithm == "tree-momentum":
+        return str(row.design) if row.design != "tree" else "tree" if row.normalised else "plain"
+    if row.algorithm == "batch-descent":
+        return "descent" if row.sampling_rate == 1 else "poisson"
+    return {"reduced-momentum": "reduced", "gradient-recursion": "recursion"}[row.algorithm]
+
+
+def variant(row: Any) -> str:
+    """Key of VARIANTS: how the noise was set."""
+    if not row.noise or np.isinf(row.eps):
+        return "none"
+    return "paper" if row.calibration == "paper" else "exact"
+
+
+def prescribed_rows(results: Path, metric: str = "mean_grad_norm") -> pd.DataFrame:
+    """Last values of a metric of the prescribed runs, by method, variant and N."""
+    rows = _last(results, PRESCRIBED, metric)
+    return rows.sort_values(["method", "variant", "N"], ignore_index=True)
+
+
+def epoch_rows(results: Path, metric: str = "grad_norm") -> pd.DataFrame:
+    """Last values of a metric of both algorithms at one path length, by method and epochs."""
+    rows = _last(results, EPOCHS, metric)
+    return rows.sort_values(["method", "epochs"], ignore_index=True)
+
+
+def adult_rows(results: Path, metric: str = "mean_grad_norm") -> pd.DataFrame:
+    """Last values of a metric of the runs on a real data set."""
+    rows = _last(results, ADULT, metric)
+    return rows.sort_values(["problem", "eps", "method", "variant"], ignore_index=True)
+
+
+def tuned_rows(results: Path, metric: str = "grad_norm") -> pd.DataFrame:
+    """For every method, N, d and eps (inf without noise) the setting with the least mean of a final metric.
+
+    Reading off the best setting is not private; all methods have as many settings.
+    """
+    import pandas as pd
+
+    place = ["method", "N", "d", "eps"]
+    rows = pd.concat([_last(results, experiment, metric) for experiment in TUNED], ignore_index=True)
+    rows["settings"] = rows.groupby(place)["mean"].transform("size")
+    best = rows.loc[rows.groupby(place)["mean"].idxmin()]
+    return best.sort_values(["d", "eps", "N", "method"], ignore_index=True)
+
+
+def bound_rows(results: Path) -> list[dict[str, Any]]:
+    """The printed bounds of Theorems 6 and 9 beside the mean gradient norm of the runs with printed noise."""
+    records: list[dict[str, Any]] = []
+    rows: Any = prescribed_rows(results)
+    for row in rows[rows.variant == "paper"].itertuples():
+        p = problem(int(row.N), int(row.d))
+        gap = p.objective(p.start())[0] + p.amplitude  # F >= -amplitude, so the gap is at most this
+        theorem, make = (6, theorem6_printed) if row.method == "tree" else (9, theorem9_printed)
+        bound = make(p.count, p.dimension, 1.0, DELTA, int(row.step), gap, p.lipschitz, p.smoothness)
+        records.append(
+            {"theorem": theorem, "N": row.N, "steps": row.step, "bound": bound, "mean": row.mean,
+             "ci_lo": row.ci_lo, "ci_hi": row.ci_hi, "ratio": bound / row.mean, "bound_over_G": bound / G}
+        )  # fmt: skip
+    return sorted(records, key=lambda r: (r["theorem"], r["N"]))
+
+
+def _last(results: Path, experiment: str, metric: str) -> pd.DataFrame:
+    """Rows at the last step of every cell, with F and |w| beside the metric."""
+    summary = load_summary(results, experiment, ["N", "eps", "noise"])
+    summary = summary[summary.step == summary.groupby("cell_id").step.transform("max")]
+    rows = summary[summary.metric == metric].copy()
+    rows["method"] = [method(row) for row in rows.itertuples()]
+    rows["variant"] = [variant(row) for row in rows.itertuples()]
+    means = summary.pivot_table(index="cell_id", columns="metric", values="mean")
+    beside: Sequence[str] = ("objective", "grad_norm", "mean_grad_norm")
+    for name in beside:
+        rows[name] = rows.cell_id.map(means[name])
+    rows["param_norm"] = np.sqrt(rows.cell_id.map(means["param_norm_sq"]))
+    settings = ["problem", "method", "variant", "N", "d", "eps", "epochs", "length", "eta", "step"]
+    return rows[[name for name in settings if name in rows] + STATISTICS + [*beside, "param_norm"]]
