@@ -351,6 +351,7 @@ THEORY_ALONE = {
     "dp-sgld/theorem-3-1": ("certain", lambda case, order: 1e-9, "holds as a bound"),
     "dp-sgld/theorem-3-1/eps-delta": ("delta_at", lambda case, eps: 1e-9, "holds as a bound"),
     "dp-sgld/theorem-3-1/full-batches": ("exact_divergence", lambda bed, order: 1e9, "contradicted"),
+    "dp-sgld/lemma-3-3": ("tail_at_least", lambda case: 1e-300, "holds as a bound"),
     "dp-sgld/corollary-3-1": ("certain", lambda case, order: 1e-9, "holds as a bound"),
     "dp-sgld/corollary-3-2": ("certain", lambda case, order: 1e-9, "holds as a bound"),
     "dp-sgld/corollary-3-3": ("certain", lambda case, order: 1e-9, "holds as a bound"),
