@@ -226,12 +226,15 @@ def advise(
 def diff(
     a: Annotated[Path, typer.Argument(help="A results folder, such as results/linear_d5.", show_default=False)],
     b: Annotated[Path, typer.Argument(help="Another.", show_default=False)],
+    metric: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What to compare.  [default: the error, or every metric]")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Compare the final errors of two results."""
+    """Compare the final errors, or other metrics, of two results."""
     from dpexp.commands import comparing
 
-    document, text = comparing.diff(a, b)
+    document, text = comparing.diff(a, b, metric)
     _print_json(document) if as_json else print(text)
 
 

@@ -8,61 +8,106 @@ from typing import Any
 
 import numpy as np
 
+from dpexp.config.words import suggest
 from dpexp.errors import UsageError
 from dpexp.stats import paired_difference, t_quantile
-from dpexp.store import Damaged, Folder, load_cells, load_summary
+from dpexp.store import Damaged, Folder, load_cells, load_parameters, load_summary
 from dpexp.text import columns
 
-_IDENTITY = ["problem", "algorithm", "schedule", "d", "alpha", "eta", "budget", "n"]
-METRIC = "param_distance_sq"
+MAIN = "param_distance_sq"
+"""compared where both have it, else every metric of both"""
+_NOT_SETTINGS = ("run.seed", "run.checkpoints", "run.diverged_above")
 
 
-def diff(a: Path, b: Path) -> tuple[dict[str, Any], str]:
-    """Document and text. Cells are matched by their settings; paired where the random numbers agree.
+def diff(a: Path, b: Path, metric: str | None = None) -> tuple[dict[str, Any], str]:
+    """Document and text. Cells match that agree in what varies within A or B; paired where random numbers agree.
 
-    Raises UsageError for a folder without results, ResultsMissing for an incomplete one.
+    Raises UsageError for a folder without results or an unknown metric, ResultsMissing for an incomplete folder.
     """
     for path in (a, b):
         if not (path / "cells.parquet").exists():
             raise UsageError(f"{path} holds no results", "give two folders such as results/linear_d5")
-    sides = [_final(path) for path in (a, b)]
-    shared = [key for key in sides[0] if key in sides[1]]
-    if not shared:
-        raise UsageError(f"{a} and {b} have no setting in common", f"settings are matched by {', '.join(_IDENTITY)}")
-    rows = [_compare(key, sides[0][key], sides[1][key], a, b) for key in shared]
-    head = ["setting", "estimator", "A", "B", "A - B", "95% interval", "A / B", "how"]
+    settings = [_settings(path) for path in (a, b)]
+    names = _varying(settings)
+    sides = [_final(path, own, names) for path, own in zip((a, b), settings, strict=True)]
+    metrics = _metrics(sides, metric)
+    matched = [key for key in sides[0] if key in sides[1]]
+    if not matched:
+        by = f"settings are matched by {', '.join(names)}" if names else "they have no metric in common"
+        raise UsageError(f"{a} and {b} have no setting in common", by)
+    shared = [key for m in metrics for key in matched if key[-1] == m]
+    rows = [_compare(names, key, sides[0][key], sides[1][key], a, b) for key in shared]
+    head = ["setting", "estimator", "metric", "A", "B", "A - B", "95% interval", "A / B", "how"]
     shown = [
-        [r["setting"], r["estimator"], f"{r['a']:.4g}", f"{r['b']:.4g}", f"{r['difference']:+.3g}",
+        [r["setting"], r["estimator"], r["metric"], f"{r['a']:.4g}", f"{r['b']:.4g}", f"{r['difference']:+.3g}",
          f"[{r['ci'][0]:+.3g}, {r['ci'][1]:+.3g}]", f"{r['ratio']:.3f}", "paired" if r["paired"] else "unpaired"]
         for r in rows
     ]  # fmt: skip
-    only = [len(side) - len(shared) for side in sides]
-    text = f"mean {METRIC} at the last step; A = {a}, B = {b}\n\n" + columns(shown, head)
+    lines = [f"means at the last step; A = {a}, B = {b}"]
+    if changes := _changes(settings, names):
+        lines.append("A and B differ in " + "; ".join(f"{k}: {x} / {y}" for k, (x, y) in changes.items()))
+    lines += ["", columns(shown, head)]
+    only = [len({key[:-2] for key in side}) - len({key[:-2] for key in matched}) for side in sides]
     if any(only):
-        text += f"\n\n{only[0]} settings only in A, {only[1]} only in B"
-    return {"a": str(a), "b": str(b), "metric": METRIC, "rows": rows}, text
+        lines += ["", f"{only[0]} settings only in A, {only[1]} only in B"]
+    document = {"a": str(a), "b": str(b), "metric": ", ".join(metrics), "changes": changes, "rows": rows}
+    return document, "\n".join(lines)
 
 
-def _final(path: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """The last step's summary row of every setting and estimator."""
+def _settings(path: Path) -> dict[str, dict[str, str]]:
+    """Parameters of every cell."""
+    budgets = load_cells(path.parent, path.name).set_index("cell_id").budget
+    parameters = load_parameters(path.parent, path.name)
+    return {i: _flat(tree | {"budget": budgets[i]}) for i, tree in parameters.items()}
+
+
+def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, str]:
+    """Parameters by dotted name, as short text."""
+    flat: dict[str, str] = {}
+    for name, value in tree.items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{prefix}{name}.")
+        elif prefix + name not in _NOT_SETTINGS:
+            flat[prefix + name] = _short(value)
+    return flat
+
+
+def _varying(settings: list[dict[str, dict[str, str]]]) -> list[str]:
+    """Names of what differs between cells of one of the results."""
+    names = dict.fromkeys(name for side in settings for cell in side.values() for name in cell)
+    return [name for name in names if any(len({cell.get(name) for cell in side.values()}) > 1 for side in settings)]
+
+
+def _changes(settings: list[dict[str, dict[str, str]]], names: list[str]) -> dict[str, tuple[str, str]]:
+    """What differs between A and B as wholes."""
+    one, other = ({k: v for k, v in next(iter(side.values())).items() if k not in names} for side in settings)
+    return {k: (one.get(k, "-"), other.get(k, "-")) for k in one | other if one.get(k) != other.get(k)}
+
+
+def _final(path: Path, settings: dict[str, dict[str, str]], names: list[str]) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """The last step's summary row of every setting, estimator and metric."""
     summary = load_summary(path.parent, path.name)
-    last = summary[(summary.metric == METRIC) & (summary.step == summary.groupby("cell_id").step.transform("max"))]
-    seeds = dict(load_cells(path.parent, path.name).set_index("cell_id").seed)
-    names = [name for name in _IDENTITY if name in last.columns]
+    last = summary[summary.step == summary.groupby("cell_id").step.transform("max")]
     rows = [{str(k): v for k, v in row.items()} for row in last.to_dict("records")]
     return {
-        (*(row[name] for name in names), row["estimator"]): {**row, "seed": seeds[row["cell_id"]], "names": names}
-        for row in rows
+        (*(settings[row["cell_id"]].get(name) for name in names), row["estimator"], row["metric"]): row for row in rows
     }
 
 
-def _compare(key: tuple[Any, ...], a: dict[str, Any], b: dict[str, Any], left: Path, right: Path) -> dict[str, Any]:
-    setting = " ".join(
-        f"{name}={_short(value)}"
-        for name, value in zip(a["names"], key, strict=False)
-        if name in ("alpha", "budget", "d")
-    )
-    base = {"setting": setting, "estimator": a["estimator"], "a": a["mean"], "b": b["mean"]}
+def _metrics(sides: list[dict[tuple[Any, ...], dict[str, Any]]], wanted: str | None) -> list[str]:
+    known = [dict.fromkeys(key[-1] for key in side) for side in sides]
+    shared = [name for name in known[0] if name in known[1]]
+    if wanted is not None and wanted not in shared:
+        raise UsageError(f"--metric {wanted}: not in both results", suggest(wanted, shared))
+    return [wanted] if wanted else [MAIN] if MAIN in shared else shared
+
+
+def _compare(
+    names: list[str], key: tuple[Any, ...], a: dict[str, Any], b: dict[str, Any], left: Path, right: Path
+) -> dict[str, Any]:
+    label = {name: name.removesuffix(".name").rsplit(".", 1)[-1] for name in names}
+    setting = " ".join(f"{label[name]}={value}" for name, value in zip(names, key, strict=False) if value is not None)
+    base = {"setting": setting, "estimator": a["estimator"], "metric": a["metric"], "a": a["mean"], "b": b["mean"]}
     values = [_replicates(side, path) for side, path in ((a, left), (b, right))]
     if a["seed"] == b["seed"] and values[0] is not None and values[1] is not None:
         n = min(map(len, (values[0], values[1])))
@@ -86,7 +131,7 @@ def _replicates(side: dict[str, Any], path: Path) -> np.ndarray | None:
         data = Folder(path.parent, path.name).read_cell(side["cell_id"])
     except (FileNotFoundError, Damaged):
         return None
-    return data.values[data.estimators.index(side["estimator"]), -1, data.metrics.index(METRIC)]
+    return data.values[data.estimators.index(side["estimator"]), -1, data.metrics.index(side["metric"])]
 
 
 def _short(value: Any) -> str:
