@@ -64,19 +64,19 @@ def variant(row: Any) -> str:
 def prescribed_rows(results: Path, metric: str = "mean_grad_norm") -> pd.DataFrame:
     """Last values of a metric of the prescribed runs, by method, variant and N."""
     rows = _last(results, PRESCRIBED, metric)
-    return rows.sort_values(["method", "variant", "N"], ignore_index=True)
+    return _sorted(rows, "method", "variant", "N")
 
 
 def epoch_rows(results: Path, metric: str = "grad_norm") -> pd.DataFrame:
     """Last values of a metric of both algorithms at one path length, by method and epochs."""
     rows = _last(results, EPOCHS, metric)
-    return rows.sort_values(["method", "epochs"], ignore_index=True)
+    return _sorted(rows, "method", "epochs")
 
 
 def adult_rows(results: Path, metric: str = "mean_grad_norm") -> pd.DataFrame:
     """Last values of a metric of the runs on a real data set."""
     rows = _last(results, ADULT, metric)
-    return rows.sort_values(["problem", "eps", "method", "variant"], ignore_index=True)
+    return _sorted(rows, "problem", "eps", "method", "variant")
 
 
 def tuned_rows(results: Path, metric: str = "grad_norm") -> pd.DataFrame:
@@ -90,7 +90,7 @@ def tuned_rows(results: Path, metric: str = "grad_norm") -> pd.DataFrame:
     rows = pd.concat([_last(results, experiment, metric) for experiment in TUNED], ignore_index=True)
     rows["settings"] = rows.groupby(place)["mean"].transform("size")
     best = rows.loc[rows.groupby(place)["mean"].idxmin()]
-    return best.sort_values(["d", "eps", "N", "method"], ignore_index=True)
+    return _sorted(best, "d", "eps", "N", "method")
 
 
 def bound_rows(results: Path) -> list[dict[str, Any]]:
@@ -107,6 +107,16 @@ def bound_rows(results: Path) -> list[dict[str, Any]]:
              "ci_lo": row.ci_lo, "ci_hi": row.ci_hi, "ratio": bound / row.mean, "bound_over_G": bound / G}
         )  # fmt: skip
     return sorted(records, key=lambda r: (r["theorem"], r["N"]))
+
+
+def _sorted(rows: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """Rows by these columns; methods and variants in the order of METHODS and VARIANTS."""
+    ranks = {name: rank for rank, name in enumerate([*METHODS, *VARIANTS])}
+
+    def key(column: Any) -> Any:
+        return column.map(ranks) if column.name in ("method", "variant") else column
+
+    return rows.sort_values(list(columns), key=key, ignore_index=True)
 
 
 def _last(results: Path, experiment: str, metric: str) -> pd.DataFrame:

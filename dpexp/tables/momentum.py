@@ -142,7 +142,7 @@ def tuned(results: Path) -> Content:
     head = ["d", "eps", "N", "method", "grad norm / G", "F", "norm of w", "best of", "epochs", "diverged"]
     rows = [
         [str(r["d"]), "no noise" if math.isinf(r["eps"]) else f"{r['eps']:g}", f"{r['N']:,}", METHODS[r["method"]],
-         f"{r['mean'] / G:.3g} [{r['ci_lo'] / G:.3g}, {r['ci_hi'] / G:.3g}]", *_beside(r), str(r["settings"]),
+         f"{r['mean'] / G:#.3g} [{r['ci_lo'] / G:#.3g}, {r['ci_hi'] / G:#.3g}]", *_beside(r), str(r["settings"]),
          f"{r['epochs']:g}", f"{r['n_diverged']} of {r['n']}"]
         for r in records
     ]  # fmt: skip
