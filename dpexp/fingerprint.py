@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent
-LEDGER = {"dpexp.privacy.local_gaussian", "dpexp.privacy.stated", "dpexp.errors"}
+LEDGER = {"dpexp.privacy.langevin_stated", "dpexp.privacy.local_gaussian", "dpexp.privacy.stated", "dpexp.errors"}
 """modules that the algorithms import for the privacy ledger, which is computed anew whenever cells are written"""
 
 

@@ -209,3 +209,27 @@ def test_every_config_runs_at_toy_size(toy_results):
         assert set(cells.status) == {"done"}
         assert set(cells.replicates) == {load_experiment(path, profile="smoke").replicates}
         assert cells.replicates.max() <= 8
+
+
+@pytest.mark.slow
+def test_diff_of_any_results_names_what_differs_and_matches_the_rest(tmp_path):
+    """Settings match by what varies within a result, even where a whole result differs in a parameter."""
+    config = tmp_path / "c.yaml"
+    config.write_text(
+        "experiment: digits\nproblem: {name: softmax, data: {name: digits}, regulariser: [0.01, 0.1]}\n"
+        "schedule: {name: langevin}\nalgorithm: {name: dp-sgd, batch_size: 50, epochs: 1, clip: 1.0}\n"
+        "privacy: {eps: [1, inf], delta: 1e-5}\nrun: {replicates: 4, seed: 1, checkpoints: 1}\n"
+    )
+    a, b = tmp_path / "a" / "digits", tmp_path / "b" / "digits"
+    call("run", config, "--results", a.parent, "-q")
+    call("run", config, "--results", b.parent, "-q", "--set", "algorithm.clip=0.1")
+    document = json.loads(call("diff", a, b, "--json").stdout)
+    assert document["changes"] == {"algorithm.clip": ["1", "0.1"]}
+    assert document["metric"] == "param_norm_sq, test_accuracy, train_loss"
+    assert len(document["rows"]) == 4 * 3
+    assert {row["setting"] for row in document["rows"]} == {
+        f"regulariser={lam} budget={budget}" for lam in ("0.01", "0.1") for budget in ("eps = 1", "non-private")
+    }
+    losses = json.loads(call("diff", a, b, "--metric", "train_loss", "--json").stdout)["rows"]
+    assert all(row["paired"] and row["difference"] < 0 for row in losses if "non-private" in row["setting"])
+    assert "did you mean 'train_loss'" in call("diff", a, b, "--metric", "train_lose", code=2).stderr

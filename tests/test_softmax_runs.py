@@ -14,6 +14,7 @@ from dpexp.data.dataset import NORM
 from dpexp.engine import softmax as engine
 from dpexp.engine.batches import SAMPLING
 from dpexp.privacy import langevin_accounting as accounting
+from dpexp.privacy import langevin_run
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.privacy.targets import Target
 from dpexp.privacy.varying_noise import grouped
@@ -121,7 +122,7 @@ def published_run(**changes):
         "total_of_epochs": step * 30,
         "groups": ((1.0, steps),),
     }
-    return accounting.LangevinRun(**(fields | changes))
+    return langevin_run.LangevinRun(**(fields | changes))
 
 
 def test_the_published_epsilon_counts_epochs():

@@ -61,7 +61,7 @@ class DpSgd(SoftmaxAlgorithm):
         return Noise(clip=self.clip, scale=scale)
 
     def _released(self, records: int, n: int, multiplier: float) -> SampledGaussian:
-        from dpexp.privacy.langevin_accounting import RELATIONS, SCHEMES
+        from dpexp.privacy.langevin_run import RELATIONS, SCHEMES
         from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 
         return SampledGaussian(

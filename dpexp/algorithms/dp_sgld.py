@@ -22,7 +22,8 @@ from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:
     from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.langevin_accounting import AccountedLangevin, LangevinRun
+    from dpexp.privacy.langevin_run import LangevinRun
+    from dpexp.privacy.langevin_stated import AccountedLangevin
     from dpexp.schedules import Schedule
 
 
@@ -49,7 +50,7 @@ class DpSgld(SoftmaxAlgorithm):
         return 0.0 if math.isinf(eps) else sigma_for(self._run(problem, schedule, n), self.accountant, eps, delta)
 
     def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> AccountedLangevin:
-        from dpexp.privacy.langevin_accounting import AccountedLangevin
+        from dpexp.privacy.langevin_stated import AccountedLangevin
 
         run = self._run(problem, schedule, n)
         return AccountedLangevin(run, self.accountant, self.sigma(problem, schedule, budget, n))
@@ -64,7 +65,7 @@ class DpSgld(SoftmaxAlgorithm):
 
     def _run(self, problem: Softmax, schedule: Schedule, n: int) -> LangevinRun:
         """The run in the words of the accountants."""
-        from dpexp.privacy.langevin_accounting import LangevinRun
+        from dpexp.privacy.langevin_run import LangevinRun
         from dpexp.privacy.varying_noise import grouped
 
         sizes = step_sizes(problem, schedule, n)

@@ -30,7 +30,7 @@ class Sgd(SoftmaxAlgorithm):
 
     def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> Stated:
         """All iterates without noise."""
-        from dpexp.privacy.langevin_accounting import RELATIONS, SCHEMES
+        from dpexp.privacy.langevin_run import RELATIONS, SCHEMES
         from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
         from dpexp.privacy.stated import Stated
 

@@ -8,27 +8,23 @@ with K counted in epochs, as the authors' code evaluates it. An accountant speak
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from dpexp.privacy.analysis import ALL, LAST, Analysis, gaussian_analysis
 from dpexp.privacy.calibration import Unreachable, calibrate, least_noise
+from dpexp.privacy.langevin_run import LangevinRun
 from dpexp.privacy.mechanisms.composition import (
     DIVIDED,
     FIXED,
     NOISE,
     POISSON,
-    Relation,
-    Sampling,
     distance,
     random_step,
     visits,
 )
 from dpexp.privacy.mechanisms.langevin import Langevin
-from dpexp.privacy.noise_conventions import langevin_gradient_noise
-from dpexp.privacy.varying_noise import Groups, varying_eps
+from dpexp.privacy.varying_noise import varying_eps
 from dpexp.theory.dp_sgld.privacy import eps_of_slope, sigma_for_eps, theorem31
 
 Accountant = Literal["pld", "last-iterate", "once-an-epoch", "theorem-3-1", "published"]
@@ -40,58 +36,11 @@ SPEAKS_OF: dict[Accountant, tuple[str, ...]] = {
     "published": ("fixed-size", "shuffled"),
 }
 """accountant -> the sampling schemes that it is stated, or was used, for"""
-RELATIONS: dict[str, Relation] = {"poisson": "add-remove", "fixed-size": "replace-one", "shuffled": "replace-one"}
-"""sampling scheme -> the neighbours for which its privacy is stated"""
-SCHEMES: dict[str, Sampling] = {"poisson": "poisson", "fixed-size": "fixed-size", "shuffled": "reshuffled"}
-"""sampling scheme of a config -> what the mechanisms call it: shuffled batches are a new order in every epoch"""
 REFUSED: dict[str, str] = {
     "theorem-3-1": "unsound for mini-batches: the theorem is false there (exact counterexamples: docs/dp-sgld.md)",
     "published": "invalid: the bound with K = epochs, where it counts iterations; and false for mini-batches",
 }
 """why an accountant is no guarantee"""
-
-
-@dataclass(frozen=True)
-class LangevinRun:
-    """w <- Proj(w - eta_k G + sqrt(2 eta_k) sigma Z), K steps on batches of m of n records, as accountants see it."""
-
-    n: int
-    batch_size: int
-    sampling: Sampling
-    steps: int
-    lipschitz: float
-    """largest norm of a record's part of the gradient: only it depends on the record"""
-    smoothness: float
-    strong_convexity: float
-    diameter: float
-    """of the set to which iterates are projected"""
-    largest_step: float
-    total_step: float
-    total_of_epochs: float
-    """sum of the first E steps, E the number of epochs: what the published accounting uses"""
-    groups: Groups
-    """noise of the steps over that of the largest, and how many"""
-
-    @property
-    def q(self) -> float:
-        return self.batch_size / self.n
-
-    @property
-    def epochs(self) -> int:
-        return max(1, round(self.steps * self.q))
-
-    @property
-    def constant(self) -> bool:
-        """Whether all steps are of one size."""
-        return len(self.groups) == 1
-
-    @property
-    def relation(self) -> Relation:
-        return RELATIONS[self.sampling]
-
-    def multiplier(self, sigma: float) -> float:
-        """Noise of the largest step over one record's largest share of it: the noise multiplier of DP-SGD."""
-        return langevin_gradient_noise(sigma, self.largest_step) * self.batch_size / self.lipschitz
 
 
 def complaints(run: LangevinRun, accountant: Accountant) -> list[str]:
@@ -135,16 +84,16 @@ def sigma_for(run: LangevinRun, accountant: Accountant, eps: float, delta: float
         total = run.total_of_epochs if accountant == "published" else run.total_step
         return sigma_for_eps(eps, delta, run.lipschitz, run.n, run.strong_convexity, total)
     per_sigma = run.multiplier(1.0)
-    composed = least_noise(lambda z: _composed(run, z).eps(delta), eps) / per_sigma
+    least = least_noise(lambda z: composed(run, z).eps(delta), eps) / per_sigma
     if accountant != "last-iterate":
-        return composed
+        return least
     try:
         best = calibrate(
-            lambda sigma: _langevin(run, sigma), Langevin, lambda a: a.eps(delta), eps, "last-iterate", "hybrid"
+            lambda sigma: as_mechanism(run, sigma), Langevin, lambda a: a.eps(delta), eps, "last-iterate", "hybrid"
         ).value
     except Unreachable:
-        return composed
-    return min(best, composed)
+        return least
+    return min(best, least)
 
 
 def analysis_of(run: LangevinRun, accountant: Accountant, sigma: float) -> Analysis:
@@ -164,20 +113,25 @@ def analysis_of(run: LangevinRun, accountant: Accountant, sigma: float) -> Analy
             None,
             REFUSED[accountant],
         )
-    composed = _composed(run, run.multiplier(sigma))
+    composition = composed(run, run.multiplier(sigma))
     if accountant != "last-iterate":
-        return composed
-    found = [a for a in _langevin(run, sigma).analyses() if a.name == "hybrid"]
+        return composition
+    found = [a for a in as_mechanism(run, sigma).analyses() if a.name == "hybrid"]
     return Analysis(
         "last-iterate",
         "the smaller of composition and our hybrid bound (docs/privacy.md)",
         LAST,
-        lambda d: min(a.eps(d) for a in (composed, *found)),
-        (*composed.assumptions, "projection on the stated ball", "convex losses", "only the last iterate is released"),
+        lambda d: min(a.eps(d) for a in (composition, *found)),
+        (
+            *composition.assumptions,
+            "projection on the stated ball",
+            "convex losses",
+            "only the last iterate is released",
+        ),
     )
 
 
-def _composed(run: LangevinRun, multiplier: float) -> Analysis:
+def composed(run: LangevinRun, multiplier: float) -> Analysis:
     """The sound analysis of all iterates for the run's sampling."""
     if run.sampling == "shuffled":
         mu = distance(run.relation) * math.sqrt(_visits(run)) / multiplier if multiplier else math.inf
@@ -206,7 +160,7 @@ def _visits(run: LangevinRun) -> float:
     return used
 
 
-def _langevin(run: LangevinRun, sigma: float) -> Langevin:
+def as_mechanism(run: LangevinRun, sigma: float) -> Langevin:
     """The run as a mechanism with all its analyses; only for steps of one size."""
     return Langevin(
         n=run.n,
@@ -221,57 +175,3 @@ def _langevin(run: LangevinRun, sigma: float) -> Langevin:
         smoothness=run.smoothness,
         diameter=run.diameter,
     )
-
-
-@dataclass(frozen=True)
-class AccountedLangevin:
-    """A run with its noise and accountant: the mechanism of the algorithm `dp-sgld`."""
-
-    run: LangevinRun
-    accountant: Accountant
-    sigma: float
-
-    @property
-    def neighboring_relation(self) -> str:
-        return self.run.relation
-
-    @property
-    def sampling(self) -> str:
-        return self.run.sampling
-
-    def ledger(self, deltas: Sequence[float]) -> dict[str, Any]:
-        """Columns for cells.parquet: what the accountant states, and beside it what sound composition states."""
-        stated = analysis_of(self.run, self.accountant, self.sigma)
-        sound = _composed(self.run, self.run.multiplier(self.sigma))
-        return {
-            "noise_multiplier": self.run.multiplier(self.sigma),
-            "noise_sigma": self.sigma,
-            "accountant": self.accountant,
-            "guarantee": stated.valid and self.sigma > 0,
-            "gdp_mu": math.nan if stated.mu is None else stated.mu,
-            **{f"eps_{delta:g}": stated.eps(delta) if self.sigma else math.inf for delta in deltas},
-            **{f"sound_eps_{delta:g}": sound.eps(delta) for delta in deltas},
-        }
-
-    def statements(self, deltas: Sequence[float]) -> list[dict[str, Any]]:
-        """The accountant's statement, composition, and every other analysis where steps are of one size."""
-        if self.sigma == 0:
-            return [_composed(self.run, 0.0).statement(deltas)]
-        found = [analysis_of(self.run, self.accountant, self.sigma)]
-        if self.accountant in (*REFUSED, "last-iterate"):
-            found.append(_composed(self.run, self.run.multiplier(self.sigma)))
-        if self.run.constant and self.run.sampling == "fixed-size":
-            names = {"dp-sgld-printed", "pld-composition"}
-            found += [a for a in _langevin(self.run, self.sigma).analyses() if a.name not in names]
-        return [analysis.statement(deltas) for analysis in found]
-
-    def describe(self) -> list[tuple[str, str]]:
-        """Who is protected, what is released and how noise is set."""
-        run = self.run
-        share = f"{round(1 / run.q)} batches an epoch" if run.sampling == "shuffled" else f"probability {run.q:.4g}"
-        return [
-            ("Protected", f"every record, against who sees what is released; neighbours: {run.relation}"),
-            ("Sampling", f"{run.sampling}, batches of {run.batch_size} of {run.n:,} records ({share})"),
-            ("Noise", f"sqrt(2 eta_k) sigma on the parameter, sigma = {self.sigma:.4g}"),
-            ("Released", f"after {run.steps:,} steps, {run.epochs} epochs; see each line for what it covers"),
-        ]
