@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpexp.privacy.loss_distributions import Composed, Scheme, StepLoss, discretised, summed
+from dpexp.privacy.loss_distributions import Composed, Scheme, StepLoss, discretised, grid, summed
 
 GROWTH = 1.05
 """noises of one group differ by at most this factor; epsilon is inflated by about half of it"""
@@ -45,7 +45,8 @@ class VaryingLoss:
     def _composed(self) -> list[Composed]:
         """The loss of all steps, for every order of the neighbours that matters."""
         total = sum(self.counts)
-        interval = min(step.interval(total) for step in self.steps)
+        spread = math.sqrt(sum(c * s.spread**2 for s, c in zip(self.steps, self.counts, strict=True)) / total)
+        interval = grid(spread, max(step.top for step in self.steps), total)
         orders = range(len(self.steps[0].curves))
         return [
             summed(
