@@ -22,7 +22,7 @@ BLOCK_BYTES = 1 << 18
 """of noise held at once; it should stay in the cache of a core"""
 
 Noise = Callable[[np.ndarray], object]
-"""fills an array float32 [classes, p] with standard normals"""
+"""fills an array float32 [steps, classes, p] with the next standard normals, whole blocks at once"""
 
 
 def gaussian(generator: np.random.Generator) -> Noise:
@@ -123,8 +123,7 @@ def train(
         if len(block) < stop - done:
             raise ValueError(f"the batches ended after {done + len(block)} of {count} steps")
         if noisy and noise is not None:
-            for draw in draws[: stop - done]:
-                noise(draw)
+            noise(draws[: stop - done])
         index, ends = np.concatenate(block), np.cumsum([len(batch) for batch in block])
         mean, shrink, scale = (np.ascontiguousarray(a[:, done:stop], np.float32) for a in (means, shrinks, scales))
         kernel.steps(weights, features, labels, norms, index, ends, mean, shrink, scale, draws, clips, radii)

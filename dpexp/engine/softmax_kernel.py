@@ -1,4 +1,4 @@
-"""Compiled steps of softmax regression: gradients of four records at a time, straight from the rows of the data.
+"""Compiled steps of softmax regression: gradients of four records and two classes at a time, from the rows of the data.
 
 `dpexp.engine.softmax` says what a step is; tests hold these kernels to a literal transcription. Sums over features run
 in the order that vector units like, so bits can depend on the processor; they never depend on threads.
@@ -16,20 +16,37 @@ _SUMS = {"reassoc", "contract"}  # not the rest of fastmath: a diverged run must
 
 
 @njit(nogil=True, fastmath=_SUMS)
-def _scores(w, x0, x1, x2, x3):
-    a0 = a1 = a2 = a3 = w.dtype.type(0)
-    for j in range(len(w)):
-        a0 += w[j] * x0[j]
-        a1 += w[j] * x1[j]
-        a2 += w[j] * x2[j]
-        a3 += w[j] * x3[j]
-    return a0, a1, a2, a3
+def _scores(slopes, weights, c, d, features, rows):
+    """Scores of classes c and d for four records, into slopes [4, classes]."""
+    i0, i1, i2, i3 = rows
+    a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = weights.dtype.type(0)
+    for j in range(weights.shape[1]):
+        v, w = weights[c, j], weights[d, j]
+        x0, x1, x2, x3 = features[i0, j], features[i1, j], features[i2, j], features[i3, j]
+        a0 += v * x0
+        a1 += v * x1
+        a2 += v * x2
+        a3 += v * x3
+        b0 += w * x0
+        b1 += w * x1
+        b2 += w * x2
+        b3 += w * x3
+    slopes[0, c], slopes[1, c], slopes[2, c], slopes[3, c] = a0, a1, a2, a3
+    slopes[0, d], slopes[1, d], slopes[2, d], slopes[3, d] = b0, b1, b2, b3
 
 
 @njit(nogil=True, fastmath=_SUMS)
-def _add(total, s0, s1, s2, s3, x0, x1, x2, x3):
-    for j in range(len(total)):
-        total[j] += s0 * x0[j] + s1 * x1[j] + s2 * x2[j] + s3 * x3[j]
+def _add(total, slopes, c, d, features, rows):
+    """Add four records' gradients of classes c and d; once where these are the same."""
+    i0, i1, i2, i3 = rows
+    s0, s1, s2, s3 = slopes[0, c], slopes[1, c], slopes[2, c], slopes[3, c]
+    t0, t1, t2, t3 = slopes[0, d], slopes[1, d], slopes[2, d], slopes[3, d]
+    if c == d:
+        t0 = t1 = t2 = t3 = total.dtype.type(0)
+    for j in range(total.shape[1]):
+        x0, x1, x2, x3 = features[i0, j], features[i1, j], features[i2, j], features[i3, j]
+        total[c, j] += s0 * x0 + s1 * x1 + s2 * x2 + s3 * x3
+        total[d, j] += t0 * x0 + t1 * x1 + t2 * x2 + t3 * x3
 
 
 @njit(nogil=True)
@@ -63,17 +80,16 @@ def gradient_sums(totals, weights, features, labels, norms, index, clips):
     totals[:] = 0
     for first in range(0, last + 1, 4):
         rows = index[first], index[min(first + 1, last)], index[min(first + 2, last)], index[min(first + 3, last)]
-        x0, x1, x2, x3 = features[rows[0]], features[rows[1]], features[rows[2]], features[rows[3]]
         for r in range(runs):
-            for c in range(classes):
-                slopes[0, c], slopes[1, c], slopes[2, c], slopes[3, c] = _scores(weights[r, c], x0, x1, x2, x3)
+            for c in range(0, classes, 2):
+                _scores(slopes, weights[r], c, min(c + 1, classes - 1), features, rows)
             for k in range(4):
                 if first + k <= last:
                     _clipped_slopes(slopes[k], labels[rows[k]], norms[rows[k]], clips[r])
                 else:
                     slopes[k] = 0
-            for c in range(classes):
-                _add(totals[r, c], slopes[0, c], slopes[1, c], slopes[2, c], slopes[3, c], x0, x1, x2, x3)
+            for c in range(0, classes, 2):
+                _add(totals[r], slopes, c, min(c + 1, classes - 1), features, rows)
 
 
 @njit(nogil=True)
