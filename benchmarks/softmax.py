@@ -84,7 +84,7 @@ def main() -> int:
     """Print microseconds a step of both and the ratio."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=100, help="steps of a turn")
+    parser.add_argument("--steps", type=int, default=500, help="steps of a turn")
     arguments = parser.parse_args()
     if not all(importlib.util.find_spec(name) for name in ("torch", "opacus")):
         print("softmax: torch and opacus are not installed (extra [vision]): left out", file=sys.stderr)

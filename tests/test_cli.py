@@ -56,6 +56,7 @@ def test_usage_errors_exit_2_in_a_line_or_two(arguments):
     assert 1 <= len(result.stderr.strip().splitlines()) <= 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", ["unknown key", "binary junk", "mu = 0"])
 def test_config_errors_exit_2_with_their_place(mistake, tmp_path):
     path = tmp_path / "bad.yaml"
@@ -68,6 +69,7 @@ def test_config_errors_exit_2_with_their_place(mistake, tmp_path):
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.slow
 def test_validate_reports_every_file(tmp_path):
     good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
     good.write_text(GOOD)
@@ -113,6 +115,7 @@ def test_schema_and_env_are_json():
     assert "numpy" in call("env").stdout
 
 
+@pytest.mark.slow
 def test_privacy_statement():
     document = json.loads(call("privacy", ROOT / "configs" / "linear_d5.yaml", "--json").stdout)
     assert document["mechanism"] == "local-gaussian"

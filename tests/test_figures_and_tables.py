@@ -118,6 +118,8 @@ def test_every_format_and_the_same_bytes_again(toy_results, tmp_path):
         paths = write(FIGURES["figure1"], toy_results, tmp_path / turn, ["png", "pdf", "svg"])
         digests.append({p.suffix: hashlib.sha256(p.read_bytes()).hexdigest() for p in paths})
     assert digests[0] == digests[1]
+    (alone, _) = write(FIGURES["figure1"], toy_results, tmp_path / "3", ["pdf"])
+    assert hashlib.sha256(alone.read_bytes()).hexdigest() == digests[0][".pdf"]  # whatever else is written
     assert set(digests[0]) == {".png", ".pdf", ".svg", ".csv"}
     assert b"Type3" not in (tmp_path / "1" / "figure1.pdf").read_bytes()
 

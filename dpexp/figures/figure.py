@@ -55,6 +55,9 @@ def write(figure: Figure, results: Path, out: Path, formats: Sequence[str]) -> l
     paths = []
     with mpl.rc_context(RC):
         drawing = figure.draw(results)
+        if layout := drawing.canvas.get_layout_engine():
+            layout.execute(drawing.canvas)  # once, not for every format: that takes as long as drawing
+            drawing.canvas.set_layout_engine("none")
         for form in formats:
             save = partial(drawing.canvas.savefig, format=form, metadata=_UNDATED[form])
             atomically(out / f"{figure.name}.{form}", save)

@@ -21,7 +21,7 @@ RC: Any = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "lines.linewidth": 1.4,
-    "figure.dpi": 100,
+    "figure.dpi": 200,
     "savefig.dpi": 200,
     "pdf.fonttype": 42,
     "ps.fonttype": 42,
