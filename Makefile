@@ -23,7 +23,7 @@ test: $(READY)
 # Every config at toy size through the same code, into results-smoke/.
 smoke: $(READY)
 	$(BIN)/dpexp run --profile smoke configs/*.yaml
-	$(BIN)/dpexp plot --stored --results results-smoke  # the others are the same at any size
+	$(BIN)/dpexp plot --stored --format png --results results-smoke  # the others are the same at any size
 	$(BIN)/dpexp plot --theory figure2 figure3 figure4 --results results-smoke
 	$(BIN)/dpexp table --all --results results-smoke --out results-smoke/tables
 	$(BIN)/dpexp claims --paper ldp-sgd --results results-smoke --out results-smoke || test $$? -eq 1  # toy runs settle little

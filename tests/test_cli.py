@@ -45,11 +45,14 @@ def test_version():
     assert re.fullmatch(r"dpexp \d+\.\d+\.\d+\n", call("--version").stdout)
 
 
-@pytest.mark.parametrize("arguments", [["frobnicate"], ["run"], ["run", "--frob"], ["run", "absent.yaml"], ["plot"], ["plot", "figure99"], ["table", "tabel1"],
-                                       ["run", str(CONFIGS[0]), "--backend", "dask"], ["run", str(CONFIGS[0]), "--profile", "huge"],
-                                       ["run", str(CONFIGS[0]), "-j", "-1"], ["run", str(CONFIGS[0]), "--only", "aplha == 1"],
-                                       ["run", str(CONFIGS[0]), "--only", "alpha == 7"], ["run", str(CONFIGS[0]), str(CONFIGS[0])],
-                                       ["plot", "figure2", "--format", "gif"], ["table", "table1", "--format", "pdf"], ["diff", "a", "b"]])  # fmt: skip
+USAGE = [["frobnicate"], ["run", "--frob"], ["run", "absent.yaml"], ["plot", "figure99"], ["run"], ["plot"], ["table", "tabel1"],
+         ["run", str(CONFIGS[0]), "--backend", "dask"], ["run", str(CONFIGS[0]), "--profile", "huge"],
+         ["run", str(CONFIGS[0]), "-j", "-1"], ["run", str(CONFIGS[0]), "--only", "aplha == 1"],
+         ["run", str(CONFIGS[0]), "--only", "alpha == 7"], ["run", str(CONFIGS[0]), str(CONFIGS[0])],
+         ["plot", "figure2", "--format", "gif"], ["table", "table1", "--format", "pdf"], ["diff", "a", "b"]]  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", [*USAGE[:4], *(pytest.param(a, marks=pytest.mark.slow) for a in USAGE[4:])])
 def test_usage_errors_exit_2_in_a_line_or_two(arguments):
     result = call(*arguments, code=2)
     assert result.stdout == ""
