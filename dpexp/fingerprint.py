@@ -1,63 +1,176 @@
-"""What code a cell's numbers come from: a hash of every module of dpexp that its classes use.
+"""What code a number comes from: a hash of every module of dpexp that takes part in it.
 
 Comments, formatting and docstrings do not count. The modules are found by following import statements (also those
-inside functions) from the modules of the cell's problem, algorithm, schedule and budget; a registry is not followed, so
-a new problem does not make the others stale. A user's own data files count with their contents.
+inside functions, and relative ones) from where the work starts. A package is followed through its `__init__.py` like
+any module, so an edit behind a facade is seen; only the `REGISTRIES` are not followed, so that a new problem does not
+make the others stale. The shipped data files that a module names count with their contents, and so do a user's own.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dpexp.config import Cell
 
 ROOT = Path(__file__).parent
-LEDGER = {"dpexp.privacy.langevin_stated", "dpexp.privacy.local_gaussian", "dpexp.privacy.stated", "dpexp.errors"}
-"""modules that the algorithms import for the privacy ledger, which is computed anew whenever cells are written"""
+REGISTRIES = frozenset(
+    {
+        "dpexp",
+        "dpexp.algorithms",
+        "dpexp.claims",
+        "dpexp.claims.dp_sgld",
+        "dpexp.claims.ldp_sgd",
+        "dpexp.claims.momentum",
+        "dpexp.claims.noisy_sgd",
+        "dpexp.figures",
+        "dpexp.privacy.mechanisms",
+        "dpexp.problems",
+        "dpexp.tables",
+    }
+)
+"""packages whose `__init__.py` only lists what there is: it decides what a name means, which a cell's id and class
+already say, and importing it would make every module count for every cell"""
+STATEMENTS = frozenset({"dpexp.privacy.langevin_stated", "dpexp.privacy.local_gaussian", "dpexp.privacy.stated"})
+"""modules that the algorithms import only to state the privacy of what they release: they do not touch a trajectory,
+and count for the rows of cells.parquet, which hold that statement"""
+RUNNING = ("dpexp.runner.simulating",)
+"""modules that every cell's numbers pass through, whatever its problem and algorithm"""
+MESSAGES = frozenset({"dpexp.errors"})
+"""modules that say what went wrong, and cannot change a number"""
 
 
-def code_of(cell: Any, root: Path = ROOT) -> dict[str, str]:
-    """Hashes of the modules that a cell's numbers come from, by module name, sorted; and of its data files, by path."""
-    files = {f"file {path}": digest for path, digest in getattr(cell.problem, "contents", {}).items()}
-    kinds = (cell.problem, cell.algorithm, cell.schedule, cell.privacy.mu)
-    return closure(tuple(sorted({type(kind).__module__ for kind in kinds})), root) | files
+def code_of(cell: Cell, root: Path = ROOT) -> dict[str, str]:
+    """Hashes of what a cell's trajectory comes from: modules by name, the user's data files by path; sorted."""
+    return closure(_modules_of(cell), root, STATEMENTS) | data_of(cell)
 
 
-@lru_cache(maxsize=256)
-def closure(modules: tuple[str, ...], root: Path = ROOT) -> dict[str, str]:
+def statement_of(cell: Cell, root: Path = ROOT) -> dict[str, str]:
+    """Hashes of the modules that a cell's row comes from, by name: its trajectory's and its privacy statement's."""
+    return closure(_modules_of(cell), root)
+
+
+def data_of(cell: Cell) -> dict[str, str]:
+    """Hashes of the user's data files, by path, as they were when they were first read."""
+    return {f"file {path}": digest for path, digest in getattr(cell.problem, "contents", {}).items()}
+
+
+def _modules_of(cell: Cell) -> tuple[str, ...]:
+    return (*modules_of(cell.problem, cell.algorithm, cell.schedule, cell.privacy.mu), *RUNNING)
+
+
+def modules_of(*values: object) -> tuple[str, ...]:
+    """The modules that define the classes of some values, and the classes that these are made from; sorted."""
+    return tuple(sorted({kind.__module__ for value in values for kind in type(value).__mro__}))
+
+
+@lru_cache(maxsize=1024)
+def closure(modules: tuple[str, ...], root: Path = ROOT, leave_out: frozenset[str] = frozenset()) -> dict[str, str]:
     """Hashes of the modules and of all that they import from dpexp, by module name, sorted."""
     hashes: dict[str, str] = {}
-    waiting = [module for module in modules if module.startswith("dpexp.") and _file(module, root).exists()]
+    waiting = [module for module in modules if module.split(".")[0] == "dpexp"]
     while waiting:
         module = waiting.pop()
-        if module in hashes or module in LEDGER:
+        path = source_of(module, root)
+        if module in hashes or path is None or module in REGISTRIES | MESSAGES | leave_out:
             continue
-        hashes[module], imported = _read(_file(module, root), module)
-        waiting += [name for name in imported if _file(name, root).exists()]
+        hashes[module], imported = _read(path, module)
+        hashes |= {f"data {name}": _hash_file(root / name) for name in _named_files(path, root)}
+        waiting += imported
     return dict(sorted(hashes.items()))
 
 
-def _file(module: str, root: Path) -> Path:
-    return root.joinpath(*module.split(".")[1:]).with_suffix(".py")
+def source_of(module: str, root: Path = ROOT) -> Path | None:
+    """The file of a module or package; None where there is none."""
+    place = root.joinpath(*module.split(".")[1:])
+    return next((p for p in (place.with_suffix(".py"), place / "__init__.py") if p.is_file()), None)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=2048)
 def _read(path: Path, module: str) -> tuple[str, tuple[str, ...]]:
+    """Hash of a module's code, and the names that it imports from dpexp: modules, or what is inside them."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
+    never_run = {id(inner) for node in ast.walk(tree) if _is_for_types(node) for inner in ast.walk(node)}
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     imported: set[str] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.level == 0 and (node.module or "").split(".")[0] == "dpexp":
-            imported |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
+        if id(node) in never_run:
+            continue
+        if isinstance(node, ast.ImportFrom):
+            # a relative import counts its dots from the package that the module lies in
+            above = ".".join(package.split(".")[: len(package.split(".")) - node.level + 1]) if node.level else ""
+            base = ".".join(part for part in (above, node.module or "") if part)
+            if base.split(".")[0] == "dpexp":
+                imported |= {base, *(f"{base}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):
             imported |= {alias.name for alias in node.names if alias.name.split(".")[0] == "dpexp"}
+    digest = hashlib.sha256(repr(_plain(without_text(tree))).encode()).hexdigest()[:16]
+    return digest, tuple(sorted(imported - {module}))
+
+
+@lru_cache(maxsize=2048)
+def _named_files(path: Path, root: Path) -> tuple[str, ...]:
+    """Shipped data files that a module names in its code: their paths below the package.
+
+    Data files lie in folders called `files`; a name counts wherever it is written, which can only make too much stale.
+    """
+    known = _shipped_files(root)
+    words = {n.value for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(n, ast.Constant)}
+    return tuple(sorted(known[word] for word in words if isinstance(word, str) and word in known))
+
+
+@lru_cache(maxsize=64)
+def _shipped_files(root: Path) -> dict[str, str]:
+    return {p.name: p.relative_to(root).as_posix() for p in sorted(root.rglob("files/*")) if p.is_file()}
+
+
+@lru_cache(maxsize=64)
+def _hash_file(path: Path) -> str:
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()[:16]
+
+
+def source_states(codes: Iterable[dict[str, str]], root: Path = ROOT) -> dict[str, list[tuple[int, int]]]:
+    """When the files behind some fingerprints were last written to, and their sizes: a cheap sign of a change."""
+    return {name: [_state(path) for path in _files_of(name, root)] for name in {n for code in codes for n in code}}
+
+
+def _files_of(name: str, root: Path) -> list[Path]:
+    kind, _, path = name.partition(" ")
+    if kind == "file":
+        return sorted(p for p in Path(path).rglob("*") if p.is_file()) if Path(path).is_dir() else [Path(path)]
+    if kind == "data":
+        return [root / path]
+    source = source_of(name, root)
+    return [source] if source else []
+
+
+def _state(path: Path) -> tuple[int, int]:
+    try:
+        state = path.stat()
+    except OSError:
+        return 0, 0
+    return state.st_mtime_ns, state.st_size
+
+
+def forget() -> None:
+    """Read everything anew when asked next: for a process that outlives an edit."""
+    for cached in (closure, _read, _named_files, _shipped_files, _hash_file):
+        cached.cache_clear()
+
+
+def without_text(tree: ast.Module) -> ast.Module:
+    """The tree without docstrings and other bare texts; it is changed in place."""
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):
             node.body = [s for s in body if not _is_text(s)] or [ast.Pass()]  # type: ignore[attr-defined]
-    digest = hashlib.sha256(repr(_plain(tree)).encode()).hexdigest()[:16]
-    return digest, tuple(sorted(imported - {"dpexp", module}))
+    return tree
 
 
 def _plain(value: Any) -> Any:
@@ -66,6 +179,11 @@ def _plain(value: Any) -> Any:
         fields = [(name, _plain(v)) for name, v in ast.iter_fields(value) if v is not None and v != []]
         return (type(value).__name__, *fields)
     return [_plain(v) for v in value] if isinstance(value, list) else value
+
+
+def _is_for_types(node: ast.AST) -> bool:
+    """Whether this is an `if TYPE_CHECKING:` without an else: its imports never run."""
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING" and not node.orelse
 
 
 def _is_text(statement: Any) -> bool:
@@ -78,7 +196,14 @@ def _is_text(statement: Any) -> bool:
 
 def changed(stored: dict[str, str], now: dict[str, str]) -> list[str]:
     """Files whose code or contents differ between two fingerprints."""
-    names = [name for name in sorted(stored.keys() | now.keys()) if stored.get(name) != now.get(name)]
-    return [
-        name.removeprefix("file ") if name.startswith("file ") else name.replace(".", "/") + ".py" for name in names
-    ]
+    return [_file_name(name) for name in sorted(stored.keys() | now.keys()) if stored.get(name) != now.get(name)]
+
+
+def _file_name(name: str) -> str:
+    kind, _, path = name.partition(" ")
+    if kind == "file":
+        return path
+    if kind == "data":
+        return f"dpexp/{path}"
+    source = source_of(name)
+    return f"dpexp/{source.relative_to(ROOT).as_posix()}" if source else name.replace(".", "/") + ".py"

@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 import sys
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,30 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             found[name] = "not installed"
     return found
+
+
+@lru_cache(maxsize=1)
+def arithmetic() -> dict[str, str]:
+    """What can change the last bits of a result: numerical libraries, the processor's kind, and the BLAS kernel.
+
+    The compiled kernels of the linear problems give the same bits on all processors that were tried; matrix products
+    of the softmax problems do not.
+    """
+    import llvmlite.binding
+    import numpy  # noqa: F401  its BLAS must be loaded to be found
+    from threadpoolctl import threadpool_info
+
+    found = versions()
+    kernels = {
+        f"{pool['internal_api']} {pool.get('version')} {pool.get('architecture', '')}".strip()
+        for pool in threadpool_info()
+        if pool["user_api"] == "blas" and "numpy" in pool["filepath"]
+    }
+    return {
+        **{name: found[name] for name in NUMERICAL},
+        "processor": str(llvmlite.binding.get_host_cpu_name()),
+        "linear algebra": ", ".join(sorted(kernels)) or "unknown",
+    }
 
 
 def commit() -> dict[str, Any]:

@@ -1,9 +1,10 @@
-"""Plain text and JSON output."""
+"""Plain text and JSON output, and lines for the person at the terminal."""
 
 from __future__ import annotations
 
 import difflib
 import math
+import sys
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -61,3 +62,9 @@ def finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else "inf" if value > 0 else "-inf"
     return value
+
+
+def note(message: str, quiet: bool = False) -> None:
+    """One line on stderr."""
+    if not quiet:
+        print(message, file=sys.stderr)

@@ -16,6 +16,7 @@ from dpexp.figures.momentum_runs import LOOKS
 from dpexp.figures.style import BUDGET_COLOURS, RC
 from dpexp.momentum_rows import METHODS
 from dpexp.store import load_summary, load_trajectories
+from dpexp.store.files import read_document, write_document
 from dpexp.tables import FORMATS, TABLES, render_table
 
 pytestmark = pytest.mark.slow  # every config runs once at toy size first
@@ -215,17 +216,21 @@ def test_missing_damaged_and_partial_results_name_the_command(toy_results, tmp_p
     write(FIGURES["figure2"], results, tmp_path, ["png"])  # summaries are enough
     with pytest.raises(ResultsMissing, match="not the trajectories") as caught:
         load_trajectories(results, "linear_d5")
-    assert caught.value.hint == f"run: dpexp run configs/linear_d5.yaml --results {results}"
+    assert caught.value.hint == f"run: dpexp run configs/linear_d5.yaml --profile smoke --results {results}"
     manifest = results / "linear_d5" / "manifest.json"
-    document = json.loads(manifest.read_text())
+    document = read_document(manifest)
+    older = {key: {**code, "dpexp.schedules": "0"} for key, code in document["code"].items()}
     for change, message in (
         ({"cells": {**document["cells"], "more": {}}}, "1 of 21 cells are not computed yet"),
-        ({"code": {**document["code"], "dpexp.schedules": "0"}}, "stale, code changed since: dpexp/schedules.py"),
+        ({"code": older}, "stale, code changed since: dpexp/schedules.py"),
     ):
-        manifest.write_text(json.dumps(document | change))
+        write_document(manifest, document | change)
         with pytest.raises(ResultsMissing, match=message):
             write(FIGURES["figure2"], results, tmp_path, ["png"])
     manifest.write_text(json.dumps(document))
+    with pytest.raises(ResultsMissing, match="damaged"):  # no checksum
+        write(FIGURES["figure2"], results, tmp_path, ["png"])
+    write_document(manifest, document)
     (results / "linear_d5" / "summary.parquet").write_bytes(b"junk")
     with pytest.raises(ResultsMissing, match="damaged"):
         write(FIGURES["figure2"], results, tmp_path, ["png"])

@@ -9,10 +9,10 @@ from tests.test_config import GOOD, load
 def package(root, **edits):
     """A small package: a uses b (inside a function) and the registry; c is not used."""
     sources = {
-        "a": '"""Doc."""\nfrom dpexp.registry import C\n\ndef f(x):\n    from dpexp.b import g\n    return g(x) + 1\n',
+        "a": '"""Doc."""\nfrom dpexp.problems import C\n\ndef f(x):\n    from dpexp.b import g\n    return g(x) + 1\n',
         "b": "def g(x):\n    return 2 * x\n",
         "c": "def h(x):\n    return 3 * x\n",
-        "registry/__init__": "from dpexp.c import h\nC = {'h': h}\n",
+        "problems/__init__": "from dpexp.c import h\nC = {'h': h}\n",
     }
     for name, source in (sources | edits).items():
         path = root / f"{name}.py"
@@ -23,6 +23,31 @@ def package(root, **edits):
 
 def test_the_closure_follows_imports_but_not_registries(tmp_path):
     assert list(package(tmp_path)) == ["dpexp.a", "dpexp.b"]
+
+
+FACADE = {"b": "from dpexp.facade import k\n\ndef g(x):\n    return k(x)\n", "facade/__init__": "from .deep import k\n"}
+
+
+def test_an_edit_behind_a_package_facade_is_seen(tmp_path):
+    before = package(tmp_path / "1", **FACADE, **{"facade/deep": "def k(x):\n    return 10 * x\n"})
+    assert {"dpexp.facade", "dpexp.facade.deep"} <= set(before)
+    after = package(tmp_path / "2", **FACADE, **{"facade/deep": "def k(x):\n    return 11 * x\n"})
+    assert changed(before, after) == ["dpexp/facade/deep.py"]
+
+
+def test_imports_for_types_alone_do_not_count(tmp_path):
+    typed = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from dpexp.c import h\ndef g(x):\n    return 2 * x\n"
+    assert "dpexp.c" not in package(tmp_path, b=typed)
+
+
+def test_a_shipped_data_file_counts_where_it_is_named(tmp_path):
+    source = "FILE = 'numbers.npz'\ndef g(x):\n    return x\n"
+    found = []
+    for content in ("1", "2"):
+        (tmp_path / content / "data" / "files").mkdir(parents=True)
+        (tmp_path / content / "data" / "files" / "numbers.npz").write_text(content)
+        found.append(package(tmp_path / content, b=source))
+    assert changed(*found) == ["dpexp/data/files/numbers.npz"]
 
 
 def test_comments_formatting_and_docstrings_do_not_count(tmp_path):

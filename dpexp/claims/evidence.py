@@ -12,9 +12,8 @@ import numpy as np
 
 from dpexp.config import Cell
 from dpexp.config.stored import stored_cell
-from dpexp.errors import ResultsMissing
 from dpexp.predictions import Curves, Local, asymptote, constants, is_flat, local, predicted
-from dpexp.store import Damaged, Folder, load_cells, load_parameters, not_as_configured
+from dpexp.store import load_cell, load_cells, load_parameters, not_as_configured, require_trajectories
 from dpexp.summaries import CellData
 from dpexp.text import fraction
 
@@ -124,29 +123,17 @@ class Evidence:
 
     def require(self, experiment: str) -> None:
         """Raise ResultsMissing where an experiment's results are absent, stale or only summarised."""
-        folder = Folder(self.results, experiment)
-        for cell_id in load_cells(self.results, experiment).cell_id:
-            if not folder.trajectory(str(cell_id)).exists():
-                raise _only_summaries(folder)
+        require_trajectories(self.results, experiment)
 
     def _load(self, experiment: str) -> list[Run]:
-        folder = Folder(self.results, experiment)
         rows = load_cells(self.results, experiment).to_dict("records")
         parameters = load_parameters(self.results, experiment)
         runs = []
         for row in rows:
             cell_id = str(row["cell_id"])
-            try:
-                data = folder.read_cell(cell_id, whole=False)
-            except (FileNotFoundError, Damaged):
-                raise _only_summaries(folder) from None
+            data = load_cell(self.results, experiment, cell_id)
             runs.append(Run(stored_cell(experiment, parameters[cell_id]), {str(k): v for k, v in row.items()}, data))
         return sorted(runs, key=lambda r: (r.alpha, np.nan_to_num(r.row["gdp_mu"], nan=0.0), r.budget))
-
-
-def _only_summaries(folder: Folder) -> ResultsMissing:
-    what = "the summaries are there, but not the trajectories that claims need"
-    return ResultsMissing(f"{folder.root}: {what}", f"run: dpexp run configs/{folder.experiment}.yaml")
 
 
 def _matches(run: Run, key: str, wanted: Any) -> bool:

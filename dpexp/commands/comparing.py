@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from dpexp.config.words import suggest
-from dpexp.errors import UsageError
+from dpexp.errors import ResultsMissing, UsageError
 from dpexp.stats import paired_difference, t_quantile
-from dpexp.store import Damaged, Folder, load_cells, load_parameters, load_summary
+from dpexp.store import load_cell, load_cells, load_parameters, load_summary
 from dpexp.text import columns
 
 MAIN = "param_distance_sq"
@@ -56,8 +56,8 @@ def diff(a: Path, b: Path, metric: str | None = None) -> tuple[dict[str, Any], s
 
 def _settings(path: Path) -> dict[str, dict[str, str]]:
     """Parameters of every cell."""
-    budgets = load_cells(path.parent, path.name).set_index("cell_id").budget
-    parameters = load_parameters(path.parent, path.name)
+    budgets = load_cells(path.parent, path.name, renamed=True).set_index("cell_id").budget
+    parameters = load_parameters(path.parent, path.name, renamed=True)
     return {i: _flat(tree | {"budget": budgets[i]}) for i, tree in parameters.items()}
 
 
@@ -86,7 +86,7 @@ def _changes(settings: list[dict[str, dict[str, str]]], names: list[str]) -> dic
 
 def _final(path: Path, settings: dict[str, dict[str, str]], names: list[str]) -> dict[tuple[Any, ...], dict[str, Any]]:
     """The last step's summary row of every setting, estimator and metric."""
-    summary = load_summary(path.parent, path.name)
+    summary = load_summary(path.parent, path.name, renamed=True)
     last = summary[summary.step == summary.groupby("cell_id").step.transform("max")]
     rows = [{str(k): v for k, v in row.items()} for row in last.to_dict("records")]
     return {
@@ -128,8 +128,8 @@ def _compare(
 def _replicates(side: dict[str, Any], path: Path) -> np.ndarray | None:
     """Final values of the replicates, where the trajectories are stored."""
     try:
-        data = Folder(path.parent, path.name).read_cell(side["cell_id"])
-    except (FileNotFoundError, Damaged):
+        data = load_cell(path.parent, path.name, side["cell_id"], renamed=True)
+    except ResultsMissing:
         return None
     return data.values[data.estimators.index(side["estimator"]), -1, data.metrics.index(side["metric"])]
 

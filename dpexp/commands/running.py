@@ -11,9 +11,10 @@ from dpexp.config import ConfigError, Experiment, load_experiment
 from dpexp.errors import UsageError
 from dpexp.expressions import matches
 from dpexp.runner.executors import EXECUTORS
-from dpexp.runner.planning import CellPlan, plan
-from dpexp.runner.progress import duration, note
-from dpexp.text import columns, fraction
+from dpexp.runner.planning import CellPlan, derived_state, plan
+from dpexp.runner.progress import duration
+from dpexp.store import Folder
+from dpexp.text import columns, fraction, note
 
 
 @dataclass(frozen=True)
@@ -80,9 +81,13 @@ def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
     _require_some(experiments, request.only)
     cells: list[dict[str, Any]] = []
     rows: list[list[str]] = []
+    rewritten: list[str] = []
     for experiment in experiments:
         only = _chosen(experiment, request.only)
         plans: list[CellPlan] = plan(experiment, request.results, request.force)
+        if all(p.status == "current" for p in plans):
+            why = derived_state(experiment, Folder(request.results, experiment.name), plans)
+            rewritten += [f"{experiment.name}: summaries to write again: {why}"] if why else []
         for p in plans:
             if only is not None and p.cell.cell_id not in only:
                 continue
@@ -97,7 +102,8 @@ def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
     waiting = sum(cell["status"] != "current" for cell in cells)
     text = columns(rows, ["experiment", "cell", "setting", "status", "reason"])
     text += f"\n\n{waiting} of {len(cells)} cells to compute, about {duration(total)} with {request.jobs} jobs"
-    return {"cells": cells, "estimate_s": total}, text, 0
+    text += "".join(f"\n{line}" for line in rewritten)
+    return {"cells": cells, "estimate_s": total, "summaries": rewritten}, text, 0
 
 
 def _short(value: Any) -> str:

@@ -7,9 +7,11 @@ varying slowest. `cases:` is an explicit list of partial overrides, each of whic
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
-from dpexp.config.cells import Cell, Experiment, RunSettings, checkpoint_steps
+from dpexp.checkpoints import checkpoint_steps
+from dpexp.config.cells import Cell, Experiment, RunSettings
 from dpexp.config.overrides import override
 from dpexp.config.reader import ConfigError, Reader
 from dpexp.config.yamlfile import Issue, Located, YamlErrors, parse, read
@@ -44,8 +46,9 @@ def read_experiment(text: str, source: str, overrides: Iterable[str] = ()) -> Ex
 
 def _resolve(root: Located, path: Path, overrides: Iterable[str], replicates: int | None, profile: str) -> Experiment:
     issues: list[Issue] = []
-    for text in overrides:
-        root = override(root, text, issues)
+    shown = dict.fromkeys(overrides, "")
     if replicates is not None:
-        root = override(root, f"run.replicates={replicates}", issues, f"--replicates {replicates}")
-    return Reader(path, profile, issues).experiment(root)
+        shown[f"run.replicates={replicates}"] = f"--replicates {replicates}"
+    for text, source in shown.items():
+        root = override(root, text, issues, source)
+    return replace(Reader(path, profile, issues).experiment(root), overrides=tuple(shown))

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
-import numpy as np
-
+from dpexp.digests import digest
 from dpexp.parameters import Count, Parameters, Positive, Seed
 from dpexp.privacy.settings import PrivacySettings
 
+ID_LENGTH = 12
+"""hexadecimal digits of a cell's id"""
 SECTIONS = ("problem", "algorithm", "schedule", "privacy", "run")
 
 
@@ -57,13 +56,13 @@ class Cell:
 
     @cached_property
     def cell_id(self) -> str:
-        """12 hex digits of a hash of `parameters`: equal numbers, equal id, whatever the experiment is called."""
-        return _digest(self.parameters)
+        """A hash of `parameters`: equal numbers, equal id, whatever the experiment is called."""
+        return digest(self.parameters, ID_LENGTH)
 
     @cached_property
     def pass_key(self) -> str:
         """Cells with equal keys are computed in one pass over the random numbers."""
-        return _digest({k: v for k, v in self.parameters.items() if k not in ("schedule", "budget")})
+        return digest({k: v for k, v in self.parameters.items() if k not in ("schedule", "budget")})
 
     def columns(self) -> dict[str, Any]:
         """The scalar parameters as columns of cells.parquet; `mu` is NaN where budgets differ between users."""
@@ -93,26 +92,13 @@ class Experiment:
     profile: str
     sweeps: dict[tuple[str, str], tuple[Any, ...]]
     """swept (section, key) -> values, where the cells are exactly their product; empty with `cases`"""
+    overrides: tuple[str, ...] = ()
+    """what the command line changed in the config file, as `section.key=value`"""
 
     @property
     def deltas(self) -> tuple[float, ...]:
         """Deltas at which epsilon is reported."""
         return self.cells[0].privacy.deltas
-
-
-def checkpoint_steps(n: int, checkpoints: int) -> np.ndarray:
-    """Increasing steps from 1 to n, both included, evenly spaced on a log scale; int64 [min(n, checkpoints)] or fewer.
-
-    The first steps of such a grid fall on the same whole numbers, so it is refined until enough of them differ.
-    """
-    wanted, points = min(n, checkpoints), checkpoints
-    steps = np.array([n])
-    while len(steps) < wanted:
-        finer = np.unique(np.geomspace(1, n, points).round().astype(np.int64))
-        if len(finer) > wanted:
-            break
-        steps, points = finer, points + max(1, wanted - len(finer))
-    return steps
 
 
 def smoke(settings: RunSettings, size: tuple[int, int] = (2000, 8)) -> RunSettings:
@@ -147,7 +133,3 @@ def _jsonable(value: Any) -> Any:
     if isinstance(value, float):
         return "inf" if math.isinf(value) else int(value) if value.is_integer() and abs(value) < 2**53 else value
     return value
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]

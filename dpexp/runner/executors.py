@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from dpexp.errors import UsageError
@@ -15,12 +19,25 @@ def _one(number: int, task: Task) -> tuple[int, Any]:
     return number, function(*arguments)
 
 
-def _pinned(number: int, task: Task) -> tuple[int, Any]:
+def _pinned(number: int, task: Task, parent: int) -> tuple[int, Any]:
     """In a process of its own: linear algebra may not use several threads, on which its last bits can depend."""
     from threadpoolctl import threadpool_limits
 
+    _end_with(parent)
     with threadpool_limits(1):
         return _one(number, task)
+
+
+@lru_cache(maxsize=1)
+def _end_with(parent: int) -> None:
+    """Let this worker end within a second of its parent: a parent that is killed cannot stop its workers."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def threads(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
@@ -45,7 +62,9 @@ def loky(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
     for attempt in range(2):
         parallel = Parallel(n_jobs=jobs, backend="loky", return_as="generator_unordered")
         try:
-            for number, result in parallel(delayed(_pinned)(number, task) for number, task in list(waiting.items())):
+            for number, result in parallel(
+                delayed(_pinned)(number, task, os.getpid()) for number, task in list(waiting.items())
+            ):
                 waiting.pop(number)
                 yield number, result
             return

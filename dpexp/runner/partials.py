@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import zipfile
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from dpexp.config import Cell
+from dpexp.digests import digest
 from dpexp.fingerprint import code_of
-from dpexp.store import atomically
+from dpexp.provenance import arithmetic
+from dpexp.store.files import Damaged, read_bytes_sealed, write_bytes_sealed
 
 
 @dataclass(frozen=True)
@@ -31,30 +31,32 @@ class Chunk:
 
     @property
     def key(self) -> str:
-        """Names the chunk by what its numbers depend on: cells, code and replicates."""
+        """Names the chunk by what its numbers depend on: cells, code, data, replicates and arithmetic."""
         content = [[cell.cell_id, code_of(cell)] for cell in self.cells]
-        return hashlib.sha256(json.dumps([content, self.replicates]).encode()).hexdigest()[:20]
+        return digest([content, self.replicates, arithmetic()], 20)
+
+
+def place(folder: Path, chunk: Chunk) -> Path:
+    """Where a chunk is kept."""
+    return folder / f"{chunk.key}.chunk"
 
 
 def save(folder: Path, chunk: Chunk, result: dict[str, Any]) -> None:
     """Keep a finished chunk."""
-
-    def write(temporary: Path) -> None:
-        with temporary.open("wb") as handle:
-            np.savez(handle, **result)
-
-    atomically(folder / f"{chunk.key}.npz", write)
+    buffer = io.BytesIO()
+    np.savez(buffer, **result)
+    write_bytes_sealed(place(folder, chunk), buffer.getvalue())
 
 
 def load(folder: Path, chunk: Chunk) -> dict[str, Any] | None:
     """A kept chunk, or None where there is none or it is damaged."""
-    path = folder / f"{chunk.key}.npz"
+    path = place(folder, chunk)
     try:
-        with path.open("rb") as handle, np.load(handle) as stored:
+        with np.load(io.BytesIO(read_bytes_sealed(path))) as stored:
             return {name: stored[name] for name in stored.files}
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, KeyError):
+    except Damaged:
         path.unlink(missing_ok=True)
         return None
 

@@ -9,8 +9,10 @@ from typing import Any
 
 from dpexp.config import Cell, Experiment
 from dpexp.fingerprint import changed, code_of
-from dpexp.provenance import NUMERICAL, versions
-from dpexp.store import Damaged, Folder, read_metadata
+from dpexp.provenance import arithmetic
+from dpexp.store import Damaged, Folder
+from dpexp.store.generation import describe, read_generation, what_changed
+from dpexp.store.trajectories import Stored, stored_cell_file
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,8 @@ class CellPlan:
     """replicates to compute"""
     stored: int
     """replicates that are kept"""
+    file: Stored | None = None
+    """the trajectory file as it was found, if every byte of it is right; it may be stale"""
     warning: str = ""
 
     @property
@@ -34,39 +38,49 @@ class CellPlan:
 
 
 def plan(experiment: Experiment, results: Path, force: bool = False) -> list[CellPlan]:
-    """The plan of every cell, in the order of the config."""
+    """The plan of every cell, in the order of the config.
+
+    A run makes it while it holds the folder: what another process writes in between would not be seen.
+    """
     folder = Folder(results, experiment.name)
     return [_plan_cell(cell, experiment.replicates, folder, force) for cell in experiment.cells]
 
 
+def derived_state(experiment: Experiment, folder: Folder, plans: Sequence[CellPlan]) -> str:
+    """Why the derived files must be written again although the cells are stored; empty where they are right."""
+    stored = {p.cell.cell_id: p.file for p in plans if p.file is not None}
+    try:
+        generation = read_generation(folder)
+    except FileNotFoundError:
+        return "not written yet"
+    except Damaged as error:
+        return str(error)
+    if not generation.describes(describe(experiment, folder, stored)):
+        return "computed from other cells, code or settings"
+    return ""
+
+
 def _plan_cell(cell: Cell, wanted: int, folder: Folder, force: bool) -> CellPlan:
     everything = range(wanted)
-    path = folder.trajectory(cell.cell_id)
-    if not path.exists() and folder.orphan(cell.cell_id).exists():
-        path = folder.orphan(cell.cell_id)
+    orphaned = not folder.trajectory(cell.cell_id).exists()
     try:
-        metadata = read_metadata(path)
+        file = stored_cell_file(folder, cell.cell_id, orphaned)
     except FileNotFoundError:
         return CellPlan(cell, "missing", "not computed yet", everything, 0)
     except Damaged as error:
         return CellPlan(cell, "damaged", str(error), everything, 0)
     if force:
-        return CellPlan(cell, "stale", "--force", everything, 0)
-    files = changed(metadata["code"], code_of(cell))
+        return CellPlan(cell, "stale", "--force", everything, 0, file)
+    files = changed(file.code, code_of(cell))
     if files:
-        return CellPlan(cell, "stale", f"{_what(files)} changed: {_few(files)}", everything, 0)
-    stored = metadata["replicates"]
-    warning = _mixture(metadata["versions"])
+        return CellPlan(cell, "stale", f"{what_changed(files)} changed: {_few(files)}", everything, 0, file)
+    stored = file.replicates
+    warning = _mixture(file.metadata["arithmetic"])
     if stored < wanted:
         reason = f"{stored} of {wanted} replicates"
-        return CellPlan(cell, "incomplete", reason, range(stored, wanted), stored, warning)
+        return CellPlan(cell, "incomplete", reason, range(stored, wanted), stored, file, warning)
     reason = "up to date" if stored == wanted else f"{stored} replicates stored, {wanted} asked for: all kept"
-    return CellPlan(cell, "current", reason, range(0), stored, warning)
-
-
-def _what(files: Sequence[str]) -> str:
-    data = [not (name.startswith("dpexp/") and name.endswith(".py")) for name in files]
-    return "data" if all(data) else "code and data" if any(data) else "code"
+    return CellPlan(cell, "current", reason, range(0), stored, file, warning)
 
 
 def _few(names: Sequence[str]) -> str:
@@ -74,7 +88,7 @@ def _few(names: Sequence[str]) -> str:
 
 
 def _mixture(stored: dict[str, Any]) -> str:
-    """Which numerical libraries have another version than when the cell was computed."""
-    now = versions()
-    differing = [f"{name} {stored.get(name)} (now {now[name]})" for name in NUMERICAL if stored.get(name) != now[name]]
+    """Which parts of the arithmetic differ from those that the cell was computed with."""
+    now = arithmetic()
+    differing = [f"{name} {stored.get(name)} (now {now[name]})" for name in now if stored.get(name) != now[name]]
     return f"computed with {', '.join(differing)}" if differing else ""

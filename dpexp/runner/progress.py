@@ -58,12 +58,6 @@ class Progress:
             self.bar.stop()
 
 
-def note(message: str, quiet: bool = False) -> None:
-    """One line on stderr."""
-    if not quiet:
-        print(message, file=sys.stderr)
-
-
 def duration(seconds: float) -> str:
     """A time in words: 0.4 s, 12 s, 3 min 20 s, 2 h 05 min."""
     if seconds < 9.95:

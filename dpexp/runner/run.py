@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import time
-import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,16 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.config import Cell, Experiment, checkpoint_steps
+from dpexp.config import Cell, Experiment
 from dpexp.errors import DpexpError
+from dpexp.fingerprint import changed, code_of, forget, source_states
+from dpexp.problems.softmax import hash_of
 from dpexp.runner import partials
 from dpexp.runner.executors import EXECUTORS
 from dpexp.runner.partials import Chunk, chunks_of
-from dpexp.runner.planning import CellPlan, plan
-from dpexp.runner.progress import Progress, note
-from dpexp.runner.publish import publish
-from dpexp.store import SET_ASIDE, Damaged, Folder
+from dpexp.runner.planning import CellPlan, derived_state, plan
+from dpexp.runner.progress import Progress
+from dpexp.runner.publish import Fresh, publish
+from dpexp.runner.simulating import simulate
+from dpexp.store import Damaged, Folder, NotWritable
 from dpexp.summaries import CellData, too_far
+from dpexp.text import note
 
 
 @dataclass
@@ -56,63 +59,89 @@ class Report:
 
 
 def simulate_chunk(chunk: Chunk) -> dict[str, Any]:
-    """Compute a chunk: values [cells, estimators, K, metrics, replicates] and the time it took; or the error."""
-    first = chunk.cells[0]
-    steps = checkpoint_steps(first.run.n, first.run.checkpoints)
-    begin = time.perf_counter()
-    try:
-        passed = first.algorithm.simulate(
-            first.problem,
-            [(cell.schedule, cell.privacy.mu) for cell in chunk.cells],
-            steps,
-            first.run.seed,
-            chunk.replicates,
-        )
-    except Exception as error:
-        return {"error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()}
-    wall = time.perf_counter() - begin
-    return {"values": passed.values, "steps": passed.steps, "wall_s": wall / len(chunk.cells)}
+    """Compute a chunk."""
+    return simulate(chunk.cells, chunk.replicates)
 
 
 def run(experiment: Experiment, options: Options) -> Report:
     """Bring an experiment's results up to date.
 
-    Raises DpexpError where the folder is locked, or with `fail_fast` where a cell fails.
+    Raises DpexpError where the folder is locked, where code or data change meanwhile, or with `fail_fast` where a cell
+    fails. Everything is planned and written while the folder is held.
     """
     begin, started = time.perf_counter(), datetime.now(UTC)
     folder = Folder(options.results, experiment.name)
-    plans = plan(experiment, options.results, options.force)
-    chosen = [p for p in plans if options.only is None or p.cell.cell_id in options.only]
     report = Report(experiment.name, folder.root)
-    with folder.locked():
-        _recover(folder, plans)
-        todo = [p for p in chosen if len(p.replicates)]
-        for p in todo:
-            if p.status in ("damaged", "stale"):
-                note(
-                    f"{experiment.name}: {p.cell.cell_id} is {p.status}: {p.reason}",
-                    options.quiet or p.reason == "--force",
-                )
-        for warning in sorted({p.warning for p in chosen if p.warning}):
-            note(f"{experiment.name}: some stored cells were {warning}; --force recomputes them", options.quiet)
-        results = _compute(experiment, todo, folder, options)
-        fresh, failures = _assemble(todo, results, folder)
-        _retire(folder, plans, options)
-        publish(experiment, folder, plans, fresh, failures, started, time.perf_counter() - begin)
-        if not failures:
-            shutil.rmtree(folder.partial, ignore_errors=True)
+    try:
+        with folder.locked():
+            _recover(folder, [cell.cell_id for cell in experiment.cells])
+            plans = plan(experiment, options.results, options.force)
+            chosen = _choose(plans, options)
+            fresh, failures = _bring_up_to_date(experiment, folder, plans, chosen, options, started, begin)
+    except NotWritable:
+        plans = plan(experiment, options.results, options.force)
+        chosen = _choose(plans, options)
+        if any(len(p.replicates) for p in chosen) or derived_state(experiment, folder, plans):
+            raise
+        fresh, failures = {}, {}  # what is right already can be looked at where nothing can be written
+    except Damaged as error:
+        raise DpexpError(f"{folder.root}: {error}", "another program writes to this folder; run again") from None
     _account(report, plans, chosen, fresh, failures)
     report.wall_s = time.perf_counter() - begin
     return report
 
 
-def _recover(folder: Folder, plans: Sequence[CellPlan]) -> None:
+def _choose(plans: Sequence[CellPlan], options: Options) -> list[CellPlan]:
+    return [p for p in plans if options.only is None or p.cell.cell_id in options.only]
+
+
+def _bring_up_to_date(
+    experiment: Experiment,
+    folder: Folder,
+    plans: Sequence[CellPlan],
+    chosen: Sequence[CellPlan],
+    options: Options,
+    started: datetime,
+    begin: float,
+) -> tuple[Fresh, dict[str, str]]:
+    """Compute what is missing and publish it: the new numbers, and the errors of the cells that failed."""
+    todo = [p for p in chosen if len(p.replicates)]
+    for p in todo:
+        if p.status in ("damaged", "stale"):
+            quiet = options.quiet or p.reason == "--force"
+            note(f"{experiment.name}: {p.cell.cell_id} is {p.status}: {p.reason}", quiet)
+    for warning in sorted({p.warning for p in chosen if p.warning}):
+        note(f"{experiment.name}: some stored cells were {warning}; --force recomputes them", options.quiet)
+    codes = {p.cell.cell_id: code_of(p.cell) for p in todo}
+    sources = source_states(codes.values())
+    results = _compute(experiment, todo, folder, options)
+    if source_states(codes.values()) != sources:
+        _refuse_changed_sources(experiment, todo, codes)
+    fresh, failures = _assemble(todo, results)
+    _retire(folder, plans, options)
+    publish(experiment, folder, plans, fresh, failures, started, time.perf_counter() - begin)
+    if not failures:
+        shutil.rmtree(folder.partial, ignore_errors=True)
+    return fresh, failures
+
+
+def _refuse_changed_sources(experiment: Experiment, todo: Sequence[CellPlan], codes: dict[str, dict[str, str]]) -> None:
+    """Raise DpexpError where code or data are no longer what the numbers of this run were to be computed from."""
+    forget()
+    hash_of.cache_clear()
+    files = {name for p in todo for name in changed(codes[p.cell.cell_id], code_of(p.cell))}
+    if files:
+        names = ", ".join(sorted(files))
+        raise DpexpError(f"{experiment.name}: {names} changed while the run was using it", "run again")
+
+
+def _recover(folder: Folder, cell_ids: Sequence[str]) -> None:
     """Bring back the trajectories of cells that had left the config."""
-    for p in plans:
-        orphan = folder.orphan(p.cell.cell_id)
-        if orphan.exists() and not folder.trajectory(p.cell.cell_id).exists():
-            folder.trajectory(p.cell.cell_id).parent.mkdir(parents=True, exist_ok=True)
-            orphan.rename(folder.trajectory(p.cell.cell_id))
+    for cell_id in cell_ids:
+        orphan, target = folder.orphan(cell_id), folder.trajectory(cell_id)
+        if orphan.exists() and not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            orphan.rename(target)
 
 
 def _retire(folder: Folder, plans: Sequence[CellPlan], options: Options) -> None:
@@ -166,9 +195,12 @@ def _compute(
 
 
 def _assemble(
-    todo: Sequence[CellPlan], results: Sequence[tuple[Chunk, dict[str, Any]]], folder: Folder
-) -> tuple[dict[str, tuple[CellData, float]], dict[str, str]]:
-    """Put the chunks of every cell together, after its stored replicates; and the errors of the cells that failed."""
+    todo: Sequence[CellPlan], results: Sequence[tuple[Chunk, dict[str, Any]]]
+) -> tuple[Fresh, dict[str, str]]:
+    """Put the chunks of every cell together, after its stored replicates; and the errors of the cells that failed.
+
+    Raises Damaged where a trajectory file that was right is not any more.
+    """
     parts: dict[str, dict[int, tuple[np.ndarray, float]]] = {}
     steps: dict[str, np.ndarray] = {}
     failures: dict[str, str] = {}
@@ -182,19 +214,14 @@ def _assemble(
                 float(result["wall_s"]),
             )
             steps[cell.cell_id] = result["steps"]
-    fresh: dict[str, tuple[CellData, float]] = {}
+    fresh: Fresh = {}
     for p in todo:
         cell = p.cell
         if cell.cell_id in failures:
             continue
         pieces = [values for _, (values, _) in sorted(parts[cell.cell_id].items())]
-        if p.stored:
-            try:
-                pieces.insert(0, folder.read_cell(cell.cell_id).values)
-            except Damaged as error:
-                folder.set_aside(cell.cell_id)
-                failures[cell.cell_id] = f"{error}; {SET_ASIDE}"
-                continue
+        if p.stored and p.file is not None:
+            pieces.insert(0, p.file.data().values)
         wall = sum(wall for _, wall in parts[cell.cell_id].values())
         values = np.concatenate(pieces, axis=-1)
         data = CellData(steps[cell.cell_id], cell.algorithm.estimators, cell.algorithm.metrics, values)
@@ -206,7 +233,7 @@ def _account(
     report: Report,
     plans: Sequence[CellPlan],
     chosen: Sequence[CellPlan],
-    fresh: dict[str, tuple[CellData, float]],
+    fresh: Fresh,
     failures: dict[str, str],
 ) -> None:
     """Fill in the report."""

@@ -1,0 +1,208 @@
+"""Files that are written whole or not at all, and in which no damaged byte goes unnoticed.
+
+A parquet file of ours carries a seal: a marker and the SHA-256 of everything else in the file, between the last page
+and the footer. A parquet reader finds the footer from the end of the file and the pages by their offsets from its
+start, so the file stays an ordinary parquet file. It is decoded only after every byte of it has been checked. A JSON
+document carries the SHA-256 of its content under "checksum".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpexp.digests import digest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SCHEMA_VERSION = 2
+"""of everything in a results folder; files of another version are refused with a word, and computed again"""
+_KEY = b"dpexp"
+_MARKER = b"dpexp-seal-sha256:"
+_MAGIC = b"PAR1"
+_TAIL = 8
+"""bytes after a parquet footer: its length (4, little-endian) and the magic number"""
+_SEAL = len(_MARKER) + hashlib.sha256().digest_size
+_HOST = re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:40]
+
+
+class Damaged(Exception):
+    """A stored file that cannot be read, or is not what it claims to be."""
+
+
+def atomically(path: Path, write: Callable[[Path], object]) -> None:
+    """Let `write` fill a temporary file beside `path`, then put it in place.
+
+    The temporary file names its process, so that what a killed process left behind can be told from what another one is
+    writing; leftovers of dead processes are cleared here.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    clear_leftovers(path.parent)
+    temporary = path.parent / f".{path.name}.{_HOST}.{os.getpid()}.tmp"
+    try:
+        write(temporary)
+        with temporary.open("rb") as handle:
+            os.fsync(handle.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def clear_leftovers(folder: Path) -> None:
+    """Remove temporary files of processes of this machine that are no longer there."""
+    for leftover in folder.glob(".*.tmp"):
+        named = re.fullmatch(rf"\..*\.{re.escape(_HOST)}\.(\d+)\.tmp", leftover.name)
+        if named and not is_alive(int(named[1])):
+            leftover.unlink(missing_ok=True)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process of this machine is running; one that belongs to somebody else is."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file whole, with a newline at its end."""
+    atomically(path, lambda temporary: temporary.write_text(text + "\n", encoding="utf-8"))
+
+
+def write_document(path: Path, document: dict[str, Any]) -> None:
+    """Write a JSON document whole, with its checksum."""
+    write_text(path, json.dumps({**document, "checksum": digest(document, 64)}, indent=2))
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """A JSON document that `write_document` wrote. Raises Damaged, FileNotFoundError."""
+    try:
+        document = json.loads(path.read_bytes())
+        stated = document.pop("checksum", None)
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError) as error:
+        raise Damaged(f"{path.name} is damaged ({type(error).__name__})") from None
+    if document.get("schema_version") != SCHEMA_VERSION:
+        raise Damaged(f"{path.name} was written by another version of dpexp, or is damaged")
+    if stated != digest(document, 64):
+        raise Damaged(f"{path.name} is damaged (its checksum does not agree)")
+    return document
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """The bytes of a parquet file of ours, checked."""
+
+    name: str
+    data: bytes
+    seal: str
+    """hexadecimal digest of the file"""
+    metadata: dict[str, Any]
+
+    def table(self, columns: Sequence[str] | None = None, filters: Any = None) -> pa.Table:
+        """Its rows. Raises KeyError for a column that is not there."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        names = pq.read_schema(pa.BufferReader(self.data)).names
+        absent = [name for name in columns or () if name not in names]
+        if absent:
+            raise KeyError(f"{self.name} has no column {', '.join(absent)}")
+        return pq.read_table(pa.BufferReader(self.data), columns=columns, filters=filters)
+
+
+def write_table(path: Path, table: pa.Table, metadata: dict[str, Any]) -> str:
+    """Write a sealed parquet file with our metadata, and return its seal.
+
+    Floats are split by byte, which compresses them by a third.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    document = json.dumps({"schema_version": SCHEMA_VERSION, **metadata}).encode()
+    stamped = table.replace_schema_metadata({_KEY: document})
+    floats = [field.name for field in table.schema if pa.types.is_floating(field.type)]
+    buffer = pa.BufferOutputStream()
+    pq.write_table(
+        stamped,
+        buffer,
+        compression="zstd",
+        use_dictionary=[name for name in table.column_names if name not in floats],
+        column_encoding=dict.fromkeys(floats, "BYTE_STREAM_SPLIT"),
+    )
+    pieces, seal = _sealed(memoryview(buffer.getvalue()))
+
+    def write(temporary: Path) -> None:
+        with temporary.open("wb") as handle:
+            handle.writelines(pieces)
+
+    atomically(path, write)
+    return seal
+
+
+def _sealed(data: memoryview) -> tuple[list[memoryview | bytes], str]:
+    """The pieces of a parquet file with its seal in place, and the seal in hexadecimal."""
+    cut = len(data) - _TAIL - int.from_bytes(data[-_TAIL:-4], "little")
+    hashed = hashlib.sha256(data[:cut])
+    hashed.update(data[cut:])
+    return [data[:cut], _MARKER, hashed.digest(), data[cut:]], hashed.hexdigest()
+
+
+def read_sealed(path: Path) -> Sealed:
+    """A parquet file of ours with every byte checked before anything is decoded. Raises Damaged, FileNotFoundError."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise Damaged(f"{path.name} cannot be read ({error.strerror})") from None
+    view = memoryview(data)
+    cut = len(data) - _TAIL - int.from_bytes(view[-_TAIL:-4], "little")
+    if cut < len(_MAGIC) + _SEAL or data[-4:] != _MAGIC or data[cut - _SEAL : cut - 32] != _MARKER:
+        raise Damaged(f"{path.name} is damaged, or was written by another version of dpexp or another program")
+    hashed = hashlib.sha256(view[: cut - _SEAL])
+    hashed.update(view[cut:])
+    if hashed.digest() != data[cut - 32 : cut]:
+        raise Damaged(f"{path.name} is damaged (its checksum does not agree)")
+    metadata = json.loads((pq.read_schema(pa.BufferReader(data)).metadata or {})[_KEY])
+    if metadata.get("schema_version") != SCHEMA_VERSION:
+        raise Damaged(f"{path.name} was written by another version of dpexp")
+    return Sealed(path.name, data, hashed.hexdigest(), metadata)
+
+
+def write_bytes_sealed(path: Path, data: bytes) -> None:
+    """Write bytes whole, after their SHA-256."""
+
+    def write(temporary: Path) -> None:
+        with temporary.open("wb") as handle:
+            handle.writelines([hashlib.sha256(data).digest(), data])
+
+    atomically(path, write)
+
+
+def read_bytes_sealed(path: Path) -> bytes:
+    """Bytes that `write_bytes_sealed` wrote. Raises Damaged, FileNotFoundError."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise Damaged(f"{path.name} cannot be read ({error.strerror})") from None
+    if hashlib.sha256(memoryview(content)[32:]).digest() != content[:32]:
+        raise Damaged(f"{path.name} is damaged (its checksum does not agree)")
+    return content[32:]

@@ -1,0 +1,224 @@
+"""One generation of an experiment's derived files: what belongs together, what it was computed from, if it still holds.
+
+`manifest.json` is written last. It names the seals of `cells.parquet` and `summary.parquet`, and for every cell what
+its rows were computed from: the digest of the trajectory's numbers, the replicates, the code and the data. Whoever
+reads takes all of it or nothing: files that do not belong together, or to today's code, data and config, are refused.
+`run` asks the same questions, so it repairs whatever a reader refuses.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpexp.digests import digest
+from dpexp.fingerprint import STATEMENTS, changed, closure, statement_of
+from dpexp.stats import CI_NAME
+from dpexp.store.files import SCHEMA_VERSION, Damaged, Sealed, read_document, read_sealed
+from dpexp.store.folder import Folder
+from dpexp.store.trajectories import Stored, stored_cell_file
+
+if TYPE_CHECKING:
+    from dpexp.config import Experiment
+
+PATIENCE_S = 5.0
+"""how long a reader waits for a writer that is between two files; a generation is put in place within milliseconds"""
+
+
+def summary_code() -> dict[str, str]:
+    """Hashes of the modules that make summary.parquet from trajectories."""
+    return closure(("dpexp.summaries",))
+
+
+def describe(experiment: Experiment, folder: Folder, stored: dict[str, Stored]) -> dict[str, Any]:
+    """What a generation for today's config and code would say of itself, without the seals of its files.
+
+    `stored` has the checked trajectory files by cell id. Two descriptions are equal exactly where the derived
+    files would be computed from the same things in the same way.
+    """
+    codes: dict[str, dict[str, str]] = {}
+
+    def key(code: dict[str, str]) -> str:
+        name = digest(code, 12)
+        codes[name] = code
+        return name
+
+    origins = {
+        cell.cell_id: {
+            "numbers": stored[cell.cell_id].numbers,
+            "replicates": stored[cell.cell_id].replicates,
+            "code": key(stored[cell.cell_id].code),
+            "statement": key(statement_of(cell)),
+        }
+        for cell in experiment.cells
+        if cell.cell_id in stored
+    }
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "experiment": experiment.name,
+        "profile": experiment.profile,
+        "replicates": experiment.replicates,
+        "deltas": list(experiment.deltas),
+        "confidence_interval": CI_NAME,
+        "seeds": sorted({cell.run.seed for cell in experiment.cells}),
+        "config": _config(experiment, folder),
+        "cells": {cell.cell_id: cell.parameters for cell in experiment.cells},
+        "computed_from": origins,
+        "code": dict(sorted(codes.items())),
+        "summary_code": summary_code(),
+    }
+
+
+def _config(experiment: Experiment, folder: Folder) -> dict[str, Any]:
+    """The config file, by its path from the results folder, so that both can move together."""
+    try:
+        content = hashlib.sha256(experiment.path.read_bytes()).hexdigest()
+        path = os.path.relpath(experiment.path.resolve(), folder.root.resolve())
+    except (OSError, ValueError):  # an experiment that was not read from a file, or lies on another drive
+        content, path = "", ""
+    return {"path": Path(path).as_posix() if path else "", "sha256": content, "set": list(experiment.overrides)}
+
+
+@dataclass(frozen=True)
+class Generation:
+    """Derived files that belong together, every byte of them checked."""
+
+    folder: Folder
+    manifest: dict[str, Any]
+    cells: Sealed
+    summary: Sealed | None
+    """None where no cell could be computed"""
+
+    def trajectory(self, cell_id: str) -> Stored:
+        """The trajectory file that the derived rows of a cell come from. Raises Damaged, FileNotFoundError."""
+        stored, origin = stored_cell_file(self.folder, cell_id), self.manifest["computed_from"].get(cell_id)
+        if origin is None or (stored.numbers, stored.replicates) != (origin["numbers"], origin["replicates"]):
+            raise Damaged(f"trajectories/{cell_id}.parquet is not what the summary was computed from")
+        return stored
+
+    def describes(self, description: dict[str, Any]) -> bool:
+        """Whether this generation was computed from what the description says."""
+        return {k: v for k, v in self.manifest.items() if k != "seals"} == description
+
+    def what_is_stale(self) -> str:
+        """Why its numbers are not what today's code, data and config give; empty where nothing speaks against them."""
+        m = self.manifest
+        files = _stale_files(m["code"].values())
+        if m["summary_code"] != summary_code():
+            files += changed(m["summary_code"], summary_code())
+        if files:
+            return f"stale, {what_changed(files)} changed since: {', '.join(dict.fromkeys(files))}"
+        return _config_change(m, self.folder)
+
+    @property
+    def absent_data(self) -> list[str]:
+        """The user's data files that are no longer where they were, so that the numbers cannot be held against them."""
+        names = {name for code in self.manifest["code"].values() for name in code if name.startswith("file ")}
+        return sorted(path for name in names if not Path(path := name.removeprefix("file ")).exists())
+
+
+def read_generation(folder: Folder) -> Generation:
+    """The stored generation. Raises FileNotFoundError where there is none, Damaged where files do not agree."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return _read(folder.root, _signature(folder))
+        except (Damaged, FileNotFoundError):
+            if not folder.is_held or time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+
+
+def _signature(folder: Folder) -> tuple[tuple[int, int, int], ...]:
+    """Changes when one of the derived files is replaced or written to."""
+    found = []
+    for path in (folder.manifest, folder.cells, folder.summary):
+        try:
+            state = path.stat()
+            found.append((state.st_mtime_ns, state.st_size, state.st_ino))
+        except FileNotFoundError:
+            found.append((0, 0, 0))
+    return tuple(found)
+
+
+@lru_cache(maxsize=64)
+def _read(root: Path, signature: tuple[tuple[int, int, int], ...]) -> Generation:
+    folder = Folder(root.parent, root.name)
+    manifest = read_document(folder.manifest)
+    cells = _sealed(folder.cells, manifest)
+    summary = _sealed(folder.summary, manifest) if manifest["seals"]["summary.parquet"] else None
+    return Generation(folder, manifest, cells, summary)
+
+
+def _sealed(path: Path, manifest: dict[str, Any]) -> Sealed:
+    try:
+        sealed = read_sealed(path)
+    except FileNotFoundError:
+        raise Damaged(f"{path.name} is missing") from None
+    if sealed.seal != manifest["seals"][path.name]:
+        raise Damaged(f"{path.name} does not belong to manifest.json: a run was interrupted while it wrote them")
+    return sealed
+
+
+def _stale_files(codes: Iterable[dict[str, str]]) -> list[str]:
+    """Modules and data files whose contents are not the recorded ones; absent data files do not count."""
+    files: list[str] = []
+    for code in codes:
+        modules = tuple(name for name in code if " " not in name)
+        leave_out = STATEMENTS - set(modules)
+        now = closure(modules, leave_out=leave_out)
+        then = {name: digest for name, digest in code.items() if not name.startswith("file ")}
+        files += changed(then, now)
+        files += _changed_data(code)
+    return files
+
+
+def _changed_data(code: dict[str, str]) -> list[str]:
+    from dpexp.problems.softmax import hash_of
+
+    paths = {name.removeprefix("file "): digest for name, digest in code.items() if name.startswith("file ")}
+    return [path for path, digest in paths.items() if Path(path).exists() and hash_of(path) != digest]
+
+
+def what_changed(files: Iterable[str]) -> str:
+    """Whether files are code, data or both, in a word."""
+    data = [not (name.startswith("dpexp/") and name.endswith(".py")) for name in files]
+    return "data" if all(data) else "code and data" if any(data) else "code"
+
+
+def _config_change(manifest: dict[str, Any], folder: Folder) -> str:
+    """What the config file says today that it did not say when these results were made; empty for nothing."""
+    from dpexp.config import ConfigError, load_experiment
+
+    path = config_path(manifest, folder)
+    if path is None or hashlib.sha256(path.read_bytes()).hexdigest() == manifest["config"]["sha256"]:
+        return ""
+    try:
+        today = load_experiment(path, manifest["config"]["set"], profile=manifest["profile"])
+    except ConfigError:
+        return f"{path} has changed since, and is not valid now"
+    if today.name != manifest["experiment"]:
+        return ""  # the name of the file is used for another experiment now
+    if {cell.cell_id for cell in today.cells} != set(manifest["cells"]):
+        return f"stale, {path} has changed since: other settings"
+    if list(today.deltas) != manifest["deltas"]:
+        return f"stale, {path} has changed since: other deltas"
+    fewest = min((origin["replicates"] for origin in manifest["computed_from"].values()), default=0)
+    if today.replicates > fewest:
+        return f"stale, {path} has changed since: it asks for {today.replicates} replicates, {fewest} are stored"
+    return ""
+
+
+def config_path(manifest: dict[str, Any], folder: Folder) -> Path | None:
+    """The config file that the results were made from, as seen from here; None where it is not there."""
+    named = manifest["config"]["path"]
+    if not named:
+        return None
+    path = Path(os.path.relpath(folder.root.resolve() / named))
+    return path if path.is_file() else None

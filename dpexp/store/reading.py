@@ -1,0 +1,146 @@
+"""Stored results as figures, tables, claims and comparisons read them: checked, current, or refused with a command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dpexp.errors import ResultsMissing
+from dpexp.store.files import Damaged, Sealed
+from dpexp.store.folder import Folder
+from dpexp.store.generation import Generation, config_path, read_generation
+from dpexp.store.trajectories import Stored
+from dpexp.text import note
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dpexp.summaries import CellData
+
+T = TypeVar("T")
+ONLY_SUMMARIES = "the summaries are there, but not the trajectories that this needs"
+
+
+def missing(folder: Folder, what: str, generation: Generation | None = None) -> ResultsMissing:
+    """Results that are not there or not to be trusted, with the command that brings them about."""
+    known = config_path(generation.manifest, folder) if generation else None
+    command = f"dpexp run {known or f'configs/{folder.experiment}.yaml'}"
+    if generation:
+        command += "".join(f" --set {text}" for text in generation.manifest["config"]["set"])
+        command += " --profile smoke" if generation.manifest["profile"] == "smoke" else ""
+    if folder.root != Path("results") / folder.experiment:
+        command += f" --results {folder.root.parent}"
+    return ResultsMissing(f"{folder.root}: {what}", f"run: {command}")
+
+
+def not_as_configured(results: Path, experiment: str, what: str) -> ResultsMissing:
+    """Results that were run with other settings than a figure or table needs."""
+    return missing(Folder(results, experiment), f"not the settings of the config: {what}")
+
+
+def load_generation(results: Path, experiment: str, renamed: bool = False) -> Generation:
+    """The stored generation of an experiment: whole, and what today's code, data and config give.
+
+    Raises ResultsMissing naming the command to run, also where cells are missing or failed. `renamed` allows a
+    folder that holds an experiment of another name, such as a copy that was kept for a comparison.
+    """
+    folder = Folder(results, experiment)
+    try:
+        generation = read_generation(folder)
+    except FileNotFoundError:
+        raise missing(folder, "no results yet") from None
+    except Damaged as error:
+        raise missing(folder, str(error)) from None
+    manifest = generation.manifest
+    if manifest["experiment"] != experiment and not renamed:
+        raise missing(folder, f"holds the experiment '{manifest['experiment']}'")
+    wanted, stored = set(manifest["cells"]), set(manifest["computed_from"])
+    rows = generation.cells.table(columns=["cell_id", "status"]).to_pydict()
+    failed = [i for i, status in zip(rows["cell_id"], rows["status"], strict=True) if status == "failed"]
+    if failed:
+        raise missing(folder, f"{len(failed)} of {len(wanted)} cells failed", generation)
+    if absent := wanted - stored:
+        raise missing(folder, f"{len(absent)} of {len(wanted)} cells are not computed yet", generation)
+    if why := generation.what_is_stale():
+        raise missing(folder, why, generation)
+    _say_once(str(folder.root), tuple(generation.absent_data))
+    return generation
+
+
+@lru_cache(maxsize=256)
+def _say_once(root: str, absent: tuple[str, ...]) -> None:
+    if absent:
+        note(f"{root}: {', '.join(absent)} is not there now: these numbers cannot be held against the data")
+
+
+def _frame(sealed: Sealed) -> pd.DataFrame:
+    return sealed.table().to_pandas()
+
+
+def load_cells(results: Path, experiment: str, needs: Sequence[str] = (), renamed: bool = False) -> pd.DataFrame:
+    """cells.parquet, one row per cell, with the columns `needs` among others. Raises ResultsMissing."""
+    generation = load_generation(results, experiment, renamed)
+    cells = _frame(generation.cells)
+    lacking = [name for name in needs if name not in cells.columns]
+    if lacking:
+        raise missing(generation.folder, f"not the settings of the config: no column {', '.join(lacking)}", generation)
+    return cells
+
+
+def load_parameters(results: Path, experiment: str, renamed: bool = False) -> dict[str, dict[str, Any]]:
+    """Resolved parameters of every cell, by cell id. Raises ResultsMissing."""
+    return dict(load_generation(results, experiment, renamed).manifest["cells"])
+
+
+def load_summary(results: Path, experiment: str, needs: Sequence[str] = (), renamed: bool = False) -> pd.DataFrame:
+    """summary.parquet joined with the columns of its cells, among them `needs`. Raises ResultsMissing."""
+    cells = load_cells(results, experiment, needs, renamed)
+    generation = load_generation(results, experiment, renamed)
+    if generation.summary is None:
+        raise missing(generation.folder, "no cell has been computed", generation)
+    summary = _frame(generation.summary)
+    shared = set(summary.columns) - {"cell_id"}
+    return summary.merge(cells.drop(columns=[c for c in cells.columns if c in shared]), on="cell_id")
+
+
+def load_trajectories(
+    results: Path,
+    experiment: str,
+    cell_ids: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    filters: Any = None,
+) -> pd.DataFrame:
+    """Per-replicate rows of some cells (all by default). Raises ResultsMissing, also where only summaries are there."""
+    import pandas as pd
+
+    generation = load_generation(results, experiment)
+    wanted = list(generation.manifest["cells"]) if cell_ids is None else list(cell_ids)
+    frames = []
+    for cell_id in wanted:
+        sealed = _trajectory(generation, cell_id, Stored.open)
+        frames.append(sealed.table(list(columns) if columns else None, filters).to_pandas())
+    return pd.concat(frames, ignore_index=True)
+
+
+def load_cell(results: Path, experiment: str, cell_id: str, renamed: bool = False) -> CellData:
+    """The numbers of one cell, replicate by replicate. Raises ResultsMissing, also where only summaries are there."""
+    return _trajectory(load_generation(results, experiment, renamed), cell_id, Stored.data)
+
+
+def require_trajectories(results: Path, experiment: str) -> None:
+    """Raise ResultsMissing unless the trajectories of all cells are there, and not only their summaries."""
+    generation = load_generation(results, experiment)
+    if not all(generation.folder.trajectory(cell_id).exists() for cell_id in generation.manifest["cells"]):
+        raise missing(generation.folder, ONLY_SUMMARIES, generation)
+
+
+def _trajectory(generation: Generation, cell_id: str, read: Callable[[Stored], T]) -> T:
+    """What is read of a cell's trajectory file."""
+    try:
+        return read(generation.trajectory(cell_id))
+    except FileNotFoundError:
+        raise missing(generation.folder, ONLY_SUMMARIES, generation) from None
+    except Damaged as error:
+        raise missing(generation.folder, str(error), generation) from None
