@@ -2,8 +2,9 @@
 
 Comments, formatting and docstrings do not count. The modules are found by following import statements (also those
 inside functions, and relative ones) from where the work starts. A package is followed through its `__init__.py` like
-any module, so an edit behind a facade is seen; only the `REGISTRIES` are not followed, so that a new problem does not
-make the others stale. The shipped data files that a module names count with their contents, and so do a user's own.
+any module, so an edit behind a facade is seen; of the `REGISTRIES` only the names that are used are followed, so that
+a new problem does not make the others stale. The shipped data files that a module names count with their contents,
+and so do a user's own.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ REGISTRIES = frozenset(
         "dpexp.tables",
     }
 )
-"""packages whose `__init__.py` only lists what there is: it decides what a name means, which a cell's id and class
-already say, and importing it would make every module count for every cell"""
+"""packages whose `__init__.py` only lists what there is: a name that is imported from one counts with the module that
+it comes from, and the others of the list do not"""
 STATEMENTS = frozenset({"dpexp.privacy.langevin_stated", "dpexp.privacy.local_gaussian", "dpexp.privacy.stated"})
 """modules that the algorithms import only to state the privacy of what they release: they do not touch a trajectory,
 and count for the rows of cells.parquet, which hold that statement"""
@@ -77,12 +78,29 @@ def closure(modules: tuple[str, ...], root: Path = ROOT, leave_out: frozenset[st
     while waiting:
         module = waiting.pop()
         path = source_of(module, root)
-        if module in hashes or path is None or module in REGISTRIES | MESSAGES | leave_out:
+        if module in hashes or module in REGISTRIES | MESSAGES | leave_out:
+            continue
+        if path is None:
+            waiting += _listed(module, root)
             continue
         hashes[module], imported = _read(path, module)
         hashes |= {f"data {name}": _hash_file(root / name) for name in _named_files(path, root)}
         waiting += imported
     return dict(sorted(hashes.items()))
+
+
+def _listed(name: str, root: Path) -> list[str]:
+    """Where a name that is imported from a registry comes from: its own module, or the whole registry.
+
+    A class that the registry lists is that class's module. The dictionary itself can give anything that is in it.
+    """
+    package, _, word = name.rpartition(".")
+    path = source_of(package, root)
+    if package not in REGISTRIES or path is None:
+        return []
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    modules = [base for base, alias in _imports(tree, package) if alias == word]
+    return modules or [f"{package}.__init__"] * (word in {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)})
 
 
 def source_of(module: str, root: Path = ROOT) -> Path | None:
@@ -95,22 +113,28 @@ def source_of(module: str, root: Path = ROOT) -> Path | None:
 def _read(path: Path, module: str) -> tuple[str, tuple[str, ...]]:
     """Hash of a module's code, and the names that it imports from dpexp: modules, or what is inside them."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
+    package = module.removesuffix(".__init__") if path.name == "__init__.py" else module.rpartition(".")[0]
+    imported = {name for base, alias in _imports(tree, package) for name in (base, f"{base}.{alias}")}
+    digest = hashlib.sha256(repr(_plain(without_text(tree))).encode()).hexdigest()[:16]
+    return digest, tuple(sorted(name for name in imported if name != module and not name.endswith(".")))
+
+
+def _imports(tree: ast.Module, package: str) -> list[tuple[str, str]]:
+    """What a module in `package` imports from dpexp: (module, name in it), or (module, "") for a whole module."""
     never_run = {id(inner) for node in ast.walk(tree) if _is_for_types(node) for inner in ast.walk(node)}
-    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    imported: set[str] = set()
+    found: list[tuple[str, str]] = []
     for node in ast.walk(tree):
         if id(node) in never_run:
             continue
         if isinstance(node, ast.ImportFrom):
-            # a relative import counts its dots from the package that the module lies in
-            above = ".".join(package.split(".")[: len(package.split(".")) - node.level + 1]) if node.level else ""
-            base = ".".join(part for part in (above, node.module or "") if part)
-            if base.split(".")[0] == "dpexp":
-                imported |= {base, *(f"{base}.{alias.name}" for alias in node.names)}
+            # the first dot of a relative import is the package itself, every further one goes up a level
+            parts = package.split(".")
+            above = parts[: len(parts) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            found += [(base, alias.name) for alias in node.names]
         elif isinstance(node, ast.Import):
-            imported |= {alias.name for alias in node.names if alias.name.split(".")[0] == "dpexp"}
-    digest = hashlib.sha256(repr(_plain(without_text(tree))).encode()).hexdigest()[:16]
-    return digest, tuple(sorted(imported - {module}))
+            found += [(alias.name, "") for alias in node.names]
+    return [(base, name) for base, name in found if base.split(".")[0] == "dpexp"]
 
 
 @lru_cache(maxsize=2048)

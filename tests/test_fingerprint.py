@@ -9,10 +9,11 @@ from tests.test_config import GOOD, load
 def package(root, **edits):
     """A small package: a uses b (inside a function) and the registry; c is not used."""
     sources = {
-        "a": '"""Doc."""\nfrom dpexp.problems import C\n\ndef f(x):\n    from dpexp.b import g\n    return g(x) + 1\n',
+        "a": '"""Doc."""\nfrom dpexp.problems import K\n\ndef f(x):\n    from dpexp.b import g\n    return g(x) + 1\n',
         "b": "def g(x):\n    return 2 * x\n",
         "c": "def h(x):\n    return 3 * x\n",
-        "problems/__init__": "from dpexp.c import h\nC = {'h': h}\n",
+        "problems/__init__": "from dpexp.c import h\nfrom dpexp.problems.k import K\nC = {'h': h, 'K': K}\n",
+        "problems/k": "K = 1\n",
     }
     for name, source in (sources | edits).items():
         path = root / f"{name}.py"
@@ -22,7 +23,12 @@ def package(root, **edits):
 
 
 def test_the_closure_follows_imports_but_not_registries(tmp_path):
-    assert list(package(tmp_path)) == ["dpexp.a", "dpexp.b"]
+    assert list(package(tmp_path)) == ["dpexp.a", "dpexp.b", "dpexp.problems.k"]
+
+
+def test_who_looks_things_up_in_a_registry_depends_on_all_of_it(tmp_path):
+    found = package(tmp_path, b="from dpexp.problems import C\n\ndef g(x):\n    return C['h'](x)\n")
+    assert {"dpexp.c", "dpexp.problems.__init__"} <= set(found)
 
 
 FACADE = {"b": "from dpexp.facade import k\n\ndef g(x):\n    return k(x)\n", "facade/__init__": "from .deep import k\n"}
@@ -36,7 +42,9 @@ def test_an_edit_behind_a_package_facade_is_seen(tmp_path):
 
 
 def test_imports_for_types_alone_do_not_count(tmp_path):
-    typed = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from dpexp.c import h\ndef g(x):\n    return 2 * x\n"
+    typed = (
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from dpexp.c import h\ndef g(x):\n    return 2 * x\n"
+    )
     assert "dpexp.c" not in package(tmp_path, b=typed)
 
 

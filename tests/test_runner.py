@@ -17,8 +17,7 @@ from dpexp.runner.planning import plan
 from dpexp.runner.progress import Progress
 from dpexp.runner.run import Options, run
 from dpexp.stats import COLUMNS
-from dpexp.store import files
-from dpexp.store import Folder
+from dpexp.store import Folder, files
 from dpexp.store.trajectories import stored_cell_file
 from tests.conftest import COMMAND, ROOT, SMALL, call, numbers
 

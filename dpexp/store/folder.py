@@ -104,7 +104,8 @@ class Folder:
         """Whether another process seems to be writing here; a hint for readers, never a promise."""
         try:
             by = json.loads((self.root / ".lock-holder.json").read_text())
-            return by["host"] != socket.gethostname() or is_alive(int(by["pid"]))
+            here = by["host"] == socket.gethostname()
+            return not here or (int(by["pid"]) != os.getpid() and is_alive(int(by["pid"])))
         except (OSError, ValueError, KeyError, TypeError):
             return False
 

@@ -1,0 +1,607 @@
+"""The fault campaign: whatever happens to a run or to its files, nothing false is shown as current.
+
+Every case breaks something (a crash at one file operation, a kill at a random moment, a full disk, damaged bytes, two
+processes at once), and then asks two questions. Does every reader give the numbers of an uninterrupted run, or refuse and name
+the command that helps? And does that command, run once, give the same bits as an uninterrupted run? A case that fails one
+of them is counted as silent or as not repaired, and the campaign fails.
+
+`python -m tests.campaigns.faults` runs all of it (`make soak`); the test suite runs a share. Faults are injected into
+forked children of one process that has compiled the kernels, so that a case takes tenths of a second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import builtins
+import contextlib
+import errno
+import io
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from dpexp import fingerprint
+from dpexp.config import load_experiment
+from dpexp.errors import DpexpError, ResultsMissing
+from dpexp.problems import softmax
+from dpexp.runner.run import Options, run
+from dpexp.schedules import Power
+from dpexp.store import Folder, load_cell, load_cells, load_parameters, load_summary, load_trajectories
+
+CONFIG = """\
+experiment: toy
+problem: {{name: huber-linear, d: 1}}
+schedule: {{name: power, eta: {eta}, alpha: [1/3, 1/2]}}
+privacy: {{mu: [1, inf]}}
+run: {{n: 40, replicates: {replicates}, seed: 3, checkpoints: 4}}
+"""
+DATA_CONFIG = """\
+experiment: toy
+problem: {name: softmax, regulariser: 1e-2, data: {path: people.csv, target: y}}
+algorithm: {name: dp-sgd, batch_size: 8, epochs: 2}
+schedule: {name: constant, eta: 0.1}
+privacy: {eps: [1, 4], delta: 1e-5}
+run: {replicates: 2, seed: 3, checkpoints: 2}
+"""
+EXPERIMENT = "toy"
+
+
+def people(flip: bool) -> str:
+    """A small table of records; with `flip` one label is another one."""
+    draws = np.random.default_rng(0)
+    rows = [[f"{x:.3f}" for x in draws.normal(size=3)] + ["yes" if k % 3 else "no"] for k in range(60)]
+    rows[7][3] = "no" if flip else "yes"
+    return "\n".join(["a,b,c,y", *(",".join(row) for row in rows)]) + "\n"
+
+
+class World:
+    """A folder with a config, results, and a state of the code, before and after a change."""
+
+    def __init__(self, root: Path, scenario: str) -> None:
+        self.root, self.scenario = root, scenario
+        self.config, self.results = root / "toy.yaml", root / "results"
+        root.mkdir(parents=True, exist_ok=True)
+
+    def before(self) -> None:
+        """What the first, undisturbed run sees."""
+        self._write(eta=0.2, replicates=4, changed=False)
+
+    def after(self) -> None:
+        """What the disturbed run and the readers see."""
+        config, extend = self.scenario == "config changed", self.scenario == "extend"
+        self._write(0.3 if config else 0.2, 12 if extend else 4, changed=True)
+
+    def _write(self, eta: float, replicates: int, changed: bool) -> None:
+        os.chdir(self.root)
+        if self.scenario == "data changed":
+            (self.root / "people.csv").write_text(people(changed))
+            self.config.write_text(DATA_CONFIG)
+        else:
+            self.config.write_text(CONFIG.format(eta=eta, replicates=replicates))
+        new_code(changed and self.scenario == "code changed")
+        fingerprint.forget()
+        softmax.hash_of.cache_clear()
+        softmax._loaded.cache_clear()
+
+    def run(self) -> None:
+        options = Options(Path("results"), jobs=1, quiet=True, force=self.scenario == "force")
+        with contextlib.redirect_stderr(io.StringIO()):
+            report = run(load_experiment(Path("toy.yaml")), options)
+        assert not report.failed, report.cells
+
+
+_STEP_SIZES = Power.step_sizes
+_READ = fingerprint._read
+
+
+def new_code(changed: bool) -> None:
+    """Let the schedule's code be another one: other numbers, and another hash of its module."""
+
+    def longer(self: Power, first: int, count: int) -> np.ndarray:
+        return 1.5 * _STEP_SIZES(self, first, count)
+
+    def read(path: Path, module: str) -> tuple[str, tuple[str, ...]]:
+        digest, imported = _READ(path, module)
+        return (f"new {digest}" if module == "dpexp.schedules" else digest), imported
+
+    Power.step_sizes = longer if changed else _STEP_SIZES  # type: ignore[method-assign]
+    read.cache_clear = _READ.cache_clear  # type: ignore[attr-defined]
+    fingerprint._read = read if changed else _READ  # type: ignore[assignment]
+
+
+def picture() -> dict[str, bytes]:
+    """Every number that readers can be shown, as bytes, by reader."""
+    results = Path("results")
+    cells = load_cells(results, EXPERIMENT)
+    values = [load_cell(results, EXPERIMENT, cell_id).values.tobytes() for cell_id in cells.cell_id]
+    return {
+        "cells": cells.to_csv().encode(),
+        "parameters": str(load_parameters(results, EXPERIMENT)).encode(),
+        "summary": load_summary(results, EXPERIMENT).to_csv().encode(),
+        "trajectories": load_trajectories(results, EXPERIMENT).to_csv().encode(),
+        "claims": b"".join(values),
+    }
+
+
+READERS: dict[str, Callable[[], bytes]] = {
+    "cells": lambda: load_cells(Path("results"), EXPERIMENT).to_csv().encode(),
+    "parameters": lambda: str(load_parameters(Path("results"), EXPERIMENT)).encode(),
+    "summary": lambda: load_summary(Path("results"), EXPERIMENT).to_csv().encode(),
+    "trajectories": lambda: load_trajectories(Path("results"), EXPERIMENT).to_csv().encode(),
+    "claims": lambda: picture()["claims"],
+}
+
+
+def child(work: Callable[[], None]) -> int:
+    """Do the work in a forked process: its exit code, or minus the signal that ended it."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            with contextlib.redirect_stderr(io.StringIO()):
+                work()
+            code = 0
+        except Crash:
+            code = 9
+        except (DpexpError, OSError):
+            code = 3
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+class Crash(BaseException):
+    """The process dies here: no handler and no clean-up of ours may see it, so `crash` leaves at once."""
+
+
+class Verdicts(Counter):
+    """Outcomes of a kind of fault."""
+
+    def judge(self, world: World, allowed: list[dict[str, bytes]]) -> None:
+        """Ask the readers, run once more, and ask again; `allowed` holds the true pictures, the last one final."""
+        final, outcome = allowed[-1], "refused"
+        for name, read in READERS.items():
+            try:
+                shown = read()
+            except ResultsMissing as error:
+                if not error.hint.startswith("run: dpexp run"):
+                    outcome = "no command"
+                continue
+            except Exception:
+                outcome = "unexpected error"
+                continue
+            if not any(shown == truth[name] for truth in allowed):
+                outcome = "SILENT"
+                break
+            outcome = "shown, and right" if outcome == "refused" else outcome
+        try:
+            world.run()
+            repaired = picture() == final
+        except Exception as error:
+            print(f"    not repaired: {type(error).__name__}: {error}", file=sys.stderr)
+            repaired = False
+        self[outcome] += 1
+        self["repaired" if repaired else "NOT REPAIRED"] += 1
+
+    @property
+    def bad(self) -> int:
+        return sum(self[name] for name in ("SILENT", "NOT REPAIRED", "no command", "unexpected error"))
+
+
+SCENARIOS = ("fresh", "force", "extend", "code changed", "data changed", "config changed")
+
+
+@contextlib.contextmanager
+def scenario(name: str) -> Iterator[tuple[World, list[dict[str, bytes]], Callable[[], None]]]:
+    """A world in which the first run is done and the second is to come, its true pictures, and a way to start over."""
+    here, root = Path.cwd(), Path(tempfile.mkdtemp(prefix="dpexp-faults-"))
+    world = World(root, name)
+    kept = root / "kept"
+    try:
+        world.before()
+        if name != "fresh":
+            world.run()
+            old = picture()
+            shutil.copytree(world.results, kept)
+        world.after()
+        world.run()
+        allowed = [picture()]
+        if name == "extend":
+            allowed.insert(0, old)  # four replicates are true numbers too, but the config asks for twelve
+
+        def again() -> None:
+            shutil.rmtree(world.results, ignore_errors=True)
+            if kept.exists():
+                shutil.copytree(kept, world.results)
+
+        yield world, allowed, again
+    finally:
+        new_code(False)
+        os.chdir(here)
+        shutil.rmtree(root, ignore_errors=True)
+
+
+# --- crashes at file operations -------------------------------------------------------------------------------------
+
+OPERATIONS = ("replace", "rename", "unlink", "mkdir", "fsync")
+
+
+def instrument(at: int | None, room: int | None = None) -> Callable[[], int]:
+    """Count file operations; die before operation `at`, in the middle of it if it writes; or fail beyond `room` bytes."""
+    count, written = 0, 0
+
+    def before(write: Callable[[], object] | None = None) -> None:
+        nonlocal count
+        count += 1
+        if count == at:
+            if write is not None:
+                write()
+            os._exit(9)
+
+    for name in OPERATIONS:
+        original = getattr(os, name)
+
+        def replaced(*arguments: object, _original: Callable = original, **options: object) -> object:
+            before()
+            return _original(*arguments, **options)
+
+        setattr(os, name, replaced)
+    open_file = io.open
+
+    class Counting:
+        """A file opened for writing."""
+
+        def __init__(self, handle: io.IOBase) -> None:
+            self._handle = handle
+
+        def write(self, data: bytes | str) -> int:
+            nonlocal written
+            half = data[: len(data) // 2]
+            before(lambda: (self._handle.write(half), self._handle.flush()))  # type: ignore[arg-type]
+            written += len(data)
+            if room is not None and written > room:
+                self._handle.write(half)  # type: ignore[arg-type]
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return self._handle.write(data)  # type: ignore[return-value, arg-type]
+
+        def writelines(self, pieces: list) -> None:
+            for piece in pieces:
+                self.write(bytes(piece) if isinstance(piece, memoryview) else piece)
+
+        def __enter__(self) -> Counting:
+            return self
+
+        def __exit__(self, *exception: object) -> None:
+            self._handle.close()
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self._handle, name)
+
+    def opened(file: object, mode: str = "r", *arguments: object, **options: object) -> object:
+        handle = open_file(file, mode, *arguments, **options)  # type: ignore[call-overload]
+        mine = isinstance(file, str | os.PathLike) and "results" in Path(file).parts
+        return Counting(handle) if mine and set(mode) & set("wax+") else handle
+
+    io.open = builtins.open = opened  # type: ignore[assignment]
+    return lambda: count
+
+
+def operations_of(world: World) -> int:
+    """How many file operations an undisturbed second run makes."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        counted = instrument(None)
+        world.run()
+        os.write(writing, str(counted()).encode())
+        os._exit(0)
+    os.waitpid(pid, 0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        return int(pipe.read())
+
+
+def crashes(name: str, every: int = 1) -> Verdicts:
+    """A crash at every (or every so many-th) file operation of the second run."""
+    verdicts = Verdicts()
+    with scenario(name) as (world, allowed, again):
+        again()
+        for k in range(1, operations_of(world) + 1, every):
+            again()
+            code = child(lambda at=k: (instrument(at), world.run()))  # type: ignore[misc]
+            assert code == 9, code
+            verdicts.judge(world, allowed)
+    return verdicts
+
+
+def full_disk(name: str, sizes: int) -> Verdicts:
+    """The disk is full after so many bytes, from nothing to all of them."""
+    verdicts = Verdicts()
+    with scenario(name) as (world, allowed, again):
+        total = sum(p.stat().st_size for p in world.results.rglob("*") if p.is_file())
+        for k in range(sizes):
+            again()
+            child(lambda room=total * k // sizes: (instrument(None, room), world.run()))  # type: ignore[misc]
+            verdicts.judge(world, allowed)
+    return verdicts
+
+
+def kills(name: str, times: int, seed: int = 0) -> Verdicts:
+    """SIGKILL at a random moment of the second run."""
+    verdicts, draws = Verdicts(), random.Random(seed)
+    with scenario(name) as (world, allowed, again):
+        again()
+        begin = time.monotonic()
+        assert child(world.run) == 0
+        length = time.monotonic() - begin
+        for _ in range(times):
+            again()
+            pid = os.fork()
+            if pid == 0:
+                world.run()
+                os._exit(0)
+            time.sleep(draws.uniform(0, length))
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            verdicts.judge(world, allowed)
+    return verdicts
+
+
+# --- damaged and foreign files --------------------------------------------------------------------------------------
+
+KINDS = ("manifest", "cells", "summary", "trajectory", "chunk")
+
+
+def damage(data: bytes, draws: random.Random) -> bytes:
+    """One of: a flipped bit, a changed byte, a zeroed block, a cut end, bytes added at the end or in the middle."""
+    way, at = draws.randrange(6), draws.randrange(len(data))
+    changed = bytearray(data)
+    if way == 0:
+        changed[at] ^= 1 << draws.randrange(8)
+    elif way == 1:
+        changed[at] = (changed[at] + 1 + draws.randrange(255)) % 256
+    elif way == 2:
+        changed[at : at + 64] = bytes(255 - b for b in changed[at : at + 64])
+    elif way == 3:
+        del changed[at:]
+    elif way == 4:
+        changed += draws.randbytes(1 + draws.randrange(40))
+    else:
+        changed[at:at] = draws.randbytes(1 + draws.randrange(8))
+    return bytes(changed)
+
+
+def damages(kind: str, times: int, seed: int = 0) -> Verdicts:
+    """Random damage to one file of a finished result; to a kept chunk of an unfinished one."""
+    verdicts, draws = Verdicts(), random.Random(f"{kind} {seed}")
+    with scenario("fresh") as (world, allowed, _):
+        folder = Folder(world.results, EXPERIMENT)
+        if kind == "chunk":
+            return _damaged_chunks(world, allowed, folder, draws, times)
+        paths = {
+            "manifest": [folder.manifest],
+            "cells": [folder.cells],
+            "summary": [folder.summary],
+            "trajectory": sorted((folder.root / "trajectories").glob("*.parquet")),
+        }[kind]
+        for _ in range(times):
+            path = draws.choice(paths)
+            data = path.read_bytes()
+            path.write_bytes(damage(data, draws))
+            verdicts.judge(world, allowed)
+    return verdicts
+
+
+def _damaged_chunks(
+    world: World, allowed: list[dict[str, bytes]], folder: Folder, draws: random.Random, times: int
+) -> Verdicts:
+    from dpexp.runner import run as running
+
+    verdicts = Verdicts()
+
+    def die(*_: object) -> None:
+        os._exit(9)
+
+    def killed_before_publishing() -> None:
+        running.publish = die  # type: ignore[assignment]
+        world.run()
+
+    for _ in range(times):
+        shutil.rmtree(world.results)
+        assert child(killed_before_publishing) == 9
+        path = draws.choice(sorted(folder.partial.glob("*.chunk")))
+        path.write_bytes(damage(path.read_bytes(), draws))
+        verdicts.judge(world, allowed)
+    return verdicts
+
+
+def foreign_files() -> Verdicts:
+    """Copies of another cell's, another experiment's and another generation's files, and files that have gone."""
+    verdicts = Verdicts()
+    with scenario("extend") as (world, allowed, _):
+        new = world.root / "new"
+        shutil.copytree(world.results, new)
+        kept = world.root / "kept"
+        first, second = sorted(p.name for p in (new / EXPERIMENT / "trajectories").glob("*.parquet"))[:2]
+        swaps = [
+            [(new / EXPERIMENT / "trajectories" / second, f"trajectories/{first}")],
+            *([(kept / EXPERIMENT / name, name)] for name in ("manifest.json", "cells.parquet", "summary.parquet")),
+            [(kept / EXPERIMENT / "trajectories" / first, f"trajectories/{first}")],
+            [(kept / EXPERIMENT / name, name) for name in ("cells.parquet", "summary.parquet")],
+            [(kept / EXPERIMENT / name, name) for name in ("manifest.json", "summary.parquet")],
+            *(
+                [(None, name)]
+                for name in ("manifest.json", "cells.parquet", "summary.parquet", f"trajectories/{first}")
+            ),
+        ]
+        for swap in swaps:
+            shutil.rmtree(world.results)
+            shutil.copytree(new, world.results)
+            for source, name in swap:
+                target = world.results / EXPERIMENT / name
+                target.unlink() if source is None else shutil.copy(source, target)
+            verdicts.judge(world, allowed)
+    return verdicts
+
+
+# --- several processes at once ----------------------------------------------------------------------------------------
+
+
+def two_writers(times: int, seed: int = 0) -> Verdicts:
+    """Two runs that start within milliseconds of each other; one may be told to wait."""
+    verdicts, draws = Verdicts(), random.Random(seed)
+    with scenario("extend") as (world, allowed, again):
+        for _ in range(times):
+            again()
+            pids = []
+            for _ in range(2):
+                pid = os.fork()
+                if pid == 0:
+                    code = 0
+                    try:
+                        world.run()
+                    except DpexpError:
+                        code = 3
+                    os._exit(code)
+                pids.append(pid)
+                time.sleep(draws.uniform(0, 0.1))
+            codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
+            assert 0 in codes, codes
+            verdicts.judge(world, allowed)
+    return verdicts
+
+
+def reader_and_writer(seconds: float) -> Verdicts:
+    """A process that rewrites the results all the time, back and forth, beside one that reads them."""
+    verdicts = Verdicts()
+    with scenario("extend") as (world, allowed, again):
+        again()
+        pid = os.fork()
+        if pid == 0:
+            while True:
+                world.run()
+                kept = world.root / "kept" / EXPERIMENT
+                for path in sorted((kept / "trajectories").glob("*.parquet")):
+                    part = world.results / EXPERIMENT / ".part"
+                    shutil.copy(path, part)
+                    part.replace(world.results / EXPERIMENT / "trajectories" / path.name)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            try:
+                shown = READERS["summary"]()
+            except ResultsMissing:
+                verdicts["refused"] += 1
+                continue
+            right = any(shown == truth["summary"] for truth in allowed)
+            verdicts["shown, and right" if right else "SILENT"] += 1
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        verdicts.judge(world, allowed)
+    return verdicts
+
+
+def killed_loky(times: int) -> Verdicts:
+    """SIGKILL to the parent of loky workers, and to one of the workers: no worker outlives its parent, nothing is lost."""
+    verdicts = Verdicts()
+    command = str(Path(sys.executable).parent / "dpexp")
+    with scenario("fresh"):
+        arguments = [command, "run", "toy.yaml", "--set", "run.n=400000", "--replicates", "32", "-q"]
+        subprocess.run([*arguments, "--results", "whole"], check=True, capture_output=True)
+        truth = _numbers_in(Path("whole"))
+        for k in range(times):
+            shutil.rmtree("results", ignore_errors=True)
+            process = subprocess.Popen([*arguments, "--backend", "loky", "-j", "2"], stderr=subprocess.DEVNULL)
+            workers: list[int] = []
+            end = time.monotonic() + 60
+            while len(workers) < 2 and time.monotonic() < end and process.poll() is None:
+                workers = _children(process.pid)
+                time.sleep(0.02)
+            time.sleep(0.3 * (k % 8))
+            victim = process.pid if k % 2 else (workers or [process.pid])[0]
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(victim, signal.SIGKILL)
+            process.wait()
+            end = time.monotonic() + 5
+            while (left := [w for w in workers if _runs(w)]) and time.monotonic() < end:
+                time.sleep(0.1)
+            verdicts["SILENT" if left and victim == process.pid else "no worker left"] += 1
+            subprocess.run(arguments, check=True, capture_output=True)
+            verdicts["repaired" if _numbers_in(Path("results")) == truth else "NOT REPAIRED"] += 1
+    return verdicts
+
+
+def _numbers_in(results: Path) -> dict[str, str]:
+    from tests.conftest import numbers
+
+    return dict(numbers(results / EXPERIMENT))
+
+
+def _children(pid: int) -> list[int]:
+    found = []
+    for place in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            fields = (place / "stat").read_text().rpartition(")")[2].split()
+            if place.name.isdigit() and int(fields[1]) == pid and b"loky" in (place / "cmdline").read_bytes():
+                found.append(int(place.name))
+    return found
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def warm_up() -> None:
+    """Compile everything once, so that forked children do not."""
+    for name in ("fresh", "data changed"):
+        with scenario(name):
+            pass
+
+
+def campaign(share: int) -> dict[str, Verdicts]:
+    """The whole campaign, or one part in `share` of it."""
+    warm_up()
+    found: dict[str, Verdicts] = {}
+
+    def note(name: str, verdicts: Verdicts) -> None:
+        found[name] = verdicts
+        print(f"{name:45} {dict(verdicts)}", flush=True)
+
+    for name in SCENARIOS:
+        note(f"crash at every file operation, {name}", crashes(name, share))
+    for name in SCENARIOS:
+        note(f"SIGKILL, {name}", kills(name, max(1, 40 // share)))
+        note(f"full disk, {name}", full_disk(name, max(1, 50 // share)))
+    for kind in KINDS:
+        note(f"damage, {kind}", damages(kind, max(2, 200 // share)))
+    note("foreign, older and absent files", foreign_files())
+    note("two writers", two_writers(max(1, 40 // share)))
+    note("reader beside a writer", reader_and_writer(30 / share))
+    if share == 1:
+        note("loky: parent or worker killed", killed_loky(8))
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--share", type=int, default=1, help="run one part in so many")
+    found = campaign(parser.parse_args().share)
+    total = sum(found.values(), Counter())
+    print(f"\nin all: {dict(total)}")
+    return 1 if any(v.bad for v in found.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,145 @@
+"""Fingerprints against the only judge: which modules of dpexp really run when a number is made.
+
+A profiler notes every module whose functions run, for one toy cell of every algorithm on every problem, and for every
+figure, table and claim. Each must be in the fingerprint, or on a short list of modules that cannot change a number.
+"""
+
+import inspect
+import sys
+import threading
+from functools import partial
+
+import pytest
+
+from dpexp.algorithms import ALGORITHMS
+from dpexp.claims import CLAIMS
+from dpexp.claims.evidence import Evidence
+from dpexp.config import ConfigError, read_experiment
+from dpexp.errors import ResultsMissing
+from dpexp.figures import FIGURES
+from dpexp.fingerprint import closure, code_of, statement_of
+from dpexp.problems import PROBLEMS
+from dpexp.runner.simulating import simulate
+from dpexp.slopes import SlopeError
+from dpexp.tables import TABLES
+
+CANNOT_CHANGE_A_NUMBER = {
+    "dpexp.checkpoints": "counted through dpexp.runner.simulating",
+    "dpexp.errors": "messages",
+}
+"""modules that may run without being in a fingerprint, and why"""
+BUDGETS = ("{mu: 1}", "{eps: 1, delta: 1e-5}", "{mu: inf}")
+TOY = """\
+experiment: toy
+problem: {{name: {problem}}}
+algorithm: {{name: {algorithm}}}
+privacy: {budget}
+run: {{{n}replicates: 2, checkpoints: 3}}
+"""
+
+
+def ran(work):
+    """Modules of dpexp whose functions ran during the work; the bodies of modules and classes do not count."""
+    found = set()
+
+    def note(frame, event, argument):
+        name = frame.f_globals.get("__name__", "")
+        if event == "call" and name.split(".")[0] == "dpexp" and frame.f_code.co_flags & inspect.CO_NEWLOCALS:
+            found.add(name)
+
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    return found
+
+
+def cells():
+    """One toy cell of every algorithm on every problem that it takes, with the first budget that it takes."""
+    found = {}
+    for algorithm in ALGORITHMS:
+        for problem, kind in PROBLEMS.items():
+            if not issubclass(kind, ALGORITHMS[algorithm].runs_on):
+                continue
+            ways = [(n, budget) for n in ("n: 30, ", "") for budget in BUDGETS]
+            found[f"{algorithm} on {problem}"] = next(
+                cell
+                for n, budget in ways
+                if (cell := _cell(TOY.format(problem=problem, algorithm=algorithm, n=n, budget=budget)))
+            )
+    return found
+
+
+def _cell(text):
+    try:
+        return read_experiment(text, "toy.yaml").cells[0]
+    except ConfigError:
+        return None
+
+
+CELLS = cells()
+
+
+def test_every_algorithm_and_every_problem_has_a_toy_cell():
+    assert {cell.algorithm.name for cell in CELLS.values()} == set(ALGORITHMS)
+    assert {cell.problem.name for cell in CELLS.values()} == set(PROBLEMS)
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_what_runs_for_a_cell_is_in_its_fingerprint(name):
+    cell = CELLS[name]
+    seen = ran(lambda: simulate([cell], [0]))
+    assert seen
+    assert seen - set(code_of(cell)) - set(CANNOT_CHANGE_A_NUMBER) == set()
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_what_runs_for_a_statement_is_in_the_fingerprint_of_the_row(name):
+    cell = CELLS[name]
+
+    def state():
+        mechanism = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
+        mechanism.ledger((1e-5,))
+
+    assert ran(state) - set(statement_of(cell)) - set(CANNOT_CHANGE_A_NUMBER) == set()
+
+
+def test_the_profiler_sees_what_it_should():
+    """The check has power: a fingerprint that lacks one of its modules would be found wanting."""
+    seen = ran(lambda: simulate([CELLS["ldp-sgd on huber-linear"]], [0]))
+    assert {"dpexp.problems.huber_linear", "dpexp.algorithms.ldp_sgd", "dpexp.engine.linear_pass"} <= seen
+    assert "dpexp.store.files" not in seen
+
+
+def home(function):
+    """The module that a figure's, table's or claim's function is written in."""
+    while isinstance(function, partial):
+        function = function.func
+    return function.__module__
+
+
+def shown():
+    """Everything that is shown from stored results: name, the function, and what it is called with."""
+    figures = {f"figure {name}": (figure.draw, None) for name, figure in FIGURES.items()}
+    tables = {f"table {name}": (table.build, None) for name, table in TABLES.items()}
+    claims = {c.id: (c.check, c.experiments) for paper in CLAIMS.values() for c in paper}
+    return figures | tables | claims
+
+
+READING = ("dpexp.store", "dpexp.config", "dpexp.fingerprint", "dpexp.digests", "dpexp.claims.ledger")
+"""what reads stored results, checks them and says what is stale: it hands numbers on as they are"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", shown())
+def test_what_runs_for_a_figure_table_or_claim_is_found_from_its_module(name, toy_results):
+    function, experiments = shown()[name]
+    try:
+        seen = ran(lambda: function(toy_results if experiments is None else Evidence(toy_results)))
+    except (ResultsMissing, SlopeError, ValueError, AssertionError, IndexError):
+        pytest.skip("toy results settle nothing here")
+    code = closure((home(function),))
+    assert {m for m in seen - set(code) if not m.startswith(READING)} - set(CANNOT_CHANGE_A_NUMBER) == set()
