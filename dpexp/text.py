@@ -61,3 +61,8 @@ def finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else "inf" if value > 0 else "-inf"
     return value
+
+
+def short(value: Any) -> str:
+    """A parameter in a few characters: fractions as such, large and small numbers with their digits that differ."""
+    return fraction(value) if isinstance(value, float) else str(value)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpexp.commands.sharing import cautions
 from dpexp.commands.stating import notices
 from dpexp.config import ConfigError, Experiment, load_experiment
 from dpexp.errors import UsageError
@@ -113,7 +114,7 @@ def run(request: Request) -> tuple[dict[str, Any], str, int]:
     _require_some(experiments, request.only)
     reports = []
     for experiment in experiments:
-        for notice in notices(experiment, own=True):
+        for notice in (*notices(experiment, own=True), *cautions(experiment, own=True)):
             note(f"{experiment.name}: {notice}", request.quiet)
         options = Options(
             request.results, request.jobs, request.backend, request.force, request.fail_fast, request.quiet,

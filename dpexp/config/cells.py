@@ -96,8 +96,8 @@ class Experiment:
 
     @property
     def deltas(self) -> tuple[float, ...]:
-        """Deltas at which epsilon is reported."""
-        return self.cells[0].privacy.deltas
+        """Deltas at which epsilon is reported: those of every cell, in the order of the config."""
+        return tuple(dict.fromkeys(delta for cell in self.cells for delta in cell.privacy.deltas))
 
 
 def checkpoint_steps(n: int, checkpoints: int) -> np.ndarray:
