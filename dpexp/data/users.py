@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpexp.config.words import suggest
 from dpexp.errors import UsageError
+from dpexp.text import guess
 
 COLUMNS = ("mu", "uses", "group")
 EVERYONE = "all"
@@ -116,7 +116,9 @@ def _known(header: Sequence[str], where: str) -> None:
             separator = next((s for s in ";\t|" if s in name), None)
             if separator:
                 raise UsageError(f"{where}: is separated by {separator!r}, not by commas", "save the file as csv")
-            raise UsageError(f"{where}: no column {name!r} is known", suggest(name, COLUMNS))
+            raise UsageError(
+                f"{where}: no column {name!r} is known", f"{guess(name, COLUMNS)}columns: {', '.join(COLUMNS)}"
+            )
         if header.count(name) > 1:
             raise UsageError(f"{where}: the column {name!r} appears twice", "keep one of them")
     if "mu" not in header:
