@@ -75,6 +75,13 @@ def test_the_fifty_steps_of_the_counterexamples_claim_052():
     assert case.claimed_eps(1e-5) == pytest.approx(by_hand, rel=1e-9)
 
 
+@pytest.mark.parametrize(("sigma", "expected"), [(1e-200, math.inf), (1e300, 0.0)])
+def test_noise_beyond_all_scales_is_an_ordinary_value(sigma, expected):
+    slope = privacy.theorem31(1, 1.0, 1000, sigma, 0.1, 5.0)
+    assert slope == expected
+    assert privacy.eps_of_slope(slope, 1e-5) == expected
+
+
 def test_the_statements_agree_with_each_other():
     lsi = privacy.lsi_constant(0.2, 1.3)
     expected = privacy.theorem31(3, 2, 50, 1.3, 0.2, 40 * 0.1)

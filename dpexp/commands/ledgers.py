@@ -10,7 +10,7 @@ from dpexp.commands.mechanisms import DELTAS
 from dpexp.config.yamlfile import scalar
 from dpexp.data.users import read_users
 from dpexp.errors import UsageError
-from dpexp.text import columns
+from dpexp.text import columns, up
 
 
 def state(path: Path, pairs: Sequence[str]) -> tuple[dict[str, Any], str]:
@@ -28,7 +28,7 @@ def state(path: Path, pairs: Sequence[str]) -> tuple[dict[str, Any], str]:
     head = ["group", "users", "largest mu", *(f"eps at {d:g}" for d in deltas), "mu 5%", "median", "95%"]
     table = [
         [
-            row["group"], f"{row['users']:,}", f"{row['mu']:.5g}", *(f"{eps:.5g}" for _, eps in row["eps"]),
+            row["group"], f"{row['users']:,}", up(row["mu"]), *(up(eps) for _, eps in row["eps"]),
             f"{row['mu_q05']:.5g}", f"{row['mu_median']:.5g}", f"{row['mu_q95']:.5g}",
         ]
         for row in rows
