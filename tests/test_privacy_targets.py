@@ -24,7 +24,7 @@ DESCENT = ALGORITHMS["batch-descent"]
 
 def test_the_mu_of_a_target_spends_no_more_than_the_target():
     rng = np.random.default_rng(0)
-    for _ in range(120):
+    for _ in range(40):
         eps, delta = float(10 ** rng.uniform(-3, 1.5)), float(10 ** rng.uniform(-12, -1))
         mu = Target(eps=eps, delta=delta).constant
         assert eps_of(mu, delta) <= eps
