@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from dpexp.terminal import say, warn
+
 app = typer.Typer(
     name="dpexp",
     help="A laboratory for differentially private stochastic gradient descent.",
@@ -29,7 +31,17 @@ Replicates = Annotated[int | None, typer.Option("--replicates", metavar="N", hel
 
 
 def _folder(results: Path | None, profile: str = "paper") -> Path:
-    return results or Path("results-smoke" if profile == "smoke" else "results")
+    return _home(results) or Path("results-smoke" if profile == "smoke" else "results")
+
+
+def _home(path: Path | None) -> Path | None:
+    """The path with ~ as the home folder, also where the shell has left it: in quotes, or after `=`."""
+    from dpexp.errors import UsageError
+
+    try:
+        return None if path is None else path.expanduser()
+    except RuntimeError:
+        raise UsageError(f"{path}: no such user", "write the folder out") from None
 
 
 def _print_json(document: Any) -> None:
@@ -37,14 +49,14 @@ def _print_json(document: Any) -> None:
 
     from dpexp.text import finite
 
-    print(json.dumps(finite(document), indent=2))
+    say(json.dumps(finite(document), indent=2))
 
 
 def _version(value: bool) -> None:
     if value:
         from dpexp import __version__
 
-        print(f"dpexp {__version__}")
+        say(f"dpexp {__version__}")
         raise typer.Exit
 
 
@@ -85,7 +97,7 @@ def run(
         "--debug" in sys.argv,
     )  # fmt: skip
     document, text, code = running.dry_run(options) if dry_run else running.run(options)
-    _print_json(document) if as_json else print(text)
+    _print_json(document) if as_json else say(text)
     raise typer.Exit(code)
 
 
@@ -102,7 +114,7 @@ def plot(
     """Draw figures from stored results, with their numbers as CSV."""
     from dpexp.commands import showing
 
-    print(showing.plot(names or [], every, formats, out, _folder(results), theory, stored))
+    say(showing.plot(names or [], every, formats, _home(out), _folder(results), theory, stored))
 
 
 @app.command()
@@ -116,7 +128,7 @@ def table(
     """Print tables from stored results."""
     from dpexp.commands import showing
 
-    print(showing.table(names or [], every, form, out, _folder(results)))
+    say(showing.table(names or [], every, form, _home(out), _folder(results)))
 
 
 Pairs = Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Parameters.", show_default=False)]
@@ -143,19 +155,19 @@ def privacy(
         from dpexp.commands import mechanisms
 
         statement = mechanisms.state(mechanism, arguments or [], force)
-        _print_json(statement.document()) if as_json else print(statement.text())
+        _print_json(statement.document()) if as_json else say(statement.text())
         return
     if users is not None:
         from dpexp.commands import ledgers
 
-        document, text = ledgers.state(users, arguments or [])
+        document, text = ledgers.state(_home(users) or users, arguments or [])
     elif arguments is None or len(arguments) != 1:
         raise UsageError("privacy takes one config file, --mechanism NAME key=value ..., or --users FILE")
     else:
         from dpexp.commands import stating
 
         document, text = stating.privacy(Path(arguments[0]), sets or [])
-    _print_json(document) if as_json else print(text)
+    _print_json(document) if as_json else say(text)
 
 
 @app.command()
@@ -176,7 +188,7 @@ def calibrate(
     document, text = mechanisms.solve(
         mechanism or "sampled-gaussian", target or [], arguments or [], released, analysis, force
     )
-    _print_json(document) if as_json else print(text)
+    _print_json(document) if as_json else say(text)
 
 
 @app.command()
@@ -197,10 +209,10 @@ def claims(
     if conformance:
         text, unexpected = settling.conformance(form)
     else:
-        text, unexpected = settling.claims(paper, form, out, _folder(results))
-    print(text)
+        text, unexpected = settling.claims(paper, form, _home(out), _folder(results))
+    say(text)
     for line in unexpected:
-        print(f"unexpected: {line}", file=sys.stderr)
+        warn(f"unexpected: {line}")
     raise typer.Exit(1 if unexpected else 0)
 
 
@@ -219,7 +231,7 @@ def advise(
     from dpexp.commands import advising
 
     document, text = advising.recommend(target, n, d, mu, sets or [], metric, replicates)
-    _print_json(document) if as_json else print(text)
+    _print_json(document) if as_json else say(text)
 
 
 @app.command()
@@ -234,8 +246,8 @@ def diff(
     """Compare the final errors, or other metrics, of two results."""
     from dpexp.commands import comparing
 
-    document, text = comparing.diff(a, b, metric)
-    _print_json(document) if as_json else print(text)
+    document, text = comparing.diff(_home(a) or a, _home(b) or b, metric)
+    _print_json(document) if as_json else say(text)
 
 
 @app.command(name="list")
@@ -247,8 +259,8 @@ def list_(
     """List experiments with their state, and what configs can name."""
     from dpexp.commands import listing
 
-    document, text = listing.inventory(configs, _folder(results))
-    _print_json(document) if as_json else print(text)
+    document, text = listing.inventory(_home(configs) or configs, _folder(results))
+    _print_json(document) if as_json else say(text)
 
 
 @app.command()
@@ -256,7 +268,7 @@ def show(config: Config, sets: Sets = None, replicates: Replicates = None, profi
     """Print a config with every default filled in."""
     from dpexp.commands import stating
 
-    print(stating.show(config, sets or [], replicates, profile), end="")
+    say(stating.show(config, sets or [], replicates, profile), end="")
 
 
 @app.command()
@@ -266,9 +278,9 @@ def validate(configs: Configs, sets: Sets = None, profile: Profile = "paper") ->
 
     lines, issues = stating.validate(configs, sets or [], profile)
     for line in lines:
-        print(line)
+        say(line)
     for issue in issues:
-        print(issue, file=sys.stderr)
+        warn(issue)
     raise typer.Exit(2 if issues else 0)
 
 
@@ -289,7 +301,7 @@ def env(as_json: Json = False) -> None:
     document = environment()
     rows = [*document["versions"].items(), ("commit", document["commit"] or "not in a git checkout")]
     rows += [("uncommitted changes", document["dirty"]), *document["machine"].items()]
-    _print_json(document) if as_json else print(columns([[str(k), str(v)] for k, v in rows]))
+    _print_json(document) if as_json else say(columns([[str(k), str(v)] for k, v in rows]))
 
 
 class Interrupted(BaseException):
@@ -311,7 +323,7 @@ def main() -> None:
     except DpexpError as error:
         if debug:
             raise
-        print(f"error: {error.message}" + (f"\n  hint: {error.hint}" if error.hint else ""), file=sys.stderr)
+        warn(f"error: {error.message}" + (f"\n  hint: {error.hint}" if error.hint else ""))
         sys.exit(error.exit_code)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -319,13 +331,13 @@ def main() -> None:
     except OSError as error:
         if debug:
             raise
-        print(f"error: {error.filename or 'input or output'}: {error.strerror or error}", file=sys.stderr)
+        warn(f"error: {error.filename or 'input or output'}: {error.strerror or error}")
         sys.exit(1)
     except Interrupted:
-        print("interrupted; finished chunks are kept, run again to continue", file=sys.stderr)
+        warn("interrupted; finished chunks are kept, run again to continue")
         sys.exit(130)
     except Exception as error:
         if debug:
             raise
-        print(f"error: unexpected {type(error).__name__}: {error}\n  hint: --debug shows where", file=sys.stderr)
+        warn(f"error: unexpected {type(error).__name__}: {error}\n  hint: --debug shows where")
         sys.exit(1)

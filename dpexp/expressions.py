@@ -54,6 +54,8 @@ def _value(node: ast.AST, columns: dict[str, Any]) -> Any:
             return value
         case ast.Name(id=name):
             return _named(name, columns)
+        case ast.Attribute(value=ast.Name(id=section), attr=name) if f"{section}.{name}" in columns:
+            return columns[f"{section}.{name}"]
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return -_value(operand, columns)
         case ast.UnaryOp(op=ast.Not(), operand=operand):

@@ -1,11 +1,11 @@
-"""Plain text and JSON output, and lines for the person at the terminal."""
+"""Plain text and JSON output."""
 
 from __future__ import annotations
 
 import difflib
 import math
-import sys
 from collections.abc import Iterable, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
 from typing import Any
 
@@ -64,7 +64,23 @@ def finite(value: Any) -> Any:
     return value
 
 
-def note(message: str, quiet: bool = False) -> None:
-    """One line on stderr."""
-    if not quiet:
-        print(message, file=sys.stderr)
+def up(value: float, digits: int = 5) -> str:
+    """A number of so many digits that is not below the value: upper bounds are rounded up, never to a false claim."""
+    return _rounded(value, digits, ROUND_CEILING)
+
+
+def down(value: float, digits: int = 5) -> str:
+    """A number of so many digits that is not above the value: what is attained is rounded down."""
+    return _rounded(value, digits, ROUND_FLOOR)
+
+
+def _rounded(value: float, digits: int, rounding: str) -> str:
+    """From the shortest decimal that is the value, so that 0.1 stays 0.1."""
+    if not math.isfinite(value):
+        return f"{value:g}"
+    return f"{float(Context(prec=digits, rounding=rounding).create_decimal(repr(float(value)))):.{digits}g}"
+
+
+def short(value: Any) -> str:
+    """A parameter in a few characters: fractions as such, large and small numbers with their digits that differ."""
+    return fraction(value) if isinstance(value, float) else str(value)

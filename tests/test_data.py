@@ -5,6 +5,8 @@ import decimal
 import gzip
 import math
 import pickle
+import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -192,6 +194,12 @@ def faults_of(tmp_path, column, **stated):
         ([dt.date(2020, 1, 1), dt.date(2020, 1, 2)] * 10, "x: dates are not understood"),
         ([*map(str, range(19)), "forty"], "x: 19 numbers beside text such as 'forty'"),
         (["1", "2"] * 10, "x: 20 numbers stored as text"),
+        (["1,000", "250"] * 10, "x: 10 numbers beside text such as '1,000'"),
+        (["1,000", "2,500"] * 10, "x: 20 numbers written like '1,000'"),
+        (["1 000", "1.234.567,5"] * 10, "x: 20 numbers written like '1 000'"),
+        (["1%", "2.5 %"] * 10, "x: 20 numbers written like '1%'"),
+        (["0,5", "unknown"] * 10, "x: 10 numbers written like '0,5'"),
+        (["$5", "(3.50)"] * 10, "x: 20 numbers written like '$5'"),
         ([[1, 2]] * 20, "x: values of type ndarray are not understood"),
         ([b"a", b"b"] * 10, "x: values of type bytes"),
         ([decimal.Decimal(k) for k in range(20)], "x: values of type Decimal"),
@@ -201,6 +209,17 @@ def faults_of(tmp_path, column, **stated):
 )
 def test_columns_that_cannot_be_used(tmp_path, column, said):
     assert said in faults_of(tmp_path, column)
+
+
+def test_categories_that_look_like_numbers_are_stated_or_are_no_numbers(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("share,age,when,y\n" + "1%,10-20,Q1 2020,u\n5%,20-30,Q2 2020,v\n" * 5)
+    with pytest.raises(DataError, match="share: 10 numbers written like '1%'") as caught:
+        load(path=path, target="y")
+    assert "age" not in str(caught.value)
+    stated = load(path=path, target="y", categories={"share": ["1%", "5%"]}, prepared=False)
+    assert stated.train.features.shape[1] == 6
+    assert load(path=path, target="share", prepared=False).train.classes == ("1%", "5%")
 
 
 def test_what_is_stated_of_columns_must_fit_them(tmp_path):
@@ -310,6 +329,41 @@ def test_a_folder_of_image_classes(tmp_path):
         load(path=tmp_path)
     with pytest.raises(DataError, match="no folder train"):
         load(path=tmp_path / "train")
+
+
+def png(width, height, body):
+    """A grey png of this size in its header, with these bytes as its compressed pixels."""
+
+    def chunk(kind, content):
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
+
+
+PIXELS = zlib.compress(b"\0" * 65 * 64)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (png(12_000, 12_000, PIXELS), "claims to be a huge image"),  # Pillow warns
+        (png(60_000, 60_000, PIXELS), "claims to be a huge image"),  # Pillow refuses
+        (png(64, 64, PIXELS[:20]), "is not an image"),
+        (png(64, 64, b"nothing"), "is not an image"),
+        (png(64, 64, PIXELS)[:20], "is not an image"),
+        (b"", "is not an image"),
+    ],
+)
+def test_images_that_cannot_be_read_are_named(tmp_path, content, words):
+    image = pytest.importorskip("PIL.Image")
+    for kind in ("a", "b"):
+        (tmp_path / "train" / kind).mkdir(parents=True)
+        image.fromarray(np.zeros((64, 64), np.uint8)).save(tmp_path / "train" / kind / "one.png")
+    assert load(path=tmp_path, test_fraction=0.5).train.features.shape[1] == 64 * 64 + 1
+    (tmp_path / "train" / "b" / "two.png").write_bytes(content)
+    with pytest.raises(DataError, match=rf"two\.png .*{words}"):
+        load(path=tmp_path)
 
 
 def test_adult_is_rebuilt_from_raw_lines(tmp_path):

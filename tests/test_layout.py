@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "dpexp"
 LEVELS = [
-    {"errors", "parameters", "text", "digests", "checkpoints"},
+    {"errors", "parameters", "terminal", "text", "digests", "checkpoints"},
     {"seeds", "engine"},
     {"data"},
     {"problems", "algorithms", "schedules", "privacy", "theory"},

@@ -2,9 +2,10 @@
 
 import math
 
+import numpy as np
 import pytest
 
-from dpexp.text import exponent, fraction
+from dpexp.text import down, exponent, fraction, up
 
 
 @pytest.mark.parametrize(
@@ -14,3 +15,14 @@ from dpexp.text import exponent, fraction
 def test_swept_numbers_are_short_also_where_there_is_no_fraction(value, words):
     assert fraction(value) == words
     assert exponent(value) == words
+
+
+def test_bounds_are_rounded_to_the_safe_side():
+    rng = np.random.default_rng(0)
+    for value in [*(10 ** rng.uniform(-12, 12, 500)), 0.1, 1.0, 0.3, 2.5, 1e-300, 1e300]:
+        for digits in (1, 4, 5, 10):
+            assert float(down(value, digits)) <= value <= float(up(value, digits))
+            assert float(up(value, digits)) <= value * (1 + 10.0 ** (1 - digits) + 1e-15)
+            assert float(down(value, digits)) >= value * (1 - 10.0 ** (1 - digits) - 1e-15)
+    assert [up(v) for v in (0.1, 1, 1.000001, 0.999994, 0.0, math.inf)] == ["0.1", "1", "1.0001", "1", "0", "inf"]
+    assert [down(v) for v in (0.1, 1.99999999, 123456.0)] == ["0.1", "1.9999", "1.2345e+05"]

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from dpexp.privacy.conversions import eps_of_curve
+from dpexp.privacy.langevin_cases import CASES
+from dpexp.privacy.mechanisms.langevin import Langevin
 from dpexp.theory.dp_sgld import decreasing, privacy, softmax, utility
 from dpexp.theory.dp_sgld.ridge import Ridge
 
@@ -44,6 +46,40 @@ def test_conversion_and_its_inverse():
         assert privacy.eps_of_slope(privacy.slope_of_eps(eps, 1e-5), 1e-5) == pytest.approx(eps, rel=1e-10)
     sigma = privacy.sigma_for_eps(1.0, 1e-5, 2.0, 1000, 0.1, 7.0)
     assert privacy.eps_of_slope(privacy.theorem31(1, 2.0, 1000, sigma, 0.1, 7.0), 1e-5) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if not case.decreasing], ids=lambda case: case.name)
+def test_the_printed_bound_has_one_epsilon_wherever_it_is_shown(case):
+    """The table of counterexamples and `dpexp privacy --mechanism langevin` convert as the paper's Proposition 2.1."""
+    mechanism = Langevin(
+        n=case.n, batch_size=case.batch_size, step_size=case.eta, steps=case.steps, sigma=1.0, lipschitz=case.lipschitz,
+        strong_convexity=case.strong_convexity, smoothness=case.strong_convexity,
+        sampling="full-batch" if case.q == 1 else "fixed-size",
+    )  # fmt: skip
+    found = {a.name: a for a in mechanism.analyses()}
+    printed, converted = found["dp-sgld-printed"], found["dp-sgld-renyi"]
+    assert printed.rdp(7.0) == converted.rdp(7.0) == pytest.approx(7 * case.slope, rel=1e-12)
+    for delta in (1e-5, 1e-9):
+        assert printed.eps(delta) == pytest.approx(case.claimed_eps(delta), rel=1e-12)
+        assert printed.eps(delta) == pytest.approx(eps_of_curve(lambda a: a * case.slope, delta, "classic")[0])
+        assert converted.eps(delta) < printed.eps(delta)
+    assert printed.valid == converted.valid == (case.q == 1)
+
+
+def test_the_fifty_steps_of_the_counterexamples_claim_052():
+    (case,) = [case for case in CASES if case.name == "fifty steps"]
+    lam, L, n = 1.0, 12 + 25.9, 1000
+    slope = 4 * L**2 / (lam * n**2) * (1 - math.exp(-lam * 0.5 * 50 / 2))
+    by_hand = slope + 2 * math.sqrt(slope * math.log(1e5))
+    assert by_hand == pytest.approx(0.520, abs=5e-4)
+    assert case.claimed_eps(1e-5) == pytest.approx(by_hand, rel=1e-9)
+
+
+@pytest.mark.parametrize(("sigma", "expected"), [(1e-200, math.inf), (1e300, 0.0)])
+def test_noise_beyond_all_scales_is_an_ordinary_value(sigma, expected):
+    slope = privacy.theorem31(1, 1.0, 1000, sigma, 0.1, 5.0)
+    assert slope == expected
+    assert privacy.eps_of_slope(slope, 1e-5) == expected
 
 
 def test_the_statements_agree_with_each_other():

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field
 
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, step_size
+from dpexp.privacy.targets import Target, raised
 from dpexp.problems.finite_sum import FiniteSum
 
 if TYPE_CHECKING:
     from dpexp.engine.following import Stepper
     from dpexp.engine.momentum import Data
     from dpexp.privacy.budgets import Budget
+    from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
     from dpexp.privacy.stated import Stated
     from dpexp.schedules import Schedule
 
@@ -44,15 +46,42 @@ class BatchDescent(FiniteSumAlgorithm):
     def seconds(self, problem: FiniteSum, n: int) -> float:
         return (n * self.sampling_rate + 2 * min(n, 200)) * problem.count * 0.06e-6 * (0.4 + 0.06 * problem.dimension)
 
+    def complaints(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> list[str]:
+        """Also refuses Poisson samples with a budget mu: their composition is no Gaussian mechanism."""
+        found = super().complaints(problem, schedule, budget, n)
+        if self.sampling_rate < 1 and math.isfinite(self.mu(budget)) and not isinstance(budget, Target):
+            found.append(
+                f"Poisson samples (sampling_rate = {self.sampling_rate:g}) are accounted at one delta, which is not "
+                "mu-GDP: write privacy: {eps: 1, delta: 1e-5} in place of mu, or sampling_rate: 1"
+            )
+        return found
+
     def multiplier(self, steps: int, budget: Budget) -> float:
-        """sigma, the noise on the sum over G; 0 without noise."""
+        """sigma, the noise on the sum over G, with which the ledger states no more than the budget; 0 without noise."""
         mu = self.mu(budget)
         if math.isinf(mu):
             return 0.0
-        if self.sampling_rate == 1:
-            return 2 * math.sqrt(steps) / mu
-        delta = getattr(budget, "delta", 1e-5)
-        return poisson_multiplier(self.sampling_rate, steps, mu, delta)
+        eps, delta = (budget.eps, budget.delta) if isinstance(budget, Target) else (math.inf, 1.0)
+        if self.sampling_rate < 1:
+            return _poisson_multiplier(self, steps, eps, delta)
+        return _full_multiplier(self, steps, mu, eps, delta)
+
+    def released(self, steps: int, sigma: float) -> SampledGaussian:
+        """What a run of so many steps with noise sigma releases."""
+        from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
+
+        return SampledGaussian(
+            noise_multiplier=sigma,
+            sampling_probability=self.sampling_rate,
+            steps=steps,
+            sampling="full-batch" if self.sampling_rate == 1 else "poisson",
+            neighboring_relation="replace-one",
+        )
+
+    @property
+    def accountant(self) -> str:
+        """The analysis that noise is set by and the ledger states."""
+        return "gaussian-composition" if self.sampling_rate == 1 else "pld-composition"
 
     def stepper(self, problem: FiniteSum, plan: Plan, budget: Budget, seed: int, replicate: int, data: Data) -> Stepper:
         from dpexp.engine import batch_descent
@@ -64,47 +93,36 @@ class BatchDescent(FiniteSumAlgorithm):
         return batch_descent.BatchDescent(data, problem.start(), noise, sampling, q, plan.eta, std)
 
     def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
-        from dpexp.privacy.mechanisms import MECHANISMS
         from dpexp.privacy.stated import Stated
 
-        full, sigma = self.sampling_rate == 1, self.multiplier(n, budget)
-        mechanism = MECHANISMS["sampled-gaussian"].model_validate(
-            {
-                "noise_multiplier": sigma,
-                "sampling_probability": self.sampling_rate,
-                "steps": n,
-                "sampling": "full-batch" if full else "poisson",
-                "neighboring_relation": "replace-one",
-            }
-        )
-        accountant = "no-noise" if sigma == 0 else "gaussian-composition" if full else "pld-composition"
-        return Stated("sampled-gaussian", mechanism, accountant)
+        released = self.released(n, self.multiplier(n, budget))
+        return Stated("sampled-gaussian", released, self.accountant if released.noise_multiplier else "no-noise")
 
 
 @lru_cache(maxsize=512)
-def poisson_multiplier(q: float, steps: int, mu: float, delta: float) -> float:
-    """The least multiplier with which T Poisson-sampled steps spend no more than mu-GDP does at delta; from above.
+def _full_multiplier(algorithm: BatchDescent, steps: int, mu: float, eps: float, delta: float) -> float:
+    """2 sqrt(T) / mu, since replacing a record moves a sum by 2 G; raised until rounding spends no more."""
+    from dpexp.privacy.stated import Stated
 
-    By privacy loss distributions for replaced records, to a relative 1e-5.
-    """
-    from scipy.optimize import brentq
+    def excess(sigma: float) -> float:
+        stated = Stated("sampled-gaussian", algorithm.released(steps, sigma), algorithm.accountant).analysis
+        spent = math.inf if stated.mu is None else stated.mu
+        return spent - mu if math.isinf(eps) else stated.eps(delta) - eps
 
-    from dpexp.privacy.gdp import eps_of
-    from dpexp.privacy.loss_distributions import StepLoss
+    return raised(2 * math.sqrt(steps) / mu, excess, 0.0)
 
-    target = eps_of(mu, delta)
 
-    def excess(log_sigma: float) -> float:
-        spent = StepLoss(q, math.exp(log_sigma), "replace-one").eps(steps, delta)
-        return math.log(min(max(spent, 1e-12), 1e12) / target)
+@lru_cache(maxsize=512)
+def _poisson_multiplier(algorithm: BatchDescent, steps: int, eps: float, delta: float) -> float:
+    """The least multiplier with which the ledger states (eps, delta), to a relative 1e-6, from above."""
+    from dpexp.privacy.calibration import calibrate
+    from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 
-    guess = math.log(max(2 * q * math.sqrt(steps) / mu, 0.3))
-    low, high = guess - 0.5, guess + 0.5
-    while excess(high) > 0:
-        high += 0.5
-    while excess(low) <= 0:
-        low -= 0.5
-    x = float(brentq(excess, low, high, xtol=5e-6))
-    while excess(x) > 0:
-        x += 5e-6
-    return math.exp(x)
+    return calibrate(
+        lambda sigma: algorithm.released(steps, sigma),
+        SampledGaussian,
+        lambda analysis: analysis.eps(delta),
+        eps,
+        "all-iterates",
+        algorithm.accountant,
+    ).value

@@ -90,6 +90,8 @@ class FiniteSumAlgorithm(Parameters):
     def complaints(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """What makes a setting infeasible, with the numbers."""
         found = []
+        if budget.constant is None:
+            found.append("all records share one noise: give one mu (or eps and delta) for every record")
         if schedule.name == "prescribed":
             theory = self.prescribed(problem, budget)
             if theory is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -139,7 +140,14 @@ class Evidence:
 def _matches(run: Run, key: str, wanted: Any) -> bool:
     options: Sequence[Any] = wanted if isinstance(wanted, list | tuple) else [wanted]
     have = getattr(run, key) if hasattr(run, key) else run.row[key]
-    return any(abs(have - w) < 1e-9 if isinstance(w, float) else have == w for w in options)
+    return any(_same(have, option) for option in options)
+
+
+def _same(have: Any, wanted: Any) -> bool:
+    """Equal, numbers up to their last digits; inf is inf, and a missing value is no number."""
+    if isinstance(have, int | float) and isinstance(wanted, float):
+        return math.isclose(have, wanted, rel_tol=1e-9)
+    return bool(have == wanted)
 
 
 def _spoken(wanted: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from dpexp.text import columns
 
 MAIN = "param_distance_sq"
 """compared where both have it, else every metric of both"""
-_NOT_SETTINGS = ("run.seed", "run.checkpoints", "run.diverged_above")
+Settings = dict[str, Any]
+"""parameters of a cell by dotted name, with all their digits"""
 
 
 def diff(a: Path, b: Path, metric: str | None = None) -> tuple[dict[str, Any], str]:
@@ -28,7 +30,9 @@ def diff(a: Path, b: Path, metric: str | None = None) -> tuple[dict[str, Any], s
         if not (path / "cells.parquet").exists():
             raise UsageError(f"{path} holds no results", "give two folders such as results/linear_d5")
     settings = [_settings(path) for path in (a, b)]
+    _name_budgets(settings)
     names = _varying(settings)
+    words = _Words(settings, names)
     sides = [_final(path, own, names) for path, own in zip((a, b), settings, strict=True)]
     metrics = _metrics(sides, metric)
     matched = [key for key in sides[0] if key in sides[1]]
@@ -36,7 +40,7 @@ def diff(a: Path, b: Path, metric: str | None = None) -> tuple[dict[str, Any], s
         by = f"settings are matched by {', '.join(names)}" if names else "they have no metric in common"
         raise UsageError(f"{a} and {b} have no setting in common", by)
     shared = [key for m in metrics for key in matched if key[-1] == m]
-    rows = [_compare(names, key, sides[0][key], sides[1][key], a, b) for key in shared]
+    rows = [_compare(words.setting(key), sides[0][key], sides[1][key], a, b) for key in shared]
     head = ["setting", "estimator", "metric", "A", "B", "A - B", "95% interval", "A / B", "how"]
     shown = [
         [r["setting"], r["estimator"], r["metric"], f"{r['a']:.4g}", f"{r['b']:.4g}", f"{r['difference']:+.3g}",
@@ -44,7 +48,8 @@ def diff(a: Path, b: Path, metric: str | None = None) -> tuple[dict[str, Any], s
         for r in rows
     ]  # fmt: skip
     lines = [f"means at the last step; A = {a}, B = {b}"]
-    if changes := _changes(settings, names):
+    changes = {k: (words.value(k, x), words.value(k, y)) for k, (x, y) in _changes(settings, names).items()}
+    if changes:
         lines.append("A and B differ in " + "; ".join(f"{k}: {x} / {y}" for k, (x, y) in changes.items()))
     lines += ["", columns(shown, head)]
     only = [len({key[:-2] for key in side}) - len({key[:-2] for key in matched}) for side in sides]
@@ -54,44 +59,84 @@ def diff(a: Path, b: Path, metric: str | None = None) -> tuple[dict[str, Any], s
     return document, "\n".join(lines)
 
 
-def _settings(path: Path) -> dict[str, dict[str, str]]:
-    """Parameters of every cell."""
+def _settings(path: Path) -> dict[str, Settings]:
+    """Parameters of every cell, and the label of its budgets."""
     budgets = load_cells(path.parent, path.name, renamed=True).set_index("cell_id").budget
     parameters = load_parameters(path.parent, path.name, renamed=True)
-    return {i: _flat(tree | {"budget": budgets[i]}) for i, tree in parameters.items()}
+    return {i: _flat(tree) | {"budget": str(budgets[i])} for i, tree in parameters.items()}
 
 
-def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, str]:
-    """Parameters by dotted name, as short text."""
-    flat: dict[str, str] = {}
+def _flat(tree: dict[str, Any], prefix: str = "") -> Settings:
+    """Parameters by dotted name; values that compare, lists as text."""
+    flat: Settings = {}
     for name, value in tree.items():
         if isinstance(value, dict):
             flat |= _flat(value, f"{prefix}{name}.")
-        elif prefix + name not in _NOT_SETTINGS:
-            flat[prefix + name] = _short(value)
+        else:
+            flat[prefix + name] = str(value) if isinstance(value, list) else value
     return flat
 
 
-def _varying(settings: list[dict[str, dict[str, str]]]) -> list[str]:
+def _name_budgets(settings: list[dict[str, Settings]]) -> None:
+    """Leave budgets their label alone, where it tells them all apart; else every number of theirs counts."""
+    cells = [cell for side in settings for cell in side.values()]
+    fields = [tuple((k, str(v)) for k, v in cell.items() if k.startswith("budget.")) for cell in cells]
+    if len(set(fields)) == len({cell["budget"] for cell in cells}):
+        for cell in cells:
+            for name in [name for name in cell if name.startswith("budget.")]:
+                del cell[name]
+
+
+def _varying(settings: list[dict[str, Settings]]) -> list[str]:
     """Names of what differs between cells of one of the results."""
     names = dict.fromkeys(name for side in settings for cell in side.values() for name in cell)
     return [name for name in names if any(len({cell.get(name) for cell in side.values()}) > 1 for side in settings)]
 
 
-def _changes(settings: list[dict[str, dict[str, str]]], names: list[str]) -> dict[str, tuple[str, str]]:
+def _changes(settings: list[dict[str, Settings]], names: list[str]) -> dict[str, tuple[Any, Any]]:
     """What differs between A and B as wholes."""
     one, other = ({k: v for k, v in next(iter(side.values())).items() if k not in names} for side in settings)
-    return {k: (one.get(k, "-"), other.get(k, "-")) for k in one | other if one.get(k) != other.get(k)}
+    return {k: (one.get(k), other.get(k)) for k in one | other if one.get(k) != other.get(k)}
 
 
-def _final(path: Path, settings: dict[str, dict[str, str]], names: list[str]) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """The last step's summary row of every setting, estimator and metric."""
+def _final(path: Path, settings: dict[str, Settings], names: list[str]) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """The last step's summary row of every setting, estimator and metric, with the seed of its cell."""
     summary = load_summary(path.parent, path.name, renamed=True)
     last = summary[summary.step == summary.groupby("cell_id").step.transform("max")]
-    rows = [{str(k): v for k, v in row.items()} for row in last.to_dict("records")]
-    return {
-        (*(settings[row["cell_id"]].get(name) for name in names), row["estimator"], row["metric"]): row for row in rows
-    }
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in last.to_dict("records"):
+        own = settings[row["cell_id"]]
+        key = (*(own.get(name) for name in names), row["estimator"], row["metric"])
+        assert key not in found, f"{path}: two cells of one setting"
+        found[key] = {**{str(k): v for k, v in row.items()}, "run.seed": own["run.seed"]}
+    return found
+
+
+class _Words:
+    """Names and values of settings as they are shown: short, but never two alike."""
+
+    def __init__(self, settings: list[dict[str, Settings]], names: list[str]) -> None:
+        cells = [cell for side in settings for cell in side.values()]
+        every = dict.fromkeys(name for cell in cells for name in cell)
+        self.values = {name: {cell[name] for cell in cells if name in cell} for name in every}
+        leaves = {name: name.removesuffix(".name").rsplit(".", 1)[-1] for name in names}
+        count = Counter(leaves.values())
+        self.labels = {name: leaf if count[leaf] == 1 else name for name, leaf in leaves.items()}
+
+    def value(self, name: str, value: Any) -> str:
+        """Four digits of a number, or as many as it takes to tell it from the others of this name."""
+        if not isinstance(value, float):
+            return "-" if value is None else str(value)
+        numbers = [v for v in self.values[name] if isinstance(v, float)]
+        for digits in range(4, 17):
+            if len({f"{v:.{digits}g}" for v in numbers}) == len(numbers):
+                return f"{value:.{digits}g}"
+        return repr(value)
+
+    def setting(self, key: tuple[Any, ...]) -> str:
+        """`name=value` of what varies; a key holds the values of `names`, then estimator and metric."""
+        pairs = zip(self.labels.items(), key, strict=False)
+        return " ".join(f"{label}={self.value(name, v)}" for (name, label), v in pairs if v is not None)
 
 
 def _metrics(sides: list[dict[tuple[Any, ...], dict[str, Any]]], wanted: str | None) -> list[str]:
@@ -102,14 +147,10 @@ def _metrics(sides: list[dict[tuple[Any, ...], dict[str, Any]]], wanted: str | N
     return [wanted] if wanted else [MAIN] if MAIN in shared else shared
 
 
-def _compare(
-    names: list[str], key: tuple[Any, ...], a: dict[str, Any], b: dict[str, Any], left: Path, right: Path
-) -> dict[str, Any]:
-    label = {name: name.removesuffix(".name").rsplit(".", 1)[-1] for name in names}
-    setting = " ".join(f"{label[name]}={value}" for name, value in zip(names, key, strict=False) if value is not None)
+def _compare(setting: str, a: dict[str, Any], b: dict[str, Any], left: Path, right: Path) -> dict[str, Any]:
     base = {"setting": setting, "estimator": a["estimator"], "metric": a["metric"], "a": a["mean"], "b": b["mean"]}
     values = [_replicates(side, path) for side, path in ((a, left), (b, right))]
-    if a["seed"] == b["seed"] and values[0] is not None and values[1] is not None:
+    if a["run.seed"] == b["run.seed"] and values[0] is not None and values[1] is not None:
         n = min(map(len, (values[0], values[1])))
         d = paired_difference(values[0][:n], values[1][:n])
         return {**base, "difference": d.difference, "ci": [d.ci_lo, d.ci_hi], "ratio": d.ratio, "paired": True}
@@ -132,7 +173,3 @@ def _replicates(side: dict[str, Any], path: Path) -> np.ndarray | None:
     except ResultsMissing:
         return None
     return data.values[data.estimators.index(side["estimator"]), -1, data.metrics.index(side["metric"])]
-
-
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from dpexp.commands.mechanisms import DELTAS
-from dpexp.config.words import suggest
 from dpexp.config.yamlfile import scalar
+from dpexp.data.users import read_users
 from dpexp.errors import UsageError
-from dpexp.text import columns
-
-COLUMNS = ("mu", "uses", "group")
+from dpexp.text import columns, up
 
 
 def state(path: Path, pairs: Sequence[str]) -> tuple[dict[str, Any], str]:
@@ -20,16 +18,7 @@ def state(path: Path, pairs: Sequence[str]) -> tuple[dict[str, Any], str]:
     from dpexp.privacy.ledger import Ledger
 
     deltas = _deltas(pairs)
-    users = _read(path)
-    try:
-        ledger = Ledger(
-            users["mu"].to_numpy(float),
-            users["uses"].to_numpy(float) if "uses" in users else None,
-            users["group"].to_numpy() if "group" in users else None,
-        )
-    except ValueError as error:
-        raise UsageError(f"{path}: {error}", "users are counted from 0, the header left out") from None
-    rows = ledger.groups(deltas)
+    rows = Ledger(*read_users(path)).groups(deltas)
     document = {
         "mechanism": "local-gaussian",
         "neighboring_relation": "replace-one",
@@ -39,7 +28,7 @@ def state(path: Path, pairs: Sequence[str]) -> tuple[dict[str, Any], str]:
     head = ["group", "users", "largest mu", *(f"eps at {d:g}" for d in deltas), "mu 5%", "median", "95%"]
     table = [
         [
-            row["group"], f"{row['users']:,}", f"{row['mu']:.5g}", *(f"{eps:.5g}" for _, eps in row["eps"]),
+            row["group"], f"{row['users']:,}", up(row["mu"]), *(up(eps) for _, eps in row["eps"]),
             f"{row['mu_q05']:.5g}", f"{row['mu_median']:.5g}", f"{row['mu_q95']:.5g}",
         ]
         for row in rows
@@ -50,28 +39,6 @@ def state(path: Path, pairs: Sequence[str]) -> tuple[dict[str, Any], str]:
         "Neighbours replace one user's record."
     )
     return document, text
-
-
-def _read(path: Path) -> Any:
-    import pandas as pd
-
-    if not path.is_file():
-        raise UsageError(f"{path}: no such file")
-    try:
-        users = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
-    except Exception as error:
-        raise UsageError(
-            f"{path}: not readable as {'parquet' if path.suffix == '.parquet' else 'csv'}: {error}"
-        ) from None
-    unknown = next((name for name in users if name not in COLUMNS), None)
-    if unknown is not None:
-        raise UsageError(f"{path}: no column '{unknown}' is known", suggest(str(unknown), list(COLUMNS)))
-    if "mu" not in users:
-        raise UsageError(f"{path}: needs a column mu")
-    for name in ("mu", "uses"):
-        if name in users and (not pd.api.types.is_numeric_dtype(users[name]) or users[name].isna().any()):
-            raise UsageError(f"{path}: column {name} has entries that are no numbers")
-    return users
 
 
 def _deltas(pairs: Sequence[str]) -> tuple[float, ...]:

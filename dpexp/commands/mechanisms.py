@@ -15,7 +15,7 @@ from dpexp.errors import UsageError
 from dpexp.privacy.analysis import ORDERS, Analysis
 from dpexp.privacy.calibration import Calibrated, Unreachable, calibrate
 from dpexp.privacy.mechanisms import MECHANISMS, Mechanism
-from dpexp.text import columns, guess
+from dpexp.text import columns, down, guess, up
 
 DELTAS = (1e-5, 1e-6)
 TARGETS = {"eps": "eps=... with delta=...", "mu": "mu=...", "rho": "rho=... (zCDP)", "rdp": "rdp=... with order=..."}
@@ -116,11 +116,12 @@ def _calibrated(
         measure: found.spent,
         "all": [{"analysis": a, "value": v} for a, v in found.tried],
     }
-    rows = [[a, f"{v:.8g}" if math.isfinite(v) else "not reachable"] for a, v in found.tried]
+    safe = up if kind.more_noise_is_larger else down  # so that who copies the printed value does not overspend
+    rows = [[a, safe(v, 8) if math.isfinite(v) else "not reachable"] for a, v in found.tried]
     where = "".join(f" at {key} = {target[key]:g}" for key in WITH_TARGETS if key in target)
     text = (
-        f"{kind.noise_field} = {found.value:.10g}\n\n"
-        f"gives {measure} = {found.spent:.6g} <= {target[measure]:g}{where}, {released}, by {found.analysis}.\n\n"
+        f"{kind.noise_field} = {safe(found.value, 10)}\n\n"
+        f"gives {measure} = {up(found.spent, 6)} <= {target[measure]:g}{where}, {released}, by {found.analysis}.\n\n"
         + columns(rows, ["analysis", kind.noise_field])
     )
     return document, text

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpexp.commands.sharing import cautions
 from dpexp.commands.stating import notices
 from dpexp.config import ConfigError, Experiment, load_experiment
 from dpexp.errors import UsageError
@@ -14,7 +15,8 @@ from dpexp.runner.executors import EXECUTORS
 from dpexp.runner.planning import CellPlan, derived_state, plan
 from dpexp.runner.progress import duration
 from dpexp.store import Folder
-from dpexp.text import columns, fraction, note
+from dpexp.terminal import note
+from dpexp.text import columns, fraction
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ def run(request: Request) -> tuple[dict[str, Any], str, int]:
     _require_some(experiments, request.only)
     reports = []
     for experiment in experiments:
-        for notice in notices(experiment, own=True):
+        for notice in (*notices(experiment, own=True), *cautions(experiment, own=True)):
             note(f"{experiment.name}: {notice}", request.quiet)
         options = Options(
             request.results, request.jobs, request.backend, request.force, request.fail_fast, request.quiet,

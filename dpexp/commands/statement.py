@@ -9,7 +9,7 @@ from typing import Any
 
 from dpexp.privacy.analysis import Analysis
 from dpexp.privacy.mechanisms import Mechanism
-from dpexp.text import columns
+from dpexp.text import columns, down, up
 
 
 class Statement:
@@ -57,10 +57,9 @@ class Statement:
         for a in self.analyses:
             mark = "; ".join(f"best for {kind}" for kind, b in self.best.items() if b is a)
             remark = mark if a.valid else "; ".join(filter(None, ["NOT A GUARANTEE", mark]))
-            rows.append([a.name, a.released, *(_shown(a.eps(d)) for d in self.deltas), remark])
+            rows.append([a.name, a.released, *(up(a.eps(d)) for d in self.deltas), remark])
         rows += [
-            [b.name, b.released, *(_shown(b.eps(d)) for d in self.deltas), "attained: a lower bound"]
-            for b in self.lower
+            [b.name, b.released, *(down(b.eps(d)) for d in self.deltas), "attained: a lower bound"] for b in self.lower
         ]
         head = ["analysis", "released", *(f"eps at {d:g}" for d in self.deltas), ""]
         lines = [
@@ -81,7 +80,3 @@ class Statement:
         if any(a.released == "last-iterate" for a in self.analyses):
             lines += ["", "  Not covered by last-iterate analyses: averages of iterates, earlier iterates, gradients."]
         return "\n".join(lines)
-
-
-def _shown(value: float) -> str:
-    return "inf" if math.isinf(value) else f"{value:.5g}"

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dpexp.config import ConfigError, Experiment, load_experiment
+from dpexp.commands.sharing import cautions
+from dpexp.config import Cell, ConfigError, Experiment, load_experiment
 from dpexp.config.resolved import resolved_yaml
 from dpexp.errors import UsageError
+from dpexp.text import short
 
 
 def privacy(path: Path, sets: Sequence[str]) -> tuple[dict[str, Any], str]:
@@ -16,17 +18,51 @@ def privacy(path: Path, sets: Sequence[str]) -> tuple[dict[str, Any], str]:
     from dpexp.privacy import local_gaussian, stated
 
     experiment = load_experiment(path, sets)
-    labels: dict[Any, str] = {}
-    for cell in experiment.cells:
-        mechanism = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
-        labels.setdefault(mechanism, f"{cell.algorithm.name} on {cell.problem.name}, {cell.privacy.mu.label}")
+    deltas = experiment.deltas
+    labels = _labels(experiment)
     local = [m for m in labels if isinstance(m, local_gaussian.LocalGaussian)]
     if len(local) == len(labels):
-        return local_gaussian.document(local, experiment.deltas), local_gaussian.text(local, experiment.deltas)
-    named = [(label, mechanism) for mechanism, label in labels.items()]
-    document, text = stated.document(named, experiment.deltas), stated.text(named, experiment.deltas)
-    data = notices(experiment)
-    return {**document, "data": data}, "\n\n".join([text, *(f"Data: {notice}" for notice in data)])
+        return local_gaussian.document(local, deltas), local_gaussian.text(local, deltas)
+    central = [(label, m) for m, label in labels.items() if not isinstance(m, local_gaussian.LocalGaussian)]
+    document, pages = stated.document(central, deltas), [stated.text(central, deltas)]
+    if local:
+        document = _mixed(local_gaussian.document(local, deltas), document)
+        pages.insert(0, local_gaussian.text(local, deltas))
+    data, together = notices(experiment), cautions(experiment)
+    text = "\n\n".join([*pages, *(f"Data: {notice}" for notice in data), *together])
+    return {**document, "data": data, "cautions": together}, text
+
+
+def _labels(experiment: Experiment) -> dict[Any, str]:
+    """Every mechanism once, with a name of its own: algorithm, problem, budget, and what else tells it from others."""
+    cells: dict[Any, Cell] = {}
+    for cell in experiment.cells:
+        cells.setdefault(cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n), cell)
+    alike: dict[str, list[Any]] = {}
+    for mechanism, cell in cells.items():
+        name = f"{cell.algorithm.name} on {cell.problem.name}, {cell.privacy.mu.label}"
+        alike.setdefault(name, []).append(mechanism)
+    labels: dict[Any, str] = {}
+    for name, mechanisms in alike.items():
+        columns = [{k: short(v) for k, v in cells[m].columns().items()} for m in mechanisms]
+        telling = [k for k in columns[0] if len({own.get(k) for own in columns}) > 1]
+        for mechanism, own in zip(mechanisms, columns, strict=True):
+            label = ", ".join([name, *(f"{k} = {own.get(k)}" for k in telling)])
+            labels[mechanism] = label if label not in labels.values() else f"{label} ({len(labels) + 1})"
+    return {mechanism: labels[mechanism] for mechanism in cells}
+
+
+def _mixed(local: dict[str, Any], central: dict[str, Any]) -> dict[str, Any]:
+    """One document of local and central mechanisms; every statement and every best names its mechanism."""
+    name = local["mechanism"]
+    return {
+        **{
+            key: ", ".join(dict.fromkeys((local[key], central[key])))
+            for key in ("mechanism", "neighboring_relation", "sampling")
+        },
+        "statements": [*({"mechanism": name, **s} for s in local["statements"]), *central["statements"]],
+        "best": {f"{name}, {budget}": best for budget, best in local["best"].items()} | central["best"],
+    }
 
 
 def notices(experiment: Experiment, own: bool = False) -> list[str]:

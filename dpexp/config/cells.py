@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +16,11 @@ from dpexp.privacy.settings import PrivacySettings
 ID_LENGTH = 12
 """hexadecimal digits of a cell's id"""
 SECTIONS = ("problem", "algorithm", "schedule", "privacy", "run")
+OTHER_COLUMNS = (
+    "cell_id", "problem", "algorithm", "schedule", "mu", "budget", "eps", "delta", "status", "reason", "replicates",
+    "n_diverged", "wall_s",
+)  # fmt: skip
+"""columns of cells.parquet that are no parameters of a section"""
 
 
 class RunSettings(Parameters):
@@ -65,13 +71,22 @@ class Cell:
         return digest({k: v for k, v in self.parameters.items() if k not in ("schedule", "budget")})
 
     def columns(self) -> dict[str, Any]:
-        """The scalar parameters as columns of cells.parquet; `mu` is NaN where budgets differ between users."""
+        """The scalar parameters as columns of cells.parquet; `mu` is NaN where budgets differ between users.
+
+        A parameter has its own name, and its section's before it where another column is called so too.
+        """
         columns: dict[str, Any] = {s: getattr(self, s).name for s in ("problem", "algorithm", "schedule")}
-        for section in (self.problem, self.algorithm, self.schedule, self.run):
-            for name, value in section.model_dump(exclude={"name", "replicates"}).items():
-                kinds = get_args(type(section).model_fields[name].annotation)
+        parts: dict[str, Parameters] = {s: getattr(self, s) for s in (*columns, "run")}
+        fields = {s: [name for name in type(part).model_fields if name != "name"] for s, part in parts.items()}
+        fields["run"].remove("replicates")
+        count = Counter([*OTHER_COLUMNS, *(name for names in fields.values() for name in names)])
+        for section, part in parts.items():
+            values = part.model_dump()
+            for name in fields[section]:
+                kinds = get_args(type(part).model_fields[name].annotation)
                 mixed = len(kinds) > 1 and str in map(type, _literals(kinds))
-                columns[name] = (
+                value = values[name]
+                columns[name if count[name] == 1 else f"{section}.{name}"] = (
                     _flat(value) if isinstance(value, dict | list | tuple) else str(value) if mixed else value
                 )
         constant = self.privacy.mu.constant
@@ -97,8 +112,8 @@ class Experiment:
 
     @property
     def deltas(self) -> tuple[float, ...]:
-        """Deltas at which epsilon is reported."""
-        return self.cells[0].privacy.deltas
+        """Deltas at which epsilon is reported: those of every cell, in the order of the config."""
+        return tuple(dict.fromkeys(delta for cell in self.cells for delta in cell.privacy.deltas))
 
 
 def smoke(settings: RunSettings, size: tuple[int, int] = (2000, 8)) -> RunSettings:

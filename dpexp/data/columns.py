@@ -10,6 +10,10 @@ import numpy as np
 MOST_CATEGORIES = 100
 """a text column with more different values is taken for free text, and refused"""
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
+_WRITTEN = re.compile(
+    r"[+-]?[$€£]?\s?(\d{1,3}([,.' \xa0\u202f]\d{3})+|\d+)([.,]\d+)?\s?[$€£%‰]?|\([$€£]?\d[\d,.]*\)", re.ASCII
+)
+"""numbers as people write them: 1,000 or 1 000, 0,5, 1%, $5, (3); what reads as a number already is not asked"""
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -62,6 +66,10 @@ def _text_faults(column: Any, is_target: bool) -> list[str]:
         other = next((word for word in texts if not _reads_as_number(word)), None)
         beside = f" beside text such as {other!r}" if other is not None else " stored as text"
         return [f"{numbers} numbers{beside}: make it numbers, or state its categories"]
+    written = [word for word in texts if _WRITTEN.fullmatch(word.strip())]
+    if written and not is_target:
+        how = "without signs and thousands separators, with a decimal point"
+        return [f"{len(written)} numbers written like {written[0]!r}: write them {how}, or state its categories"]
     if different > MOST_CATEGORIES:
         return [f"text with {different} different values (at most {MOST_CATEGORIES})"]
     return []

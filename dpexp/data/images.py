@@ -7,6 +7,7 @@ Features are the pixels (each image minus its own mean), or with features="netwo
 from __future__ import annotations
 
 import pickle
+import warnings
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
@@ -50,7 +51,7 @@ def read_cifar10(folder: Path, features: Features = "pixels") -> Builtin:
                 stored = _Arrays(file, encoding="bytes").load()
             data = np.asarray(stored[b"data"], np.uint8).reshape(-1, 3, 32, 32)
             labels.append(np.asarray(stored[b"labels"], np.int64))
-        except (pickle.UnpicklingError, KeyError, ValueError, TypeError, EOFError) as error:
+        except Exception as error:  # a damaged pickle can raise nearly anything
             raise DataError(f"{folder / name} is not a CIFAR-10 batch: {error}") from error
         images.append(data.transpose(0, 2, 3, 1))
     x, note = _features(np.concatenate(images), features)
@@ -94,9 +95,13 @@ def _grey(path: Path, size: int) -> np.ndarray:
     except ImportError as error:
         raise DataError("reading images needs Pillow", "pip install pillow") from error
     try:
-        with pil.open(path) as image:
-            return np.asarray(image.convert("L").resize((size, size)), np.uint8)
-    except OSError as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pil.DecompressionBombWarning)
+            with pil.open(path) as image:
+                return np.asarray(image.convert("L").resize((size, size)), np.uint8)
+    except (pil.DecompressionBombWarning, pil.DecompressionBombError) as error:
+        raise DataError(f"{path} is a file of few bytes that claims to be a huge image: {error}") from error
+    except Exception as error:  # every format has its own family of errors
         raise DataError(f"{path} is not an image: {error}") from error
 
 

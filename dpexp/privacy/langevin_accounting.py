@@ -24,6 +24,7 @@ from dpexp.privacy.mechanisms.composition import (
     visits,
 )
 from dpexp.privacy.mechanisms.langevin import Langevin
+from dpexp.privacy.targets import raised
 from dpexp.privacy.varying_noise import varying_eps
 from dpexp.theory.dp_sgld.privacy import eps_of_slope, sigma_for_eps, theorem31
 
@@ -77,9 +78,15 @@ def _step_complaints(run: LangevinRun, accountant: Accountant) -> list[str]:
 
 @lru_cache(maxsize=256)
 def sigma_for(run: LangevinRun, accountant: Accountant, eps: float, delta: float) -> float:
-    """The least sigma with which the accountant states (eps, delta); 0 for eps = inf. Raises Unreachable."""
+    """The least sigma with which `analysis_of` states at most (eps, delta); 0 for eps = inf. Raises Unreachable."""
     if math.isinf(eps):
         return 0.0
+    least = _least_sigma(run, accountant, eps, delta)
+    return raised(least, lambda sigma: analysis_of(run, accountant, sigma).eps(delta), eps)
+
+
+def _least_sigma(run: LangevinRun, accountant: Accountant, eps: float, delta: float) -> float:
+    """The solution for sigma, up to the rounding of its conversions."""
     if accountant in REFUSED:
         total = run.total_of_epochs if accountant == "published" else run.total_step
         return sigma_for_eps(eps, delta, run.lipschitz, run.n, run.strong_convexity, total)

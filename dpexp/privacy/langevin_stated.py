@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpexp.privacy.langevin_accounting import REFUSED, Accountant, analysis_of, as_mechanism, composed
+from dpexp.privacy.langevin_printed import CONVERTED, PRINTED
 from dpexp.privacy.langevin_run import LangevinRun
 
 
@@ -49,7 +50,7 @@ class AccountedLangevin:
         if self.accountant in (*REFUSED, "last-iterate"):
             found.append(composed(self.run, self.run.multiplier(self.sigma)))
         if self.run.constant and self.run.sampling == "fixed-size":
-            names = {"dp-sgld-printed", "pld-composition"}
+            names = {PRINTED, CONVERTED, "pld-composition"}
             found += [a for a in as_mechanism(self.run, self.sigma).analyses() if a.name not in names]
         return [analysis.statement(deltas) for analysis in found]
 

@@ -20,10 +20,13 @@ QUANTILES = (0.05, 0.5, 0.95)
 class Ledger:
     """Budgets mu [N] (GDP of one release), uses [N] and group labels [N] of N users.
 
-    Raises ValueError for a negative or NaN budget, a negative or fractional use, or arrays of different lengths.
+    Raises ValueError for budgets that are truth values, negative or NaN, a negative or fractional use, or arrays of
+    different lengths.
     """
 
     def __init__(self, mu: np.ndarray, uses: np.ndarray | None = None, groups: Sequence[Any] | None = None) -> None:
+        if any(np.asarray(given).dtype == bool for given in (mu, uses)):
+            raise ValueError("budgets and uses are numbers, not truth values")
         mu = np.asarray(mu, dtype=np.float64)
         uses = np.ones(len(mu)) if uses is None else np.asarray(uses, dtype=np.float64)
         labels = np.zeros(len(mu), dtype=np.int64) if groups is None else np.asarray(groups)

@@ -15,6 +15,7 @@ import numpy as np
 from dpexp.privacy.analysis import ALL, gaussian_analysis
 from dpexp.privacy.budgets import Budget
 from dpexp.privacy.gdp import eps_of
+from dpexp.text import up
 
 ASSUMPTIONS = (
     "neighbours differ in the record of one user (replace-one)",
@@ -142,10 +143,10 @@ def text(mechanisms: Sequence[LocalGaussian], deltas: Sequence[float]) -> str:
     heads = ["budget mu_i", *(["Delta", "exact"] if several else []), "max mu", "with exact sens."]
     rows = [heads + [f"eps at {d:g}" for d in deltas]]
     for m in mechanisms:
-        held = f"{m.budget.largest:.4g}" + ("" if m.holds else " (NOT met)")
+        held = up(m.budget.largest, 4) + ("" if m.holds else " (NOT met)")
         sizes = [f"{m.noise_sensitivity:.4g}", f"{m.exact_sensitivity:.4g}"] if several else []
-        epsilons = [f"{eps_of(m.sound_mu, d):.4g}" for d in deltas]
-        rows.append([m.budget.label, *sizes, held, f"{m.exact_mu:.4g}", *epsilons])
+        epsilons = [up(eps_of(m.sound_mu, d), 4) for d in deltas]
+        rows.append([m.budget.label, *sizes, held, up(m.exact_mu, 4), *epsilons])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines += [
         "  "

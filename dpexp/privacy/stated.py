@@ -90,7 +90,7 @@ def document(mechanisms: Sequence[tuple[str, Private]], deltas: Sequence[float])
 
 def text(mechanisms: Sequence[tuple[str, Private]], deltas: Sequence[float]) -> str:
     """The privacy document as a page to read: each mechanism, its accounting, and every analysis of it."""
-    from dpexp.text import columns
+    from dpexp.text import columns, up
 
     blocks = []
     for label, mechanism in mechanisms:
@@ -99,7 +99,7 @@ def text(mechanisms: Sequence[tuple[str, Private]], deltas: Sequence[float]) -> 
             [
                 s["analysis"],
                 s["released"],
-                *(f"{eps:.5g}" for _, eps in s["eps"]),
+                *(up(eps) for _, eps in s["eps"]),
                 "" if s["valid"] else "NOT A GUARANTEE",
             ]
             for s in mechanism.statements(deltas)

@@ -7,6 +7,8 @@ import sys
 import time
 from typing import Any
 
+from dpexp.terminal import warn
+
 
 class Progress:
     """Counts work in replicate-steps of one experiment; use as a context manager."""
@@ -43,9 +45,7 @@ class Progress:
         elif not self.quiet and now - self.last > 5 and self.done < self.total:
             self.last = now
             left = (now - self.begin) * (self.total / self.done - 1)
-            print(
-                f"{self.name}: {self.done / self.total:.0%}, {self.rate(now)}, {duration(left)} left", file=sys.stderr
-            )
+            warn(f"{self.name}: {self.done / self.total:.0%}, {self.rate(now)}, {duration(left)} left")
 
     def rate(self, now: float) -> str:
         """Replicate-steps of all settings a second: 27 k steps/s, 140 M steps/s."""

@@ -25,7 +25,7 @@ from dpexp.runner.publish import Fresh, publish
 from dpexp.runner.simulating import simulate
 from dpexp.store import Damaged, Folder, NotWritable
 from dpexp.summaries import CellData, too_far
-from dpexp.text import note
+from dpexp.terminal import note
 
 
 @dataclass

@@ -12,7 +12,7 @@ from dpexp.store.files import Damaged, Sealed
 from dpexp.store.folder import Folder
 from dpexp.store.generation import Generation, config_path, read_generation
 from dpexp.store.trajectories import Stored
-from dpexp.text import note
+from dpexp.terminal import note
 
 if TYPE_CHECKING:
     import pandas as pd

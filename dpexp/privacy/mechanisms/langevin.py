@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from dpexp.privacy.analysis import LAST, Analysis, renyi_analysis
+from dpexp.privacy.analysis import Analysis
+from dpexp.privacy.langevin_printed import printed_analyses
 from dpexp.privacy.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms.mechanism import BatchedMechanism, Curvature, Length, Noise, Size
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
@@ -41,29 +42,25 @@ class Langevin(BatchedMechanism):
         )
 
     def analyses(self) -> list[Analysis]:
-        return [*self.as_noisy_sgd.analyses(), *([self._printed()] if 0 < self.sigma < math.inf else [])]
+        return [*self.as_noisy_sgd.analyses(), *self._printed()]
 
     def lower_bounds(self) -> list[LowerBound]:
         return self.as_noisy_sgd.lower_bounds()
 
-    def _printed(self) -> Analysis:
-        """Corollary 3.2: 4 order L^2 / (lambda n^2 sigma^2) (1 - exp(-lambda eta K / 2))."""
-        scale = 4 * self.lipschitz**2 / (self.strong_convexity * self.n**2 * self.sigma**2)
-        total = scale * -math.expm1(-self.strong_convexity * self.step_size * self.steps / 2)
-        refused = ""
-        if self.q < 1:
-            refused = "false for mini-batches: the divergence is not linear in the random batch (exact counterexamples)"
-        elif self.step_size * self.smoothness >= 1:
-            refused = "needs a step size below 1 / M"
-        elif self.neighboring_relation != "replace-one":
-            refused = "stated for replace-one neighbours"
-        return renyi_analysis(
-            "dp-sgld-printed",
-            "dp-sgld, Corollary 3.2",
-            LAST,
-            lambda order: order * total,
-            ("full batches", "theta_0 ~ N(0, 2 sigma^2 / lambda), projected", "only the last iterate is released"),
-            refused,
+    def _printed(self) -> list[Analysis]:
+        """Corollary 3.2 of the paper; full batches are those of `q` = 1."""
+        if not 0 < self.sigma < math.inf:
+            return []
+        return printed_analyses(
+            n=self.n,
+            batch_size=self.n if self.q == 1 else self.batch_size,
+            step_size=self.step_size,
+            steps=self.steps,
+            sigma=self.sigma,
+            lipschitz=self.lipschitz,
+            strong_convexity=self.strong_convexity,
+            smoothness=self.smoothness,
+            relation=self.neighboring_relation,
         )
 
     def describe(self) -> list[tuple[str, str]]:

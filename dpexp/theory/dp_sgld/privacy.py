@@ -35,8 +35,8 @@ def theorem31(
 
     `total_step` is the sum of the steps that are used (`total_decreasing_step`, or eta K), not its upper bound.
     """
-    scale = 4 * order * lipschitz**2 / (strong_convexity * n**2 * sigma**2)
-    return scale * -math.expm1(-strong_convexity * total_step / 2)
+    share = lipschitz / (n * sigma)  # squared as a product, which becomes inf or 0 where a power would raise
+    return 4 * order * (share * share) / strong_convexity * -math.expm1(-strong_convexity * total_step / 2)
 
 
 def corollary32(

@@ -1,0 +1,172 @@
+"""`dpexp diff` loses no setting, and two parameters of one name are two columns."""
+
+import itertools
+import math
+from typing import Literal
+
+import pandas as pd
+import pytest
+
+from dpexp.algorithms import ALGORITHMS
+from dpexp.claims.evidence import Evidence
+from dpexp.commands import comparing
+from dpexp.config import Cell, read_experiment
+from dpexp.config.cells import OTHER_COLUMNS, RunSettings
+from dpexp.config.reader import REGISTRIES
+from dpexp.errors import UsageError
+from dpexp.expressions import matches
+from dpexp.parameters import Positive
+from dpexp.privacy.budgets import ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
+from dpexp.privacy.settings import PrivacySettings
+from dpexp.privacy.targets import Target
+from dpexp.problems import PROBLEMS
+from dpexp.problems.huber_linear import HuberLinear
+from dpexp.runner.run import Options, run
+from dpexp.schedules import SCHEDULES
+
+CONFIG = """\
+experiment: small
+problem: {name: huber-linear, d: 2}
+schedule: {name: power, eta: 0.2, alpha: 1/2}
+privacy: {mu: 1}
+run: {n: 60, replicates: 3, seed: 1, checkpoints: 3}
+"""
+
+
+def stored(folder, *changes):
+    text = CONFIG
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    run(read_experiment(text, "small.yaml"), Options(folder, jobs=1, quiet=True))
+    return folder / "small"
+
+
+SWEPT = [
+    ("seed: 1", "seed: [1, 2]", {"seed=1", "seed=2"}),
+    ("checkpoints: 3", "checkpoints: [3, 5]", {"checkpoints=3", "checkpoints=5"}),
+    ("seed: 1", "seed: 1, diverged_above: [10, 1e6]", {"diverged_above=10", "diverged_above=1000000"}),
+    ("eta: 0.2", "eta: [0.12341, 0.12342, 0.2]", {"eta=0.12341", "eta=0.12342", "eta=0.2"}),
+    (
+        "{mu: 1}",
+        "{mu: [{list: [1, 2, 1]}, {list: [1, 1, 2]}]}",
+        {"list=[1, 2, 1]", "list=[1, 1, 2]"},
+    ),
+    ("{mu: 1}", "{eps: 1, delta: [1e-5, 1e-7]}", {"delta=1e-05", "delta=1e-07"}),
+    ("{mu: 1}", "{mu: [1, 2]}", {"budget=1", "budget=2"}),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "names"), SWEPT)
+def test_what_varies_within_a_result_is_a_setting(old, new, names, tmp_path):
+    """A row for every cell, with its own mean: none overwrites another."""
+    folder = stored(tmp_path, (old, new))
+    document, text = comparing.diff(folder, folder, "param_distance_sq")
+    summary = pd.read_parquet(folder / "summary.parquet")
+    last = summary[(summary.step == 60) & (summary.metric == "param_distance_sq")]
+    assert len(document["rows"]) == len(last) == 2 * len(names)
+    assert sorted(row["a"] for row in document["rows"]) == sorted(last["mean"])
+    assert {name for name in names if any(name in row["setting"] for row in document["rows"])} == names
+    assert len({(row["setting"], row["estimator"]) for row in document["rows"]}) == len(last)
+    assert all(row["paired"] and row["difference"] == 0 for row in document["rows"])
+    assert all(name in text for name in names)
+
+
+def test_seeds_of_whole_results_are_named_and_not_paired(tmp_path):
+    a, b = stored(tmp_path / "a"), stored(tmp_path / "b", ("seed: 1", "seed: 2"))
+    document, _ = comparing.diff(a, b, None)
+    assert document["changes"] == {"run.seed": ("1", "2")}
+    assert not any(row["paired"] for row in document["rows"])
+    both = stored(tmp_path / "c", ("seed: 1", "seed: [1, 2]"))
+    document, text = comparing.diff(a, both, None)
+    assert {row["setting"] for row in document["rows"]} == {"seed=1"}
+    assert all(row["paired"] and row["difference"] == 0 for row in document["rows"])
+    assert "0 settings only in A, 1 only in B" in text
+    with pytest.raises(UsageError, match="no setting in common"):
+        comparing.diff(stored(tmp_path / "d", ("seed: 1", "seed: [3, 4]")), both, None)
+
+
+# --- columns ---------------------------------------------------------------------------------------------------------
+
+BUDGETS = [
+    ConstantBudget(mu=1.0), UniformBudget(uniform=(1.0, 2.0)), ListBudget(list=(1.0, 2.0)), Target(eps=1.0),
+    ChoiceBudget.model_validate({"choice": {"values": (1.0, 2.0), "probabilities": (0.5, 0.5)}}),
+]  # fmt: skip
+NEEDED = {"eta": 0.1, "alpha": 0.5, "length": 1.0}
+
+
+def built(kind, **values):
+    needed = {name: NEEDED[name] for name, field in kind.model_fields.items() if field.is_required()}
+    return kind(**{**needed, **values})
+
+
+class Beta(HuberLinear):
+    """A problem whose parameters are called as others are."""
+
+    name: Literal["beta-problem"] = "beta-problem"  # type: ignore[assignment]
+    alpha: Positive = 7.0
+    mu: Positive = 8.0
+    replicates: Positive = 9.0
+
+
+class BetaSteps(ALGORITHMS["ldp-sgd"]):
+    """An algorithm with a beta, as the problem has one."""
+
+    beta: Positive = 11.0
+
+
+def cell_of(problem, algorithm, schedule, budget):
+    target = {"eps": budget.eps, "delta": budget.delta} if isinstance(budget, Target) else {}
+    return Cell("x", problem, algorithm, schedule, PrivacySettings(mu=budget, **target), RunSettings(n=10), {})
+
+
+def every_value(cell):
+    """(section, name, value) of every parameter."""
+    for section in ("problem", "algorithm", "schedule", "run"):
+        for name, value in getattr(cell, section).model_dump().items():
+            if name != "name" and (section, name) != ("run", "replicates"):
+                yield section, name, value
+
+
+def test_no_parameter_is_lost_from_the_columns():
+    """Every problem with every algorithm, schedule and kind of budget, and with parameters that are called alike."""
+    assert set(REGISTRIES) == {"problem", "algorithm", "schedule"}
+    problems = [built(kind) for kind in (*PROBLEMS.values(), Beta)]
+    algorithms = [built(kind) for kind in (*ALGORITHMS.values(), BetaSteps)]
+    schedules = [built(kind) for kind in SCHEDULES.values()]
+    alike = set()
+    for problem, algorithm, schedule in itertools.product(problems, algorithms, schedules):
+        for budget in BUDGETS if problem is problems[0] else BUDGETS[:1]:
+            cell = cell_of(problem, algorithm, schedule, budget)
+            columns, left = cell.columns(), set()
+            for section, name, value in every_value(cell):
+                twins = [s for s, other, _ in every_value(cell) if other == name]
+                own = name if len(twins) == 1 and name not in OTHER_COLUMNS else f"{section}.{name}"
+                assert own in columns, (section, name)
+                if isinstance(value, int | float) and not isinstance(columns[own], str):
+                    assert columns[own] == value
+                left.add(own)
+                alike |= {own} if own != name else set()
+            assert set(columns) - left <= set(OTHER_COLUMNS)
+    assert {"problem.beta", "algorithm.beta", "problem.alpha", "schedule.alpha", "problem.mu"} <= alike
+
+
+def test_two_parameters_of_one_name_are_two_columns():
+    cell = cell_of(Beta(beta=2.0), BetaSteps(), SCHEDULES["power"](eta=0.1, alpha=0.5), ConstantBudget(mu=1.0))
+    columns = cell.columns()
+    assert (columns["problem.beta"], columns["algorithm.beta"]) == (2.0, 11.0)
+    assert (columns["problem.alpha"], columns["schedule.alpha"]) == (7.0, 0.5)
+    assert (columns["problem.mu"], columns["mu"], columns["problem.replicates"]) == (8.0, 1.0, 9.0)
+    assert columns["eta"] == 0.1
+    assert "beta" not in columns
+    assert matches("problem.beta == 2 and algorithm.beta > 10 and eta == 0.1", columns)
+    with pytest.raises(UsageError, match=r"no column 'beta'"):
+        matches("beta == 2", columns)
+
+
+def test_claims_find_runs_by_an_infinite_setting(tmp_path):
+    stored(tmp_path, ("{mu: 1}", "{mu: [1, inf]}"))
+    evidence = Evidence(tmp_path)
+    assert evidence.run("small", mu=math.inf).budget == "non-private"
+    assert evidence.run("small", mu=1.0).budget == "1"
+    assert [r.budget for r in evidence.runs("small", mu=[math.inf, 1.0])] == ["1", "non-private"]

@@ -1,0 +1,120 @@
+"""What a run states never exceeds the target that it was calibrated to, not by a last digit."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from dpexp.algorithms import ALGORITHMS
+from dpexp.config import ConfigError, read_experiment
+from dpexp.privacy.budgets import ConstantBudget, UniformBudget
+from dpexp.privacy.gdp import eps_of
+from dpexp.privacy.langevin_accounting import analysis_of, sigma_for
+from dpexp.privacy.langevin_run import LangevinRun
+from dpexp.privacy.targets import Target, raised
+from dpexp.problems import PROBLEMS
+from dpexp.problems.softmax import DataSource, Softmax
+from dpexp.schedules import SCHEDULES
+
+MEAN = PROBLEMS["rippled-mean"].model_validate({"N": 50, "d": 3})
+CONSTANT = SCHEDULES["constant"](eta=0.1)
+DESCENT = ALGORITHMS["batch-descent"]
+
+
+def test_the_mu_of_a_target_spends_no_more_than_the_target():
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        eps, delta = float(10 ** rng.uniform(-3, 1.5)), float(10 ** rng.uniform(-12, -1))
+        mu = Target(eps=eps, delta=delta).constant
+        assert eps_of(mu, delta) <= eps
+        assert eps_of(mu * (1 + 1e-9), delta) > eps
+
+
+@pytest.mark.parametrize("accountant", ["theorem-3-1", "published"])
+def test_printed_accountants_state_no_more_than_the_target(accountant):
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        steps, eta = int(rng.integers(1, 5000)), float(rng.uniform(0.01, 0.5))
+        run = LangevinRun(
+            n=10_000, batch_size=100, sampling="fixed-size", steps=steps, lipschitz=1.4, smoothness=0.6,
+            strong_convexity=float(10 ** rng.uniform(-5, -2)), diameter=10.0, largest_step=eta,
+            total_step=eta * steps, total_of_epochs=eta * max(1, steps // 100), groups=((1.0, steps),),
+        )  # fmt: skip
+        eps = float(10 ** rng.uniform(-1, 1))
+        sigma = sigma_for(run, accountant, eps, 1e-5)
+        assert analysis_of(run, accountant, sigma).eps(1e-5) <= eps
+        assert analysis_of(run, accountant, sigma * (1 - 1e-9)).eps(1e-5) > eps
+
+
+@pytest.mark.parametrize("regulariser", [1e-5, 1e-3])
+def test_what_is_stored_of_dp_sgld_is_at_most_its_target(regulariser):
+    """The setting of the stored table whose statement was 1.0000000013 for a target of 1."""
+    problem = Softmax(data=DataSource(name="fashion"), regulariser=regulariser)
+    algorithm = ALGORITHMS["dp-sgld"](batch_size=250, sampling="fixed-size", accountant="pld")
+    budget, schedule = Target(eps=1.0, delta=1e-5), SCHEDULES["langevin"]()
+    mechanism = algorithm.mechanism(problem, schedule, budget, algorithm.steps(problem, schedule, budget))
+    assert 1 - 1e-6 < mechanism.ledger([1e-5])["eps_1e-05"] <= 1
+    less = dataclasses.replace(mechanism, sigma=mechanism.sigma * (1 - 1e-4))
+    assert less.ledger([1e-5])["eps_1e-05"] > 1
+
+
+def test_a_noise_is_raised_only_as_far_as_it_must():
+    assert raised(1.0, lambda noise: 1 / noise, 1.0) == 1.0
+    assert 0 < raised(1.0, lambda noise: 1 / noise, 1 - 1e-15) - 1 < 1e-14
+    with pytest.raises(ValueError, match="no noise"):
+        raised(1.0, lambda noise: math.nan, 1.0)
+
+
+# --- batch descent ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.2])
+def test_batch_descent_spends_no_more_than_its_target(rate):
+    rng = np.random.default_rng(2)
+    for _ in range(40 if rate == 1 else 3):
+        eps, delta, steps = float(rng.uniform(0.2, 8)), float(10 ** rng.uniform(-8, -3)), int(rng.integers(2, 60))
+        released = DESCENT(sampling_rate=rate).mechanism(MEAN, CONSTANT, Target(eps=eps, delta=delta), steps)
+        assert eps * (1 - 1e-4) < released.ledger([delta])[f"eps_{delta:g}"] <= eps
+
+
+def test_batch_descent_with_full_batches_is_gaussian():
+    rng = np.random.default_rng(3)
+    for _ in range(40):
+        mu, steps = float(rng.uniform(0.1, 4)), int(rng.integers(1, 200))
+        released = DESCENT().mechanism(MEAN, CONSTANT, ConstantBudget(mu=mu), steps)
+        assert mu * (1 - 1e-12) < released.ledger([1e-5])["gdp_mu"] <= mu
+        assert 2 * math.sqrt(steps) / released.mechanism.noise_multiplier == pytest.approx(mu, rel=1e-12)
+
+
+CONFIG = """\
+experiment: sampled
+problem: {name: rippled-mean, N: 50, d: 3}
+algorithm: {name: batch-descent, sampling_rate: 0.1, epochs: 3}
+schedule: {name: constant, eta: 0.1}
+privacy: {mu: 1}
+"""
+
+
+def test_poisson_samples_on_a_budget_mu_are_refused_at_their_line():
+    """Accounted at delta = 1e-5, the run spends more than 1-GDP at other deltas."""
+    with pytest.raises(ConfigError) as error:
+        read_experiment(CONFIG, "sampled.yaml")
+    (issue,) = error.value.issues
+    assert issue.where.line == 3
+    assert "not mu-GDP" in str(issue)
+    assert "eps: 1, delta: 1e-5" in str(issue)
+    for other in ("{mu: inf}", "{eps: 1, delta: 1e-5}"):
+        assert read_experiment(CONFIG.replace("{mu: 1}", other), "sampled.yaml").cells
+    assert read_experiment(CONFIG.replace("sampling_rate: 0.1, ", ""), "sampled.yaml").cells
+    accounted = DESCENT(sampling_rate=0.1).mechanism(MEAN, CONSTANT, Target(eps=eps_of(1.0, 1e-5), delta=1e-5), 30)
+    assert accounted.analysis.eps(1e-9) > 1.01 * eps_of(1.0, 1e-9)  # which is why
+
+
+def test_budgets_of_users_are_refused_where_all_records_share_one_noise():
+    for name in ("batch-descent", "tree-momentum", "gradient-recursion"):
+        algorithm = ALGORITHMS[name]()
+        told = algorithm.complaints(MEAN, CONSTANT, UniformBudget(uniform=(1.0, 2.0)), 50)
+        assert any("every record" in message for message in told), name
+        told = algorithm.complaints(MEAN, CONSTANT, ConstantBudget(mu=1.0), 50)
+        assert not any("every record" in message for message in told), name

@@ -1,0 +1,86 @@
+"""Nothing that a user's files hold can command the terminal; ~ is the home folder wherever a path is given."""
+
+import io
+import re
+
+import pytest
+
+from dpexp import cli
+from dpexp.errors import UsageError
+from dpexp.terminal import plain, say
+from tests.conftest import ROOT, call
+
+RED = "\x1b[31m"
+
+
+def test_control_characters_are_written_out():
+    assert plain(f"{RED}red\x1b[0m\a\r\x9b2J\x7f") == "\\x1b[31mred\\x1b[0m\\x07\\r\\x9b2J\\x7f"
+    assert plain("\u202eevil\u2028\udcff") == "\\u202eevil\\u2028\\udcff"
+    harmless = "two\nlines\tand Ünïcödé ± 漢字 \\x1b"
+    assert plain(harmless) == harmless
+    for code in range(0x10000):
+        assert plain(chr(code)) == chr(code) or not chr(code).isprintable()
+
+
+def test_what_an_encoding_lacks_is_written_out():
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    say("± \udcff", file=stream)
+    stream.flush()
+    assert stream.buffer.getvalue() == b"\\xb1 \\udcff\n"
+
+
+def test_everything_that_is_printed_goes_one_way():
+    """A bare print( outside of dpexp/terminal.py would bypass it; the two rebuild scripts print no user's text."""
+    bare = [
+        path.name
+        for path in sorted((ROOT / "dpexp").rglob("*.py"))
+        if re.search(r"(?<![\w.])print\(", path.read_text(encoding="utf-8"))
+    ]
+    assert bare == ["rebuild_adult.py", "rebuild_fashion.py", "terminal.py"]
+
+
+@pytest.mark.slow
+def test_names_of_columns_do_not_reach_the_terminal_as_commands(tmp_path):
+    """In messages of `validate` and `run`, and in the ledger of users; `call` asserts that no escape is printed."""
+    table, config, users = tmp_path / "t.csv", tmp_path / "c.yaml", tmp_path / "users.csv"
+    table.write_text(f"{RED}age,job,y\n" + "".join(f"{k},{RED}{'uv'[k % 2]},{k % 3}\n" for k in range(40)))
+    config.write_text(
+        f"experiment: c\nproblem: {{name: softmax, data: {{path: {table}, target: y}}}}\n"
+        "algorithm: {name: dp-sgd, batch_size: 8, epochs: 1}\nschedule: {name: langevin, decreasing: false}\n"
+        "privacy: {eps: 1, delta: 1e-5}\nrun: {replicates: 2, checkpoints: 1}\n"
+    )
+    assert "\\x1b[31mage: used as they are" in call("validate", config).stdout
+    done = call("run", config, "--results", tmp_path / "r")
+    assert "\\x1b[31mage: used as they are" in done.stderr
+    assert "Together: one setting, 2 replicates, learn from the same records" in done.stderr
+    table.write_text(f"{RED}age,y\n1,2\n1,3\n")
+    assert "\\x1b[31mage: constant" in call("validate", config, code=2).stderr
+    users.write_text(f"mu,group\n1,{RED}staff\n")
+    assert "\\x1b[31mstaff" in call("privacy", "--users", users).stdout
+    users.write_text(f"mu\n{RED}1\n")
+    assert "x1b[31m1" in call("privacy", "--users", users, code=2).stderr
+
+
+def test_a_tilde_is_the_home_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    from pathlib import Path
+
+    assert cli._folder(Path("~/x")) == tmp_path / "x"
+    assert cli._folder(None) == Path("results")
+    assert cli._home(Path("a~b")) == Path("a~b")
+    with pytest.raises(UsageError, match="no such user"):
+        cli._folder(Path("~nobody-of-this-name/x"))
+
+
+@pytest.mark.slow
+def test_every_option_with_a_path_takes_a_tilde(tmp_path, config):
+    home = {"HOME": str(tmp_path)}
+    call("run", config, "--results", "~/r", "-q", env=home)
+    assert (tmp_path / "r" / "small" / "cells.parquet").is_file()
+    call("diff", "~/r/small", "~/r/small", env=home)
+    assert "small" in call("list", "--configs", "~", "--results", "~/r", env=home).stdout
+    (tmp_path / "users.csv").write_text("mu\n1\n")
+    call("privacy", "--users", "~/users.csv", env=home)
+    call("table", "sgld_counterexamples", "--out", "~/t", env=home)
+    assert (tmp_path / "t" / "sgld_counterexamples.md").is_file()
+    assert "--results" in call("table", "table1", "--results", "~/none", env=home, code=3).stderr
