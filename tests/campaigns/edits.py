@@ -1,0 +1,166 @@
+"""The campaign of edits: what a cell uses is noticed when it changes, and nothing else is.
+
+Random constants and operators are changed in modules whose functions ran for a cell (the profiler says which, not the fingerprint);
+every one must change the fingerprint of the cell's trajectory or of its row. Comments, docstrings, formatting and unrelated
+modules are changed too; none of these may.
+
+`python -m tests.campaigns.edits` prints the counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import random
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from dpexp import fingerprint
+from dpexp.fingerprint import ROOT, code_of, source_of, statement_of
+from dpexp.runner.simulating import simulate
+from tests.test_fingerprint_of_what_runs import CANNOT_CHANGE_A_NUMBER, CELLS, ran
+
+OTHER_OPERATORS: dict[type, type] = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.Pow: ast.Mult, ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.And: ast.Or, ast.Or: ast.And,
+}  # fmt: skip
+
+
+def places(tree: ast.Module) -> list[ast.AST]:
+    """Numbers and operators inside functions."""
+    inside = [n for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) for s in f.body for n in ast.walk(s)]
+    numbers = [n for n in inside if isinstance(n, ast.Constant) and type(n.value) in (int, float)]
+    binary = [n for n in inside if isinstance(n, ast.BinOp | ast.BoolOp) and type(n.op) in OTHER_OPERATORS]
+    compared = [n for n in inside if isinstance(n, ast.Compare) and type(n.ops[0]) in OTHER_OPERATORS]
+    return [*numbers, *binary, *compared]
+
+
+def change(tree: ast.Module, draws: random.Random) -> str:
+    """Change one number or operator in place; what was done, in words."""
+    node = draws.choice(places(tree))
+    where = f"line {node.lineno}"  # type: ignore[attr-defined]
+    if isinstance(node, ast.Constant):
+        old, node.value = node.value, node.value * 2 + 1
+        return f"{where}: {old} -> {node.value}"
+    if isinstance(node, ast.BinOp | ast.BoolOp):
+        old = type(node.op)
+        node.op = OTHER_OPERATORS[old]()
+    else:
+        assert isinstance(node, ast.Compare)
+        old = type(node.ops[0])
+        node.ops[0] = OTHER_OPERATORS[old]()
+    return f"{where}: {old.__name__} -> {OTHER_OPERATORS[old].__name__}"
+
+
+def harmless(source: str, draws: random.Random) -> tuple[str, str]:
+    """Change comments, formatting or docstrings."""
+    way = draws.randrange(4)
+    if way == 0:
+        return "# a comment\n" + source.replace("\n\n\n", "\n\n\n# and another\n"), "comments"
+    if way == 1:
+        return ast.unparse(ast.parse(source)), "formatting"
+    if way == 2:
+        tree = ast.parse(source)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and ast.get_docstring(node):
+                node.body[0] = ast.Expr(ast.Constant("Another text."))
+                node.body += [] if len(node.body) > 1 else [ast.Pass()]
+        return ast.unparse(ast.fix_missing_locations(tree)), "docstrings"
+    return source.replace("\n\n", "\n\n\n") + "\n\n", "blank lines"
+
+
+def used(cell) -> set[str]:
+    """Modules whose functions run for a cell's numbers or its row."""
+
+    def work() -> None:
+        simulate([cell], [0])
+        mechanism = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
+        mechanism.ledger((1e-5,))
+
+    return ran(work) - set(CANNOT_CHANGE_A_NUMBER)
+
+
+class Copy:
+    """A copy of the package that can be edited; its data files are links."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root / "dpexp"
+        for path in sorted(p for p in ROOT.rglob("*") if p.is_file() and "__pycache__" not in p.parts):
+            target = self.root / path.relative_to(ROOT)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target) if path.suffix == ".py" else target.symlink_to(path)
+
+    def prints(self, cell) -> tuple[dict[str, str], dict[str, str]]:
+        fingerprint.forget()
+        return code_of(cell, self.root), statement_of(cell, self.root)
+
+    def edited(self, cell, module: str, text: str) -> bool:
+        """Whether an edit of a module is noticed for a cell."""
+        path = source_of(module, self.root)
+        assert path is not None
+        before, original = self.prints(cell), path.read_text()
+        path.write_text(text)
+        noticed = self.prints(cell) != before
+        path.write_text(original)
+        return noticed
+
+
+def campaign(edits: int, harmless_edits: int, seed: int = 0) -> tuple[list[str], list[str], int]:
+    """Edits that were missed, harmless edits that were taken for changes, and how many modules were edited."""
+    draws = random.Random(seed)
+    names = sorted(CELLS)
+    chosen = {name: sorted(used(CELLS[name])) for name in draws.sample(names, min(len(names), 6 + edits // 10))}
+    missed, alarms, touched = [], [], set()
+    with tempfile.TemporaryDirectory(prefix="dpexp-edits-") as folder:
+        copy = Copy(Path(folder))
+        while edits:
+            name = draws.choice(sorted(chosen))
+            module = draws.choice(chosen[name])
+            tree = ast.parse(source_of(module).read_text())  # type: ignore[union-attr]
+            if not places(tree):
+                continue
+            edits -= 1
+            touched.add(module)
+            what = change(tree, draws)
+            if not copy.edited(CELLS[name], module, ast.unparse(tree)):
+                missed.append(f"{name}: {module}, {what}")
+        everything = [
+            ".".join(["dpexp", *p.relative_to(ROOT).with_suffix("").parts]) for p in sorted(ROOT.rglob("*.py"))
+        ]
+        for k in range(harmless_edits):
+            name = draws.choice(sorted(chosen))
+            cell = CELLS[name]
+            if k % 3:
+                module = draws.choice(chosen[name])
+                text, what = harmless(source_of(module).read_text(), draws)  # type: ignore[union-attr]
+            else:
+                known = set(code_of(cell)) | set(statement_of(cell)) | set(chosen[name])
+                rest = [m for m in everything if m not in known and places(ast.parse(source_of(m).read_text()))]  # type: ignore[union-attr]
+                module = draws.choice(rest)
+                tree = ast.parse(source_of(module).read_text())  # type: ignore[union-attr]
+                what = f"unrelated module, {change(tree, draws)}"
+                text = ast.unparse(tree)
+            if copy.edited(cell, module, text):
+                alarms.append(f"{name}: {module}, {what}")
+    fingerprint.forget()
+    return missed, alarms, len(touched)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--edits", type=int, default=100)
+    parser.add_argument("--harmless", type=int, default=50)
+    wanted = parser.parse_args()
+    missed, alarms, touched = campaign(wanted.edits, wanted.harmless)
+    print(f"{wanted.edits} edits of numbers and operators in {touched} modules that cells use: {len(missed)} missed")
+    print(
+        f"{wanted.harmless} edits of comments, docstrings, formatting and unrelated modules: {len(alarms)} false alarms"
+    )
+    print("\n".join([*missed, *alarms]))
+    return 1 if missed or alarms else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
