@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: reproduce test smoke check bench clean
+.PHONY: reproduce test smoke check bench soak clean
 
 # Every experiment at full size, then every figure and table and the ledger of claims, into results/.
 reproduce: $(READY)
@@ -39,6 +39,13 @@ check: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.softmax
+
+# What may go wrong, on purpose and at length: faults of disks and processes, edits of code, mutants of configs, attacks on
+# every privacy analysis. Each prints its counts and fails if anything went unnoticed.
+soak: $(READY)
+	$(BIN)/python -m tests.campaigns.faults
+	$(BIN)/python -m tests.campaigns.edits
+	$(BIN)/python -m tests.campaigns.config_mutants
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info results-smoke .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,74 @@
+"""A share of the fault campaign, and a proof that the campaign would notice a store that is not careful."""
+
+import pytest
+
+from dpexp.store import files, generation, trajectories
+from tests.campaigns import faults
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled():
+    faults.warm_up()
+
+
+@pytest.mark.parametrize("name", faults.SCENARIOS)
+def test_crashes_leave_nothing_false(name):
+    found = faults.crashes(name, 12)
+    assert found["repaired"] >= 3
+    assert found.bad == 0, dict(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", faults.SCENARIOS)
+def test_kills_and_full_disks_leave_nothing_false(name):
+    for found in (faults.kills(name, 4), faults.full_disk(name, 6)):
+        assert found["repaired"] >= 4
+        assert found.bad == 0, dict(found)
+
+
+@pytest.mark.parametrize("kind", faults.KINDS)
+def test_damage_is_noticed_by_every_reader(kind):
+    found = faults.damages(kind, 6)
+    assert found["repaired"] == 6
+    assert found.bad == 0, dict(found)
+
+
+@pytest.mark.slow
+def test_foreign_files_and_several_processes():
+    for found in (faults.foreign_files(), faults.two_writers(4), faults.reader_and_writer(3)):
+        assert found["repaired"] >= 1
+        assert found.bad == 0, dict(found)
+
+
+@pytest.mark.slow
+def test_no_worker_outlives_a_killed_parent():
+    found = faults.killed_loky(2)
+    assert found["no worker left"] == found["repaired"] == 2
+    assert found.bad == 0, dict(found)
+
+
+def test_the_campaign_notices_a_store_without_checks(monkeypatch):
+    """Readers that take files as they come show wrong numbers, and the campaign says so."""
+
+    def trusting(path):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        data = path.read_bytes()
+        metadata = files.json.loads(pq.read_schema(pa.BufferReader(data)).metadata[b"dpexp"])
+        return files.Sealed(path.name, data, "any", metadata)
+
+    class Any(str):
+        def __ne__(self, other):
+            return False
+
+    with faults.scenario("extend") as (world, allowed, again):
+        again()
+        monkeypatch.setattr(generation, "read_sealed", trusting)
+        monkeypatch.setattr(trajectories, "read_sealed", trusting)
+        monkeypatch.setattr(generation.Generation, "describes", lambda self, description: True)
+        monkeypatch.setattr(generation, "_sealed", lambda path, manifest: trusting(path))
+        assert faults.child(lambda: (faults.instrument(22), world.run())) == 9
+        found = faults.Verdicts()
+        found.judge(world, allowed)
+    assert found.bad > 0, dict(found)

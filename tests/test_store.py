@@ -1,0 +1,316 @@
+"""The store: no damaged byte and no foreign file is taken for a number, and what is stale is refused with a command."""
+
+import contextlib
+import itertools
+import json
+import os
+import random
+import shutil
+import subprocess
+
+import filelock
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dpexp.config import load_experiment
+from dpexp.errors import DpexpError, ResultsMissing
+from dpexp.runner import run as running
+from dpexp.runner.run import Options, run
+from dpexp.store import Folder, NotWritable, load_cell, load_cells, load_summary, load_trajectories
+from dpexp.store import folder as folders
+from dpexp.store.files import (
+    Damaged,
+    read_bytes_sealed,
+    read_document,
+    read_sealed,
+    write_bytes_sealed,
+    write_document,
+    write_table,
+)
+from tests.campaigns.faults import damage
+from tests.conftest import SMALL, numbers
+
+TINY = SMALL.replace("n: 700, replicates: 20", "n: 40, replicates: 4").replace("[1/3, 1/2]", "[1/3, 1/2]")
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    path = tmp_path / "small.yaml"
+    path.write_text(TINY)
+    return path
+
+
+def go(config, results, overrides=(), **options):
+    experiment = load_experiment(config, overrides)
+    return run(experiment, Options(results, quiet=True, **options)), Folder(results, experiment.name)
+
+
+@pytest.fixture
+def done(tiny, tmp_path):
+    return go(tiny, tmp_path / "results")[1]
+
+
+def refusal(folder, read=load_summary):
+    with pytest.raises(ResultsMissing) as caught:
+        read(folder.root.parent, folder.root.name)
+    assert caught.value.hint.startswith("run: dpexp run ")
+    return caught.value
+
+
+# --- sealed files -------------------------------------------------------------------------------------------------
+
+
+def a_table(path):
+    return write_table(path, pa.table({"x": [1.0, 2.0, 3.0], "name": ["a", "b", "c"]}), {"k": [1, 2]})
+
+
+def test_a_sealed_file_is_an_ordinary_parquet_file(tmp_path):
+    seal = a_table(tmp_path / "t.parquet")
+    assert pd.read_parquet(tmp_path / "t.parquet").x.tolist() == [1.0, 2.0, 3.0]
+    sealed = read_sealed(tmp_path / "t.parquet")
+    assert sealed.seal == seal
+    assert sealed.metadata["k"] == [1, 2]
+    assert sealed.table(["x"]).to_pydict() == {"x": [1.0, 2.0, 3.0]}
+    with pytest.raises(KeyError, match="no column y"):
+        sealed.table(["y"])
+
+
+def test_every_byte_of_a_sealed_file_counts(tmp_path):
+    path = tmp_path / "t.parquet"
+    a_table(path)
+    data = path.read_bytes()
+    for k in range(len(data)):
+        path.write_bytes(data[:k] + bytes([data[k] ^ (1 << (k % 8))]) + data[k + 1 :])
+        with pytest.raises(Damaged, match=r"t\.parquet"):
+            read_sealed(path)
+
+
+@pytest.mark.parametrize("kind", ["document", "bytes", "table"])
+def test_random_damage_is_noticed(kind, tmp_path):
+    path, draws = tmp_path / "file", random.Random(kind)
+    write, read = {
+        "document": (lambda: write_document(path, {"schema_version": 2, "a": {"b": [1, 0.1, "x"]}}), read_document),
+        "bytes": (lambda: write_bytes_sealed(path, bytes(range(200))), read_bytes_sealed),
+        "table": (lambda: a_table(path), read_sealed),
+    }[kind]
+    write()
+    truth = read(path)
+    for _ in range(200):
+        write()
+        path.write_bytes(damage(path.read_bytes(), draws))
+        with contextlib.suppress(Damaged):
+            assert read(path) == truth  # white space of JSON, for instance
+
+
+def test_files_of_another_program_or_version_are_refused_with_a_word(tmp_path):
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "t.parquet")
+    with pytest.raises(Damaged, match="another version of dpexp or another program"):
+        read_sealed(tmp_path / "t.parquet")
+    write_document(tmp_path / "m.json", {"schema_version": 1})
+    with pytest.raises(Damaged, match="another version"):
+        read_document(tmp_path / "m.json")
+
+
+# --- one generation -----------------------------------------------------------------------------------------------
+
+
+def test_files_that_do_not_belong_together_are_refused_and_repaired(tiny, done, tmp_path):
+    before, right = numbers(done.root), done.summary.read_bytes()
+    shutil.copytree(done.root, tmp_path / "kept")
+    go(tiny, done.root.parent, ["run.replicates=7"])
+    shutil.copy(tmp_path / "kept" / "summary.parquet", done.summary)
+    assert "summary.parquet does not belong to manifest.json" in refusal(done).message
+    report, _ = go(tiny, done.root.parent, ["run.replicates=7"])
+    assert (report.computed, report.reused) == (0, 6)
+    assert set(load_summary(done.root.parent, "small").n) == {7}
+    assert done.summary.read_bytes() != right
+    assert before.keys() == numbers(done.root).keys()
+
+
+def test_a_trajectory_that_is_newer_than_the_summaries_is_not_mixed_with_them(tiny, done, tmp_path):
+    """A run that died after it had written trajectories, and before the summaries."""
+    shutil.copytree(done.root, tmp_path / "kept")
+    go(tiny, done.root.parent, ["run.replicates=7"])
+    for name in ("cells.parquet", "summary.parquet", "manifest.json"):
+        shutil.copy(tmp_path / "kept" / name, done.root / name)
+    message = refusal(done, load_trajectories).message
+    assert "is not what the summary was computed from" in message
+    assert set(load_summary(done.root.parent, "small").n) == {4}  # whole, and right for four replicates
+    report, _ = go(tiny, done.root.parent)
+    assert report.computed == 0
+    assert set(load_summary(done.root.parent, "small").n) == {7}
+
+
+def test_another_cells_file_is_not_taken_for_this_ones(tiny, done):
+    before = numbers(done.root)
+    first, second = sorted((done.root / "trajectories").glob("*.parquet"))[:2]
+    shutil.copy(second, first)
+    with pytest.raises(ResultsMissing, match="holds another cell's numbers"):
+        load_cell(done.root.parent, "small", first.stem)
+    report, _ = go(tiny, done.root.parent)
+    assert report.computed == 1
+    assert numbers(done.root) == before
+
+
+def test_another_experiments_folder_is_not_taken_for_this_ones(done):
+    shutil.copytree(done.root, done.root.parent / "other")
+    copy = Folder(done.root.parent, "other")
+    assert "holds the experiment 'small'" in refusal(copy).message
+    assert len(load_cells(done.root.parent, "other", renamed=True)) == 6  # a copy that is kept for a comparison
+
+
+def test_results_of_another_config_than_todays_are_refused(tiny, done):
+    tiny.write_text(TINY + "# a comment changes nothing\n")
+    load_summary(done.root.parent, "small")
+    tiny.write_text(TINY.replace("eta: 0.2", "eta: 0.3"))
+    error = refusal(done)
+    assert "small.yaml has changed since: other settings" in error.message
+    assert "small.yaml --results" in error.hint
+    tiny.write_text(TINY.replace("replicates: 4", "replicates: 5"))
+    assert "asks for 5 replicates, 4 are stored" in refusal(done).message
+    tiny.write_text(TINY.replace("privacy: {mu", "privacy: {deltas: [1e-3], mu"))
+    assert "other deltas" in refusal(done).message
+    report, _ = go(tiny, done.root.parent)
+    assert report.computed == 0
+    assert "eps_0.001" in load_cells(done.root.parent, "small")
+    tiny.write_text("experiment: [")
+    assert "not valid now" in refusal(done).message
+
+
+def test_what_the_command_line_changed_belongs_to_the_config(tiny, done):
+    go(tiny, done.root.parent, ["schedule.eta=0.3"])
+    load_summary(done.root.parent, "small")
+    tiny.write_text(TINY.replace("d: 3", "d: 4"))
+    assert "--set schedule.eta=0.3" in refusal(done).hint
+
+
+def test_statements_are_computed_again_when_their_code_changes(tiny, done, monkeypatch):
+    from dpexp.store import generation
+
+    def other(cell):
+        return {**original(cell), "dpexp.privacy.gdp": "other"}
+
+    original = generation.statement_of
+    monkeypatch.setattr(generation, "statement_of", other)
+    before = done.cells.stat().st_mtime_ns
+    report, _ = go(tiny, done.root.parent)
+    assert report.computed == 0  # the trajectories do not depend on it
+    assert done.cells.stat().st_mtime_ns > before
+    monkeypatch.undo()
+    assert "code changed since: dpexp/privacy/gdp.py" in refusal(done).message
+
+
+def test_stale_cells_that_a_run_leaves_out_are_not_stamped_as_current(tiny, done, monkeypatch):
+    from dpexp import fingerprint
+    from tests.campaigns.faults import new_code
+
+    experiment = load_experiment(tiny)
+    try:
+        new_code(True)
+        fingerprint.forget()
+        go(tiny, done.root.parent, only=frozenset([experiment.cells[0].cell_id]))
+        assert "stale, code changed since: dpexp/schedules.py" in refusal(done).message
+        go(tiny, done.root.parent)
+        load_summary(done.root.parent, "small")
+    finally:
+        new_code(False)
+        fingerprint.forget()
+    refusal(done)
+
+
+def test_code_that_changes_while_a_run_uses_it_is_noticed(tiny, tmp_path, monkeypatch):
+    states = itertools.count()
+    monkeypatch.setattr(running, "source_states", lambda codes: next(states))
+    codes = iter([{"dpexp.schedules": "old"}] * 6 + [{"dpexp.schedules": "new"}] * 60)
+    monkeypatch.setattr(running, "code_of", lambda cell: next(codes))
+    with pytest.raises(DpexpError, match=r"dpexp/schedules\.py changed while the run was using it"):
+        go(tiny, tmp_path / "r")
+
+
+# --- locks and disks ------------------------------------------------------------------------------------------------
+
+
+def test_the_plan_is_made_while_the_folder_is_held(tiny, tmp_path, monkeypatch):
+    """Another run that finishes between the start of this one and its lock: its replicates are extended, not repeated."""
+    results = tmp_path / "r"
+    original = Folder.locked
+    waiting = [True]
+
+    def late(self):
+        if waiting.pop() if waiting else False:
+            go(tiny, results, ["run.replicates=3"])
+        return original(self)
+
+    monkeypatch.setattr(Folder, "locked", late)
+    _, folder = go(tiny, results, ["run.replicates=5"])
+    rows = load_trajectories(results, "small")
+    ends = rows[(rows.step == 40) & (rows.estimator == "sgd")]
+    assert set(ends.groupby("cell_id", observed=True).size()) == {5}
+    assert set(ends.groupby("cell_id", observed=True).param_distance.nunique()) == {5}
+    assert folder.manifest.exists()
+
+
+def test_a_lock_that_a_dead_process_left_behind_is_taken_over(tiny, done, monkeypatch):
+    """Where the file system knows no locks, the lock is a file that exists, and a killed process leaves it there."""
+    monkeypatch.setattr(filelock, "FileLock", filelock.SoftFileLock)
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    (done.root / ".lock").write_text("")
+    holder = done.root / ".lock-holder.json"
+    for pid, host in ((1, folders.socket.gethostname()), (dead.pid, "elsewhere")):
+        holder.write_text(json.dumps({"pid": pid, "host": host, "since": "then"}))
+        with pytest.raises(DpexpError, match=f"is being written by process {pid} on {host}") as caught:
+            go(tiny, done.root.parent)
+        assert "delete" in caught.value.hint
+    holder.write_text(json.dumps({"pid": dead.pid, "host": folders.socket.gethostname(), "since": "then"}))
+    report, _ = go(tiny, done.root.parent)
+    assert report.reused == 6
+
+
+def test_results_that_are_right_can_be_looked_at_where_nothing_can_be_written(tiny, done, monkeypatch):
+    def refuse(self):
+        raise NotWritable(f"{self.root} cannot be written: Read-only file system")
+
+    monkeypatch.setattr(Folder, "locked", refuse)
+    report, _ = go(tiny, done.root.parent)
+    assert (report.computed, report.reused) == (0, 6)
+    with pytest.raises(NotWritable, match="cannot be written"):
+        go(tiny, done.root.parent, ["run.n=41"])
+    done.summary.unlink()
+    with pytest.raises(NotWritable):
+        go(tiny, done.root.parent)
+
+
+def test_a_folder_without_permission_is_said_to_be_so(tiny, tmp_path, monkeypatch):
+    def refuse(self, timeout=None):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(filelock.FileLock, "acquire", refuse)
+    with pytest.raises(NotWritable, match="small cannot be written: Permission denied"):
+        go(tiny, tmp_path / "r")
+
+
+def test_readers_wait_for_a_writer_that_is_between_two_files(done, monkeypatch):
+    data = done.manifest.read_bytes()
+    done.manifest.unlink()
+    looks = []
+
+    def held(self):
+        looks.append(1)
+        if len(looks) == 3:
+            done.manifest.write_bytes(data)
+        return True
+
+    monkeypatch.setattr(Folder, "is_held", property(held))
+    assert len(load_cells(done.root.parent, "small")) == 6
+    assert len(looks) == 3
+
+
+def test_a_holder_is_another_living_process(done):
+    holder = done.root / ".lock-holder.json"
+    host = folders.socket.gethostname()
+    for pid, held in ((os.getpid(), False), (1, True), (2**22 + 1, False)):
+        holder.write_text(json.dumps({"pid": pid, "host": host, "since": ""}))
+        assert done.is_held is held
