@@ -189,7 +189,9 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     config = tmp_path / "c.yaml"
     config.write_text(GOOD)
     result = call("run", config, "--results", tmp_path / "file" / "results", code=1)
-    assert result.stderr.strip() == f"error: {tmp_path / 'file' / 'results' / 'good'}: Not a directory"
+    folder = tmp_path / "file" / "results" / "good"
+    assert result.stderr.splitlines()[0] == f"error: {folder} cannot be written: Not a directory"
+    assert "use --results DIR" in result.stderr
 
 
 def test_a_closed_pipe_is_no_error():
