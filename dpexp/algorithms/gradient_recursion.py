@@ -9,11 +9,10 @@ A step of length eta changes a gradient by at most L eta, so that replacing a re
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
-
-from pydantic import Field
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, step_size
+from dpexp.parameters import Share
 from dpexp.problems.finite_sum import FiniteSum
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ class GradientRecursion(FiniteSumAlgorithm):
     """Full batches with a recursive estimate of the gradient."""
 
     name: Literal["gradient-recursion"] = "gradient-recursion"
-    gamma: Annotated[float, Field(gt=0, le=1)] | None = None
+    gamma: Share | None = None
     """weight of the newest gradient; min(1/2, L eta / G) where it is left out"""
 
     schedules: ClassVar[tuple[str, ...]] = ("path-length", "constant")

@@ -8,6 +8,7 @@ from typing import Any
 
 from dpexp.config import ConfigError, Experiment, load_experiment
 from dpexp.config.resolved import resolved_yaml
+from dpexp.config.resources import require_room
 from dpexp.errors import UsageError
 
 
@@ -47,6 +48,7 @@ def validate(paths: Sequence[Path], sets: Sequence[str], profile: str) -> tuple[
     for path in paths:
         try:
             experiment = load_experiment(path, sets, profile=_known(profile))
+            require_room(experiment)
         except ConfigError as error:
             issues += [str(issue) for issue in error.issues]
         else:

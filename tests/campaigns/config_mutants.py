@@ -48,6 +48,7 @@ MOST_BYTES = 5_000_000_000
 HUGE = ["1e6", "123456789", "1e9", "1e12", "1e18", "1e30", "1e99", "1e200", "1e300", "9" * 39]
 TINY = ["1e-3", "1e-6", "1e-9", "1e-12", "1e-15", "1e-30", "1e-100", "1e-200", "1e-300", "5e-324", "1/99999999"]
 ORDINARY = ["1", "2", "3", "7", "0.5", "1/3", "0.01", "10", "100", "1000", "0.999999", "1.000001", "64", "1.5"]
+EDGES = ["1e-6", "1e6", "1e-4", "1e4", "1e-9", "1e9", "1e-12", "0.999999", "1e-3", "1e3", "1e5", "999999", "2e-6"]
 ODD = ["0", "-0.0", "-1", "-1e-9", "-1e99", "nan", ".nan", "inf", "-inf", "1/0", "1e999", "true", "null", "~", "''"]
 WORDS = ["abc", "'1'", "'é漢字😀'", "é", "'\\x1b[31m'", '"a\\nb"', "2001-01-01", "0x10", "1e", "x" * 300, "../..", "!!int x"]
 SHAPES = [
@@ -76,7 +77,7 @@ CHOICES = [
 def any_value(rng: random.Random) -> str:
     """What stands in place of a value: mostly numbers, since anything else is refused by its type."""
     kinds: list[tuple[list[str], int]] = [
-        (HUGE, 5), (TINY, 5), (ORDINARY, 8), (ODD, 2), (WORDS, 1), (SHAPES, 2), (NAMES, 1), (CHOICES, 2),
+        (HUGE, 4), (TINY, 4), (ORDINARY, 8), (EDGES, 6), (ODD, 2), (WORDS, 1), (SHAPES, 2), (NAMES, 1), (CHOICES, 2),
     ]  # fmt: skip
     (values,) = rng.choices([kind for kind, _ in kinds], [weight for _, weight in kinds])
     if rng.random() < 0.15:
@@ -181,7 +182,7 @@ def _long(rng: random.Random, text: str) -> str:
 
 
 KINDS: list[tuple[Callable[[random.Random, str], str], float]] = [
-    (_replaced, 50), (_added, 35), (_lines, 4), (_renamed, 2), (_damaged, 5), (_long, 1),
+    (_replaced, 50), (_added, 35), (_lines, 4), (_renamed, 2), (_damaged, 5), (_long, 3),
 ]  # fmt: skip
 
 
