@@ -41,6 +41,15 @@ class BatchDescent(FiniteSumAlgorithm):
     def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Plan:
         return Plan(n, 1.0, step_size(schedule, n), 1.0)
 
+    def complaints(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> list[str]:
+        from dpexp.privacy.gdp import eps_of
+
+        found, mu = super().complaints(problem, schedule, budget, n), self.mu(budget)
+        delta = getattr(budget, "delta", 1e-5)
+        if self.sampling_rate < 1 and not math.isinf(mu) and eps_of(mu, delta) < 1e-6:
+            found.append(f"mu = {mu:g} is epsilon 0 at delta = {delta:g}, to which no noise on samples can be set")
+        return found
+
     def seconds(self, problem: FiniteSum, n: int) -> float:
         return (n * self.sampling_rate + 2 * min(n, 200)) * problem.count * 0.06e-6 * (0.4 + 0.06 * problem.dimension)
 

@@ -14,6 +14,7 @@ import math
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+
 from dpexp.algorithms.softmax_runs import MOST_STEPS, Noise, SoftmaxAlgorithm, no_target, step_sizes, target
 from dpexp.engine.softmax import langevin_scale
 from dpexp.parameters import Positive

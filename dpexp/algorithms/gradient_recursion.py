@@ -35,6 +35,13 @@ class GradientRecursion(FiniteSumAlgorithm):
     def passes(self, problem: FiniteSum) -> int:
         return 1
 
+    def complaints(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> list[str]:
+        found = super().complaints(problem, schedule, budget, n)
+        gamma = self.plan(problem, schedule, budget, n).gamma
+        if gamma < 1e-6:  # 1 - (1 - gamma)^2 would keep too few digits to split the budget by
+            found.append(f"the newest gradient's weight gamma = {gamma:.3g} is too small: at least 1e-6 is needed")
+        return found
+
     def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Plan:
         eta = step_size(schedule, n)
         return Plan(n, 1.0, eta, self.gamma or min(0.5, problem.smoothness * eta / problem.lipschitz))

@@ -60,7 +60,7 @@ class NonconvexLinear(FiniteSum):
             raise ValueError("a data set has its own d; leave it out")
         if self.data != "synthetic":
             records, classes = _known(self.data)
-            if self.N is not None and self.N > records:
+            if self.N is not None and records < self.N:
                 raise ValueError(f"{self.data} has {records:,} records to train on, not N = {self.N:,}")
             if self.positive >= classes:
                 raise ValueError(f"{self.data} has the classes 0 to {classes - 1}, not positive = {self.positive}")

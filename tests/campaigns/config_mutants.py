@@ -50,7 +50,20 @@ TINY = ["1e-3", "1e-6", "1e-9", "1e-12", "1e-15", "1e-30", "1e-100", "1e-200", "
 ORDINARY = ["1", "2", "3", "7", "0.5", "1/3", "0.01", "10", "100", "1000", "0.999999", "1.000001", "64", "1.5"]
 EDGES = ["1e-6", "1e6", "1e-4", "1e4", "1e-9", "1e9", "1e-12", "0.999999", "1e-3", "1e3", "1e5", "999999", "2e-6"]
 ODD = ["0", "-0.0", "-1", "-1e-9", "-1e99", "nan", ".nan", "inf", "-inf", "1/0", "1e999", "true", "null", "~", "''"]
-WORDS = ["abc", "'1'", "'é漢字😀'", "é", "'\\x1b[31m'", '"a\\nb"', "2001-01-01", "0x10", "1e", "x" * 300, "../..", "!!int x"]
+WORDS = [
+    "abc",
+    "'1'",
+    "'é漢字😀'",
+    "é",
+    "'\\x1b[31m'",
+    '"a\\nb"',
+    "2001-01-01",
+    "0x10",
+    "1e",
+    "x" * 300,
+    "../..",
+    "!!int x",
+]
 SHAPES = [
     "[]", "{}", "[[1]]", "{a: 1}", "[1, inf]", "[1, 1]", "[null]", "[0.5, 1e-300]", "{uniform: [1, 2]}",
     "{uniform: [1e-300, 1]}", "{uniform: [1, 1e300]}", "{list: [1, 1e-300]}", "{list: [0.5, inf]}",
@@ -156,7 +169,11 @@ def _damaged(rng: random.Random, text: str) -> str:
     """Characters put in, taken out or cut off."""
     place, kind = rng.randrange(len(text) + 1), rng.randrange(4)
     if kind == 0:
-        return text[:place] + rng.choice(["{", "}", "[", "]", ":", "\t", "\n", "- ", "😀", "\x07", "#", "'", "&a ", "*a"]) + text[place:]
+        return (
+            text[:place]
+            + rng.choice(["{", "}", "[", "]", ":", "\t", "\n", "- ", "😀", "\x07", "#", "'", "&a ", "*a"])
+            + text[place:]
+        )
     if kind == 1:
         return text[:place] + text[place + rng.randrange(1, 9) :]
     if kind == 2:
@@ -202,13 +219,18 @@ def own_configs(folder: Path) -> list[str]:
     from PIL import Image
 
     rng = np.random.default_rng(3)
-    rows = [f"{rng.normal():.4f},{rng.integers(1, 90)},{rng.choice(['a', 'b', 'c'])},{rng.choice(['no', 'yes'])}" for _ in range(80)]
+    rows = [
+        f"{rng.normal():.4f},{rng.integers(1, 90)},{rng.choice(['a', 'b', 'c'])},{rng.choice(['no', 'yes'])}"
+        for _ in range(80)
+    ]
     (folder / "own.csv").write_text("\n".join(["x,age,kind,y", *rows]) + "\n")
     for part, count in (("train", 6), ("test", 3)):
         for name in ("cat", "dog"):
             (folder / "images" / part / name).mkdir(parents=True, exist_ok=True)
             for k in range(count):
-                Image.fromarray(rng.integers(0, 255, (9, 9), dtype=np.uint8)).save(folder / "images" / part / name / f"{k}.png")
+                Image.fromarray(rng.integers(0, 255, (9, 9), dtype=np.uint8)).save(
+                    folder / "images" / part / name / f"{k}.png"
+                )
     table = f"""experiment: own
 problem:   {{name: softmax, data: {{path: {folder}/own.csv, target: y, ranges: {{age: [0, 100]}}, categories: {{kind: [a, b, c]}}}}, regulariser: 1e-3}}
 algorithm: {{name: dp-sgd, batch_size: 8, epochs: 3, clip: 1.0, sampling: poisson, accountant: pld}}
@@ -313,7 +335,9 @@ def ran(path: Path, results: Path, rng: random.Random) -> str:
     return ""
 
 
-def campaign(seed: int, count: int, runs: int, folder: Path, show: int = 0, log: Callable[[str], object] = print) -> Counter:
+def campaign(
+    seed: int, count: int, runs: int, folder: Path, show: int = 0, log: Callable[[str], object] = print
+) -> Counter:
     """All counts; `show` examples of each kind of fault are printed."""
     texts = [path.read_text() for path in CONFIGS]
     own = own_configs(folder)
@@ -331,7 +355,9 @@ def campaign(seed: int, count: int, runs: int, folder: Path, show: int = 0, log:
             slowest = max(slowest, outcome.seconds)
             counts[f"{name}: {outcome.kind}"] += 1
             if outcome.kind in ("other", "slow"):
-                _tell(counts, show, log, f"{name} {outcome.kind} ({outcome.seconds:.1f} s)", number, text, outcome.detail)
+                _tell(
+                    counts, show, log, f"{name} {outcome.kind} ({outcome.seconds:.1f} s)", number, text, outcome.detail
+                )
             if name == "validate" and outcome.kind != "ok":
                 break
         else:
@@ -344,7 +370,11 @@ def campaign(seed: int, count: int, runs: int, folder: Path, show: int = 0, log:
     for number in chosen:
         path.write_bytes(again[number].encode("utf-8", "surrogatepass"))
         outcome = attempt(lambda number=number: ran(path, folder / f"run{number}", random.Random(number)))
-        fault = outcome.detail if outcome.kind == "other" else outcome.value or ("" if outcome.kind != "refused" else outcome.detail)
+        fault = (
+            outcome.detail
+            if outcome.kind == "other"
+            else outcome.value or ("" if outcome.kind != "refused" else outcome.detail)
+        )
         kind = "other" if outcome.kind == "other" else "slow" if outcome.kind == "slow" else "fault" if fault else "ok"
         counts[f"run: {kind}"] += 1
         if kind != "ok":
@@ -353,7 +383,9 @@ def campaign(seed: int, count: int, runs: int, folder: Path, show: int = 0, log:
     return counts
 
 
-def _tell(counts: Counter, show: int, log: Callable[[str], object], what: str, number: int, text: str, detail: str) -> None:
+def _tell(
+    counts: Counter, show: int, log: Callable[[str], object], what: str, number: int, text: str, detail: str
+) -> None:
     """Print a fault with its mutant, the first few times that it comes from this place."""
     place = re.findall(r'File "([^"]+)", line (\d+)', detail)
     key = f"seen {what.split(' (')[0]} {place[-1] if place else detail[:60]}"
@@ -363,7 +395,15 @@ def _tell(counts: Counter, show: int, log: Callable[[str], object], what: str, n
         counts[key] += 1
 
 
-FAULTS = ("validate: other", "validate: slow", "dry run: other", "dry run: slow", "dry run: refused", "run: other", "run: fault")
+FAULTS = (
+    "validate: other",
+    "validate: slow",
+    "dry run: other",
+    "dry run: slow",
+    "dry run: refused",
+    "run: other",
+    "run: fault",
+)
 
 
 def main() -> int:
@@ -375,7 +415,9 @@ def main() -> int:
     options = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, resource.RLIM_INFINITY))
     with tempfile.TemporaryDirectory() as folder:
-        counts = campaign(options.seed, options.mutants, options.runs, Path(folder), options.show, lambda s: print(s, flush=True))
+        counts = campaign(
+            options.seed, options.mutants, options.runs, Path(folder), options.show, lambda s: print(s, flush=True)
+        )
     for name, count in sorted(counts.items()):
         if not name.startswith("seen ") or options.show:
             print(f"{name:40} {count:6}")
