@@ -33,7 +33,8 @@ Replicates = Annotated[int, BeforeValidator(integral), Field(ge=1, le=10**6)]
 Checkpoints = Annotated[int, BeforeValidator(integral), Field(ge=1, le=10**5)]
 Positive = Annotated[float, Field(ge=1e-6, le=1e6, allow_inf_nan=False)]
 """a scale, a width, a constant of a loss: twelve orders of magnitude around 1"""
-StepSize = Annotated[float, Field(ge=1e-9, le=1e9, allow_inf_nan=False)]
+StepSize = Annotated[float, Field(ge=1e-9, le=1e30, allow_inf_nan=False)]
+"""far beyond where a run diverges, which is a result"""
 Share = Annotated[float, Field(ge=1e-9, le=1)]
 """a weight or a rate: a part of 1"""
 Finite = Annotated[float, Field(ge=-1e6, le=1e6, allow_inf_nan=False)]

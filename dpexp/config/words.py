@@ -57,7 +57,7 @@ def allowed(annotation: Any, metadata: Sequence[Any] = ()) -> str:
     if origin is Literal:
         return " or ".join(map(repr, inner))
     if origin in (Union, UnionType):
-        return " or ".join(allowed(kind) for kind in inner)
+        return " or ".join(allowed(kind) for kind in inner if kind is not type(None))
     if origin is tuple:
         return f"a list, each {allowed(inner[0])}"
     if hasattr(annotation, "model_fields"):
