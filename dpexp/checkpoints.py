@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 
@@ -10,11 +12,35 @@ def checkpoint_steps(n: int, checkpoints: int) -> np.ndarray:
 
     The first steps of such a grid fall on the same whole numbers, so it is refined until enough of them differ.
     """
-    wanted, points = min(n, checkpoints), checkpoints
-    steps = np.array([n])
-    while len(steps) < wanted:
-        finer = np.unique(np.geomspace(1, n, points).round().astype(np.int64))
-        if len(finer) > wanted:
+    if checkpoints == 1:
+        return np.array([n])
+    if checkpoints >= n:
+        return np.arange(1, n + 1)
+    points, last = checkpoints, 0
+    while (found := _distinct(n, points)) <= checkpoints:
+        last = points
+        if found == checkpoints:
             break
-        steps, points = finer, points + max(1, wanted - len(finer))
-    return steps
+        points += checkpoints - found
+    return np.unique(np.geomspace(1, n, last).round().astype(np.int64))
+
+
+_AROUND = 32
+"""points on each side of the place where the grid's gaps pass 1 that are looked at one by one"""
+
+
+def _distinct(n: int, points: int) -> int:
+    """How many whole numbers the rounded grid of so many points from 1 to n meets, 2 <= points; O(1) time.
+
+    Gaps grow with the ratio r of neighbours: they are below 1 up to x = 1 / (r - 1), so that no whole number is left
+    out there, and above 1 beyond, so that all points round to different ones. Only the points around x are rounded.
+    """
+    rate = math.log(n) / (points - 1)
+    middle = -math.log(math.expm1(rate)) / rate
+    low = min(max(0, math.floor(middle) - _AROUND), points - 1)
+    high = min(max(0, math.ceil(middle) + _AROUND), points - 1)
+    near = 10.0 ** (np.arange(low, high + 1) * (np.log10(n) / (points - 1)))  # as np.geomspace has them
+    if high == points - 1:
+        near[-1] = n
+    met = np.unique(near.round())
+    return int(met[0]) + len(met) - 1 + points - 1 - high

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from dpexp.parameters import Parameters, Positive
+from dpexp.parameters import Parameters, Positive, StepSize
 
 
 class Schedule(Parameters):
@@ -31,7 +31,7 @@ class Power(Schedule):
     """eta_i = eta * i^-alpha (`ldp-sgd`, Theorems 3 to 6)."""
 
     name: Literal["power"] = "power"
-    eta: Positive = 0.2
+    eta: StepSize = 0.2
     alpha: Annotated[float, Field(ge=0, le=1)] = 0.5
 
     def step_sizes(self, first: int, last: int) -> np.ndarray:
@@ -42,7 +42,7 @@ class Constant(Schedule):
     """eta_i = eta."""
 
     name: Literal["constant"] = "constant"
-    eta: Positive = 0.2
+    eta: StepSize = 0.2
 
     def step_sizes(self, first: int, last: int) -> np.ndarray:
         return np.full(last - first + 1, self.eta)

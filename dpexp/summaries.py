@@ -25,12 +25,14 @@ class CellData(NamedTuple):
 
 
 def too_far(data: CellData, limit: float) -> np.ndarray:
-    """Where a replicate's parameter is not finite or farther than `limit` from the optimum: it counts as diverged.
+    """Where a replicate's parameter is farther than `limit` from the optimum, or a number is not finite: diverged.
 
-    Where the optimum is not known, farther than `limit` from zero. Bool [estimators, K, replicates].
+    Where the optimum is not known, farther than `limit` from zero. A metric that overflowed, or is not a number, is no
+    result, however near the parameter may be. Bool [estimators, K, replicates].
     """
     size = next(name for name in ("param_distance_sq", "param_norm_sq") if name in data.metrics)
-    return ~(data.values[:, :, data.metrics.index(size)] <= limit**2)
+    lost = ~np.isfinite(data.values).all(axis=2)
+    return lost | ~(data.values[:, :, data.metrics.index(size)] <= limit**2)
 
 
 def with_distance(data: CellData) -> list[tuple[str, np.ndarray]]:

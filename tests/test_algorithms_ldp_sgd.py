@@ -272,7 +272,8 @@ def test_noise_is_fresh_for_every_user_and_coordinate():
 
 
 def test_a_diverging_setting_keeps_its_rows_and_leaves_the_others_alone():
-    wild = [(Constant(eta=1e308), ConstantBudget(mu=0.01)), *SETTINGS]
+    overflowing = Constant.model_construct(name="constant", eta=1e308)  # more than a config may ask for
+    wild = [(overflowing, ConstantBudget(mu=0.01)), *SETTINGS]
     with np.errstate(over="ignore", invalid="ignore"):
         values = run(settings=wild)
     assert not np.all(np.isfinite(values[0, :, :, 0]))

@@ -116,8 +116,8 @@ def test_a_target_sets_the_budget_of_every_algorithm(tmp_path):
     [
         (("privacy: {eps: [1, 4], delta: 1e-5}", "privacy: {eps: 1, mu: 2}"), 5, "not both"),
         (("privacy: {eps: [1, 4], delta: 1e-5}", "privacy: {mu: 1, delta: 1e-5}"), 5, "belongs to 'privacy.eps'"),
-        (("eps: [1, 4]", "eps: 0"), 5, "greater than 0"),
-        (("delta: 1e-5", "delta: 2"), 5, "less than 1"),
+        (("eps: [1, 4]", "eps: 0"), 5, "at least 0.001"),
+        (("delta: 1e-5", "delta: 2"), 5, "at most 0.9"),
         (("{name: bowl}", "{name: huber-linear}"), 2, "does not run on problem 'huber-linear'"),
         (("{eta: 0.1}", "{name: power, eta: 0.1}"), 4, "does not take schedule 'power'"),
         (("{eta: 0.1}", "{eta: 1.5}"), 3, "steps expand"),

@@ -270,7 +270,7 @@ run: {replicates: 2, seed: 3, checkpoints: 2}
         (("{name: digits}", "digits"), ("2", "must be a mapping")),
         (("{name: digits}", "{name: digits, path: a}"), ("2", "give a name")),
         (("epochs: 2", "sampling: shuffled"), ("3", "sound for shuffled")),
-        (("epochs: 2", "radius: 0"), ("3", "greater than 0")),
+        (("epochs: 2", "radius: 0"), ("3", "at least 1e-06")),
     ],
 )
 def test_wrong_configs_are_told_with_their_place(tmp_path, change, words):

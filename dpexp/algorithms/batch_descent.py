@@ -31,7 +31,7 @@ class BatchDescent(FiniteSumAlgorithm):
     """Noisy gradient descent; gradients need no clipping, because G bounds them."""
 
     name: Literal["batch-descent"] = "batch-descent"
-    sampling_rate: Annotated[float, Field(gt=0, le=1)] = 1.0
+    sampling_rate: Annotated[float, Field(ge=1e-6, le=1)] = 1.0
     """q: 1 takes all records, less draws a Poisson sample in every step"""
 
     metrics: ClassVar[tuple[str, ...]] = FiniteSumAlgorithm.metrics[:-1]

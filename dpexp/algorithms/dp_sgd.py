@@ -40,8 +40,9 @@ class DpSgd(SoftmaxAlgorithm):
         """What does not fit: no target, batches, or an accountant for another sampling scheme."""
         from dpexp.privacy.langevin_accounting import sampling_complaints
 
+        found = super().complaints(problem, schedule, budget, n)
         wrong = sampling_complaints(problem.n, self.batch_size, self.sampling, self.accountant)
-        return [*no_target(budget), *wrong]
+        return list(dict.fromkeys([*no_target(budget), *found, *wrong]))
 
     def multiplier(self, problem: Softmax, budget: Budget, n: int) -> float:
         """z for the target; 0 without privacy."""
@@ -52,13 +53,17 @@ class DpSgd(SoftmaxAlgorithm):
         from dpexp.privacy.stated import Stated
 
         released = self._released(problem.n, n, self.multiplier(problem, budget, n))
-        name = ANALYSES[self.accountant] if released.noise_multiplier else "no-noise"
+        name = self._analysis(problem.n) if released.noise_multiplier else "no-noise"
         return Stated("sampled-gaussian", released, name, self.accountant, released.noise_multiplier > 0)
 
     def noise(self, problem: Softmax, schedule: Schedule, budget: Budget, sizes: np.ndarray) -> Noise:
         z = self.multiplier(problem, budget, len(sizes))
         scale = gradient_noise_scale(sizes, z, self.clip, self.batch_size) if z else None
         return Noise(clip=self.clip, scale=scale)
+
+    def _analysis(self, records: int) -> str:
+        """The analysis that sets the noise: where every batch is all of the data, nothing is random but the noise."""
+        return ANALYSES["once-an-epoch" if self.batch_size == records else self.accountant]
 
     def _released(self, records: int, n: int, multiplier: float) -> SampledGaussian:
         from dpexp.privacy.langevin_run import RELATIONS, SCHEMES
@@ -84,5 +89,5 @@ def _multiplier(algorithm: DpSgd, records: int, n: int, eps: float, delta: float
         lambda analysis: analysis.eps(delta),
         eps,
         "all-iterates",
-        ANALYSES[algorithm.accountant],
+        algorithm._analysis(records),
     ).value

@@ -14,10 +14,10 @@ import math
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from pydantic import Field
 
-from dpexp.algorithms.softmax_runs import Noise, SoftmaxAlgorithm, no_target, step_sizes, target
+from dpexp.algorithms.softmax_runs import MOST_STEPS, Noise, SoftmaxAlgorithm, no_target, step_sizes, target
 from dpexp.engine.softmax import langevin_scale
+from dpexp.parameters import Positive
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:
@@ -33,14 +33,17 @@ class DpSgld(SoftmaxAlgorithm):
     name: Literal["dp-sgld"] = "dp-sgld"
     sampling: Literal["poisson", "fixed-size", "shuffled"] = "fixed-size"
     accountant: Literal["pld", "last-iterate", "once-an-epoch", "theorem-3-1", "published"] = "pld"
-    radius: float | None = Field(None, gt=0)
+    radius: Positive | None = None
     """of the ball to which iterates are projected; a ball that must hold the minimiser where it is left out"""
 
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """What does not fit: no target, batches, or an accountant for another sampling scheme or other steps."""
         from dpexp.privacy.langevin_accounting import complaints
 
-        return [*no_target(budget), *complaints(self._run(problem, schedule, n), self.accountant)]
+        found = [*no_target(budget), *super().complaints(problem, schedule, budget, n)]
+        if n <= MOST_STEPS:
+            found += complaints(self._run(problem, schedule, n, ends=True), self.accountant)
+        return list(dict.fromkeys(found))
 
     def sigma(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> float:
         """The noise with which the accountant states the target; 0 without privacy."""
@@ -63,12 +66,16 @@ class DpSgld(SoftmaxAlgorithm):
     def _radius(self, problem: Softmax) -> float:
         return problem.radius if self.radius is None else self.radius
 
-    def _run(self, problem: Softmax, schedule: Schedule, n: int) -> LangevinRun:
-        """The run in the words of the accountants."""
+    def _run(self, problem: Softmax, schedule: Schedule, n: int, ends: bool = False) -> LangevinRun:
+        """The run in the words of the accountants; with `ends`, its first and last step stand for all.
+
+        Sizes never grow, so the ends say which step is largest and whether all count as one size.
+        """
         from dpexp.privacy.langevin_run import LangevinRun
         from dpexp.privacy.varying_noise import grouped
 
-        sizes = step_sizes(problem, schedule, n)
+        rule = schedule.for_losses(problem.smoothness, problem.regulariser)
+        sizes = np.append(rule.step_sizes(1, 1), rule.step_sizes(n, n)) if ends else step_sizes(problem, schedule, n)
         epochs = max(1, round(n * self.batch_size / problem.n))
         return LangevinRun(
             n=problem.n,

@@ -87,6 +87,15 @@ class FiniteSumAlgorithm(Parameters):
         width = 0.4 + 0.06 * problem.dimension
         return n * self.microseconds * width * 1e-6 + 16 * max(n, 5 * problem.count) * 0.05e-6 * width
 
+    def memory(self, problem: FiniteSum, n: int, checkpoints: int, settings: int) -> int:
+        """Bytes that a worker holds at once, beside the records: one replicate of one setting, and all metrics.
+
+        Its order and the sensitivity of that order take a dozen numbers a step, its noise blocks and windows eight
+        numbers a record and parameter.
+        """
+        d, records = problem.dimension, problem.count
+        return 8 * (12 * n + 8 * records * d + 4 * 8192 * d + 20 * d)
+
     def complaints(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """What makes a setting infeasible, with the numbers."""
         found = []

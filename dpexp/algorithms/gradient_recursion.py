@@ -9,11 +9,10 @@ A step of length eta changes a gradient by at most L eta, so that replacing a re
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
-
-from pydantic import Field
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, step_size
+from dpexp.parameters import Share
 from dpexp.problems.finite_sum import FiniteSum
 
 if TYPE_CHECKING:
@@ -28,13 +27,20 @@ class GradientRecursion(FiniteSumAlgorithm):
     """Full batches with a recursive estimate of the gradient."""
 
     name: Literal["gradient-recursion"] = "gradient-recursion"
-    gamma: Annotated[float, Field(gt=0, le=1)] | None = None
+    gamma: Share | None = None
     """weight of the newest gradient; min(1/2, L eta / G) where it is left out"""
 
     schedules: ClassVar[tuple[str, ...]] = ("path-length", "constant")
 
     def passes(self, problem: FiniteSum) -> int:
         return 1
+
+    def complaints(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> list[str]:
+        found = super().complaints(problem, schedule, budget, n)
+        gamma = self.plan(problem, schedule, budget, n).gamma
+        if gamma < 1e-6:  # 1 - (1 - gamma)^2 would keep too few digits to split the budget by
+            found.append(f"the newest gradient's weight gamma = {gamma:.3g} is too small: at least 1e-6 is needed")
+        return found
 
     def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Plan:
         eta = step_size(schedule, n)

@@ -55,8 +55,19 @@ class LdpSgd(Parameters):
         return n * (0.55 * problem.p + 1.0) * 1e-9
 
     def complaints(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> list[str]:
-        """What is wrong with a setting: nothing."""
-        return []
+        """What is wrong with a setting: losses whose optimum or noise is not known."""
+        return problem.complaints()
+
+    def memory(self, problem: LinearPredictorProblem, n: int, checkpoints: int, settings: int) -> int:
+        """Bytes that a worker holds at once: iterates and averages of eight replicates, and two rows a step.
+
+        They are kept as the engine writes them, turned around for the metrics, squared, and shifted for the risk, which
+        also takes a few numbers of every state; a segment holds step sizes, budgets and noise of 4096 steps.
+        """
+        from dpexp.engine.linear_pass import SEGMENT
+
+        states = 8 * 2 * checkpoints * settings
+        return states * 8 * (4 * problem.p + 8) + 8 * 8 * (SEGMENT * (2 * settings + 3) + 3 * 128 * problem.p)
 
     def mechanism(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> LocalGaussian:
         """The mechanism that n users run, from which the privacy ledger is computed."""

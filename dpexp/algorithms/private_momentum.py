@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, step_size
+from dpexp.parameters import Share
 from dpexp.problems.finite_sum import FiniteSum
 from dpexp.theory.momentum import Schedule as Theory
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from dpexp.privacy.stated import Stated
     from dpexp.schedules import Schedule
 
-Weight = Annotated[float, Field(gt=0, le=1)]
+Weight = Share
 
 
 class Printed(NamedTuple):

@@ -45,6 +45,10 @@ class ReducedMomentum(PrivateMomentum):
             found.append("Theorem 9 prescribes alpha and gamma")
         return found
 
+    def memory(self, problem: FiniteSum, n: int, checkpoints: int, settings: int) -> int:
+        """The variances of four streams at every step are there while the noise is split between them."""
+        return super().memory(problem, n, checkpoints, settings) + 8 * 8 * n
+
     def node_stds(self, problem: FiniteSum, plan: Plan, budget: Budget, order: Order) -> np.ndarray:
         """Standard deviations [4] of the nodes of each stream in units of the momentum; zeros without noise."""
         from dpexp.privacy.tree_streams import printed_counts, printed_sensitivities

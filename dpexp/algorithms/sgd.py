@@ -20,12 +20,10 @@ class Sgd(SoftmaxAlgorithm):
     name: Literal["sgd"] = "sgd"
 
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
-        """A budget, which plain SGD cannot keep, or a batch larger than the data."""
-        found = []
+        """A budget, which plain SGD cannot keep, besides what fits no algorithm here."""
+        found = super().complaints(problem, schedule, budget, n)
         if budget.constant is None or math.isfinite(budget.constant):
             found.append("plain sgd has no privacy: write privacy: {eps: inf}, or take dp-sgd or dp-sgld")
-        if self.batch_size > problem.n:
-            found.append(f"batch_size = {self.batch_size} is larger than the {problem.n} training records")
         return found
 
     def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> Stated:

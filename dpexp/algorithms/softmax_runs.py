@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from dpexp.schedules import Schedule
 
 
+MOST_STEPS = 20_000_000
+"""more steps than this are refused: hours and more"""
+
+
 class Noise(NamedTuple):
     """How one setting differs from plain SGD."""
 
@@ -67,6 +71,23 @@ class SoftmaxAlgorithm(Parameters):
     schedules: ClassVar[tuple[str, ...]] = ("langevin", "constant")
     smoke_size: ClassVar[tuple[int, int]] = (50, 3)
     """steps and replicates of `--profile smoke`"""
+
+    def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
+        """What does not fit: too many steps, or a batch larger than the data."""
+        found = []
+        if n > MOST_STEPS:
+            found.append(f"{n:,} steps are beyond reach: at most {MOST_STEPS:,} are run")
+        if self.batch_size > problem.n:
+            found.append(f"batch_size = {self.batch_size} is larger than the {problem.n} training records")
+        return found
+
+    def memory(self, problem: Softmax, n: int, checkpoints: int, settings: int) -> int:
+        """Bytes that a worker holds at once, beside the records: iterates, and six numbers a step of every setting.
+
+        Weights are float32, at each checkpoint and once more where they are put together.
+        """
+        weights = 4 * problem.shape.classes * problem.shape.width
+        return settings * (2 * (checkpoints + 2) * weights + 6 * 8 * n) + 4 * (1 << 18)
 
     def noise(self, problem: Softmax, schedule: Schedule, budget: Budget, sizes: np.ndarray) -> Noise:
         """How steps of the given sizes [K] differ from plain SGD."""

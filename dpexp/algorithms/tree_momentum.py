@@ -47,6 +47,11 @@ class TreeMomentum(PrivateMomentum):
             found.append(f"the paper has no calibration of {self.design} noise")
         return found
 
+    def memory(self, problem: FiniteSum, n: int, checkpoints: int, settings: int) -> int:
+        """Square-root noise is made for the whole run at once, by Fourier transforms of one parameter after another."""
+        whole = 8 * n * (2 * problem.dimension + 16) if self.design == "square-root" else 0
+        return super().memory(problem, n, checkpoints, settings) + whole
+
     def node_std(self, problem: FiniteSum, plan: Plan, budget: Budget, order: Order) -> float:
         """Standard deviation of one node (entry, gradient) in units of the momentum; 0 without noise."""
         from dpexp.privacy.tree_calibration import exact_node_std, printed_node_std

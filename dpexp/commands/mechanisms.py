@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -20,13 +21,44 @@ from dpexp.text import columns, down, guess, up
 DELTAS = (1e-5, 1e-6)
 TARGETS = {"eps": "eps=... with delta=...", "mu": "mu=...", "rho": "rho=... (zCDP)", "rdp": "rdp=... with order=..."}
 WITH_TARGETS = ("delta", "order")
+LEAST, LARGEST, LARGEST_TARGET = 1e-9, 1e12, 1e6
+"""what a number other than 0 and inf lies between, so that its squares are numbers too, and so does a target"""
+MOST_IN_TREES = 50_000_000
+"""records or steps of the mechanisms on trees, which hold a few numbers for each of them"""
 
 
 def state(name: str, pairs: Sequence[str], force: bool = False) -> Statement:
     """The privacy statement of a mechanism. `force` lets refused analyses compete for the best."""
     values = _values(pairs)
     deltas, orders = _deltas(values), _orders(values)
-    return Statement(name, _mechanism(name, values), deltas, orders or ORDERS, force)
+    mechanism = _mechanism(name, values)
+    with understood(name):
+        return Stated(name, mechanism, deltas, orders or ORDERS, force)
+
+
+class Stated(Statement):
+    """A statement at numbers that a user gave: where one of them leads nowhere, that is said."""
+
+    def document(self) -> dict[str, Any]:
+        with understood(self.name):
+            return super().document()
+
+    def text(self) -> str:
+        with understood(self.name):
+            return super().text()
+
+
+@contextmanager
+def understood(name: str) -> Iterator[None]:
+    """Numbers inside their ranges can still be too far apart for an analysis, or ask for more memory than there is."""
+    try:
+        yield
+    except (UsageError, Unreachable):
+        raise
+    except MemoryError:
+        raise UsageError(f"{name} at these values needs more memory than there is", "take fewer steps") from None
+    except (ArithmeticError, ValueError) as error:
+        raise UsageError(f"{name} cannot be evaluated at these values: {error}", "take less extreme ones") from None
 
 
 def solve(
@@ -48,15 +80,16 @@ def solve(
         raise UsageError(f"{kind.noise_field} is what calibrate solves for", f"leave {kind.noise_field}=... out")
     _mechanism(name, {**values, kind.noise_field: 1.0})
     try:
-        found = calibrate(
-            lambda noise: kind(**{**values, kind.noise_field: noise}),
-            kind,
-            goal.spends,
-            goal.level,
-            released,
-            analysis,
-            force,
-        )
+        with understood(name):
+            found = calibrate(
+                lambda noise: kind(**{**values, kind.noise_field: noise}),
+                kind,
+                goal.spends,
+                goal.level,
+                released,
+                analysis,
+                force,
+            )
     except Unreachable as error:
         raise UsageError(str(error)) from None
     return _calibrated(name, kind, found, goal.shown, released)
@@ -86,6 +119,8 @@ def _goal(given: dict[str, Any]) -> Goal:
         )
     measure = measures[0]
     level = _number(measure, given[measure], 0, math.inf)
+    if level and not LEAST <= level <= LARGEST_TARGET:
+        raise UsageError(f"{measure} is a number from {LEAST:g} to {LARGEST_TARGET:g}, not {level:g}")
     for key in WITH_TARGETS:
         if key in given and key not in TARGETS[measure]:
             raise UsageError(f"a target {measure}=... takes no {key}")
@@ -166,6 +201,18 @@ def _number(name: str, value: Any, low: float, high: float) -> float:
     return float(value)
 
 
+def _require_range(name: str, values: dict[str, Any]) -> None:
+    """Refuse numbers that no analysis can square, and trees that do not fit into memory."""
+    for key, given in values.items():
+        for value in given if isinstance(given, list) else [given]:
+            if not isinstance(value, int | float) or isinstance(value, bool) or value in (0, math.inf):
+                continue
+            if not LEAST <= abs(value) <= LARGEST:
+                raise UsageError(f"{key} is 0 or a number from {LEAST:g} to {LARGEST:g}, not {value:g}")
+            if ("tree-" in name or "reduced-" in name) and key in ("n", "steps") and value > MOST_IN_TREES:
+                raise UsageError(f"{key} is at most {MOST_IN_TREES:,} for {name}, not {value:g}")
+
+
 def _mechanism(name: str, values: dict[str, Any]) -> Mechanism:
     kind = _kind(name)
     fields = kind.model_fields
@@ -175,6 +222,7 @@ def _mechanism(name: str, values: dict[str, Any]) -> Mechanism:
     missing = [key for key, field in fields.items() if field.is_required() and key not in values]
     if missing:
         raise UsageError(f"{name} needs {', '.join(missing)}", f"for instance {missing[0]}=1")
+    _require_range(name, values)
     try:
         return kind(**values)
     except ValidationError as error:

@@ -9,6 +9,7 @@ from typing import Any
 from dpexp.commands.sharing import cautions
 from dpexp.commands.stating import notices
 from dpexp.config import ConfigError, Experiment, load_experiment
+from dpexp.config.resources import require_room
 from dpexp.errors import UsageError
 from dpexp.expressions import matches
 from dpexp.runner.executors import EXECUTORS
@@ -52,7 +53,9 @@ def load_all(request: Request) -> list[Experiment]:
     experiments, issues = [], []
     for path in request.configs:
         try:
-            experiments.append(load_experiment(path, request.sets, request.replicates, request.profile))
+            experiment = load_experiment(path, request.sets, request.replicates, request.profile)
+            require_room(experiment, request.jobs)
+            experiments.append(experiment)
         except ConfigError as error:
             issues += error.issues
     if issues:

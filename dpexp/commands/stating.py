@@ -9,6 +9,7 @@ from typing import Any
 from dpexp.commands.sharing import cautions
 from dpexp.config import Cell, ConfigError, Experiment, load_experiment
 from dpexp.config.resolved import resolved_yaml
+from dpexp.config.resources import require_room
 from dpexp.errors import UsageError
 from dpexp.text import short
 
@@ -83,6 +84,7 @@ def validate(paths: Sequence[Path], sets: Sequence[str], profile: str) -> tuple[
     for path in paths:
         try:
             experiment = load_experiment(path, sets, profile=_known(profile))
+            require_room(experiment)
         except ConfigError as error:
             issues += [str(issue) for issue in error.issues]
         else:

@@ -7,11 +7,16 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
+
+from pydantic import Field
 
 from dpexp.digests import digest
-from dpexp.parameters import Count, Parameters, Positive, Seed
+from dpexp.parameters import Checkpoints, Count, Parameters, Replicates, Seed
 from dpexp.privacy.settings import PrivacySettings
+
+if TYPE_CHECKING:
+    from dpexp.config.yamlfile import Position
 
 ID_LENGTH = 12
 """hexadecimal digits of a cell's id"""
@@ -27,10 +32,10 @@ class RunSettings(Parameters):
     """How much is simulated: users (one step each), replicates, seed, and at how many steps the state is recorded."""
 
     n: Count
-    replicates: Count = 200
+    replicates: Replicates = 200
     seed: Seed = 0
-    checkpoints: Count = 200
-    diverged_above: Positive = 1e6
+    checkpoints: Checkpoints = 200
+    diverged_above: Annotated[float, Field(ge=1e-6, le=1e100)] = 1e6
     """a replicate counts as diverged where its distance to the optimum exceeds this or is not finite"""
 
 
@@ -109,6 +114,8 @@ class Experiment:
     """swept (section, key) -> values, where the cells are exactly their product; empty with `cases`"""
     overrides: tuple[str, ...] = ()
     """what the command line changed in the config file, as `section.key=value`"""
+    where: Position | None = None
+    """of the section `run` in the file, by which sizes are set"""
 
     @property
     def deltas(self) -> tuple[float, ...]:

@@ -6,6 +6,7 @@ import itertools
 import math
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, get_origin
 
@@ -24,6 +25,9 @@ from dpexp.problems import PROBLEMS
 from dpexp.schedules import SCHEDULES
 
 MAX_CELLS = 10_000
+MOST_STEPS = 10**12
+"""as `run.n` may be"""
+FEWER = "sweep fewer values, or split the experiment in several"
 LAW_EXAMPLES = (
     "for instance 2, inf, {uniform: [1, 2]}, {list: [0.5, 1]}, {choice: {values: [1, 2], probabilities: [1/2, 1/2]}}"
 )
@@ -36,11 +40,19 @@ CASES_EXAMPLE = "for instance cases: [{problem: {d: 5}}, {problem: {d: 10}, priv
 DEFAULT_NAMES = {"algorithm": "ldp-sgd", "schedule": "power"}
 
 
+MOST_SHOWN = 50
+"""issues that are told apart; of more only the number is said"""
+
+
 class ConfigError(UsageError):
-    """Everything that is wrong with a config; `issues` lists it with positions."""
+    """Everything that is wrong with a config; `issues` lists it with positions, the first 50 one by one."""
 
     def __init__(self, issues: Sequence[Issue]) -> None:
-        self.issues = list(dict.fromkeys(issues))
+        found = list(dict.fromkeys(issues))
+        self.issues = found[:MOST_SHOWN]
+        if len(found) > MOST_SHOWN:
+            more = f"and {len(found) - MOST_SHOWN:,} more that are wrong"
+            self.issues.append(Issue(found[MOST_SHOWN].where, more, "mend those above first"))
         super().__init__("\n".join(map(str, self.issues)))
 
 
@@ -77,7 +89,7 @@ class Reader:
             raise ConfigError(self.issues)
         count = sum(math.prod(len(choice.values) for choice in grid[1]) for grid in grids)
         if count > MAX_CELLS:
-            self.complain(root.where, f"{count:,} cells; at most {MAX_CELLS:,} are allowed", "sweep fewer values")
+            self.complain(root.where, f"{count:,} cells; at most {MAX_CELLS:,} are allowed", FEWER)
             raise ConfigError(self.issues)
         varying = self.varying(grids)
         cells = [
@@ -88,13 +100,18 @@ class Reader:
         if self.issues:
             raise ConfigError(self.issues)
         built = [cell for cell in cells if cell is not None]
+        different = list({cell.cell_id: cell for cell in reversed(built)}.values())[::-1]
+        toy = self.profile == "smoke" and len(different) < len(built)  # sizes that differ are often one toy size
+        if toy:
+            built = different
         self.duplicates(root, built)
         if self.issues:
             raise ConfigError(self.issues)
         sweeps = {}
-        if "cases" not in root.value:
+        if "cases" not in root.value and not toy:
             sweeps = {(c.section, c.key): tuple(v.plain() for v in c.values) for c in grids[0][1]}
-        return Experiment(name, self.path, tuple(built), built[0].run.replicates, self.profile, sweeps)
+        where = root.value["run"].where if "run" in root.value else root.where
+        return Experiment(name, self.path, tuple(built), built[0].run.replicates, self.profile, sweeps, where=where)
 
     def unknown(self, mapping: Located, allowed: Sequence[str], what: str) -> None:
         """Complain of keys that are not allowed."""
@@ -123,6 +140,9 @@ class Reader:
         """The base merged with each case."""
         if not isinstance(cases.value, list) or not cases.value:
             self.complain(cases.where, f"cases must be a list of mappings, not {kind(cases)}", CASES_EXAMPLE)
+            return []
+        if len(cases.value) > MAX_CELLS:
+            self.complain(cases.where, f"{len(cases.value):,} cases; at most {MAX_CELLS:,} are allowed", FEWER)
             return []
         merged = []
         for case in cases.value:
@@ -220,6 +240,10 @@ class Reader:
         if key == "replicates":
             self.complain(value.where, "'run.replicates' cannot be swept", "give one number")
             return []
+        if len(value.value) > MAX_CELLS:  # refused before each of them is looked at
+            message = f"'{section}.{key}' sweeps {len(value.value):,} values; at most {MAX_CELLS:,} cells are allowed"
+            self.complain(value.where, message, FEWER)
+            return []
         for item in value.value:
             self.check(model, section, key, item)
         return [_Choice(section, key, value.value)]
@@ -231,9 +255,8 @@ class Reader:
             self.check_budget(value)
             return
         field = model.model_fields[key]
-        adapter: TypeAdapter = TypeAdapter(_annotated(field))
         try:
-            adapter.validate_python(value.plain(), strict=True)
+            _adapter(model, key).validate_python(value.plain(), strict=True)
         except ValidationError as error:
             self.explain(error, name, value, f"allowed: {allowed(field.annotation, field.metadata)}")
 
@@ -290,6 +313,10 @@ class Reader:
                     return None
                 if "n" not in values:
                     steps = built["algorithm"].steps(built["problem"], built["schedule"], built["privacy"].mu)
+                    if steps > MOST_STEPS:
+                        place = (sections.get("algorithm") or located).where
+                        self.complain(place, f"that makes {steps:.3g} steps; at most {MOST_STEPS:.0e}", "fewer epochs")
+                        return None
                     values = {**values, "n": Located(steps, located.where)}
             try:
                 built[section] = _build(model, values)
@@ -374,6 +401,12 @@ def _merge(base: Located | None, over: Located) -> Located:
     if name is not None and base.value.get("name") is not None and name.value != base.value["name"].value:
         return over
     return Located(base.value | over.value, over.where, base.keys | over.keys)
+
+
+@lru_cache(maxsize=512)
+def _adapter(model: type[Parameters], key: str) -> TypeAdapter:
+    """The check of one field alone."""
+    return TypeAdapter(_annotated(model.model_fields[key]))
 
 
 def _annotated(field: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import ValidationError
 
 from dpexp.config.yamlfile import Issue, Located
+from dpexp.parameters import OrInfinite
 
 _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     "greater_than": lambda c: f"must be greater than {c['gt']:g}",
@@ -56,15 +57,17 @@ def allowed(annotation: Any, metadata: Sequence[Any] = ()) -> str:
     if origin is Literal:
         return " or ".join(map(repr, inner))
     if origin in (Union, UnionType):
-        return " or ".join(allowed(kind) for kind in inner)
+        return " or ".join(allowed(kind) for kind in inner if kind is not type(None))
     if origin is tuple:
         return f"a list, each {allowed(inner[0])}"
     if hasattr(annotation, "model_fields"):
         return f"a mapping of {', '.join(annotation.model_fields)}"
     noun = {float: "a number", int: "a whole number", str: "text"}.get(annotation, "a mapping")
-    symbols = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
     flat = [item for entry in metadata for item in getattr(entry, "metadata", [entry])]
+    infinite = [item.func.le_or_inf for item in flat if isinstance(getattr(item, "func", None), OrInfinite)]
+    symbols = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
     limits = [f"{symbols[k]} {getattr(item, k):g}" for item in flat for k in symbols if hasattr(item, k)]
+    limits += [f"<= {most:g} or inf" for most in infinite]
     return " ".join([noun, " and ".join(limits)]).strip()
 
 

@@ -20,6 +20,8 @@ import yaml
 _MAX_BYTES = 1_000_000
 _MAX_DEPTH = 20
 _MAX_DIGITS = 40
+_MAX_VALUES = 100_000
+"""keys and values of a file: more take seconds to read, and no sweep or list of budgets needs them"""
 _TAGS = {
     f"tag:yaml.org,2002:{name}"
     for name in ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "value", "merge")
@@ -134,13 +136,17 @@ def parse(text: str, source: str) -> Located:
     """Parse YAML text; `source` names it in messages. Raises YamlErrors."""
     issues: list[Issue] = []
     try:
-        depth = 0
+        depth = values = 0
         for event in yaml.parse(text, Loader=_LOADER):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > _MAX_DEPTH:
                 raise YamlErrors(
                     [Issue(_at(event.start_mark, source), f"is nested deeper than {_MAX_DEPTH} levels", _BRACKETS)]
                 )
+            values += isinstance(event, yaml.ScalarEvent)
+            if values > _MAX_VALUES:
+                message = f"holds more than {_MAX_VALUES:,} keys and values"
+                raise YamlErrors([Issue(_at(event.start_mark, source), message, "write shorter lists")])
             if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
                 raise YamlErrors(
                     [

@@ -10,11 +10,12 @@ import math
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from dpexp.parameters import Parameters
+from dpexp.parameters import OrInfinite, Parameters
 
-Mu = Annotated[float, Field(gt=0)]
+Mu = Annotated[float, Field(ge=1e-6), AfterValidator(OrInfinite(1e6))]
+"""a budget, or inf for no privacy"""
 
 
 class Budget(Parameters):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, SerializeAsAny
+from pydantic import AfterValidator, Field, SerializeAsAny
 
-from dpexp.parameters import Parameters
+from dpexp.parameters import OrInfinite, Parameters
 from dpexp.privacy.budgets import Budget
 
-Delta = Annotated[float, Field(gt=0, lt=1)]
+Delta = Annotated[float, Field(ge=1e-100, le=0.999999)]
+"""of a report: it is read off a curve, which is known down to far below what anybody asks"""
+LEAST_DELTA = 1e-12
+"""of a target: composition rounds up by about 1e-15, below which no noise would do"""
 
 
 class PrivacySettings(Parameters):
@@ -19,8 +22,8 @@ class PrivacySettings(Parameters):
     """
 
     mu: SerializeAsAny[Budget]
-    eps: Annotated[float, Field(gt=0)] | None = None
+    eps: Annotated[float, Field(ge=1e-3), AfterValidator(OrInfinite(1e3))] | None = None
     """epsilon of a whole run; inf is no privacy"""
-    delta: Delta | None = None
+    delta: Annotated[float, Field(ge=LEAST_DELTA, le=0.9)] | None = None
     """delta of the target; 1e-5 where it is left out"""
     deltas: Annotated[tuple[Delta, ...], Field(min_length=1)] = (1e-5, 1e-6)

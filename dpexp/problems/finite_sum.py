@@ -61,6 +61,10 @@ class FiniteSum(Parameters):
         """The data, made or read anew; `records` keeps it."""
         raise NotImplementedError
 
+    def memory(self) -> int:
+        """Bytes of the data: the records, and as much again while they are made."""
+        return 8 * 2 * self.count * (self.dimension + 2)
+
     def start(self) -> np.ndarray:
         """w_1, [d]; it does not depend on the data."""
         return np.zeros(self.dimension)

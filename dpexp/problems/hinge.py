@@ -16,11 +16,13 @@ import numpy as np
 from pydantic import Field
 
 from dpexp.engine.elementwise import Value, logistic, where
-from dpexp.parameters import Count
+from dpexp.parameters import Dimension
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.mallows import mean_weight, moment_matrix, panels, rule
 
-DCount = Annotated[Count, Field(ge=3)]
+DCount = Annotated[Dimension, Field(ge=3)]
+_FLAT = 1e-9
+"""largest entry of the gradient, of order 1 elsewhere, that counts as none; the risk is then flat to 1e-9"""
 _REACH = 8.5
 """where the normal density is cut"""
 
@@ -41,6 +43,8 @@ class MallowsHinge(LinearPredictorProblem):
     name: Literal["mallows-hinge"] = "mallows-hinge"
     d: DCount = 5
     """number of random covariates; with fewer than 3 the weight's own kink would spoil the two-dimensional rule"""
+    sigma_z: Annotated[float, Field(ge=0.15, le=1e6)] = 1.0
+    """standard deviation of each covariate; with less the weight's kink at 1 / sigma_z leaves the rule's table"""
 
     response_noise = "uniform"
     response = staticmethod(response)
@@ -51,6 +55,14 @@ class MallowsHinge(LinearPredictorProblem):
 
     def loss(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return self.weight(x) * np.maximum(0.0, 1 - y * np.sum(x * theta, axis=-1))
+
+    def complaints(self) -> list[str]:
+        """An optimum that is not found, for which nothing could be measured."""
+        try:
+            self.optimum()
+        except ValueError as error:
+            return [str(error)]
+        return []
 
     def optimum(self) -> np.ndarray:
         if self.beta == 0:
@@ -110,7 +122,11 @@ def _best(d: int, sigma_z: float, beta: float) -> tuple[float, float]:
         f = w * (np.where(s > kinks[1], 1 - p, 0.0) - np.where(s < kinks[0], p, 0.0))
         return np.array([f.sum(), (f * s).sum()])
 
-    found = root(gradient, np.array([0.5, 1.0]), tol=1e-14)
+    with np.errstate(all="ignore"):
+        found = root(gradient, np.array([0.5, 1.0]), tol=1e-14)
+        left = float(np.abs(gradient(found.x)).max())
+    if not (left <= _FLAT and 0 < found.x[1] < math.inf):  # also where it is nan
+        raise ValueError(f"no minimiser of the hinge risk was found for beta = {beta:g} and sigma_z = {sigma_z:g}")
     return float(found.x[0]), float(found.x[1])
 
 

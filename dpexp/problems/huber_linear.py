@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
+from pydantic import Field
 
 from dpexp.engine.elementwise import Value, maximum, minimum, normal_cdf, normal_density
 from dpexp.parameters import Positive
@@ -67,7 +68,7 @@ class HuberLinear(LinearPredictorProblem):
     name: Literal["huber-linear"] = "huber-linear"
     sigma: Positive = 2.0
     """standard deviation of the errors"""
-    c: Positive = 1.345
+    c: Annotated[float, Field(ge=1e-3, le=1e3)] = 1.345
     """tuning constant of the Huber loss"""
     scale: Literal["joint", "known"] = "joint"
     """whether the scale is estimated with the coefficients, or known to be sigma"""

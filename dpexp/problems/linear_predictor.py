@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from dpexp.engine.elementwise import Value, minimum
-from dpexp.parameters import Count, Finite, Parameters, Positive
+from dpexp.parameters import Dimension, Finite, Parameters, Positive
 from dpexp.problems.mallows import WEIGHT_CAP, rule
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class LinearPredictorProblem(Parameters):
     """Base of the weighted M-estimators of a linear predictor; theta = (beta_0..beta_d[, scale])."""
 
     name: str
-    d: Count = 5
+    d: Dimension = 5
     """number of random covariates; x has d + 1 entries"""
     sigma_z: Positive = 1.0
     """standard deviation of each covariate"""
@@ -102,6 +102,14 @@ class LinearPredictorProblem(Parameters):
     def score_bounds(self) -> tuple[float, float]:
         """Smallest and largest value of the score in t, over all data and parameters."""
         raise NotImplementedError
+
+    def complaints(self) -> list[str]:
+        """What makes these losses impossible to run, beyond the range of each parameter; empty where nothing does."""
+        return []
+
+    def memory(self) -> int:
+        """Bytes of the data: none are kept, since every user is drawn when it is their turn."""
+        return 0
 
     # --- privacy constants -------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpexp.engine.elementwise import Value, logistic, softplus, where
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.problems.mallows import cubic_moment, moment_matrix, moment_tensor, rule
+from dpexp.problems.mallows import cubic_moment, moment_matrix, moment_row, moment_tensor, rule
 
 
 def response(t: Value, e: Value, k: np.ndarray) -> Value:
@@ -75,7 +75,7 @@ def true_predictor(problem: LinearPredictorProblem, points: int = 24) -> np.ndar
 
 def moment_matrix_times_response(problem: LinearPredictorProblem) -> np.ndarray:
     """E[w s(x'beta*) x], [d + 1]."""
-    return moment_matrix(problem.d, problem.sigma_z, logistic(true_predictor(problem)))[0]
+    return moment_row(problem.d, problem.sigma_z, logistic(true_predictor(problem)))
 
 
 def _variance(t: np.ndarray) -> np.ndarray:

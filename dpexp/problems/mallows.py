@@ -83,6 +83,20 @@ def rule(
     return Rule(z, density * step * mean_weight(across, power, z * z, sigma_z))
 
 
+def moment_row(
+    d: int,
+    sigma_z: float,
+    f: np.ndarray | float = 1.0,
+    power: int = 1,
+    points: int = 24,
+    splits: tuple[float, ...] = (),
+) -> np.ndarray:
+    """E[w^power f(z_1) x], [d + 1]: the first row of `moment_matrix`, for which no matrix is needed; f as there."""
+    along = rule(d, sigma_z, points, power, splits=splits)
+    moments = [float(np.sum(along.weights * f * along.nodes**k)) for k in range(2)]
+    return np.append(moments[0], sigma_z * moments[1] * np.full(d, 1 / math.sqrt(d)))
+
+
 def moment_matrix(
     d: int,
     sigma_z: float,
@@ -97,13 +111,12 @@ def moment_matrix(
     """
     along = rule(d, sigma_z, points, power, splits=splits)
     direction = np.full(d, 1 / math.sqrt(d))
-    moments = [float(np.sum(along.weights * f * along.nodes**k)) for k in range(3)]
     matrix = np.empty((d + 1, d + 1))
-    matrix[0, 0] = moments[0]
-    matrix[0, 1:] = matrix[1:, 0] = sigma_z * moments[1] * direction
+    matrix[0] = matrix[:, 0] = moment_row(d, sigma_z, f, power, points, splits)
+    second = float(np.sum(along.weights * f * along.nodes**2))
     projection = np.outer(direction, direction)
     across = float(np.sum(rule(d, sigma_z, points, power, True, splits).weights * f)) if d > 1 else 0.0
-    matrix[1:, 1:] = sigma_z**2 * (moments[2] * projection + across * (np.eye(d) - projection))
+    matrix[1:, 1:] = sigma_z**2 * (second * projection + across * (np.eye(d) - projection))
     return matrix
 
 

@@ -7,25 +7,45 @@ the others are. Labels are -1 and 1; a data set says which class is 1.
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from pydantic import model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from dpexp.parameters import Count, Positive, Seed
+from dpexp.parameters import Dimension, Positive, RecordCount, Seed, integral
 from dpexp.problems.finite_sum import FiniteSum, Records
 from dpexp.seeds import generator
+
+
+def _known(name: str) -> tuple[int, int]:
+    """Records to train on and classes of a shipped data set, without reading it."""
+    from dpexp.data.dataset import held_out
+    from dpexp.data.loading import DATASETS, TEST_FRACTION
+
+    source = DATASETS[name]
+    assert source.shape is not None  # every shipped one states it
+    records = source.shape.records
+    return records - (source.published_test or held_out(records, TEST_FRACTION)), source.shape.classes
+
+
+def _known_width(name: str) -> int:
+    """Numbers of a prepared record: those of the data set, and the bias entry."""
+    from dpexp.data.loading import DATASETS
+
+    shape = DATASETS[name].shape
+    assert shape is not None  # every shipped one states it
+    return shape.width + 1
 
 
 class NonconvexLinear(FiniteSum):
     """f(w; x, y) = value(x.w, y), with |x| <= `radius`."""
 
     data: Literal["synthetic", "adult", "digits", "fashion"] = "synthetic"
-    positive: int = 1
+    positive: Annotated[int, BeforeValidator(integral), Field(ge=0)] = 1
     """class of the data set that counts as 1"""
-    N: Count | None = None
+    N: RecordCount | None = None
     """the first N records; all of a data set, or 1000 synthetic ones, where it is left out"""
-    d: Count | None = None
+    d: Dimension | None = None
     """parameters of synthetic data, 10 where it is left out"""
     data_seed: Seed = 0
     slope: ClassVar[float]
@@ -38,15 +58,21 @@ class NonconvexLinear(FiniteSum):
     def _own_dimension(self) -> NonconvexLinear:
         if self.data != "synthetic" and self.d is not None:
             raise ValueError("a data set has its own d; leave it out")
+        if self.data != "synthetic":
+            records, classes = _known(self.data)
+            if self.N is not None and records < self.N:
+                raise ValueError(f"{self.data} has {records:,} records to train on, not N = {self.N:,}")
+            if self.positive >= classes:
+                raise ValueError(f"{self.data} has the classes 0 to {classes - 1}, not positive = {self.positive}")
         return self
 
     @property
     def count(self) -> int:
-        return self.N or (1000 if self.data == "synthetic" else len(self.records.y))
+        return self.N or (1000 if self.data == "synthetic" else _known(self.data)[0])
 
     @property
     def dimension(self) -> int:
-        return (self.d or 10) if self.data == "synthetic" else self.records.x.shape[1]
+        return (self.d or 10) if self.data == "synthetic" else _known_width(self.data)
 
     @property
     def radius(self) -> float:
@@ -77,8 +103,6 @@ class NonconvexLinear(FiniteSum):
         from dpexp.data.loading import load
 
         train = load(self.data).train
-        if self.N is not None and len(train) < self.N:
-            raise ValueError(f"{self.data} has {len(train):,} records to train on, not {self.N:,}")
         rows = slice(self.N)
         return Records(train.features[rows], np.where(train.labels[rows] == self.positive, 1.0, -1.0))
 

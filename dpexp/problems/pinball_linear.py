@@ -34,7 +34,7 @@ class PinballLinear(LinearPredictorProblem):
     """y = x'beta* + N(0, sigma^2); the optimum is beta* with the intercept moved to the tau quantile of the errors."""
 
     name: Literal["pinball-linear"] = "pinball-linear"
-    tau: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    tau: Annotated[float, Field(ge=1e-6, le=0.999999)] = 0.5
     """the quantile that is estimated"""
     sigma: Positive = 2.0
     """standard deviation of the errors"""

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from dpexp.parameters import Count, Finite, Positive, Seed
+from dpexp.parameters import Dimension, Finite, Positive, RecordCount, Seed
 from dpexp.problems.finite_sum import FiniteSum, Records
 from dpexp.seeds import generator
 
@@ -19,8 +19,8 @@ from dpexp.seeds import generator
 class RobustMean(FiniteSum):
     """N points of the unit ball, drawn once: the same for all replicates and budgets."""
 
-    N: Count = 1000
-    d: Count = 10
+    N: RecordCount = 1000
+    d: Dimension = 10
     data_seed: Seed = 0
     spread: Positive = 0.5
     distance: Finite = 2.0

@@ -20,7 +20,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from dpexp.data.dataset import NORM, Dataset, Shape, Split, held_out, prepare
 from dpexp.data.loading import DATASETS, TEST_FRACTION, load
 from dpexp.data.table import FORMATS
-from dpexp.parameters import Count, Parameters, Positive, Seed
+from dpexp.parameters import Parameters, Seed, integral
 from dpexp.theory.dp_sgld.softmax import data_lipschitz, minimiser_radius, smoothness_of_norm
 
 _RANDOM_FEATURES_SEED = 20220205
@@ -46,7 +46,7 @@ def _texts(value: Any) -> Any:
     return {k: tuple(map(str, v)) if isinstance(v, tuple) else v for k, v in plain.items()}
 
 
-Fraction = Annotated[float, Field(gt=0, lt=1)]
+Fraction = Annotated[float, Field(ge=1e-6, le=0.999999)]
 Ranges = Annotated[dict[str, tuple[float, float]], BeforeValidator(_tuples)]
 Categories = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_texts)]
 Words = Annotated[tuple[str, ...], BeforeValidator(_tuple)]
@@ -97,13 +97,13 @@ class Softmax(Parameters):
 
     name: Literal["softmax"] = "softmax"
     data: DataSource = DataSource(name="digits")
-    regulariser: Positive = 1e-4
+    regulariser: Annotated[float, Field(ge=1e-9, le=1e6)] = 1e-4
     """lambda"""
     test_fraction: Fraction | None = None
     """share of the records that is held out at random; without it the published test part, or a fifth"""
     data_seed: Seed = 0
     """seed of that split"""
-    random_features: Count | None = None
+    random_features: Annotated[int, BeforeValidator(integral), Field(ge=1, le=10**5)] | None = None
     """replace a record by so many max(0, direction'x), public random directions: more parameters to train"""
 
     @property
@@ -126,6 +126,16 @@ class Softmax(Parameters):
         if self.test_fraction is not None or not published:
             held = held_out(known.records, self.test_fraction or TEST_FRACTION)
         return Shape(known.records - held, (self.random_features or known.width) + 1, known.classes)
+
+    def memory(self) -> int:
+        """Bytes of the records: as read and as prepared, and, where a record is replaced by more numbers, these twice.
+
+        Those of the user's own files have been read by now, so only what is made of them is counted.
+        """
+        records, width, _ = self.shape
+        held = DATASETS[self.data.name].shape.records if self.data.name else 2 * records  # type: ignore[union-attr]
+        directions = 4 * width * width if self.random_features else 0
+        return 4 * held * width * (2 if self.data.name is None and not self.random_features else 3) + directions
 
     @property
     def contents(self) -> dict[str, str]:

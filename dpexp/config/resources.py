@@ -1,0 +1,138 @@
+"""Whether an experiment fits into this machine: the memory and the time that all of it needs, before anything is run.
+
+Estimates, from above and within a factor of about two: every part says how many numbers it holds, 8 bytes each. What
+does not fit is refused with the bytes, since a run that dies after hours has helped nobody.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from resource import RLIMIT_AS, getrlimit
+from typing import NamedTuple
+
+from dpexp.config.cells import Cell, Experiment
+from dpexp.config.reader import ConfigError
+from dpexp.config.yamlfile import Issue, Position
+
+MOST_BYTES = 10**12
+"""of memory, whatever the machine has"""
+MOST_SECONDS = 30 * 86_400.0
+"""of computing: a month"""
+CHUNK_SETTINGS, CHUNK_REPLICATES = 64, 8
+"""how many settings and replicates one worker takes at a time, as the runner cuts them"""
+KEPT_PROBLEMS = 8
+"""whose data are kept, as `dpexp.problems.finite_sum` does"""
+
+
+class Part(NamedTuple):
+    """One use of memory."""
+
+    what: str
+    bytes: int
+
+
+class Needs(NamedTuple):
+    """What an experiment needs."""
+
+    parts: tuple[Part, ...]
+    seconds: float
+    """on all workers together"""
+
+    @property
+    def bytes(self) -> int:
+        return sum(part.bytes for part in self.parts)
+
+
+def needs(experiment: Experiment, workers: int = 0) -> Needs:
+    """The memory at its largest, and the time, with so many workers (one for each core where it is 0)."""
+    workers, replicates = workers or os.cpu_count() or 1, experiment.replicates
+    by_cell = [_results(cell, replicates) for cell in experiment.cells]
+    passes: dict[str, int] = {}
+    for cell in experiment.cells:
+        passes[cell.pass_key] = passes.get(cell.pass_key, 0) + 1
+    at_once = {cell.pass_key: (cell, min(passes[cell.pass_key], CHUNK_SETTINGS)) for cell in experiment.cells}
+    chunks = sum(-(-count // CHUNK_SETTINGS) for count in passes.values()) * -(-replicates // CHUNK_REPLICATES)
+    working = max(
+        cell.algorithm.memory(cell.problem, cell.run.n, min(cell.run.n, cell.run.checkpoints), settings)
+        for cell, settings in at_once.values()
+    )
+    # the chunks of every cell are kept until all are there and put together then; one cell at a time becomes a table
+    parts = (
+        Part("results", 2 * sum(by_cell) + 3 * max(by_cell)),
+        Part(f"work of {min(workers, chunks)} workers", working * min(workers, chunks)),
+        Part("records", _records(experiment)),
+    )
+    seconds = sum(cell.algorithm.seconds(cell.problem, cell.run.n) for cell in experiment.cells) * replicates
+    return Needs(parts, seconds / workers)
+
+
+def _records(experiment: Experiment) -> int:
+    """Bytes of the data of the largest problems: no more of them than that are kept at a time."""
+    sizes = {str(cell.parameters["problem"]): cell.problem.memory() for cell in experiment.cells}
+    return sum(sorted(sizes.values())[-KEPT_PROBLEMS:])
+
+
+def _results(cell: Cell, replicates: int) -> int:
+    """Bytes of a cell's numbers: every estimator, checkpoint, metric and replicate."""
+    algorithm, run = cell.algorithm, cell.run
+    checkpoints = min(run.n, run.checkpoints)
+    return 8 * len(algorithm.estimators) * checkpoints * (len(algorithm.metrics) + 1) * replicates
+
+
+def require_room(experiment: Experiment, workers: int = 0) -> None:
+    """Raises ConfigError, with the bytes and days, where the experiment is too large for this machine."""
+    found = list(_too_large(experiment, needs(experiment, workers), memory_of_machine()))
+    if found:
+        raise ConfigError(found)
+
+
+def _too_large(experiment: Experiment, needed: Needs, there: int | None) -> Iterator[Issue]:
+    where = experiment.where or Position(str(experiment.path))
+    most = MOST_BYTES if there is None else min(MOST_BYTES, there)
+    if needed.bytes > most:
+        largest = [part for part in sorted(needed.parts, key=lambda part: -part.bytes) if part.bytes]
+        listed = ", ".join(f"{_bytes(part.bytes)} for {part.what}" for part in largest)
+        message = f"needs about {_bytes(needed.bytes)} of memory ({listed}); {_bytes(most)} are "
+        message += "there" if most == there else "the most that is run"
+        yield Issue(where, message, _SMALLER)
+    if needed.seconds > MOST_SECONDS:
+        days = f"{needed.seconds / 86_400:,.0f}" if needed.seconds < 1e13 else f"{needed.seconds / 86_400:.1e}"
+        yield Issue(where, f"needs about {days} days of computing; at most {MOST_SECONDS / 86_400:g} are run", _SMALLER)
+
+
+_SMALLER = "fewer cells, replicates, checkpoints or steps, or smaller problems"
+
+
+def _bytes(count: int) -> str:
+    """3.2 GB, 120 MB."""
+    value, unit = float(count), 0
+    while value >= 999.5 and unit < len(_UNITS) - 1:
+        value, unit = value / 1000, unit + 1
+    return f"{value:.3g} {_UNITS[unit]}" if value < 1000 else f"{value:.1e} {_UNITS[unit]}"
+
+
+_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+
+
+def memory_of_machine() -> int | None:
+    """Bytes of memory that this process may use: the machine's, its group's or its own limit; None if unknown."""
+    try:
+        limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    except (AttributeError, ValueError, OSError):
+        return None
+    share = _read("/sys/fs/cgroup/memory.max").strip()
+    limits += [int(share)] if share.isdigit() else []
+    own = getrlimit(RLIMIT_AS)[0]
+    used = _read("/proc/self/statm").split()[:1]
+    if own >= 0:  # of addresses, some of which are taken; -1 is no limit
+        limits.append(max(0, own - int(used[0]) * os.sysconf("SC_PAGE_SIZE")) if used else own)
+    return min(limits)
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="ascii")
+    except (OSError, ValueError):
+        return ""

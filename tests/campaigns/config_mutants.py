@@ -1,0 +1,429 @@
+"""Thousands of damaged configs: each is understood or refused with a message, within seconds, and what is accepted runs.
+
+    python -m tests.campaigns.config_mutants [--mutants 5000] [--runs 300] [--seed 12] [--show 5]
+
+A mutant is a shipped config, or one on a table or image folder of the user's own, after one to three random changes:
+values that are huge, tiny, negative, zero, not numbers, of another type; names of other problems and algorithms; keys
+that are added, doubled, renamed or deleted; text that is cut or damaged. Everything is fixed by the seed. Counted are
+
+- validate, dry run: refused by a message, accepted, any other exception, more than 5 seconds of CPU time;
+- runs: accepted mutants at toy size (a few cells, 2 replicates, few steps) that end in another exception, in a failed
+  cell, or in a result that is not a number though nothing counts as diverged.
+
+The exit code is 1 where one of the last numbers is not 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import io
+import random
+import re
+import resource
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpexp.commands import running, stating
+from dpexp.config import Experiment, load_experiment
+from dpexp.config.reader import REGISTRIES
+from dpexp.errors import DpexpError
+
+CONFIGS = sorted((Path(__file__).parent.parent.parent / "configs").glob("*.yaml"))
+LIMIT_S = 5.0
+RUN_LIMIT_S = 60.0
+"""of a toy run, in which kernels are compiled"""
+MOST_BYTES = 5_000_000_000
+"""of address space: a mutant that asks for more fails with a MemoryError, which counts as another exception"""
+
+HUGE = ["1e6", "123456789", "1e9", "1e12", "1e18", "1e30", "1e99", "1e200", "1e300", "9" * 39]
+TINY = ["1e-3", "1e-6", "1e-9", "1e-12", "1e-15", "1e-30", "1e-100", "1e-200", "1e-300", "5e-324", "1/99999999"]
+ORDINARY = ["1", "2", "3", "7", "0.5", "1/3", "0.01", "10", "100", "1000", "0.999999", "1.000001", "64", "1.5"]
+EDGES = ["1e-6", "1e6", "1e-4", "1e4", "1e-9", "1e9", "1e-12", "0.999999", "1e-3", "1e3", "1e5", "999999", "2e-6"]
+ODD = ["0", "-0.0", "-1", "-1e-9", "-1e99", "nan", ".nan", "inf", "-inf", "1/0", "1e999", "true", "null", "~", "''"]
+WORDS = [
+    "abc",
+    "'1'",
+    "'é漢字😀'",
+    "é",
+    "'\\x1b[31m'",
+    '"a\\nb"',
+    "2001-01-01",
+    "0x10",
+    "1e",
+    "x" * 300,
+    "../..",
+    "!!int x",
+]
+SHAPES = [
+    "[]", "{}", "[[1]]", "{a: 1}", "[1, inf]", "[1, 1]", "[null]", "[0.5, 1e-300]", "{uniform: [1, 2]}",
+    "{uniform: [1e-300, 1]}", "{uniform: [1, 1e300]}", "{list: [1, 1e-300]}", "{list: [0.5, inf]}",
+    "{choice: {values: [1, 2], probabilities: [0.5, 0.5]}}", "{choice: {values: [1, 1e200], probabilities: [1, 0]}}",
+    "{name: digits}", "{name: adult}", "{path: nowhere.csv, target: y}", "[" * 12 + "]" * 12, "[" * 40 + "]" * 40,
+]  # fmt: skip
+SCALAR = re.compile(r"([A-Za-z_]+):[ ]+(\[[^\]\n]*\]|[^,\[\]{}\n#]+)")
+SECTION = re.compile(r"\b(problem|algorithm|schedule|privacy|run):\s+\{", re.MULTILINE)
+
+
+def _fields() -> list[str]:
+    names = {field for registry in REGISTRIES.values() for kind in registry.values() for field in kind.model_fields}
+    return sorted(names | {"n", "replicates", "seed", "checkpoints", "diverged_above", "mu", "eps", "delta", "deltas"})
+
+
+FIELDS = _fields()
+NAMES = sorted({name for registry in REGISTRIES.values() for name in registry})
+CHOICES = [
+    "joint", "known", "paper", "exact", "two-gradient-bounds", "poisson", "fixed-size", "shuffled", "fixed", "reshuffled",
+    "tree", "square-root", "independent", "pld", "last-iterate", "once-an-epoch", "published", "synthetic", "digits",
+]  # fmt: skip
+
+
+def any_value(rng: random.Random) -> str:
+    """What stands in place of a value: mostly numbers, since anything else is refused by its type."""
+    kinds: list[tuple[list[str], int]] = [
+        (HUGE, 4), (TINY, 4), (ORDINARY, 8), (EDGES, 6), (ODD, 2), (WORDS, 1), (SHAPES, 2), (NAMES, 1), (CHOICES, 2),
+    ]  # fmt: skip
+    (values,) = rng.choices([kind for kind, _ in kinds], [weight for _, weight in kinds])
+    if rng.random() < 0.15:
+        return "[" + ", ".join(rng.choice(values) for _ in range(rng.randrange(1, 5))) + "]"
+    return rng.choice(values)
+
+
+def _replaced(rng: random.Random, text: str) -> str:
+    """Another value for a key."""
+    found = list(SCALAR.finditer(text))
+    if not found:
+        return text
+    numbers = [m for m in found if m.group(2)[0] in "0123456789[."]
+    match = rng.choice(numbers if numbers and rng.random() < 0.7 else found)
+    value = rng.choice(NAMES + CHOICES) if match.group(2)[0].isalpha() and rng.random() < 0.8 else any_value(rng)
+    return text[: match.start(2)] + value + text[match.end(2) :]
+
+
+def _added(rng: random.Random, text: str) -> str:
+    """A key more, mostly one that belongs to its section."""
+    found = list(SECTION.finditer(text))
+    if not found:
+        return text
+    match = rng.choice(found)
+    line = text[match.start() : (text + "\n").index("\n", match.start())]
+    named = re.search(r"\bname: ([a-z-]+)", line)
+    key = rng.choice(FIELDS)
+    if rng.random() < 0.9:
+        own = _own_fields(match.group(1), named.group(1) if named else "")
+        key = rng.choice([field for field in own if f"{field}:" not in line] or own or FIELDS)
+    elif rng.random() < 0.5:
+        key = rng.choice(["zzz", "é", "<<", "? a", "n n", "__class__"])
+    return f"{text[: match.end()]}{key}: {any_value(rng)}, {text[match.end() :]}"
+
+
+def _own_fields(section: str, name: str) -> list[str]:
+    """Keys that a section takes."""
+    if section == "run":
+        return ["n", "replicates", "seed", "checkpoints", "diverged_above"]
+    if section == "privacy":
+        return ["mu", "eps", "delta", "deltas"]
+    registry = REGISTRIES[section]
+    return [field for field in (registry.get(name) or _first(section)).model_fields if field != "name"]
+
+
+def _first(section: str) -> Any:
+    """The class whose keys are taken where no name is given."""
+    return next(iter(REGISTRIES[section].values()))
+
+
+def _lines(rng: random.Random, text: str) -> str:
+    """A line deleted, doubled or moved."""
+    lines = text.splitlines()
+    if not lines:
+        return text
+    k, kind = rng.randrange(len(lines)), rng.randrange(3)
+    if kind == 0:
+        del lines[k]
+    elif kind == 1:
+        lines.insert(k, lines[k])
+    else:
+        lines.insert(rng.randrange(len(lines)), lines.pop(k))
+    return "\n".join(lines) + "\n"
+
+
+def _renamed(rng: random.Random, text: str) -> str:
+    """A key with a slip."""
+    found = list(SCALAR.finditer(text))
+    if not found:
+        return text
+    match = rng.choice(found)
+    return text[: match.start(1)] + rng.choice(FIELDS) + text[match.end(1) :]
+
+
+def _damaged(rng: random.Random, text: str) -> str:
+    """Characters put in, taken out or cut off."""
+    place, kind = rng.randrange(len(text) + 1), rng.randrange(4)
+    if kind == 0:
+        return (
+            text[:place]
+            + rng.choice(["{", "}", "[", "]", ":", "\t", "\n", "- ", "😀", "\x07", "#", "'", "&a ", "*a"])
+            + text[place:]
+        )
+    if kind == 1:
+        return text[:place] + text[place + rng.randrange(1, 9) :]
+    if kind == 2:
+        return text[:place]
+    return text[:place] + text[rng.randrange(len(text) + 1) :]
+
+
+def _long(rng: random.Random, text: str) -> str:
+    """A sweep over very many values, or nesting without end."""
+    found = list(SCALAR.finditer(text))
+    if not found:
+        return text
+    match, count = rng.choice(found), rng.choice([101, 3000, 20_000, 100_000])
+    values = [
+        "[" + ", ".join(map(str, range(1, count + 1))) + "]",
+        "[" + ", ".join(["x"] * count) + "]",
+        "{list: [" + ", ".join(["1"] * count) + "]}",
+        "[" * count + "]" * count,
+        "{a: " * 200 + "1" + "}" * 200,
+        "{" + ", ".join(f"k{k}: 1" for k in range(count)) + "}",
+    ]
+    return text[: match.start(2)] + rng.choice(values) + text[match.end(2) :]
+
+
+KINDS: list[tuple[Callable[[random.Random, str], str], float]] = [
+    (_replaced, 50), (_added, 35), (_lines, 4), (_renamed, 2), (_damaged, 5), (_long, 3),
+]  # fmt: skip
+
+
+def mutants(seed: int, count: int, texts: list[str]) -> Iterator[str]:
+    """Damaged configs, the same for the same seed."""
+    for number in range(count):
+        rng = random.Random(f"{seed} {number}")
+        text = rng.choice(texts)
+        for _ in range(rng.choice([1, 1, 2, 3])):
+            (change,) = rng.choices([kind for kind, _ in KINDS], [weight for _, weight in KINDS])
+            text = change(rng, text)
+        yield text
+
+
+def own_configs(folder: Path) -> list[str]:
+    """Configs on a table and on a folder of images that a user might have; both are made here."""
+    from PIL import Image
+
+    rng = np.random.default_rng(3)
+    rows = [
+        f"{rng.normal():.4f},{rng.integers(1, 90)},{rng.choice(['a', 'b', 'c'])},{rng.choice(['no', 'yes'])}"
+        for _ in range(80)
+    ]
+    (folder / "own.csv").write_text("\n".join(["x,age,kind,y", *rows]) + "\n")
+    for part, count in (("train", 6), ("test", 3)):
+        for name in ("cat", "dog"):
+            (folder / "images" / part / name).mkdir(parents=True, exist_ok=True)
+            for k in range(count):
+                Image.fromarray(rng.integers(0, 255, (9, 9), dtype=np.uint8)).save(
+                    folder / "images" / part / name / f"{k}.png"
+                )
+    table = f"""experiment: own
+problem:   {{name: softmax, data: {{path: {folder}/own.csv, target: y, ranges: {{age: [0, 100]}}, categories: {{kind: [a, b, c]}}}}, regulariser: 1e-3}}
+algorithm: {{name: dp-sgd, batch_size: 8, epochs: 3, clip: 1.0, sampling: poisson, accountant: pld}}
+schedule:  {{name: constant, eta: 0.5}}
+privacy:   {{eps: [1, 4], delta: 1e-3}}
+run:       {{replicates: 4, seed: 1, checkpoints: 3}}
+"""
+    images = f"""experiment: images
+problem:   {{name: softmax, data: {{path: {folder}/images, features: pixels}}, regulariser: 1e-3}}
+algorithm: {{name: dp-sgld, batch_size: 4, epochs: 3, sampling: shuffled, accountant: once-an-epoch}}
+schedule:  {{name: langevin, decreasing: false}}
+privacy:   {{eps: 2, delta: 1e-3}}
+run:       {{replicates: 4, seed: 1, checkpoints: 3}}
+"""
+    return [table, images]
+
+
+class TooSlow(BaseException):
+    """More CPU time than anything may take."""
+
+
+def _stop(*_: object) -> None:
+    raise TooSlow
+
+
+class Outcome(NamedTuple):
+    """How one attempt ended: `ok`, `refused`, `slow`, or `other` with what was raised."""
+
+    kind: str
+    detail: str
+    seconds: float
+    value: Any = None
+
+
+def attempt(action: Callable[[], Any], limit: float = LIMIT_S) -> Outcome:
+    """Do it under a limit of CPU time; DpexpError is the only exception that a user should meet."""
+    signal.signal(signal.SIGPROF, _stop)
+    signal.setitimer(signal.ITIMER_PROF, 2 * limit)
+    begin = time.process_time()
+    kind, detail, value = "ok", "", None
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            value = action()
+    except DpexpError as error:
+        kind, detail = "refused", error.message
+    except TooSlow:
+        kind, detail = "slow", "stopped\n" + traceback.format_exc()
+    except Exception as error:
+        kind, detail = "other", f"{type(error).__name__}: {str(error)[:200]}\n{traceback.format_exc()}"
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    seconds = time.process_time() - begin
+    return Outcome("slow" if kind in ("ok", "refused") and seconds > limit else kind, detail, seconds, value)
+
+
+def validated(path: Path) -> None:
+    """`dpexp validate`."""
+    lines, issues = stating.validate([path], [], "paper")
+    if issues:
+        raise DpexpError("\n".join(issues))
+    assert lines
+
+
+def request(path: Path, results: Path) -> running.Request:
+    """`dpexp run CONFIG` with all the rest left out."""
+    return running.Request(
+        (path,), (), None, 2, "threads", None, None, "paper", results, False, False, True, False, False
+    )
+
+
+def toy(path: Path, rng: random.Random) -> Experiment:
+    """A few cells of the config at toy size."""
+    whole = load_experiment(path, (), 2, "smoke")
+    cells = rng.sample(whole.cells, min(3, len(whole.cells)))
+    small = tuple(
+        dataclasses.replace(
+            cell,
+            run=cell.run.model_copy(update={"n": min(cell.run.n, 300), "checkpoints": min(cell.run.checkpoints, 5)}),
+        )
+        for cell in cells
+    )
+    return dataclasses.replace(whole, cells=small, sweeps={}, replicates=min(2, whole.replicates))
+
+
+def ran(path: Path, results: Path, rng: random.Random) -> str:
+    """What is wrong after a toy run, or nothing."""
+    import pandas as pd
+
+    from dpexp.runner.run import Options
+    from dpexp.runner.run import run as run_experiment
+
+    experiment = toy(path, rng)
+    report = run_experiment(experiment, Options(results, quiet=True))
+    if report.failed:
+        return "failed: " + "; ".join(str(cell["reason"]) for cell in report.cells if cell["status"] == "failed")
+    cells = pd.read_parquet(report.folder / "cells.parquet")
+    summary = pd.read_parquet(report.folder / "summary.parquet")
+    calm = set(cells.cell_id[cells.status == "done"])
+    lost = summary[summary.cell_id.isin(calm) & ~np.isfinite(summary["mean"])]
+    if len(lost):
+        return f"not a number though done: {sorted(set(lost.metric))}"
+    return ""
+
+
+def campaign(
+    seed: int, count: int, runs: int, folder: Path, show: int = 0, log: Callable[[str], object] = print
+) -> Counter:
+    """All counts; `show` examples of each kind of fault are printed."""
+    texts = [path.read_text() for path in CONFIGS]
+    own = own_configs(folder)
+    texts += own * 3  # as often as a handful of the others
+    counts: Counter[str] = Counter()
+    path, slowest = folder / "mutant.yaml", 0.0
+    accepted: list[int] = []
+    for number, text in enumerate(mutants(seed, count, texts)):
+        path.write_bytes(text.encode("utf-8", "surrogatepass"))
+        for name, action in (
+            ("validate", lambda: validated(path)),
+            ("dry run", lambda: running.dry_run(request(path, folder / "results"))),
+        ):
+            outcome = attempt(action)
+            slowest = max(slowest, outcome.seconds)
+            counts[f"{name}: {outcome.kind}"] += 1
+            if outcome.kind in ("other", "slow"):
+                _tell(
+                    counts, show, log, f"{name} {outcome.kind} ({outcome.seconds:.1f} s)", number, text, outcome.detail
+                )
+            if name == "validate" and outcome.kind != "ok":
+                break
+        else:
+            accepted.append(number)
+        if number % 500 == 499:
+            log(f"  {number + 1} mutants, slowest {slowest:.2f} s, {dict(sorted(counts.items()))}")
+    rng = random.Random(seed)
+    chosen = sorted(rng.sample(accepted, min(runs, len(accepted))))
+    again = dict(enumerate(mutants(seed, count, texts)))
+    for number in chosen:
+        path.write_bytes(again[number].encode("utf-8", "surrogatepass"))
+        outcome = attempt(lambda number=number: ran(path, folder / f"run{number}", random.Random(number)), RUN_LIMIT_S)
+        fault = (
+            outcome.detail
+            if outcome.kind == "other"
+            else outcome.value or ("" if outcome.kind != "refused" else outcome.detail)
+        )
+        kind = "other" if outcome.kind == "other" else "slow" if outcome.kind == "slow" else "fault" if fault else "ok"
+        counts[f"run: {kind}"] += 1
+        if kind != "ok":
+            _tell(counts, show, log, f"run {kind}", number, again[number], fault or outcome.detail)
+    log(f"slowest {slowest:.2f} s of CPU time")
+    return counts
+
+
+def _tell(
+    counts: Counter, show: int, log: Callable[[str], object], what: str, number: int, text: str, detail: str
+) -> None:
+    """Print a fault with its mutant, the first few times that it comes from this place."""
+    place = re.findall(r'File "([^"]+)", line (\d+)', detail)
+    key = f"seen {what.split(' (')[0]} {place[-1] if place else detail[:60]}"
+    if counts[key] < show:
+        log(f"--- {what}, mutant {number}\n{text[:1500]}\n>>> {detail[-1200:]}")
+    if show:
+        counts[key] += 1
+
+
+FAULTS = (
+    "validate: other",
+    "validate: slow",
+    "dry run: other",
+    "dry run: slow",
+    "dry run: refused",
+    "run: other",
+    "run: fault",
+)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mutants", type=int, default=5000)
+    parser.add_argument("--runs", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=12)
+    parser.add_argument("--show", type=int, default=0, help="examples of every kind of fault")
+    options = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, resource.RLIM_INFINITY))
+    with tempfile.TemporaryDirectory() as folder:
+        counts = campaign(
+            options.seed, options.mutants, options.runs, Path(folder), options.show, lambda s: print(s, flush=True)
+        )
+    for name, count in sorted(counts.items()):
+        if not name.startswith("seen ") or options.show:
+            print(f"{name:40} {count:6}")
+    return 1 if any(counts[name] for name in FAULTS) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
