@@ -105,7 +105,7 @@ class Law:
     """masses before the last step, where they are known"""
 
     def mirrored(self, walk: Walk) -> Law:
-        """The law of -Y, given the walk of -Y: nodes are symmetric, and so the masses before the last step turn over."""
+        """The law of -Y, given the walk of -Y: nodes are symmetric, so that masses before the last step turn over."""
         if self.steps == 1:
             return Law(walk, 1, -self.start)
         before = self._before[1]

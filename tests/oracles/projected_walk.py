@@ -27,26 +27,40 @@ def transition(half, cells, maps):
     return matrix
 
 
+def after_first(half, cells, maps):
+    """Masses [N + 2] after one step from the middle of the set, exactly."""
+    edges, state = np.linspace(-half, half, cells + 1), np.zeros(cells + 2)
+    for probability, image in maps:
+        at = float(image(np.zeros(1))[0])
+        below = ndtr(edges - at)
+        state += probability * np.concatenate([[below[0]], np.diff(below), [ndtr(at - half)]])
+    return state
+
+
 def law(half, cells, steps_of_maps):
-    """Masses [N + 2] after the given sequence of steps, each a list of maps, from the middle of the set."""
+    """Masses [N + 2] after the given sequence of steps, each a list of maps."""
     known = {}
-    state = np.zeros(cells + 2)
-    if cells % 2:
-        raise ValueError("an even number of cells puts 0 on an edge")
-    edges = np.linspace(-half, half, cells + 1)
-    first = True
-    for maps in steps_of_maps:
-        if first:  # the start is a point, exactly
-            for probability, image in maps:
-                at = float(image(np.zeros(1))[0])
-                below = ndtr(edges - at)
-                state += probability * np.concatenate([[below[0]], np.diff(below), [ndtr(at - half)]])
-            first = False
-            continue
+    state = after_first(half, cells, steps_of_maps[0])
+    for maps in steps_of_maps[1:]:
         if id(maps) not in known:
             known[id(maps)] = transition(half, cells, maps)
         state = known[id(maps)] @ state
     return state
+
+
+def reordered(half, cells, epochs, steps):
+    """Masses [N + 2] where every epoch is one of `epochs`, lists of steps, at random and anew."""
+    matrices = [[transition(half, cells, maps) for maps in epoch] for epoch in epochs]
+    mean, done = None, 0
+    while done < steps:
+        states = []
+        for epoch, moves in zip(epochs, matrices, strict=True):
+            state = after_first(half, cells, epoch[0]) if mean is None else moves[0] @ mean
+            for matrix in moves[1 : steps - done]:
+                state = matrix @ state
+            states.append(state)
+        mean, done = np.mean(states, axis=0), done + len(epochs[0])
+    return mean
 
 
 def excess(p, r, eps):
@@ -60,12 +74,14 @@ def delta_of(p, r, eps):
 
 
 def eps_of(p, r, delta):
-    """The smallest epsilon >= 0 at delta of the pair, both orders."""
+    """The smallest epsilon >= 0 at delta of the pair, both orders; inf where none below 512 is enough."""
     if delta_of(p, r, 0.0) <= delta:
         return 0.0
     high = 1.0
     while delta_of(p, r, high) > delta:
         high *= 2
+        if high > 512:
+            return math.inf
     return float(brentq(lambda e: delta_of(p, r, e) - delta, 0.0, high, xtol=1e-12))
 
 
@@ -95,18 +111,19 @@ class Sgd:
             found.append((mass * q, self._move(k, True)))
         return [(p, image) for p, image in found if p > 0]
 
-    def cyclic(self, position):
-        """The moves of one epoch over n / b fixed batches, the record in the one at `position`."""
+    def law(self, half, steps, cells):
+        """The law of the last iterate; the place of the record in a secret order is uniform."""
+        if self.sampling in ("fixed-size", "poisson", "full-batch"):
+            return law(half, cells, [self.maps()] * steps)
+        batches = self.n // self.b
         rest, own = [(1.0, self._move(self.b, False))], [(1.0, self._move(self.b - 1, True))]
-        return [own if j == position else rest for j in range(self.n // self.b)]
-
-    def law(self, half, steps, cells, position=None):
-        """The law of the last iterate."""
-        if position is None:
-            maps = self.maps()
-            return law(half, cells, [maps] * steps)
-        epoch = self.cyclic(position)
-        return law(half, cells, [epoch[t % len(epoch)] for t in range(steps)])
+        epochs = [[own if j == place else rest for j in range(batches)] for place in range(batches)]
+        if self.sampling == "reshuffled":
+            return reordered(half, cells, epochs, steps)
+        laws = [law(half, cells, [epoch[t % batches] for t in range(steps)]) for epoch in epochs]
+        if self.sampling == "shuffled":
+            return np.mean(laws, axis=0)
+        return laws  # cyclic: one law for each place, which is public
 
     def _move(self, others, present):
         def image(y):
