@@ -75,26 +75,33 @@ def laws(parameters, pair, cells):
     return list(zip(*found, strict=True)) if isinstance(found[0], list) else [tuple(found)]
 
 
-def compared(rng, sampling, relation, convex, cells=160):
+def stated(parameters, convex, noise=1.0, all_of_them=True):
+    """(analysis, delta, epsilon) of every valid analysis; another noise than the true one makes them wrong.
+
+    Not all of them leaves out (3.6) for batches of fixed size, which takes half a second for each delta.
+    """
+    given = {**parameters, "noise_std": noise}
+    if convex:
+        found = MECHANISMS["noisy-sgd"](**given)
+    else:
+        del given["smoothness"], given["strong_convexity"]
+        given["clip"] = given.pop("lipschitz")
+        found = MECHANISMS["clipped-noisy-sgd"](**given)
+    bounds = [a for a in found.analyses() if a.valid and (all_of_them or "iteration" not in a.name)]
+    assert bounds
+    return [(a.name, delta, a.eps(delta)) for a in bounds for delta in DELTAS]
+
+
+def compared(rng, sampling, relation, convex, cells=160, noise=1.0, all_of_them=True):
     """(analysis, delta, exact delta at its epsilon, exact epsilon, its epsilon) of one random mechanism's comparisons.
 
     The exact delta is rounded down by the difference to a grid of half as many cells.
     """
     parameters = setting(rng, sampling, relation)
-    if convex:
-        name, given = "noisy-sgd", parameters
-    else:
-        name, given = (
-            "clipped-noisy-sgd",
-            {k: v for k, v in parameters.items() if k not in ("smoothness", "strong_convexity")},
-        )
-        given["clip"] = given.pop("lipschitz")
-    bounds = [a for a in MECHANISMS[name](**given).analyses() if a.valid]
-    assert bounds
-    stated = [(a.name, delta, a.eps(delta)) for a in bounds for delta in DELTAS]
+    claims = stated(parameters, convex, noise, all_of_them)
     for pair in pairs(rng, parameters, convex):
         fine, coarse = laws(parameters, pair, cells), laws(parameters, pair, cells // 2)
-        for analysis, delta, eps in stated:
+        for analysis, delta, eps in claims:
             if eps > 300:
                 continue
             worst = 0.0
@@ -107,14 +114,21 @@ def compared(rng, sampling, relation, convex, cells=160):
 
 @pytest.mark.parametrize(("sampling", "relation"), SAMPLINGS)
 def test_no_exact_law_exceeds_a_valid_analysis(sampling, relation):
-    rng = np.random.default_rng([ord(x) for x in sampling + relation])
-    count, closest = 0, 0.0
-    for k in range(4):
-        for analysis, delta, found, *_, parameters in compared(rng, sampling, relation, k % 2 == 0, 80):
+    """And the same laws exceed what is stated for five times the noise (a secret order is far below its bounds)."""
+    seed = [ord(x) for x in sampling + relation]
+    rng, count = np.random.default_rng(seed), 0
+    for k in range(3):
+        for analysis, delta, found, *_, parameters in compared(
+            rng, sampling, relation, k % 2 == 0, 80, all_of_them=k == 0
+        ):
             assert found <= delta * (1 + 1e-9), (analysis, delta, found, parameters)
-            count, closest = count + 1, max(closest, found / delta)
+            count += 1
     assert count >= 12
-    assert closest > 0.02 or sampling in ("shuffled", "reshuffled")
+    if sampling in ("shuffled", "reshuffled"):
+        return
+    rng = np.random.default_rng(seed)
+    wrong = [compared(rng, sampling, relation, k % 2 == 0, 80, noise=5.0, all_of_them=False) for k in range(3)]
+    assert any(found > delta for results in wrong for _, delta, found, *_ in results)
 
 
 # --- the counterexample of the factor of full batches ----------------------------------------------------------------

@@ -26,6 +26,9 @@ LogContraction = Callable[[float], Callable[[int], float]]
 SHARES = (0.1, 0.25, 0.45, 0.65)
 """parts of the composition's epsilon that are tried for e1"""
 
+LEAST_DELTA = 1e-25
+"""the composition is not asked for epsilon at a smaller delta, where loss distributions have nothing to say"""
+
 
 class Hybrid(NamedTuple):
     """Epsilon, the number of composed last steps and the part e1 that pays for the contraction."""
@@ -113,7 +116,8 @@ def _over_steps(
         left = math.exp(log_contracted(r))
         if left >= delta:
             continue
-        after = e1 + composed(r, (delta - left) * math.exp(-e1))
+        share = (delta - left) * math.exp(-e1)
+        after = e1 + composed(r, share) if share > LEAST_DELTA else math.inf
         before = _exchanged(composed, r, left, delta)
         found = min(found, Hybrid(float(min(after, e1 + before)), r, e1))
     return found
