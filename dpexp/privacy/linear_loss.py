@@ -30,6 +30,8 @@ _FLOOR = -120.0
 """log probability below which a number of visits is left out; what is left out only lowers the stated loss"""
 _MOST = 1e8
 """variance of the number of visits above which the law is not written down: here it has 3 10^5 atoms"""
+_LEAST_NOISE = 1e-4
+"""deviation of the sum of all noises, in norms of one record, below which epsilon (above 10^7) loses its digits"""
 
 
 def linear_loss_delta(q: float, noise_multiplier: float, steps: int, scheme: Scheme, eps: float) -> float:
@@ -62,8 +64,9 @@ class LinearLoss:
 
     @property
     def written(self) -> bool:
-        """Whether the law has few enough atoms to be written down."""
-        return self.q == 1 or self.steps * self.q * (1 - self.q) <= _MOST
+        """Whether the law can be written down: few enough atoms, and noise that rounding does not drown."""
+        few = self.steps * self.q * (1 - self.q) <= _MOST
+        return self._mu is not None or (few and math.sqrt(self.steps) * self.noise_multiplier >= _LEAST_NOISE)
 
     def delta(self, eps: float) -> float:
         """The smallest delta at `eps` >= 0, both orders of the neighbours."""
