@@ -53,8 +53,8 @@ class Composed:
         if self.unbounded >= delta:
             return math.inf
         k = int(np.searchsorted(-self._deltas, -delta))  # the first grid point at which delta is met
-        if k >= len(self._above):
-            return float(self.first + self.interval * len(self._above))
+        if k >= len(self._above) or self._scaled[k] == 0:  # no mass at or above the point: its delta is 0
+            return float(self.first + self.interval * min(k, len(self._above)))
         room = max(self.unbounded + float(self._above[k]) - delta, 1e-300) / float(self._scaled[k])
         return max(0.0, (self.first + self.interval * k + math.log(room)) * (1 + 1e-12))
 
