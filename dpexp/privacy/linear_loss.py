@@ -29,7 +29,7 @@ from dpexp.privacy.mixtures import GaussianMixture, hockey_stick_of, renyi_of
 _FLOOR = -120.0
 """log probability below which a number of visits is left out; what is left out only lowers the stated loss"""
 _MOST = 1e8
-"""variance of the number of visits above which the law is not written down: it has 3 10^5 atoms here, which take seconds"""
+"""variance of the number of visits above which the law is not written down: here it has 3 10^5 atoms"""
 
 
 def linear_loss_delta(q: float, noise_multiplier: float, steps: int, scheme: Scheme, eps: float) -> float:
