@@ -1,13 +1,14 @@
 """A privacy loss on a grid that is certainly worse, or certainly better, than that of a given hockey-stick curve.
 
-Write gamma = e^eps and f(gamma) = sup over events of p - gamma r. A measure with mass m_k on the losses l_k has the curve
-h(gamma) = sum of m_k (1 - gamma e^(-l_k))_+. If h >= f for all gamma >= 0, T such losses in a row are at least as bad as
-T steps of f, and if h <= f they are at most as bad: replace one factor of the product at a time, because the curve of a
-product is the average of one factor's curve over the other factor's loss. Measures of total mass below 1 are allowed
-from below, and mass that is never bounded from above.
+Write gamma = e^eps and f(gamma) = sup over events of p - gamma r. A measure with mass m_k on the losses l_k has the
+curve h(gamma) = sum of m_k (1 - gamma e^(-l_k))_+. If h >= f for all gamma >= 0, T such losses in a row are at least
+as bad as T steps of f, and if h <= f they are at most as bad: replace one factor of the product at a time, because the
+curve of a product is the average of one factor's curve over the other factor's loss. Measures of total mass below 1
+are allowed from below, and mass that is never bounded from above.
 
-From above, h is the polygon through points of f on the grid: chords of a convex function lie above it (connect-the-dots,
-Doroshenko et al., 2022). From below (ours), the polygon is sunk until no chord is above f, and its convex hull is taken.
+From above, h is the polygon through points of f on the grid: chords of a convex function lie above it
+(connect-the-dots, Doroshenko et al., 2022). From below (ours), the polygon is sunk until no chord is above f, and its
+convex hull is taken.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ class Discrete(NamedTuple):
 def from_above(curve: Curve, exchanged: Curve, cells: int, interval: float, accuracy: float) -> Discrete:
     """The law whose curve is the chords' of the given one, from -cells to cells; it dominates the step.
 
-    `accuracy` is the relative error of the curves; they are raised by it. Masses are second differences of the curve over
-    its least value (1 - gamma)_+, which is gamma times the exchanged pair's curve at 1 / gamma for gamma < 1: so the mass
-    of far losses keeps its relative accuracy, and nothing grows over 10^9 steps. Where rounding makes a mass negative it
-    is set to 0, which raises the curve.
+    `accuracy` is the relative error of the curves; they are raised by it. Masses are second differences of the curve
+    over its least value (1 - gamma)_+, which is gamma times the exchanged pair's curve at 1 / gamma for gamma < 1: so
+    the mass of far losses keeps its relative accuracy, and nothing grows over 10^9 steps. Where rounding makes a mass
+    negative it is set to 0, which raises the curve.
     """
     excess, unbounded = _excess(curve, exchanged, cells, interval)
     masses = _masses(excess * (1 + accuracy), interval)
@@ -47,8 +48,8 @@ def from_below(curve: Curve, exchanged: Curve, cells: int, interval: float, accu
     """A measure whose curve is nowhere above the given one: what it composes to is attained.
 
     Let a cell lie between grid points a and b with the midpoint c, and let the masses of the chords on the grid of half
-    the interval be m_a, m_c, m_b. f is convex, so in [a, c] it is above the chord that ends in a and above the chord that
-    begins in c, both extended. With rho = e^(interval / 2) the chord [a, b] lies over these two by at most
+    the interval be m_a, m_c, m_b. f is convex, so in [a, c] it is above the chord that ends in a and above the chord
+    that begins in c, both extended. With rho = e^(interval / 2) the chord [a, b] lies over these two by at most
 
         depth = A (g + B w) / (A + B),  A = m_a + m_c / (1 + rho),  B = m_c / (rho (1 + rho)),
         g = m_c (rho - 1) / (1 + rho)  (chord over f at c),   w = rho - 1   (in units of gamma_a, as A and B),
@@ -99,8 +100,8 @@ def _depths(fine: np.ndarray, interval: float) -> np.ndarray:
     rise, fall = start + middle / (1 + rho), middle / (rho * (1 + rho))
     back_rise, back_fall = end / rho**2 + middle / (rho * (1 + rho)), middle / (1 + rho)
     with np.errstate(invalid="ignore"):
-        one = rise * (gap + fall * (rho - 1)) / (rise + fall)
-        other = back_rise * (gap + back_fall * rho * (rho - 1)) / (back_rise + back_fall)
+        one = rise / (rise + fall) * (gap + fall * (rho - 1))  # in this order nothing underflows
+        other = back_rise / (back_rise + back_fall) * (gap + back_fall * rho * (rho - 1))
     return np.nan_to_num(np.maximum(one, other))  # 0 / 0: no mass, no depth
 
 
@@ -127,7 +128,8 @@ def _convex(excess: np.ndarray, middle: int, interval: float) -> np.ndarray:
 def _bends(excess: np.ndarray, kept: np.ndarray, middle: int, interval: float) -> np.ndarray:
     """gamma times the change of the polygon's slope at the points that are kept, [kept]: masses where positive.
 
-    A fall of x over a chord from gamma_i to gamma_j puts -gamma_i x / (gamma_j - gamma_i) on i and gamma_j x / (..) on j.
+    A fall of x over a chord from gamma_i to gamma_j puts -gamma_i x / (gamma_j - gamma_i) on i and gamma_j x / (..) on
+    j.
     """
     gaps, falls = interval * np.diff(kept), -np.diff(excess[kept])
     # up to gamma = 1 heights are over the line 1 - gamma: the chord that leaves it falls by the rest of the line too

@@ -18,7 +18,7 @@ from dpexp.privacy.conversions import eps_of_curve
 from dpexp.privacy.discrete_losses import Discrete, from_above, from_below
 from dpexp.privacy.gdp import delta_of, eps_of
 from dpexp.privacy.sampled_gaussian import mixture_from_base, symmetrised
-from dpexp.privacy.tilted import MOST_CELLS, Composed, Side
+from dpexp.privacy.tilted import MOST_CELLS, Composed, Side, TooWide
 
 Curve = Callable[[np.ndarray], np.ndarray]
 """eps -> delta"""
@@ -28,7 +28,8 @@ _LARGEST = 600.0
 """loss up to which e^loss is a number"""
 _MOST_STEP_CELLS = 60_000
 REACHES = (6.0, 8.0, 10.0, 14.0, 20.0, 37.0)
-"""how many noise units beyond the far mean losses are kept: beyond, the normal law has 1e-9, 6e-16, 8e-24, .., 6e-300"""
+"""how many noise units beyond the far mean losses are kept: beyond, the normal law has 1e-9, 6e-16, 8e-24, ..,
+6e-300"""
 _NEGLIGIBLE = 1e-5
 """part of delta that losses beyond the reach may take"""
 LEAST_DELTA = 1e-250
@@ -38,7 +39,8 @@ ROUGH = 10**7
 
 
 def grid(spread: float, top: float, steps: int, kinds: int = 1) -> float:
-    """Interval of losses for a sum of steps of so many kinds, of mean square deviation `spread`^2, losses up to `top`."""
+    """Interval of losses for a sum of steps of so many kinds, of mean square deviation `spread`^2, losses up to
+    `top`."""
     # cells a standard deviation: 40 inflate epsilon by about 0.01%, 15 by 0.04%, 4 (10^9 steps) by 1%
     cells = 40 if steps <= 100_000 else max(4.0, 15 * min(1.0, math.sqrt(1e8 / steps)))
     most = _MOST_STEP_CELLS if kinds < 4 else _MOST_STEP_CELLS // 4  # each kind is a law of its own
@@ -122,7 +124,10 @@ class StepLoss:
             laws = _composed(((self, steps),), reach, "above")
             if not laws:
                 break
-            best = min(best, max(law.delta(eps) for law in laws))
+            try:
+                best = min(best, max(law.delta(eps) for law in laws))
+            except TooWide:
+                break
             if best == 0 or _reach(((self, steps),), best) in (reach, None):
                 break
         return best
@@ -133,7 +138,10 @@ class StepLoss:
         reach = _reach(parts, delta)
         if delta >= 1 or steps == 0 or reach is None:
             return 0.0
-        return max((law.eps(delta) for law in _composed(parts, reach, "below")), default=0.0)
+        try:
+            return max((law.eps(delta) for law in _composed(parts, reach, "below")), default=0.0)
+        except TooWide:
+            return 0.0
 
 
 Steps = tuple[tuple[StepLoss, int], ...]
@@ -151,7 +159,10 @@ def eps_of_steps(parts: Steps, delta: float) -> float:
         return 0.0
     steps, reach = sum(count for _, count in parts), _reach(parts, delta)
     laws = () if reach is None else _composed(parts, reach, "above")
-    found = max((law.eps(delta) for law in laws), default=math.inf)
+    try:
+        found = max((law.eps(delta) for law in laws), default=math.inf)
+    except TooWide:
+        found = math.inf
     return found if steps < ROUGH and math.isfinite(found) else min(found, plain_eps(parts, delta))
 
 

@@ -8,8 +8,8 @@ and K the sum of the K's,
     delta(eps) = sum over l > eps of p(l) (1 - e^(eps - l)) = e^(K - t eps) sum over l > eps of G(l) k(l - eps),
     k(x) = e^(-t x) (1 - e^-x) <= kappa(t) = t^t / (1 + t)^(1 + t).
 
-With t at the saddle point, K'(t) = eps + 1 / t + 1 / (1 + t), the second factor is about 1 / (t (1 + t) sqrt(2 pi K'')),
-so that an absolute error in G is a relative one in delta. Every t is valid; a bad one is only loose.
+With t at the saddle point, K'(t) = eps + 1 / t + 1 / (1 + t), the second factor is about 1 / (t (1 + t) sqrt(2 pi
+K'')), so that an absolute error in G is a relative one in delta. Every t is valid; a bad one is only loose.
 
 Errors, all charged against the stated side (u = 2^-53, N points of the transform, W cells of the window, T_k factors of
 the k-th law w_k, F_k its transform, |F_k| <= 1):
@@ -18,9 +18,9 @@ the k-th law w_k, F_k its transform, |F_k| <= 1):
   by at most e^(K - t eps) kappa 2 e^-36. So N needs to be no larger than the window, and laws are wrapped onto it.
 * Forward transforms. The 2-norm of a transform's error is at most eps_F = 8 u log2 N times that of its result (Higham,
   Accuracy and Stability, Theorem 24.2, for radix 2, with 7 u a level; a radix 3 or 5 pass done as a dense product costs
-  less than 8 u a bit, and N has at most one such factor). So |error of F_k|_2 <= eps_F sqrt(N) |w_k|_2. One factor of the
-  product is replaced at a time; all others are at most 1, or 1 + e_k where already replaced, e_k = eps_F sqrt(N) |w_k|_2:
-  the product's error has 2-norm at most exp(sum T_k e_k) sum T_k eps_F sqrt(N) |w_k|_2.
+  less than 8 u a bit, and N has at most one such factor). So |error of F_k|_2 <= eps_F sqrt(N) |w_k|_2. One factor of
+  the product is replaced at a time; all others are at most 1, or 1 + e_k where already replaced, e_k = eps_F sqrt(N)
+  |w_k|_2: the product's error has 2-norm at most exp(sum T_k e_k) sum T_k eps_F sqrt(N) |w_k|_2.
 * Powers, exp(sum T_k (log |F_k| + i angle_k)): each logarithm has the absolute error u and relative error 4 u, each
   angle 4 u: entry by entry relative error q_j = u (8 + 4 sum T_k (1 + |log |F_k|| + |angle_k|)). Laws are rolled to
   their means, so that angles are small where |F| is not.
@@ -29,7 +29,8 @@ the k-th law w_k, F_k its transform, |F_k| <= 1):
 
       E = sqrt(W) [exp(sum T_k e_k) sum T_k eps_F |w_k|_2 + |q F|_2 / sqrt(N) + eps_F |F|_2 / sqrt(N)].
 
-* Tilting: w has the relative error rho = u (8 + |log p| + |t l| + |K|), hence G at most exp(sum T_k rho_k), cell by cell.
+* Tilting: w has the relative error rho = u (8 + |log p| + |t l| + |K|), hence G at most exp(sum T_k rho_k), cell by
+  cell.
 * Sums over the window: each of the two, of e^(-t x) and of e^(-(1 + t) x), has the relative error 4 W u at most.
 * Losses are grid points to 2 u relative: the sum moves by at most 2 u sum T_k max |l|, which is added to eps.
 
@@ -56,7 +57,7 @@ UNIT = 2.0**-53
 _OUTSIDE = 36.0
 """-log of the tilted mass that may lie beyond either end of the window: 2e-16"""
 MOST_CELLS = 1 << 22
-"""a wider window is refused: the grid has to be coarser"""
+"""a wider window is refused"""
 _KEPT_CELLS = 1 << 20
 """cells of all transforms that are kept for further questions"""
 RATIO = 1.1
@@ -65,8 +66,13 @@ _FIRST, _LAST = -170, 340
 """exponents of RATIO"""
 
 
+class TooWide(ValueError):
+    """The window has more than `MOST_CELLS` cells."""
+
+
 class Composed:
-    """Sum of independent losses; bounds on its curve from the given side."""
+    """Sum of independent losses; bounds on its curve from the given side, raising TooWide where it has too many
+    cells."""
 
     def __init__(self, parts: Parts, interval: float, side: Side) -> None:
         self.parts, self.interval, self.side = [part for part in parts if part[1] > 0], interval, side
@@ -125,7 +131,7 @@ class Composed:
         return math.exp(high)
 
     def _transform(self, rate: float) -> Tilted:
-        """The transform at this rate, kept for a while."""
+        """The transform at this rate, kept for a while. Raises TooWide."""
         if rate not in self._transforms:
             self._transforms[rate] = Tilted(self.parts, self.interval, rate, self.side)
             while sum(t.cells for t in self._transforms.values()) > _KEPT_CELLS and len(self._transforms) > 1:
@@ -222,11 +228,13 @@ class Tilted:
         self.cumulant = math.fsum(t.count * t.cumulant for t in tilts)
         low, high = _window(tilts)
         origin = sum(t.count * t.start for t in tilts)
-        low = max(low, -origin)  # losses below 0 are not needed for eps >= 0
-        high = max(high, low)
         if high - low + 1 > MOST_CELLS:
-            raise ValueError(f"{high - low + 1} cells: the grid is too fine")
+            raise TooWide(f"{high - low + 1} cells")
         law, error = _sum(tilts, low, high)
+        if high + origin < 0:  # every loss is negative: delta(0) is what may lie outside the window
+            law, low, high = np.zeros(1), -origin, -origin
+        elif low + origin < 0:  # losses below 0 are not needed for eps >= 0
+            law, low = law[-origin - low :], -origin
         self.cells, self._first = len(law), low + origin
         self._near = _discounted(law, interval * rate)
         self._far = _discounted(law, interval * (1 + rate))
@@ -313,7 +321,8 @@ class Tilted:
 
 
 def _window(tilts: Sequence[_Tilt]) -> tuple[int, int]:
-    """Cells of the sum, counted from its least, beyond either end of which Chernoff's bound leaves e^-36 of its mass."""
+    """Cells of the sum, counted from its least, beyond either end of which Chernoff's bound leaves e^-36 of its
+    mass."""
     centre = math.fsum(t.count * t.mean for t in tilts)
     variance = math.fsum(t.count * float((t.weights * (t.cells - t.mean) ** 2).sum()) for t in tilts)
     rates = np.geomspace(1e-3, 30, 28) / math.sqrt(max(variance, 1e-12))  # small ones for heavy tails

@@ -17,20 +17,22 @@ BLOCK = 200
 
 
 class Inverted:
-    """`pair` is remove, add, opposite (replace-one under Poisson sampling) or symmetrised (batches of fixed size)."""
+    """`parts` are (q, mean distance, steps); `pair` is remove, add, opposite (replace-one under Poisson sampling) or
+    symmetrised (batches of fixed size)."""
 
-    def __init__(self, q, mu, steps, pair):
-        self.q, self.mu, self.steps, self.pair = q, mu, steps, pair
-        start = mu / 2 if pair == "symmetrised" else -14.0
-        self.z, self.weight = _nodes(start, 15.0 + 30 * mu, min(0.02, mu / 8) if mu < 4 else 0.02)
+    def __init__(self, parts, pair):
+        self.pair = pair
+        self.kinds = [(q, mu, steps, *_nodes(mu, pair)) for q, mu, steps in parts]
 
     def logs(self, s):
-        """K at complex points s [N]: logarithms may be off by 2 pi i, which T whole does not see."""
-        shift = self.mu * self.z - self.mu**2 / 2
+        """Sum of T K at complex points s [N]: logarithms may be off by 2 pi i, which T whole does not see."""
+        return sum(steps * self._log(s, q, mu, z, weight) for q, mu, steps, z, weight in self.kinds)
+
+    def _log(self, s, q, mu, z, weight):
         with np.errstate(divide="ignore"):
-            log_r = np.logaddexp(np.log1p(-self.q), np.log(self.q) + shift)
-            log_m = np.logaddexp(np.log1p(-self.q), np.log(self.q) - self.mu * self.z - self.mu**2 / 2)
-        log_phi = -self.z**2 / 2 - math.log(2 * math.pi) / 2 + np.log(self.weight)
+            log_r = np.logaddexp(np.log1p(-q), np.log(q) + mu * z - mu**2 / 2)
+            log_m = np.logaddexp(np.log1p(-q), np.log(q) - mu * z - mu**2 / 2)
+        log_phi = -(z**2) / 2 - math.log(2 * math.pi) / 2 + np.log(weight)
         s = np.asarray(s)[:, None]
         if self.pair == "remove":
             return _log_sum(log_phi + (1 + s) * log_r)
@@ -51,12 +53,12 @@ class Inverted:
     def at(self, t):
         """delta as a function of eps, on the contour through t."""
         value, _, curvature = self.cumulants(t)
-        step = 0.035 / math.sqrt(self.steps * curvature)
+        step = 0.035 / math.sqrt(curvature)
         ys, terms, start = [], [], None
         for block in range(4000):
             y = step * (BLOCK * block + np.arange(BLOCK))
             points = t + 1j * y
-            log_term = self.steps * (self.logs(points) - value) - np.log(points * (points + 1))
+            log_term = self.logs(points) - value - np.log(points * (points + 1))
             start = log_term[0].real if start is None else start
             ys.append(y)
             terms.append(log_term)
@@ -70,7 +72,7 @@ class Inverted:
 
         def delta(eps):
             whole = np.sum(weights * np.exp(term - 1j * y * eps)).real / math.pi
-            return math.exp(self.steps * value - t * eps) * whole
+            return math.exp(value - t * eps) * whole
 
         return delta
 
@@ -80,8 +82,8 @@ class Inverted:
         def excess(log_t):  # Chernoff's exponent at the eps that t belongs to
             t = math.exp(log_t)
             value, slope, curvature = self.cumulants(t)
-            eps = self.steps * slope - 1 / t - 1 / (1 + t)
-            log_delta = self.steps * value - t * eps - math.log(t * (1 + t) * math.sqrt(2 * math.pi * self.steps * curvature))
+            eps = slope - 1 / t - 1 / (1 + t)
+            log_delta = value - t * eps - math.log(t * (1 + t) * math.sqrt(2 * math.pi * curvature))
             return log_delta - math.log(delta)
 
         low, high = -3.0, 0.0
@@ -89,7 +91,7 @@ class Inverted:
             high += 0.5
         t = math.exp(brentq(excess, low, high, xtol=1e-3)) if excess(low) > 0 else math.exp(low)
         curve = self.at(t)
-        centre = self.steps * self.cumulants(t)[1] - 1 / t - 1 / (1 + t)
+        centre = self.cumulants(t)[1] - 1 / t - 1 / (1 + t)
         wide = 0.05 / t  # far from the centre the integral cancels
         low, high = centre - wide, centre + wide
         while curve(low) < delta:
@@ -99,17 +101,19 @@ class Inverted:
         return brentq(lambda e: math.log(curve(e) / delta), low, high, xtol=1e-13, rtol=1e-13)
 
 
-def epsilon(q, noise, steps, delta, pairs=("remove", "add")):
-    return max(Inverted(q, 1 / noise, steps, pair).eps(delta) for pair in pairs)
+def epsilon(parts, delta, pairs=("remove", "add")):
+    """eps(delta) of steps of several kinds (q, noise, steps), the larger of the orders given."""
+    return max(Inverted([(q, 1 / noise, steps) for q, noise, steps in parts], pair).eps(delta) for pair in pairs)
 
 
-def _nodes(start, stop, step):
+def _nodes(mu, pair):
     """A trapezoidal rule on the whole line; Gauss-Legendre panels where the integral starts at a finite point."""
-    if start < -13:
-        z = np.arange(start, stop, step)
+    step, stop = min(0.02, mu / 8), 15.0 + 30 * mu
+    if pair != "symmetrised":
+        z = np.arange(-14.0, stop, step)
         return z, np.full(len(z), step)
     x, w = np.polynomial.legendre.leggauss(20)
-    edges = np.linspace(start, stop, 1 + math.ceil((stop - start) / (10 * step)))
+    edges = np.linspace(mu / 2, stop, 1 + math.ceil((stop - mu / 2) / (10 * step)))
     half = np.diff(edges)[:, None] / 2
     return (edges[:-1, None] + half * (1 + x)).ravel(), (half * w).ravel()
 
