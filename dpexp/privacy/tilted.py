@@ -11,8 +11,8 @@ and K the sum of the K's,
 With t at the saddle point, K'(t) = eps + 1 / t + 1 / (1 + t), the second factor is about 1 / (t (1 + t) sqrt(2 pi
 K'')), so that an absolute error in G is a relative one in delta. Every t is valid; a bad one is only loose.
 
-Errors, all charged against the stated side (u = 2^-53, N points of the transform, W cells of the window, T_k factors of
-the k-th law w_k, F_k its transform, |F_k| <= 1):
+Errors, all charged against the stated side (u = 2^-53, N points of the transform, W cells of the window, T_k
+factors of the k-th law w_k, F_k its transform, |F_k| <= 1):
 
 * Window. Tilted mass outside it is at most 2 e^-36 by Chernoff's bound; the transform wraps it around. It changes delta
   by at most e^(K - t eps) kappa 2 e^-36. So N needs to be no larger than the window, and laws are wrapped onto it.
@@ -24,17 +24,19 @@ the k-th law w_k, F_k its transform, |F_k| <= 1):
 * Powers, exp(sum T_k (log |F_k| + i angle_k)): each logarithm has the absolute error u and relative error 4 u, each
   angle 4 u: entry by entry relative error q_j = u (8 + 4 sum T_k (1 + |log |F_k|| + |angle_k|)). Laws are rolled to
   their means, so that angles are small where |F| is not.
-* Inverse transform: eps_F times the 2-norm of the spectrum. Transforms have |g|_2 = |G|_2 / sqrt(N), and |g|_1 on the
-  window is at most sqrt(W) |g|_2. Altogether delta moves by at most e^(K - t eps) kappa E,
+* Inverse transform: eps_F times the 2-norm of the spectrum. Transforms have |g|_2 = |G|_2 / sqrt(N). Altogether the
+  masses are off by g with
 
-      E = sqrt(W) [exp(sum T_k e_k) sum T_k eps_F |w_k|_2 + |q F|_2 / sqrt(N) + eps_F |F|_2 / sqrt(N)].
+      |g|_2 <= E = exp(sum T_k e_k) sum T_k eps_F |w_k|_2 + |q F|_2 / sqrt(N) + eps_F |F|_2 / sqrt(N),
 
+  and delta by at most e^(K - t eps) E |k|_2 (Cauchy and Schwarz). On a grid of interval h, k being unimodal,
+  |k|_2^2 <= kappa^2 + (integral of k^2) / h = kappa^2 + 2 / (2t (2t + 1) (2t + 2) h).
 * Tilting: w has the relative error rho = u (8 + |log p| + |t l| + |K|), hence G at most exp(sum T_k rho_k), cell by
   cell.
 * Sums over the window: each of the two, of e^(-t x) and of e^(-(1 + t) x), has the relative error 4 W u at most.
 * Losses are grid points to 2 u relative: the sum moves by at most 2 u sum T_k max |l|, which is added to eps.
 
-Negative entries of the computed G are kept: setting them to 0 would add up to W absolute errors.
+Negative entries of the computed G are kept: setting them to 0 would add up their absolute values.
 """
 
 from __future__ import annotations
@@ -64,6 +66,10 @@ RATIO = 1.1
 """rates are powers of it, so that one transform serves nearby deltas and no result depends on what was asked before"""
 _FIRST, _LAST = -170, 340
 """exponents of RATIO"""
+_POOR, _SEARCHED = 1e-3, 1 << 20
+"""error relative to delta from which on other rates are tried, on windows of at most so many cells"""
+Answer = tuple[float, float]
+"""a bound on eps or delta, and the part of delta that is charged for errors"""
 
 
 class TooWide(ValueError):
@@ -139,11 +145,41 @@ class Composed:
         self._transforms.move_to_end(rate)
         return self._transforms[rate]
 
-    def _ask(self, rate: float, answer: Callable[[Tilted], float]) -> float:
-        """The answer of the transform of the power of RATIO below or, where that has none, of the one above."""
+    def _ask(self, rate: float, answer: Callable[[Tilted], Answer]) -> float:
+        """The answer of the transform of the power of RATIO below, or the best of a few rates where rounding is felt.
+
+        That happens where one large loss is as likely as many small ones: the tilted law has two humps, and between two
+        rates that are close its mean leaps over the eps in question.
+        """
         power = min(max(math.floor(math.log(rate) / math.log(RATIO)), _FIRST), _LAST)
-        found = answer(self._transform(RATIO**power))
-        return found if math.isfinite(found) else answer(self._transform(RATIO ** (power + 1)))
+        first = self._transform(RATIO**power)
+        found, share = answer(first)
+        if share <= _POOR or first.cells > _SEARCHED:
+            return found
+        sign = 1.0 if self.side == "above" else -1.0
+
+        def value(log_rate: float) -> float:
+            try:
+                return sign * answer(Tilted(self.parts, self.interval, math.exp(log_rate), self.side))[0]
+            except TooWide:
+                return math.inf
+
+        low, high = (power - 1) * math.log(RATIO), (power + 2) * math.log(RATIO)
+        golden = (math.sqrt(5) - 1) / 2
+        inner, outer = high - golden * (high - low), low + golden * (high - low)
+        at_inner, at_outer = value(inner), value(outer)
+        best = min(sign * found, at_inner, at_outer)
+        for _ in range(8):
+            if at_inner <= at_outer:
+                high, outer, at_outer = outer, inner, at_inner
+                inner = high - golden * (high - low)
+                at_inner = value(inner)
+            else:
+                low, inner, at_inner = inner, outer, at_outer
+                outer = low + golden * (high - low)
+                at_outer = value(outer)
+            best = min(best, at_inner, at_outer)
+        return sign * best
 
     def eps(self, delta: float) -> float:
         """Above: an eps >= 0 with delta(eps) <= delta, inf where none is found. Below: one with delta(eps) >= delta."""
@@ -239,7 +275,8 @@ class Tilted:
         self._near = _discounted(law, interval * rate)
         self._far = _discounted(law, interval * (1 + rate))
         kappa = math.exp(rate * math.log(rate) - (1 + rate) * math.log1p(rate))
-        self._error = kappa * (error + 2 * math.exp(-_OUTSIDE))
+        spread = 2 / (2 * rate * (2 * rate + 1) * (2 * rate + 2) * interval)  # integral of k^2, in cells
+        self._error = math.sqrt(kappa**2 + spread) * error + 2 * kappa * math.exp(-_OUTSIDE)
         self._sums = 8 * UNIT * len(law)
         """relative error of each of the two sums"""
         self._tilting = math.exp(min(sum(t.count * t.rounding for t in tilts), 700.0))
@@ -272,43 +309,48 @@ class Tilted:
             return low if inside <= 0 else high
         return min(max(high + math.log(inside / float(self._far[k])), low), high)
 
-    def eps_above(self, delta: float) -> float:
+    def eps_above(self, delta: float) -> Answer:
         """The least eps found with delta(eps) <= delta; inf where the window has none."""
         k = int(np.searchsorted(-self._falling, -delta))
         if k >= self.cells:
-            return math.inf
+            return math.inf, math.inf
         found = self.loss(k)
         if k == 0:
-            return found + self._shift if found > 0 else 0.0
+            return (found + self._shift, math.inf) if found > 0 else (0.0, 0.0)
+        share = self._charge(k) / delta
         if self._far[k] > 0:
             found = self._between(k, delta / self._tilting - self._charge(k))
-        return max(0.0, found) * (1 + 1e-13) + self._shift
+        return max(0.0, found) * (1 + 1e-13) + self._shift, share
 
-    def eps_below(self, delta: float) -> float:
+    def eps_below(self, delta: float) -> Answer:
         """The largest eps found with delta(eps) >= delta; 0 where the window has none."""
         k = int(np.searchsorted(-self._falling, -delta, side="right"))  # the first loss with less than delta
         if k == 0:
-            return 0.0
+            return 0.0, math.inf if self.loss(0) > 0 else 0.0
         found = self.loss(k - 1)
         if k < self.cells and self._far[k] > 0:
             found = max(found, self._between(k, delta * self._tilting + self._charge(k)))
-        return max(0.0, found * (1 - 1e-13) - self._shift)
+        return max(0.0, found * (1 - 1e-13) - self._shift), self._charge(k - 1) / delta
 
-    def delta_above(self, eps: float) -> float:
+    def delta_above(self, eps: float) -> Answer:
         """A bound on delta(eps) from above."""
         eps = max(0.0, eps - self._shift)
         k = self._cell(eps)
         if not 0 <= k < self.cells:
-            return 1.0 if k < 0 else float(self._falling[-1])
-        return max(0.0, (self._at(k, eps) + self._charge(k)) * self._tilting)
+            return 1.0 if k < 0 else float(self._falling[-1]), math.inf
+        charge = self._charge(k)
+        found = max(0.0, (self._at(k, eps) + charge) * self._tilting)
+        return found, charge / found if found > 0 else math.inf
 
-    def delta_below(self, eps: float) -> float:
+    def delta_below(self, eps: float) -> Answer:
         """A bound on delta(eps) from below."""
         eps += self._shift
         k = self._cell(eps)
         if not 0 <= k < self.cells:
-            return float(self._falling[0]) if k < 0 else 0.0
-        return max(0.0, (self._at(k, eps) - self._charge(k)) / self._tilting)
+            return float(self._falling[0]) if k < 0 else 0.0, math.inf
+        charge = self._charge(k)
+        found = max(0.0, (self._at(k, eps) - charge) / self._tilting)
+        return found, charge / found if found > 0 else math.inf
 
     def _at(self, k: int, eps: float) -> float:
         """delta(eps) as computed, for eps between the losses k - 1 and k."""
@@ -338,7 +380,7 @@ def _window(tilts: Sequence[_Tilt]) -> tuple[int, int]:
 
 
 def _sum(tilts: Sequence[_Tilt], low: int, high: int) -> tuple[np.ndarray, float]:
-    """Masses of the sum on the cells low .. high, and the bound E on the 1-norm of their rounding errors."""
+    """Masses of the sum on the cells low .. high, and the bound E on the 2-norm of their rounding errors."""
     from scipy import fft
 
     window = high - low + 1
@@ -371,7 +413,7 @@ def _sum(tilts: Sequence[_Tilt], low: int, high: int) -> tuple[np.ndarray, float
     # the full spectrum has every entry twice but for the first and, in an even size, the last
     taken = math.sqrt(2 * float(np.sum((relative * sizes) ** 2)) / size)
     back = per_transform * math.sqrt(2 * float(np.sum(sizes**2)) / size)
-    rounding = math.sqrt(window) * (math.exp(min(growth, 700.0)) * forward + taken + back)
+    rounding = math.exp(min(growth, 700.0)) * forward + taken + back
     return np.roll(law, -((low - origin) % size))[:window], rounding
 
 
