@@ -30,6 +30,8 @@ _MOST_STEP_CELLS = 60_000
 REACHES = (6.0, 8.0, 10.0, 14.0, 20.0, 37.0)
 """how many noise units beyond the far mean losses are kept: beyond, the normal law has 1e-9, 6e-16, 8e-24, ..,
 6e-300"""
+FINER = 8
+"""parts of an interval where the usual grid is wider than the bulk of the losses"""
 _NEGLIGIBLE = 1e-5
 """part of delta that losses beyond the reach may take"""
 LEAST_DELTA = 1e-250
@@ -138,10 +140,15 @@ class StepLoss:
         reach = _reach(parts, delta)
         if delta >= 1 or steps == 0 or reach is None:
             return 0.0
-        try:
-            return max((law.eps(delta) for law in _composed(parts, reach, "below")), default=0.0)
-        except TooWide:
-            return 0.0
+        for finer in (1, FINER):  # a grid wider than the bulk of the losses has nothing to show from below
+            laws = _composed(parts, reach, "below", finer)
+            try:
+                found = max((law.eps(delta) for law in laws), default=0.0)
+            except TooWide:
+                break
+            if found > 0 or not laws or self.spread > 10 * self.top(reach) / _MOST_STEP_CELLS:
+                return found
+        return 0.0
 
 
 Steps = tuple[tuple[StepLoss, int], ...]
@@ -182,7 +189,7 @@ def _reach(parts: Steps, delta: float) -> float | None:
 
 
 @lru_cache(maxsize=12)
-def _composed(parts: Steps, reach: float, side: Side) -> tuple[Composed, ...]:
+def _composed(parts: Steps, reach: float, side: Side, finer: int = 1) -> tuple[Composed, ...]:
     """The loss of all steps, for every order of the neighbours that matters; empty where it cannot be written down.
 
     The grid is made coarser until the sum fits.
@@ -193,7 +200,7 @@ def _composed(parts: Steps, reach: float, side: Side) -> tuple[Composed, ...]:
     spread = math.sqrt(math.fsum(count * step.spread**2 for step, count in parts) / steps)
     interval = grid(spread, max(step.top(reach) for step, _ in parts), steps, len(parts))
     # 17 deviations is about what a window holds
-    interval = max(interval, 17 * math.sqrt(steps) * spread / MOST_CELLS)
+    interval = max(interval, 17 * math.sqrt(steps) * spread / MOST_CELLS) / finer
     laws = [[(law, count) for law in step.laws(interval, reach, side)] for step, count in parts]
     return tuple(Composed(list(order), interval, side) for order in zip(*laws, strict=True))
 

@@ -46,7 +46,7 @@ class Inverted:
         return top + np.log(np.exp(one - top) + np.exp(other - top) + (1 - far) * np.exp(-top))
 
     def cumulants(self, t):
-        d = 1e-3 * min(1.0, t)
+        d = 0.01 * t  # of the order of t: the curvature is lost in rounding for a smaller one
         low, mid, high = self.logs(np.array([t - d, t, t + d], dtype=complex)).real
         return mid, (high - low) / (2 * d), max((high - 2 * mid + low) / d**2, 1e-12)
 
