@@ -57,7 +57,9 @@ def only(mechanism):
 
 
 def test_phases_of_sampled_batches_add_their_renyi_divergences():
-    phased = only(SampledGaussian(noise_multiplier=[1.1, 0.9], sampling_probability=0.01, steps=[500, 300]))
+    both = SampledGaussian(noise_multiplier=[1.1, 0.9], sampling_probability=0.01, steps=[500, 300]).analyses()
+    assert [a.name for a in both] == ["renyi-composition", "pld-composition"]
+    phased = both[0]
     for order in (1.5, 6.0):
         parts = 500 * mixture_from_base(order, 0.01, 1.1) + 300 * mixture_from_base(order, 0.01, 0.9)
         assert phased.rdp(order) == pytest.approx(parts, rel=1e-10)
@@ -94,7 +96,7 @@ def test_phases_that_do_nothing_and_those_that_do_not_fit():
     replaced = SampledGaussian(
         noise_multiplier=[1.0, 2.0], sampling_probability=0.1, steps=5, neighboring_relation="replace-one"
     )
-    assert "add-remove" in only(replaced).refused
+    assert "add-remove" in replaced.analyses()[0].refused
     for wrong in (
         {"noise_multiplier": [1, 2], "sampling_probability": 0.1, "steps": [1, 2, 3]},
         {"noise_multiplier": [1, -2], "sampling_probability": 0.1, "steps": 5},

@@ -242,7 +242,9 @@ def test_partitions():
     reshuffled = {
         a.name: a for a in MECHANISMS["noisy-sgd"](**{**base, "batch_size": 30}, sampling="reshuffled").analyses()
     }
-    assert reshuffled["gaussian-composition"].mu == pytest.approx(math.sqrt(50) * 2 / 30)
+    assert reshuffled["gaussian-composition"].mu == pytest.approx(
+        math.sqrt(67) * 2 / 30
+    )  # 200 steps in epochs of 3 batches
     assert not reshuffled["shifted-interpolation"].valid
     with pytest.raises(ValueError, match="multiple"):
         MECHANISMS["noisy-sgd"](**{**base, "batch_size": 30}, sampling="cyclic")

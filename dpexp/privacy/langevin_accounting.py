@@ -18,7 +18,11 @@ from dpexp.privacy.mechanisms.composition import (
     DIVIDED,
     FIXED,
     NOISE,
+    ONE_BATCH,
+    PLD,
     POISSON,
+    PUBLIC,
+    batches_of,
     distance,
     random_step,
     visits,
@@ -142,14 +146,13 @@ def composed(run: LangevinRun, multiplier: float) -> Analysis:
     """The sound analysis of all iterates for the run's sampling."""
     if run.sampling == "shuffled":
         mu = distance(run.relation) * math.sqrt(_visits(run)) / multiplier if multiplier else math.inf
-        assumed = (NOISE, "every record is in one batch an epoch, whatever the order")
-        return gaussian_analysis("once-an-epoch", "Gaussian composition (Dong, Roth and Su, 2022)", ALL, mu, assumed)
+        source = f"Gaussian composition (Dong, Roth and Su, 2022), {PUBLIC}"
+        return gaussian_analysis("once-an-epoch", source, ALL, mu, (NOISE, ONE_BATCH))
     assumed = (NOISE, *((FIXED,) if run.sampling == "fixed-size" else (POISSON, DIVIDED)))
-    source = "privacy loss distribution of the dominating pairs, connect-the-dots (Doroshenko et al., 2022)"
     if multiplier == 0:
-        return gaussian_analysis("pld", source, ALL, math.inf, assumed)
+        return gaussian_analysis("pld", PLD, ALL, math.inf, assumed)
     step = random_step(run.q, multiplier, run.sampling, run.relation)
-    return Analysis("pld", source, ALL, lambda d: varying_eps(*step, run.groups, d), assumed)
+    return Analysis("pld", PLD, ALL, lambda d: varying_eps(*step, run.groups, d), assumed)
 
 
 def _visits(run: LangevinRun) -> float:
@@ -159,7 +162,7 @@ def _visits(run: LangevinRun) -> float:
     """
     if run.constant:
         return visits(run.steps, run.q)
-    batches, used, done = round(1 / run.q), 0.0, 0
+    batches, used, done = batches_of(run.q), 0.0, 0
     for relative, count in run.groups:
         first = math.ceil(done / batches)
         done += count

@@ -10,6 +10,7 @@ from typing import Any
 from dpexp.privacy.langevin_accounting import REFUSED, Accountant, analysis_of, as_mechanism, composed
 from dpexp.privacy.langevin_printed import CONVERTED, PRINTED
 from dpexp.privacy.langevin_run import LangevinRun
+from dpexp.privacy.mechanisms.composition import epoch_text
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class AccountedLangevin:
     def describe(self) -> list[tuple[str, str]]:
         """Who is protected, what is released and how noise is set."""
         run = self.run
-        share = f"{round(1 / run.q)} batches an epoch" if run.sampling == "shuffled" else f"probability {run.q:.4g}"
+        share = epoch_text(run.q) if run.sampling == "shuffled" else f"probability {run.q:.4g}"
         return [
             ("Protected", f"every record, against who sees what is released; neighbours: {run.relation}"),
             ("Sampling", f"{run.sampling}, batches of {run.batch_size} of {run.n:,} records ({share})"),

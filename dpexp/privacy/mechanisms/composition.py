@@ -24,9 +24,18 @@ SAMPLING = {
 PARTITIONS = ("cyclic", "shuffled")
 """the same batches in every epoch"""
 ONCE_AN_EPOCH = (*PARTITIONS, "reshuffled")
+PLD = (
+    "privacy loss distribution of the dominating pair, connect-the-dots (Doroshenko et al., 2022), or Renyi or "
+    "unsampled Gaussian composition where that is smaller"
+)
 NOISE = "noise is Gaussian and fresh in every step"
 FIXED = "batches of fixed size without replacement, fresh in every step"
 POISSON = "every record is in a batch independently with probability q, fresh in every step"
+ONE_BATCH = "every record is in one batch an epoch"
+OTHERS = "a record that is added or removed leaves all others in their batches"
+PUBLIC = (
+    "for a known order: holds even if the order of the records is public; with a secret order the true loss is smaller"
+)
 DIVIDED = "the sum is divided by a fixed number, not by the realised batch size"
 
 
@@ -35,14 +44,47 @@ def distance(relation: Relation) -> float:
     return 2.0 if relation == "replace-one" else 1.0
 
 
+def divides(q: float) -> bool:
+    """Whether batches of the share q cut the records evenly: 1 / q is whole, to the digits in which q is typed.
+
+    A share of seven digits or more is recognised: 1 / q may be off by a millionth of itself, and by 0.001 at most.
+    """
+    return abs(round(1 / q) - 1 / q) <= min(1e-3, 1e-6 / q)
+
+
 def batches_of(q: float) -> int:
-    """Batches in an epoch of a partition into batches of the share q."""
-    return max(1, math.ceil(1 / q - 1e-9))
+    """Batches in an epoch of batches of the share q, and the whole number below where q does not cut evenly.
+
+    Fewer batches are more visits: the number covers a last batch that is short, and one that is left out.
+    """
+    return max(1, round(1 / q) if divides(q) else math.floor(1 / q))
 
 
 def visits(steps: int, q: float) -> int:
     """How often a record that is used once an epoch is used at most in `steps` steps."""
     return math.ceil(steps / batches_of(q))
+
+
+def partition_complaint(q: float, sampling: Sampling) -> str:
+    """Why batches of the share q are no partition of the records; empty where they are, or need not be one."""
+    if sampling not in ONCE_AN_EPOCH:
+        return ""
+    if q == 0:
+        return f"{sampling} batches need a sampling_probability above 0"
+    if sampling in PARTITIONS and not divides(q):
+        return (
+            f"a partition needs 1 / sampling_probability to be whole, not 1 / {q:.9g}: "
+            f"write it as a fraction, for instance sampling_probability=1/{max(1, round(1 / q))}"
+        )
+    return ""
+
+
+def epoch_text(q: float) -> str:
+    """How many batches an epoch has, for a statement."""
+    uneven = (
+        "" if divides(q) else f" are counted, rounded down from {1 / q:.6g}: a short or missing last batch is covered"
+    )
+    return f"{batches_of(q)} batches an epoch{uneven}"
 
 
 def random_step(q: float, multiplier: float, sampling: Sampling, relation: Relation) -> tuple[float, float, Scheme]:
@@ -60,8 +102,9 @@ def composition(q: float, multiplier: float, steps: int, sampling: Sampling, rel
     if sampling == "full-batch" or q == 1 or sampling in ONCE_AN_EPOCH:
         uses = visits(steps, q) if sampling in ONCE_AN_EPOCH else steps
         mu = math.sqrt(uses) * distance(relation) / multiplier
-        once = ("every record is in one batch an epoch, whatever the order",) if sampling in ONCE_AN_EPOCH else ()
-        source = "Gaussian composition (Dong, Roth and Su, 2022), exact"
+        once = (ONE_BATCH, *((OTHERS,) if relation == "add-remove" else ())) if sampling in ONCE_AN_EPOCH else ()
+        exact = "exact" if sampling in ("cyclic", "full-batch") or q == 1 else PUBLIC
+        source = f"Gaussian composition (Dong, Roth and Su, 2022), {exact}"
         return [gaussian_analysis("gaussian-composition", source, ALL, mu, (NOISE, *once))]
     if sampling == "fixed-size" and relation == "add-remove":
         reason = "batches of fixed size are defined for replace-one neighbours"
@@ -98,8 +141,7 @@ def _sampled(q: float, multiplier: float, steps: int, sampling: Sampling, relati
             )
         )
     loss = step_loss(*random_step(q, multiplier, sampling, relation))
-    source = "privacy loss distribution of the dominating pair, connect-the-dots (Doroshenko et al., 2022)"
-    found.append(Analysis("pld-composition", source, ALL, cache(lambda d: loss.eps(steps, d)), assumptions))
+    found.append(Analysis("pld-composition", PLD, ALL, cache(lambda d: loss.eps(steps, d)), assumptions))
     return found
 
 

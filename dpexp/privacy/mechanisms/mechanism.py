@@ -22,9 +22,9 @@ from dpexp.privacy.mechanisms.composition import (
     SAMPLING,
     Relation,
     Sampling,
-    batches_of,
     composition_lower,
     distance,
+    epoch_text,
     random_step,
 )
 
@@ -73,7 +73,12 @@ class BatchedMechanism(Mechanism):
 
     @property
     def q(self) -> float:
-        """Probability that a record is in a batch, or the share of a batch."""
+        """Probability that a record is in a batch; where batches are cut from an order, one over those in an epoch.
+
+        These are rounded down, so that a last batch of fewer records is covered whether it is run or left out.
+        """
+        if self.sampling in ONCE_AN_EPOCH:
+            return 1 / (self.n // self.batch_size)
         return 1.0 if self.sampling == "full-batch" else self.batch_size / self.n
 
     @model_validator(mode="after")
@@ -89,7 +94,7 @@ class BatchedMechanism(Mechanism):
     def described(self, noise: str) -> list[tuple[str, str]]:
         """The lines of `describe`, with what the noise is on."""
         once = self.sampling in ONCE_AN_EPOCH
-        share = f"{batches_of(self.q)} batches an epoch" if once else f"probability {self.q:g} for a record"
+        share = epoch_text(self.batch_size / self.n) if once else f"probability {self.q:g} for a record"
         return [
             ("Protected", f"every record, against who sees what is released; neighbours: {self.neighboring_relation}"),
             ("Sampling", f"{SAMPLING[self.sampling]}; {share}"),

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, PlainSerializer, WrapValidator, model_validator
 
 from dpexp.privacy.analysis import ALL, Analysis, gaussian_analysis
-from dpexp.privacy.lower_bounds import LowerBound
+from dpexp.privacy.loss_distributions import Scheme, eps_of_steps, step_loss
+from dpexp.privacy.lower_bounds import LowerBound, linear_last
 from dpexp.privacy.mechanisms.composition import (
+    DIVIDED,
     NOISE,
-    PARTITIONS,
+    ONCE_AN_EPOCH,
+    PLD,
     POISSON,
     SAMPLING,
     Relation,
@@ -21,6 +24,9 @@ from dpexp.privacy.mechanisms.composition import (
     composition,
     composition_lower,
     distance,
+    epoch_text,
+    partition_complaint,
+    random_step,
 )
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Steps
 
@@ -34,6 +40,8 @@ def _each(value: Any, valid: Callable[[Any], Any]) -> Any:
     return tuple(valid(v) for v in value) if len(value) > 1 else valid(value[0])
 
 
+MOST_PHASES = 64
+"""phases that are composed by their loss distributions; more are composed by Renyi divergences alone"""
 PHASES = WrapValidator(_each), PlainSerializer(lambda value: value, return_type=Any)
 
 
@@ -59,8 +67,9 @@ class SampledGaussian(Mechanism):
         if lengths and self.sampling not in ("poisson", "full-batch"):
             raise ValueError(f"several phases need Poisson sampling or full batches, not {self.sampling}")
         for _, q, _ in self.phases:
-            if self.sampling in PARTITIONS and (q == 0 or abs(round(1 / q) * q - 1) > 1e-9):
-                raise ValueError(f"a partition needs 1 / sampling_probability to be whole, not 1 / {q:g}")
+            complaint = partition_complaint(q, self.sampling)
+            if complaint:
+                raise ValueError(complaint)
         return self
 
     @property
@@ -76,12 +85,12 @@ class SampledGaussian(Mechanism):
     def analyses(self) -> list[Analysis]:
         used = [phase for phase in self.phases if phase[1] > 0 and phase[2] > 0]
         if len(used) > 1:
-            return [self._phased(used)]
+            return self._phased(used)
         multiplier, q, steps = used[0] if used else (self.phases[0][0], 0.0, 0)
         return composition(q, multiplier, steps, self.sampling, self.neighboring_relation)
 
-    def _phased(self, used: Sequence[tuple[float, float, int]]) -> Analysis:
-        """Distinct phases: Gaussian for full batches, Renyi curves that add up for Poisson sampling."""
+    def _phased(self, used: Sequence[tuple[float, float, int]]) -> list[Analysis]:
+        """Distinct phases: Gaussian for full batches, else their loss distributions, and Renyi curves that add up."""
         multiplier, q, steps = (tuple(column) for column in zip(*used, strict=True))
         if self.sampling == "full-batch" or all(share == 1 for share in q):
             if min(multiplier) == 0:
@@ -90,7 +99,7 @@ class SampledGaussian(Mechanism):
                 squares = [n / m**2 for m, n in zip(multiplier, steps, strict=True)]
                 mu = math.sqrt(math.fsum(squares)) * distance(self.neighboring_relation)
             source = "Gaussian composition (Dong, Roth and Su, 2022), exact"
-            return gaussian_analysis("gaussian-composition", source, ALL, mu, (NOISE,))
+            return [gaussian_analysis("gaussian-composition", source, ALL, mu, (NOISE,))]
         refused = ""
         if self.neighboring_relation != "add-remove":
             refused = "several phases are composed by Renyi divergences, which are those of add-remove neighbours"
@@ -105,7 +114,20 @@ class SampledGaussian(Mechanism):
         def rdp(order: float) -> float:
             return math.inf if refused or min(multiplier) == 0 else self._steps(used).rdp(order)
 
-        return Analysis("renyi-composition", source, ALL, eps, (NOISE, POISSON), rdp, refused=refused)
+        assumptions = (NOISE, POISSON, DIVIDED)
+        found = [Analysis("renyi-composition", source, ALL, eps, assumptions, rdp, refused=refused)]
+        if min(multiplier) > 0 and len(used) <= MOST_PHASES:
+            found.append(
+                Analysis("pld-composition", PLD, ALL, cache(partial(self._composed, tuple(used))), assumptions)
+            )
+        return found
+
+    def _composed(self, used: tuple[tuple[float, float, int], ...], delta: float) -> float:
+        """Epsilon of all phases by their loss distributions."""
+        relation = self.neighboring_relation
+        noisy = [(m, q, n) for m, q, n in used if math.isfinite(m)]
+        steps = [(step_loss(*random_step(q, m, self.sampling, relation)), n) for m, q, n in noisy]
+        return eps_of_steps(tuple(steps), delta)
 
     @staticmethod
     def _steps(used: Sequence[tuple[float, float, int]]) -> Any:
@@ -121,16 +143,28 @@ class SampledGaussian(Mechanism):
         if len(used) != 1:
             return []
         multiplier, q, steps = used[0]
-        return composition_lower(q, multiplier, steps, self.sampling, self.neighboring_relation)
+        found = composition_lower(q, multiplier, steps, self.sampling, self.neighboring_relation)
+        return found + self._last(q, multiplier, steps)
+
+    def _last(self, q: float, multiplier: float, steps: int) -> list[LowerBound]:
+        """What the last iterate of linear losses attains: their sum is all that a release of it shows."""
+        scheme: Scheme = "fixed-size" if self.sampling == "fixed-size" else self.neighboring_relation
+        defined = scheme != "fixed-size" or self.neighboring_relation == "replace-one"
+        noisy = 0 < multiplier < math.inf
+        fresh = self.sampling not in ONCE_AN_EPOCH
+        share = 1.0 if self.sampling == "full-batch" else q
+        return linear_last(share, multiplier, steps, scheme) if defined and noisy and fresh else []
 
     def describe(self) -> list[tuple[str, str]]:
         def listed(column: int, form: str) -> str:
             return ", then ".join(dict.fromkeys(format(phase[column], form) for phase in self.phases))
 
         total = sum(steps for _, _, steps in self.phases)
+        once = self.sampling in ONCE_AN_EPOCH
+        share = epoch_text(self.phases[0][1]) if once else f"probability {listed(1, 'g')}"
         return [
             ("Protected", f"every record against who sees the releases; neighbours: {self.neighboring_relation}"),
-            ("Sampling", f"{SAMPLING[self.sampling]}, probability {listed(1, 'g')}"),
+            ("Sampling", f"{SAMPLING[self.sampling]}, {share}"),
             ("Noise", f"{listed(0, 'g')} times one record's largest norm, on every coordinate"),
             ("Released", f"all {total:,} noisy sums, and therefore every iterate and average"),
         ]
