@@ -18,7 +18,7 @@ from dpexp.config import load_experiment
 from dpexp.errors import DpexpError, ResultsMissing
 from dpexp.runner import run as running
 from dpexp.runner.run import Options, run
-from dpexp.store import Folder, NotWritable, load_cell, load_cells, load_summary, load_trajectories
+from dpexp.store import Folder, NotWritable, files, load_cell, load_cells, load_summary, load_trajectories
 from dpexp.store import folder as folders
 from dpexp.store.files import (
     Damaged,
@@ -314,3 +314,18 @@ def test_a_holder_is_another_living_process(done):
     for pid, held in ((os.getpid(), False), (1, True), (2**22 + 1, False)):
         holder.write_text(json.dumps({"pid": pid, "host": host, "since": ""}))
         assert done.is_held is held
+
+
+def test_what_a_killed_plot_leaves_behind_goes_with_the_next_one(tmp_path):
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    host = files._HOST
+    left, being_written = (tmp_path / f".figure2.png.{host}.{pid}.tmp" for pid in (dead.pid, 1))
+    elsewhere = tmp_path / ".figure2.png.another-host.7.tmp"
+    for path in (left, being_written, elsewhere):
+        path.write_bytes(b"half a picture")
+    files.atomically(tmp_path / "figure3.png", lambda path: path.write_bytes(b"whole"))
+    assert not left.exists()
+    assert being_written.exists()
+    assert elsewhere.exists()
+    assert (tmp_path / "figure3.png").read_bytes() == b"whole"
