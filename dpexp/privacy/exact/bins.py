@@ -19,6 +19,8 @@ Atoms = tuple[np.ndarray, np.ndarray]
 """masses under P and under Q"""
 CELLS = 20_000
 """intervals of the outcome of one bin"""
+MOST = 1000
+"""cells that are kept: wider ones are only lower"""
 _LEAST = 1e-60
 
 
@@ -66,7 +68,9 @@ def _product(a: Atoms, b: Atoms, width: float) -> Atoms:
 def _merged(p: np.ndarray, q: np.ndarray, width: float) -> Atoms:
     """Atoms whose log ratio is in one cell, as one; what is nowhere likely is one atom too."""
     seen = (p > _LEAST) & (q > _LEAST)
-    cell = np.floor((np.log(p[seen]) - np.log(q[seen])) / width).astype(np.int64)
+    ratio = np.log(p[seen]) - np.log(q[seen])
+    width = max(width, float(np.ptp(ratio)) / MOST)
+    cell = np.floor(ratio / width).astype(np.int64)
     first = int(cell.min())
     out_p = np.append(np.bincount(cell - first, weights=p[seen]), p[~seen].sum())
     out_q = np.append(np.bincount(cell - first, weights=q[seen]), q[~seen].sum())

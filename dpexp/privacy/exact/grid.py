@@ -33,6 +33,7 @@ def _points(updates: tuple[Update, ...], per_unit: int) -> tuple[np.ndarray, np.
     for low, high in zip(ends, ends[1:], strict=False):
         count = max(12, math.ceil((high - low) * per_unit))
         at = low + (high - low) * np.arange(count + 1) / count
+        at[[0, -1]] += np.array([1e-10, -1e-10]) * (high - low)  # drifts may jump at the ends
         weight = np.ones(count + 1)
         weight[:3] = _ENDS
         weight[-3:] = _ENDS[::-1]
@@ -173,7 +174,7 @@ class GridPair:
         from scipy.interpolate import CubicSpline
 
         x, _ = _points((self.one, self.other), self.per_unit)
-        keep = np.append(np.diff(x) > 0, True)
+        keep = np.append(np.diff(x) > 1e-6, True)
         p, q, _ = self._laws
         at = np.linspace(x[0], x[-1], 20 * len(x) + 1)
         weights = np.full(len(at), at[1] - at[0])

@@ -25,6 +25,8 @@ PANEL = 3.0
 """widest panel over which a step's mean moves, in noise units: 16 nodes then integrate a normal density to 1e-12"""
 DROPPED = 1e-22
 """numbers of other records in a batch less probable than this are left out"""
+SEEN = 1e-12
+"""batch sizes less probable than this do not make the panels narrower: what is lost there is a small part of so little"""
 SIDES = 10
 """intervals of one noise unit, before those at which the ratio crosses its level are divided"""
 DIVIDED = 32
@@ -86,7 +88,7 @@ def mesh(updates: Sequence[Update], panel: float = PANEL) -> Mesh:
     """Panels that end at every kink of every drift, over each of which a step's mean moves by `panel` at most."""
     h = updates[0].half_width
     drifts = list(dict.fromkeys(d for u in updates for d in (u.others, u.record) if d is not None))
-    inner = sorted({k for d in drifts for k in d.knots if -h < k < h})
+    inner = sorted({k for d in drifts for k in d.knots if -h < k < h})  # kinks and jumps
     x, w = np.polynomial.legendre.leggauss(POINTS)
     nodes, weights = [], []
     for a, b in pairwise([-h, *inner, h]):
@@ -102,7 +104,7 @@ def mesh(updates: Sequence[Update], panel: float = PANEL) -> Mesh:
 def _steepness(update: Update, near: float, far: float) -> float:
     """Largest slope of a step's mean between two places without a kink between them."""
     y = np.array([near, far])
-    means = [m for included in (False, True) for _, m in _moves(update, y, included)]
+    means = [m for included in (False, True) for p, m in _moves(update, y, included) if p > SEEN]
     return max(abs(float(m[1] - m[0])) for m in means) / (far - near)
 
 

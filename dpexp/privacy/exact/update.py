@@ -28,7 +28,7 @@ PARTITIONED = ("cyclic", "shuffled", "reshuffled")
 
 @dataclass(frozen=True)
 class Drift:
-    """A piecewise linear drift: through (knots, values), constant beyond the ends. One knot is a constant."""
+    """A piecewise linear drift through (knots, values), constant beyond the ends; a repeated knot is a jump."""
 
     knots: tuple[float, ...]
     values: tuple[float, ...]
@@ -40,12 +40,6 @@ class Drift:
     def largest(self) -> float:
         """Largest size, which is at a knot."""
         return max(abs(v) for v in self.values)
-
-    @property
-    def steepest(self) -> float:
-        """Largest size of a slope."""
-        pairs = zip(np.diff(self.knots), np.diff(self.values), strict=True)
-        return max((abs(float(rise) / float(run)) for run, rise in pairs), default=0.0)
 
 
 def constant(value: float) -> Drift:

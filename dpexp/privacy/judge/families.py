@@ -164,41 +164,38 @@ def _convex_walk(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None
 
 
 def _trap(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None:
-    """Back to the left wall up to a, slow on a plateau up to e, on to the right wall beyond."""
+    """Back to the left wall up to a, slow on a plateau up to e, on to the right wall beyond; the steps are sharp."""
     h, u = s.width / 2, s.largest_drift
     begin = (-0.3 + 1.1 * shape[0]) * h
-    end = begin + shape[1] * (h - begin)
-    level = (2 * shape[2] - 1) * 0.3 * u
-    ramp = max(1e-3 * h, 0.02 * h)
-    if not begin + ramp < end:
-        end = begin + 1.5 * ramp
-    knots = (-h, begin, begin + ramp, end, end + ramp)
-    others = Drift(knots, (-u, -u, level, level, u))
+    end = begin + (0.02 + 0.98 * shape[1]) * (h - begin)
+    level = (2 * shape[2] - 1) * 0.3 * min(u, h)
+    back = min(u, 2 * h + 8)  # a longer way than the set is wide ends at the wall just so
+    others = Drift((-h, begin, begin, end, end, h), (-back, -back, level, level, back, back))
     return walk(s, a, others, constant(u), constant(-u), (2 * shape[3] - 1) * h)
 
 
 def _repelling(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None:
     h, u = s.width / 2, s.largest_drift
-    bend = shape[0] * min(u / h, 4.0)
+    bend = shape[0] * min(u / h, 1.0)
     return walk(s, a, affine(bend, 0.0, h), constant(u), constant(-u if shape[1] < 0.7 else 0.0))
 
 
 def _sine(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None:
-    """A wave of one to four periods, on 8 knots a period."""
+    """A wave of one to three periods, on 8 knots a period."""
     h, u = s.width / 2, s.largest_drift
-    periods = 1 + round(3 * shape[0])
-    size = shape[1] * min(u, 8.0)
-    knots = tuple(-h + 2 * h * k / (8 * periods) for k in range(8 * periods + 1))
-    values = tuple(size * math.sin(math.pi * k / 4 + 2 * math.pi * shape[2]) for k in range(8 * periods + 1))
+    count = 8 * (1 + round(2 * shape[0]))
+    size = shape[1] * min(u, 3.0)
+    knots = tuple(-h + 2 * h * k / count for k in range(count + 1))
+    values = tuple(size * math.sin(math.pi * k / 4 + 2 * math.pi * shape[2]) for k in range(count + 1))
     return walk(s, a, Drift(knots, values), constant(u), constant(-u))
 
 
 def _free(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None:
-    """Any drift of the others through nine knots."""
+    """Any drift of the others through seven knots, of up to four noise units."""
     h, u = s.width / 2, s.largest_drift
-    knots = tuple(-h + h * k / 4 for k in range(9))
-    values = tuple((2 * x - 1) * u for x in shape[:9])
-    return walk(s, a, Drift(knots, values), constant(u), constant(-u), (2 * shape[9] - 1) * h)
+    knots = tuple(-h + h * k / 3 for k in range(7))
+    values = tuple((2 * x - 1) * min(u, 2.0 if a.sampling == "poisson" else 4.0) for x in shape[:7])
+    return walk(s, a, Drift(knots, values), constant(u), constant(-u), (2 * shape[7] - 1) * h)
 
 
 def _memory_numbers(x: Sequence[float], shape: Sequence[float]) -> tuple[memory.Memory, int, int]:
@@ -321,9 +318,9 @@ FAMILIES = (
     Family("repelling", "others push away from the middle", ("strength", "against"),
            lambda a: _bounded_last(a) and not a.convex, _repelling),
     Family("sine", "others' gradients are a wave", ("periods", "size", "phase"),
-           lambda a: _bounded_last(a) and not a.convex, _sine),
-    Family("free", "others' gradients take any value at nine places, linear between",
-           tuple(f"at_{k}" for k in range(9)) + ("start",), lambda a: _bounded_last(a) and not a.convex, _free),
+           lambda a: _bounded_last(a) and not a.convex and a.sampling != "poisson", _sine),
+    Family("free", "others' gradients take any value at seven places, linear between",
+           tuple(f"at_{k}" for k in range(7)) + ("start",), lambda a: _bounded_last(a) and not a.convex, _free),
     Family("memory", "a clipped loss that counts what the record did in the place of the iterate",
            ("step", "states"),
            lambda a: _bounded_last(a) and not (a.convex or a.smooth) and a.sampling == "fixed-size", _memory,
