@@ -101,6 +101,15 @@ class Law:
     walk: Walk
     steps: int
     start: float = 0.0
+    known: np.ndarray | None = None
+    """masses before the last step, where they are known"""
+
+    def mirrored(self, walk: Walk) -> Law:
+        """The law of -Y, given the walk of -Y: nodes are symmetric, so that masses before the last step turn over."""
+        if self.steps == 1:
+            return Law(walk, 1, -self.start)
+        before = self._before[1]
+        return Law(walk, self.steps, -self.start, np.append(before[-3::-1], before[:-3:-1]))
 
     @cached_property
     def masses(self) -> np.ndarray:
@@ -114,6 +123,8 @@ class Law:
     def _before(self) -> tuple[np.ndarray, np.ndarray]:
         if self.steps == 1:
             return np.array([self.start]), np.array([1.0])
+        if self.known is not None:
+            return self.walk.places, self.known
         return self.walk.places, self.walk.masses(self.steps - 1, self.start)
 
     def density(self, x: np.ndarray) -> np.ndarray:
@@ -189,7 +200,12 @@ class HockeyStick:
 
 def shifting(half_width: float, moves: Sequence[tuple[float, float]], slope: float = 1.0) -> Walk:
     """A walk whose maps are slope y + shift: (probability, shift) pairs."""
-    return Walk(half_width, tuple((p, _Affine(slope, s)) for p, s in moves))
+    return affine(half_width, [(p, slope, s) for p, s in moves])
+
+
+def affine(half_width: float, moves: Sequence[tuple[float, float, float]]) -> Walk:
+    """A walk whose maps are slope y + shift: (probability, slope, shift) triples."""
+    return Walk(half_width, tuple((p, _Affine(slope, shift)) for p, slope, shift in moves))
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,8 @@ from dpexp.privacy.last_iterate import shift
 
 Composed = Callable[[int, float], float]
 """(steps, delta) -> epsilon of that many released steps"""
+LogContraction = Callable[[float], Callable[[int], float]]
+"""e1 -> R -> log of a bound on eta_e1(K^R): 0 is no contraction"""
 SHARES = (0.1, 0.25, 0.45, 0.65)
 """parts of the composition's epsilon that are tried for e1"""
 
@@ -35,15 +37,31 @@ class Hybrid(NamedTuple):
 
 def log_contraction(eps: float, reach: float) -> Callable[[int], float]:
     """R -> log of theta_eps(reach)^R, for any losses; reach as in `hidden_state.contraction`."""
-    per_step = _log(delta_of(reach, eps))
+    return powers(delta_of(reach, eps))
+
+
+def powers(coefficient: float) -> Callable[[int], float]:
+    """R -> log of the R-th power of one step's coefficient eta_eps(K)."""
+    per_step = _log(coefficient)
     return lambda steps: steps * per_step
+
+
+def smaller(*bounds: Callable[[int], float]) -> Callable[[int], float]:
+    """R -> the least of several bounds on log eta_eps(K^R)."""
+    return lambda steps: min(bound(steps) for bound in bounds)
+
+
+def larger(*bounds: Callable[[int], float]) -> Callable[[int], float]:
+    """R -> the largest of several bounds on log eta_eps(K^R): it holds for each of their kernels."""
+    return lambda steps: max(bound(steps) for bound in bounds)
 
 
 def log_contraction_convex(eps: float, width: float, contraction: float = 1.0) -> Callable[[int], float]:
     """R -> log of a bound on eta_eps(K^R) for steps that do not expand (c <= 1) on a set `width` noise units wide.
 
-    A block of B steps is as private as one Gaussian step over width sqrt(shift(B)) (amplification by iteration), and
-    blocks multiply. The best block length does not depend on R but for the remainder.
+    c is the factor of every step: batches have one size. A block of B steps is as private as one Gaussian step over
+    width sqrt(shift(B)) (amplification by iteration), and blocks multiply. The best block length does not depend on R
+    but for the remainder.
     """
     lengths, logs = _blocks(eps, width, contraction)
 
@@ -56,14 +74,12 @@ def log_contraction_convex(eps: float, width: float, contraction: float = 1.0) -
 
 @lru_cache(maxsize=256)
 def _blocks(eps: float, width: float, contraction: float) -> tuple[np.ndarray, np.ndarray]:
-    top = max(4.0, 8 * width * width)
+    top = min(max(4.0, 8 * width * width), 1e18)
     lengths = np.unique(np.geomspace(1, top, 80).round().astype(np.int64))
     return lengths, np.array([_log(delta_of(width * math.sqrt(shift(int(b), contraction)), eps)) for b in lengths])
 
 
-def hybrid_eps(
-    composed: Composed, log_contracted: Callable[[float], Callable[[int], float]], steps: int, delta: float
-) -> Hybrid:
+def hybrid_eps(composed: Composed, log_contracted: LogContraction, steps: int, delta: float) -> Hybrid:
     """The smallest epsilon at `delta` over the number of composed steps and the part e1, both orders of the chain.
 
     `log_contracted(e1)` maps R to log eta_e1(K^R). Every choice is valid, so that a search which misses the best one
@@ -134,7 +150,7 @@ def _log(value: float) -> float:
 
 def hybrid_delta(
     composed: Callable[[int, float], float],
-    log_contracted: Callable[[float], Callable[[int], float]],
+    log_contracted: LogContraction,
     steps: np.ndarray,
     eps: float,
 ) -> np.ndarray:

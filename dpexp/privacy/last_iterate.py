@@ -117,6 +117,8 @@ def shift(steps: int, contraction: float) -> float:
     """c^(2R) (1 - c^2) / (1 - c^(2R)): squared shift over squared diameter, shared by R steps; 1 / R at c = 1."""
     if contraction == 1:
         return 1 / steps
+    if contraction == 0:
+        return 0.0
     rate = 2 * math.log(contraction)
     if contraction > 1:
         return math.expm1(rate) / -math.expm1(-rate * steps)
@@ -129,6 +131,8 @@ def printed_strongly_convex(
     """Equation (5.3) as printed, the whole shift in the last step: R S + c^(2R) order width^2 / (2 f), at a share f."""
     cost = STEP[step](order, q, multiplier * math.sqrt(1 - share))
     spread = order * width * width / (2 * share)
+    if contraction == 0:
+        return Optimum(cost, 1, share)
     rates = 2 * math.log(contraction)
     ideal = math.log(cost / (-rates * spread)) / rates if cost > 0 else steps
     candidates = {min(steps, max(1, int(ideal) + k)) for k in (-1, 0, 1, 2)} | {1, steps}

@@ -6,8 +6,8 @@ import math
 from typing import ClassVar
 
 from dpexp.privacy.analysis import Analysis
-from dpexp.privacy.lower_bounds import LowerBound, exact_walk
-from dpexp.privacy.mechanisms.composition import ONCE_AN_EPOCH, composition, composition_lower
+from dpexp.privacy.lower_bounds import LowerBound, Moves, exact_walk
+from dpexp.privacy.mechanisms.composition import ONCE_AN_EPOCH, composition
 from dpexp.privacy.mechanisms.mechanism import BatchedMechanism, Length, Noise, Size
 from dpexp.privacy.noise_conventions import gradient_noise
 
@@ -34,23 +34,28 @@ class ClippedNoisySgd(BatchedMechanism):
         found = composition(self.q, self.multiplier, self.steps, self.sampling, self.neighboring_relation)
         if not self._noisy:
             return found
-        reach = (self.diameter + 2 * self.step_size * self.clip) / self.noise_std
+        width, move = self.diameter / self.noise_std, 2 * self.step_size * self.clip / self.noise_std
         gradients = "gradients clipped at C"
         return [
             *found,
-            self.contraction_bound(reach, gradients),
-            self.hybrid_bound(self.multiplier, reach, gradients),
+            self.contraction_bound(width, move, gradients),
+            self.hybrid_bound(self.multiplier, width, move, gradients),
         ]
 
     def lower_bounds(self) -> list[LowerBound]:
-        if not self._noisy or self.sampling in ONCE_AN_EPOCH:
+        if not self._noisy or self._undefined():
             return []
         if math.isinf(self.diameter):
-            return composition_lower(self.q, self.multiplier, self.steps, self.sampling, self.neighboring_relation)
-        width, replaced = self.diameter / self.noise_std, self.neighboring_relation == "replace-one"
+            return self.linear_bounds(self.multiplier)
+        if self.sampling in ONCE_AN_EPOCH:
+            return []
+        replaced = self.neighboring_relation == "replace-one"
         other = "the opposite one" if replaced else "none"
         pair = f"one dimension: the record's gradient is C, against {other}; all others are 0"
-        return exact_walk(self.q, 1 / self.multiplier, width, 1.0, self.steps, replaced, pair)
+        # the others' gradients are 0, so that their number in a batch does not matter
+        kept, met = [(1.0, 1.0)], [(1.0, 1.0)]
+        moves = Moves(self.q, 1 / self.multiplier, kept, met)
+        return exact_walk(moves, self.diameter / self.noise_std, self.steps, replaced, pair)
 
     def describe(self) -> list[tuple[str, str]]:
         return self.described(f"standard deviation {self.noise_std:g} on the parameter")

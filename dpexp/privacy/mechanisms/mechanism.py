@@ -11,10 +11,10 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from dpexp.parameters import Parameters
 from dpexp.privacy.analysis import LAST, Analysis, hockey_stick_analysis
-from dpexp.privacy.hidden_state import last_iterate_delta
-from dpexp.privacy.hybrid import hybrid_eps, log_contraction
-from dpexp.privacy.loss_distributions import step_loss
-from dpexp.privacy.lower_bounds import LowerBound
+from dpexp.privacy.hidden_state import PoissonReach, last_iterate_delta
+from dpexp.privacy.hybrid import LogContraction, hybrid_eps, log_contraction, powers, smaller
+from dpexp.privacy.loss_distributions import Scheme, step_loss
+from dpexp.privacy.lower_bounds import LowerBound, linear_cyclic, linear_last
 from dpexp.privacy.mechanisms.composition import (
     ONCE_AN_EPOCH,
     PARTITIONS,
@@ -22,6 +22,8 @@ from dpexp.privacy.mechanisms.composition import (
     Relation,
     Sampling,
     batches_of,
+    composition_lower,
+    distance,
     random_step,
 )
 
@@ -77,6 +79,8 @@ class BatchedMechanism(Mechanism):
     def _fits(self) -> BatchedMechanism:
         if self.batch_size > self.n:
             raise ValueError(f"batch_size = {self.batch_size} is larger than n = {self.n}")
+        if self.sampling == "full-batch" and self.batch_size != self.n:
+            raise ValueError(f"a full batch has batch_size = n = {self.n}, not {self.batch_size}")
         if self.sampling in PARTITIONS and self.n % self.batch_size:
             raise ValueError(f"a partition needs n = {self.n} to be a multiple of batch_size = {self.batch_size}")
         return self
@@ -92,32 +96,39 @@ class BatchedMechanism(Mechanism):
             ("Released", "see each line: all iterates, or the last one alone"),
         ]
 
-    def contraction_bound(self, reach: float, gradients: str) -> Analysis:
-        """The bound of `hidden-state`; `reach` is the largest distance of two means in noise standard deviations."""
+    def contraction_bound(self, width: float, move: float, gradients: str) -> Analysis:
+        """The bound of `hidden-state`, in noise standard deviations: two starts are at most `width` apart.
+
+        `move` is how far a batch of b records can put them further apart, 2 eta C.
+        """
+        refused = self._not_fresh() or self._undefined()
+        if not math.isfinite(width):
+            refused = refused or "needs a bounded set: give diameter"
+        source = "hidden-state, main result"
+        if self.sampling == "poisson":
+            source = "ours: the recursion of hidden-state over the sizes of Poisson batches (docs/privacy.md)"
+            random = PoissonReach(width, move / self.batch_size, self.n, self.q)
+
+        def delta(eps: float) -> float:
+            if refused:
+                return 1.0
+            if self.sampling == "poisson":
+                return random.last_iterate_delta(eps, self.steps)
+            return last_iterate_delta(eps, width + move, self.q, self.steps)
+
         return hockey_stick_analysis(
-            "contraction",
-            "hidden-state, main result",
-            LAST,
-            lambda eps: last_iterate_delta(eps, reach, self.q, self.steps),
-            _bounded(gradients, "no convexity of the losses"),
-            self._not_fresh() or ("" if math.isfinite(reach) else "needs a bounded set: give diameter"),
+            "contraction", source, LAST, delta, _bounded(gradients, "no convexity of the losses"), refused
         )
 
     def hybrid_bound(
-        self,
-        multiplier: float,
-        reach: float,
-        gradients: str,
-        convex: Callable[[float], Callable[[int], float]] | None = None,
+        self, multiplier: float, width: float, move: float, gradients: str, convex: LogContraction | None = None
     ) -> Analysis:
         """Ours: the last steps composed, the ones before contracted; `convex` is the contraction of convex losses.
 
-        `multiplier` is noise over one record's norm.
+        `multiplier` is noise over one record's norm, `width` and `move` are as in `contraction_bound`.
         """
-        refused = self._not_fresh()
-        if self.sampling == "fixed-size" and self.neighboring_relation == "add-remove":
-            refused = "batches of fixed size are defined for replace-one neighbours"
-        if not math.isfinite(reach) and convex is None:
+        refused = self._not_fresh() or self._undefined()
+        if not math.isfinite(width) and convex is None:
             refused = refused or "needs a bounded set: give diameter"
         step = random_step(self.q, multiplier, self.sampling, self.neighboring_relation)
 
@@ -125,12 +136,35 @@ class BatchedMechanism(Mechanism):
         def eps(delta: float) -> float:
             if refused:
                 return math.inf
-            contracted = convex or (lambda e1: log_contraction(e1, reach))
             return hybrid_eps(step_loss(*step).eps, contracted, self.steps, delta).eps
+
+        def contracted(e1: float) -> Callable[[int], float]:
+            if self.sampling != "poisson":
+                return convex(e1) if convex else log_contraction(e1, width + move)
+            any_loss = powers(PoissonReach(width, move / self.batch_size, self.n, self.q).contraction(e1))
+            return smaller(any_loss, convex(e1)) if convex else any_loss
 
         losses = "no convexity of the losses" if convex is None else "every loss is convex and smooth"
         source = "ours: composition of the last steps, contraction before (docs/privacy.md)"
         return Analysis("hybrid", source, LAST, eps, _bounded(gradients, losses), refused=refused)
+
+    def linear_bounds(self, multiplier: float) -> list[LowerBound]:
+        """What linear losses attain on an unbounded set; `multiplier` is noise over one record's norm."""
+        found = composition_lower(self.q, multiplier, self.steps, self.sampling, self.neighboring_relation)
+        if self.sampling == "cyclic":  # a record of the first batch
+            visits = math.ceil(self.steps / (self.n // self.batch_size))
+            far = distance(self.neighboring_relation)
+            found.append(linear_cyclic(visits, multiplier, self.steps, far))
+        elif self.sampling not in ONCE_AN_EPOCH:
+            scheme: Scheme = "fixed-size" if self.sampling == "fixed-size" else self.neighboring_relation
+            found += linear_last(self.q, multiplier, self.steps, scheme)
+        return found
+
+    def _undefined(self) -> str:
+        """Why neighbours of this relation have no batches of this kind."""
+        if self.sampling == "fixed-size" and self.neighboring_relation == "add-remove":
+            return "batches of fixed size are defined for replace-one neighbours"
+        return ""
 
     def _not_fresh(self) -> str:
         return "needs a fresh random batch in every step" if self.sampling in ONCE_AN_EPOCH else ""

@@ -7,12 +7,14 @@ from functools import partial
 from typing import ClassVar
 
 from dpexp.privacy.analysis import LAST, Analysis, gaussian_analysis, renyi_analysis
-from dpexp.privacy.hybrid import log_contraction_convex
+from dpexp.privacy.batch_sizes import poisson_sizes
+from dpexp.privacy.hybrid import LogContraction, larger, log_contraction_convex
 from dpexp.privacy.last_iterate import last_iterate
-from dpexp.privacy.lower_bounds import LowerBound, exact_walk
-from dpexp.privacy.mechanisms.composition import ONCE_AN_EPOCH, composition, composition_lower, visits
+from dpexp.privacy.lower_bounds import LowerBound, Moves, exact_walk
+from dpexp.privacy.mechanisms.composition import ONCE_AN_EPOCH, composition, visits
 from dpexp.privacy.mechanisms.mechanism import BatchedMechanism, Curvature, Length, Noise, Size
 from dpexp.privacy.noise_conventions import parameter_noise
+from dpexp.privacy.random_contraction import random_contraction
 from dpexp.privacy.shifted_interpolation import (
     cyclic_convex,
     cyclic_strongly_convex,
@@ -39,6 +41,8 @@ CONVEX = (
     "projection on a convex set of the stated diameter",
     "only the last iterate is released: averages and earlier iterates are not covered",
 )
+MOST_SIZES = 400
+"""numbers of records in a batch up to which the literal update of quadratics is computed"""
 BOK = "shifted interpolation (Bok, Su and Altschuler, 2024)"
 
 
@@ -61,9 +65,14 @@ class NoisySgd(BatchedMechanism):
 
     @property
     def contraction(self) -> float:
-        """Lipschitz constant of one gradient step: max(|1 - eta m|, |1 - eta M|)."""
+        """Lipschitz constant of a step on b records: max(|1 - eta m|, |1 - eta M|)."""
+        return self.step_factor(1.0)
+
+    def step_factor(self, size: float) -> float:
+        """Lipschitz constant of a step on `size` b records whose sum is divided by b."""
         assert self.smoothness is not None
-        return max(abs(1 - self.step_size * self.strong_convexity), abs(1 - self.step_size * self.smoothness))
+        eta = self.step_size * size
+        return max(abs(1 - eta * self.strong_convexity), abs(1 - eta * self.smoothness))
 
     @property
     def _noisy(self) -> bool:
@@ -87,31 +96,74 @@ class NoisySgd(BatchedMechanism):
             if self.sampling == "full-batch":
                 found.append(self._full_batch(c, refused or self._not_bounded(c)))
         gradients = "gradients of norm at most L"
-        reach = self.width + 2 / self.multiplier * self.batch_size
-        found.append(self.contraction_bound(reach, gradients))
-        convex = None
-        if not (refused or self._not_bounded(1.0)):
-            convex = partial(log_contraction_convex, width=self.width, contraction=c)
-        found.append(self.hybrid_bound(self.multiplier, reach, gradients, convex))
+        move = 2 / self.multiplier * self.batch_size
+        found.append(self.contraction_bound(self.width, move, gradients))
+        found.append(self.hybrid_bound(self.multiplier, self.width, move, gradients, self._convex()))
         return found
 
+    def _convex(self) -> LogContraction | None:
+        """How steps of convex smooth losses contract, None where that is not known.
+
+        The hybrid bound needs no more of neighbours than the kernels of both data sets: with a record removed they are
+        those of n and of n - 1 records, and the larger coefficient holds.
+        """
+        m, M = self.strong_convexity, self.smoothness
+        if M is None or m > M or math.isinf(self.width):
+            return None
+        removed = self.neighboring_relation == "add-remove"
+        if self.sampling == "poisson":
+            share = self.step_size / self.batch_size
+            # without strong convexity c = max(1, |1 - eta M k / b|) increases with the batch: n records are the worse
+            counts = (self.n, self.n - 1) if removed and m > 0 else (self.n,)
+            steps = [random_contraction(self.width, k, self.q, share * m, share * M) for k in counts]
+            return lambda e1: larger(*(step.log_contraction(e1) for step in steps))
+        sizes = (1.0, 1 - 1 / self.n) if removed else (1.0,)  # of a full batch, in parts of the divisor
+        c = max(self.step_factor(size) for size in sizes)
+        if c > 1 + 1e-12:
+            return None
+        return partial(log_contraction_convex, width=self.width, contraction=min(1.0, c))
+
     def lower_bounds(self) -> list[LowerBound]:
-        if not self._noisy or self.sampling in ONCE_AN_EPOCH:
+        if not self._noisy or self._undefined():
             return []
         if math.isinf(self.diameter):
-            if self.strong_convexity:
-                return []
-            return composition_lower(self.q, self.multiplier, self.steps, self.sampling, self.neighboring_relation)
+            return [] if self.strong_convexity else self.linear_bounds(self.multiplier)
+        if self.sampling in ONCE_AN_EPOCH:
+            return []
         # quadratics of the stated curvature leave a linear part L - m D / 2 of the gradient
         linear = 1 - self.strong_convexity * self.diameter / (2 * self.lipschitz)
-        slope, c = linear / self.multiplier, 1 - self.step_size * self.strong_convexity
         replaced = self.neighboring_relation == "replace-one"
         size = "L" if linear == 1 else f"{linear:.3g} L"
+        moves = self._literal_moves(linear / self.multiplier)
+        if moves is None:
+            return []
+        opposite = f"-{size}" + (" or 0, whichever is larger" if moves.turning else "")
         pair = (
-            f"one dimension: the record's slope is {size}, against {f'-{size}' if replaced else 'none'}; all others "
-            + ("are 0" if c == 1 else "are quadratic")
+            f"one dimension: the record's slope is {size}, against {opposite if replaced else 'none'}; all others "
+            + ("are 0" if self.strong_convexity == 0 else "are quadratic")
         )
-        return exact_walk(self.q, slope, self.width, c, self.steps, replaced, pair) if c > 0 else []
+        return exact_walk(moves, self.width, self.steps, replaced, pair)
+
+    def _literal_moves(self, slope: float) -> Moves | None:
+        """The update of quadratics m w^2 / 2, the record's with a slope: w - (eta / b) (k m w + slope), literally.
+
+        None where the batch sizes are too many. Of n records the others are n - 1, and a removed record leaves their
+        batches as they are.
+        """
+        per_record = self.step_size * self.strong_convexity / self.batch_size
+        if self.sampling != "poisson" or per_record == 0:
+            others = self.n - 1 if self.sampling == "full-batch" else self.batch_size
+            removed = self.neighboring_relation == "add-remove"
+            c = 1 - self.step_size * self.strong_convexity
+            without = 1 - per_record * others if removed and self.sampling == "full-batch" else c
+            return Moves(self.q, slope, [(1.0, without)], [(1.0, c)])
+        sizes = poisson_sizes(self.n - 1, self.q)
+        if len(sizes.counts) > MOST_SIZES:
+            return None
+        drawn = list(zip(sizes.masses.tolist(), sizes.counts.tolist(), strict=True))
+        kept = [(p, 1 - per_record * k) for p, k in drawn]
+        met = [(p, 1 - per_record * (k + 1)) for p, k in drawn]
+        return Moves(self.q, slope, kept, met, sizes.dropped)
 
     def _iteration(self, c: float, refused: str) -> list[Analysis]:
         """Amplification by iteration: convex smooth losses on a bounded set, or strongly convex ones."""

@@ -1,0 +1,61 @@
+"""Binomial probabilities to full relative accuracy, for up to 10^12 trials, and the counts that matter."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+
+def binomial_log_masses(counts: np.ndarray, trials: int, probability: float) -> np.ndarray:
+    """log P(Bin(trials, probability) = counts) for whole 0 <= counts <= trials and 0 < probability < 1; [A] -> [A].
+
+    Loader's form, log P = s(n) - s(k) - s(n - k) - d(k, n p) - d(n - k, n (1 - p)) + log(n / (2 pi k (n - k))) / 2 with
+    the error s of Stirling's formula and d(x, m) = x log(x / m) + m - x: no difference of large logarithms is taken, so
+    that the absolute error stays near 1e-16 |k - n p|. log Gamma would lose 1e-16 n log n.
+    """
+    k = np.asarray(counts, dtype=np.float64)
+    rest = trials - k
+    inner = (k > 0) & (rest > 0)
+    a, b = np.where(inner, k, 1.0), np.where(inner, rest, 1.0)
+    away = trials * (1 - probability)
+    deviance = _deviance(a, trials * probability) + _deviance(b, away)
+    stirling = float(_stirling(np.array([float(trials)]))[0]) - _stirling(a) - _stirling(b)
+    middle = stirling - deviance + 0.5 * np.log(trials / (2 * math.pi * a * b))
+    ends = np.where(k > 0, trials * math.log(probability), trials * math.log1p(-probability))
+    return np.where(inner, middle, ends)
+
+
+def likely_counts(trials: int, probability: float, floor: float) -> tuple[np.ndarray, np.ndarray]:
+    """Whole counts [A] whose log probability is at least `floor`, and their log probabilities [A].
+
+    They lie in one interval. By Bernstein's inequality a count at distance t from the mean has a probability of at most
+    exp(-t^2 / (2 (variance + t / 3))), which is below e^floor beyond the reach taken here.
+    """
+    if trials == 0 or probability == 0:
+        return np.zeros(1), np.zeros(1)
+    if probability == 1:
+        return np.array([float(trials)]), np.zeros(1)
+    mean, variance = trials * probability, trials * probability * (1 - probability)
+    reach = -floor / 3 + math.sqrt(floor * floor / 9 - 2 * floor * variance) + 1
+    counts = np.arange(max(0, math.floor(mean - reach)), min(trials, math.ceil(mean + reach)) + 1, dtype=np.float64)
+    logs = binomial_log_masses(counts, trials, probability)
+    kept = logs >= floor
+    return counts[kept], logs[kept]
+
+
+def _deviance(x: np.ndarray, mean: float) -> np.ndarray:
+    """x log(x / m) + m - x = m ((1 + u) log(1 + u) - u), u = x / m - 1."""
+    u = (x - mean) / mean
+    return mean * ((1 + u) * np.log1p(u) - u)
+
+
+def _stirling(n: np.ndarray) -> np.ndarray:
+    """log n! - (n + 1/2) log n + n - log(2 pi) / 2; the series is exact to 1e-16 from n = 16 on."""
+    from scipy.special import gammaln
+
+    small = np.minimum(n, 16.0)
+    table = gammaln(small + 1) - (small + 0.5) * np.log(small) + small - 0.5 * math.log(2 * math.pi)
+    square = 1 / (n * n)
+    series = (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - square / 1188) * square) * square) * square) / n
+    return np.where(n < 16, table, series)

@@ -1,0 +1,105 @@
+"""The linear-loss law against values of a second program, high precision, and a literal sum over visits."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.stats import binom, norm
+
+from dpexp.privacy.binomials import binomial_log_masses, likely_counts
+from dpexp.privacy.gdp import delta_of, eps_of
+from dpexp.privacy.linear_loss import LinearLoss, linear_loss_delta, linear_loss_eps
+
+SCHEMES = ("add-remove", "replace-one", "fixed-size")
+# epsilon at 1e-3, 1e-5 and 1e-8 of the three pairs, by another program
+GOLDEN = [
+    ((0.01, 1, 1000), (0.817665, 1.277756, 1.807221), (1.785752, 2.587383, 3.490387), (1.975138, 2.971477, 4.183219)),
+    ((0.04, 1.5, 2250), (4.305111, 5.942101, 7.829815), (10.258433, 13.277124, 16.726317), (10.91478, 14.357511, 18.421172)),
+    ((0.01, 0.7, 3000), (2.418942, 3.495008, 4.747113), (5.452369, 7.350859, 9.516805), (6.035827, 8.389671, 11.243844)),
+    ((0.1, 2, 500), (3.727587, 5.216939, 6.945973), (8.668568, 11.343589, 14.400881), (9.466499, 12.685608, 16.541204)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", GOLDEN, ids=lambda row: str(row[0]))
+def test_golden_epsilons(row):
+    setting, *wanted = row
+    for scheme, values in zip(SCHEMES, wanted, strict=True):
+        found = [linear_loss_eps(*setting, scheme, delta) for delta in (1e-3, 1e-5, 1e-8)]
+        assert found == pytest.approx(values, abs=1.5e-6)
+
+
+def test_golden_deltas_and_divergences():
+    wanted = (1.895310e-4, 2.274068e-1, 6.076643e-2, 1.714816e-1)
+    orders = (0.101053, 1.62809, 0.625171, 1.27924)
+    for (setting, *_), delta, second in zip(GOLDEN, wanted, orders, strict=True):
+        assert linear_loss_delta(*setting, "add-remove", 1.0) == pytest.approx(delta, rel=4e-7)
+        assert LinearLoss(*setting, "add-remove").renyi(2.0) == pytest.approx(second, rel=4e-6)
+    for eps, delta in ((0, 0.09933664615), (0.1, 0.06063161041), (0.5, 0.00308180021), (1, 6.217731453e-6)):
+        assert linear_loss_delta(0.1, 4.0, 100, "add-remove", eps) == pytest.approx(delta, rel=1e-9)
+
+
+def literal(q, z, steps, scheme, eps):
+    """Sum over all numbers of visits, at the best of many half lines."""
+    k = np.arange(steps + 1)
+    mass, spread = binom.pmf(k, steps, q), z * math.sqrt(steps)
+    distance = 2 if scheme == "fixed-size" else 1
+    other = -k if scheme == "replace-one" else 0 * k
+    t = np.linspace(-10 * spread - steps, 10 * spread + distance * steps, 4001)[:, None]
+    p, r = (norm.sf((t - m) / spread) @ mass for m in (distance * k, other))
+    back = norm.cdf((t - other) / spread) @ mass - math.exp(eps) * (norm.cdf((t - distance * k) / spread) @ mass)
+    return max((p - math.exp(eps) * r).max(), back.max())
+
+
+def test_the_law_is_the_literal_sum_and_epsilon_is_its_inverse():
+    rng = np.random.default_rng(1)
+    for _ in range(30):
+        q, z, steps = float(rng.uniform(0, 1)), float(10 ** rng.uniform(-0.5, 1)), int(10 ** rng.uniform(0, 2.2))
+        for scheme in SCHEMES:
+            law, eps = LinearLoss(q, z, steps, scheme), float(rng.uniform(0, 2))
+            assert law.delta(eps) == pytest.approx(literal(q, z, steps, scheme, eps), rel=2e-4, abs=1e-12)
+            assert law.delta(eps) >= literal(q, z, steps, scheme, eps) * (1 - 1e-9) - 1e-15
+            if 1e-14 < law.delta(eps) < 0.9:
+                found = law.eps(law.delta(eps))
+                assert found == pytest.approx(eps, rel=1e-6, abs=1e-8)
+                assert law.delta(found) >= law.delta(eps)  # rounded down
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_edges(scheme):
+    assert linear_loss_eps(0.0, 1.0, 5, scheme, 1e-5) == 0
+    assert linear_loss_eps(0.3, 1.0, 0, scheme, 1e-5) == 0
+    assert linear_loss_eps(0.3, math.inf, 5, scheme, 1e-5) == 0
+    assert linear_loss_eps(0.3, 0.0, 5, scheme, 1e-5) == math.inf
+    assert linear_loss_eps(0.3, 1.0, 5, scheme, 1.0) == 0
+    mu = math.sqrt(5) * (1 if scheme == "add-remove" else 2) / 3
+    assert linear_loss_eps(1.0, 3.0, 5, scheme, 1e-5) == eps_of(mu, 1e-5)
+    assert linear_loss_delta(1.0, 3.0, 5, scheme, 0.7) == delta_of(mu, 0.7)
+    for tiny in (1e-12, 1e-3):
+        assert 0 <= linear_loss_eps(tiny, 1e-3, 3, scheme, 1e-9) < math.inf
+        assert linear_loss_eps(tiny, 1e3, 3, scheme, 1e-9) < 1
+    assert math.isfinite(linear_loss_eps(1 - 1e-12, 0.5, 10, scheme, 1e-14))
+    for wrong in ((-0.1, 1.0, 3), (1.1, 1.0, 3), (0.5, -1.0, 3), (0.5, 1.0, -3), (math.nan, 1.0, 3)):
+        with pytest.raises(ValueError, match="needs 0 <= q <= 1"):
+            LinearLoss(*wrong, scheme)
+
+
+def test_binomial_probabilities_against_high_precision():
+    with mpmath.workdps(40):
+        for trials, p in ((7, 0.3), (1000, 0.01), (10**6, 0.5), (10**10, 1e-4)):
+            mean, deviation = trials * p, math.sqrt(trials * p * (1 - p))
+            counts = sorted({min(trials, max(0, round(mean + j * deviation))) for j in (-9, -3, 0, 2, 8)} | {0, trials})
+            exact = [
+                mpmath.log(mpmath.binomial(trials, k)) + k * mpmath.log(p) + (trials - k) * mpmath.log1p(-mpmath.mpf(p))
+                for k in counts
+            ]
+            found = binomial_log_masses(np.array(counts, dtype=float), trials, p)
+            assert found == pytest.approx([float(x) for x in exact], rel=1e-13, abs=1e-9 if trials > 10**9 else 1e-12)
+
+
+def test_likely_counts_leave_out_only_what_is_below_the_floor():
+    for trials, p, floor in ((50, 0.2, -20.0), (3000, 0.01, -120.0), (10, 0.9, -1000.0), (4, 1e-9, -30.0)):
+        counts, logs = likely_counts(trials, p, floor)
+        every = binom.logpmf(np.arange(trials + 1), trials, p)
+        assert counts.tolist() == np.flatnonzero(every >= floor).tolist()
+        assert logs == pytest.approx(every[every >= floor], rel=1e-9, abs=1e-9)
