@@ -1,82 +1,48 @@
-"""Privacy loss distributions: the tightest composition of a sampled Gaussian step, rounded up.
+"""Privacy loss distributions: the tightest composition of sampled Gaussian steps, rounded up, and what they attain.
 
-A step is its hockey-stick curve, and T steps are the T-fold convolution of the loss it describes. The curve is replaced
-by its chords on a grid of e^eps, which are never below it (connect-the-dots; Doroshenko et al., 2022).
+A step is its hockey-stick curve, `discrete_losses` puts it on a grid from above or from below, and `tilted` composes.
 Batches of fixed size, whose pair dp_accounting lacks, are one more curve.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cached_property, lru_cache, partial
 from typing import Literal
 
 import numpy as np
+from scipy.special import ndtr
+
+from dpexp.privacy.conversions import eps_of_curve
+from dpexp.privacy.discrete_losses import Discrete, from_above, from_below
+from dpexp.privacy.gdp import delta_of, eps_of
+from dpexp.privacy.sampled_gaussian import mixture_from_base, symmetrised
+from dpexp.privacy.tilted import MOST_CELLS, Composed, Side
 
 Curve = Callable[[np.ndarray], np.ndarray]
 """eps -> delta"""
 Scheme = Literal["add-remove", "replace-one", "fixed-size"]
-_TAIL = 1e-15
-"""mass that may lie outside the window; it is added to every delta"""
 _FINEST, _COARSEST = 1e-10, 5e-3
 _LARGEST = 600.0
 """loss up to which e^loss is a number"""
-_MOST_CELLS, _MOST_STEP_CELLS = 1 << 22, 20_000
+_MOST_STEP_CELLS = 60_000
+REACHES = (6.0, 8.0, 10.0, 14.0, 20.0, 37.0)
+"""how many noise units beyond the far mean losses are kept: beyond, the normal law has 1e-9, 6e-16, 8e-24, .., 6e-300"""
+_NEGLIGIBLE = 1e-5
+"""part of delta that losses beyond the reach may take"""
+LEAST_DELTA = 1e-250
+"""below it masses are no longer numbers with all their digits, and nothing is stated"""
+ROUGH = 10**7
+"""steps from which on the grid is so coarse that the Renyi bound is asked too"""
 
 
-class Composed:
-    """A composed loss: its law on first + interval * k, and the mass that is never bounded."""
-
-    def __init__(self, first: float, interval: float, masses: np.ndarray, unbounded: float) -> None:
-        self.interval, self.unbounded = interval, unbounded
-        skipped = min(max(0, math.floor(-first / interval)), len(masses) - 1)
-        self.first = first + interval * skipped  # losses below 0 are not needed for epsilon >= 0
-        masses = masses[skipped:]
-        self._above = np.cumsum(masses[::-1])[::-1]
-        self._scaled = _discounted(masses, interval)
-        self._deltas = unbounded + self._above - self._scaled
-
-    def delta(self, eps: float) -> float:
-        """sum of masses (1 - e^(eps - loss))_+ and the unbounded mass."""
-        k = max(0, math.ceil((eps - self.first) / self.interval))
-        if k >= len(self._above):
-            return self.unbounded
-        discount = math.exp(eps - (self.first + self.interval * k))
-        return float(self.unbounded + self._above[k] - discount * self._scaled[k])
-
-    def eps(self, delta: float) -> float:
-        """The smallest epsilon >= 0 with delta(epsilon) <= delta; inf if there is none."""
-        if self.delta(0.0) <= delta:
-            return 0.0
-        if self.unbounded >= delta:
-            return math.inf
-        k = int(np.searchsorted(-self._deltas, -delta))  # the first grid point at which delta is met
-        if k >= len(self._above):
-            return float(self.first + self.interval * len(self._above))
-        room = max(self.unbounded + float(self._above[k]) - delta, 1e-300) / float(self._scaled[k])
-        return max(0.0, (self.first + self.interval * k + math.log(room)) * (1 + 1e-12))
-
-
-def _discounted(masses: np.ndarray, interval: float) -> np.ndarray:
-    """sum over j >= k of masses[j] e^(-interval (j - k)), in blocks that do not underflow."""
-    out, carried = np.empty(len(masses)), 0.0
-    block = max(1, int(300 / interval))
-    for stop in range(len(masses), 0, -block):
-        start = max(0, stop - block)
-        ahead = np.exp(-interval * np.arange(stop - start))
-        sums = np.cumsum((masses[start:stop] * ahead)[::-1])[::-1]
-        out[start:stop] = (sums + carried * ahead[-1] * math.exp(-interval)) / ahead
-        carried = out[start]
-    return out
-
-
-def grid(spread: float, top: float, steps: int) -> float:
-    """Interval of losses for a sum of so many steps, of root mean square deviation `spread` and losses up to `top`."""
-    # cells a standard deviation: 40 inflate epsilon by about 0.01%, 15 by 0.06%, 4 (10^9 steps) by 1%
-    cells = 40 if steps <= 10_000 else max(4.0, 15 * min(1.0, math.sqrt(1e8 / steps)))
-    return max(min(max(spread / cells, _FINEST), _COARSEST), top / _MOST_STEP_CELLS)
+def grid(spread: float, top: float, steps: int, kinds: int = 1) -> float:
+    """Interval of losses for a sum of steps of so many kinds, of mean square deviation `spread`^2, losses up to `top`."""
+    # cells a standard deviation: 40 inflate epsilon by about 0.01%, 15 by 0.04%, 4 (10^9 steps) by 1%
+    cells = 40 if steps <= 100_000 else max(4.0, 15 * min(1.0, math.sqrt(1e8 / steps)))
+    most = _MOST_STEP_CELLS if kinds < 4 else _MOST_STEP_CELLS // 4  # each kind is a law of its own
+    return max(min(max(spread / cells, _FINEST), _COARSEST), top / most)
 
 
 class StepLoss:
@@ -110,136 +76,118 @@ class StepLoss:
         at = np.zeros(1)
         return math.sqrt(2 * math.pi) * max(float(curve(at)[0]) for curve, _ in self.curves)
 
-    @lru_cache(maxsize=12)  # noqa: B019
-    def composed(self, steps: int) -> tuple[Composed, ...]:
-        """The loss of so many steps, for every order of the neighbours that matters."""
-        interval = self.interval(steps)
-        return tuple(summed([(discretised(*pair, self.top, interval), steps)], interval) for pair in self.curves)
+    def top(self, reach: float) -> float:
+        """The loss at `reach` noise units beyond the far mean, above which a step has the mass `beyond`.
 
-    def interval(self, steps: int) -> float:
-        """Grid of the losses, for so many steps in all."""
-        return grid(self.spread, self.top, steps)
-
-    @property
-    def top(self) -> float:
-        """Loss beyond which the step's mass is below 1e-23."""
-        z = self.mu + 10.0 if self.scheme != "fixed-size" else self.mu / 2 + 10.0
-        exponent = math.log(self.q) + self.mu * z
+        With c = mu (mu + reach) - mu^2 / 2 it is log(1 - q + q e^c), less the log density of the opposite mixture for
+        `replace-one`. The exchanged pair stays below: (1 - q + q e^c)(1 - q + q e^-c) >= 1.
+        """
+        far = self.mu * (self.mu + reach)
         away = math.log1p(-self.q) if self.q < 1 else -math.inf
-        return float(np.logaddexp(away, exponent)) + (self.mu * z if self.q == 1 else -away)
+        logs = math.log(self.q) - self.mu**2 / 2
+        other = float(np.logaddexp(away, logs - far)) if self.scheme == "replace-one" else 0.0
+        return float(np.logaddexp(away, logs + far)) - other
+
+    def beyond(self, reach: float) -> float:
+        """Probability of a loss above `top`: (1 - q) Phi(-mu - reach) + q Phi(-reach), rounded up."""
+        return (float(ndtr(-self.mu - reach)) + self.q * float(ndtr(-reach))) * (1 + 1e-9)
+
+    def laws(self, interval: float, reach: float, side: Side) -> list[Discrete]:
+        """One step on a grid, for every order of the neighbours that matters."""
+        cells = max(2, math.ceil(self.top(reach) / interval))
+        # of the curves: five times what they miss by beside 60 digits (test_curves_have_the_stated_digits)
+        accuracy = 3e-14 * reach**2 * (1 + 1 / self.mu)
+        on_grid = from_above if side == "above" else from_below
+        return [on_grid(*pair, cells, interval, accuracy) for pair in self.curves]
 
     @property
-    def bounded(self) -> bool:
-        """Whether the losses that matter can be written down: with less noise no bound is given."""
-        return self.top < _LARGEST
+    def unsampled(self) -> float:
+        """mu of a step on all records, which is never better than a step on a sample of them."""
+        return self.mu * (2 if self.scheme == "replace-one" else 1)
+
+    def rdp(self, order: float) -> float:
+        """Renyi divergence of one step, by quadrature; of replaced records under Poisson sampling as if unsampled."""
+        if self.scheme == "replace-one":
+            return order * self.unsampled**2 / 2
+        return (mixture_from_base if self.scheme == "add-remove" else symmetrised)(order, self.q, 1 / self.mu)
 
     def eps(self, steps: int, delta: float) -> float:
-        """Epsilon of `steps` steps, rounded up; inf below the floor of about 1e-15 a step in delta."""
-        if delta >= 1 or not self.bounded:
-            return 0.0 if delta >= 1 else math.inf
-        return max(law.eps(delta) for law in self.composed(steps))
+        """Epsilon of `steps` steps, rounded up, at any delta > 0."""
+        return eps_of_steps(((self, steps),), delta)
 
     def delta(self, steps: int, eps: float) -> float:
         """Delta of `steps` steps at epsilon >= 0, rounded up."""
-        return 1.0 if not self.bounded else min(1.0, max(law.delta(eps) for law in self.composed(steps)) * (1 + 1e-12))
+        best = delta_of(self.unsampled * math.sqrt(steps), eps)
+        for reach in REACHES[1:] if steps else ():
+            laws = _composed(((self, steps),), reach, "above")
+            if not laws:
+                break
+            best = min(best, max(law.delta(eps) for law in laws))
+            if best == 0 or _reach(((self, steps),), best) in (reach, None):
+                break
+        return best
+
+    def attained(self, steps: int, delta: float) -> float:
+        """What this very pair attains in `steps` steps, rounded down; 0 where it is not known."""
+        parts = ((self, steps),)
+        reach = _reach(parts, delta)
+        if delta >= 1 or steps == 0 or reach is None:
+            return 0.0
+        return max((law.eps(delta) for law in _composed(parts, reach, "below")), default=0.0)
+
+
+Steps = tuple[tuple[StepLoss, int], ...]
+"""kinds of steps, of one scheme, and how many of each"""
+
+
+def eps_of_steps(parts: Steps, delta: float) -> float:
+    """Epsilon of several kinds of steps, rounded up: by their loss distributions, or by a plainer bound if smaller.
+
+    The plainer bounds are asked where the loss distribution is out of reach (little noise, deltas below 1e-250, more
+    steps than the grid can resolve) and where its grid is coarse: elsewhere they are always larger.
+    """
+    parts = tuple(part for part in parts if part[1])
+    if delta >= 1 or not parts:
+        return 0.0
+    steps, reach = sum(count for _, count in parts), _reach(parts, delta)
+    laws = () if reach is None else _composed(parts, reach, "above")
+    found = max((law.eps(delta) for law in laws), default=math.inf)
+    return found if steps < ROUGH and math.isfinite(found) else min(found, plain_eps(parts, delta))
+
+
+def plain_eps(parts: Steps, delta: float) -> float:
+    """Epsilon without loss distributions: the smaller of Renyi composition and of Gaussian steps without sampling."""
+    mu = math.sqrt(math.fsum(count * step.unsampled**2 for step, count in parts))
+    renyi, _ = eps_of_curve(lambda order: math.fsum(count * step.rdp(order) for step, count in parts), delta)
+    return min(renyi, eps_of(mu, delta))
+
+
+def _reach(parts: Steps, delta: float) -> float | None:
+    """The least of `REACHES` beyond which the mass is negligible beside delta; None where there is none."""
+    if delta < LEAST_DELTA:
+        return None
+    lost = ((reach, math.fsum(count * step.beyond(reach) for step, count in parts)) for reach in REACHES)
+    return next((reach for reach, mass in lost if mass <= _NEGLIGIBLE * delta), None)
+
+
+@lru_cache(maxsize=12)
+def _composed(parts: Steps, reach: float, side: Side) -> tuple[Composed, ...]:
+    """The loss of all steps, for every order of the neighbours that matters; empty where it cannot be written down.
+
+    The grid is made coarser until the sum fits.
+    """
+    if any(step.top(reach) >= _LARGEST for step, _ in parts):
+        return ()
+    steps = sum(count for _, count in parts)
+    spread = math.sqrt(math.fsum(count * step.spread**2 for step, count in parts) / steps)
+    interval = grid(spread, max(step.top(reach) for step, _ in parts), steps, len(parts))
+    # 17 deviations is about what a window holds
+    interval = max(interval, 17 * math.sqrt(steps) * spread / MOST_CELLS)
+    laws = [[(law, count) for law in step.laws(interval, reach, side)] for step, count in parts]
+    return tuple(Composed(list(order), interval, side) for order in zip(*laws, strict=True))
 
 
 @lru_cache(maxsize=16)
 def step_loss(q: float, multiplier: float, scheme: Scheme) -> StepLoss:
     """A step that is shared by all who ask for it, so that it is composed once."""
     return StepLoss(q, multiplier, scheme)
-
-
-def discretised(curve: Curve, exchanged: Curve, top: float, interval: float) -> Discrete:
-    """First loss, masses and unbounded mass of the law whose curve is the chords' (in e^eps) of the given one.
-
-    Masses are second differences of the curve over its least value (1 - e^eps)_+, which is e^eps times the exchanged
-    pair's at -eps < 0: so the mass of far losses keeps its relative accuracy, and nothing grows over 10^9 steps.
-    """
-    count = max(2, math.ceil(top / interval))
-    eps = interval * np.arange(count + 1)
-    above = np.minimum.accumulate(np.clip(curve(eps), 0.0, 1.0))
-    below = np.exp(-eps[1:]) * np.minimum.accumulate(np.clip(exchanged(eps[1:]), 0.0, 1.0))
-    excess = np.concatenate([below[::-1], above])
-    falls = -np.diff(excess)
-    masses = np.concatenate([[-excess[0]], falls / -math.expm1(-interval)])
-    masses[:-1] -= falls / math.expm1(interval)
-    masses[count] += 1.0
-    return -float(eps[-1]), np.maximum(masses, 0.0), float(above[-1])
-
-
-Discrete = tuple[float, np.ndarray, float]
-"""first loss, masses on it and on the multiples of the interval above, mass that is never bounded"""
-
-
-def summed(parts: Sequence[tuple[Discrete, int]], interval: float) -> Composed:
-    """The law of a sum of independent losses, each so many times, by Fourier transforms on a window.
-
-    The window misses at most `_TAIL`.
-    """
-    from scipy import fft
-
-    lost = -math.expm1(sum(count * math.log1p(-min(unbounded, 1 - 1e-16)) for (_, _, unbounded), count in parts))
-    steps = sum(count for _, count in parts)
-    first = sum(count * start for (start, _, _), count in parts)
-    if steps == 1:
-        return Composed(first, interval, parts[0][0][1], parts[0][0][2])
-    low, high = _window([(masses, count) for (_, masses, _), count in parts])
-    widest = max(len(masses) for (_, masses, _), _ in parts)
-    count = max(widest, high - low + 1)
-    if count > _MOST_CELLS:
-        return Composed(0.0, interval, np.zeros(1), 1.0)
-    size = fft.next_fast_len(count, real=True)
-    spectrum = math.prod(fft.rfft(masses, size) ** times for (_, masses, _), times in parts)
-    law = np.maximum(np.roll(fft.irfft(spectrum, size), -low)[: high - low + 1], 0.0)
-    return Composed(first + interval * low, interval, law, min(1.0, lost + _TAIL))
-
-
-@dataclass(frozen=True)
-class _Law:
-    """Cells of one part, counted from its mean, with their masses, and how many times it is summed."""
-
-    away: np.ndarray
-    masses: np.ndarray
-    count: int
-
-    def log_moments(self, rates: np.ndarray) -> np.ndarray:
-        """Logarithm of the mean of e^(rate * away), times the count, for each rate."""
-        out = np.empty(len(rates))
-        log_masses = np.log(self.masses)
-        for k, rate in enumerate(rates):
-            exponents = rate * self.away
-            exponents += log_masses
-            peak = exponents.max()
-            exponents -= peak
-            out[k] = peak + math.log(np.exp(exponents, out=exponents).sum())
-        return self.count * out
-
-    def coarse(self) -> _Law:
-        """About the same law on a few hundred cells."""
-        starts = np.arange(0, len(self.masses), 1 + len(self.masses) // 300)
-        masses = np.add.reduceat(self.masses, starts)
-        return _Law(np.add.reduceat(self.away * self.masses, starts) / masses, masses, self.count)
-
-
-def _window(parts: Sequence[tuple[np.ndarray, int]]) -> tuple[int, int]:
-    """Cells of the sum, counted from its least, outside of which Chernoff's bound leaves at most half of `_TAIL`."""
-    laws, centre, variance = [], 0.0, 0.0
-    for masses, count in parts:
-        cells = np.flatnonzero(masses).astype(np.float64)
-        kept = masses[masses > 0]
-        mean = float(kept @ cells)
-        laws.append(_Law(cells - mean, kept, count))
-        centre += count * mean
-        variance += count * float(kept @ (cells - mean) ** 2)
-    rates = np.geomspace(1e-3, 30, 28) / math.sqrt(max(variance, 1e-12))  # small ones for heavy tails
-    room = math.log(2 / _TAIL)
-    coarse = [law.coarse() for law in laws]
-    ends = []
-    for sign in (-1.0, 1.0):
-        # any rate is valid: which is best can be read off roughly
-        about = (sum(law.log_moments(sign * rates) for law in coarse) + room) / rates
-        best = rates[[np.argmin(about)]]
-        ends.append(centre + sign * float(((sum(law.log_moments(sign * best) for law in laws) + room) / best)[0]))
-    most = sum(count * (len(masses) - 1) for masses, count in parts)
-    return max(0, math.floor(ends[0])), min(most, math.ceil(ends[1]))

@@ -147,7 +147,7 @@ def linear_cyclic(visits: int, multiplier: float, steps: int, distance: float) -
 
 
 def attained(q: float, multiplier: float, steps: int, scheme: Scheme) -> LowerBound:
-    """All noisy sums released, constant gradients: up to the rounding of the grid (0.1%) the composition itself."""
+    """All noisy sums released, constant gradients: the composition itself, rounded down."""
     loss, distance = step_loss(q, multiplier, scheme), 2.0 if scheme == "replace-one" else 1.0
     pair = "constant gradients: the record's against no record" + (
         "'s" if scheme == "add-remove" else ", or the opposite one"
@@ -157,7 +157,6 @@ def attained(q: float, multiplier: float, steps: int, scheme: Scheme) -> LowerBo
     def eps(delta: float) -> float:
         if q == 1:
             return eps_of(math.sqrt(steps) * distance / multiplier, delta)
-        found = loss.eps(steps, delta)
-        return found if math.isfinite(found) else 0.0  # not known there
+        return loss.attained(steps, delta)
 
     return LowerBound("exact-composition", ALL, pair, eps)

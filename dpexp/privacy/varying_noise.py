@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpexp.privacy.loss_distributions import Composed, Scheme, StepLoss, discretised, grid, summed
+from dpexp.privacy.loss_distributions import Scheme, eps_of_steps, step_loss
 
 GROWTH = 1.05
 """noises of one group differ by at most this factor; epsilon is inflated by about half of it"""
@@ -27,37 +27,10 @@ def grouped(relative: np.ndarray) -> Groups:
     return tuple((max(1.0, GROWTH ** int(k)), int(c)) for k, c in zip(powers, counts, strict=True))
 
 
-class VaryingLoss:
-    """Steps of probability q and noise `multiplier` times that of their group; multiplier as in `StepLoss`."""
-
-    def __init__(self, q: float, multiplier: float, scheme: Scheme, groups: Groups) -> None:
-        self.steps = [StepLoss(q, multiplier * relative, scheme) for relative, _ in groups]
-        self.counts = [count for _, count in groups]
-
-    def eps(self, delta: float) -> float:
-        """Epsilon of all steps, rounded up; inf below the floor of about 1e-15 a step in delta."""
-        if len(self.steps) == 1:
-            return self.steps[0].eps(self.counts[0], delta)
-        if delta >= 1 or not self.steps[0].bounded:
-            return 0.0 if delta >= 1 else math.inf
-        return max(law.eps(delta) for law in self._composed())
-
-    def _composed(self) -> list[Composed]:
-        """The loss of all steps, for every order of the neighbours that matters."""
-        total = sum(self.counts)
-        spread = math.sqrt(sum(c * s.spread**2 for s, c in zip(self.steps, self.counts, strict=True)) / total)
-        interval = grid(spread, max(step.top for step in self.steps), total)
-        orders = range(len(self.steps[0].curves))
-        return [
-            summed(
-                [(discretised(*s.curves[k], s.top, interval), c) for s, c in zip(self.steps, self.counts, strict=True)],
-                interval,
-            )
-            for k in orders
-        ]
-
-
 @lru_cache(maxsize=32)
 def varying_eps(q: float, multiplier: float, scheme: Scheme, groups: Groups, delta: float) -> float:
-    """Epsilon at delta of `VaryingLoss`."""
-    return VaryingLoss(q, multiplier, scheme, groups).eps(delta)
+    """Epsilon at delta of steps of probability q and noise `multiplier` times that of their group, rounded up.
+
+    `multiplier` as in `StepLoss`.
+    """
+    return eps_of_steps(tuple((step_loss(q, multiplier * relative, scheme), count) for relative, count in groups), delta)

@@ -1,0 +1,192 @@
+"""A privacy loss on a grid that is certainly worse, or certainly better, than that of a given hockey-stick curve.
+
+Write gamma = e^eps and f(gamma) = sup over events of p - gamma r. A measure with mass m_k on the losses l_k has the curve
+h(gamma) = sum of m_k (1 - gamma e^(-l_k))_+. If h >= f for all gamma >= 0, T such losses in a row are at least as bad as
+T steps of f, and if h <= f they are at most as bad: replace one factor of the product at a time, because the curve of a
+product is the average of one factor's curve over the other factor's loss. Measures of total mass below 1 are allowed
+from below, and mass that is never bounded from above.
+
+From above, h is the polygon through points of f on the grid: chords of a convex function lie above it (connect-the-dots,
+Doroshenko et al., 2022). From below (ours), the polygon is sunk until no chord is above f, and its convex hull is taken.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+Curve = Callable[[np.ndarray], np.ndarray]
+"""eps -> delta"""
+
+
+class Discrete(NamedTuple):
+    """Masses on the losses interval * (start + k), and the mass that is never bounded."""
+
+    start: int
+    masses: np.ndarray
+    unbounded: float
+
+
+def from_above(curve: Curve, exchanged: Curve, cells: int, interval: float, accuracy: float) -> Discrete:
+    """The law whose curve is the chords' of the given one, from -cells to cells; it dominates the step.
+
+    `accuracy` is the relative error of the curves; they are raised by it. Masses are second differences of the curve over
+    its least value (1 - gamma)_+, which is gamma times the exchanged pair's curve at 1 / gamma for gamma < 1: so the mass
+    of far losses keeps its relative accuracy, and nothing grows over 10^9 steps. Where rounding makes a mass negative it
+    is set to 0, which raises the curve.
+    """
+    excess, unbounded = _excess(curve, exchanged, cells, interval)
+    masses = _masses(excess * (1 + accuracy), interval)
+    return _trimmed(-cells, np.maximum(masses, 0.0), unbounded * (1 + accuracy))
+
+
+def from_below(curve: Curve, exchanged: Curve, cells: int, interval: float, accuracy: float) -> Discrete:
+    """A measure whose curve is nowhere above the given one: what it composes to is attained.
+
+    Let a cell lie between grid points a and b with the midpoint c, and let the masses of the chords on the grid of half
+    the interval be m_a, m_c, m_b. f is convex, so in [a, c] it is above the chord that ends in a and above the chord that
+    begins in c, both extended. With rho = e^(interval / 2) the chord [a, b] lies over these two by at most
+
+        depth = A (g + B w) / (A + B),  A = m_a + m_c / (1 + rho),  B = m_c / (rho (1 + rho)),
+        g = m_c (rho - 1) / (1 + rho)  (chord over f at c),   w = rho - 1   (in units of gamma_a, as A and B),
+
+    where the first line rises from a with slope A and the second falls to g at c with slope B; likewise from b. Sinking
+    each grid point by the greater depth of its two cells puts the polygon below f: on each cell by at least the cell's
+    own depth. The depth is 3/16 f'' (width)^2 where f is smooth, half as much again as the chord's true height.
+    At both ends the excess over (1 - gamma)_+ is set to 0 one point further in than it is positive: the polygon falls,
+    and (1 - gamma)_+ <= f. Grid points at which the polygon is not convex are dropped, which lowers it.
+    """
+    excess, _ = _excess(curve, exchanged, 2 * cells, interval / 2)
+    fine = np.maximum(_masses(excess, interval / 2), 0.0)
+    fine[2 * cells] = max(fine[2 * cells], 0.0)
+    sunk = excess[::2] * (1 - accuracy)
+    depth = _depths(fine, interval)
+    sunk[:-1] -= np.concatenate([depth[:1], np.maximum(depth[:-1], depth[1:])])
+    sunk[-1] -= depth[-1]
+    left, right = np.flatnonzero(sunk[:cells] <= 0), np.flatnonzero(sunk[cells:] <= 0)
+    sunk[: (left[-1] if len(left) else -1) + 2] = 0.0
+    sunk[cells + (right[0] if len(right) else len(sunk) - cells) - 1 :] = 0.0
+    if not sunk.any():
+        return Discrete(0, np.zeros(1), 0.0)
+    return _trimmed(-cells, _convex(sunk, cells, interval), 0.0)
+
+
+def _excess(curve: Curve, exchanged: Curve, cells: int, interval: float) -> tuple[np.ndarray, float]:
+    """f - (1 - gamma)_+ at eps = interval * (-cells .. cells), [2 cells + 1], and f at the last."""
+    eps = interval * np.arange(cells + 1)
+    above = np.minimum.accumulate(np.clip(curve(eps), 0.0, 1.0))
+    below = np.exp(-eps[1:]) * np.minimum.accumulate(np.clip(exchanged(eps[1:]), 0.0, 1.0))
+    return np.concatenate([below[::-1], above]), float(above[-1])
+
+
+def _masses(excess: np.ndarray, interval: float) -> np.ndarray:
+    """Second differences in gamma, as masses on the losses of the grid; the kink of (1 - gamma)_+ is in the middle."""
+    falls = -np.diff(excess)
+    masses = np.concatenate([[-excess[0]], falls / -np.expm1(-interval)])
+    masses[:-1] -= falls / np.expm1(interval)
+    masses[len(excess) // 2] += 1.0
+    return masses
+
+
+def _depths(fine: np.ndarray, interval: float) -> np.ndarray:
+    """By how much at most each cell's chord lies above the curve, from masses on the grid of half the interval."""
+    rho = np.exp(interval / 2)
+    start, middle, end = fine[:-2:2], fine[1:-1:2], fine[2::2]
+    gap = middle * (rho - 1) / (1 + rho)
+    rise, fall = start + middle / (1 + rho), middle / (rho * (1 + rho))
+    back_rise, back_fall = end / rho**2 + middle / (rho * (1 + rho)), middle / (1 + rho)
+    with np.errstate(invalid="ignore"):
+        one = rise * (gap + fall * (rho - 1)) / (rise + fall)
+        other = back_rise * (gap + back_fall * rho * (rho - 1)) / (back_rise + back_fall)
+    return np.nan_to_num(np.maximum(one, other))  # 0 / 0: no mass, no depth
+
+
+def _convex(excess: np.ndarray, middle: int, interval: float) -> np.ndarray:
+    """Masses of the convex hull from below of a polygon, by dropping points; grid as in `_masses`.
+
+    All points at which the polygon bends down are dropped at once: over a run of them it is concave, so that the chord
+    over the run is below it. Runs that shrink from one end only are left to the usual walk over all points.
+    """
+    kept = _ends(excess, middle, interval)
+    for _ in range(30):
+        found = _bends(excess, kept, middle, interval)
+        if not (found < 0).any():
+            break
+        kept = kept[found >= 0]
+    else:
+        kept = _walked(excess, kept, middle, interval)
+        found = np.maximum(_bends(excess, kept, middle, interval), 0.0)  # rounding of points on a line: 1e-16 of a mass
+    masses = np.zeros(len(excess))
+    masses[kept] = found
+    return masses
+
+
+def _bends(excess: np.ndarray, kept: np.ndarray, middle: int, interval: float) -> np.ndarray:
+    """gamma times the change of the polygon's slope at the points that are kept, [kept]: masses where positive.
+
+    A fall of x over a chord from gamma_i to gamma_j puts -gamma_i x / (gamma_j - gamma_i) on i and gamma_j x / (..) on j.
+    """
+    gaps, falls = interval * np.diff(kept), -np.diff(excess[kept])
+    # up to gamma = 1 heights are over the line 1 - gamma: the chord that leaves it falls by the rest of the line too
+    last = int(np.searchsorted(kept, middle, side="right")) - 1
+    falls[last] -= np.expm1(interval * (kept[last] - middle))
+    found = np.zeros(len(kept))
+    found[1:] += falls / -np.expm1(-gaps)
+    found[:-1] -= falls / np.expm1(gaps)
+    found[last] += np.exp(interval * (kept[last] - middle))
+    return found
+
+
+def _walked(excess: np.ndarray, kept: np.ndarray, middle: int, interval: float) -> np.ndarray:
+    """The points of the convex hull, one after the other (Andrew's monotone chain)."""
+    eps = (interval * (kept - middle)).tolist()
+    heights = excess[kept].tolist()
+
+    def slope(i: int, j: int) -> float:
+        """Slope of the chord from i to j over that of the line 1 - gamma, times gamma_j, less gamma_j on the right."""
+        fall = heights[i] - heights[j]
+        if eps[i] <= 0 < eps[j]:
+            fall += -math.expm1(eps[i])
+        return -fall / -math.expm1(eps[i] - eps[j])
+
+    hull: list[int] = []
+    for k in range(len(kept)):
+        while len(hull) > 1:
+            i, j = hull[-2], hull[-1]
+            before, after = slope(i, j), slope(j, k) * math.exp(eps[j] - eps[k])
+            if eps[j] <= 0 < eps[k]:  # the chords before have the line's slope on top
+                before -= math.exp(eps[j])
+            if before <= after:
+                break
+            hull.pop()
+        hull.append(k)
+    return kept[hull]
+
+
+def _ends(excess: np.ndarray, middle: int, interval: float) -> np.ndarray:
+    """The points left by the first and the last chord of the convex hull: the lowest chords from where it leaves 0."""
+    count = len(excess)
+    first = int(np.flatnonzero(excess)[0]) - 1
+    last = int(np.flatnonzero(excess)[-1]) + 1
+    at = np.arange(first + 1, last)
+    eps = interval * (at - middle)
+    over = excess[at] + np.maximum(np.expm1(eps), 0.0)  # over the line 1 - gamma, divided by gamma - gamma_first
+    one = int(at[np.argmin(over / (np.exp(eps) * -np.expm1(interval * (first - at))))])
+    height = excess[at] + np.maximum(-np.expm1(eps), 0.0)
+    other = int(at[np.argmin(height / -np.expm1(-interval * (last - at)))])  # divided by gamma_last - gamma
+    other = max(one, other)  # equal but for rounding where one point is left
+    keep = np.ones(count, dtype=bool)
+    keep[first + 1 : one] = False
+    keep[other + 1 : last] = False
+    return np.flatnonzero(keep)
+
+
+def _trimmed(start: int, masses: np.ndarray, unbounded: float) -> Discrete:
+    """Without the zeros at both ends."""
+    used = np.flatnonzero(masses)
+    if len(used) == 0:
+        return Discrete(0, np.zeros(1), unbounded)
+    return Discrete(start + int(used[0]), masses[used[0] : used[-1] + 1], unbounded)
