@@ -31,8 +31,10 @@ def contraction(eps: float, reach: float) -> float:
 
 def contractions(eps: float, reaches: np.ndarray) -> np.ndarray:
     """theta_eps of every reach >= 0, [A] -> [A]; 0 at reach 0, 1 at an infinite one."""
-    from scipy.special import log_ndtr
+    from scipy.special import erf, log_ndtr
 
+    if eps == 0:  # 2 Phi(r / 2) - 1, without the difference
+        return np.asarray(erf(reaches / math.sqrt(8)))
     r = np.asarray(reaches, dtype=np.float64)
     inner = np.where((r > 0) & np.isfinite(r), r, 1.0)
     with np.errstate(over="ignore"):

@@ -16,6 +16,12 @@ def shuffled_strongly_convex(order: float, per_step: float, contraction: float, 
     """
     if batches < 2:
         raise ValueError(f"a partition has at least 2 batches, not {batches}")
+    if contraction == 0:  # a step forgets all before it: g(1) = order p^2 / 2 and g(j) = 0 for j > 1
+        last_visit = order * per_step**2 / 2
+        before = last_visit if batches < 4 and epochs > 1 else 0.0
+        return before + float(np.logaddexp((order - 1) * last_visit - math.log(batches), math.log1p(-1 / batches))) / (
+            order - 1
+        )
     rate = 2 * math.log(contraction)
 
     def loss(j: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from dpexp.parameters import Parameters
 from dpexp.privacy.analysis import LAST, Analysis, hockey_stick_analysis
+from dpexp.privacy.gdp import eps_of
 from dpexp.privacy.hidden_state import PoissonReach, last_iterate_delta
 from dpexp.privacy.hybrid import LogContraction, hybrid_eps, log_contraction, powers, smaller
 from dpexp.privacy.loss_distributions import Scheme, step_loss
@@ -131,12 +132,16 @@ class BatchedMechanism(Mechanism):
         if not math.isfinite(width) and convex is None:
             refused = refused or "needs a bounded set: give diameter"
         step = random_step(self.q, multiplier, self.sampling, self.neighboring_relation)
+        per_step = distance(self.neighboring_relation) / multiplier
+
+        def composed(steps: int, delta: float) -> float:
+            return eps_of(math.sqrt(steps) * per_step, delta) if self.q == 1 else step_loss(*step).eps(steps, delta)
 
         @cache
         def eps(delta: float) -> float:
             if refused:
                 return math.inf
-            return hybrid_eps(step_loss(*step).eps, contracted, self.steps, delta).eps
+            return hybrid_eps(composed, contracted, self.steps, delta).eps
 
         def contracted(e1: float) -> Callable[[int], float]:
             if self.sampling != "poisson":

@@ -188,7 +188,7 @@ class NoisySgd(BatchedMechanism):
         return gaussian_analysis("shifted-interpolation", BOK, LAST, mu, CONVEX, refused)
 
     def _partitioned(self, c: float, refused: str) -> list[Analysis]:
-        """Cyclic or shuffled batches: shifted interpolation for any order, Ye and Shokri's for a random partition."""
+        """Cyclic or shuffled batches: shifted interpolation for any order, public or not."""
         batches, epochs, per_step = self.n // self.batch_size, visits(self.steps, self.q), 2 / self.multiplier
         if self.sampling == "reshuffled":
             refused = "needs the same batches in every epoch"
@@ -199,24 +199,25 @@ class NoisySgd(BatchedMechanism):
                 mu = min(mu, cyclic_strongly_convex(per_step, c, batches, epochs))
         found = [gaussian_analysis("shifted-interpolation", BOK + ", cyclic batches", LAST, mu, CONVEX, refused)]
         if self.sampling == "shuffled":
-            reason = refused
-            if not reason and not c < 1:
-                reason = "needs strong convexity and a step size below 2 / M"
-            if not reason and (batches < 2 or self.steps % batches):
-                reason = "needs whole epochs of at least two batches"
-            found.append(
-                renyi_analysis(
-                    "shuffled-renyi",
-                    "Ye and Shokri (2022), as in their public accountant",
-                    LAST,
-                    lambda order: shuffled_strongly_convex(order, per_step, c, batches, epochs),
-                    (*CONVEX, "the partition is uniformly random and not released"),
-                    reason,
-                )
-                if not reason
-                else gaussian_analysis("shuffled-renyi", "Ye and Shokri (2022)", LAST, math.inf, CONVEX, reason)
-            )
+            found.append(self._shuffled(c, batches, epochs, refused))
         return found
+
+    def _shuffled(self, c: float, batches: int, epochs: int, refused: str) -> Analysis:
+        """Ye and Shokri's formula for a random partition, where it is defined; its proof was not at hand."""
+        if not (refused or c < 1):
+            refused = "needs strong convexity and a step size below 2 / M"
+        if not refused and (batches < 2 or self.steps % batches):
+            refused = "needs whole epochs of at least two batches"
+        if refused:
+            return gaussian_analysis("shuffled-renyi", "Ye and Shokri (2022)", LAST, math.inf, CONVEX, refused)
+        return renyi_analysis(
+            "shuffled-renyi",
+            "Ye and Shokri (2022), as in their public accountant",
+            LAST,
+            lambda order: shuffled_strongly_convex(order, 2 / self.multiplier, c, batches, epochs),
+            (*CONVEX, "the partition is uniformly random and not released"),
+            "reproduction only: the formula of a public accountant, whose theorem and proof were not available",
+        )
 
     def _not_smooth(self) -> str:
         """Why gradient steps may expand, or neighbours are not the ones of these theorems."""
