@@ -66,13 +66,16 @@ def _product(a: Atoms, b: Atoms, width: float) -> Atoms:
 
 
 def _merged(p: np.ndarray, q: np.ndarray, width: float) -> Atoms:
-    """Atoms whose log ratio is in one cell, as one; what is nowhere likely is one atom too."""
+    """Atoms whose log ratio is in one cell, as one; what is hardly likely under either is one atom on each side."""
     seen = (p > _LEAST) & (q > _LEAST)
-    ratio = np.log(p[seen]) - np.log(q[seen])
-    width = max(width, float(np.ptp(ratio)) / MOST)
-    cell = np.floor(ratio / width).astype(np.int64)
-    first = int(cell.min())
-    out_p = np.append(np.bincount(cell - first, weights=p[seen]), p[~seen].sum())
-    out_q = np.append(np.bincount(cell - first, weights=q[seen]), q[~seen].sum())
+    far = ~seen & (p > q), ~seen & (p <= q)
+    out_p, out_q = (np.array([v[where].sum() for where in far]) for v in (p, q))
+    if seen.any():
+        ratio = np.log(p[seen]) - np.log(q[seen])
+        width = max(width, float(np.ptp(ratio)) / MOST)
+        cell = np.floor(ratio / width).astype(np.int64)
+        first = int(cell.min())
+        out_p = np.append(out_p, np.bincount(cell - first, weights=p[seen]))
+        out_q = np.append(out_q, np.bincount(cell - first, weights=q[seen]))
     kept = (out_p > 0) | (out_q > 0)
     return out_p[kept], out_q[kept]

@@ -203,7 +203,7 @@ def _at(case: Case, s: Setting, x: np.ndarray, valid: list[Analysis], held: dict
                     continue
                 if kind == "rdp" and a.rdp is None:
                     continue
-                bound = a.eps(at) if kind == "eps" else a.rdp(at) if a.rdp else math.inf
+                bound = _bound(a, kind, at, s, held)
                 if not math.isfinite(bound):
                     continue
                 if low is None:
@@ -212,6 +212,19 @@ def _at(case: Case, s: Setting, x: np.ndarray, valid: list[Analysis], held: dict
                     break
                 ratio = _compared(bound, low, exact, kind, at, f"{family}, {kind} at {at:.3g}, {_words(s)}")
                 held.setdefault((a.name, a.released), []).append(ratio)
+
+
+def _bound(a: Analysis, kind: str, at: float, s: Setting, held: dict[tuple[str, str], list[Ratio]]) -> float:
+    """The analysis's value; one that fails to give any is reported like a violation."""
+    try:
+        return a.eps(at) if kind == "eps" or a.rdp is None else a.rdp(at)
+    except ArithmeticError as error:
+        failed = f"{type(error).__name__}: {error}"
+    except ValueError as error:
+        failed = f"ValueError: {error}"
+    where = f"fails with {failed}: {kind} at {at:.6g}, {_words(s)}"
+    held.setdefault((a.name, a.released), []).append(Ratio(0.0, True, where))
+    return math.inf
 
 
 def _compared(bound: float, low: float, exact: Exact, kind: str, at: float, where: str) -> Ratio:
