@@ -182,7 +182,9 @@ def calibrate(
 @app.command()
 def judge(
     file: Annotated[Path, typer.Argument(help="A Python file with ASSUMES and eps(...) or rdp(...).")],
-    at: Annotated[str | None, typer.Option(metavar="POINT", help="One comparison again, as a verdict names it.")] = None,
+    at: Annotated[
+        str | None, typer.Option(metavar="POINT", help="One comparison again, as a verdict names it.")
+    ] = None,
     seconds: Annotated[float, typer.Option(metavar="S", help="Stop after so many seconds.")] = 60.0,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the search.")] = 0,
     comparisons: Annotated[int, typer.Option(metavar="N", help="How many exact laws.")] = 1200,

@@ -219,6 +219,4 @@ class GridPair:
     def renyi(self, order: float) -> float:
         """The larger of the two Renyi divergences."""
         p, q, w = self._laws
-        return max(
-            math.log(float(np.sum(w * a**order * b ** (1 - order)))) / (order - 1) for a, b in ((p, q), (q, p))
-        )
+        return max(math.log(float(np.sum(w * a**order * b ** (1 - order)))) / (order - 1) for a, b in ((p, q), (q, p)))

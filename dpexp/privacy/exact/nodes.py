@@ -345,4 +345,3 @@ def pair(one: Update, other: Update, panel: float = PANEL) -> NodePair:
         raise ValueError("neighbours differ in one record alone")
     common = mesh((one, other), panel)
     return NodePair(NodeLaw(one, common), NodeLaw(other, common))
-

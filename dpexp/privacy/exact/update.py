@@ -93,4 +93,3 @@ class Update:
     def at(self, position: int) -> Update:
         """The public order in which the record is in that batch."""
         return replace(self, sampling="cyclic", position=position)
-

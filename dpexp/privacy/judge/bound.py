@@ -83,7 +83,9 @@ def from_function(function: Callable[..., Any], assumes: Mapping[str, Any]) -> B
     first = next(iter(inspect.signature(function).parameters), "")
     kind = {"delta": "eps", "order": "rdp"}.get(first)
     if kind is None:
-        raise UsageError(f"{file}:{line}: the first argument is {first!r}", "call it delta (a bound on epsilon) or order")
+        raise UsageError(
+            f"{file}:{line}: the first argument is {first!r}", "call it delta (a bound on epsilon) or order"
+        )
     return _bound(function, kind, assumes, f"{file}:{line}", file, line)
 
 
@@ -99,9 +101,7 @@ def assumptions(given: Any, where: str) -> Assumes:
     known = [field.name for field in fields(Assumes)]
     for key, value in given.items():
         if key not in known:
-            raise UsageError(
-                f"{where}: ASSUMES has no {key!r}", f"{guess(str(key), known)}it takes {', '.join(known)}"
-            )
+            raise UsageError(f"{where}: ASSUMES has no {key!r}", f"{guess(str(key), known)}it takes {', '.join(known)}")
         if key in WORDS and value not in WORDS[key]:
             raise UsageError(f"{where}: {key} is one of {', '.join(WORDS[key])}, not {value!r}")
         if key not in WORDS and not isinstance(value, bool):

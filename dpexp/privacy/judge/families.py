@@ -104,7 +104,13 @@ class Merged:
 
 
 def walk(
-    s: Setting, assumes: Assumes, others: Drift, one: Drift, other: Drift, start: float = 0.0, position: int | None = None
+    s: Setting,
+    assumes: Assumes,
+    others: Drift,
+    one: Drift,
+    other: Drift,
+    start: float = 0.0,
+    position: int | None = None,
 ) -> Exact | None:
     """The pair of walks; `other` is what replaces the record, and is left out where it is removed."""
     if assumes.sampling == "poisson" and others.largest > 0 and nodes.count_of_sizes(s.n, s.q) > MOST_SIZES:
@@ -303,7 +309,9 @@ def _composition(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None
         return Merged(bins.epochs(distance, s.batches, epochs, 0.05)) if 0 < epochs <= 200 else None
     if a.sampling == "poisson":
         return Composed("opposite" if replaced else "add-remove", s.q, step, s.steps)
-    return Composed("add-remove", s.q, 2 * step, s.steps) if shape[0] < 0.7 else Composed("opposite", s.q, step, s.steps)
+    return (
+        Composed("add-remove", s.q, 2 * step, s.steps) if shape[0] < 0.7 else Composed("opposite", s.q, step, s.steps)
+    )
 
 
 FAMILIES = (
@@ -341,4 +349,3 @@ FAMILIES = (
 def admitted(assumes: Assumes) -> list[Family]:
     """The families whose hypotheses the assumptions hold."""
     return [family for family in FAMILIES if family.admits(assumes)]
-

@@ -54,13 +54,16 @@ class Comparison:
 
 
 def level(kind: str, x: float, variation: float) -> float:
-    """delta between 1e-14 and the least at which epsilon is 0, log-uniform; or an order between 1.03 and 200."""
+    """delta between 1e-14 and the least at which epsilon is 0, or an order between 1.03 and 200.
+
+    The exponent of delta falls with the square of 1 - x, so that large deltas, where little is proved, are half of all.
+    """
     if kind == "rdp":
         return float(1 + 10 ** (-1.5 + 3.8 * x))
     top = min(MOST_DELTA, 0.9 * variation)
     if not top > LEAST_DELTA:
         return LEAST_DELTA
-    return float(LEAST_DELTA * (top / LEAST_DELTA) ** x)
+    return float(top * (LEAST_DELTA / top) ** ((1 - x) ** 2))
 
 
 def value(exact: Exact, kind: str, at: float) -> float:

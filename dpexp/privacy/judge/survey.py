@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dpexp.privacy.analysis import ALL, Analysis
-from dpexp.privacy.judge.families import Exact, Family, Normal, admitted
+from dpexp.privacy.judge.families import FAMILIES, Exact, Normal, admitted
 from dpexp.privacy.judge.literal_momentum import constant_gradients
-from dpexp.privacy.judge.search import FLOOR, MARGIN, SHAPES, confirmed, level, value
+from dpexp.privacy.judge.search import FLOOR, MARGIN, SHAPES, SHRINK, STEP, confirmed, level, value
 from dpexp.privacy.judge.setting import DIMENSIONS, Assumes, Setting, from_cube
 from dpexp.privacy.mechanisms import MECHANISMS, Mechanism
 
@@ -35,6 +35,8 @@ BOUNDED = ("noisy-sgd", "noisy-sgd-convex", "noisy-sgd-strong", "clipped-noisy-s
 """mechanisms on a set, noisy-sgd without and with smooth convex and strongly convex losses"""
 SUMS = ("sampled-gaussian", "sampled-gaussian-phases")
 MOMENTUM = ("tree-momentum", "reduced-momentum", "gradient-recursion", "local-gaussian")
+FILLING = 0.5
+"""share of the comparisons that fills the space"""
 NEAR = 1.02
 """a ratio below this is computed again by finer means before it counts"""
 
@@ -63,11 +65,29 @@ class Row:
 
 @dataclass(frozen=True)
 class Ratio:
-    """One comparison."""
+    """One comparison of one analysis."""
 
-    ratio: float
-    violated: bool
-    where: str
+    analysis: str
+    family: str
+    seen: str
+    """whether the pair's all iterates or its last one is looked at"""
+    convex: bool
+    """whether the pair is convex and smooth"""
+    kind: str
+    """"eps" or "rdp""""
+    ratio: float = math.inf
+    violated: bool = False
+    at: float = 0.0
+    cube: tuple[float, ...] = ()
+    words: str = ""
+
+    @property
+    def where(self) -> str:
+        return f"{self.family}, {self.kind} at {self.at:.6g}, {self.words}"
+
+
+Held = dict[tuple[str, str], list[Ratio]]
+"""(analysis, released) -> its comparisons"""
 
 
 def cases() -> list[Case]:
@@ -125,13 +145,14 @@ def survey(case: Case, comparisons: int) -> list[Row]:
 
 
 def _survey(case: Case, comparisons: int) -> list[Row]:
+    """Space-filling for all analyses together, then from the worst point of each a search for a worse one."""
     from scipy.stats import qmc
 
     sobol = qmc.Sobol(DIMENSIONS + 1 + SHAPES, seed=7)
-    held: dict[tuple[str, str], list[Ratio]] = {}
+    held: Held = {}
     refused: dict[tuple[str, str], str] = {}
-    done = tried = 0
-    while done < comparisons and tried < 400:
+    tried = 0
+    while sum(map(len, held.values())) < FILLING * comparisons and tried < 400 and (held or tried < 40):
         for x in sobol.random(4):
             tried += 1
             s = _setting(case, x)
@@ -140,15 +161,62 @@ def _survey(case: Case, comparisons: int) -> list[Row]:
                 if not a.valid:
                     refused.setdefault((a.name, a.released), a.refused)
             valid = [a for a in found if a.valid and a.name != "nothing-released"]
-            if not valid:
-                continue
-            before = sum(len(v) for v in held.values())
-            _at(case, s, x, valid, held)
-            done += sum(len(v) for v in held.values()) - before
-        if not held and tried >= 40:
-            break
+            if valid:
+                _at(case, s, x, valid, held)
+    left = comparisons - sum(map(len, held.values()))
+    rng = np.random.default_rng(7)
+    for ratios in list(held.values()):
+        _climb(case, ratios, max(8, left // len(held)), rng)
     rows = [_row(case, name, released, ratios) for (name, released), ratios in held.items()]
     return rows + [Row(case, n, r, (), 0, "", why) for (n, r), why in refused.items() if (n, r) not in held]
+
+
+def _climb(case: Case, ratios: list[Ratio], count: int, rng: np.random.Generator) -> None:
+    """Local search from the tightest ratio of one analysis, within its family: half of the coordinates at a time."""
+    best, step = min(ratios, key=lambda r: r.ratio), STEP
+    for _ in range(count):
+        x = np.array(best.cube)
+        moved = rng.random(len(x)) < 0.5
+        x[moved] += step * rng.uniform(-1, 1, int(moved.sum()))
+        found = _again(case, best, np.clip(x, 0.0, 1.0))
+        if found is not None:
+            ratios.append(found)
+        if found is not None and found.ratio < best.ratio:
+            best = found
+        else:
+            step = max(0.01, step * SHRINK)
+
+
+def _again(case: Case, like: Ratio, x: np.ndarray) -> Ratio | None:
+    """The same analysis, family and kind of statement at another point."""
+    s = _setting(case, x)
+    analysis = next((a for a in _mechanism(case, s).analyses() if a.valid and a.name == like.analysis), None)
+    family = next(f for f in FAMILIES if f.name == like.family)
+    if analysis is None:
+        return None
+    shape = tuple(float(v) for v in x[DIMENSIONS + 1 :])
+    exact = family.build(s, _assumes(case, like.convex, like.seen), shape)
+    if exact is None:
+        return None
+    at = level(like.kind, float(x[DIMENSIONS]), exact.variation)
+    return _ratio(analysis, exact, s, x, at, like)
+
+
+def _ratio(a: Analysis, exact: Exact, s: Setting, x: np.ndarray, at: float, like: Ratio) -> Ratio | None:
+    """One comparison; None where one of the two says nothing."""
+    here = replace(like, cube=tuple(float(v) for v in x), at=at, words=_words(s))
+    try:
+        bound = a.eps(at) if like.kind == "eps" or a.rdp is None else a.rdp(at)
+    except (ArithmeticError, ValueError) as error:  # an analysis that fails is a finding like a violation
+        return replace(here, ratio=0.0, violated=True, words=f"fails with {error!r} at {here.words}")
+    low = value(exact, like.kind, at)
+    if not math.isfinite(bound) or low <= FLOOR:
+        return None
+    if bound < NEAR * low:
+        low = confirmed(exact, like.kind, at)[0]
+    if low <= FLOOR:
+        return None
+    return replace(here, ratio=bound / low, violated=bool(low > bound * (1 + MARGIN)))
 
 
 def _setting(case: Case, x: np.ndarray) -> Setting:
@@ -158,80 +226,32 @@ def _setting(case: Case, x: np.ndarray) -> Setting:
     return from_cube(x[:DIMENSIONS], _assumes(case, convex, "last-iterate"))
 
 
-def _pairs(case: Case, s: Setting, shape: Sequence[float], convex: bool) -> Iterator[tuple[Family, Exact]]:
-    """Exact pairs of the last iterate."""
-    assumes = _assumes(case, convex, "last-iterate")
-    for family in admitted(assumes):
-        if family.own_setting is None:
-            exact = family.build(s, assumes, shape)
-            if exact is not None:
-                yield family, exact
-
-
-def _at(case: Case, s: Setting, x: np.ndarray, valid: list[Analysis], held: dict[tuple[str, str], list[Ratio]]) -> None:
+def _at(case: Case, s: Setting, x: np.ndarray, valid: list[Analysis], held: Held) -> None:
     """All analyses at one setting."""
     shape = tuple(float(v) for v in x[DIMENSIONS + 1 :])
-    laws: list[tuple[str, Exact, bool]] = []
-    """family, pair, whether it is convex"""
-    if case.mechanism in SUMS or any(a.released == ALL for a in valid):
-        assumes = _assumes(case, False, "all-iterates")
-        for family in admitted(assumes):
-            exact = family.build(s, assumes, shape)
-            if exact is not None:
-                laws.append((family.name, exact, True))
-    count_of_sums = len(laws)
+    kinds = [("all-iterates", False)]
     if case.mechanism not in SUMS:
-        some_convex = any(_needs_convexity(case, a) for a in valid)
-        if some_convex:
-            laws += [(f.name, e, True) for f, e in _pairs(case, s, shape, True)]
-        if any(not _needs_convexity(case, a) for a in valid):
-            known = {name for name, _, _ in laws[count_of_sums:]}
-            laws += [(f.name, e, False) for f, e in _pairs(case, s, shape, False) if f.name not in known]
-    if not laws:
-        return
-    variation = max(exact.variation for _, exact, _ in laws)
-    levels = [("eps", level("eps", float(x[DIMENSIONS]), variation))]
-    levels += [("eps", level("eps", 0.5 + float(x[DIMENSIONS]) / 2, variation))]
-    levels += [("rdp", level("rdp", 0.7 * float(x[DIMENSIONS]), variation))]
-    for k, (family, exact, is_convex) in enumerate(laws):
-        for kind, at in levels:
-            low: float | None = None
-            for a in valid:
-                if k < count_of_sums and a.released != ALL:
-                    continue
-                if not is_convex and _needs_convexity(case, a):
-                    continue
-                if kind == "rdp" and a.rdp is None:
-                    continue
-                bound = _bound(a, kind, at, s, held)
-                if not math.isfinite(bound):
-                    continue
-                if low is None:
-                    low = value(exact, kind, at)
-                if low <= FLOOR:
-                    break
-                ratio = _compared(bound, low, exact, kind, at, f"{family}, {kind} at {at:.3g}, {_words(s)}")
-                held.setdefault((a.name, a.released), []).append(ratio)
-
-
-def _bound(a: Analysis, kind: str, at: float, s: Setting, held: dict[tuple[str, str], list[Ratio]]) -> float:
-    """The analysis's value; one that fails to give any is reported like a violation."""
-    try:
-        return a.eps(at) if kind == "eps" or a.rdp is None else a.rdp(at)
-    except ArithmeticError as error:
-        failed = f"{type(error).__name__}: {error}"
-    except ValueError as error:
-        failed = f"ValueError: {error}"
-    where = f"fails with {failed}: {kind} at {at:.6g}, {_words(s)}"
-    held.setdefault((a.name, a.released), []).append(Ratio(0.0, True, where))
-    return math.inf
-
-
-def _compared(bound: float, low: float, exact: Exact, kind: str, at: float, where: str) -> Ratio:
-    if bound < NEAR * low:
-        low = confirmed(exact, kind, at)[0]
-    ratio = bound / low if low > 0 else math.inf
-    return Ratio(ratio, low > bound * (1 + MARGIN) and low > FLOOR, where)
+        convex = {True for a in valid if _needs_convexity(case, a)} | {False for a in valid if not _needs_convexity(case, a)}
+        kinds += [("last-iterate", k) for k in sorted(convex, reverse=True)]
+    for seen, convex_only in kinds:
+        assumes = _assumes(case, convex_only, seen)
+        laws = [(f, f.build(s, assumes, shape)) for f in admitted(assumes) if f.own_setting is None]
+        here = [(f, exact) for f, exact in laws if exact is not None]
+        if not here:
+            continue
+        variation = max(exact.variation for _, exact in here)
+        for kind, place in (("eps", x[DIMENSIONS]), ("eps", 0.7 + 0.3 * x[DIMENSIONS]), ("rdp", 0.7 * x[DIMENSIONS])):
+            at = level(kind, float(place), variation)
+            for family, exact in here:
+                for a in valid:
+                    if (seen == "all-iterates" and a.released != ALL) or (kind == "rdp" and a.rdp is None):
+                        continue
+                    if seen == "last-iterate" and convex_only != _needs_convexity(case, a):
+                        continue
+                    like = Ratio(a.name, family.name, seen, convex_only, kind)
+                    found = _ratio(a, exact, s, x, at, like)
+                    if found is not None:
+                        held.setdefault((a.name, a.released), []).append(found)
 
 
 def _words(s: Setting) -> str:
@@ -250,7 +270,7 @@ def _row(case: Case, name: str, released: str, ratios: list[Ratio]) -> Row:
 def _momentum(case: Case, comparisons: int) -> list[Row]:
     """Gaussian statements against constant gradients, by the literal nodes or steps that are released."""
     rng = np.random.default_rng(11)
-    held: dict[tuple[str, str], list[Ratio]] = {}
+    held: Held = {}
     refused: dict[tuple[str, str], str] = {}
     for _ in range(max(4, comparisons // 6)):
         mechanism, mu = constant_gradients(case.mechanism, rng)
@@ -262,8 +282,11 @@ def _momentum(case: Case, comparisons: int) -> list[Row]:
                 for delta in (0.2 * pair.variation, 1e-5, 1e-12):
                     low = pair.eps(delta)
                     if low > FLOOR:
-                        ratio = _compared(a.eps(delta), low, pair, "eps", delta, f"eps at {delta:.3g}, mu {mu:.4g}")
-                        held.setdefault((a.name, a.released), []).append(ratio)
+                        bound = a.eps(delta)
+                        like = Ratio(a.name, "constant gradients", "all-iterates", True, "eps", bound / low)
+                        violated = low > bound * (1 + MARGIN)
+                        found = replace(like, violated=violated, at=delta, words=f"mu {mu:.6g}")
+                        held.setdefault((a.name, a.released), []).append(found)
     rows = [_row(case, name, released, ratios) for (name, released), ratios in held.items()]
     return rows + [Row(case, n, r, (), 0, "", why) for (n, r), why in refused.items() if (n, r) not in held]
 
