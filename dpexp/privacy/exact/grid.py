@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -30,7 +31,7 @@ def _points(updates: tuple[Update, ...], per_unit: int) -> tuple[np.ndarray, np.
                 kinks |= {k for k in drift.knots if -h < k < h}
     ends = sorted(kinks)
     x, w = [], []
-    for low, high in zip(ends, ends[1:], strict=False):
+    for low, high in pairwise(ends):
         count = max(12, math.ceil((high - low) * per_unit))
         at = low + (high - low) * np.arange(count + 1) / count
         at[[0, -1]] += np.array([1e-10, -1e-10]) * (high - low)  # drifts may jump at the ends

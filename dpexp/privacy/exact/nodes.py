@@ -26,7 +26,7 @@ PANEL = 3.0
 DROPPED = 1e-22
 """numbers of other records in a batch less probable than this are left out"""
 SEEN = 1e-12
-"""batch sizes less probable than this do not make the panels narrower: what is lost there is a small part of so little"""
+"""batch sizes less probable than this do not make the panels narrower: a small part of so little"""
 SIDES = 10
 """intervals of one noise unit, before those at which the ratio crosses its level are divided"""
 DIVIDED = 32

@@ -14,7 +14,7 @@ from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
 
 def analyses(s: Setting, assumes: Assumes) -> list[Analysis]:
     """Every analysis of a run with these assumptions, refused ones included."""
-    if assumes.released == "all-iterates" or not assumes.bounded and not assumes.strongly_convex:
+    if assumes.released == "all-iterates" or not (assumes.bounded or assumes.strongly_convex):
         return composition(s.q, s.multiplier, s.steps, assumes.sampling, assumes.relation)  # type: ignore[arg-type]
     shared: dict[str, Any] = {
         "n": s.n,

@@ -149,7 +149,7 @@ def _flipped_walk(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | Non
 
 
 def _convex_walk(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None:
-    """Others: a quadratic with a constant drift to a wall; the record: a quadratic of its own, as steep as it may be."""
+    """Others: a quadratic with a constant drift to a wall; the record: a quadratic of its own, and steep."""
     h, u = s.width / 2, s.largest_drift
     top = min(s.steepest if math.isfinite(s.steepest) else 2.0, u / h)
     low = min(s.flattest, top)
@@ -328,7 +328,7 @@ FAMILIES = (
     Family("sine", "others' gradients are a wave", ("periods", "size", "phase"),
            lambda a: _bounded_last(a) and not a.convex and a.sampling != "poisson", _sine),
     Family("free", "others' gradients take any value at seven places, linear between",
-           tuple(f"at_{k}" for k in range(7)) + ("start",), lambda a: _bounded_last(a) and not a.convex, _free),
+           (*(f"at_{k}" for k in range(7)), "start"), lambda a: _bounded_last(a) and not a.convex, _free),
     Family("memory", "a clipped loss that counts what the record did in the place of the iterate",
            ("step", "states"),
            lambda a: _bounded_last(a) and not (a.convex or a.smooth) and a.sampling == "fixed-size", _memory,

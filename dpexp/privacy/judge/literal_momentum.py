@@ -1,4 +1,4 @@
-"""Gaussian releases with constant gradients, from their definitions: one record's gradient is G in one run, -G in the other.
+"""Gaussian releases with constant gradients, from their definitions: a record's is G in one run, -G in the other.
 
 Each returns a mechanism at random parameters with the exact mu of what it releases on this pair.
 """

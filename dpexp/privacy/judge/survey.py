@@ -74,7 +74,7 @@ class Ratio:
     convex: bool
     """whether the pair is convex and smooth"""
     kind: str
-    """"eps" or "rdp""""
+    """eps or rdp"""
     ratio: float = math.inf
     violated: bool = False
     at: float = 0.0
@@ -231,7 +231,7 @@ def _at(case: Case, s: Setting, x: np.ndarray, valid: list[Analysis], held: Held
     shape = tuple(float(v) for v in x[DIMENSIONS + 1 :])
     kinds = [("all-iterates", False)]
     if case.mechanism not in SUMS:
-        convex = {True for a in valid if _needs_convexity(case, a)} | {False for a in valid if not _needs_convexity(case, a)}
+        convex = {_needs_convexity(case, a) for a in valid}
         kinds += [("last-iterate", k) for k in sorted(convex, reverse=True)]
     for seen, convex_only in kinds:
         assumes = _assumes(case, convex_only, seen)
@@ -315,9 +315,9 @@ def table(rows: Sequence[Row]) -> str:
     lines = [
         "# Every analysis against exact laws",
         "",
-        f"{total:,} comparisons, {wrong:,} violations. A comparison is one exact law of a run, rounded down, beside the "
-        "bound: epsilon at a delta between 1e-14 and .3, or a Renyi divergence. *Tightest* is the least ratio of bound to "
-        "exact value, *median* the middle one: how much is still open, or lies beyond these pairs. An analysis of all "
+        f"{total:,} comparisons, {wrong:,} violations. A comparison is one exact law of a run, rounded down, beside the",
+        "bound: epsilon at a delta between 1e-14 and .3, or a Renyi divergence. *Tightest* is the least ratio of bound to",
+        "exact value, *median* the middle one: how much is still open, or lies beyond these pairs. An analysis of all",
         "iterates is compared with last iterates too. Made by `python -m dpexp.privacy.judge.survey`.",
         "",
         "| mechanism | sampling | neighbours | analysis | released | comparisons | tightest | median | violations |",
