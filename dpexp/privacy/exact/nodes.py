@@ -27,9 +27,11 @@ DROPPED = 1e-22
 """numbers of other records in a batch less probable than this are left out"""
 SEEN = 1e-12
 """batch sizes less probable than this do not make the panels narrower: a small part of so little"""
-SIDES = 10
-"""intervals of one noise unit, before those at which the ratio crosses its level are divided"""
-DIVIDED = 32
+UNSEEN = 1e-60
+"""a mass below this before the last step adds nothing to an interval"""
+SIDES = 4
+"""intervals of one noise unit; those at which the ratio crosses its level are divided, others lose nothing"""
+DIVIDED = 100
 """into so many"""
 
 Moves = list[tuple[float, np.ndarray]]
@@ -227,14 +229,13 @@ class NodeLaw:
         out = np.zeros(len(edges) - 1)
         state = self.before
         for mass, included in ((state.without, False), (state.within, True)):
-            seen = mass > 0
+            seen = mass > UNSEEN
             if not seen.any():
                 continue
             for p, mean in _moves(self.update, state.y[seen], included):
                 away = edges[:, None] - mean
-                below, above = ndtr(away), ndtr(-away)
-                # of two nearly equal probabilities the smaller pair keeps its digits
-                part = np.where(away[:-1] > 0, above[:-1] - above[1:], below[1:] - below[:-1])
+                tail = ndtr(-np.abs(away))  # differences of tails keep their digits
+                part = np.where(away[:-1] * away[1:] < 0, 1 - tail[:-1] - tail[1:], np.abs(tail[1:] - tail[:-1]))
                 out += p * (part @ mass[seen])
         return out
 

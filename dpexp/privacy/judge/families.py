@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+import numpy as np
+
 from dpexp.privacy.exact import bins, composition, linear, memory, nodes, recursion
 from dpexp.privacy.exact.outcome import Cells
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
@@ -44,7 +46,7 @@ class Family:
     """names of its shape numbers, each in [0, 1]"""
     admits: Callable[[Assumes], bool]
     build: Build
-    own_setting: Callable[[Sequence[float], Sequence[float], Assumes], Setting] | None = None
+    own_setting: Callable[[Sequence[float] | np.ndarray, Sequence[float], Assumes], Setting] | None = None
     """where the family needs settings of its own"""
 
 
@@ -204,7 +206,7 @@ def _free(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None:
     return walk(s, a, Drift(knots, values), constant(u), constant(-u), (2 * shape[7] - 1) * h)
 
 
-def _memory_numbers(x: Sequence[float], shape: Sequence[float]) -> tuple[memory.Memory, int, int]:
+def _memory_numbers(x: Sequence[float] | np.ndarray, shape: Sequence[float]) -> tuple[memory.Memory, int, int]:
     """The chain, batch size and number of batches of a point."""
     q = 10 ** (-3.3 + 2.3 * x[0])
     kappa = 0.4 * (2.0 / 0.4) ** x[3]
@@ -215,7 +217,7 @@ def _memory_numbers(x: Sequence[float], shape: Sequence[float]) -> tuple[memory.
     return chain, batch, max(2, round(1 / q))
 
 
-def _memory_setting(x: Sequence[float], shape: Sequence[float], a: Assumes) -> Setting:
+def _memory_setting(x: Sequence[float] | np.ndarray, shape: Sequence[float], a: Assumes) -> Setting:
     chain, batch, batches = _memory_numbers(x, shape)
     u = chain.needs(batch)
     lipschitz, step_size = 10 ** (2 * x[7] - 1), 10 ** (2 * x[8] - 2)

@@ -19,11 +19,19 @@ def constant_gradients(name: str, rng: np.random.Generator) -> tuple[Mechanism, 
     alpha, sigma = float(rng.uniform(0.02, 1)), float(10 ** rng.uniform(-1, 1))
     lipschitz, eta = float(10 ** rng.uniform(-1, 1)), float(10 ** rng.uniform(-2, 0))
     if name == "local-gaussian":
-        return MECHANISMS[name](mu=1 / sigma), 1 / sigma  # sensitivity over noise, by definition
+        return MECHANISMS[name].model_validate({"mu": 1 / sigma}), 1 / sigma  # sensitivity over noise, by definition
     if name == "gradient-recursion":
         gamma = float(rng.uniform(0.05, 1))
-        kind = MECHANISMS[name](
-            n=n, steps=epochs, step_size=eta, weight=gamma, lipschitz=lipschitz, smoothness=1.0, sigma=sigma
+        kind = MECHANISMS[name].model_validate(
+            {
+                "n": n,
+                "steps": epochs,
+                "step_size": eta,
+                "weight": gamma,
+                "lipschitz": lipschitz,
+                "smoothness": 1.0,
+                "sigma": sigma,
+            }
         )
         first, later = recursion_stds(n, lipschitz, 1.0, epochs, eta, gamma)
         # step 1 releases the mean gradient, a later one gamma of it beyond what is known
@@ -34,13 +42,23 @@ def constant_gradients(name: str, rng: np.random.Generator) -> tuple[Mechanism, 
     steps = n * epochs
     position = int(rng.integers(1, n + 1))
     if name == "tree-momentum":
-        mechanism = MECHANISMS[name](n=n, steps=steps, momentum=alpha, lipschitz=lipschitz, sigma=sigma)
+        mechanism = MECHANISMS[name].model_validate(
+            {"n": n, "steps": steps, "momentum": alpha, "lipschitz": lipschitz, "sigma": sigma}
+        )
         # node noise 4 alpha G sigma sqrt(V), V of Theorem 4; the record changes a node by 2 alpha G times its discounts
         noise = 4 * alpha * lipschitz * sigma * math.sqrt(_printed_count(n, steps))
         changed = _left_nodes(n, steps, position, alpha, steps)
         return mechanism, 2 * alpha * lipschitz * math.sqrt(sum(s for _, s in changed)) / noise
-    mechanism = MECHANISMS[name](
-        n=n, steps=steps, momentum=alpha, step_size=eta, lipschitz=lipschitz, smoothness=1.0, sigma=sigma
+    mechanism = MECHANISMS[name].model_validate(
+        {
+            "n": n,
+            "steps": steps,
+            "momentum": alpha,
+            "step_size": eta,
+            "lipschitz": lipschitz,
+            "smoothness": 1.0,
+            "sigma": sigma,
+        }
     )
     # constant gradients do not change and leave no residual: only nodes of gradients differ, at most an epoch long
     squares = 0.0

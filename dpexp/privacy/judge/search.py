@@ -22,7 +22,7 @@ SHAPES = 10
 """most shape numbers of a family"""
 SPACE_FILLING = 0.4
 """share of the comparisons that fills the space"""
-WORST = 5
+WORST = 7
 """points that are improved"""
 STEP, SHRINK = 0.25, 0.93
 LEAST_DELTA, MOST_DELTA = 1e-14, 0.3
@@ -177,18 +177,16 @@ class Search:
                     step = max(0.01, step * SHRINK)
 
     def _starts(self) -> list[Comparison]:
-        """The worst of every family first, then the worst of all, up to `WORST`."""
-        ranked = sorted(self.done, key=lambda c: -c.score)
-        first: dict[str, Comparison] = {}
-        for c in ranked:
-            first.setdefault(c.family, c)
-        chosen = sorted(first.values(), key=lambda c: -c.score)[:WORST]
-        for c in ranked:
-            if len(chosen) >= WORST:
-                break
-            if c not in chosen:
-                chosen.append(c)
-        return chosen
+        """The worst of few, some and many steps of every family, as many as `WORST`, those first that are no special case.
+
+        With one step many bounds are attained: from there on there is no way up.
+        """
+        first: dict[tuple[str, int], Comparison] = {}
+        for c in sorted(self.done, key=lambda c: -c.score):
+            first.setdefault((c.family, min(3, round(math.log10(c.setting.steps) * 0.8))), c)
+        ranked = sorted(first.items(), key=lambda pair: -pair[1].score)
+        several = [c for (_, size), c in ranked if size > 0][: WORST - 2]
+        return several + [c for _, c in ranked if c not in several][: WORST - len(several)]
 
     def _one(self, family: Family, x: np.ndarray) -> Comparison | None:
         shape = tuple(float(v) for v in x[DIMENSIONS + 1 :])

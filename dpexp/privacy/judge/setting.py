@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
+import numpy as np
+
 from dpexp.privacy.exact.update import PARTITIONED, Sampling
 
 DIMENSIONS = 9
@@ -137,10 +139,10 @@ def allowed(assumes: Assumes) -> list[str]:
     return [name for name, needed in NEEDS.items() if declared[needed]]
 
 
-def from_cube(x: Sequence[float], assumes: Assumes) -> Setting:
+def from_cube(x: Sequence[float] | np.ndarray, assumes: Assumes) -> Setting:
     """A setting from `DIMENSIONS` numbers in [0, 1]; sizes are log-uniform."""
     most_batches = {"full-batch": 1, "shuffled": 12, "reshuffled": 48}.get(assumes.sampling, 1000)
-    b_most = 8 if assumes.sampling == "poisson" else 100
+    b_most = 4 if assumes.sampling == "poisson" else 100  # sizes that a step mixes cost time
     batches = round(_log(x[0], 1, most_batches))
     batch_size = round(_log(x[1], 1, b_most))
     if batches * batch_size < 2:

@@ -117,17 +117,23 @@ def _mechanism(case: Case, s: Setting) -> Mechanism:
         # two phases of the same noise are one of as many steps
         phases = case.mechanism == "sampled-gaussian-phases" and s.steps > 1
         shared["steps"] = [s.steps // 2, s.steps - s.steps // 2] if phases else s.steps
-        return MECHANISMS["sampled-gaussian"](noise_multiplier=s.multiplier, sampling_probability=s.q, **shared)
+        return MECHANISMS["sampled-gaussian"].model_validate(
+            {**shared, "noise_multiplier": s.multiplier, "sampling_probability": s.q}
+        )
     shared |= {"n": s.n, "batch_size": s.batch_size, "step_size": s.step_size, "diameter": s.diameter}
     if case.mechanism == "clipped-noisy-sgd":
-        return MECHANISMS[case.mechanism](**shared, clip=s.lipschitz, noise_std=s.parameter_noise_std)
+        return MECHANISMS[case.mechanism].model_validate(
+            {**shared, "clip": s.lipschitz, "noise_std": s.parameter_noise_std}
+        )
     curvature = {"smoothness": s.smoothness, "strong_convexity": s.strong_convexity}
     if case.mechanism == "langevin":
         sigma = s.parameter_noise_std / math.sqrt(2 * s.step_size)
-        return MECHANISMS["langevin"](**shared, **curvature, lipschitz=s.lipschitz, sigma=sigma)
+        return MECHANISMS["langevin"].model_validate({**shared, **curvature, "lipschitz": s.lipschitz, "sigma": sigma})
     if case.mechanism == "noisy-sgd":
         curvature = {}
-    return MECHANISMS["noisy-sgd"](**shared, **curvature, lipschitz=s.lipschitz, noise_std=s.noise_std)
+    return MECHANISMS["noisy-sgd"].model_validate(
+        {**shared, **curvature, "lipschitz": s.lipschitz, "noise_std": s.noise_std}
+    )
 
 
 def _needs_convexity(case: Case, a: Analysis) -> bool:
@@ -315,10 +321,10 @@ def table(rows: Sequence[Row]) -> str:
     lines = [
         "# Every analysis against exact laws",
         "",
-        f"{total:,} comparisons, {wrong:,} violations. A comparison is one exact law of a run, rounded down, beside the",
-        "bound: epsilon at a delta between 1e-14 and .3, or a Renyi divergence. *Tightest* is the least ratio of bound to",
-        "exact value, *median* the middle one: how much is still open, or lies beyond these pairs. An analysis of all",
-        "iterates is compared with last iterates too. Made by `python -m dpexp.privacy.judge.survey`.",
+        f"{total:,} comparisons, {wrong:,} violations. A comparison is one exact law of a run, rounded down, beside",
+        "the bound: epsilon at a delta between 1e-14 and .3, or a Renyi divergence. *Tightest* is the least ratio of",
+        "bound to exact value, *median* the middle one: how much is still open, or lies beyond these pairs. An analysis",
+        "of all iterates is compared with last iterates too. Made by `python -m dpexp.privacy.judge.survey`.",
         "",
         "| mechanism | sampling | neighbours | analysis | released | comparisons | tightest | median | violations |",
         "|---|---|---|---|---|---|---|---|---|",

@@ -69,8 +69,8 @@ def rerun(bound: Callable[..., Any] | Path | str, at: str, assumes: Mapping[str,
     setting, family, shape, level = _read(at, held)
     try:
         exact = exact_pair(family, setting, held.assumes, shape)
-    except ValueError as error:
-        raise UsageError(f"--at: {error}") from None
+    except ValueError as fault:
+        raise UsageError(f"--at: {fault}") from None
     low, error, how = confirmed(exact, held.kind, level)
     found = Comparison(setting, family.name, shape, level, low, held(level, setting))
     return _verdict(held, None, [found], (found, error, how))
