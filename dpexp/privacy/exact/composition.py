@@ -288,7 +288,7 @@ def composed_renyi(pair: Pair, q: float, mu: float, steps: int, order: float) ->
 
 def inverted(step: Step, steps: int, eps: float) -> float:
     """delta at eps of T steps, one order, by Laplace inversion; the reference for `LowerLoss`."""
-    z = np.arange(-30.0 - step.mu, 30.0 * max(1.0, step.mu) + step.mu, 0.002)
+    z = np.arange(-30.0 - step.mu, 30.0 * max(1.0, step.mu) + step.mu, 0.01)
     loss = step.loss(z)
     base = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
     up = np.exp(-((z - step.mu) ** 2) / 2) / math.sqrt(2 * math.pi)

@@ -273,9 +273,8 @@ class NodePair:
         inner_p, inner_q = cells.p[:-2], cells.q[:-2]
         above = inner_p > math.exp(min(eps, 600.0)) * inner_q
         turns = np.flatnonzero(above[1:] != above[:-1])
-        critical = np.unique(np.concatenate([turns, turns + 1]))
-        if len(critical) == 0:
-            return eps
+        # and beside the walls, where there is no neighbour to see a crossing by
+        critical = np.unique(np.concatenate([turns, turns + 1, [0, len(inner_p) - 1]]))
         h = self.one.update.half_width
         edges = np.linspace(-h, h, len(inner_p) + 1)
         p, q = [np.delete(cells.p, critical)], [np.delete(cells.q, critical)]
