@@ -33,6 +33,4 @@ def varying_eps(q: float, multiplier: float, scheme: Scheme, groups: Groups, del
 
     `multiplier` as in `StepLoss`.
     """
-    return eps_of_steps(
-        tuple((step_loss(q, multiplier * relative, scheme), count) for relative, count in groups), delta
-    )
+    return eps_of_steps(tuple((step_loss(q, multiplier * relative, scheme), count) for relative, count in groups), delta)

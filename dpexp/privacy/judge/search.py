@@ -177,7 +177,7 @@ class Search:
                     step = max(0.01, step * SHRINK)
 
     def _starts(self) -> list[Comparison]:
-        """The worst of few, some and many steps of every family, as many as `WORST`, those first that are no special case.
+        """The worst of few, some and many steps of every family, up to `WORST`, those first that are no special case.
 
         With one step many bounds are attained: from there on there is no way up.
         """

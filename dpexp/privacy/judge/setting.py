@@ -141,6 +141,7 @@ def allowed(assumes: Assumes) -> list[str]:
 
 def from_cube(x: Sequence[float] | np.ndarray, assumes: Assumes) -> Setting:
     """A setting from `DIMENSIONS` numbers in [0, 1]; sizes are log-uniform."""
+    x = [float(v) for v in x]
     most_batches = {"full-batch": 1, "shuffled": 12, "reshuffled": 48}.get(assumes.sampling, 1000)
     b_most = 4 if assumes.sampling == "poisson" else 100  # sizes that a step mixes cost time
     batches = round(_log(x[0], 1, most_batches))
@@ -155,7 +156,7 @@ def from_cube(x: Sequence[float] | np.ndarray, assumes: Assumes) -> Setting:
     drift = batch_size / multiplier
     # a gradient of at most L on the set: strong_convexity diameter / 2 <= L
     most_flat = min(1.0, 2 * drift / width) if assumes.bounded else 1.0
-    flat = x[5] * most_flat if assumes.strongly_convex else 0.0
+    flat = max(1e-3, x[5]) * most_flat if assumes.strongly_convex else 0.0
     steep = flat + x[6] * (2 - flat)
     lipschitz, step_size = _log(x[7], 0.1, 10), _log(x[8], 0.01, 3)
     noise_std = multiplier * lipschitz / batch_size
