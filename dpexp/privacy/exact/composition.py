@@ -270,7 +270,7 @@ def composed_renyi(pair: Pair, q: float, mu: float, steps: int, order: float) ->
             sign = -1.0 if swapped else 1.0
             own = base + np.logaddexp(away, math.log(q) + sign * mu * z - mu**2 / 2)
         log_q = own - loss
-        u = np.expm1(loss)
+        u = np.expm1(np.minimum(loss, 600.0))
         width = math.log(z[1] - z[0])
         exponents = log_q + order * loss + width
         top = float(exponents.max())

@@ -143,7 +143,7 @@ def from_cube(x: Sequence[float] | np.ndarray, assumes: Assumes) -> Setting:
     """A setting from `DIMENSIONS` numbers in [0, 1]; sizes are log-uniform."""
     x = [float(v) for v in x]
     most_batches = {"full-batch": 1, "shuffled": 12, "reshuffled": 48}.get(assumes.sampling, 1000)
-    b_most = 4 if assumes.sampling == "poisson" else 100  # sizes that a step mixes cost time
+    b_most = 3 if assumes.sampling == "poisson" else 100  # sizes that a step mixes cost time
     batches = round(_log(x[0], 1, most_batches))
     batch_size = round(_log(x[1], 1, b_most))
     if batches * batch_size < 2:
@@ -152,7 +152,7 @@ def from_cube(x: Sequence[float] | np.ndarray, assumes: Assumes) -> Setting:
     if assumes.released == "average" and assumes.sampling in ("fixed-size", "poisson", "reshuffled"):
         steps = round(_log(x[2], 1, 12))
     multiplier = _log(x[3], 0.25, 30)
-    width = _log(x[4], 0.4, 30)
+    width = _log(x[4], 0.4, 12 if assumes.sampling == "poisson" else 30)
     drift = batch_size / multiplier
     # a gradient of at most L on the set: strong_convexity diameter / 2 <= L
     most_flat = min(1.0, 2 * drift / width) if assumes.bounded else 1.0

@@ -159,7 +159,7 @@ def _survey(case: Case, comparisons: int) -> list[Row]:
     refused: dict[tuple[str, str], str] = {}
     tried = 0
     while sum(map(len, held.values())) < FILLING * comparisons and tried < 400 and (held or tried < 40):
-        for x in sobol.random(4):
+        for x in sobol.random(2):
             tried += 1
             s = _setting(case, x)
             found = _mechanism(case, s).analyses()
@@ -172,7 +172,7 @@ def _survey(case: Case, comparisons: int) -> list[Row]:
     left = comparisons - sum(map(len, held.values()))
     rng = np.random.default_rng(7)
     for ratios in list(held.values()):
-        _climb(case, ratios, max(8, left // len(held)), rng)
+        _climb(case, ratios, max(2, left // len(held)), rng)
     rows = [_row(case, name, released, ratios) for (name, released), ratios in held.items()]
     return rows + [Row(case, n, r, (), 0, "", why) for (n, r), why in refused.items() if (n, r) not in held]
 
@@ -323,8 +323,8 @@ def table(rows: Sequence[Row]) -> str:
         "",
         f"{total:,} comparisons, {wrong:,} violations. A comparison is one exact law of a run, rounded down, beside",
         "the bound: epsilon at a delta between 1e-14 and .3, or a Renyi divergence. *Tightest* is the least ratio of",
-        "bound to exact value, *median* the middle one: how much is still open, or lies beyond these pairs. An analysis",
-        "of all iterates is compared with last iterates too. Made by `python -m dpexp.privacy.judge.survey`.",
+        "bound to exact value, *median* the middle one: how much is still open, or lies beyond these pairs. An",
+        "analysis of all iterates is compared with last iterates too. Made by `python -m dpexp.privacy.judge.survey`.",
         "",
         "| mechanism | sampling | neighbours | analysis | released | comparisons | tightest | median | violations |",
         "|---|---|---|---|---|---|---|---|---|",
