@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: reproduce test smoke check bench clean
+.PHONY: reproduce test smoke check bench soak clean
 
 # Every experiment at full size, then every figure and table and the ledger of claims, into results/.
 reproduce: $(READY)
@@ -39,6 +39,10 @@ check: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.softmax
+
+# Every analysis against more than 20,000 exact laws: the tightest ratio and violations, into results/tables/judged.md.
+soak: $(READY)
+	$(BIN)/python -m dpexp.privacy.judge.survey --comparisons 21000 --out results/tables/judged.md
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info results-smoke .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -106,7 +106,7 @@ class Search:
         budget = SPACE_FILLING * self.most
         tries = 0
         while len(self.done) < budget and tries < 20 * self.most and not self._over:
-            for x in sobol.random(16):
+            for x in sobol.random(4):
                 tries += 1
                 self._point(x)
                 if self._over:
