@@ -46,6 +46,7 @@ soak: $(READY)
 	$(BIN)/python -m tests.campaigns.faults
 	$(BIN)/python -m tests.campaigns.edits
 	$(BIN)/python -m tests.campaigns.config_mutants
+	$(BIN)/python -m dpexp.privacy.judge.survey --comparisons 21000 --out results/tables/judged.md
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info results-smoke .pytest_cache .mypy_cache .ruff_cache .hypothesis

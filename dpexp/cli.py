@@ -192,6 +192,25 @@ def calibrate(
 
 
 @app.command()
+def judge(
+    file: Annotated[Path, typer.Argument(help="A Python file with ASSUMES and eps(...) or rdp(...).")],
+    at: Annotated[
+        str | None, typer.Option(metavar="POINT", help="One comparison again, as a verdict names it.")
+    ] = None,
+    seconds: Annotated[float, typer.Option(metavar="S", help="Stop after so many seconds.")] = 60.0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the search.")] = 0,
+    comparisons: Annotated[int, typer.Option(metavar="N", help="How many exact laws.")] = 1200,
+    as_json: Json = False,
+) -> None:
+    """Hold a bound on the privacy loss against exact laws; exit code 1 if one refutes it."""
+    from dpexp.commands import judge as judging
+
+    verdict = judging.hold(file, at, seconds, seed, comparisons)
+    _print_json(verdict.document) if as_json else print(verdict.text)
+    raise typer.Exit(1 if verdict.refuted else 0)
+
+
+@app.command()
 def claims(
     paper: Annotated[str | None, typer.Option(metavar="ID", help="One paper, such as ldp-sgd.  [default: all]")] = None,
     form: Annotated[str, typer.Option("--format", metavar="md|json|tex", help="How to print.")] = "md",

@@ -164,6 +164,8 @@ def eps_of_steps(parts: Steps, delta: float) -> float:
     parts = tuple(part for part in parts if part[1])
     if delta >= 1 or not parts:
         return 0.0
+    if delta <= 0:  # a share of a delta, in a bound that splits it, can be too small for a number
+        return math.inf
     steps, reach = sum(count for _, count in parts), _reach(parts, delta)
     laws = () if reach is None else _composed(parts, reach, "above")
     try:

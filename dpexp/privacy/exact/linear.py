@@ -1,0 +1,151 @@
+"""The last iterate of linear losses on an unbounded set: a normal law whose mean counts the record's batches.
+
+With others' drift constant, y_T is a sum: P = sum_k P(k uses) N(k d, T), where d is how far the record moves a step, in
+noise units, beyond what stands in its place. Adding the same to both neighbours changes nothing, so
+
+    add-remove, Poisson            d = 1 / z against 0                     z = noise over one record's norm
+    replace-one, Poisson           d = 1 / z against -1 / z
+    replace-one, fixed size        d = 2 / z against 0: all others +, one flipped; and -+ 1 / z among others of 0
+    partitions                     the number of uses is that of epochs; in the last, part epoch it is 0 or 1
+
+The likelihood ratio of k -> N(k d, T) mixtures is increasing, so half lines are the best events: eps(delta) is the
+largest log((P - delta) / Q) over thresholds, and any threshold gives a lower bound.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpexp.privacy.exact.outcome import Cells
+from dpexp.privacy.exact.update import PARTITIONED, Sampling
+
+_LEAST = -105.0
+"""log probabilities of counts below this are left out: e^-105 is 2.5e-46"""
+
+
+def uses(sampling: Sampling, q: float, steps: int, batches: int, position: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """How often the record is used: counts and log probabilities."""
+    if sampling == "full-batch" or q == 1:
+        return np.array([float(steps)]), np.zeros(1)
+    if sampling in PARTITIONED:
+        epochs, left = divmod(steps, batches)
+        if sampling == "cyclic":
+            return np.array([float(epochs + (position < left))]), np.zeros(1)
+        if left == 0:
+            return np.array([float(epochs)]), np.zeros(1)
+        return np.array([epochs, epochs + 1.0]), np.log([1 - left / batches, left / batches])
+    from scipy.special import gammaln
+
+    k = np.arange(steps + 1)
+    log_p = gammaln(steps + 1) - gammaln(k + 1) - gammaln(steps - k + 1) + k * math.log(q)
+    log_p = log_p + (steps - k) * math.log1p(-q)
+    seen = log_p > _LEAST
+    return k[seen].astype(float), log_p[seen]
+
+
+@dataclass(frozen=True)
+class LinearLaw:
+    """The pair: P has mean `one` times the number of uses, Q `other` times it; variance 1 for each step."""
+
+    counts: np.ndarray
+    log_p: np.ndarray
+    one: float
+    other: float
+    variance: float
+
+    @property
+    def relative(self) -> float:
+        """Error of the sums of normal probabilities."""
+        return 1e-12
+
+    def _tails(self, shift: float, x: np.ndarray) -> np.ndarray:
+        """P(count shift + N(0, variance) > x), [X]."""
+        from scipy.special import log_ndtr
+
+        logs = self.log_p[:, None] + log_ndtr((shift * self.counts[:, None] - x) / math.sqrt(self.variance))
+        top = logs.max(axis=0)
+        return np.asarray(np.exp(top) * np.exp(logs - top).sum(axis=0))
+
+    def _half_lines(self, delta: float, sign: float) -> float:
+        """P against Q on half lines: to the right if P lies there (sign 1), of the swapped pair if not (sign -1)."""
+        p, q = (self.one, self.other) if sign > 0 else (self.other, self.one)
+        # mirrored for the swapped pair, so that its events are right half lines as well
+        p, q = sign * p, sign * q
+        means = np.array([p, q])[:, None] * self.counts
+        sd = math.sqrt(self.variance)
+        low, high = float(means.min()) - 2 * sd, float(means.max()) + 9 * sd
+        best = -math.inf
+        for _ in range(4):
+            x = np.linspace(low, high, 97)
+            above, held = self._tails(p, x) * (1 - self.relative) - delta, self._tails(q, x) * (1 + self.relative)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                value = np.where(above > 0, np.log(above) - np.log(held + 1e-280), -np.inf)
+            k = int(np.argmax(value))
+            best = max(best, float(value[k]))
+            low, high = float(x[max(0, k - 1)]), float(x[min(96, k + 1)])
+        return max(0.0, best)
+
+    def eps(self, delta: float) -> float:
+        """A lower bound of epsilon at delta, both orders."""
+        sign = 1.0 if self.one >= self.other else -1.0
+        return max(self._half_lines(delta, sign), self._half_lines(delta, -sign))
+
+    @cached_property
+    def variation(self) -> float:
+        """Total variation distance, about: half lines at a grid of thresholds."""
+        means = np.array([self.one, self.other])[:, None] * self.counts
+        x = np.linspace(float(means.min()), float(means.max()), 200)
+        return float(np.max(np.abs(self._tails(self.one, x) - self._tails(self.other, x))))
+
+    def renyi(self, order: float) -> float:
+        """The larger divergence, by the trapezoid rule on densities (geometric convergence for such mixtures)."""
+        sd = math.sqrt(self.variance)
+        means = np.array([self.one, self.other])[:, None] * self.counts
+        # the tilted law lies up to (order) shifts away
+        gap = float(means.max() - means.min())
+        x = np.arange(float(means.min()) - 12 * sd - order * gap, float(means.max()) + 12 * sd + order * gap, sd / 12)
+        if len(x) * len(self.counts) > 4_000_000:
+            x = np.linspace(x[0], x[-1], max(2000, 4_000_000 // len(self.counts)))
+        if x[1] - x[0] > sd / 4:
+            return 0.0
+        logs = [self._log_density(shift, x) for shift in (self.one, self.other)]
+        step = math.log(x[1] - x[0])
+        cells = Cells(np.exp(logs[0] + step), np.exp(logs[1] + step), self.relative)
+        if min(logs[0].min(), logs[1].min()) > -600:
+            return max(cells.renyi(order), cells.swapped.renyi(order))
+        found = []
+        for p, q in ((logs[0], logs[1]), (logs[1], logs[0])):
+            exponents = order * p + (1 - order) * q + step
+            top = float(exponents.max())
+            value = (top + math.log(float(np.exp(exponents - top).sum()))) / (order - 1)
+            found.append(value)
+        small = max(cells.renyi(order), cells.swapped.renyi(order))
+        return small if max(found) < 1e-6 else max(small, max(found) - 1e-9 * order / (order - 1))
+
+    def _log_density(self, shift: float, x: np.ndarray) -> np.ndarray:
+        logs = self.log_p[:, None] - (x - shift * self.counts[:, None]) ** 2 / (2 * self.variance)
+        top = logs.max(axis=0)
+        total = top + np.log(np.exp(logs - top).sum(axis=0))
+        return np.asarray(total - math.log(2 * math.pi * self.variance) / 2)
+
+
+def linear(
+    sampling: Sampling,
+    replaced: bool,
+    q: float,
+    multiplier: float,
+    steps: int,
+    batches: int = 1,
+    flipped: bool = False,
+) -> LinearLaw:
+    """The pair of a linear loss: `flipped` among others of the same slope (no Poisson), else among others of 0."""
+    if flipped and (sampling == "poisson" or not replaced):
+        raise ValueError("under Poisson sampling the others' number is random too; without replacement nothing flips")
+    counts, log_p = uses(sampling, q, steps, batches)
+    step = 1 / multiplier
+    one, other = (2 * step, 0.0) if flipped else (step, -step if replaced else 0.0)
+    return LinearLaw(counts, log_p, one, other, float(steps))

@@ -1,0 +1,139 @@
+"""A clipped loss on an interval that remembers: how much the last iterate can leak without convexity, exactly.
+
+In noise units, cells of width W = 12 have their centres at W m, m = 0 ... M. From y the loss reads m = round((y -
+kappa / 2) / W) (kept in 0 ... M) and the residual r = y - W m, and moves to the centre W min(M, m + Delta(r)), where
+Delta(r) counts the thresholds (i - 1/2) `step` that the privacy loss log(1 + q / (1 - q) e^(kappa r - kappa^2 / 2)) of
+the residual exceeds. So m is the sum of the quantised losses of all steps so far: the last iterate remembers them.
+
+A batch with the record moves by f + kappa in the one data set (its own drift is f + b kappa, within the clip if
+max |f| + b kappa <= u, u = eta C / noise), and by f in the other, where the record is like all others. The aimed cell
+is a finite Markov chain, whose probabilities are differences of normal ones; noise that carries y over the border of a
+cell is in them. The last iterate is the aimed cell with fresh noise, cut at the walls -W / 2 and W M + W / 2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpexp.privacy.exact.outcome import Cells
+
+W = 12.0
+PARTS = 120
+"""intervals of a cell in which the last iterate is seen"""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The one-sided pair on M + 1 = `states` cells, batches of fixed size with the share q."""
+
+    q: float
+    kappa: float
+    step: float
+    states: int
+    steps: int
+
+    @cached_property
+    def thresholds(self) -> np.ndarray:
+        """Residuals above which the counter moves by one more, up to the largest residual of a cell."""
+        most = self._quantised(W / 2 + self.kappa / 2)
+        levels = (np.arange(most) + 0.5) * self.step
+        rise = np.log(np.expm1(levels)) - math.log(self.q / (1 - self.q))
+        return (rise + self.kappa**2 / 2) / self.kappa
+
+    def _quantised(self, r: float) -> int:
+        exponent = math.log(self.q / (1 - self.q)) + self.kappa * r - self.kappa**2 / 2
+        loss = exponent if exponent > 30 else math.log1p(math.exp(exponent))
+        return min(self.states, math.floor(loss / self.step + 0.5))
+
+    @property
+    def largest_drift(self) -> float:
+        """max |f|: a whole cell for every count, and half a cell."""
+        return W * len(self.thresholds) + W / 2 + self.kappa
+
+    @property
+    def width(self) -> float:
+        """Width of the set in noise units."""
+        return W * self.states
+
+    def needs(self, batch_size: int) -> float:
+        """u = eta C / noise that this pair needs."""
+        return self.largest_drift + batch_size * self.kappa
+
+    def _chain(self, shift: float) -> np.ndarray:
+        """Aimed cell to aimed cell, [to, from], given the mean of the residual."""
+        from scipy.special import ndtr
+
+        count, out = self.states, np.zeros((self.states, self.states))
+        low, high = -W / 2 + self.kappa / 2, W / 2 + self.kappa / 2
+        marks = np.array([b for b in self.thresholds if b > low])
+        start = len(self.thresholds) - len(marks)
+        for m in range(count):
+            for j in (-1, 0, 1):
+                if not 0 <= m + j < count:
+                    continue
+                # residuals of cell m + j as residuals of m; the first and the last cell reach as far as the walls
+                a = -math.inf if j == -1 or (m + j == 0 and j == 0) else low + j * W
+                b = math.inf if j == 1 or (m + j == count - 1 and j == 0) else high + j * W
+                inner = np.clip(marks + j * W, a, b)
+                ends = np.concatenate([[a], inner, [b]]) - shift
+                below, above = ndtr(ends), ndtr(-ends)
+                mass = np.where(ends[:-1] > 0, above[:-1] - above[1:], below[1:] - below[:-1])
+                for i, p in enumerate(mass):
+                    out[min(count - 1, m + j + start + i), m] += p
+        return out
+
+    @cached_property
+    def _aims(self) -> tuple[np.ndarray, np.ndarray]:
+        """The law of the cell that the last step aims at, with and without the record."""
+        free, held = self._chain(0.0), self._chain(self.kappa)
+        found = []
+        for step in ((1 - self.q) * free + self.q * held, free):
+            state = np.zeros(self.states)
+            state[0] = 1.0  # the start is the first centre: its first step aims at cell 0
+            power, left = step, self.steps - 1
+            while left:
+                if left & 1:
+                    state = power @ state
+                left >>= 1
+                if left:
+                    power = power @ power
+            found.append(state)
+        return found[0], found[1]
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The last iterate in parts of its cells; what lies beyond a wall is at the wall."""
+        masses = []
+        local = np.linspace(-1.5 * W, 1.5 * W, 3 * PARTS + 1)
+        one = (1 - self.q) * _between(local) + self.q * _between(local - self.kappa)
+        for aims, law in zip(self._aims, (one, _between(local)), strict=True):
+            total = np.zeros((self.states + 2) * PARTS)
+            for m, p in enumerate(aims):
+                total[m * PARTS : (m + 3) * PARTS] += p * law
+            total[PARTS] += total[:PARTS].sum()
+            total[-PARTS - 1] += total[-PARTS:].sum()
+            masses.append(total[PARTS:-PARTS])
+        return Cells(masses[0], masses[1], 1e-11 + 4e-15 * self.steps)
+
+    def eps(self, delta: float) -> float:
+        """A lower bound of epsilon at delta, both orders."""
+        return max(self.cells.eps(delta), self.cells.swapped.eps(delta))
+
+    def renyi(self, order: float) -> float:
+        """A lower bound of the larger divergence."""
+        return max(self.cells.renyi(order), self.cells.swapped.renyi(order))
+
+    @property
+    def variation(self) -> float:
+        return self.cells.delta(0.0)
+
+
+def _between(edges: np.ndarray) -> np.ndarray:
+    from scipy.special import ndtr
+
+    below, above = ndtr(edges), ndtr(-edges)
+    return np.where(edges[:-1] > 0, above[:-1] - above[1:], below[1:] - below[:-1])

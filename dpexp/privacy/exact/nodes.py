@@ -1,0 +1,347 @@
+"""The law of a run on Gauss-Legendre nodes with an atom at either wall: the first of two implementations.
+
+Between the walls the law has a smooth density; a step is a positive matrix acting on masses at nodes of panels which
+end at every kink of the drift, and at the two walls. Positive matrices keep relative accuracy in the tails. Many steps
+are powers by repeated squaring, epochs products of such powers. The last step is taken exactly: the mass of an interval
+is an average of normal probabilities over the state before it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from dpexp.privacy.exact.outcome import Cells
+from dpexp.privacy.exact.update import PARTITIONED, Update
+
+POINTS = 16
+"""nodes of a panel"""
+PANEL = 3.0
+"""widest panel over which a step's mean moves, in noise units: 16 nodes then integrate a normal density to 1e-12"""
+DROPPED = 1e-22
+"""numbers of other records in a batch less probable than this are left out"""
+SEEN = 1e-12
+"""batch sizes less probable than this do not make the panels narrower: a small part of so little"""
+UNSEEN = 1e-60
+"""a mass below this before the last step adds nothing to an interval"""
+SIDES = 4
+"""intervals of one noise unit; those at which the ratio crosses its level are divided, others lose nothing"""
+DIVIDED = 100
+"""into so many"""
+
+Moves = list[tuple[float, np.ndarray]]
+"""(probability, means after the drift [Y]) of a step from places [Y]"""
+
+
+def _moves(update: Update, y: np.ndarray, included: bool) -> Moves:
+    """Means of a step from y, given whether the record is in the batch; probabilities sum to 1 (or 1 - dropped)."""
+    b, f = update.batch_size, update.others(y)
+    own = update.record(y) / b if included and update.record is not None else np.zeros_like(y)
+    if update.sampling == "poisson":
+        if update.others.largest == 0:
+            return [(1.0, y + own)]
+        return [(p, y + k / b * f + own) for k, p in _sizes(update.n - 1, update.q)]
+    return [(1.0, y + (1 - 1 / b if included else 1.0) * f + own)]
+
+
+def _sizes(others: int, q: float) -> list[tuple[int, float]]:
+    """(k, P(Bin(others, q) = k)) of the sizes that are not dropped."""
+    if q == 1:
+        return [(others, 1.0)]
+    log_p = [
+        math.lgamma(others + 1)
+        - math.lgamma(k + 1)
+        - math.lgamma(others - k + 1)
+        + k * math.log(q)
+        + (others - k) * math.log1p(-q)
+        for k in range(others + 1)
+    ]
+    return [(k, math.exp(v)) for k, v in enumerate(log_p) if v > math.log(DROPPED)]
+
+
+def count_of_sizes(n: int, q: float) -> int:
+    """About how many batch sizes a step of Poisson sampling mixes: what it costs."""
+    return 1 if q == 1 else min(n, math.ceil(20 * math.sqrt(n * q * (1 - q)) + 20))
+
+
+@dataclass(frozen=True)
+class Before:
+    """Places before the last step, with the masses that meet it without and with the record in the batch."""
+
+    y: np.ndarray
+    without: np.ndarray
+    within: np.ndarray
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """Nodes and weights inside the walls, common to both neighbours."""
+
+    x: np.ndarray
+    w: np.ndarray
+
+
+def mesh(updates: Sequence[Update], panel: float = PANEL) -> Mesh:
+    """Panels that end at every kink of every drift, over each of which a step's mean moves by `panel` at most."""
+    h = updates[0].half_width
+    drifts = list(dict.fromkeys(d for u in updates for d in (u.others, u.record) if d is not None))
+    inner = sorted({k for d in drifts for k in d.knots if -h < k < h})  # kinks and jumps
+    x, w = np.polynomial.legendre.leggauss(POINTS)
+    nodes, weights = [], []
+    for a, b in pairwise([-h, *inner, h]):
+        near, far = a + (b - a) / 4, b - (b - a) / 4
+        steep = max(_steepness(u, near, far) for u in updates)
+        ends = np.linspace(a, b, max(1, math.ceil((b - a) * max(1.0, steep) / panel)) + 1)
+        half = np.diff(ends)[:, None] / 2
+        nodes.append((ends[:-1, None] + half * (1 + x)).ravel())
+        weights.append((half * w).ravel())
+    return Mesh(np.concatenate(nodes), np.concatenate(weights))
+
+
+def _steepness(update: Update, near: float, far: float) -> float:
+    """Largest slope of a step's mean between two places without a kink between them."""
+    y = np.array([near, far])
+    means = [m for included in (False, True) for p, m in _moves(update, y, included) if p > SEEN]
+    return max(abs(float(m[1] - m[0])) for m in means) / (far - near)
+
+
+@dataclass(frozen=True)
+class NodeLaw:
+    """The law of the last iterate of a run."""
+
+    update: Update
+    mesh: Mesh
+
+    @property
+    def _nodes(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.mesh.x, self.mesh.w
+
+    @cached_property
+    def places(self) -> np.ndarray:
+        """Nodes, then the two walls."""
+        h = self.update.half_width
+        return np.append(self._nodes[0], [-h, h])
+
+    def _kernel(self, y: np.ndarray, included: bool) -> np.ndarray:
+        """Masses at `places` after a step from y, [N + 2, Y]; columns sum to 1."""
+        from scipy.special import ndtr
+
+        x, w = self._nodes
+        h = self.update.half_width
+        out = np.zeros((len(x) + 2, len(y)))
+        for p, mean in _moves(self.update, y, included):
+            out[:-2] += (p / math.sqrt(2 * math.pi)) * np.exp(-((x[:, None] - mean) ** 2) / 2)
+            out[-2] += p * ndtr(-h - mean)
+            out[-1] += p * ndtr(mean - h)
+        out[:-2] *= w[:, None]
+        return out / out.sum(axis=0)
+
+    @cached_property
+    def _steps(self) -> tuple[np.ndarray, np.ndarray]:
+        """One step without and with the record, on masses at `places`."""
+        return self._kernel(self.places, False), self._kernel(self.places, True)
+
+    @cached_property
+    def before(self) -> Before:
+        """The state before the last step."""
+        u = self.update
+        if u.steps == 1:
+            return self._first(np.array([u.start]), np.ones(1))
+        if u.sampling in PARTITIONED:
+            return self._epochs()
+        without, within = self._steps
+        step = (1 - u.q) * without + u.q * within if u.q < 1 else within
+        start = np.array([u.start])
+        state = self._kernel(start, True)[:, 0] * u.q + self._kernel(start, False)[:, 0] * (1 - u.q)
+        return self._first(self.places, _power(step, u.steps - 2, state))
+
+    def _first(self, y: np.ndarray, mass: np.ndarray) -> Before:
+        """The state before a step whose batch is drawn without regard to the past."""
+        u = self.update
+        if u.sampling == "cyclic":
+            share = 1.0 if u.position == 0 else 0.0
+        elif u.sampling in PARTITIONED:
+            share = 1 / u.batches
+        else:
+            share = u.q
+        return Before(y, (1 - share) * mass, share * mass)
+
+    def _epochs(self) -> Before:
+        """Batches of a partition: whole epochs, then the steps of the last one but for the last step."""
+        u, batches = self.update, self.update.batches
+        epochs, left = divmod(u.steps - 1, batches)
+        y = np.append(self.places, u.start)  # the start is a place of its own, which is left at once
+        free, held = (np.zeros((len(y), len(y))) for _ in range(2))
+        free[:-1], held[:-1] = self._kernel(y, False), self._kernel(y, True)
+        if u.sampling == "reshuffled":
+            return self._fresh_order(y, free, held, epochs, left)
+        positions = [u.position] if u.sampling == "cyclic" else range(batches)
+        without, within = np.zeros(len(y)), np.zeros(len(y))
+        for position in positions:
+            state = np.zeros(len(y))
+            state[-1] = 1.0
+            order = [held if k == position else free for k in range(batches)]
+            if epochs:
+                state = _power(_product(order), epochs, state)
+            for step in order[:left]:
+                state = step @ state
+            if left == position:
+                within += state / len(positions)
+            else:
+                without += state / len(positions)
+        return Before(y, without, within)
+
+    def _fresh_order(self, y: np.ndarray, free: np.ndarray, held: np.ndarray, epochs: int, left: int) -> Before:
+        """The record's batch is drawn anew in every epoch."""
+        batches = self.update.batches
+        state = np.zeros(len(y))
+        state[-1] = 1.0
+        # after k steps of an epoch: `spared` without the record, `used` with it in one of them, summed over which
+        spared, used = np.eye(len(y)), np.zeros((len(y), len(y)))
+        at_left = (spared, used)
+        for k in range(batches if epochs else left):
+            spared, used = free @ spared, free @ used + held @ spared
+            if k + 1 == left:
+                at_left = (spared, used)
+        if epochs:
+            state = _power(used / batches, epochs, state)
+        to_come, done = at_left[0] @ state, at_left[1] @ state
+        return Before(y, (done + (batches - left - 1) * to_come) / batches, to_come / batches)
+
+    @cached_property
+    def masses(self) -> np.ndarray:
+        """Masses at nodes and walls after the last step."""
+        state = self.before
+        out = self._kernel(state.y, False) @ state.without if state.without.any() else 0.0
+        if state.within.any():
+            out = out + self._kernel(state.y, True) @ state.within
+        return np.asarray(out)
+
+    def intervals(self, edges: np.ndarray) -> np.ndarray:
+        """Masses between consecutive edges [E] inside the walls, without the atoms: [E - 1]."""
+        from scipy.special import ndtr
+
+        out = np.zeros(len(edges) - 1)
+        state = self.before
+        for mass, included in ((state.without, False), (state.within, True)):
+            seen = mass > UNSEEN
+            if not seen.any():
+                continue
+            for p, mean in _moves(self.update, state.y[seen], included):
+                away = edges[:, None] - mean
+                tail = ndtr(-np.abs(away))  # differences of tails keep their digits
+                part = np.where(away[:-1] * away[1:] < 0, 1 - tail[:-1] - tail[1:], np.abs(tail[1:] - tail[:-1]))
+                out += p * (part @ mass[seen])
+        return out
+
+
+@dataclass(frozen=True)
+class NodePair:
+    """The two neighbours' laws on the same set."""
+
+    one: NodeLaw
+    other: NodeLaw
+
+    @property
+    def relative(self) -> float:
+        """Relative error of the masses: of the nodes, and of rounding in powers, which grows with the steps."""
+        return 1e-10 + 4e-15 * self.one.update.steps
+
+    @cached_property
+    def cells(self) -> Cells:
+        """Intervals of a tenth of a noise unit, and the walls."""
+        h = self.one.update.half_width
+        return self._cells(np.linspace(-h, h, max(8, math.ceil(2 * h * SIDES)) + 1))
+
+    def _cells(self, edges: np.ndarray) -> Cells:
+        p = np.append(self.one.intervals(edges), self.one.masses[-2:])
+        q = np.append(self.other.intervals(edges), self.other.masses[-2:])
+        return Cells(p, q, self.relative)
+
+    def at(self, delta: float, swapped: bool) -> float:
+        """A lower bound of epsilon at delta of the pair, or of it swapped."""
+        cells = self.cells.swapped if swapped else self.cells
+        eps = cells.eps(delta)
+        if eps == 0:
+            return 0.0
+        # only where the log ratio crosses eps do finer intervals tell more
+        inner_p, inner_q = cells.p[:-2], cells.q[:-2]
+        above = inner_p > math.exp(min(eps, 600.0)) * inner_q
+        turns = np.flatnonzero(above[1:] != above[:-1])
+        # and beside the walls, where there is no neighbour to see a crossing by
+        critical = np.unique(np.concatenate([turns, turns + 1, [0, len(inner_p) - 1]]))
+        h = self.one.update.half_width
+        edges = np.linspace(-h, h, len(inner_p) + 1)
+        p, q = [np.delete(cells.p, critical)], [np.delete(cells.q, critical)]
+        for k in critical:
+            fine = np.linspace(edges[k], edges[k + 1], DIVIDED + 1)
+            a, b = self.one.intervals(fine), self.other.intervals(fine)
+            p.append(b if swapped else a)
+            q.append(a if swapped else b)
+        return max(eps, Cells(np.concatenate(p), np.concatenate(q), self.relative).eps(delta))
+
+    def eps(self, delta: float) -> float:
+        """A lower bound of epsilon at delta, both orders of the neighbours."""
+        return max(self.at(delta, False), self.at(delta, True))
+
+    def renyi(self, order: float) -> float:
+        """The larger Renyi divergence of the two orders, from masses at the nodes."""
+        cells = Cells(self.one.masses, self.other.masses, self.relative)
+        return max(cells.renyi(order), cells.swapped.renyi(order))
+
+    @property
+    def variation(self) -> float:
+        """Total variation distance, about."""
+        return self.cells.delta(0.0)
+
+
+def _product(steps: list[np.ndarray]) -> np.ndarray:
+    """The steps one after the other; runs of the same step by squaring."""
+    total, k = np.eye(len(steps[0])), 0
+    while k < len(steps):
+        run = k
+        while run < len(steps) and steps[run] is steps[k]:
+            run += 1
+        total = _matrix_power(steps[k], run - k) @ total
+        k = run
+    return total
+
+
+def _matrix_power(step: np.ndarray, times: int) -> np.ndarray:
+    total = np.eye(len(step))
+    while times:
+        if times & 1:
+            total = step @ total
+        times >>= 1
+        if times:
+            step = step @ step
+    return total
+
+
+def _power(step: np.ndarray, times: int, state: np.ndarray) -> np.ndarray:
+    """The state after so many steps, by repeated squaring; columns are kept at sum 1."""
+    while times > 0:
+        if times & 1:
+            state = step @ state
+            state = state / state.sum()
+        times >>= 1
+        if times:
+            squared = step @ step
+            squared = squared / squared.sum(axis=0)
+            if np.allclose(squared, step, rtol=1e-13, atol=0):
+                return squared @ state  # the walk has forgotten where it was
+            step = squared
+    return state
+
+
+def pair(one: Update, other: Update, panel: float = PANEL) -> NodePair:
+    """The pair's laws, on a common set."""
+    if one.half_width != other.half_width or one.steps != other.steps:
+        raise ValueError("neighbours differ in one record alone")
+    common = mesh((one, other), panel)
+    return NodePair(NodeLaw(one, common), NodeLaw(other, common))

@@ -1,0 +1,95 @@
+"""One data set's run of noisy SGD in one dimension, as plain data: what a step does, in units of the step's noise.
+
+With y the parameter over the noise of one step, a batch in which all b records have the others' gradient moves y by
+others(y) = -eta gradient(y) / noise, and one record of the batch is the b-th part of that. The literal updates are
+
+    fixed-size   the record is in a uniform subset of b of n records with probability b / n;
+                 y + others(y) without it, y + (1 - 1/b) others(y) + record(y) / b with it
+    poisson      every record is in the batch independently with probability q, and the sum is divided by the fixed b:
+                 y + (k / b) others(y) + included record(y) / b with k ~ Bin(others, q)
+    full-batch   every record in every step, divided by b = n
+    cyclic       batches of a fixed partition in a public order: the record is in batch `position` of every epoch
+    shuffled     the same with one secret uniform partition, so that `position` is uniform, and the same in every epoch
+    reshuffled   a new uniform partition in every epoch, so that the position is fresh in every epoch
+
+followed by noise N(0, 1) and projection on [-half_width, half_width]. A removed record leaves its place empty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+Sampling = Literal["fixed-size", "poisson", "full-batch", "cyclic", "shuffled", "reshuffled"]
+PARTITIONED = ("cyclic", "shuffled", "reshuffled")
+
+
+@dataclass(frozen=True)
+class Drift:
+    """A piecewise linear drift through (knots, values), constant beyond the ends; a repeated knot is a jump."""
+
+    knots: tuple[float, ...]
+    values: tuple[float, ...]
+
+    def __call__(self, y: np.ndarray) -> np.ndarray:
+        return np.interp(y, self.knots, self.values)
+
+    @property
+    def largest(self) -> float:
+        """Largest size, which is at a knot."""
+        return max(abs(v) for v in self.values)
+
+
+def constant(value: float) -> Drift:
+    """The drift of a linear loss."""
+    return Drift((0.0,), (value,))
+
+
+def affine(slope: float, value: float, half_width: float) -> Drift:
+    """The drift of a quadratic loss on the set."""
+    return Drift((-half_width, half_width), (value - slope * half_width, value + slope * half_width))
+
+
+@dataclass(frozen=True)
+class Update:
+    """One of the two neighbours' runs."""
+
+    sampling: Sampling
+    n: int
+    """records with the record in question, of which `n - 1` are others"""
+    batch_size: int
+    steps: int
+    half_width: float
+    others: Drift
+    """what a batch of b such records moves y by"""
+    record: Drift | None
+    """the same for b copies of the record; None where it is removed"""
+    position: int = 0
+    """cyclic: which batch of an epoch holds the record"""
+    start: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.batch_size <= self.n and self.steps >= 1 and self.half_width > 0):
+            raise ValueError(f"no such run: {self}")
+        if self.sampling == "full-batch" and self.batch_size != self.n:
+            raise ValueError("full batches hold all n records")
+        if self.sampling in PARTITIONED and self.n % self.batch_size:
+            raise ValueError("a partition needs batches that divide the records")
+        if self.sampling == "fixed-size" and self.record is None:
+            raise ValueError("batches of fixed size are defined for replace-one neighbours")
+
+    @property
+    def q(self) -> float:
+        """Probability that the record is in a batch."""
+        return self.batch_size / self.n
+
+    @property
+    def batches(self) -> int:
+        """Batches of an epoch."""
+        return self.n // self.batch_size
+
+    def at(self, position: int) -> Update:
+        """The public order in which the record is in that batch."""
+        return replace(self, sampling="cyclic", position=position)

@@ -1,0 +1,166 @@
+"""A bound from a file or a function: what it declares, and its value at a setting, with errors that say where."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+from dpexp.errors import UsageError
+from dpexp.privacy.judge.setting import NEEDS, RELATIONS, RELEASED, SAMPLINGS, Assumes, Setting, allowed, parameter
+from dpexp.text import guess
+
+NEEDED = ("sampling", "relation", "released")
+WORDS = {"sampling": SAMPLINGS, "relation": RELATIONS, "released": RELEASED}
+
+
+@dataclass(frozen=True)
+class Bound:
+    """An upper bound: eps(delta, **parameters) or rdp(order, **parameters)."""
+
+    function: Callable[..., Any]
+    kind: str
+    """"eps" or "rdp": what the first argument and the value are"""
+    assumes: Assumes
+    takes: tuple[str, ...]
+    """names of the parameters that it is called with"""
+    file: str
+    line: int
+
+    def __call__(self, at: float, setting: Setting) -> float:
+        """The value at delta or order `at`; inf where the bound says nothing. UsageError where it fails."""
+        values = {name: parameter(setting, name) for name in self.takes}
+        try:
+            value = self.function(at, **values)
+        except Exception as error:
+            line = _line_in(error, self.file) or self.line
+            given = ", ".join(f"{k}={v!r}" for k, v in values.items())
+            raise UsageError(
+                f"{self.file}:{line}: {type(error).__name__}: {error}", f"in {self.kind}({at!r}, {given})"
+            ) from None
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if isinstance(value, bool | str) or not number >= 0:
+            given = ", ".join(f"{k}={v!r}" for k, v in values.items())
+            raise UsageError(
+                f"{self.file}:{self.line}: {self.kind} returns {value!r}, which is no bound",
+                f"in {self.kind}({at!r}, {given}); a bound is a number >= 0, and inf where it says nothing",
+            )
+        return number
+
+
+def from_file(path: Path) -> Bound:
+    """The bound that a Python file holds."""
+    try:
+        source = path.read_text()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}", "give a Python file with ASSUMES and eps or rdp") from None
+    names = _run(source, str(path))
+    assigned = _lines(source)
+    if "ASSUMES" not in names:
+        raise UsageError(f"{path}: there is no ASSUMES", 'for instance ASSUMES = {"sampling": "poisson", ...}')
+    found = [kind for kind in ("eps", "rdp") if callable(names.get(kind))]
+    if len(found) != 1:
+        raise UsageError(
+            f"{path}: needs one function eps(delta, ...) or rdp(order, ...), not {' and '.join(found) or 'none'}"
+        )
+    where = f"{path}:{assigned.get('ASSUMES', 1)}"
+    return _bound(names[found[0]], found[0], names["ASSUMES"], where, str(path), assigned.get(found[0], 1))
+
+
+def from_function(function: Callable[..., Any], assumes: Mapping[str, Any]) -> Bound:
+    """The bound of a Python function, whose first argument is called delta or order."""
+    code = getattr(function, "__code__", None)
+    file, line = (code.co_filename, code.co_firstlineno) if isinstance(code, CodeType) else ("<function>", 1)
+    first = next(iter(inspect.signature(function).parameters), "")
+    kind = {"delta": "eps", "order": "rdp"}.get(first)
+    if kind is None:
+        raise UsageError(
+            f"{file}:{line}: the first argument is {first!r}", "call it delta (a bound on epsilon) or order"
+        )
+    return _bound(function, kind, assumes, f"{file}:{line}", file, line)
+
+
+def _bound(function: Callable[..., Any], kind: str, given: Any, where: str, file: str, line: int) -> Bound:
+    assumes = assumptions(given, where)
+    return Bound(function, kind, assumes, _taken(function, kind, assumes, f"{file}:{line}"), file, line)
+
+
+def assumptions(given: Any, where: str) -> Assumes:
+    """ASSUMES, checked."""
+    if not isinstance(given, Mapping):
+        raise UsageError(f"{where}: ASSUMES is a dict, not {type(given).__name__}")
+    known = [field.name for field in fields(Assumes)]
+    for key, value in given.items():
+        if key not in known:
+            raise UsageError(f"{where}: ASSUMES has no {key!r}", f"{guess(str(key), known)}it takes {', '.join(known)}")
+        if key in WORDS and value not in WORDS[key]:
+            raise UsageError(f"{where}: {key} is one of {', '.join(WORDS[key])}, not {value!r}")
+        if key not in WORDS and not isinstance(value, bool):
+            raise UsageError(f"{where}: {key} is True or False, not {value!r}")
+    missing = [key for key in NEEDED if key not in given]
+    if missing:
+        raise UsageError(f"{where}: ASSUMES lacks {', '.join(missing)}", "; ".join(f"{k}: {WORDS[k]}" for k in missing))
+    assumes = Assumes(**given)
+    if assumes.strongly_convex and not assumes.convex:
+        raise UsageError(f"{where}: strongly convex losses are convex", "say convex: True")
+    if assumes.sampling == "fixed-size" and assumes.relation == "add-remove":
+        raise UsageError(f"{where}: batches of fixed size are defined for replace-one neighbours")
+    return assumes
+
+
+def _taken(function: Callable[..., Any], kind: str, assumes: Assumes, where: str) -> tuple[str, ...]:
+    """Which parameters the signature asks for, all of them for **."""
+    names, taken = allowed(assumes), []
+    for k, p in enumerate(inspect.signature(function).parameters.values()):
+        if k == 0:
+            continue
+        if p.kind is inspect.Parameter.VAR_KEYWORD:
+            return tuple(names)
+        if p.name.startswith("_") and p.default is not inspect.Parameter.empty:
+            continue  # an author's own constant
+        if p.name in names and p.kind is not inspect.Parameter.POSITIONAL_ONLY:
+            taken.append(p.name)
+            continue
+        if p.name in NEEDS:
+            hint = f"{p.name} needs {NEEDS[p.name]} in ASSUMES"
+        else:
+            hint = f"{guess(p.name, names)}parameters here: {', '.join(names)}"
+        raise UsageError(f"{where}: {kind} takes {p.name!r}, which is no parameter of such a run", hint)
+    return tuple(taken)
+
+
+def _run(source: str, path: str) -> dict[str, Any]:
+    names: dict[str, Any] = {"__name__": "dpexp_judged", "__file__": path}
+    try:
+        exec(compile(source, path, "exec"), names)
+    except SyntaxError as error:
+        raise UsageError(f"{path}:{error.lineno or 1}: {error.msg}") from None
+    except Exception as error:
+        raise UsageError(f"{path}:{_line_in(error, path) or 1}: {type(error).__name__}: {error}") from None
+    return names
+
+
+def _lines(source: str) -> dict[str, int]:
+    """Where top-level names are defined."""
+    found: dict[str, int] = {}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Assign):
+            found |= {t.id: node.lineno for t in node.targets if isinstance(t, ast.Name)}
+        elif isinstance(node, ast.FunctionDef):
+            found[node.name] = node.lineno
+    return found
+
+
+def _line_in(error: BaseException, file: str) -> int | None:
+    """The deepest line of the file that the error passed through."""
+    frames = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return frames[-1] if frames else None

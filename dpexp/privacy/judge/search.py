@@ -1,0 +1,227 @@
+"""Where a bound is tightest, or false: a space-filling design, then local search of log(exact / bound)."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpexp.privacy.exact.grid import GridPair
+from dpexp.privacy.exact.nodes import PANEL, NodePair, pair
+from dpexp.privacy.judge.families import Composed, Exact, Family, admitted
+from dpexp.privacy.judge.setting import DIMENSIONS, Assumes, Setting, from_cube
+
+MARGIN = 1e-6
+"""how much larger, relatively, an exact value has to be to count"""
+FLOOR = 1e-9
+"""values below this are not told from zero"""
+SHAPES = 10
+"""most shape numbers of a family"""
+SPACE_FILLING = 0.4
+"""share of the comparisons that fills the space"""
+WORST = 7
+"""points that are improved"""
+STEP, SHRINK = 0.25, 0.93
+LEAST_DELTA, MOST_DELTA = 1e-14, 0.3
+BoundAt = Callable[[float, Setting], float]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One exact value beside the bound."""
+
+    setting: Setting
+    family: str
+    shape: tuple[float, ...]
+    at: float
+    exact: float
+    bound: float
+    cube: tuple[float, ...] = ()
+
+    @property
+    def violated(self) -> bool:
+        return self.exact > self.bound * (1 + MARGIN) and self.exact > FLOOR
+
+    @property
+    def score(self) -> float:
+        """log(exact / bound); what there is to climb where one of them is 0."""
+        if self.exact <= FLOOR:
+            return -100.0
+        return math.log(self.exact) - math.log(max(self.bound, 1e-12)) if math.isfinite(self.bound) else -90.0
+
+
+def level(kind: str, x: float, variation: float) -> float:
+    """delta between 1e-14 and the least at which epsilon is 0, or an order between 1.03 and 200.
+
+    The exponent of delta falls with the square of 1 - x, so that large deltas, where little is proved, are half of all.
+    """
+    if kind == "rdp":
+        return float(1 + 10 ** (-1.5 + 3.8 * x))
+    top = min(MOST_DELTA, 0.9 * variation)
+    if not top > LEAST_DELTA:
+        return LEAST_DELTA
+    return float(top * (LEAST_DELTA / top) ** ((1 - x) ** 2))
+
+
+def value(exact: Exact, kind: str, at: float) -> float:
+    return exact.eps(at) if kind == "eps" else exact.renyi(at)
+
+
+class Search:
+    """Comparisons of one bound, in a deterministic order."""
+
+    def __init__(
+        self, kind: str, assumes: Assumes, bound: BoundAt, comparisons: int, seconds: float, seed: int
+    ) -> None:
+        self.kind, self.assumes, self.bound = kind, assumes, bound
+        self.most, self.seed = comparisons, seed
+        self.deadline = time.monotonic() + seconds
+        self.families = admitted(assumes)
+        self.done: list[Comparison] = []
+        self.stopped = False
+        self.vacuous = 0
+        """points at which the bound is infinite"""
+
+    def run(self) -> list[Comparison]:
+        """All comparisons, the worst of each family improved."""
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(1):
+            self._fill()
+            self._climb()
+        return self.done
+
+    @property
+    def _over(self) -> bool:
+        self.stopped = self.stopped or time.monotonic() > self.deadline
+        return self.stopped
+
+    def _fill(self) -> None:
+        from scipy.stats import qmc
+
+        sobol = qmc.Sobol(DIMENSIONS + 1 + SHAPES, seed=self.seed)
+        budget = SPACE_FILLING * self.most
+        tries = 0
+        while len(self.done) < budget and tries < 20 * self.most and not self._over:
+            for x in sobol.random(4):
+                tries += 1
+                self._point(x)
+                if self._over:
+                    return
+
+    def _point(self, x: np.ndarray) -> None:
+        """One setting, all families at one level; the bound is asked once for all that share the setting."""
+        shared = from_cube(x[:DIMENSIONS], self.assumes)
+        shape = tuple(float(v) for v in x[DIMENSIONS + 1 :])
+        laws: list[tuple[Family, Setting, Exact]] = []
+        for family in self.families:
+            setting = shared if family.own_setting is None else family.own_setting(x[:DIMENSIONS], shape, self.assumes)
+            exact = family.build(setting, self.assumes, shape)
+            if exact is not None:
+                laws.append((family, setting, exact))
+        if not laws:
+            return
+        variation = max(exact.variation for _, _, exact in laws)
+        at = level(self.kind, float(x[DIMENSIONS]), variation)
+        bounds: dict[Setting, float] = {}
+        for family, setting, exact in laws:
+            if setting not in bounds:
+                bounds[setting] = self.bound(at, setting)
+            self._add(family, setting, shape, at, exact, bounds[setting], tuple(float(v) for v in x))
+
+    def _add(
+        self,
+        family: Family,
+        setting: Setting,
+        shape: tuple[float, ...],
+        at: float,
+        exact: Exact,
+        bound: float,
+        cube: tuple[float, ...],
+    ) -> Comparison:
+        if math.isinf(bound):
+            self.vacuous += 1
+            found = Comparison(setting, family.name, shape[: len(family.shape)], at, 0.0, bound, cube)
+            return found
+        found = Comparison(
+            setting, family.name, shape[: len(family.shape)], at, value(exact, self.kind, at), bound, cube
+        )
+        self.done.append(found)
+        return found
+
+    def _climb(self) -> None:
+        """From the worst points, half of the coordinates at a time, steps that shrink on failure."""
+        rng = np.random.default_rng(self.seed)
+        if not self.done:
+            return
+        starts = self._starts()
+        each = max(1, (self.most - len(self.done)) // len(starts))
+        for start in starts:
+            family = next(f for f in self.families if f.name == start.family)
+            best, step = start, STEP
+            count = len(self.done) + each
+            tries = 0
+            while len(self.done) < count and tries < 4 * each and not self._over:
+                tries += 1
+                x = np.array(best.cube)
+                moved = rng.random(len(x)) < 0.5
+                x[moved] += step * rng.uniform(-1, 1, int(moved.sum()))
+                x = np.clip(x, 0.0, 1.0)
+                found = self._one(family, x)
+                if found is not None and found.score > best.score:
+                    best = found
+                else:
+                    step = max(0.01, step * SHRINK)
+
+    def _starts(self) -> list[Comparison]:
+        """The worst of few, some and many steps of every family, up to `WORST`, those first that are no special case.
+
+        With one step many bounds are attained: from there on there is no way up.
+        """
+        first: dict[tuple[str, int], Comparison] = {}
+        for c in sorted(self.done, key=lambda c: -c.score):
+            first.setdefault((c.family, min(3, round(math.log10(c.setting.steps) * 0.8))), c)
+        ranked = sorted(first.items(), key=lambda pair: -pair[1].score)
+        several = [c for (_, size), c in ranked if size > 0][: WORST - 2]
+        return several + [c for _, c in ranked if c not in several][: WORST - len(several)]
+
+    def _one(self, family: Family, x: np.ndarray) -> Comparison | None:
+        shape = tuple(float(v) for v in x[DIMENSIONS + 1 :])
+        own = family.own_setting
+        setting = from_cube(x[:DIMENSIONS], self.assumes) if own is None else own(x[:DIMENSIONS], shape, self.assumes)
+        exact = family.build(setting, self.assumes, shape)
+        if exact is None:
+            return None
+        at = level(self.kind, float(x[DIMENSIONS]), exact.variation)
+        return self._add(family, setting, shape, at, exact, self.bound(at, setting), tuple(float(v) for v in x))
+
+
+def exact_pair(family: Family, setting: Setting, assumes: Assumes, shape: Sequence[float]) -> Exact:
+    """The family's laws there; ValueError where it has none."""
+    found = family.build(setting, assumes, tuple(shape))
+    if found is None:
+        raise ValueError(f"the family {family.name} has no pair at these parameters")
+    return found
+
+
+def confirmed(exact: Exact, kind: str, at: float) -> tuple[float, float, str]:
+    """The value again by finer means: (value rounded down, its grid error, how)."""
+    first = value(exact, kind, at)
+    if isinstance(exact, Composed):
+        fine = Composed(exact.pair, exact.q, exact.mu, exact.steps, True)
+        second = value(fine, kind, at)
+        return max(first, second), 0.0, "a lower bound by construction: cells of outcomes, losses rounded down"
+    if isinstance(exact, NodePair):
+        one, other = exact.one.update, exact.other.update
+        second = value(pair(one, other, PANEL / 2), kind, at)
+        error, how = abs(second - first), "nodes at half the distance"
+        size = 2 * one.half_width * 24 * max(1, one.steps if one.steps < 3000 else 10**9)
+        if size < 3e5 and one.sampling != "shuffled":
+            grid = GridPair(one, other)
+            third = grid.eps(at) if kind == "eps" else grid.renyi(at)
+            error, how = max(error, abs(third - first)), "nodes at half the distance, and a density grid"
+        return min(first, second) - error, error, how
+    return first, 1e-12 * first, "closed form"

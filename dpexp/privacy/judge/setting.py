@@ -1,0 +1,177 @@
+"""One run's parameters, under the field's names, and how a point of the unit cube becomes one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+import numpy as np
+
+from dpexp.privacy.exact.update import PARTITIONED, Sampling
+
+DIMENSIONS = 9
+"""batches, batch size, steps, noise, width, both curvatures, and the two scales that no divergence depends on"""
+RELATIONS = ("replace-one", "add-remove")
+RELEASED = ("last-iterate", "all-iterates", "average")
+SAMPLINGS: tuple[str, ...] = get_args(Sampling)
+
+
+@dataclass(frozen=True)
+class Assumes:
+    """What a bound declares: it is held only against runs for which this is true."""
+
+    sampling: Sampling
+    relation: str
+    released: str
+    convex: bool = False
+    smooth: bool = False
+    strongly_convex: bool = False
+    clipped: bool = False
+    bounded: bool = False
+
+
+@dataclass(frozen=True)
+class Setting:
+    """w <- Proj(w - step_size (sum of the batch's gradients / batch_size + noise_std N(0, 1))), `steps` times."""
+
+    n: int
+    batch_size: int
+    steps: int
+    step_size: float
+    noise_std: float
+    """standard deviation of the noise on the averaged gradient"""
+    lipschitz: float
+    """largest norm of a record's gradient: Lipschitz constant, or clip"""
+    diameter: float = math.inf
+    smoothness: float = math.inf
+    strong_convexity: float = 0.0
+
+    @property
+    def q(self) -> float:
+        return self.batch_size / self.n
+
+    @property
+    def batches(self) -> int:
+        return self.n // self.batch_size
+
+    @property
+    def multiplier(self) -> float:
+        """Noise over one record's largest share of the averaged gradient."""
+        return self.batch_size * self.noise_std / self.lipschitz
+
+    @property
+    def parameter_noise_std(self) -> float:
+        return self.step_size * self.noise_std
+
+    @property
+    def width(self) -> float:
+        """Diameter in noise units."""
+        return self.diameter / self.parameter_noise_std
+
+    @property
+    def largest_drift(self) -> float:
+        """What a batch of largest gradients moves the parameter by, in noise units."""
+        return self.batch_size / self.multiplier
+
+    @property
+    def flattest(self) -> float:
+        """step_size strong_convexity."""
+        return self.step_size * self.strong_convexity
+
+    @property
+    def steepest(self) -> float:
+        """step_size smoothness."""
+        return self.step_size * self.smoothness
+
+    @property
+    def contraction(self) -> float:
+        """Lipschitz constant of a step with the average of a full batch: max(|1 - eta m|, |1 - eta M|)."""
+        return max(abs(1 - self.flattest), abs(1 - self.steepest))
+
+
+NEEDS = {
+    "n": "",
+    "batch_size": "",
+    "sampling_probability": "",
+    "batches": "partition",
+    "epochs": "partition",
+    "steps": "",
+    "step_size": "",
+    "noise_std": "",
+    "parameter_noise_std": "",
+    "noise_multiplier": "",
+    "lipschitz": "",
+    "clip": "clipped",
+    "diameter": "bounded",
+    "smoothness": "smooth",
+    "strong_convexity": "strongly_convex",
+    "contraction": "smooth",
+}
+"""every parameter that a bound can take, with what it has to declare for that"""
+
+
+def parameter(setting: Setting, name: str) -> float | int:
+    """The value under that name."""
+    derived = {
+        "sampling_probability": lambda: setting.q,
+        "batches": lambda: setting.batches,
+        "epochs": lambda: math.ceil(setting.steps / setting.batches),
+        "noise_multiplier": lambda: setting.multiplier,
+        "parameter_noise_std": lambda: setting.parameter_noise_std,
+        "clip": lambda: setting.lipschitz,
+        "contraction": lambda: setting.contraction,
+    }
+    return derived[name]() if name in derived else getattr(setting, name)
+
+
+def allowed(assumes: Assumes) -> list[str]:
+    """Names of the parameters that a bound with these assumptions can take."""
+    declared = {
+        "": True,
+        "partition": assumes.sampling in PARTITIONED,
+        "clipped": assumes.clipped,
+        "bounded": assumes.bounded,
+        "smooth": assumes.smooth,
+        "strongly_convex": assumes.strongly_convex,
+    }
+    return [name for name, needed in NEEDS.items() if declared[needed]]
+
+
+def from_cube(x: Sequence[float] | np.ndarray, assumes: Assumes) -> Setting:
+    """A setting from `DIMENSIONS` numbers in [0, 1]; sizes are log-uniform."""
+    x = [float(v) for v in x]
+    most_batches = {"full-batch": 1, "shuffled": 12, "reshuffled": 48}.get(assumes.sampling, 1000)
+    b_most = 3 if assumes.sampling == "poisson" else 100  # sizes that a step mixes cost time
+    batches = round(_log(x[0], 1, most_batches))
+    batch_size = round(_log(x[1], 1, b_most))
+    if batches * batch_size < 2:
+        batches, batch_size = (1, 2) if assumes.sampling == "full-batch" else (2, batch_size)
+    steps = round(_log(x[2], 1, 1e4 if assumes.released == "all-iterates" else 1e5))
+    if assumes.released == "average" and assumes.sampling in ("fixed-size", "poisson", "reshuffled"):
+        steps = round(_log(x[2], 1, 12))
+    multiplier = _log(x[3], 0.25, 30)
+    width = _log(x[4], 0.4, 12 if assumes.sampling == "poisson" else 30)
+    drift = batch_size / multiplier
+    # a gradient of at most L on the set: strong_convexity diameter / 2 <= L
+    most_flat = min(1.0, 2 * drift / width) if assumes.bounded else 1.0
+    flat = max(1e-3, x[5]) * most_flat if assumes.strongly_convex else 0.0
+    steep = flat + x[6] * (2 - flat)
+    lipschitz, step_size = _log(x[7], 0.1, 10), _log(x[8], 0.01, 3)
+    noise_std = multiplier * lipschitz / batch_size
+    return Setting(
+        n=batches * batch_size,
+        batch_size=batch_size,
+        steps=max(1, steps),
+        step_size=step_size,
+        noise_std=noise_std,
+        lipschitz=lipschitz,
+        diameter=width * step_size * noise_std if assumes.bounded else math.inf,
+        smoothness=steep / step_size if assumes.smooth else math.inf,
+        strong_convexity=flat / step_size,
+    )
+
+
+def _log(x: float, low: float, high: float) -> float:
+    return low * (high / low) ** min(1.0, max(0.0, x))

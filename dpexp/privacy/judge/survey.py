@@ -1,0 +1,372 @@
+"""Every analysis of every mechanism held against exact laws: `python -m dpexp.privacy.judge.survey`.
+
+For each sampling scheme and neighbouring relation, settings fill the space of parameters; at each of them every valid
+analysis is compared, at two deltas and where it has a Renyi curve at one order, with every pair that its assumptions
+admit. An analysis of all iterates is also compared with last iterates, which are part of what is released. The table
+shows the worst ratio of bound to exact value: above 1 the bound held, and 1 means that a pair attains it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpexp.privacy.analysis import ALL, Analysis
+from dpexp.privacy.judge.families import FAMILIES, Exact, Normal, admitted
+from dpexp.privacy.judge.literal_momentum import constant_gradients
+from dpexp.privacy.judge.search import FLOOR, MARGIN, SHAPES, SHRINK, STEP, confirmed, level, value
+from dpexp.privacy.judge.setting import DIMENSIONS, Assumes, Setting, from_cube
+from dpexp.privacy.mechanisms import MECHANISMS, Mechanism
+
+SCHEMES = tuple(
+    (sampling, relation)
+    for sampling in ("fixed-size", "poisson", "full-batch", "cyclic", "shuffled", "reshuffled")
+    for relation in ("replace-one", "add-remove")
+    if (sampling, relation) != ("fixed-size", "add-remove")
+)
+BOUNDED = ("noisy-sgd", "noisy-sgd-convex", "noisy-sgd-strong", "clipped-noisy-sgd", "langevin")
+"""mechanisms on a set, noisy-sgd without and with smooth convex and strongly convex losses"""
+SUMS = ("sampled-gaussian", "sampled-gaussian-phases")
+MOMENTUM = ("tree-momentum", "reduced-momentum", "gradient-recursion", "local-gaussian")
+FILLING = 0.5
+"""share of the comparisons that fills the space"""
+NEAR = 1.02
+"""a ratio below this is computed again by finer means before it counts"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One mechanism under one sampling scheme and relation."""
+
+    mechanism: str
+    sampling: str
+    relation: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """Ratios of bound to exact value of one analysis in one case."""
+
+    case: Case
+    analysis: str
+    released: str
+    ratios: tuple[float, ...]
+    violations: int
+    worst: str = ""
+    refused: str = ""
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """One comparison of one analysis."""
+
+    analysis: str
+    family: str
+    seen: str
+    """whether the pair's all iterates or its last one is looked at"""
+    convex: bool
+    """whether the pair is convex and smooth"""
+    kind: str
+    """eps or rdp"""
+    ratio: float = math.inf
+    violated: bool = False
+    at: float = 0.0
+    cube: tuple[float, ...] = ()
+    words: str = ""
+
+    @property
+    def where(self) -> str:
+        return f"{self.family}, {self.kind} at {self.at:.6g}, {self.words}"
+
+
+Held = dict[tuple[str, str], list[Ratio]]
+"""(analysis, released) -> its comparisons"""
+
+
+def cases() -> list[Case]:
+    """Every mechanism with every scheme that it has."""
+    found = [Case(m, s, r) for m in (*BOUNDED, *SUMS) for s, r in SCHEMES]
+    found = [c for c in found if c.mechanism != "sampled-gaussian-phases" or c.sampling in ("poisson", "full-batch")]
+    return found + [Case(m, "one record a step", "replace-one") for m in MOMENTUM]
+
+
+def _assumes(case: Case, convex: bool, released: str) -> Assumes:
+    strong = convex and case.mechanism in ("noisy-sgd-strong", "langevin")
+    return Assumes(
+        sampling=case.sampling,  # type: ignore[arg-type]
+        relation=case.relation,
+        released=released,
+        convex=convex,
+        smooth=convex,
+        strongly_convex=strong,
+        clipped=True,
+        bounded=True,
+    )
+
+
+def _mechanism(case: Case, s: Setting) -> Mechanism:
+    shared: dict[str, Any] = {"steps": s.steps, "sampling": case.sampling, "neighboring_relation": case.relation}
+    if case.mechanism in SUMS:
+        # two phases of the same noise are one of as many steps
+        phases = case.mechanism == "sampled-gaussian-phases" and s.steps > 1
+        shared["steps"] = [s.steps // 2, s.steps - s.steps // 2] if phases else s.steps
+        return MECHANISMS["sampled-gaussian"].model_validate(
+            {**shared, "noise_multiplier": s.multiplier, "sampling_probability": s.q}
+        )
+    shared |= {"n": s.n, "batch_size": s.batch_size, "step_size": s.step_size, "diameter": s.diameter}
+    if case.mechanism == "clipped-noisy-sgd":
+        return MECHANISMS[case.mechanism].model_validate(
+            {**shared, "clip": s.lipschitz, "noise_std": s.parameter_noise_std}
+        )
+    curvature = {"smoothness": s.smoothness, "strong_convexity": s.strong_convexity}
+    if case.mechanism == "langevin":
+        sigma = s.parameter_noise_std / math.sqrt(2 * s.step_size)
+        return MECHANISMS["langevin"].model_validate({**shared, **curvature, "lipschitz": s.lipschitz, "sigma": sigma})
+    if case.mechanism == "noisy-sgd":
+        curvature = {}
+    return MECHANISMS["noisy-sgd"].model_validate(
+        {**shared, **curvature, "lipschitz": s.lipschitz, "noise_std": s.noise_std}
+    )
+
+
+def _needs_convexity(case: Case, a: Analysis) -> bool:
+    """Whether only convex pairs test this analysis."""
+    convex = case.mechanism in ("noisy-sgd-convex", "noisy-sgd-strong", "langevin")
+    return convex and a.released != ALL and "no convexity of the losses" not in a.assumptions
+
+
+def survey(case: Case, comparisons: int) -> list[Row]:
+    """The rows of one case, from at least so many comparisons where the case has any; deterministic."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        return _momentum(case, comparisons) if case.mechanism in MOMENTUM else _survey(case, comparisons)
+
+
+def _survey(case: Case, comparisons: int) -> list[Row]:
+    """Space-filling for all analyses together, then from the worst point of each a search for a worse one."""
+    from scipy.stats import qmc
+
+    sobol = qmc.Sobol(DIMENSIONS + 1 + SHAPES, seed=7)
+    held: Held = {}
+    refused: dict[tuple[str, str], str] = {}
+    tried = 0
+    while sum(map(len, held.values())) < FILLING * comparisons and tried < 400 and (held or tried < 40):
+        for x in sobol.random(2):
+            tried += 1
+            s = _setting(case, x)
+            found = _mechanism(case, s).analyses()
+            for a in found:
+                if not a.valid:
+                    refused.setdefault((a.name, a.released), a.refused)
+            valid = [a for a in found if a.valid and a.name != "nothing-released"]
+            if valid:
+                _at(case, s, x, valid, held)
+    left = comparisons - sum(map(len, held.values()))
+    rng = np.random.default_rng(7)
+    for ratios in list(held.values()):
+        _climb(case, ratios, max(2, left // len(held)), rng)
+    rows = [_row(case, name, released, ratios) for (name, released), ratios in held.items()]
+    return rows + [Row(case, n, r, (), 0, "", why) for (n, r), why in refused.items() if (n, r) not in held]
+
+
+def _climb(case: Case, ratios: list[Ratio], count: int, rng: np.random.Generator) -> None:
+    """Local search from the tightest ratio of one analysis, within its family: half of the coordinates at a time."""
+    best, step = min(ratios, key=lambda r: r.ratio), STEP
+    for _ in range(count):
+        x = np.array(best.cube)
+        moved = rng.random(len(x)) < 0.5
+        x[moved] += step * rng.uniform(-1, 1, int(moved.sum()))
+        found = _again(case, best, np.clip(x, 0.0, 1.0))
+        if found is not None:
+            ratios.append(found)
+        if found is not None and found.ratio < best.ratio:
+            best = found
+        else:
+            step = max(0.01, step * SHRINK)
+
+
+def _again(case: Case, like: Ratio, x: np.ndarray) -> Ratio | None:
+    """The same analysis, family and kind of statement at another point."""
+    s = _setting(case, x)
+    analysis = next((a for a in _mechanism(case, s).analyses() if a.valid and a.name == like.analysis), None)
+    family = next(f for f in FAMILIES if f.name == like.family)
+    if analysis is None:
+        return None
+    shape = tuple(float(v) for v in x[DIMENSIONS + 1 :])
+    exact = family.build(s, _assumes(case, like.convex, like.seen), shape)
+    if exact is None:
+        return None
+    at = level(like.kind, float(x[DIMENSIONS]), exact.variation)
+    return _ratio(analysis, exact, s, x, at, like)
+
+
+def _ratio(a: Analysis, exact: Exact, s: Setting, x: np.ndarray, at: float, like: Ratio) -> Ratio | None:
+    """One comparison; None where one of the two says nothing."""
+    here = replace(like, cube=tuple(float(v) for v in x), at=at, words=_words(s))
+    try:
+        bound = a.eps(at) if like.kind == "eps" or a.rdp is None else a.rdp(at)
+    except (ArithmeticError, ValueError) as error:  # an analysis that fails is a finding like a violation
+        return replace(here, ratio=0.0, violated=True, words=f"fails with {error!r} at {here.words}")
+    low = value(exact, like.kind, at)
+    if not math.isfinite(bound) or low <= FLOOR:
+        return None
+    if bound < NEAR * low:
+        low = confirmed(exact, like.kind, at)[0]
+    if low <= FLOOR:
+        return None
+    return replace(here, ratio=bound / low, violated=bool(low > bound * (1 + MARGIN)))
+
+
+def _setting(case: Case, x: np.ndarray) -> Setting:
+    if case.mechanism in SUMS:
+        return from_cube(x[:DIMENSIONS], _assumes(case, False, "all-iterates"))
+    convex = case.mechanism != "clipped-noisy-sgd" and case.mechanism != "noisy-sgd"
+    return from_cube(x[:DIMENSIONS], _assumes(case, convex, "last-iterate"))
+
+
+def _at(case: Case, s: Setting, x: np.ndarray, valid: list[Analysis], held: Held) -> None:
+    """All analyses at one setting."""
+    shape = tuple(float(v) for v in x[DIMENSIONS + 1 :])
+    kinds = [("all-iterates", False)]
+    if case.mechanism not in SUMS:
+        convex = {_needs_convexity(case, a) for a in valid}
+        kinds += [("last-iterate", k) for k in sorted(convex, reverse=True)]
+    for seen, convex_only in kinds:
+        assumes = _assumes(case, convex_only, seen)
+        laws = [(f, f.build(s, assumes, shape)) for f in admitted(assumes) if f.own_setting is None]
+        here = [(f, exact) for f, exact in laws if exact is not None]
+        if not here:
+            continue
+        variation = max(exact.variation for _, exact in here)
+        for kind, place in (("eps", x[DIMENSIONS]), ("eps", 0.7 + 0.3 * x[DIMENSIONS]), ("rdp", 0.7 * x[DIMENSIONS])):
+            at = level(kind, float(place), variation)
+            for family, exact in here:
+                for a in valid:
+                    if (seen == "all-iterates" and a.released != ALL) or (kind == "rdp" and a.rdp is None):
+                        continue
+                    if seen == "last-iterate" and convex_only != _needs_convexity(case, a):
+                        continue
+                    like = Ratio(a.name, family.name, seen, convex_only, kind)
+                    found = _ratio(a, exact, s, x, at, like)
+                    if found is not None:
+                        held.setdefault((a.name, a.released), []).append(found)
+
+
+def _words(s: Setting) -> str:
+    shown = {
+        "n": s.n, "b": s.batch_size, "T": s.steps, "z": s.multiplier, "width": s.width,
+        "eta m": s.flattest, "eta M": s.steepest,
+    }  # fmt: skip
+    return ", ".join(f"{k} {v:.4g}" for k, v in shown.items() if math.isfinite(v))
+
+
+def _row(case: Case, name: str, released: str, ratios: list[Ratio]) -> Row:
+    worst = min(ratios, key=lambda r: r.ratio)
+    return Row(case, name, released, tuple(r.ratio for r in ratios), sum(r.violated for r in ratios), worst.where)
+
+
+def _momentum(case: Case, comparisons: int) -> list[Row]:
+    """Gaussian statements against constant gradients, by the literal nodes or steps that are released."""
+    rng = np.random.default_rng(11)
+    held: Held = {}
+    refused: dict[tuple[str, str], str] = {}
+    for _ in range(max(4, comparisons // 6)):
+        mechanism, mu = constant_gradients(case.mechanism, rng)
+        for a in mechanism.analyses():
+            if not a.valid:
+                refused.setdefault((a.name, a.released), a.refused)
+            elif a.mu is not None and math.isfinite(a.mu) and mu > 0:
+                pair = Normal(mu)
+                for delta in (0.2 * pair.variation, 1e-5, 1e-12):
+                    low = pair.eps(delta)
+                    if low > FLOOR:
+                        bound = a.eps(delta)
+                        like = Ratio(a.name, "constant gradients", "all-iterates", True, "eps", bound / low)
+                        violated = low > bound * (1 + MARGIN)
+                        found = replace(like, violated=violated, at=delta, words=f"mu {mu:.6g}")
+                        held.setdefault((a.name, a.released), []).append(found)
+    rows = [_row(case, name, released, ratios) for (name, released), ratios in held.items()]
+    return rows + [Row(case, n, r, (), 0, "", why) for (n, r), why in refused.items() if (n, r) not in held]
+
+
+def all_rows(comparisons: int, jobs: int, progress: Callable[[Case], None] = lambda case: None) -> list[Row]:
+    """Every case, in the same order and with the same numbers for any number of jobs."""
+    todo = cases()
+    each = math.ceil(comparisons / len(todo))
+    rows: list[Row] = []
+    if jobs == 1:
+        for case in todo:
+            progress(case)
+            rows += survey(case, each)
+        return rows
+    with ProcessPoolExecutor(jobs) as pool:
+        for case, found in zip(todo, pool.map(survey, todo, [each] * len(todo)), strict=True):
+            progress(case)
+            rows += found
+    return rows
+
+
+def table(rows: Sequence[Row]) -> str:
+    """results/tables/judged.md."""
+    total = sum(len(r.ratios) for r in rows)
+    wrong = sum(r.violations for r in rows)
+    lines = [
+        "# Every analysis against exact laws",
+        "",
+        f"{total:,} comparisons, {wrong:,} violations. A comparison is one exact law of a run, rounded down, beside",
+        "the bound: epsilon at a delta between 1e-14 and .3, or a Renyi divergence. *Tightest* is the least ratio of",
+        "bound to exact value, *median* the middle one: how much is still open, or lies beyond these pairs. An",
+        "analysis of all iterates is compared with last iterates too. Made by `python -m dpexp.privacy.judge.survey`.",
+        "",
+        "| mechanism | sampling | neighbours | analysis | released | comparisons | tightest | median | violations |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for r in rows:
+        where = f"| {r.case.mechanism} | {r.case.sampling} | {r.case.relation} | {r.analysis} | {r.released} |"
+        if r.ratios:
+            least, middle = min(r.ratios), float(np.median(r.ratios))
+            lines.append(f"{where} {len(r.ratios)} | {_short(least)} | {_short(middle)} | {r.violations} |")
+        else:
+            lines.append(f"{where} refused: {r.refused} | | | |")
+    bad = [r for r in rows if r.violations]
+    if bad:
+        lines += ["", "## Violations", ""]
+        lines += [f"- {r.case.mechanism}, {r.case.sampling}, {r.case.relation}, {r.analysis}: {r.worst}" for r in bad]
+    return "\n".join(lines) + "\n"
+
+
+def _short(ratio: float) -> str:
+    return f"{ratio:.6f}" if ratio < 1.1 else f"{ratio:.3g}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit code 1 where an analysis is violated."""
+    import sys
+
+    parser = argparse.ArgumentParser(prog="python -m dpexp.privacy.judge.survey", description=__doc__)
+    parser.add_argument("--comparisons", type=int, default=21_000)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args(arguments)
+    rows = all_rows(
+        given.comparisons, given.jobs, lambda c: print(c.mechanism, c.sampling, c.relation, file=sys.stderr, flush=True)
+    )
+    text = table(rows)
+    if given.out is None:
+        print(text, end="")
+    else:
+        given.out.parent.mkdir(parents=True, exist_ok=True)
+        given.out.write_text(text)
+    return 1 if any(r.violations for r in rows) else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,214 @@
+"""The judge's answer: refuted with a counterexample that can be rerun, or not refuted, and what it cannot see."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpexp.errors import UsageError
+from dpexp.privacy.judge.bound import Bound, from_file, from_function
+from dpexp.privacy.judge.competitors import tightest
+from dpexp.privacy.judge.families import FAMILIES, Family, admitted
+from dpexp.privacy.judge.search import FLOOR, MARGIN, Comparison, Search, confirmed, exact_pair
+from dpexp.privacy.judge.setting import Assumes, Setting
+
+COMPARISONS = 1200
+SECONDS = 60.0
+QUANTILES = (0.0, 0.1, 0.5, 0.9)
+_CANNOT_SEE = {
+    "last-iterate": "more than one dimension, where convex losses could hide a sum beside a projected coordinate",
+    "all-iterates": "adaptive adversaries and gradients that depend on the iterate",
+    "average": "projection, curvature that varies, and random batches over more than 12 steps",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the judge found; `document` is what --json prints, `text` what the command prints."""
+
+    document: dict[str, Any]
+    text: str
+
+    @property
+    def refuted(self) -> bool:
+        return bool(self.document["verdict"] == "refuted")
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def judge(
+    bound: Callable[..., Any] | Path | str,
+    assumes: Mapping[str, Any] | None = None,
+    *,
+    seconds: float = SECONDS,
+    seed: int = 0,
+    comparisons: int = COMPARISONS,
+) -> Verdict:
+    """Hold a bound against exact laws: a file, or a function of delta (or order) and parameters with what it assumes.
+
+    Deterministic given the seed, unless `seconds` run out first, which the verdict then says.
+    """
+    held = _bound(bound, assumes)
+    search = Search(held.kind, held.assumes, held, comparisons, seconds, seed)
+    done = search.run()
+    worst = _worst(held, done)
+    return _verdict(held, search, done, worst)
+
+
+def rerun(bound: Callable[..., Any] | Path | str, at: str, assumes: Mapping[str, Any] | None = None) -> Verdict:
+    """One comparison again, from the words of a counterexample."""
+    held = _bound(bound, assumes)
+    setting, family, shape, level = _read(at, held)
+    try:
+        exact = exact_pair(family, setting, held.assumes, shape)
+    except ValueError as fault:
+        raise UsageError(f"--at: {fault}") from None
+    low, error, how = confirmed(exact, held.kind, level)
+    found = Comparison(setting, family.name, shape, level, low, held(level, setting))
+    return _verdict(held, None, [found], (found, error, how))
+
+
+def _bound(bound: Callable[..., Any] | Path | str, assumes: Mapping[str, Any] | None) -> Bound:
+    if isinstance(bound, Path | str):
+        return from_file(Path(bound))
+    if assumes is None:
+        raise UsageError("a function is judged with assumes={...}", 'for instance {"sampling": "poisson", ...}')
+    return from_function(bound, assumes)
+
+
+Found = tuple[Comparison, float, str]
+
+
+def _worst(bound: Bound, done: Sequence[Comparison]) -> Found | None:
+    """The worst comparison, its exact value computed again; where that does not hold up, the next."""
+    ranked = sorted(done, key=lambda c: -c.score)
+    first: Found | None = None
+    for c in ranked[:8]:
+        family = next(f for f in FAMILIES if f.name == c.family)
+        low, error, how = confirmed(exact_pair(family, c.setting, bound.assumes, c.shape), bound.kind, c.at)
+        again = Comparison(c.setting, c.family, c.shape, c.at, low, c.bound)
+        if first is None or again.score > first[0].score:
+            first = (again, error, how)
+        if again.violated or not c.violated:
+            return (again, error, how) if again.violated else first
+    return first
+
+
+def _verdict(bound: Bound, search: Search | None, done: Sequence[Comparison], worst: Found | None) -> Verdict:
+    refuted = worst is not None and worst[0].violated
+    ratios = [c.bound / c.exact for c in done if c.exact > FLOOR and not c.violated]
+    families = admitted(bound.assumes)
+    document: dict[str, Any] = {
+        "verdict": "refuted" if refuted else "not-refuted",
+        "comparisons": len(done),
+        "informative": sum(c.exact > FLOOR for c in done),
+        "stopped_by_clock": bool(search and search.stopped),
+        "vacuous": search.vacuous if search else 0,
+        "families": {f.name: f.says for f in families},
+        "cannot_see": _CANNOT_SEE[bound.assumes.released],
+        "assumes": asdict(bound.assumes),
+        "kind": bound.kind,
+        "worst": None,
+        "looseness": {f"{q:g}": float(np.quantile(ratios, q)) for q in QUANTILES} if ratios else {},
+        "competitor": None,
+    }
+    lines = []
+    if worst is not None:
+        c, error, how = worst
+        document["worst"] = _shown(bound, c, error, how)
+        document["competitor"] = tightest(c.setting, bound.assumes, bound.kind, c.at)
+    if refuted:
+        lines.append(f"refuted: {bound.file}:{bound.line}: {bound.kind} is below what a pair of neighbours attains.")
+    else:
+        names = ", ".join(f.name for f in families) or "none"
+        lines.append(f"not-refuted in {len(done):,} comparisons of these families: {names}.")
+    lines += _worst_lines(bound, document)
+    if not refuted and search is not None:
+        if document["looseness"]:
+            spread = ", ".join(f"{v:.4g}" for v in document["looseness"].values())
+            lines.append(f"bound / exact, least, 10%, median, 90%: {spread}")
+        if document["vacuous"]:
+            lines.append(f"the bound is infinite at {document['vacuous']:,} more points, which do not count")
+        lines.append(f"this cannot see: {document['cannot_see']}; and nothing here shows that the bound holds")
+    if document["stopped_by_clock"]:
+        lines.append("stopped by the clock: give --seconds for all comparisons, which the seed then determines")
+    return Verdict(document, "\n".join(lines))
+
+
+def _shown(bound: Bound, c: Comparison, error: float, how: str) -> dict[str, Any]:
+    family = next(f for f in FAMILIES if f.name == c.family)
+    parameters = {k: v for k, v in asdict(c.setting).items() if not (isinstance(v, float) and math.isinf(v))}
+    pair: dict[str, Any] = {"family": family.name, "says": family.says}
+    pair["shape"] = dict(zip(family.shape, c.shape, strict=True))
+    key = "delta" if bound.kind == "eps" else "order"
+    point = {**parameters, key: c.at, "family": family.name, **pair["shape"]}
+    return {
+        "parameters": parameters,
+        "pair": pair,
+        "at": {key: c.at},
+        "exact": c.exact,
+        "grid_error": error,
+        "checked": how,
+        "bound": c.bound,
+        "rerun": f"dpexp judge {shlex.quote(bound.file)} --at {shlex.quote(json.dumps(point))}",
+    }
+
+
+def _worst_lines(bound: Bound, document: dict[str, Any]) -> list[str]:
+    worst = document["worst"]
+    if worst is None:
+        return ["no comparison could be made: no family has a pair that the assumptions admit"]
+    refuted = document["verdict"] == "refuted"
+    key, at = next(iter(worst["at"].items()))
+    name = "epsilon" if bound.kind == "eps" else "Renyi divergence"
+    lines = [
+        f"  {name} at {key} = {at:.6g}: exact {worst['exact']:.9g} "
+        + f"({'>' if refuted else 'against'} bound {worst['bound']:.9g}), rounded down by {worst['grid_error']:.1e}",
+        f"  pair: {worst['pair']['says']}",
+        "  shape: " + (", ".join(f"{k} {v:.4g}" for k, v in worst["pair"]["shape"].items()) or "none"),
+        "  parameters: " + ", ".join(f"{k} {v:.6g}" for k, v in worst["parameters"].items()),
+        f"  checked by: {worst['checked']}",
+    ]
+    if document["competitor"]:
+        c = document["competitor"]
+        lines.append(f"  tightest known there: {c['analysis']} {c['value']:.6g} ({c['source']})")
+    lines.append(f"  again: {worst['rerun']}")
+    return ["the counterexample:" if refuted else "the tightest comparison:", *lines]
+
+
+def _read(at: str, bound: Bound) -> tuple[Setting, Family, tuple[float, ...], float]:
+    """The words of --at: one JSON object, or key=value pairs with commas."""
+    try:
+        given = json.loads(at) if at.lstrip().startswith("{") else dict(p.split("=", 1) for p in at.split(","))
+    except ValueError:
+        raise UsageError(f"--at: cannot read {at!r}", "copy it from the verdict: one JSON object in quotes") from None
+    given = {str(k).strip(): v for k, v in given.items()}
+    names = [field.name for field in fields(Setting)]
+    key = "delta" if bound.kind == "eps" else "order"
+    family = next((f for f in FAMILIES if f.name == given.get("family")), None)
+    if family is None or not family.admits(bound.assumes):
+        known = ", ".join(f.name for f in admitted(bound.assumes))
+        raise UsageError(f"--at: {given.get('family')!r} is no family of these assumptions", f"families: {known}")
+    known_keys = {*names, key, "family", *family.shape}
+    for name in given:
+        if name not in known_keys:
+            raise UsageError(f"--at: there is no {name!r}", f"it takes {', '.join(sorted(known_keys))}")
+    try:
+        numbers = {k: float(v) for k, v in given.items() if k != "family"}
+        whole = {k: int(numbers[k]) for k in ("n", "batch_size", "steps")}
+        rest = {k: numbers[k] for k in names if k in numbers and k not in whole}
+        setting = Setting(**whole, **rest)  # type: ignore[arg-type]
+        return setting, family, tuple(numbers[k] for k in family.shape), numbers[key]
+    except (KeyError, ValueError, TypeError) as error:
+        raise UsageError(f"--at: {error}", "copy it from the verdict: every parameter, a number") from None
+
+
+__all__ = ["MARGIN", "Assumes", "Verdict", "judge", "rerun"]

@@ -1,0 +1,271 @@
+"""Exact laws of the literal update: two implementations, simulated runs, and golden values of independent scripts."""
+
+import ast
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpexp.privacy.exact
+from dpexp.privacy.exact import bins, composition, memory
+from dpexp.privacy.exact.composition import LowerLoss, Step, composed_eps, composed_renyi, gaussian_eps, inverted
+from dpexp.privacy.exact.grid import GridPair
+from dpexp.privacy.exact.linear import linear
+from dpexp.privacy.exact.nodes import pair
+from dpexp.privacy.exact.recursion import statistic_law
+from dpexp.privacy.exact.update import Drift, Update, affine, constant
+from dpexp.privacy.gdp import eps_of
+
+SAMPLINGS = ("fixed-size", "poisson", "full-batch", "cyclic", "shuffled", "reshuffled")
+
+
+def run(sampling, steps, record, others=None, n=6, b=2, half=1.5, **more):
+    b = n if sampling == "full-batch" else b
+    return Update(sampling, n, b, steps, half, others or constant(0.0), record, **more)
+
+
+def test_nothing_here_imports_an_analysis():
+    folder = Path(dpexp.privacy.exact.__file__).parent
+    for module in folder.glob("*.py"):
+        for node in ast.walk(ast.parse(module.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("dpexp"):
+                assert node.module.startswith("dpexp.privacy.exact"), module
+    # and the two implementations of a walk share no more than the description of the run
+    assert "nodes" not in (folder / "grid.py").read_text().split('"""', 2)[2]
+    assert "grid" not in (folder / "nodes.py").read_text().split('"""', 2)[2]
+
+
+TRAP = Drift((-1.5, 0.3, 0.3, 1.0, 1.0, 1.5), (-1.2, -1.2, 0.1, 0.1, 1.2, 1.2))
+
+
+@pytest.mark.parametrize("others", [affine(-0.4, 0.2, 1.5), TRAP], ids=["quadratic", "trap"])
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+def test_two_implementations_agree(sampling, others):
+    for steps in (1, 2, 4, 8):
+        one = run(sampling, steps, constant(1.5), others, position=1)
+        replaced = (constant(-1.5),) if sampling == "fixed-size" else (constant(-1.5), None)
+        for record in replaced:
+            other = replace(one, record=record)
+            fast, slow = pair(one, other), GridPair(one, other, 32)
+            assert fast.renyi(4) == pytest.approx(slow.renyi(4), rel=1e-6, abs=1e-8)
+            assert fast.eps(1e-3) == pytest.approx(slow.eps(1e-3), rel=2e-6, abs=1e-9)
+            assert pair(one, other, 1.5).renyi(8) == pytest.approx(fast.renyi(8), rel=1e-9, abs=1e-12)
+    wrong = pair(replace(one, record=constant(1.501)), other)  # the agreement would see this much
+    assert wrong.renyi(4) != pytest.approx(slow.renyi(4), rel=1e-5)
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+def test_simulated_batches_of_records_follow_the_law(sampling):
+    """n records, batches drawn as the scheme says, the sum of their gradients over b."""
+    update = run(sampling, 7, constant(2.0), affine(-0.5, 0.3, 1.5), position=2)
+    n, b, count = update.n, update.batch_size, 100_000
+    rng = np.random.default_rng(3)
+    y = np.zeros(count)
+
+    def orders():
+        return rng.permuted(np.tile(np.arange(n), (count, 1)), axis=1)
+
+    order = orders()
+    cyclic = np.tile(np.roll(np.arange(n), update.position * b), (count, 1))  # record 0 is in that batch
+    for t in range(update.steps):
+        j = t % (n // b)
+        if sampling == "fixed-size" or (sampling == "reshuffled" and j == 0):
+            order = orders()
+        if sampling == "poisson":
+            chosen = rng.random((count, n)) < b / n
+        else:
+            ids = {"fixed-size": order[:, :b], "cyclic": cyclic[:, j * b : j * b + b]}.get(
+                sampling, order[:, j * b : j * b + b]
+            )
+            chosen = np.zeros((count, n), dtype=bool)
+            np.put_along_axis(chosen, ids, True, axis=1)
+        moves = chosen[:, 0] * update.record(y) + chosen[:, 1:].sum(axis=1) * update.others(y)
+        y = np.clip(y + moves / b + rng.standard_normal(count), -1.5, 1.5)
+    law = pair(update, replace(update, record=constant(-2.0))).one
+    edges = np.linspace(-1.5, 1.5, 7)
+    expected = np.append(law.intervals(edges), law.masses[-2:])
+    inner = np.histogram(y[(y > -1.5) & (y < 1.5)], edges)[0]
+    found = np.append(inner, [(y == -1.5).sum(), (y == 1.5).sum()]) / count
+    assert found == pytest.approx(expected, abs=4.5 * 0.5 / math.sqrt(count))
+    assert expected.sum() == pytest.approx(1, abs=1e-12)
+
+
+def test_the_walk_between_walls():
+    """hidden-state.md 5.3, set A, -L against +L: D_2 and D_8; and its epsilon at 1e-5 (7.1)."""
+    golden = {1: (2.48708415e-3, 9.96969204e-3), 10: (0.0248623431, 0.0996291912), 2000: (0.499884034, 0.959987728)}
+    for steps, (two, eight) in golden.items():
+        one = run("fixed-size", steps, constant(2.5), n=100, b=10, half=12.5)
+        both = pair(one, replace(one, record=constant(-2.5)))
+        assert both.renyi(2) == pytest.approx(two, rel=1e-7)
+        assert both.renyi(8) == pytest.approx(eight, rel=1e-7)
+        if steps == 10:
+            assert both.eps(1e-5) == pytest.approx(0.564582, rel=2e-6)
+
+
+def test_batch_sizes_that_do_not_contract():
+    """The counterexample to a constant contraction (adversary.md 1.4, 1.7), to the digits given there."""
+    u, bend, h = 10.995, -0.999, 5.0
+    room = u + bend * h
+    for steps, loose, tight in ((3, 0.5969, 0.9117), (20, 0.3013, 0.4825)):
+        one = Update("poisson", 10, 1, steps, h, affine(bend, 0.0, h), affine(bend, room, h))
+        both = pair(one, replace(one, record=affine(bend, 0.0, h)))
+        assert both.eps(0.12) == pytest.approx(loose, abs=1e-4)
+        assert both.eps(0.105) == pytest.approx(tight, abs=1e-4)
+    one = Update("poisson", 10, 1, 3, 1.0, affine(-0.999, 0.0, 1.0), affine(-0.999, 3 - 0.999, 1.0))
+    both = pair(one, replace(one, record=affine(-0.999, -(3 - 0.999), 1.0)))
+    fixed = pair(replace(one, sampling="fixed-size"), replace(both.other.update, sampling="fixed-size"))
+    assert both.eps(0.05) == pytest.approx(0.14192, abs=1e-5)
+    assert fixed.eps(0.05) == pytest.approx(0.2138, abs=1e-4)
+
+
+# adversary.md 4.3: f/u at 13 equidistant knots, r = +-d
+FOUND = [
+    ((1000, 100, 5.0, 1.0, 1000), [-1] * 6 + [0.574, 0.251, 0.175, 0.011, 0.023, 0.019, 1], 0.0715),
+    ((100, 10, 5.0, 1.0, 200), [-1] * 6 + [0.359, -0.083, -0.095, -0.21, -0.223, -0.478, 0.83], 0.7076),
+]
+
+
+@pytest.mark.parametrize(("size", "values", "eps"), FOUND)
+def test_pairs_found_by_a_search(size, values, eps):
+    n, b, h, u, steps = size
+    others = Drift(tuple(np.linspace(-h, h, 13)), tuple(u * v for v in values))
+    one = Update("fixed-size", n, b, steps, h, others, constant(u))
+    assert pair(one, replace(one, record=constant(-u))).eps(1e-5) == pytest.approx(eps, rel=1e-3)
+
+
+# adversary.md 3.2: eps at 1e-3, 1e-5, 1e-8 of add/remove, Poisson replace-one, fixed-size replace-one
+LINEAR = {
+    (0.01, 1, 1000): ((0.817665, 1.277756, 1.807221), (1.785752, 2.587383, 3.490387), (1.975138, 2.971477, 4.183219)),
+    (0.04, 1.5, 2250): ((4.305111, 5.942101, 7.829815), (10.258433, 13.277124, 16.726317), (10.91478, 14.357511, 18.421172)),
+    (0.01, 0.7, 3000): ((2.418942, 3.495008, 4.747113), (5.452369, 7.350859, 9.516805), (6.035827, 8.389671, 11.243844)),
+    (0.1, 2, 500): ((3.727587, 5.216939, 6.945973), (8.668568, 11.343589, 14.400881), (9.466499, 12.685608, 16.541204)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("setting", LINEAR)
+def test_linear_losses_without_walls(setting):
+    laws = (
+        linear("poisson", False, *setting),
+        linear("poisson", True, *setting),
+        linear("fixed-size", True, *setting, flipped=True),
+    )
+    for law, values in zip(laws, LINEAR[setting], strict=True):
+        for delta, eps in zip((1e-3, 1e-5, 1e-8), values, strict=True):
+            assert law.eps(delta) == pytest.approx(eps, abs=1e-6)
+    wide = run("poisson", 30, constant(0.8), n=10, b=2, half=60.0)
+    walk, law = pair(wide, replace(wide, record=None)), linear("poisson", False, 0.2, 2.5, 30)
+    assert walk.eps(1e-3) == pytest.approx(law.eps(1e-3), rel=1e-5)
+    assert walk.renyi(4) == pytest.approx(law.renyi(4), rel=1e-7)
+
+
+# adversary.md 2.4: eps at 1e-12, by inversion; the last is the relative distance that a lower bound may have
+COMPOSED = [
+    ((0.01, 1, 1000), 1e-12, 3.91429816, 1e-4),
+    ((0.01, 1, 1000), 1e-14, 4.54370199, 1e-4),
+    ((0.9, 20, 10_000), 1e-12, 41.18841945, 3e-4),
+    ((0.02, 5, 100_000), 1e-14, 10.28855693, 5e-3),
+]
+
+
+@pytest.mark.parametrize(("setting", "delta", "eps", "short"), COMPOSED)
+def test_composition_from_below(setting, delta, eps, short):
+    q, noise, steps = setting
+    low = LowerLoss(Step("add-remove", q, 1 / noise), steps).eps(delta)
+    assert eps * (1 - short) < low < eps
+
+
+def test_composition_by_inversion():
+    assert inverted(Step("add-remove", 0.01, 1.0), 1000, 4.54370199) == pytest.approx(1e-14, rel=1e-6)
+    for step in (Step("add-remove", 0.1, 0.5, True), Step("opposite", 0.05, 1.0)):
+        low = LowerLoss(step, 100).eps(1e-6)
+        exact = inverted(step, 100, low)
+        assert 1e-6 < exact < 1.02e-6  # delta at an epsilon that is .1% low
+
+
+def test_composition_of_normal_steps_and_renyi():
+    assert gaussian_eps(1.0, 1e-5) == pytest.approx(eps_of(1.0, 1e-5), rel=1e-9)
+    assert composed_eps("opposite", 1.0, 0.1, 100, 1e-5) == pytest.approx(eps_of(2.0, 1e-5), rel=1e-9)
+    assert composed_renyi("add-remove", 0.01, 1, 1, 2) == pytest.approx(1.718134220745e-4, rel=1e-8)
+    assert composed_renyi("add-remove", 0.01, 1, 1, 32) == pytest.approx(11.24627593705, rel=1e-8)
+    assert composed_renyi("opposite", 0.01, 0.5, 1, 8) == pytest.approx(4.03165248e-4, rel=1e-7)
+    assert composition.composed_eps("add-remove", 0.01, 1, 1000, 1e-5, fine=False) < 1.8283
+
+
+# adversary.md 5.2: t, E, s and the brackets of eps at 1e-3 (remove, add) and 1e-5
+BINS = [
+    ((100, 1, 1.0), (0.2979, 0.2984), (0.2560, 0.2565), (0.6207, 0.6212), (0.4216, 0.4226)),
+    ((100, 10, 1.0), (1.1034, 1.1115), (1.0399, 1.0422), (1.7006, 1.7033), (1.5467, 1.5497)),
+]
+
+
+@pytest.mark.parametrize(("setting", "remove", "add", "remove_5", "add_5"), BINS)
+def test_balls_in_bins_from_below(setting, remove, add, remove_5, add_5):
+    t, epochs, noise = setting
+    cells = bins.epochs(1 / noise, t, epochs)
+    found = (cells.eps(1e-3), cells.swapped.eps(1e-3), cells.eps(1e-5), cells.swapped.eps(1e-5))
+    for value, (low, high) in zip(found, (remove, add, remove_5, add_5), strict=True):
+        assert low * 0.995 < value < high
+
+
+def test_one_bin_is_a_normal_step():
+    assert bins.epochs(1.0, 1, 4).eps(1e-3) == pytest.approx(gaussian_eps(2.0, 1e-3), rel=1e-3)
+    assert bins.epochs(1.0, 1, 4).eps(1e-3) < gaussian_eps(2.0, 1e-3)
+
+
+def test_a_loss_that_remembers():
+    """adversary.md 4.4: 1.455 on 36 noise units; one threshold on 24 remembers more than the linear law (.6137)."""
+    assert memory.Memory(0.01, 0.99 / 0.7, 0.5, 3, 3000).eps(1e-5) == pytest.approx(1.455, abs=1e-3)
+    chain = memory.Memory(0.001, 0.99 / 0.6, 4.0, 2, 10_000)
+    assert chain.width == 24
+    assert chain.eps(1e-5) == pytest.approx(1.97580568, rel=1e-7)
+    assert linear("poisson", False, 0.001, 0.6, 10_000).eps(1e-5) == pytest.approx(0.6137, abs=1e-4)
+    assert inverted(Step("add-remove", 0.001, 0.99 / 0.6), 10_000, chain.eps(1e-5)) > 1e-5  # all iterates leak more
+
+
+def test_the_memory_by_simulation():
+    """The loss as it is written: decode, count, aim; noise, walls."""
+    chain = memory.Memory(0.05, 1.5, 0.25, 6, 60)
+    rng, count, width = np.random.default_rng(1), 100_000, memory.W
+    for kappa, law in ((chain.kappa, chain.cells.p), (0.0, chain.cells.q)):
+        y = np.zeros(count)
+        for _ in range(chain.steps):
+            cell = np.clip(np.round((y - chain.kappa / 2) / width), 0, chain.states - 1)
+            r = y - width * cell
+            loss = np.log1p(chain.q / (1 - chain.q) * np.exp(chain.kappa * r - chain.kappa**2 / 2))
+            aim = width * np.minimum(chain.states - 1, cell + np.floor(loss / chain.step + 0.5))
+            assert np.abs(aim - y).max() <= chain.largest_drift
+            y = aim + kappa * (rng.random(count) < chain.q) + rng.standard_normal(count)
+            y = np.clip(y, -width / 2, width * (chain.states - 0.5))
+        cells = np.clip(np.round(y / width), 0, chain.states - 1)
+        found = np.array([(cells == m).mean() for m in range(chain.states)])
+        assert found == pytest.approx(law.reshape(chain.states, -1).sum(axis=1), abs=4.5 * 0.5 / math.sqrt(count))
+
+
+def test_the_average_leaks_more_than_the_last_iterate():
+    """Full batches that contract by 1/2 (adversary.md 8): mu 1.6787 and 2.1877 at T = 5, 1.7321 and 9.9835 at 100."""
+    for steps, last, average in ((5, 1.6787, 2.1877), (100, 1.7321, 9.9835)):
+        for kind, mu in (("last-iterate", last), ("average", average)):
+            law = statistic_law(kind, "full-batch", False, 1.0, 1.0, 0.5, steps)
+            assert law.eps(1e-5) == pytest.approx(eps_of(mu, 1e-5), rel=2e-4)
+
+
+def test_values_are_rounded_down():
+    """Masses with an error of 1e-3 give less, and never more than the exact epsilon."""
+    one = run("fixed-size", 5, constant(1.5))
+    cells = pair(one, replace(one, record=constant(-1.5))).cells
+    exact = cells.eps(1e-3)
+    for relative, absolute in ((1e-3, 0.0), (0.0, 1e-4), (1e-3, 1e-4)):
+        assert 0 < replace(cells, relative=relative, absolute=absolute).eps(1e-3) < exact
+    assert replace(cells, relative=1e-3).renyi(2) < cells.renyi(2)
+    assert replace(cells, relative=1e-3).delta(0.1) < cells.delta(0.1)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"batch_size": 7}, {"steps": 0}, {"sampling": "full-batch"}, {"sampling": "cyclic", "n": 7}, {"record": None}],
+)
+def test_runs_that_do_not_exist(wrong):
+    with pytest.raises(ValueError):
+        replace(run("fixed-size", 3, constant(1.0)), **wrong)
