@@ -35,7 +35,7 @@ class PrivateMomentum(FiniteSumAlgorithm):
     """A momentum of one record a step with noise; subclasses name their theorem and make the noise."""
 
     calibration: Literal["exact", "paper"] = "exact"
-    """exact sensitivities of the order in use and Gaussian conversion, or sensitivities, counts and sigma as printed"""
+    """what is released in the order in use and Gaussian conversion, or sensitivities, counts and sigma as printed"""
     alpha: Weight | None = None
     """weight of the newest gradient; 1 / N where it is left out"""
 
@@ -82,15 +82,14 @@ class PrivateMomentum(FiniteSumAlgorithm):
         return Stated(
             name,
             MECHANISMS[name].model_validate(given | own),
-            self.accountant,
-            f"{self.accountant}, noise as {self.calibration}",
+            self.accountant(own),
+            f"{self.accountant(own)}, noise as {self.calibration}",
         )
 
     def own_settings(self, problem: FiniteSum, plan: Plan) -> dict[str, Any]:
         """What else the mechanism of this algorithm takes."""
         raise NotImplementedError
 
-    @property
-    def accountant(self) -> str:
-        """The analysis that the ledger reports."""
+    def accountant(self, own: dict[str, Any]) -> str:
+        """The analysis that the ledger reports, for these `own_settings`."""
         return "exact-sensitivities"
