@@ -4,6 +4,7 @@ Every certified number has a second route that shares no code with it: the covar
 the paper, term by term, and dense algebra; simulated runs; published values that other code computed.
 """
 
+import itertools
 import json
 import math
 
@@ -116,28 +117,35 @@ def test_the_bound_of_one_and_two_visits_is_the_closed_form():
         assert bound.upper == pytest.approx(0.9 * 4 + 2 * other * inner, rel=1e-4)
 
 
-def test_no_admissible_vectors_exceed_the_bound_and_some_come_close():
-    rng = np.random.default_rng(1)
-    for _ in range(5):
-        root, radius, step = rng.standard_normal((6, 6)), 2.0, 1.1
+def test_no_admissible_vectors_exceed_the_bound_and_some_attain_it():
+    """A general optimiser over explicit vectors, which knows nothing of the dual."""
+    from scipy.optimize import minimize
+
+    rng, radius, step = np.random.default_rng(1), 2.0, 1.1
+    for count in (3, 5):
+        root = rng.standard_normal((count, count))
         gram = root @ root.T
         bound = largest_form(gram, radius, step)
-        assert 0 < bound.upper - bound.lower < 1e-3 * bound.upper
+        assert 0 < bound.upper - bound.lower < 1e-4 * bound.upper
+
+        def value(flat, gram=gram, count=count):
+            d = flat.reshape(count, 3)
+            return -np.trace(d.T @ gram @ d), -2 * (gram @ d).ravel()
+
+        def room(flat, count=count):
+            d = flat.reshape(count, 3)
+            return np.concatenate([radius**2 - np.sum(d**2, axis=1), step**2 - np.sum(np.diff(d, axis=0) ** 2, axis=1)])
+
         best = 0.0
-        for _ in range(300):
-            d = rng.standard_normal((6, 4))
-            for _ in range(40):  # uphill, then back to the constraints: scaling keeps all of them
-                d = d + 0.3 * gram @ d / np.linalg.norm(gram)
-                for k in range(5):
-                    gap = np.linalg.norm(d[k + 1] - d[k])
-                    d[k + 1] = d[k] + (d[k + 1] - d[k]) * min(1.0, step / gap)
-                d *= radius / np.linalg.norm(d, axis=1).max()
-            length = np.linalg.norm(np.diff(d, axis=0), axis=1).max()
-            d *= min(1.0, step / length)
-            best = max(best, np.trace(d.T @ gram @ d))
-        assert 0.6 * bound.upper < best <= bound.upper
+        for _ in range(4):
+            start = rng.standard_normal(3 * count)
+            limits = [{"type": "ineq", "fun": room}]
+            found = minimize(value, start, jac=True, constraints=limits, method="SLSQP", options={"maxiter": 200})
+            if room(found.x).min() >= -1e-8:
+                best = max(best, -found.fun)
+        assert 0.999 * bound.upper < best <= bound.upper * (1 + 1e-6)
         assert certified(gram[None], bound.weights, radius, step)[0] == pytest.approx(bound.upper)
-        assert certified(gram[None], np.ones(11), radius, step)[0] >= bound.lower  # any weights are a certificate
+        assert certified(gram[None], np.ones(2 * count - 1), radius, step)[0] >= bound.lower  # any weights are valid
     with pytest.raises(ValueError, match="negative"):
         certified(np.eye(2)[None], np.array([1.0, 1.0, -0.1]), 1, 1)
     with pytest.raises(ValueError, match="positive definite"):
@@ -172,9 +180,9 @@ def test_values_that_other_code_computed(setting, mu, position, constant):
 
 
 def test_few_positions_are_not_all_positions():
-    """The largest of every eighth position is 8 % too small: a sampled maximum is no certificate."""
+    """The largest of the first five positions is 8 % too small: a sampled maximum is no certificate."""
     stds, gamma, move = split_of(64, 10, 3, 1.5, 2)
-    some = certify(64, 640, 1 / 64, gamma, stds, 1.5, move, positions=np.arange(0, 64, 8))
+    some = certify(64, 640, 1 / 64, gamma, stds, 1.5, move, positions=np.arange(5))
     assert some.mu < 0.93 * certify(64, 640, 1 / 64, gamma, stds, 1.5, move).mu
 
 
@@ -185,7 +193,7 @@ def test_scaling_and_the_ends_of_smoothness():
     assert certify(n, steps, alpha, gamma, 3 * stds, 1.0, 0.4).mu == pytest.approx(one / 3, rel=2e-3)
     assert certify(n, steps, alpha, gamma, stds, 2.0, 0.8).mu == pytest.approx(2 * one, rel=2e-3)
     wide = [certify(n, steps, alpha, gamma, stds, 1.0, move).mu for move in (1e-4, 0.1, 0.4, 2.0, 1e4)]
-    assert all(a <= b * 1.01 for a, b in zip(wide, wide[1:], strict=False))
+    assert all(a <= b * 1.01 for a, b in itertools.pairwise(wide))
     constant = max(
         4 * dense_gram(n, steps, alpha, gamma, stds, i).sum() for i in range(n)
     )  # gradients that never change: 2 G sqrt(1'Q1)
@@ -380,8 +388,7 @@ def test_the_statement_says_whether_iterates_or_nodes_are_accounted_for():
     assert "not the noisy sums" in dict(of(accounting="iterates").describe())["Released"]
     large = named(of(steps=20_000))["certified-iterates"]
     assert not large.valid
-    assert "certificate" in large.reason
-    assert large.mu is None or large.eps(1e-5) == math.inf or not large.valid
+    assert "certificate" in large.refused
     with pytest.raises(ValueError, match="one order that repeats"):
         of(accounting="iterates", order="reshuffled")
     paper = named(of(calibration="paper"))
@@ -389,13 +396,15 @@ def test_the_statement_says_whether_iterates_or_nodes_are_accounted_for():
 
 
 def test_the_printed_noise_is_more_than_the_iterates_need_for_moderate_smoothness():
-    """All positions, N = 8, 64 epochs, eta and gamma of Theorem 9, sigma = 1: sqrt(3) is allowed. Published values."""
-    n, steps = 8, 512
+    """All positions, N = 16, 32 epochs, eta and gamma of Theorem 9, sigma = 1: sqrt(3) is allowed. Published values."""
+    n, steps = 16, 512
     eta = 1 / math.sqrt(n * steps)
     stds = np.array(printed_sensitivities(n, eta, 1.0)) * np.sqrt(printed_counts(n, steps))
-    for L, mu in ((1.0, 0.357), (4.0, 0.696)):
+    for L, mu in ((1.0, 0.336), (4.0, 0.621)):
         found = certify(n, steps, 1 / n, eta * n, stds, 1.0, L * eta * n)
-        assert mu * 0.999 <= found.mu <= mu * 1.035
+        assert mu * 0.99 <= found.mu <= mu * 1.035
+        exact = dense_gram(n, steps, 1 / n, eta * n, stds, found.position)
+        assert math.sqrt(largest_form(exact, 2.0, 2 * L * eta * n).lower) == pytest.approx(found.mu, rel=0.035)
 
 
 def test_runs_use_the_iterates_where_they_are_covered_and_the_nodes_elsewhere():

@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import sys
 import time
 from functools import lru_cache
@@ -38,7 +39,7 @@ SETTINGS = [
     *((500, epochs, length / 0.75) for epochs in (10, 30, 60) for length in (3, 6)),
     *((2000, epochs, length / 0.75) for epochs in (10, 30) for length in (3, 6)),
     *((8000, 10, length / 0.75) for length in (3, 6)),
-    *((1000, epochs, 2.2) for epochs in (8, 16, 32)),
+    *((1000, epochs, 2.2) for epochs in (4, 8, 16, 32)),
 ]
 """(N, epochs, path length in units of G / L) of the shipped experiments; alpha = 1 / N and gamma as left out"""
 
@@ -92,7 +93,7 @@ def certificate(setting: Setting) -> Certificate | None:
     return None
 
 
-def computed(setting: Setting) -> Certificate | None:
+def computed(setting: Setting, threads: int = 1) -> Certificate | None:
     """The certificate, from scratch; None where the method does not apply."""
     n, steps, alpha, gamma, ratio = setting
     if min(n, steps) < 1 or refusal(n, alpha, 1.0):
@@ -100,7 +101,7 @@ def computed(setting: Setting) -> Certificate | None:
     stds = unit_split(*setting)
     if refusal(n, alpha, stds[3]):
         return None
-    found = certify(n, steps, alpha, gamma, np.array(stds), 1.0, ratio)
+    found = certify(n, steps, alpha, gamma, np.array(stds), 1.0, ratio, threads=threads)
     weights = tuple(tuple(map(float, some)) for some in found.weights)
     return Certificate(setting, stds, found.mu, found.lower, found.position, weights, False)
 
@@ -172,7 +173,7 @@ def main(words: list[str]) -> int:
         if any(c.setting == setting for c in certificates):
             continue
         began = time.perf_counter()
-        found = computed(setting)
+        found = computed(setting, os.cpu_count() or 1)
         if found is not None:
             certificates.append(found)
             write(certificates)

@@ -33,6 +33,7 @@ for differences that begin at a visit and then stay, because the worst d hardly 
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -91,7 +92,14 @@ def refusal(n: int, alpha: float, residual: float) -> str:
 
 
 def grams(
-    n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray, positions: np.ndarray, tolerance: float = FINE
+    n: int,
+    steps: int,
+    alpha: float,
+    gamma: float,
+    stds: np.ndarray,
+    positions: np.ndarray,
+    tolerance: float = FINE,
+    threads: int = 1,
 ) -> np.ndarray:
     """Upper bounds [P, K, K] on Q, in the sense of semidefinite order, for positions with K visits each.
 
@@ -107,11 +115,15 @@ def grams(
     (count,) = counts
     ratios = stds[0] / stds[3], stds[1] / stds[3], stds[2] / stds[3]
     rule, out = make_rule(n, steps, alpha, gamma, ratios), np.empty((len(positions), count, count))
-    for first in range(0, len(positions), LANES):
+
+    def solve(first: int) -> None:
         some = np.asarray(positions[first : first + LANES])
         padded = np.concatenate([some, np.full(LANES - len(some), some[-1])])
         times = np.array([visits(n, steps, int(i)) for i in padded])
         out[first : first + len(some)] = _solved(rule, times, tolerance)[: len(some)]
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(solve, range(0, len(positions), LANES)))
     return out / stds[3] ** 2
 
 
@@ -157,6 +169,7 @@ def certify(
     G: float,
     move: float,
     positions: np.ndarray | None = None,
+    threads: int = 1,
 ) -> Certified:
     """mu of the iterates, over all N positions (or those given, which is then no bound for the others).
 
@@ -164,13 +177,30 @@ def certify(
     bound; the largest ones are then solved closely, until the next coarse one is within half a per cent of the largest
     close one, or within 3 per cent where there are more than MANY epochs. The answer is rounded up.
     """
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1):  # matrices are small, and threads wait for each other on a busy machine
+        return _certified(n, steps, alpha, gamma, stds, G, move, positions, threads)
+
+
+def _certified(
+    n: int,
+    steps: int,
+    alpha: float,
+    gamma: float,
+    stds: np.ndarray,
+    G: float,
+    move: float,
+    some: np.ndarray | None,
+    threads: int,
+) -> Certified:
     effort = SHORT if steps <= MANY * n else LONG
-    everyone = np.arange(min(n, steps)) if positions is None else np.asarray(positions)
+    everyone = np.arange(min(n, steps)) if some is None else np.asarray(some)
     lengths = np.array([len(visits(n, steps, int(i))) for i in everyone])
     best, lower, at, weights = 0.0, 0.0, int(everyone[0]), []
     for count in sorted(set(lengths.tolist()), reverse=True):
         group = everyone[lengths == count]
-        coarse = grams(n, steps, alpha, gamma, stds, group, effort.coarse)
+        coarse = grams(n, steps, alpha, gamma, stds, group, effort.coarse, threads)
         typical = largest_form(coarse[len(group) // 2], 2 * G, 2 * move).weights
         bounds = certified(coarse, typical, 2 * G, 2 * move)
         shared = largest_form(coarse[int(np.argmax(bounds))], 2 * G, 2 * move).weights
@@ -178,11 +208,11 @@ def certify(
         weights += [typical, shared]
         order = np.argsort(-bounds, kind="stable")
         for first in range(0, len(order), LANES):
-            some = order[first : first + LANES]
-            if bounds[some[0]] <= best * effort.slack:
+            few = order[first : first + LANES]
+            if bounds[few[0]] <= best * effort.slack:
                 break
-            close = grams(n, steps, alpha, gamma, stds, group[some], FINE)
-            for gram, index in zip(close, some, strict=True):
+            close = grams(n, steps, alpha, gamma, stds, group[few], FINE)
+            for gram, index in zip(close, few, strict=True):
                 found = largest_form(gram, 2 * G, 2 * move)
                 bounds[index] = min(bounds[index], found.upper)
                 if found.lower > lower:

@@ -1,3 +1,3 @@
 """The hash of the stored certificates, written with them."""
 
-SHA256 = "558a2702cc9a2c8a183cc194ea33de55052f1a3ea1fe3eafc147dd52572d8cec"
+SHA256 = "61f0770a467daa3a93a682878bfd2a750a658e445cac1fb17be175dffb516aa6"

@@ -118,13 +118,13 @@ def theorem_8(evidence: Evidence) -> Outcome:
     n, epochs, eta, eps, runs = 3, 8, 1e-3, 1.0, 200_000
     found = attack(n, epochs, eta, theorem8_sigma(eps, DELTA), runs)
     needed = found.delta(eps)
-    small = {L: math.sqrt(3) / printed_iterates(8, 64, L) for L in (1.0, 4.0)}
+    small = {L: math.sqrt(3) / printed_iterates(16, 32, L) for L in (1.0, 4.0)}
     return Outcome(
         "contradicted" if needed > DELTA else "not at this sample size",
         "the iterates with the printed noise are (eps, delta)-private for any G-Lipschitz and L-smooth loss",
         f"N = {n}, {epochs} epochs, eta = {eta:g}, f = x (eta / pi) sin(pi w / eta): an event of the iterates has "
         f"probability {found.with_record / runs:.2g} on the data and {found.with_neighbour / runs:.2g} on a neighbour, so "
-        f"eps = 1 needs delta >= {needed:.2g}, promised {DELTA:g}; with Theorem 9's eta and gamma, N = 8, 64 epochs, the "
+        f"eps = 1 needs delta >= {needed:.2g}, promised {DELTA:g}; with Theorem 9's eta and gamma, N = 16, 32 epochs, the "
         f"printed noise is {small[1.0]:.2g} (L = G) and {small[4.0]:.2g} times (L = 4 G) what the iterates need",
         f"{runs:,} runs of each, 95% confidence; the certified bound for the iterates is over all positions",
         {"N": n, "K": epochs, "eta": eta, "delta": needed, "with_record": found.with_record / runs,

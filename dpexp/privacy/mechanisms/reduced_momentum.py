@@ -22,7 +22,7 @@ from dpexp.privacy.tree_streams import (
     stream_sensitivities,
 )
 
-ITERATES = "ours: the iterates alone, over all positions of a record, as Gaussian DP (docs/privacy.md)"
+ITERATES = "ours: the iterates alone, over all positions of a record, as Gaussian DP (docs/momentum.md)"
 REPEATED = (
     "one order of the records, repeated in every epoch and independent of the data",
     "every step has length `step_size`; the noisy sums stay secret",
