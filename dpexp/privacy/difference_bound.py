@@ -11,11 +11,13 @@ S = diag(lambda) + Dif' diag(nu) Dif, Dif the first differences. If S - Q >= 0 t
     <Q, X> <= <S, X> = sum_k lambda_k X_kk + sum_k nu_k (X_kk + X_{k+1,k+1} - 2 X_{k,k+1}) <= c'x,
 
 c = (a^2, ..., b^2, ...). So any weights give an upper bound: the largest eigenvalue of Q relative to S, times c'x. The
-solver only finds good weights.
+solver only finds good weights. Other pairs of vectors than neighbours, each with a step of its own, are constrained in
+the same way.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,10 +32,15 @@ class Bound(NamedTuple):
     upper: float
     lower: float
     weights: np.ndarray
-    """[2 K - 1]: lambda, then nu"""
+    """[K + pairs]: lambda, then nu"""
 
 
-def certified(grams: np.ndarray, weights: np.ndarray, radius: float, step: float) -> np.ndarray:
+Pairs = Sequence[tuple[int, int]]
+
+
+def certified(
+    grams: np.ndarray, weights: np.ndarray, radius: float, step: float | np.ndarray, pairs: Pairs | None = None
+) -> np.ndarray:
     """The upper bounds [P] that one set of weights proves for the forms `grams` [P, K, K].
 
     Raises ValueError for weights that are negative or make S singular.
@@ -42,27 +49,32 @@ def certified(grams: np.ndarray, weights: np.ndarray, radius: float, step: float
     if np.any(weights < 0):
         raise ValueError("weights must not be negative")
     try:
-        factor = np.linalg.inv(np.linalg.cholesky(_form(weights, count)))
+        factor = np.linalg.inv(np.linalg.cholesky(_form(weights, count, pairs)))
     except np.linalg.LinAlgError:
         raise ValueError("the weights make no positive definite form") from None
     relative = np.linalg.eigvalsh(factor @ grams @ factor.T)[:, -1]
-    return np.maximum(relative, 0.0) * float(_costs(count, radius, step) @ weights) * (1 + ROUNDING)
+    return np.maximum(relative, 0.0) * float(_costs(count, radius, step, pairs) @ weights) * (1 + ROUNDING)
 
 
-def largest_form(gram: np.ndarray, radius: float, step: float, gap: float = 1e-5) -> Bound:
+def largest_form(
+    gram: np.ndarray, radius: float, step: float | np.ndarray, pairs: Pairs | None = None, gap: float = 1e-5
+) -> Bound:
     """Both ends for Q = `gram`, found by a barrier method to a relative gap of about `gap`.
+
+    `pairs` are those whose distance is at most `step` (one for all, or one each): neighbours where they are left out.
 
     Newton steps on t c'x - log det S(x) + ... for growing t; S is linear in x with rank-one terms v v', so with
     P = V' (S - Q)^-1 V the gradient is t c - diag(P) - 1 / x and the Hessian P * P + diag(1 / x^2), entry by entry.
     At a minimum X = (S - Q)^-1 / t satisfies the constraints up to a small excess, which is scaled away: the lower end.
     """
     count = gram.shape[0]
-    costs, vectors = _costs(count, radius, step), _vectors(count)
+    costs, vectors = _costs(count, radius, step, pairs), _vectors(count, pairs)
+    size = len(costs)
     scale = float(np.linalg.eigvalsh(gram)[-1])
     if scale <= 0:
-        return Bound(0.0, 0.0, np.ones(2 * count - 1))
+        return Bound(0.0, 0.0, np.ones(size))
     form = gram / scale
-    x = np.concatenate([np.full(count, 1.5), np.full(count - 1, 0.1)])
+    x = np.concatenate([np.full(count, 1.5), np.full(size - count, 0.1)])
     sharp = 1.0 / float(costs @ x)
     for _ in range(60):
         for _ in range(30):
@@ -77,11 +89,11 @@ def largest_form(gram: np.ndarray, radius: float, step: float, gap: float = 1e-5
             x = x + length * move
             if decrement < 1e-4:
                 break
-        if (3 * count - 1) / sharp < gap * float(costs @ x):
+        if (count + size) / sharp < gap * float(costs @ x):
             break
         sharp *= 4
     x *= scale
-    upper = float(certified(gram[None], x, radius, step)[0])
+    upper = float(certified(gram[None], x, radius, step, pairs)[0])
     inner = np.linalg.inv((vectors * x) @ vectors.T - gram)
     with np.errstate(divide="ignore"):
         fit = float(np.min(costs / np.einsum("ik,ij,jk->k", vectors, inner, vectors)))
@@ -98,16 +110,22 @@ def _inside(x: np.ndarray, form: np.ndarray, vectors: np.ndarray) -> bool:
     return True
 
 
-def _vectors(count: int) -> np.ndarray:
-    """Columns e_k and e_k - e_{k+1} [K, 2 K - 1]."""
+def _vectors(count: int, pairs: Pairs | None) -> np.ndarray:
+    """Columns e_k, and e_j - e_k for every pair, [K, K + pairs]."""
     unit = np.eye(count)
-    return np.hstack([unit, unit[:, :-1] - unit[:, 1:]])
+    chosen = _neighbours(count) if pairs is None else pairs
+    return np.hstack([unit, *((unit[:, j] - unit[:, k])[:, None] for j, k in chosen)])
 
 
-def _form(weights: np.ndarray, count: int) -> np.ndarray:
-    vectors = _vectors(count)
+def _neighbours(count: int) -> Pairs:
+    return [(k, k + 1) for k in range(count - 1)]
+
+
+def _form(weights: np.ndarray, count: int, pairs: Pairs | None) -> np.ndarray:
+    vectors = _vectors(count, pairs)
     return (vectors * weights) @ vectors.T
 
 
-def _costs(count: int, radius: float, step: float) -> np.ndarray:
-    return np.concatenate([np.full(count, radius**2), np.full(count - 1, step**2)])
+def _costs(count: int, radius: float, step: float | np.ndarray, pairs: Pairs | None) -> np.ndarray:
+    chosen = _neighbours(count) if pairs is None else pairs
+    return np.concatenate([np.full(count, radius**2), np.broadcast_to(np.square(step), (len(chosen),))])

@@ -1,3 +1,3 @@
 """The hash of the stored certificates, written with them."""
 
-SHA256 = "61f0770a467daa3a93a682878bfd2a750a658e445cac1fb17be175dffb516aa6"
+SHA256 = "a1921733d3fe1ad2fdea01f81f921178c70efeed5d1892f00b74fd0f33604918"
