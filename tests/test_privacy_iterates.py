@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from dpexp.algorithms.finite_sum_run import Plan
+from dpexp.algorithms.momentum_levels import crossing, fixed_path_levels
 from dpexp.algorithms.reduced_momentum import covering, unit_deviations
 from dpexp.claims.momentum.alternating import attack, released
 from dpexp.engine.window_operator import apply, make_rule, make_workspace, transpose
@@ -447,3 +448,11 @@ def test_runs_use_the_iterates_where_they_are_covered_and_the_nodes_elsewhere():
     long = Plan(40_000, 1 / 20, 0.02, 0.4)
     assert covering(long, 20, 1.0, 1.0) is None
     assert unit_deviations(long, 20, 1.0, 1.0)[1] > 0
+
+
+def test_levels_of_noise_and_where_algorithm_2_begins_to_have_less():
+    levels = fixed_path_levels(20, 4, 2.2)
+    held = certificate(default_setting(20, 4, 2.2))
+    assert levels.reduced == pytest.approx(held.mu * levels.nodes, rel=1e-9)
+    assert levels.reduced < levels.tree < levels.nodes
+    assert crossing(20, 2.2, (2, 4, 8)) == 2

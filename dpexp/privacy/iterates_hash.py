@@ -1,3 +1,3 @@
 """The hash of the stored certificates, written with them."""
 
-SHA256 = "a1921733d3fe1ad2fdea01f81f921178c70efeed5d1892f00b74fd0f33604918"
+SHA256 = "664e8091bfe0d93bba1e60376f6080d359a040310430e61d0761e6123eec5809"

@@ -65,10 +65,10 @@ class ReducedMomentum(Mechanism):
         source = "exact sensitivities of the nodes in use, as Gaussian DP"
         if self.calibration == "exact":
             drawn = (DRAWN, NOISE)
-            if self.order == "reshuffled":
+            if self.order == "reshuffled" or self.steps == 0:
                 return [gaussian_analysis("exact-sensitivities", source, ALL, inverse, drawn)]
             refused, share = self._share
-            nodes, alone = inverse, inverse * share
+            nodes, alone = inverse, inverse * share if inverse > 0 else 0.0
             if self.accounting == "iterates" and not refused:
                 nodes, alone = inverse / share, inverse
             return [
@@ -91,17 +91,16 @@ class ReducedMomentum(Mechanism):
         mu = inverse
         if 0 < inverse < math.inf:
             mu *= _mu_at_one(self.n, self.steps, self.momentum, self.step_size, self.lipschitz, self.smoothness)
-        refused, share = self._printed_share
-        return [
-            printed,
-            gaussian_analysis("exact-sensitivities", source, ALL, mu, assumptions),
-            gaussian_analysis("certified-iterates", ITERATES, ALL, min(share * inverse, mu), REPEATED, refused),
-        ]
+        found = [printed, gaussian_analysis("exact-sensitivities", source, ALL, mu, assumptions)]
+        if self.steps > 0:
+            refused, share = self._printed_share
+            alone = inverse * share if inverse > 0 else 0.0
+            alone = alone if refused else min(alone, mu)  # the nodes contain the iterates
+            found.append(gaussian_analysis("certified-iterates", ITERATES, ALL, alone, REPEATED, refused))
+        return found
 
     @property
     def _certificate(self) -> Certificate | None:
-        if self.steps == 0:
-            return None
         ratio = self.smoothness * self.step_size * self.n / self.lipschitz
         return certificate(Setting(self.n, self.steps, self.momentum, self.gamma or min(0.5, ratio), ratio))
 
@@ -109,14 +108,14 @@ class ReducedMomentum(Mechanism):
     def _share(self) -> tuple[str, float]:
         """Why the iterates are not accounted for, or what they give away where the release of all nodes is 1-GDP."""
         found = self._certificate
-        return ("", found.mu) if found else (UNCOVERED, 1.0)
+        return ("", found.mu) if found else (UNCOVERED, math.inf)
 
     @property
     def _printed_share(self) -> tuple[str, float]:
         """The same for the printed noise at sigma = 1, whose deviations are compared with the certificate's."""
         found = self._certificate
         stds = np.array(printed_sensitivities(*self._size)) * np.sqrt(printed_counts(self.n, self.steps))
-        return ("", found.mu_of(stds / self.lipschitz)) if found else (UNCOVERED, 1.0)
+        return ("", found.mu_of(stds / self.lipschitz)) if found else (UNCOVERED, math.inf)
 
     @property
     def _size(self) -> tuple[int, float, float]:
