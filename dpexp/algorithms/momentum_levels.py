@@ -53,7 +53,7 @@ def fixed_path_levels(n: int, epochs: int, length: float, eps: float = 1.0, delt
     return Levels(tree, reduced, reduced if found is None else reduced / found.mu)
 
 
-def crossing(n: int, length: float, epochs: tuple[int, ...] = (2, 4, 8, 16, 32)) -> float:
+def crossing(n: int, length: float, epochs: tuple[int, ...] = (2, 4, 8, 16)) -> float:
     """Epochs from which on Algorithm 2 has less noise: the first of `epochs` if it has less there already.
 
     By log-linear interpolation between two of them; inf if it never has.

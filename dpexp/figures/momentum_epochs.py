@@ -46,7 +46,7 @@ def draw(results: Path) -> Drawing:
         intervals(right, part.epochs, part, LOOKS[name])
     part = rows[rows.method == "reduced"]
     left.plot(part.epochs, part.noise_by_nodes, color=LOOKS["reduced"][0], linestyle="--", linewidth=1.0,
-              label="Algorithm 2, if all nodes were released")  # fmt: skip
+              label="Algorithm 2: all nodes")  # fmt: skip
     _guide(left, rows[rows.method == "tree"])
     ticks = sorted(levels)
     left.set_xticks(ticks, [str(k) for k in ticks])

@@ -39,7 +39,7 @@ SETTINGS = [
     *((500, epochs, length / 0.75) for epochs in (10, 30, 60) for length in (3, 6)),
     *((2000, epochs, length / 0.75) for epochs in (10, 30) for length in (3, 6)),
     *((8000, 10, length / 0.75) for length in (3, 6)),
-    *((1000, epochs, 2.2) for epochs in (4, 8, 16, 32)),
+    *((1000, epochs, 2.2) for epochs in (3, 4, 6, 8, 12, 16)),
 ]
 """(N, epochs, path length in units of G / L) of the shipped experiments; alpha = 1 / N and gamma as left out"""
 

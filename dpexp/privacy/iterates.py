@@ -70,7 +70,7 @@ class Certified(NamedTuple):
 
     mu: float
     lower: float
-    """what the bound of the theorem is at least, so that mu is above it by less than mu / lower - 1"""
+    """the lower end of the program for the matrix found at `position`: how much the program and rounding can have lost"""
     position: int
     """where that is reached, from 0"""
     weights: tuple[np.ndarray, ...]

@@ -1,3 +1,3 @@
 """The hash of the stored certificates, written with them."""
 
-SHA256 = "664e8091bfe0d93bba1e60376f6080d359a040310430e61d0761e6123eec5809"
+SHA256 = "583feec9cfb396ecc2d547826226c2339934cfacbedd6c69f9d9aae955363751"
