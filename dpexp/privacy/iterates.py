@@ -70,7 +70,7 @@ class Certified(NamedTuple):
 
     mu: float
     lower: float
-    """the lower end of the program for the matrix found at `position`: how much the program and rounding can have lost"""
+    """the lower end of the program for the matrix found at `position`: what program and rounding can have lost"""
     position: int
     """where that is reached, from 0"""
     weights: tuple[np.ndarray, ...]
