@@ -141,7 +141,7 @@ def _imports(tree: ast.Module, package: str) -> list[tuple[str, str]]:
 def _named_files(path: Path, root: Path) -> tuple[str, ...]:
     """Shipped data files that a module names in its code: their paths below the package.
 
-    Data files lie in folders called `files`; a name counts wherever it is written, which can only make too much stale.
+    A data file is any file that is no module; its name counts wherever it is written, which can only make too much stale.
     """
     known = _shipped_files(root)
     words = {n.value for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(n, ast.Constant)}
@@ -150,7 +150,8 @@ def _named_files(path: Path, root: Path) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def _shipped_files(root: Path) -> dict[str, str]:
-    return {p.name: p.relative_to(root).as_posix() for p in sorted(root.rglob("files/*")) if p.is_file()}
+    files = (p for p in sorted(root.rglob("*")) if p.is_file() and p.suffix not in (".py", ".pyc"))
+    return {p.name: p.relative_to(root).as_posix() for p in files}
 
 
 @lru_cache(maxsize=64)

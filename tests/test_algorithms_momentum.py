@@ -7,13 +7,13 @@ import pytest
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, drawn_order
-from dpexp.algorithms.reduced_momentum import split
 from dpexp.engine.following import follow, looks
 from dpexp.engine.momentum import Data, Order, with_shortcut
 from dpexp.engine.momentum_process import Silence
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.privacy.recursion_noise import recursion_coefficients, recursion_sensitivities, recursion_stds
 from dpexp.privacy.targets import Target
+from dpexp.privacy.tree_split import unit_split
 from dpexp.privacy.tree_streams import occurrence_sensitivities, stream_mu, stream_sensitivities
 from dpexp.privacy.trees import cover
 from dpexp.problems import PROBLEMS
@@ -270,13 +270,30 @@ def test_reshuffled_runs_spend_the_budget_at_the_sensitivity_of_their_own_order(
     assert max(stds) / min(stds) < 1.2
     order = drawn_order(1, 0, 50, 400, "reshuffled")
     plan = SUMS["reduced-momentum"]().plan(problem, PATH, ONE, 400)
-    one = split(50, plan, 1.5, 2.0, order.items.tobytes())
+    ratio = 2.0 * plan.eta * 50 / 1.5
+    setting = (plan.alpha, plan.gamma, ratio)
+    one = 1.5 * np.array(unit_split(50, 400, *setting, order.items.tobytes()))
     held = stream_sensitivities(50, 400, plan.alpha, items=order.items)
     units = occurrence_sensitivities(50, plan.eta, 1.5, 2.0)
-    assert stream_mu(held, units, one / plan.alpha) == pytest.approx(1.0, rel=1e-12)
-    short = split(50, plan._replace(steps=100), 1.5, 2.0)
+    assert stream_mu(held, units, one) == pytest.approx(1.0, rel=1e-12)
+    short = np.array(unit_split(50, 100, *setting))
     assert short[2] == 0  # two epochs never read the changes, which need not be released
     assert np.isfinite(short).all()
+
+
+def test_the_noise_of_algorithm_2_is_that_of_its_iterates_where_they_are_covered_and_the_ledger_says_which():
+    problem, algorithm = problem_of(50), SUMS["reduced-momentum"]()
+    for steps, name in ((400, "certified-iterates"), (50_000, "exact-sensitivities")):
+        plan = algorithm.plan(problem, PATH, ONE, steps)
+        order = drawn_order(1, 0, 50, steps, "fixed")
+        stds = algorithm.node_stds(problem, plan, ONE, order) / plan.alpha
+        held = stream_sensitivities(50, steps, plan.alpha)
+        spent = stream_mu(held, occurrence_sensitivities(50, plan.eta, 1.5, 2.0), stds) / ONE.largest
+        ledger = algorithm.mechanism(problem, PATH, ONE, steps).ledger([1e-5])
+        assert ledger["accountant"] == f"{name}, noise as exact"
+        assert ledger["guarantee"]
+        assert ledger["eps_1e-05"] == pytest.approx(1.0, rel=1e-9)
+        assert (1.8 < spent < 3.5) if steps == 400 else spent == pytest.approx(1.0, rel=1e-9)
 
 
 def test_the_recursion_spends_its_budget_and_splits_it_best():

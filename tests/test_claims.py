@@ -20,6 +20,7 @@ from dpexp.claims import CLAIMS
 from dpexp.claims.claim import VERDICTS
 from dpexp.claims.evidence import Evidence, Run
 from dpexp.claims.ledger import Entry, document, latex, markdown, surprises
+from dpexp.claims.momentum.alternating import Attack
 from dpexp.config.stored import stored_cell
 from dpexp.privacy.last_iterate import Optimum
 from dpexp.privacy.tree_calibration import Multipliers
@@ -286,6 +287,7 @@ OTHERWISE = {
     "momentum/theorem-6/rate",
     "momentum/theorem-9",
     "momentum/section-4/practice",
+    "momentum/section-4/full-batch",
 }
 THEORY_ALONE = {
     "noisy-sgd/theorem-3-1/printed": ("exact", lambda order, steps: 1e-9, "holds as a bound"),
@@ -331,18 +333,20 @@ THEORY_ALONE = {
         "reproduced",
     ),
     "momentum/theorem-4/count": ("printed_count", lambda n, steps: float(largest_count(n, steps)), "holds as a bound"),
-    "momentum/lemma-7": ("printed_levels", lambda n, d, eps, delta: Levels(1e9, 1e9), "contradicted"),
+    "momentum/lemma-7": ("printed_levels", lambda n, d, eps, delta: Levels(1e9, 1e9, 1e9), "contradicted"),
     "momentum/equation-3/fixed": ("equation_three_errors", lambda reshuffled: [1e-3], "contradicted"),
     "momentum/equation-3/reshuffled": ("equation_three_errors", lambda reshuffled: [1e-16], "reproduced"),
-    "momentum/theorem-8": (
+    "momentum/theorem-8": ("attack", lambda *setting: Attack(200_000, 950, 950), "not at this sample size"),
+    "momentum/theorem-8/proof": (
         "printed_sensitivities",
         lambda n, eta, G: node_sensitivities(n, eta, G, 4.0),
         "holds as a bound",
     ),
+    "momentum/theorem-9/privacy": ("printed_counts", lambda n, steps: (1.0, 1.0, 1.0, 1.0), "contradicted"),
     "momentum/theorem-9/overtakes": ("theorem9_printed", lambda *rest: 1e-30, "reproduced"),
     "momentum/section-4/noise": (
         "fixed_path_levels",
-        lambda n, epochs, length: Levels(epochs**0.5, epochs**0.25),
+        lambda n, epochs, length: Levels(epochs**0.5, epochs**0.25, epochs**0.25),
         "contradicted",
     ),
     "hidden-state/figure": ("crossing", lambda composed, level: 5.0, "reproduced"),
@@ -487,7 +491,12 @@ FROM_SUMMARIES = {
     "momentum/section-4/practice": (
         "dpexp.claims.momentum.idea.tuned_rows",
         lambda row: 0.01 if row.method == "reduced" else 1.0,
-        "not at this sample size",
+        "reproduced",
+    ),
+    "momentum/section-4/full-batch": (
+        "dpexp.claims.momentum.idea.tuned_rows",
+        lambda row: 0.01 if row.method == "reduced" else 1.0,
+        "reproduced",
     ),
 }
 """claims that read stored summaries -> (what they read, factor on its means, verdict that it must then give)"""

@@ -1,8 +1,8 @@
 """How much noise the momentum carries, in closed form: rms of |m_hat_t - m_t| over a run, in units of G = L = 1.
 
 `fixed_path_levels` compares both algorithms of `momentum` at one path length eta T, exactly calibrated, as epochs
-grow; `printed_levels` follows both prescribed schedules, printed noise, up to sizes that nobody can run, where
-means over t are taken over sampled t.
+grow, Algorithm 2 by what its iterates give away and by the release of all its nodes. `printed_levels` follows both
+prescribed schedules, printed noise, up to sizes that nobody can run, where means over t are taken over sampled t.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpexp.algorithms.finite_sum_run import Plan
-from dpexp.algorithms.reduced_momentum import split
+from dpexp.algorithms.reduced_momentum import covering, unit_deviations
 from dpexp.algorithms.tree_momentum import fixed_tree
 from dpexp.engine.momentum_noise import tree_variance
 from dpexp.engine.momentum_windows import stream_variances
@@ -35,6 +35,9 @@ class Levels(NamedTuple):
 
     tree: float
     reduced: float
+    """accounted for as runs are: by the iterates where they are covered, else by the nodes"""
+    nodes: float
+    """of Algorithm 2 if all of its noisy nodes were released"""
 
 
 @lru_cache(maxsize=128)
@@ -44,14 +47,20 @@ def fixed_path_levels(n: int, epochs: int, length: float, eps: float = 1.0, delt
     tree = exact_node_std(alpha, 1.0, mu, fixed_tree(n, steps, alpha)) * math.sqrt(tree_variance(alpha, steps).mean())
     eta = length / steps
     plan = Plan(steps, alpha, eta, min(0.5, eta * n))
-    stds = split(n, plan, 1.0, 1.0) / mu
+    stds = unit_deviations(plan, n, 1.0, 1.0) / mu
     variances = stream_variances(n, steps, alpha, plan.gamma).mean(axis=1)
-    return Levels(tree, math.sqrt(float(stds**2 @ variances)))
+    reduced, found = math.sqrt(float(stds**2 @ variances)), covering(plan, n, 1.0, 1.0)
+    return Levels(tree, reduced, reduced if found is None else reduced / found.mu)
 
 
-def crossing(n: int, length: float, epochs: tuple[int, ...] = (2, 4, 8, 16, 32, 64, 128)) -> float:
-    """Epochs beyond which Algorithm 2 has less noise, by log-linear interpolation; inf if there are none."""
+def crossing(n: int, length: float, epochs: tuple[int, ...] = (2, 4, 8, 16)) -> float:
+    """Epochs from which on Algorithm 2 has less noise: the first of `epochs` if it has less there already.
+
+    By log-linear interpolation between two of them; inf if it never has.
+    """
     ratios = [math.log(levels.tree / levels.reduced) for levels in (fixed_path_levels(n, k, length) for k in epochs)]
+    if ratios[0] >= 0:
+        return float(epochs[0])
     for k in range(1, len(epochs)):
         if ratios[k - 1] < 0 <= ratios[k]:
             share = -ratios[k - 1] / (ratios[k] - ratios[k - 1])
@@ -60,7 +69,10 @@ def crossing(n: int, length: float, epochs: tuple[int, ...] = (2, 4, 8, 16, 32, 
 
 
 def exact_levels(n: int, d: int, eps: float, delta: float, theorem: int) -> float:
-    """Rms |noise| at a prescribed schedule with exact noise, in units of G; the schedule must fit into memory."""
+    """Rms |noise| at a prescribed schedule with exact noise, in units of G; the schedule must fit into memory.
+
+    Algorithm 2 at Theorem 9's schedule is accounted for by its nodes: there are too many epochs for its iterates.
+    """
     mu = mu_of(eps, delta)
     if theorem == 6:
         schedule = theorem6_schedule(n, d, eps, delta)
@@ -70,7 +82,7 @@ def exact_levels(n: int, d: int, eps: float, delta: float, theorem: int) -> floa
     schedule = theorem9_schedule(n, d, eps, delta)
     plan = Plan(schedule.steps, schedule.alpha, schedule.eta, min(1.0, schedule.gamma))
     variances = stream_variances(n, plan.steps, plan.alpha, plan.gamma).mean(axis=1)
-    return math.sqrt(float((split(n, plan, 1.0, 1.0) / mu) ** 2 @ variances) * d)
+    return math.sqrt(float((unit_deviations(plan, n, 1.0, 1.0) / mu) ** 2 @ variances) * d)
 
 
 @lru_cache(maxsize=256)
@@ -91,7 +103,8 @@ def printed_levels(n: int, d: int, eps: float, delta: float) -> Levels:
     own = (second.gamma**2 * stds[1] ** 2 + keep**2 * stds[2] ** 2) * window / (1 - keep**2)
     carried = own / (1 - fade * keep)
     total = (own + 2 * fade * keep * carried) / (1 - fade**2)
-    return Levels(tree, math.sqrt(d * float(total + stds[3] ** 2 * residual)))
+    reduced = math.sqrt(d * float(total + stds[3] ** 2 * residual))
+    return Levels(tree, reduced, reduced)
 
 
 def _mean(schedule: Schedule, nodes: Callable[[int], list[tuple[int, int]]]) -> float:

@@ -13,6 +13,7 @@ from dpexp.theory.momentum import Schedule as Theory
 
 if TYPE_CHECKING:
     from dpexp.privacy.budgets import Budget
+    from dpexp.privacy.mechanisms.mechanism import Mechanism
     from dpexp.privacy.stated import Stated
     from dpexp.schedules import Schedule
 
@@ -34,7 +35,7 @@ class PrivateMomentum(FiniteSumAlgorithm):
     """A momentum of one record a step with noise; subclasses name their theorem and make the noise."""
 
     calibration: Literal["exact", "paper"] = "exact"
-    """exact sensitivities of the order in use and Gaussian conversion, or sensitivities, counts and sigma as printed"""
+    """what is released in the order in use and Gaussian conversion, or sensitivities, counts and sigma as printed"""
     alpha: Weight | None = None
     """weight of the newest gradient; 1 / N where it is left out"""
 
@@ -64,7 +65,6 @@ class PrivateMomentum(FiniteSumAlgorithm):
         return self.printed.sigma(eps, delta)
 
     def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
-        from dpexp.privacy.mechanisms import MECHANISMS
         from dpexp.privacy.stated import Stated
 
         plan, mu = self.plan(problem, schedule, budget, n), self.mu(budget)
@@ -77,19 +77,22 @@ class PrivateMomentum(FiniteSumAlgorithm):
             "sigma": sigma,
             "calibration": self.calibration,
         }
-        name, own = str(self.name), self.own_settings(problem, plan)  # type: ignore[attr-defined]
+        own = self.own_settings(problem, plan)
         return Stated(
-            name,
-            MECHANISMS[name].model_validate(given | own),
-            self.accountant,
-            f"{self.accountant}, noise as {self.calibration}",
+            str(self.name),  # type: ignore[attr-defined]
+            self.released().model_validate(given | own),
+            self.accountant(own),
+            f"{self.accountant(own)}, noise as {self.calibration}",
         )
+
+    def released(self) -> type[Mechanism]:
+        """The mechanism that this algorithm is."""
+        raise NotImplementedError
 
     def own_settings(self, problem: FiniteSum, plan: Plan) -> dict[str, Any]:
         """What else the mechanism of this algorithm takes."""
         raise NotImplementedError
 
-    @property
-    def accountant(self) -> str:
-        """The analysis that the ledger reports."""
+    def accountant(self, own: dict[str, Any]) -> str:
+        """The analysis that the ledger reports, for these `own_settings`."""
         return "exact-sensitivities"

@@ -3,12 +3,15 @@
 The estimate is rebuilt from trees over gradients at the anchor of their epoch, changes between consecutive anchors, and
 residuals. With one order that repeats it is the momentum plus data-independent noise (Lemma 17), one gradient a step;
 with a fresh order in each epoch it is not, and the trees are fed with their values: three gradients a step.
+
+Only the iterates leave, not the nodes of the trees. Exact calibration therefore sets the noise by what the iterates
+give away, where that is known for every position of a record (`dpexp.privacy.certificates`), and by the release of all
+nodes elsewhere; the ledger says which.
 """
 
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
     from dpexp.engine.following import Stepper
     from dpexp.engine.momentum import Data, Order
     from dpexp.privacy.budgets import Budget
+    from dpexp.privacy.certificates import Certificate
+    from dpexp.privacy.mechanisms.mechanism import Mechanism
     from dpexp.schedules import Schedule
 
 
@@ -58,7 +63,7 @@ class ReducedMomentum(PrivateMomentum):
             return np.zeros(4)
         if self.calibration == "exact":
             items = None if order.repeats else order.items.tobytes()
-            return split(n, plan, problem.lipschitz, problem.smoothness, items) / mu
+            return unit_deviations(plan, n, problem.lipschitz, problem.smoothness, items) / mu
         deltas = np.array(printed_sensitivities(n, plan.eta, problem.lipschitz))
         return plan.alpha * deltas * self.printed_sigma(budget) * np.sqrt(printed_counts(n, plan.steps))
 
@@ -76,28 +81,38 @@ class ReducedMomentum(PrivateMomentum):
             return with_shortcut(data, problem.start(), order, noise, plan.alpha, plan.eta)
         return Reconstruction(data, problem.start(), order, noise, plan.alpha, plan.eta, plan.gamma)
 
-    def own_settings(self, problem: FiniteSum, plan: Plan) -> dict[str, Any]:
-        return {"order": self.order, "step_size": plan.eta, "smoothness": problem.smoothness}
+    def released(self) -> type[Mechanism]:
+        from dpexp.privacy.mechanisms.reduced_momentum import ReducedMomentum as Released
 
-    @property
-    def accountant(self) -> str:
+        return Released
+
+    def own_settings(self, problem: FiniteSum, plan: Plan) -> dict[str, Any]:
+        found = {"order": self.order, "step_size": plan.eta, "smoothness": problem.smoothness, "gamma": plan.gamma}
+        if self.calibration == "exact" and self.order == "fixed":
+            by_iterates = covering(plan, problem.count, problem.lipschitz, problem.smoothness) is not None
+            return found | {"accounting": "iterates" if by_iterates else "nodes"}
+        return found
+
+    def accountant(self, own: dict[str, Any]) -> str:
+        if own.get("accounting") == "iterates":
+            return "certified-iterates"
         return "exact-sensitivities" if self.calibration == "exact" or self.order == "fixed" else "tree-composition"
 
 
-@lru_cache(maxsize=16)
-def split(n: int, plan: Plan, G: float, L: float, items: bytes | None = None) -> np.ndarray:
-    """Node deviations [4] of the best split over the streams for mu = 1, in units of the momentum.
+def unit_deviations(plan: Plan, n: int, G: float, L: float, items: bytes | None = None) -> np.ndarray:
+    """Node deviations [4] for mu = 1, in units of the momentum; `items`: an order that does not repeat, as int64 bytes.
 
-    The split minimises the mean variance of the estimate for the largest cost of each stream; since these need not
-    belong to one record, all are then scaled down to spend exactly mu = 1. `items`: the order as bytes of int64.
+    The best split for the release of all nodes, times the mu of the iterates where it is certified.
     """
-    from dpexp.engine.momentum_windows import stream_variances
-    from dpexp.privacy.tree_streams import occurrence_sensitivities, optimal_split, stream_mu, stream_sensitivities
+    from dpexp.privacy.tree_split import unit_split
 
-    order = None if items is None else np.frombuffer(items, dtype=np.int64)
-    held = stream_sensitivities(n, plan.steps, plan.alpha, items=order)
-    units = np.array(occurrence_sensitivities(n, plan.eta, G, L))
-    variances = stream_variances(n, plan.steps, plan.alpha, plan.gamma).mean(axis=1)
-    stds = optimal_split(units**2 * held.max(axis=1), variances, 1.0)
-    scale = plan.alpha * stream_mu(held, list(units), list(stds))
-    return scale * np.where(np.isfinite(stds), stds, 0.0)  # inf: no estimate reads the stream, and it is not released
+    stds = plan.alpha * G * np.array(unit_split(n, plan.steps, plan.alpha, plan.gamma, L * plan.eta * n / G, items))
+    certified = covering(plan, n, G, L) if items is None else None
+    return stds if certified is None else stds * certified.mu
+
+
+def covering(plan: Plan, n: int, G: float, L: float) -> Certificate | None:
+    """What the iterates give away with one order that repeats; None where not every position is known."""
+    from dpexp.privacy.certificates import Setting, certificate
+
+    return certificate(Setting(n, plan.steps, plan.alpha, plan.gamma, L * plan.eta * n / G))

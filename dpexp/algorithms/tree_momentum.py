@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dpexp.engine.following import Stepper
     from dpexp.engine.momentum import Data, Noise, Order
     from dpexp.privacy.budgets import Budget
+    from dpexp.privacy.mechanisms.mechanism import Mechanism
     from dpexp.schedules import Schedule
 
 
@@ -89,6 +90,11 @@ class TreeMomentum(PrivateMomentum):
         if std > 0:
             noise = kinds[self.design](seed, replicate, d, plan.steps, plan.alpha, std)
         return Momentum(data, problem.start(), order, noise, plan.alpha, plan.eta, self.normalised)
+
+    def released(self) -> type[Mechanism]:
+        from dpexp.privacy.mechanisms.tree_momentum import TreeMomentum as Released
+
+        return Released
 
     def own_settings(self, problem: FiniteSum, plan: Plan) -> dict[str, Any]:
         return {"order": self.order, "design": self.design}

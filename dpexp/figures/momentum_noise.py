@@ -37,9 +37,9 @@ def draw_sizes(results: Path) -> Drawing:
         part = data[data.d == d]
         axes.plot(part.N, part.tree_printed, color=TREE, linestyle=line, label=f"Algorithm 1, printed, d = {d}")
         axes.plot(part.N, part.reduced_printed, color=REDUCED, linestyle=line, label=f"Algorithm 2, printed, d = {d}")
-    for theorem, colour, name in ((6, TREE, 1), (9, REDUCED, 2)):
+    for theorem, colour, name in ((6, TREE, "Algorithm 1, exact"), (9, REDUCED, "Algorithm 2, nodes exact")):
         part = exact[exact.theorem == theorem]
-        axes.plot(part.N, part.exact, "o", color=colour, markersize=4, label=f"Algorithm {name}, exact, d = 10")
+        axes.plot(part.N, part.exact, "o", color=colour, markersize=4, label=f"{name}, d = 10")
     size = np.array([1e4, 1e7])
     for power, words, colour in ((-1 / 2, "$N^{-1/2}$", TREE), (-2 / 3, "$N^{-2/3}$", REDUCED)):
         axes.plot(size, 0.03 * (size / size[0]) ** power, ":", color=colour, linewidth=1.1)

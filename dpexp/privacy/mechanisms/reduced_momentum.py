@@ -1,4 +1,4 @@
-"""Sensitivity-reduced momentum: `momentum`, Theorem 8, and the exact sensitivities of its four streams."""
+"""Sensitivity-reduced momentum: `momentum`, Theorem 8, the exact sensitivities of its nodes, and its iterates alone."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from functools import lru_cache
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from dpexp.privacy.analysis import ALL, Analysis, gaussian_analysis
+from dpexp.privacy.certificates import Certificate, Setting, certificate
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Size, Steps
 from dpexp.privacy.mechanisms.tree_momentum import DRAWN, NOISE
 from dpexp.privacy.tree_streams import (
@@ -21,12 +22,20 @@ from dpexp.privacy.tree_streams import (
     stream_sensitivities,
 )
 
+ITERATES = "ours: the iterates alone, over all positions of a record, as Gaussian DP (docs/momentum.md)"
+REPEATED = (
+    "one order of the records, repeated in every epoch and independent of the data",
+    "every step has length `step_size`; the noisy sums stay secret",
+    NOISE,
+)
+UNCOVERED = "no certificate covers all positions of this size: `python -m dpexp.privacy.certificates` computes them"
+
 
 class ReducedMomentum(Mechanism):
     """Algorithm 2: trees over gradients at anchors, their changes and residuals; steps have length `step_size` exactly.
 
-    Node noise is delta sigma sqrt(V) for each stream as printed, or split over the streams at the exact sensitivity of
-    the order in use (`exact`).
+    Node noise is delta sigma sqrt(V) for each stream as printed, or split over the streams (`exact`) and then scaled to
+    1 / sigma-GDP of what `accounting` names: of the iterates, which are all that leaves, or of all noisy nodes.
     """
 
     noise_field: ClassVar[str] = "sigma"
@@ -40,12 +49,32 @@ class ReducedMomentum(Mechanism):
     """multiplier: sqrt(3) / sigma-GDP by the paper's argument, 1 / sigma-GDP exactly"""
     order: Literal["fixed", "reshuffled"] = "fixed"
     calibration: Literal["paper", "exact"] = "paper"
+    gamma: Annotated[float, Field(gt=0, le=1)] | None = None
+    """weight of an epoch's own gradients; min(1/2, L eta N / G) where it is left out"""
+    accounting: Literal["iterates", "nodes"] = "nodes"
+    """with exact calibration: whose release is 1 / sigma-GDP"""
+
+    @model_validator(mode="after")
+    def _covered(self) -> ReducedMomentum:
+        if self.accounting == "iterates" and (self.calibration == "paper" or self.order == "reshuffled"):
+            raise ValueError("accounting: iterates needs exact calibration and one order that repeats")
+        return self
 
     def analyses(self) -> list[Analysis]:
         inverse = 0.0 if self.steps == 0 else math.inf if self.sigma == 0 else 1 / self.sigma
         source = "exact sensitivities of the nodes in use, as Gaussian DP"
         if self.calibration == "exact":
-            return [gaussian_analysis("exact-sensitivities", source, ALL, inverse, (DRAWN, NOISE))]
+            drawn = (DRAWN, NOISE)
+            if self.order == "reshuffled" or self.steps == 0:
+                return [gaussian_analysis("exact-sensitivities", source, ALL, inverse, drawn)]
+            refused, share = self._share
+            nodes, alone = inverse, inverse * share if inverse > 0 else 0.0
+            if self.accounting == "iterates" and not refused:
+                nodes, alone = inverse / share, inverse
+            return [
+                gaussian_analysis("exact-sensitivities", source, ALL, nodes, drawn),
+                gaussian_analysis("certified-iterates", ITERATES, ALL, alone, REPEATED, refused),
+            ]
         refused = ""
         if self.order == "reshuffled":
             refused = "a node's sensitivity can exceed the printed 4 G when epochs are reshuffled"
@@ -62,7 +91,31 @@ class ReducedMomentum(Mechanism):
         mu = inverse
         if 0 < inverse < math.inf:
             mu *= _mu_at_one(self.n, self.steps, self.momentum, self.step_size, self.lipschitz, self.smoothness)
-        return [printed, gaussian_analysis("exact-sensitivities", source, ALL, mu, assumptions)]
+        found = [printed, gaussian_analysis("exact-sensitivities", source, ALL, mu, assumptions)]
+        if self.steps > 0:
+            refused, share = self._printed_share
+            alone = inverse * share if inverse > 0 else 0.0
+            alone = alone if refused else min(alone, mu)  # the nodes contain the iterates
+            found.append(gaussian_analysis("certified-iterates", ITERATES, ALL, alone, REPEATED, refused))
+        return found
+
+    @property
+    def _certificate(self) -> Certificate | None:
+        ratio = self.smoothness * self.step_size * self.n / self.lipschitz
+        return certificate(Setting(self.n, self.steps, self.momentum, self.gamma or min(0.5, ratio), ratio))
+
+    @property
+    def _share(self) -> tuple[str, float]:
+        """Why the iterates are not accounted for, or what they give away where the release of all nodes is 1-GDP."""
+        found = self._certificate
+        return ("", found.mu) if found else (UNCOVERED, math.inf)
+
+    @property
+    def _printed_share(self) -> tuple[str, float]:
+        """The same for the printed noise at sigma = 1, whose deviations are compared with the certificate's."""
+        found = self._certificate
+        stds = np.array(printed_sensitivities(*self._size)) * np.sqrt(printed_counts(self.n, self.steps))
+        return ("", found.mu_of(stds / self.lipschitz)) if found else (UNCOVERED, math.inf)
 
     @property
     def _size(self) -> tuple[int, float, float]:
@@ -74,10 +127,13 @@ class ReducedMomentum(Mechanism):
 
     def describe(self) -> list[tuple[str, str]]:
         kind = "exact" if self.calibration == "exact" else "printed"
+        noise, released = f"the {kind} sensitivity of the streams", "all noisy sums, and therefore every iterate"
+        if self.accounting == "iterates":
+            noise, released = "what the iterates need by their certificate", "every iterate; not the noisy sums"
         return [
             ("Protected", "every record against who sees all iterates; neighbours: replace-one"),
-            ("Noise", f"{self.sigma:g} times the {kind} sensitivity of the streams"),
-            ("Released", "all noisy sums, and therefore every iterate; not the momentum and gradients without noise"),
+            ("Noise", f"{self.sigma:g} times {noise}"),
+            ("Released", f"{released}; not the momentum and gradients without noise"),
         ]
 
 
