@@ -141,7 +141,7 @@ def _imports(tree: ast.Module, package: str) -> list[tuple[str, str]]:
 def _named_files(path: Path, root: Path) -> tuple[str, ...]:
     """Shipped data files that a module names in its code: their paths below the package.
 
-    A data file is any file that is no module; its name counts wherever it is written, which can only make too much stale.
+    A data file is any file that is no module. A name counts wherever it is written, which can only make too much stale.
     """
     known = _shipped_files(root)
     words = {n.value for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(n, ast.Constant)}
