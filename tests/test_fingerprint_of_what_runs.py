@@ -122,11 +122,12 @@ def home(function):
 
 
 def shown():
-    """Everything that is shown from stored results: name, the function, and what it is called with."""
+    """What is shown from stored results, one figure, table or claim of every module that writes some: its function."""
     figures = {f"figure {name}": (figure.draw, None) for name, figure in FIGURES.items()}
     tables = {f"table {name}": (table.build, None) for name, table in TABLES.items()}
     claims = {c.id: (c.check, c.experiments) for paper in CLAIMS.values() for c in paper}
-    return figures | tables | claims
+    one_a_module = {home(value[0]): name for name, value in [*claims.items(), *tables.items(), *figures.items()]}
+    return {name: (figures | tables | claims)[name] for name in sorted(one_a_module.values())}
 
 
 READING = ("dpexp.store", "dpexp.config", "dpexp.fingerprint", "dpexp.digests", "dpexp.claims.ledger")
