@@ -92,6 +92,8 @@ def read_document(path: Path) -> dict[str, Any]:
         stated = document.pop("checksum", None)
     except FileNotFoundError:
         raise
+    except NotADirectoryError:  # a file is in the place of the folder
+        raise FileNotFoundError(path) from None
     except (OSError, ValueError, AttributeError, TypeError, RecursionError) as error:
         raise Damaged(f"{path.name} is damaged ({type(error).__name__})") from None
     if document.get("schema_version") != SCHEMA_VERSION:
