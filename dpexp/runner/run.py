@@ -85,6 +85,10 @@ def run(experiment: Experiment, options: Options) -> Report:
         if any(len(p.replicates) for p in chosen) or derived_state(experiment, folder, plans):
             raise
         fresh, failures = {}, {}  # what is right already can be looked at where nothing can be written
+    except OSError as error:
+        what = f"{error.filename or folder.root}: {error.strerror or error}"
+        hint = "finished chunks are kept: make room or mend the disk, then run again; or use --results DIR"
+        raise DpexpError(what, hint) from error
     except Damaged as error:
         raise DpexpError(f"{folder.root}: {error}", "another program writes to this folder; run again") from None
     _account(report, plans, chosen, fresh, failures)
