@@ -11,15 +11,20 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import os
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpexp import IMPORTED_AT
+
 if TYPE_CHECKING:
     from dpexp.config import Cell
 
 ROOT = Path(__file__).parent
+State = tuple[int, int, int, int]
+"""last change of a file's content and of its inode (which nobody can set back) in nanoseconds, its size and inode"""
 REGISTRIES = frozenset(
     {
         "dpexp",
@@ -58,7 +63,34 @@ def statement_of(cell: Cell, root: Path = ROOT) -> dict[str, str]:
 
 def data_of(cell: Cell) -> dict[str, str]:
     """Hashes of the user's data files, by path, as they were when they were first read."""
-    return {f"file {path}": digest for path, digest in getattr(cell.problem, "contents", {}).items()}
+    return {f"file {path}": hash_of_data(path) for path in getattr(cell.problem, "contents", {})}
+
+
+@lru_cache(maxsize=64)
+def hash_of_data(path: str) -> str:
+    """Hash of a file, or of the names and contents of a folder's files, those behind links to folders too."""
+    place = Path(path)
+    hashed = hashlib.sha256()
+    for file in files_below(place):
+        with file.open("rb") as content:
+            digest = hashlib.file_digest(content, "sha256").hexdigest()
+        hashed.update(f"{file.relative_to(place)} {digest}\n".encode(errors="surrogateescape"))
+    return hashed.hexdigest()[:16]
+
+
+def files_below(place: Path) -> list[Path]:
+    """The files in a folder, sorted, in the folders that links in it lead to as well; or the file itself."""
+    if not place.is_dir():
+        return [place]
+    found, seen = [], set()
+    for folder, inner, names in os.walk(place, followlinks=True):
+        if (real := os.path.realpath(folder)) in seen:  # links can lead in a circle
+            inner.clear()
+            continue
+        seen.add(real)
+        inner.sort()
+        found += [file for name in names if (file := Path(folder, name)).is_file()]
+    return sorted(found)
 
 
 def _modules_of(cell: Cell) -> tuple[str, ...]:
@@ -160,32 +192,46 @@ def _hash_file(path: Path) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()[:16]
 
 
-def source_states(codes: Iterable[dict[str, str]], root: Path = ROOT) -> dict[str, list[tuple[int, int]]]:
-    """When the files behind some fingerprints were last written to, and their sizes: a cheap sign of a change."""
+def source_states(codes: Iterable[dict[str, str]], root: Path = ROOT) -> dict[str, list[State]]:
+    """The state of the files behind some fingerprints: a cheap sign of a change."""
     return {name: [_state(path) for path in _files_of(name, root)] for name in {n for code in codes for n in code}}
 
 
 def _files_of(name: str, root: Path) -> list[Path]:
     kind, _, path = name.partition(" ")
     if kind == "file":
-        return sorted(p for p in Path(path).rglob("*") if p.is_file()) if Path(path).is_dir() else [Path(path)]
+        return files_below(Path(path))
     if kind == "data":
         return [root / path]
     source = source_of(name, root)
     return [source] if source else []
 
 
-def _state(path: Path) -> tuple[int, int]:
+def edited_after(codes: Iterable[dict[str, str]], data_read_at: int, root: Path = ROOT) -> list[str]:
+    """Modules that were written to after this process began to import, and data files after they began to be read.
+
+    Python keeps the code that it has imported, and a run the records that it has read: what such files hold now is not
+    what the numbers come from. Times are those of the last change of content; 0 for `data_read_at` asks nothing.
+    """
+    late = []
+    for name, states in source_states(codes, root).items():
+        since = data_read_at if name.startswith("file ") else IMPORTED_AT
+        if since and any(max(state[:2]) > since for state in states):
+            late.append(_file_name(name))
+    return sorted(late)
+
+
+def _state(path: Path) -> State:
     try:
         state = path.stat()
     except OSError:
-        return 0, 0
-    return state.st_mtime_ns, state.st_size
+        return 0, 0, 0, 0
+    return state.st_mtime_ns, state.st_ctime_ns, state.st_size, state.st_ino
 
 
 def forget() -> None:
     """Read everything anew when asked next: for a process that outlives an edit."""
-    for cached in (closure, _read, _named_files, _shipped_files, _hash_file):
+    for cached in (closure, _read, _named_files, _shipped_files, _hash_file, hash_of_data):
         cached.cache_clear()
 
 

@@ -13,12 +13,12 @@ from dpexp.data import DATASETS, DataError
 from dpexp.data.dataset import NORM
 from dpexp.engine import softmax as engine
 from dpexp.engine.batches import SAMPLING
+from dpexp.fingerprint import hash_of_data
 from dpexp.privacy import langevin_accounting as accounting
 from dpexp.privacy import langevin_run
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.privacy.targets import Target
 from dpexp.privacy.varying_noise import grouped
-from dpexp.problems import softmax as softmax_problem
 from dpexp.problems.softmax import DataSource, Softmax
 from dpexp.runner.planning import plan
 from dpexp.runner.run import Options, run
@@ -331,7 +331,7 @@ def test_changed_records_make_a_cell_stale(tmp_path):
     assert run(experiment, options).computed == 2
     assert run(experiment, options).reused == 2
     table.write_text(table.read_text().replace("\n7,", "\n8,"))
-    softmax_problem.hash_of.cache_clear()
+    hash_of_data.cache_clear()
     assert {p.reason for p in plan(experiment, options.results)} == {f"data changed: {table}"}
     table.unlink()
     assert len(load_cells(options.results, "toy")) == 2  # stored numbers can be looked at without the data

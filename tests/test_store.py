@@ -222,7 +222,7 @@ def test_stale_cells_that_a_run_leaves_out_are_not_stamped_as_current(tiny, done
 
 def test_code_that_changes_while_a_run_uses_it_is_noticed(tiny, tmp_path, monkeypatch):
     states = itertools.count()
-    monkeypatch.setattr(running, "source_states", lambda codes: next(states))
+    monkeypatch.setattr(running, "source_states", lambda codes: {"dpexp.schedules": next(states)})
     codes = iter([{"dpexp.schedules": "old"}] * 6 + [{"dpexp.schedules": "new"}] * 60)
     monkeypatch.setattr(running, "code_of", lambda cell: next(codes))
     with pytest.raises(DpexpError, match=r"dpexp/schedules\.py changed while the run was using it"):

@@ -26,8 +26,9 @@ def diff(a: Path, b: Path, metric: str | None = None) -> tuple[dict[str, Any], s
 
     Raises UsageError for a folder without results or an unknown metric, ResultsMissing for an incomplete folder.
     """
+    a, b = (path if path.name not in ("", "..") else path.resolve() for path in (a, b))  # a folder without a name
     for path in (a, b):
-        if not (path / "cells.parquet").exists():
+        if not any((path / name).exists() for name in ("cells.parquet", "manifest.json", "trajectories")):
             raise UsageError(f"{path} holds no results", "give two folders such as results/linear_d5")
     settings = [_settings(path) for path in (a, b)]
     _name_budgets(settings)

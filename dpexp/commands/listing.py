@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from dpexp.config import ConfigError, load_experiment
-from dpexp.runner.planning import plan
-from dpexp.store import Folder
+from dpexp.errors import ResultsMissing
+from dpexp.runner.planning import derived_state, plan
+from dpexp.store import Folder, load_generation
 from dpexp.text import columns
 
 
@@ -36,6 +37,15 @@ def registries() -> dict[str, list[str]]:
     return {name: list(registry) for name, registry in found.items()}
 
 
+def _trouble(results: Path, experiment: str) -> str:
+    """What readers say against stored summaries; empty where they are shown."""
+    try:
+        load_generation(results, experiment)
+    except ResultsMissing as error:
+        return f", {error.message.removeprefix(str(Folder(results, experiment).root) + ': ')}"
+    return ""
+
+
 def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
     """Document and text."""
     from dpexp.runner.run import identity
@@ -50,8 +60,12 @@ def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
         plans = plan(experiment, results)
         states = Counter(p.status for p in plans)
         state = ", ".join(f"{n} {status}" for status, n in states.items())
-        if states["current"] == 0 and Folder(results, experiment.name).summary.exists():
-            state += " (but summaries are stored)"
+        stored = Folder(results, experiment.name)
+        if states["current"] == len(plans):
+            why = derived_state(experiment, stored, plans)
+            state += f"; summaries to write again: {why}" if why else ""
+        elif states["current"] == 0 and stored.summary.exists():
+            state += f" (but summaries are stored{_trouble(results, experiment.name)})"
         rows.append([experiment.name, str(path), str(len(plans)), state])
         experiments.append(
             {"experiment": experiment.name, "config": str(path), "cells": len(plans), "status": dict(states)}

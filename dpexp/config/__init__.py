@@ -6,6 +6,8 @@ varying slowest. `cases:` is an explicit list of partial overrides, each of whic
 
 from __future__ import annotations
 
+import hashlib
+import time
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +16,7 @@ from dpexp.checkpoints import checkpoint_steps
 from dpexp.config.cells import Cell, Experiment, RunSettings
 from dpexp.config.overrides import override
 from dpexp.config.reader import ConfigError, Reader
-from dpexp.config.yamlfile import Issue, Located, YamlErrors, parse, read
+from dpexp.config.yamlfile import Issue, Located, YamlErrors, decode, parse, read_bytes
 
 __all__ = ["Cell", "ConfigError", "Experiment", "RunSettings", "checkpoint_steps", "load_experiment", "read_experiment"]
 
@@ -28,11 +30,14 @@ def load_experiment(
     command line. Raises ConfigError with every problem found, each at its place.
     """
     path = Path(path)
+    read_at = time.time_ns()
     try:
-        root = read(path)
+        data = read_bytes(path)
+        root = decode(data, path)
     except YamlErrors as error:
         raise ConfigError(error.issues) from None
-    return _resolve(root, path, overrides, replicates, profile)
+    experiment = _resolve(root, path, overrides, replicates, profile)
+    return replace(experiment, sha256=hashlib.sha256(data).hexdigest(), read_at=read_at)
 
 
 def read_experiment(text: str, source: str, overrides: Iterable[str] = ()) -> Experiment:

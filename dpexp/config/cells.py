@@ -114,6 +114,10 @@ class Experiment:
     """swept (section, key) -> values, where the cells are exactly their product; empty with `cases`"""
     overrides: tuple[str, ...] = ()
     """what the command line changed in the config file, as `section.key=value`"""
+    sha256: str = ""
+    """of the config file, as it was read; empty for an experiment that was not read from a file"""
+    read_at: int = 0
+    """when reading the config, and the data that it names, began: nanoseconds since 1970"""
     where: Position | None = None
     """of the section `run` in the file, by which sizes are set"""
 

@@ -109,6 +109,11 @@ def read(path: Path) -> Located:
 
     Raises YamlErrors naming the file (and the place in it) if it cannot be read, is not text or not valid YAML.
     """
+    return decode(read_bytes(path), path)
+
+
+def read_bytes(path: Path) -> bytes:
+    """What a config file holds. Raises YamlErrors."""
     here = Position(str(path))
     try:
         if path.is_dir():
@@ -120,6 +125,12 @@ def read(path: Path) -> Located:
         raise YamlErrors(
             [Issue(here, f"cannot be read: {getattr(error, 'strerror', None) or error}", "check the path")]
         ) from None
+    return data
+
+
+def decode(data: bytes, path: Path) -> Located:
+    """The YAML in the bytes of a file. Raises YamlErrors."""
+    here = Position(str(path))
     if len(data) > _MAX_BYTES:
         raise YamlErrors([Issue(here, f"is larger than {_MAX_BYTES:,} bytes: not a config file", "check the path")])
     try:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -40,12 +42,20 @@ def _end_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
+@contextmanager
+def _no_word_of_the_rest() -> Iterator[None]:
+    """Without joblib's remark on tasks that are left when a run is given up: the run says why itself."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"\d+ tasks have been successfully executed")
+        yield
+
+
 def threads(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
     """Threads of this process; the kernels release the interpreter lock."""
     from joblib import Parallel, delayed
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(1):
+    with threadpool_limits(1), _no_word_of_the_rest():
         if jobs == 1:
             yield from (_one(number, task) for number, task in enumerate(tasks))
             return
@@ -62,11 +72,12 @@ def loky(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
     for attempt in range(2):
         parallel = Parallel(n_jobs=jobs, backend="loky", return_as="generator_unordered")
         try:
-            for number, result in parallel(
-                delayed(_pinned)(number, task, os.getpid()) for number, task in list(waiting.items())
-            ):
-                waiting.pop(number)
-                yield number, result
+            with _no_word_of_the_rest():
+                for number, result in parallel(
+                    delayed(_pinned)(number, task, os.getpid()) for number, task in list(waiting.items())
+                ):
+                    waiting.pop(number)
+                    yield number, result
             return
         except TerminatedWorkerError:
             if attempt:

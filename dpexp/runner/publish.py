@@ -60,7 +60,7 @@ def publish(
             data = fresh[cell.cell_id][0] if cell.cell_id in fresh else files[cell.cell_id].data()
             rows.append(_row(experiment, cell, data))
             pieces.append(_summary(cell, data, files[cell.cell_id], old))
-    names = list(dict.fromkeys(name for row in rows for name in row))
+    names = list(dict.fromkeys(name for row in rows for name in row)) or ["cell_id", "status"]
     table = pa.table({name: [row.get(name) for row in rows] for name in names})
     seals = {"cells.parquet": write_table(folder.cells, table, {}), "summary.parquet": ""}
     if pieces:

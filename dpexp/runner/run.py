@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,8 +14,7 @@ import numpy as np
 
 from dpexp.config import Cell, Experiment
 from dpexp.errors import DpexpError
-from dpexp.fingerprint import changed, code_of, forget, source_states
-from dpexp.problems.softmax import hash_of
+from dpexp.fingerprint import changed, code_of, edited_after, forget, source_states
 from dpexp.runner import partials
 from dpexp.runner.executors import EXECUTORS
 from dpexp.runner.partials import Chunk, chunks_of
@@ -26,6 +25,8 @@ from dpexp.runner.simulating import simulate
 from dpexp.store import Damaged, Folder, NotWritable
 from dpexp.summaries import CellData, too_far
 from dpexp.terminal import note
+
+AGAIN = "run again"
 
 
 @dataclass
@@ -59,8 +60,8 @@ class Report:
 
 
 def simulate_chunk(chunk: Chunk) -> dict[str, Any]:
-    """Compute a chunk."""
-    return simulate(chunk.cells, chunk.replicates)
+    """Compute a chunk, and say what this process takes its numbers to depend on: a worker may have begun later."""
+    return {**simulate(chunk.cells, chunk.replicates), "key": chunk.key}
 
 
 def run(experiment: Experiment, options: Options) -> Report:
@@ -84,6 +85,10 @@ def run(experiment: Experiment, options: Options) -> Report:
         if any(len(p.replicates) for p in chosen) or derived_state(experiment, folder, plans):
             raise
         fresh, failures = {}, {}  # what is right already can be looked at where nothing can be written
+    except OSError as error:
+        what = f"{error.filename or folder.root}: {error.strerror or error}"
+        hint = "finished chunks are kept: make room or mend the disk, then run again; or use --results DIR"
+        raise DpexpError(what, hint) from error
     except Damaged as error:
         raise DpexpError(f"{folder.root}: {error}", "another program writes to this folder; run again") from None
     _account(report, plans, chosen, fresh, failures)
@@ -114,9 +119,17 @@ def _bring_up_to_date(
         note(f"{experiment.name}: some stored cells were {warning}; --force recomputes them", options.quiet)
     codes = {p.cell.cell_id: code_of(p.cell) for p in todo}
     sources = source_states(codes.values())
-    results = _compute(experiment, todo, folder, options)
-    if source_states(codes.values()) != sources:
-        _refuse_changed_sources(experiment, todo, codes)
+    if late := edited_after(codes.values(), experiment.read_at):
+        raise DpexpError(f"{experiment.name}: {', '.join(late)} changed after this process had read it", AGAIN)
+
+    def check() -> None:
+        """Nothing is kept that was computed while code or data changed."""
+        if (now := source_states(codes.values())) != sources:
+            touched = {name for name in now if name.startswith("file ") and now[name] != sources[name]}
+            _refuse_changed_sources(experiment, todo, codes, touched)
+
+    results = _compute(experiment, todo, folder, options, check)
+    check()
     fresh, failures = _assemble(todo, results)
     _retire(folder, plans, options)
     publish(experiment, folder, plans, fresh, failures, started, time.perf_counter() - begin)
@@ -125,14 +138,19 @@ def _bring_up_to_date(
     return fresh, failures
 
 
-def _refuse_changed_sources(experiment: Experiment, todo: Sequence[CellPlan], codes: dict[str, dict[str, str]]) -> None:
-    """Raise DpexpError where code or data are no longer what the numbers of this run were to be computed from."""
+def _refuse_changed_sources(
+    experiment: Experiment, todo: Sequence[CellPlan], codes: dict[str, dict[str, str]], touched: set[str]
+) -> None:
+    """Raise DpexpError where code or data are no longer what the numbers of this run were to be computed from.
+
+    Data files that were `touched` count even if they hold the same again: they may have been read in between.
+    """
     forget()
-    hash_of.cache_clear()
     files = {name for p in todo for name in changed(codes[p.cell.cell_id], code_of(p.cell))}
+    files |= {name.removeprefix("file ") for name in touched}
     if files:
         names = ", ".join(sorted(files))
-        raise DpexpError(f"{experiment.name}: {names} changed while the run was using it", "run again")
+        raise DpexpError(f"{experiment.name}: {names} changed while the run was using it", AGAIN)
 
 
 def _recover(folder: Folder, cell_ids: Sequence[str]) -> None:
@@ -147,7 +165,7 @@ def _recover(folder: Folder, cell_ids: Sequence[str]) -> None:
 def _retire(folder: Folder, plans: Sequence[CellPlan], options: Options) -> None:
     """Set aside the trajectories of cells that are no longer in the config; nothing is deleted."""
     wanted = {p.cell.cell_id for p in plans}
-    stored = sorted((folder.root / "trajectories").glob("*.parquet"))
+    stored = sorted((folder.root / "trajectories").glob("[!.]*.parquet"))
     orphans = [path for path in stored if path.stem not in wanted]
     for path in orphans:
         target = folder.orphan(path.stem)
@@ -161,9 +179,9 @@ def _retire(folder: Folder, plans: Sequence[CellPlan], options: Options) -> None
 
 
 def _compute(
-    experiment: Experiment, todo: Sequence[CellPlan], folder: Folder, options: Options
+    experiment: Experiment, todo: Sequence[CellPlan], folder: Folder, options: Options, check: Callable[[], None]
 ) -> list[tuple[Chunk, dict[str, Any]]]:
-    """Compute all chunks, those that a killed run left behind excepted."""
+    """Compute all chunks, those that a killed run left behind excepted; `check` is asked before one is kept."""
     groups: dict[tuple[str, range], list[Cell]] = {}
     for p in todo:
         groups.setdefault((p.cell.pass_key, p.replicates), []).append(p.cell)
@@ -182,6 +200,10 @@ def _compute(
         tasks = [(simulate_chunk, (chunk,)) for chunk in waiting]
         for number, result in EXECUTORS[options.backend](tasks, max(1, min(options.jobs, len(tasks)))):
             chunk = waiting[number]
+            check()
+            if result.pop("key") != chunk.key:
+                message = "a worker saw other code or data than the run that started it"
+                raise DpexpError(f"{experiment.name}: {message}", AGAIN)
             if "error" not in result:
                 partials.save(folder.partial, chunk, result)
             elif options.fail_fast:

@@ -14,6 +14,7 @@ import os
 import re
 import socket
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,8 +53,11 @@ def atomically(path: Path, write: Callable[[Path], object]) -> None:
         with temporary.open("rb") as handle:
             os.fsync(handle.fileno())
         os.replace(temporary, path)
+    except OSError as error:  # of a write that fails only the number is known
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def clear_leftovers(folder: Path) -> None:
@@ -92,6 +96,8 @@ def read_document(path: Path) -> dict[str, Any]:
         stated = document.pop("checksum", None)
     except FileNotFoundError:
         raise
+    except NotADirectoryError:  # a file is in the place of the folder
+        raise FileNotFoundError(path) from None
     except (OSError, ValueError, AttributeError, TypeError, RecursionError) as error:
         raise Damaged(f"{path.name} is damaged ({type(error).__name__})") from None
     if document.get("schema_version") != SCHEMA_VERSION:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from dpexp.errors import DpexpError
 from dpexp.store.files import clear_leftovers, is_alive
+
+HOLDER = ".lock-holder.json"
+"""says which process holds the folder"""
 
 
 class NotWritable(DpexpError):
@@ -51,10 +55,19 @@ class Folder:
     def orphan(self, cell_id: str) -> Path:
         return self.root / "orphaned" / f"{cell_id}.parquet"
 
-    def set_aside(self, cell_id: str) -> None:
-        """Rename a damaged trajectory file: nothing is deleted, and the cell counts as not computed."""
-        path = self.trajectory(cell_id)
-        path.replace(path.with_suffix(".damaged"))
+    def _make_room(self) -> None:
+        """Rename what stands where a file or folder of ours belongs and is the other of the two; nothing is deleted."""
+        folders = [self.root / name for name in ("trajectories", "orphaned", "partial")]
+        for path in folders:
+            if os.path.lexists(path) and not path.is_dir():
+                _set_aside(path)
+        files = [self.manifest, self.cells, self.summary, self.provenance, self.root / HOLDER]
+        files += [
+            p for folder in folders if folder.is_dir() for p in folder.iterdir() if p.suffix in (".parquet", ".chunk")
+        ]
+        for path in files:
+            if path.is_dir():
+                _set_aside(path)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -64,10 +77,12 @@ class Folder:
         """
         from filelock import FileLock, Timeout
 
-        holder = self.root / ".lock-holder.json"
+        holder = self.root / HOLDER
         lock = FileLock(self.root / ".lock")
         try:
             self.root.mkdir(parents=True, exist_ok=True)
+            if (self.root / ".lock").is_dir():
+                _set_aside(self.root / ".lock")
             try:
                 lock.acquire(timeout=0)
             except Timeout:
@@ -85,10 +100,11 @@ class Folder:
                 f"{self.root} cannot be written: {error.strerror}", "use --results DIR for another folder"
             ) from None
         try:
-            for place in (self.root, *(p for p in self.root.iterdir() if p.is_dir())):
-                clear_leftovers(place)
             since = datetime.now(UTC).isoformat(timespec="seconds")
             try:
+                self._make_room()
+                for place in (self.root, *(p for p in self.root.iterdir() if p.is_dir())):
+                    clear_leftovers(place)
                 holder.write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since}))
             except OSError as error:
                 raise NotWritable(
@@ -96,14 +112,15 @@ class Folder:
                 ) from None
             yield
         finally:
-            holder.unlink(missing_ok=True)
+            with suppress(OSError):
+                holder.unlink(missing_ok=True)
             lock.release()
 
     @property
     def is_held(self) -> bool:
         """Whether another process seems to be writing here; a hint for readers, never a promise."""
         try:
-            by = json.loads((self.root / ".lock-holder.json").read_text())
+            by = json.loads((self.root / HOLDER).read_text())
             here = by["host"] == socket.gethostname()
             return not here or (int(by["pid"]) != os.getpid() and is_alive(int(by["pid"])))
         except (OSError, ValueError, KeyError, TypeError):
@@ -126,3 +143,9 @@ class Folder:
             return f"process {by['pid']} on {by['host']} since {by['since']}"
         except (OSError, ValueError, KeyError, TypeError):
             return "another process"
+
+
+def _set_aside(path: Path) -> None:
+    """Rename a file or folder to one beside it that is not there yet, `.damaged` at its end."""
+    names = (path.with_name(f"{path.name}.damaged{k or ''}") for k in itertools.count())
+    path.rename(next(name for name in names if not os.path.lexists(name)))

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpexp.digests import digest
-from dpexp.fingerprint import STATEMENTS, changed, closure, statement_of
+from dpexp.fingerprint import STATEMENTS, changed, closure, data_of, hash_of_data, statement_of
 from dpexp.stats import CI_NAME
 from dpexp.store.files import SCHEMA_VERSION, Damaged, Sealed, read_document, read_sealed
 from dpexp.store.folder import Folder
@@ -54,7 +54,7 @@ def describe(experiment: Experiment, folder: Folder, stored: dict[str, Stored]) 
             "numbers": stored[cell.cell_id].numbers,
             "replicates": stored[cell.cell_id].replicates,
             "code": key(stored[cell.cell_id].code),
-            "statement": key(statement_of(cell)),
+            "statement": key(statement_of(cell) | data_of(cell)),  # the ledger of a row counts the records
         }
         for cell in experiment.cells
         if cell.cell_id in stored
@@ -76,12 +76,12 @@ def describe(experiment: Experiment, folder: Folder, stored: dict[str, Stored]) 
 
 
 def _config(experiment: Experiment, folder: Folder) -> dict[str, Any]:
-    """The config file, by its path from the results folder, so that both can move together."""
+    """The config as it was read, by its path from the results folder, so that both can move together."""
+    content, path = experiment.sha256, ""
     try:
-        content = hashlib.sha256(experiment.path.read_bytes()).hexdigest()
-        path = os.path.relpath(experiment.path.resolve(), folder.root.resolve())
-    except (OSError, ValueError):  # an experiment that was not read from a file, or lies on another drive
-        content, path = "", ""
+        path = os.path.relpath(experiment.path.resolve(), folder.root.resolve()) if content else ""
+    except (OSError, ValueError):  # it lies on another drive
+        content = ""
     return {"path": Path(path).as_posix() if path else "", "sha256": content, "set": list(experiment.overrides)}
 
 
@@ -117,10 +117,17 @@ class Generation:
         return _config_change(m, self.folder)
 
     @property
-    def absent_data(self) -> list[str]:
-        """The user's data files that are no longer where they were, so that the numbers cannot be held against them."""
+    def absent(self) -> list[str]:
+        """The config and the user's data files that are no longer there: the numbers cannot be held against them."""
+        path, m = config_path(self.manifest, self.folder), self.manifest
+        named = m["config"]["path"]
+        gone = [os.path.relpath(self.folder.root.resolve() / named)] if named and path is None else []
+        if path is not None and _sha256(path) != m["config"]["sha256"]:
+            today = _today(path, _sha256(path), tuple(m["config"]["set"]), m["profile"])
+            if today is not None and today.name != m["experiment"]:
+                gone = [f"the experiment '{m['experiment']}' in {path}"]
         names = {name for code in self.manifest["code"].values() for name in code if name.startswith("file ")}
-        return sorted(path for name in names if not Path(path := name.removeprefix("file ")).exists())
+        return gone + sorted(path for name in names if not Path(path := name.removeprefix("file ")).exists())
 
 
 def read_generation(folder: Folder) -> Generation:
@@ -142,7 +149,7 @@ def _signature(folder: Folder) -> tuple[tuple[int, int, int], ...]:
         try:
             state = path.stat()
             found.append((state.st_mtime_ns, state.st_size, state.st_ino))
-        except FileNotFoundError:
+        except OSError:  # not there, or below a file that is in a folder's place
             found.append((0, 0, 0))
     return tuple(found)
 
@@ -180,10 +187,8 @@ def _stale_files(codes: Iterable[dict[str, str]]) -> list[str]:
 
 
 def _changed_data(code: dict[str, str]) -> list[str]:
-    from dpexp.problems.softmax import hash_of
-
     paths = {name.removeprefix("file "): digest for name, digest in code.items() if name.startswith("file ")}
-    return [path for path, digest in paths.items() if Path(path).exists() and hash_of(path) != digest]
+    return [path for path, digest in paths.items() if Path(path).exists() and hash_of_data(path) != digest]
 
 
 def what_changed(files: Iterable[str]) -> str:
@@ -193,26 +198,50 @@ def what_changed(files: Iterable[str]) -> str:
 
 
 def _config_change(manifest: dict[str, Any], folder: Folder) -> str:
-    """What the config file says today that it did not say when these results were made; empty for nothing."""
-    from dpexp.config import ConfigError, load_experiment
+    """What the config file says today that it did not say when these results were made; empty for nothing.
 
+    A file that is the same is read too: defaults that it leaves open may be others in today's code. Only one that names
+    the user's data is not, since that would read all of them, also where they are not there any more.
+    """
     path = config_path(manifest, folder)
-    if path is None or hashlib.sha256(path.read_bytes()).hexdigest() == manifest["config"]["sha256"]:
+    if path is None:
         return ""
-    try:
-        today = load_experiment(path, manifest["config"]["set"], profile=manifest["profile"])
-    except ConfigError:
-        return f"{path} has changed since, and is not valid now"
+    sha256 = _sha256(path)
+    same = sha256 == manifest["config"]["sha256"]
+    if same and any(name.startswith("file ") for code in manifest["code"].values() for name in code):
+        return ""
+    since = "means something else to today's code" if same else "has changed since"
+    today = _today(path, sha256, tuple(manifest["config"]["set"]), manifest["profile"])
+    if today is None:
+        return f"stale, {path} {since}, and is not valid now"
     if today.name != manifest["experiment"]:
-        return ""  # the name of the file is used for another experiment now
+        return ""  # the file is used for another experiment now; `absent` says so
     if {cell.cell_id for cell in today.cells} != set(manifest["cells"]):
-        return f"stale, {path} has changed since: other settings"
+        return f"stale, {path} {since}: other settings"
     if list(today.deltas) != manifest["deltas"]:
-        return f"stale, {path} has changed since: other deltas"
+        return f"stale, {path} {since}: other deltas"
     fewest = min((origin["replicates"] for origin in manifest["computed_from"].values()), default=0)
     if today.replicates > fewest:
-        return f"stale, {path} has changed since: it asks for {today.replicates} replicates, {fewest} are stored"
+        return f"stale, {path} {since}: it asks for {today.replicates} replicates, {fewest} are stored"
     return ""
+
+
+def _sha256(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""  # reading it as a config says what is wrong
+
+
+@lru_cache(maxsize=64)
+def _today(path: Path, sha256: str, overrides: tuple[str, ...], profile: str) -> Experiment | None:
+    """What a config file with this content means today; None where it is not valid."""
+    from dpexp.config import ConfigError, load_experiment
+
+    try:
+        return load_experiment(path, overrides, profile=profile)
+    except ConfigError:
+        return None
 
 
 def config_path(manifest: dict[str, Any], folder: Folder) -> Path | None:

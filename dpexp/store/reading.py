@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dpexp.errors import ResultsMissing
-from dpexp.store.files import Damaged, Sealed
+from dpexp.store.files import Damaged, Sealed, read_document
 from dpexp.store.folder import Folder
 from dpexp.store.generation import Generation, config_path, read_generation
 from dpexp.store.trajectories import Stored
@@ -23,21 +26,49 @@ T = TypeVar("T")
 ONLY_SUMMARIES = "the summaries are there, but not the trajectories that this needs"
 
 
-def missing(folder: Folder, what: str, generation: Generation | None = None) -> ResultsMissing:
-    """Results that are not there or not to be trusted, with the command that brings them about."""
-    known = config_path(generation.manifest, folder) if generation else None
-    command = f"dpexp run {known or f'configs/{folder.experiment}.yaml'}"
-    if generation:
-        command += "".join(f" --set {text}" for text in generation.manifest["config"]["set"])
-        command += " --profile smoke" if generation.manifest["profile"] == "smoke" else ""
-    if folder.root != Path("results") / folder.experiment:
-        command += f" --results {folder.root.parent}"
-    return ResultsMissing(f"{folder.root}: {what}", f"run: {command}")
+def missing(folder: Folder, what: str, as_shipped: bool = False) -> ResultsMissing:
+    """Results that are not there or not to be trusted, with the command that brings them about.
+
+    The command is that of the run that made them, where the manifest can be read; `as_shipped` leaves out what its
+    command line changed in the config, for results that have other settings than a figure or table needs.
+    """
+    manifest: dict[str, Any] = {}
+    with suppress(Damaged, OSError):
+        manifest = read_document(folder.manifest)
+    experiment = manifest.get("experiment", folder.experiment)
+    known = config_path(manifest, folder) if manifest else None
+    if as_shipped and (known is None or not manifest["config"]["set"]):
+        known = None
+    path = known or _config_of(folder.experiment)
+    smoke = bool(manifest) and manifest["profile"] == "smoke"
+    words = ["dpexp", "run", shlex.quote(str(path)) if path else "CONFIG"]
+    if known and not as_shipped:
+        words += [word for text in manifest["config"]["set"] for word in ("--set", shlex.quote(text))]
+    words += ["--profile", "smoke"] * smoke
+    if folder.root.parent != Path("results-smoke" if smoke else "results"):
+        words += ["--results", shlex.quote(str(folder.root.parent))]
+    hint = f"run: {' '.join(words)}"
+    if not path:
+        hint += f"   (CONFIG is the config file of the experiment '{experiment}')"
+    elif known and experiment != folder.experiment:
+        hint += f"   (it writes {folder.root.parent / experiment}; a copy of another name stays as it is)"
+    return ResultsMissing(f"{folder.root}: {what}", hint)
+
+
+def _config_of(experiment: str) -> Path | None:
+    """The config of an experiment, where it is looked for first: in configs, then here."""
+    named = re.compile(rf"""^experiment:\s*["']?{re.escape(experiment)}["']?\s*(#.*)?$""", re.MULTILINE)
+    usual = Path("configs") / f"{experiment}.yaml"
+    for path in (usual, *sorted(Path("configs").glob("*.yaml")), *sorted(Path().glob("*.yaml"))):
+        with suppress(OSError, UnicodeDecodeError):
+            if named.search(path.read_text(encoding="utf-8-sig")):
+                return path
+    return None
 
 
 def not_as_configured(results: Path, experiment: str, what: str) -> ResultsMissing:
     """Results that were run with other settings than a figure or table needs."""
-    return missing(Folder(results, experiment), f"not the settings of the config: {what}")
+    return missing(Folder(results, experiment), f"not the settings of the config: {what}", as_shipped=True)
 
 
 def load_generation(results: Path, experiment: str, renamed: bool = False) -> Generation:
@@ -60,19 +91,19 @@ def load_generation(results: Path, experiment: str, renamed: bool = False) -> Ge
     rows = generation.cells.table(columns=["cell_id", "status"]).to_pydict()
     failed = [i for i, status in zip(rows["cell_id"], rows["status"], strict=True) if status == "failed"]
     if failed:
-        raise missing(folder, f"{len(failed)} of {len(wanted)} cells failed", generation)
+        raise missing(folder, f"{len(failed)} of {len(wanted)} cells failed")
     if absent := wanted - stored:
-        raise missing(folder, f"{len(absent)} of {len(wanted)} cells are not computed yet", generation)
+        raise missing(folder, f"{len(absent)} of {len(wanted)} cells are not computed yet")
     if why := generation.what_is_stale():
-        raise missing(folder, why, generation)
-    _say_once(str(folder.root), tuple(generation.absent_data))
+        raise missing(folder, why)
+    _say_once(str(folder.root), tuple(generation.absent))
     return generation
 
 
 @lru_cache(maxsize=256)
 def _say_once(root: str, absent: tuple[str, ...]) -> None:
     if absent:
-        note(f"{root}: {', '.join(absent)} is not there now: these numbers cannot be held against the data")
+        note(f"{root}: {', '.join(absent)} is not there now: these numbers cannot be held against it")
 
 
 def _frame(sealed: Sealed) -> pd.DataFrame:
@@ -85,7 +116,7 @@ def load_cells(results: Path, experiment: str, needs: Sequence[str] = (), rename
     cells = _frame(generation.cells)
     lacking = [name for name in needs if name not in cells.columns]
     if lacking:
-        raise missing(generation.folder, f"not the settings of the config: no column {', '.join(lacking)}", generation)
+        raise not_as_configured(results, experiment, f"no column {', '.join(lacking)}")
     return cells
 
 
@@ -99,7 +130,7 @@ def load_summary(results: Path, experiment: str, needs: Sequence[str] = (), rena
     cells = load_cells(results, experiment, needs, renamed)
     generation = load_generation(results, experiment, renamed)
     if generation.summary is None:
-        raise missing(generation.folder, "no cell has been computed", generation)
+        raise missing(generation.folder, "no cell has been computed")
     summary = _frame(generation.summary)
     shared = set(summary.columns) - {"cell_id"}
     return summary.merge(cells.drop(columns=[c for c in cells.columns if c in shared]), on="cell_id")
@@ -133,7 +164,7 @@ def require_trajectories(results: Path, experiment: str) -> None:
     """Raise ResultsMissing unless the trajectories of all cells are there, and not only their summaries."""
     generation = load_generation(results, experiment)
     if not all(generation.folder.trajectory(cell_id).exists() for cell_id in generation.manifest["cells"]):
-        raise missing(generation.folder, ONLY_SUMMARIES, generation)
+        raise missing(generation.folder, ONLY_SUMMARIES)
 
 
 def _trajectory(generation: Generation, cell_id: str, read: Callable[[Stored], T]) -> T:
@@ -141,6 +172,6 @@ def _trajectory(generation: Generation, cell_id: str, read: Callable[[Stored], T
     try:
         return read(generation.trajectory(cell_id))
     except FileNotFoundError:
-        raise missing(generation.folder, ONLY_SUMMARIES, generation) from None
+        raise missing(generation.folder, ONLY_SUMMARIES) from None
     except Damaged as error:
-        raise missing(generation.folder, str(error), generation) from None
+        raise missing(generation.folder, str(error)) from None

@@ -90,7 +90,7 @@ class World:
             self.config.write_text(CONFIG.format(eta=eta, replicates=replicates))
         new_code(changed and self.scenario == "code changed")
         fingerprint.forget()
-        softmax.hash_of.cache_clear()
+        fingerprint.hash_of_data.cache_clear()
         softmax._loaded.cache_clear()
 
     def run(self) -> None:

@@ -1,0 +1,353 @@
+"""Attacks on the store from outside: what is in the way, what moves or changes while a run is at work, and where a hint leads."""
+
+import os
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dpexp import fingerprint
+from dpexp.cli import app
+from dpexp.commands import comparing, listing
+from dpexp.config import load_experiment
+from dpexp.config.cells import RunSettings
+from dpexp.errors import DpexpError, ResultsMissing
+from dpexp.problems import softmax
+from dpexp.runner import executors, partials
+from dpexp.runner import run as running
+from dpexp.runner.run import Options, run
+from dpexp.store import Folder, load_cells, load_summary
+from tests.campaigns.faults import DATA_CONFIG, people
+from tests.conftest import numbers
+
+CONFIG = """\
+experiment: toy
+problem: {name: huber-linear, d: 1}
+schedule: {name: power, eta: 0.2, alpha: [1/3, 1/2]}
+privacy: {mu: 1}
+run: {n: 30, replicates: 2, seed: 3, checkpoints: 3}
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "toy.yaml").write_text(CONFIG)
+    return tmp_path
+
+
+def go(config="toy.yaml", results="r", overrides=(), profile="paper", **options):
+    experiment = load_experiment(Path(config), overrides, profile=profile)
+    return run(experiment, Options(Path(results), quiet=True, **options)), Folder(Path(results), experiment.name)
+
+
+def refusal(folder):
+    with pytest.raises(ResultsMissing) as caught:
+        load_summary(folder.root.parent, folder.root.name)
+    return caught.value
+
+
+def obey(error):
+    """Do what a hint says, word by word as a shell takes it; then readers show the results."""
+    words = shlex.split(error.hint.removeprefix("run: ").partition("   (")[0])
+    assert words[:2] == ["dpexp", "run"]
+    result = CliRunner().invoke(app, [*words[1:], "-q"])
+    assert result.exit_code == 0, result.output
+
+
+# --- configs --------------------------------------------------------------------------------------------------------
+
+
+def test_a_config_that_is_edited_while_a_run_computes_makes_its_results_stale(here):
+    experiment = load_experiment(here / "toy.yaml")
+    (here / "toy.yaml").write_text(CONFIG.replace("0.2", "0.3"))
+    run(experiment, Options(here / "r", quiet=True))
+    error = refusal(Folder(here / "r", "toy"))
+    assert "toy.yaml has changed since: other settings" in error.message
+    obey(error)
+    assert set(load_cells(here / "r", "toy").eta) == {0.3}
+
+
+def test_a_default_that_changes_in_the_code_makes_results_stale(here, monkeypatch):
+    (here / "toy.yaml").write_text(CONFIG.replace(", checkpoints: 3", ""))
+    _, folder = go()
+    monkeypatch.setattr(RunSettings.model_fields["checkpoints"], "default", 7)
+    RunSettings.model_rebuild(force=True)
+    try:
+        from dpexp.store import generation
+
+        generation._today.cache_clear()  # an edit of the code comes with another process
+        error = refusal(folder)
+        assert "toy.yaml means something else to today's code: other settings" in error.message
+        go()
+        load_summary(here / "r", "toy")
+    finally:
+        monkeypatch.undo()
+        RunSettings.model_rebuild(force=True)
+        generation._today.cache_clear()
+
+
+@pytest.mark.parametrize("change", ["deleted", "renamed"])
+def test_results_whose_config_has_gone_are_shown_with_a_word(here, capsys, change):
+    from dpexp.store import reading
+
+    _, folder = go()
+    if change == "deleted":
+        (here / "toy.yaml").unlink()
+    else:
+        (here / "toy.yaml").write_text(CONFIG.replace("experiment: toy", "experiment: other"))
+    reading._say_once.cache_clear()
+    load_summary(folder.root.parent, "toy")
+    said = capsys.readouterr().err
+    assert "toy.yaml is not there now" in said
+
+
+# --- hints ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_hint_can_be_pasted_into_a_shell(here):
+    os.rename("toy.yaml", "tö y.yaml")
+    _, folder = go("tö y.yaml", "my results", ["privacy.mu=[1, 2]"])
+    (here / "tö y.yaml").write_text(CONFIG.replace("0.2", "0.3"))
+    obey(refusal(folder))
+    cells = load_cells(folder.root.parent, "toy")
+    assert set(cells.mu) == {1.0, 2.0}
+    assert set(cells.eta) == {0.3}
+
+
+def test_a_hint_names_the_folder_that_a_profile_would_not_choose(here):
+    _, folder = go(results="results", profile="smoke")
+    (here / "toy.yaml").write_text(CONFIG.replace("0.2", "0.3"))
+    obey(refusal(folder))
+    load_summary(folder.root.parent, "toy")
+
+
+@pytest.mark.parametrize("broken", ["summary.parquet", "cells.parquet", "manifest.json"])
+def test_a_hint_names_the_config_and_its_changes_where_derived_files_are_damaged(here, broken):
+    _, folder = go(overrides=["run.n=31"])
+    (folder.root / broken).write_bytes(b"")
+    error = refusal(folder)
+    assert ("--set run.n=31" in error.hint) == (broken != "manifest.json")
+    obey(error)
+    load_summary(folder.root.parent, "toy")
+
+
+def test_a_hint_without_a_known_config_does_not_invent_one(here):
+    _, folder = go()
+    folder.manifest.unlink()
+    (here / "toy.yaml").unlink()
+    assert "CONFIG is the config file of the experiment 'toy'" in refusal(folder).hint
+
+
+def test_results_with_other_settings_than_a_figure_needs_are_not_made_again_as_they_are(here):
+    _, folder = go(overrides=["schedule={name: constant, eta: 0.1}"])
+    with pytest.raises(ResultsMissing) as caught:
+        load_cells(folder.root.parent, "toy", needs=["alpha"])
+    obey(caught.value)
+    load_cells(folder.root.parent, "toy", needs=["alpha"])
+
+
+def test_a_stale_copy_of_another_name_is_said_to_stay_so(here):
+    _, folder = go()
+    os.rename(folder.root, "r/kept")
+    (here / "toy.yaml").write_text(CONFIG.replace("0.2", "0.3"))
+    with pytest.raises(ResultsMissing) as caught:
+        comparing.diff(here / "r" / "kept", here / "r" / "kept")
+    assert "a copy of another name stays as it is" in caught.value.hint
+
+
+def test_diff_takes_the_folder_that_one_is_in(here, monkeypatch):
+    _, folder = go()
+    (here / "toy.yaml").write_text(CONFIG.replace("0.2", "0.3"))
+    monkeypatch.chdir(folder.root)
+    with pytest.raises(ResultsMissing) as caught:
+        comparing.diff(Path("."), Path("."))
+    obey(caught.value)
+    comparing.diff(Path("."), Path("../toy"))
+
+
+# --- in the way -----------------------------------------------------------------------------------------------------
+
+PLACES = ("manifest.json", "cells.parquet", "summary.parquet", "provenance.json", ".lock", ".lock-holder.json")
+
+
+@pytest.mark.parametrize("name", [*PLACES, "trajectories", "partial", "orphaned", "a trajectory"])
+def test_what_stands_in_the_way_is_set_aside_by_the_next_run(here, name):
+    _, folder = go()
+    before = numbers(folder.root)
+    path = folder.root / name
+    if name == "a trajectory":
+        path = next((folder.root / "trajectories").glob("*.parquet"))
+    if path.is_dir():
+        path.rename(here / "elsewhere")
+    if name in ("trajectories", "partial", "orphaned"):
+        path.write_text("mine")
+    else:
+        path.unlink(missing_ok=True)
+        path.mkdir()
+        (path / "mine").write_text("mine")
+    go(overrides=["run.n=31"])
+    go()
+    load_summary(folder.root.parent, "toy")
+    assert numbers(folder.root) == before
+    aside = path.with_name(f"{path.name}.damaged")
+    assert (aside if aside.is_file() else aside / "mine").read_text() == "mine"
+
+
+def test_a_file_in_the_place_of_the_results_is_no_results(here):
+    (here / "r").write_text("")
+    assert refusal(Folder(here / "r", "toy")).message.endswith("no results yet")
+    with pytest.raises(DpexpError, match="cannot be written"):
+        go()
+
+
+def test_hidden_files_beside_trajectories_are_left_alone(here):
+    _, folder = go()
+    stray = folder.root / "trajectories" / "._a.parquet"
+    stray.write_text("")
+    go()
+    assert stray.exists()
+    assert not (folder.root / "orphaned").exists()
+
+
+# --- data and code that move ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def table(here):
+    (here / "toy.yaml").write_text(DATA_CONFIG)
+    (here / "people.csv").write_text(people(False))
+    for cached in (softmax.hash_of, softmax._loaded, fingerprint.hash_of_data):
+        cached.cache_clear()
+    return here / "people.csv"
+
+
+def test_data_that_changed_after_they_were_read_are_refused(table):
+    experiment = load_experiment("toy.yaml")
+    table.write_text(people(True))
+    with pytest.raises(DpexpError, match=r"people\.csv changed after this process had read it"):
+        run(experiment, Options(table.parent / "r", quiet=True))
+    assert not list(table.parent.glob("r/toy/*/*"))
+
+
+def test_data_that_change_and_are_put_back_while_a_run_computes_are_noticed(table, monkeypatch):
+    """With the time of their last change set back as well: what was read in between may be the other content."""
+    experiment, before = load_experiment("toy.yaml"), table.stat()
+    original = running.simulate
+
+    def meanwhile(cells, replicates):
+        table.write_text(people(True))
+        result = original(cells, replicates)
+        table.write_text(people(False))
+        os.utime(table, ns=(before.st_atime_ns, before.st_mtime_ns))
+        return result
+
+    monkeypatch.setattr(running, "simulate", meanwhile)
+    with pytest.raises(DpexpError, match=r"people\.csv changed while the run was using it"):
+        run(experiment, Options(table.parent / "r", quiet=True))
+    assert not list(table.parent.glob("r/toy/partial/*"))  # nothing of it is picked up by the next run
+
+
+def test_an_edit_of_equal_size_and_time_is_noticed(table):
+    go()
+    before, text = table.stat(), table.read_text()
+    table.write_text(text.replace("yes", "noo", 1))
+    os.utime(table, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert table.stat().st_size == before.st_size
+    fingerprint.hash_of_data.cache_clear()
+    assert "data changed since: people.csv" in refusal(Folder(table.parent / "r", "toy")).message
+
+
+def test_code_that_was_edited_after_it_was_imported_is_not_put_down_as_what_ran(here, monkeypatch):
+    monkeypatch.setattr(fingerprint, "IMPORTED_AT", 1)  # everything was written later
+    with pytest.raises(DpexpError, match=r"dpexp/schedules\.py.* changed after this process had read it"):
+        go()
+
+
+def test_a_worker_that_sees_other_code_is_noticed(here, monkeypatch):
+    def worker(tasks, jobs):
+        for number, (function, arguments) in enumerate(tasks):
+            yield number, {**function(*arguments), "key": "of other code"}
+
+    monkeypatch.setitem(executors.EXECUTORS, "threads", worker)
+    monkeypatch.setattr(partials, "save", None)
+    with pytest.raises(DpexpError, match="a worker saw other code or data"):
+        go()
+
+
+def test_files_behind_a_linked_folder_count(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "data" / "train").mkdir(parents=True)
+    (tmp_path / "data" / "train" / "A").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "data" / "round").symlink_to(tmp_path / "data")
+    (tmp_path / "elsewhere" / "1.png").write_bytes(b"1")
+    one = fingerprint.hash_of_data(str(tmp_path / "data"))
+    (tmp_path / "elsewhere" / "2.png").write_bytes(b"2")
+    fingerprint.hash_of_data.cache_clear()
+    assert fingerprint.hash_of_data(str(tmp_path / "data")) != one
+
+
+def test_the_hash_of_an_ordinary_folder_is_the_one_that_stored_results_hold(tmp_path):
+    for name in ("b/2", "b/1", "a", "b c/3"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    assert fingerprint.hash_of_data(str(tmp_path)) == softmax.hash_of(str(tmp_path))
+    assert fingerprint.hash_of_data(str(tmp_path / "a")) == softmax.hash_of(str(tmp_path / "a"))
+
+
+def test_a_row_belongs_to_the_data_that_its_statement_was_made_for(table):
+    """Rows that are written anew beside a stale trajectory hold the statement for today's records, not for its own."""
+    _, folder = go()
+    table.write_text(people(True))
+    fingerprint.forget()
+    softmax._loaded.cache_clear()
+    (table.parent / "toy.yaml").write_text(DATA_CONFIG + "# another config file, the same settings\n")
+    go(only=frozenset())
+    table.write_text(people(False))
+    fingerprint.forget()
+    softmax._loaded.cache_clear()
+    assert "data changed since: people.csv" in refusal(folder).message
+    report, _ = go()
+    assert report.computed == 0  # the trajectories are right again
+    load_summary(table.parent / "r", "toy")
+
+
+def test_results_without_any_cell_are_refused_with_a_word(here):
+    _, folder = go(only=frozenset())
+    assert "2 of 2 cells are not computed yet" in refusal(folder).message
+
+
+# --- lists ----------------------------------------------------------------------------------------------------------
+
+
+def test_list_says_where_derived_files_are_refused(here):
+    _, folder = go()
+    text = listing.inventory(here, here / "r")[1]
+    assert "summaries" not in text
+    folder.summary.write_bytes(b"")
+    assert "summaries to write again: summary.parquet is damaged" in listing.inventory(here, here / "r")[1]
+    go()
+    os.rename(folder.root / "trajectories", here / "kept")
+    assert "2 missing (but summaries are stored)" in listing.inventory(here, here / "r")[1]
+    (here / "toy.yaml").write_text(CONFIG.replace("0.2", "0.3"))
+    assert "(but summaries are stored, stale," in listing.inventory(here, here / "r")[1]
+
+
+# --- what git keeps -------------------------------------------------------------------------------------------------
+
+
+def test_committed_files_are_the_same_bytes_however_they_came_about(here):
+    _, folder = go(results="a", jobs=1)
+    _, other = go(results="b", jobs=2, only=frozenset([load_experiment("toy.yaml").cells[1].cell_id]))
+    go(results="b", jobs=2)
+    (here / "toy.yaml").write_text(CONFIG.replace("replicates: 2", "replicates: 1"))
+    _, third = go(results="c")
+    (here / "toy.yaml").write_text(CONFIG)
+    go(results="c")
+    for name in ("manifest.json", "cells.parquet", "summary.parquet"):
+        data = (folder.root / name).read_bytes()
+        assert (other.root / name).read_bytes() == data, name
+        assert (third.root / name).read_bytes() == data, name
+    assert np.isfinite(load_summary(here / "a", "toy")["mean"]).all()
