@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import os
+import time
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
@@ -47,6 +48,8 @@ STATEMENTS = frozenset({"dpexp.privacy.langevin_stated", "dpexp.privacy.local_ga
 and count for the rows of cells.parquet, which hold that statement"""
 RUNNING = ("dpexp.runner.simulating",)
 """modules that every cell's numbers pass through, whatever its problem and algorithm"""
+ROWS = ("dpexp.runner.rows", "dpexp.config.cells")
+"""modules that every row of cells.parquet passes through"""
 MESSAGES = frozenset({"dpexp.errors"})
 """modules that say what went wrong, and cannot change a number"""
 
@@ -57,8 +60,8 @@ def code_of(cell: Cell, root: Path = ROOT) -> dict[str, str]:
 
 
 def statement_of(cell: Cell, root: Path = ROOT) -> dict[str, str]:
-    """Hashes of the modules that a cell's row comes from, by name: its trajectory's and its privacy statement's."""
-    return closure(_modules_of(cell), root)
+    """Hashes of the modules that a cell's row comes from: its trajectory's, its privacy statement's, and its own."""
+    return closure((*_modules_of(cell), *ROWS), root)
 
 
 def data_of(cell: Cell) -> dict[str, str]:
@@ -212,11 +215,12 @@ def edited_after(codes: Iterable[dict[str, str]], data_read_at: int, root: Path 
 
     Python keeps the code that it has imported, and a run the records that it has read: what such files hold now is not
     what the numbers come from. Times are those of the last change of content; 0 for `data_read_at` asks nothing.
+    A time that is still to come says that a clock was wrong, and nothing about this run.
     """
-    late = []
+    late, now = [], time.time_ns()
     for name, states in source_states(codes, root).items():
         since = data_read_at if name.startswith("file ") else IMPORTED_AT
-        if since and any(max(state[:2]) > since for state in states):
+        if since and any(since < moment <= now for state in states for moment in state[:2]):
             late.append(_file_name(name))
     return sorted(late)
 

@@ -149,10 +149,22 @@ def test_results_with_other_settings_than_a_figure_needs_are_not_made_again_as_t
     load_cells(folder.root.parent, "toy", needs=["alpha"])
 
 
-def test_a_stale_copy_of_another_name_is_said_to_stay_so(here):
+def test_a_stale_copy_can_be_compared_and_is_said_to_be_stale(here):
+    """Before and after a change is what a copy is kept for."""
     _, folder = go()
     os.rename(folder.root, "r/kept")
     (here / "toy.yaml").write_text(CONFIG.replace("0.2", "0.3"))
+    go()
+    document, text = comparing.diff(here / "r" / "kept", here / "r" / "toy")
+    assert "A is not what today's code, data and config give: stale, toy.yaml has changed since" in text
+    assert list(document["not_current"]) == ["A"]
+    assert "B is not" not in text
+
+
+def test_a_damaged_copy_of_another_name_is_said_to_stay_so(here):
+    _, folder = go()
+    os.rename(folder.root, "r/kept")
+    (here / "r" / "kept" / "summary.parquet").unlink()
     with pytest.raises(ResultsMissing) as caught:
         comparing.diff(here / "r" / "kept", here / "r" / "kept")
     assert "a copy of another name stays as it is" in caught.value.hint
@@ -160,7 +172,7 @@ def test_a_stale_copy_of_another_name_is_said_to_stay_so(here):
 
 def test_diff_takes_the_folder_that_one_is_in(here, monkeypatch):
     _, folder = go()
-    (here / "toy.yaml").write_text(CONFIG.replace("0.2", "0.3"))
+    (folder.root / "cells.parquet").unlink()
     monkeypatch.chdir(folder.root)
     with pytest.raises(ResultsMissing) as caught:
         comparing.diff(Path("."), Path("."))

@@ -12,7 +12,7 @@ import numpy as np
 from dpexp.config.words import suggest
 from dpexp.errors import ResultsMissing, UsageError
 from dpexp.stats import paired_difference, t_quantile
-from dpexp.store import load_cell, load_cells, load_parameters, load_summary
+from dpexp.store import load_cell, load_cells, load_generation, load_parameters, load_summary
 from dpexp.text import columns
 
 MAIN = "param_distance_sq"
@@ -50,13 +50,26 @@ def diff(a: Path, b: Path, metric: str | None = None) -> tuple[dict[str, Any], s
     ]  # fmt: skip
     lines = [f"means at the last step; A = {a}, B = {b}"]
     changes = {k: (words.value(k, x), words.value(k, y)) for k, (x, y) in _changes(settings, names).items()}
+    stale = {
+        side: why
+        for side, path in (("A", a), ("B", b))
+        if (why := load_generation(path.parent, path.name, renamed=True).what_is_stale())
+    }
+    lines += [f"{side} is not what today's code, data and config give: {why}" for side, why in stale.items()]
     if changes:
         lines.append("A and B differ in " + "; ".join(f"{k}: {x} / {y}" for k, (x, y) in changes.items()))
     lines += ["", columns(shown, head)]
     only = [len({key[:-2] for key in side}) - len({key[:-2] for key in matched}) for side in sides]
     if any(only):
         lines += ["", f"{only[0]} settings only in A, {only[1]} only in B"]
-    document = {"a": str(a), "b": str(b), "metric": ", ".join(metrics), "changes": changes, "rows": rows}
+    document = {
+        "a": str(a),
+        "b": str(b),
+        "metric": ", ".join(metrics),
+        "changes": changes,
+        "not_current": stale,
+        "rows": rows,
+    }
     return document, "\n".join(lines)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 import pyarrow as pa
 
@@ -17,6 +16,7 @@ from dpexp.config import Cell, Experiment
 from dpexp.fingerprint import code_of
 from dpexp.provenance import arithmetic, commit, machine, versions
 from dpexp.runner.planning import CellPlan
+from dpexp.runner.rows import row_of
 from dpexp.store.files import Damaged, write_document, write_table
 from dpexp.store.folder import Folder
 from dpexp.store.generation import Generation, describe, read_generation, summary_code
@@ -58,7 +58,7 @@ def publish(
             rows.append({"cell_id": cell.cell_id, **cell.columns(), **failed})
         elif cell.cell_id in files:
             data = fresh[cell.cell_id][0] if cell.cell_id in fresh else files[cell.cell_id].data()
-            rows.append(_row(experiment, cell, data))
+            rows.append(row_of(cell, experiment.deltas, data))
             pieces.append(_summary(cell, data, files[cell.cell_id], old))
     names = list(dict.fromkeys(name for row in rows for name in row)) or ["cell_id", "status"]
     table = pa.table({name: [row.get(name) for row in rows] for name in names})
@@ -83,26 +83,6 @@ def publish(
         },
     )
     write_document(folder.manifest, {**description, "seals": seals})
-
-
-def _row(experiment: Experiment, cell: Cell, data: CellData) -> dict[str, Any]:
-    """The cell's row of cells.parquet: nothing in it differs between two reproductions."""
-    mechanism = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
-    wild = int(too_far(data, cell.run.diverged_above).any(axis=(0, 1)).sum())
-    return {
-        "cell_id": cell.cell_id,
-        **cell.columns(),
-        **mechanism.ledger(experiment.deltas),
-        "status": "diverged" if wild else "done",
-        "reason": f"{wild} replicates diverged" if wild else "",
-        "replicates": data.values.shape[-1],
-        "n_diverged": wild,
-        **({"projections": _last(data, "projections")} if "projections" in data.metrics else {}),
-    }
-
-
-def _last(data: CellData, metric: str) -> float:
-    return float(data.values[0, -1, data.metrics.index(metric)].mean())
 
 
 def _old_generation(folder: Folder) -> Generation | None:

@@ -75,7 +75,7 @@ def load_generation(results: Path, experiment: str, renamed: bool = False) -> Ge
     """The stored generation of an experiment: whole, and what today's code, data and config give.
 
     Raises ResultsMissing naming the command to run, also where cells are missing or failed. `renamed` allows a
-    folder that holds an experiment of another name, such as a copy that was kept for a comparison.
+    copy that was kept for a comparison, a folder of another name, of older code or config; the caller has to say so.
     """
     folder = Folder(results, experiment)
     try:
@@ -94,7 +94,7 @@ def load_generation(results: Path, experiment: str, renamed: bool = False) -> Ge
         raise missing(folder, f"{len(failed)} of {len(wanted)} cells failed")
     if absent := wanted - stored:
         raise missing(folder, f"{len(absent)} of {len(wanted)} cells are not computed yet")
-    if why := generation.what_is_stale():
+    if not renamed and (why := generation.what_is_stale()):
         raise missing(folder, why)
     _say_once(str(folder.root), tuple(generation.absent))
     return generation

@@ -19,7 +19,9 @@ from pathlib import Path
 
 from dpexp import fingerprint
 from dpexp.fingerprint import ROOT, code_of, source_of, statement_of
+from dpexp.runner.rows import row_of
 from dpexp.runner.simulating import simulate
+from dpexp.summaries import CellData
 from tests.test_fingerprint_of_what_runs import CANNOT_CHANGE_A_NUMBER, CELLS, ran
 
 OTHER_OPERATORS: dict[type, type] = {
@@ -75,9 +77,9 @@ def used(cell) -> set[str]:
     """Modules whose functions run for a cell's numbers or its row."""
 
     def work() -> None:
-        simulate([cell], [0])
-        mechanism = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
-        mechanism.ledger((1e-5,))
+        done = simulate([cell], [0])
+        data = CellData(done["steps"], cell.algorithm.estimators, cell.algorithm.metrics, done["values"][0])
+        row_of(cell, (1e-5,), data)
 
     return ran(work) - set(CANNOT_CHANGE_A_NUMBER)
 
