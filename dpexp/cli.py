@@ -206,7 +206,7 @@ def judge(
     from dpexp.commands import judge as judging
 
     verdict = judging.hold(file, at, seconds, seed, comparisons)
-    _print_json(verdict.document) if as_json else print(verdict.text)
+    _print_json(verdict.document) if as_json else say(verdict.text)
     raise typer.Exit(1 if verdict.refuted else 0)
 
 

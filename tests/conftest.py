@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 ROOT = Path(__file__).parent.parent
 COMMAND = Path(sys.executable).parent / "dpexp"
@@ -62,6 +63,13 @@ def config(tmp_path):
 @pytest.fixture(scope="session")
 def toy_results(tmp_path_factory):
     """Every shipped config at toy size, computed once a session by the installed command."""
-    results = tmp_path_factory.mktemp("toy") / "results"
-    call("run", "--profile", "smoke", *sorted((ROOT / "configs").glob("*.yaml")), "--results", results, "-q")
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent  # the same for all workers: one of them computes
+    results = shared / "toy" / "results"
+    done = shared / "toy-done"
+    with FileLock(shared / "toy.lock"):
+        if not done.exists():
+            call("run", "--profile", "smoke", *sorted((ROOT / "configs").glob("*.yaml")), "--results", results, "-q")
+            done.touch()
     return results

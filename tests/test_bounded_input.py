@@ -269,7 +269,7 @@ def test_the_command_line_refuses_with_exit_code_2(tmp_path):
         assert call("run", path, "--dry-run", *arguments, code=2).stderr.strip()
 
 
-@pytest.mark.parametrize(("mutants", "runs"), [(150, 0), pytest.param(600, 20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("mutants", "runs"), [(150, 0), pytest.param(200, 6, marks=pytest.mark.slow)])
 def test_a_share_of_the_campaign(mutants, runs, tmp_path):
     """The first of the 5,000 mutants of `python -m tests.campaigns.config_mutants`, and toy runs of a few."""
     lines: list[str] = []

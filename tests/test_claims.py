@@ -593,7 +593,7 @@ def test_the_command_settles_stored_results(toy_results, tmp_path):
     ]
     exact = json.loads(call("claims", "--paper", "noisy-sgd", "--json", "--results", tmp_path).stdout)
     assert all(e["verdict"] == e["expected_verdict"] for e in exact)
-    written = call("claims", "--results", toy_results, "--out", tmp_path, code=1).stdout.strip()
+    written = call("claims", "--paper", "ldp-sgd", "--results", toy_results, "--out", tmp_path, code=1).stdout.strip()
     assert written.endswith("CLAIMS.md")
     assert "### ldp-sgd/theorem-3" in (tmp_path / "CLAIMS.md").read_text()
 

@@ -85,12 +85,26 @@ def _cell(text):
 CELLS = cells()
 
 
+def covering():
+    """As few of them as have every algorithm and every problem: `make soak` edits code behind all of them."""
+    chosen, seen = [], set()
+    for name, cell in CELLS.items():
+        mine = {cell.algorithm.name, cell.problem.name}
+        if not mine <= seen:
+            chosen.append(name)
+            seen |= mine
+    return chosen
+
+
+SOME = covering()
+
+
 def test_every_algorithm_and_every_problem_has_a_toy_cell():
     assert {cell.algorithm.name for cell in CELLS.values()} == set(ALGORITHMS)
     assert {cell.problem.name for cell in CELLS.values()} == set(PROBLEMS)
 
 
-@pytest.mark.parametrize("name", CELLS)
+@pytest.mark.parametrize("name", SOME)
 def test_what_runs_for_a_cell_is_in_its_fingerprint(name):
     cell = CELLS[name]
     seen = ran(lambda: simulate([cell], [0]))
@@ -98,7 +112,7 @@ def test_what_runs_for_a_cell_is_in_its_fingerprint(name):
     assert seen - set(code_of(cell)) - set(CANNOT_CHANGE_A_NUMBER) == set()
 
 
-@pytest.mark.parametrize("name", CELLS)
+@pytest.mark.parametrize("name", SOME)
 def test_what_runs_for_a_statement_is_in_the_fingerprint_of_the_row(name):
     cell = CELLS[name]
     done = simulate([cell], [0])
@@ -126,9 +140,12 @@ def shown():
     tables = {f"table {name}": (table.build, None) for name, table in TABLES.items()}
     claims = {c.id: (c.check, c.experiments) for paper in CLAIMS.values() for c in paper}
     one_a_module = {home(value[0]): name for name, value in [*claims.items(), *tables.items(), *figures.items()]}
-    return {name: (figures | tables | claims)[name] for name in sorted(one_a_module.values())}
+    everything = figures | tables | claims
+    return {name: everything[name] for name in sorted(one_a_module.values()) if name != LONG}
 
 
+LONG = "figure hidden_state_figure"
+"""takes two minutes under the profiler"""
 READING = ("dpexp.store", "dpexp.config", "dpexp.fingerprint", "dpexp.digests", "dpexp.claims.ledger")
 """what reads stored results, checks them and says what is stale: it hands numbers on as they are"""
 

@@ -138,7 +138,7 @@ def test_fewer_replicates_than_stored_keep_them_all(config, done):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["threads", "loky"])
+@pytest.mark.parametrize("backend", ["threads"])  # loky: tests/test_faults.py
 def test_killed_runs_resume_with_the_same_bits(backend, config, tmp_path):
     """kill -9 as soon as a chunk has been kept; the rerun computes only the rest."""
     arguments = [
@@ -278,7 +278,7 @@ def test_cells_that_leave_the_config_are_set_aside_and_come_back(config, done):
 
 
 def test_a_diverged_replicate_is_a_result(config, tmp_path):
-    report, folder = go(config, tmp_path / "r", overrides=["schedule.eta=[0.2, 1e200]"])
+    report, folder = go(config, tmp_path / "r", overrides=["schedule.eta=[0.2, 1e30]"])
     assert report.diverged == 6
     cells = pd.read_parquet(folder.cells)
     assert sorted(cells.status) == ["diverged"] * 6 + ["done"] * 6

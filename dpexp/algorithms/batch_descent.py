@@ -102,10 +102,10 @@ class BatchDescent(FiniteSumAlgorithm):
 @lru_cache(maxsize=512)
 def _full_multiplier(algorithm: BatchDescent, steps: int, mu: float, eps: float, delta: float) -> float:
     """2 sqrt(T) / mu, since replacing a record moves a sum by 2 G; raised until rounding spends no more."""
-    from dpexp.privacy.stated import Stated
 
     def excess(sigma: float) -> float:
-        stated = Stated("sampled-gaussian", algorithm.released(steps, sigma), algorithm.accountant).analysis
+        analyses = algorithm.released(steps, sigma).analyses()
+        (stated,) = (analysis for analysis in analyses if analysis.name == algorithm.accountant)
         spent = math.inf if stated.mu is None else stated.mu
         return spent - mu if math.isinf(eps) else stated.eps(delta) - eps
 

@@ -32,6 +32,9 @@ _MAGIC = b"PAR1"
 _TAIL = 8
 """bytes after a parquet footer: its length (4, little-endian) and the magic number"""
 _SEAL = len(_MARKER) + hashlib.sha256().digest_size
+Filter = tuple[str, str, Any]
+"""column, one of `_COMPARISONS`, value"""
+_COMPARISONS = {"==": "equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"}
 _HOST = re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:40]
 
 
@@ -117,16 +120,28 @@ class Sealed:
     """hexadecimal digest of the file"""
     metadata: dict[str, Any]
 
-    def table(self, columns: Sequence[str] | None = None, filters: Any = None) -> pa.Table:
-        """Its rows. Raises KeyError for a column that is not there."""
+    def table(self, columns: Sequence[str] | None = None, filters: Sequence[Filter] = ()) -> pa.Table:
+        """Its rows, those for which all filters hold. Raises KeyError for a column that is not there.
+
+        Everything is done by this thread: a process that ends while pyarrow's own threads are about can be aborted.
+        """
         import pyarrow as pa
+        import pyarrow.compute as pc
         import pyarrow.parquet as pq
 
-        names = pq.read_schema(pa.BufferReader(self.data)).names
-        absent = [name for name in columns or () if name not in names]
+        file = pq.ParquetFile(pa.BufferReader(self.data), pre_buffer=False)
+        names = file.schema_arrow.names
+        wanted = list(names if columns is None else columns)
+        needed = [*wanted, *(name for name, _, _ in filters if name not in wanted)]
+        absent = [name for name in needed if name not in names]
         if absent:
             raise KeyError(f"{self.name} has no column {', '.join(absent)}")
-        return pq.read_table(pa.BufferReader(self.data), columns=columns, filters=filters)
+        table = file.read(columns=needed, use_threads=False)
+        for name, comparison, value in filters:
+            column = table[name]
+            plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+            table = table.filter(getattr(pc, _COMPARISONS[comparison])(plain, value))
+        return table.select(wanted)
 
 
 def write_table(path: Path, table: pa.Table, metadata: dict[str, Any]) -> str:

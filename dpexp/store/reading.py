@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dpexp.errors import ResultsMissing
-from dpexp.store.files import Damaged, Sealed, read_document
+from dpexp.store.files import Damaged, Filter, Sealed, read_document
 from dpexp.store.folder import Folder
 from dpexp.store.generation import Generation, config_path, read_generation
 from dpexp.store.trajectories import Stored
@@ -107,7 +107,7 @@ def _say_once(root: str, absent: tuple[str, ...]) -> None:
 
 
 def _frame(sealed: Sealed) -> pd.DataFrame:
-    return sealed.table().to_pandas()
+    return sealed.table().to_pandas(use_threads=False)
 
 
 def load_cells(results: Path, experiment: str, needs: Sequence[str] = (), renamed: bool = False) -> pd.DataFrame:
@@ -141,7 +141,7 @@ def load_trajectories(
     experiment: str,
     cell_ids: Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
-    filters: Any = None,
+    filters: Sequence[Filter] = (),
 ) -> pd.DataFrame:
     """Per-replicate rows of some cells (all by default). Raises ResultsMissing, also where only summaries are there."""
     import pandas as pd
@@ -151,7 +151,7 @@ def load_trajectories(
     frames = []
     for cell_id in wanted:
         sealed = _trajectory(generation, cell_id, Stored.open)
-        frames.append(sealed.table(list(columns) if columns else None, filters).to_pandas())
+        frames.append(sealed.table(list(columns) if columns else None, filters).to_pandas(use_threads=False))
     return pd.concat(frames, ignore_index=True)
 
 
