@@ -5,6 +5,8 @@ import pytest
 from dpexp.store import files, generation, trajectories
 from tests.campaigns import faults
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module", autouse=True)
 def compiled():
@@ -18,7 +20,6 @@ def test_crashes_leave_nothing_false(name):
     assert found.bad == 0, dict(found)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", faults.SCENARIOS)
 def test_kills_and_full_disks_leave_nothing_false(name):
     for found in (faults.kills(name, 4), faults.full_disk(name, 6)):
@@ -33,14 +34,12 @@ def test_damage_is_noticed_by_every_reader(kind):
     assert found.bad == 0, dict(found)
 
 
-@pytest.mark.slow
 def test_foreign_files_and_several_processes():
     for found in (faults.foreign_files(), faults.two_writers(4), faults.reader_and_writer(3)):
         assert found["repaired"] >= 1
         assert found.bad == 0, dict(found)
 
 
-@pytest.mark.slow
 def test_no_worker_outlives_a_killed_parent():
     found = faults.killed_loky(2)
     assert found["no worker left"] == found["repaired"] == 2

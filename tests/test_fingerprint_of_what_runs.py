@@ -104,6 +104,7 @@ def test_every_algorithm_and_every_problem_has_a_toy_cell():
     assert {cell.problem.name for cell in CELLS.values()} == set(PROBLEMS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SOME)
 def test_what_runs_for_a_cell_is_in_its_fingerprint(name):
     cell = CELLS[name]
@@ -112,6 +113,7 @@ def test_what_runs_for_a_cell_is_in_its_fingerprint(name):
     assert seen - set(code_of(cell)) - set(CANNOT_CHANGE_A_NUMBER) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SOME)
 def test_what_runs_for_a_statement_is_in_the_fingerprint_of_the_row(name):
     cell = CELLS[name]
