@@ -21,8 +21,8 @@ os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_
 import numpy as np  # noqa: E402
 
 from dpexp.algorithms.ldp_sgd import accumulate, descend, project  # noqa: E402
-from dpexp.engine.linear_kernel import Rule  # noqa: E402
-from dpexp.engine.linear_pass import Setting, run_lane_group  # noqa: E402
+from dpexp.engine.linear.kernel import Rule  # noqa: E402
+from dpexp.engine.linear.one_pass import Setting, run_lane_group  # noqa: E402
 from dpexp.privacy.budgets import ConstantBudget  # noqa: E402
 from dpexp.problems.huber_linear import HuberLinear  # noqa: E402
 from dpexp.schedules import Power  # noqa: E402

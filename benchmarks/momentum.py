@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpexp.algorithms import ALGORITHMS
-from dpexp.engine.momentum import Data
+from dpexp.engine.finite_sum.loop import Data
 from dpexp.privacy.targets import Target
 from dpexp.problems import PROBLEMS
 from dpexp.schedules import SCHEDULES

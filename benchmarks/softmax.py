@@ -20,8 +20,8 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np  # noqa: E402
 
-from dpexp.engine import softmax  # noqa: E402
-from dpexp.engine.batches import poisson  # noqa: E402
+from dpexp.engine.softmax import loop as softmax  # noqa: E402
+from dpexp.engine.softmax.batches import poisson  # noqa: E402
 
 N, P, CLASSES, BATCH, CLIP, MULTIPLIER, STEP, REGULARISER = 50_000, 512, 10, 256, 1.0, 1.33, 0.5, 1e-4
 

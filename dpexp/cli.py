@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dpexp.terminal import say, warn
+from dpexp.core.terminal import say, warn
 
 app = typer.Typer(
     name="dpexp",
@@ -36,7 +36,7 @@ def _folder(results: Path | None, profile: str = "paper") -> Path:
 
 def _home(path: Path | None) -> Path | None:
     """The path with ~ as the home folder, also where the shell has left it: in quotes, or after `=`."""
-    from dpexp.errors import UsageError
+    from dpexp.core.errors import UsageError
 
     try:
         return None if path is None else path.expanduser()
@@ -47,7 +47,7 @@ def _home(path: Path | None) -> Path | None:
 def _print_json(document: Any) -> None:
     import json
 
-    from dpexp.text import finite
+    from dpexp.core.text import finite
 
     say(json.dumps(finite(document), indent=2))
 
@@ -149,7 +149,7 @@ def privacy(
     as_json: Json = False,
 ) -> None:
     """State the privacy of a config's mechanisms, or of one given by --mechanism."""
-    from dpexp.errors import UsageError
+    from dpexp.core.errors import UsageError
 
     if mechanism is not None:
         from dpexp.commands import mechanisms
@@ -314,8 +314,8 @@ def schema() -> None:
 @app.command()
 def env(as_json: Json = False) -> None:
     """Print versions, commit and machine."""
-    from dpexp.provenance import environment
-    from dpexp.text import columns
+    from dpexp.core.text import columns
+    from dpexp.store.provenance import environment
 
     document = environment()
     rows = [*document["versions"].items(), ("commit", document["commit"] or "not in a git checkout")]
@@ -333,7 +333,7 @@ def _interrupt(*_: object) -> None:
 
 def main() -> None:
     """Entry point: errors that a user can act on are a line or two on stderr, with the contract's exit codes."""
-    from dpexp.errors import DpexpError
+    from dpexp.core.errors import DpexpError
 
     debug = "--debug" in sys.argv
     signal.signal(signal.SIGINT, _interrupt)

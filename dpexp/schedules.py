@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from dpexp.parameters import Parameters, Positive, StepSize
+from dpexp.core.parameters import Parameters, Positive, StepSize
 
 
 class Schedule(Parameters):

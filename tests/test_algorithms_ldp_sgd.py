@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import dpexp.engine.linear_pass as linear_pass
+import dpexp.engine.linear.one_pass as linear_pass
 from dpexp.algorithms import ALGORITHMS
-from dpexp.engine.linear_kernel import BLOCK
+from dpexp.core.seeds import stream_states
+from dpexp.engine.linear.kernel import BLOCK
 from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
 from dpexp.problems import PROBLEMS
 from dpexp.schedules import Constant, Power
-from dpexp.seeds import stream_states
 from tests.oracles import ldp_sgd as oracle
 from tests.oracles.streams import normals, uniforms
 
@@ -136,7 +136,7 @@ def test_kernel_equals_the_literal_transcription(case):
 
 def linear_pass_rule():
     from dpexp.algorithms.ldp_sgd import accumulate, descend, project
-    from dpexp.engine.linear_kernel import Rule
+    from dpexp.engine.linear.kernel import Rule
 
     return Rule(descend, project, accumulate)
 

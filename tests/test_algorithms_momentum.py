@@ -7,18 +7,18 @@ import pytest
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, drawn_order
-from dpexp.engine.following import follow, looks
-from dpexp.engine.momentum import Data, Order, with_shortcut
-from dpexp.engine.momentum_process import Silence
+from dpexp.core.seeds import generator
+from dpexp.engine.finite_sum.following import follow, looks
+from dpexp.engine.finite_sum.loop import Data, Order, with_shortcut
+from dpexp.engine.finite_sum.noise_process import Silence
 from dpexp.privacy.budgets import ConstantBudget
-from dpexp.privacy.recursion_noise import recursion_coefficients, recursion_sensitivities, recursion_stds
+from dpexp.privacy.momentum.recursion_noise import recursion_coefficients, recursion_sensitivities, recursion_stds
+from dpexp.privacy.momentum.tree_split import unit_split
+from dpexp.privacy.momentum.tree_streams import occurrence_sensitivities, stream_mu, stream_sensitivities
+from dpexp.privacy.momentum.trees import cover
 from dpexp.privacy.targets import Target
-from dpexp.privacy.tree_split import unit_split
-from dpexp.privacy.tree_streams import occurrence_sensitivities, stream_mu, stream_sensitivities
-from dpexp.privacy.trees import cover
 from dpexp.problems import PROBLEMS
 from dpexp.schedules import SCHEDULES
-from dpexp.seeds import generator
 from dpexp.theory.momentum import lemma5_sharp
 from tests.oracles import momentum as literal
 
@@ -127,7 +127,7 @@ def test_the_shortcut_is_the_reconstruction_for_one_order_only():
 @pytest.mark.slow
 @pytest.mark.parametrize("block", [1, 7, 64])
 def test_the_split_into_blocks_changes_no_bit(block, monkeypatch):
-    from dpexp.engine import momentum
+    from dpexp.engine.finite_sum import loop as momentum
 
     problem = problem_of()
     for name, order in (

@@ -15,9 +15,9 @@ from dpexp.commands import mechanisms, stating
 from dpexp.config import ConfigError, checkpoint_steps, load_experiment, read_experiment
 from dpexp.config.reader import MAX_CELLS, MOST_SHOWN
 from dpexp.config.resources import memory_of_machine, needs, require_room
-from dpexp.errors import UsageError
+from dpexp.core.errors import UsageError
 from dpexp.problems import PROBLEMS
-from dpexp.summaries import CellData, too_far
+from dpexp.store.summaries import CellData, too_far
 from tests.campaigns.config_mutants import FAULTS, campaign
 from tests.conftest import call
 from tests.oracles.checkpoints import checkpoint_steps as refined_steps
@@ -91,7 +91,7 @@ def test_what_cannot_be_run_is_said_before(text, words):
 
 def test_full_batches_of_dp_sgd_are_calibrated():
     """Every batch is all of the data: z = sqrt(T) / mu(eps, delta), the composition of Gaussians (add-remove)."""
-    from dpexp.privacy.gdp import mu_of
+    from dpexp.privacy.accounting.gdp import mu_of
 
     (cell,) = read_experiment(SOFTMAX, "c.yaml").cells
     assert cell.run.n == 3

@@ -15,22 +15,23 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpexp.algorithms.momentum_levels import Levels
-from dpexp.claims import CLAIMS
-from dpexp.claims.claim import VERDICTS
-from dpexp.claims.evidence import Evidence, Run
-from dpexp.claims.ledger import Entry, document, latex, markdown, surprises
-from dpexp.claims.momentum.alternating import Attack
 from dpexp.config.stored import stored_cell
-from dpexp.privacy.last_iterate import Optimum
-from dpexp.privacy.tree_calibration import Multipliers
-from dpexp.privacy.tree_streams import node_sensitivities
-from dpexp.privacy.trees import largest_count
-from dpexp.summaries import CellData
+from dpexp.papers import claims
+from dpexp.papers.momentum.claims.alternating import Attack
+from dpexp.papers.momentum.levels import Levels
+from dpexp.privacy.analyses.last_iterate import Optimum
+from dpexp.privacy.momentum.tree_calibration import Multipliers
+from dpexp.privacy.momentum.tree_streams import node_sensitivities
+from dpexp.privacy.momentum.trees import largest_count
+from dpexp.reporting.claim import VERDICTS
+from dpexp.reporting.claims_ledger import Entry, document, latex, markdown, surprises
+from dpexp.reporting.evidence import Evidence, Run
+from dpexp.store.summaries import CellData
 from tests.conftest import ROOT, call
 
 RESULTS = ROOT / "results"
-BY_ID = {claim.id: claim for claims in CLAIMS.values() for claim in claims}
+CLAIMS = claims()
+BY_ID = {claim.id: claim for some in CLAIMS.values() for claim in some}
 METRICS = ("param_distance_sq", "coef_distance_sq", "loss_gap", "projections")
 REPLICATES = 40
 
@@ -438,9 +439,9 @@ def test_privacy_claims_on_replicates_with_the_right_and_the_wrong_noise(name, t
 
 
 def test_checks_that_rest_on_theory_alone_can_fail(monkeypatch, good):
-    from dpexp.claims.ldp_sgd import strong
+    from dpexp.papers.ldp_sgd.claims import strong
     from dpexp.problems import PROBLEMS
-    from dpexp.theory.linearised import Moments
+    from dpexp.theory.ldp_sgd.linearised import Moments
 
     monkeypatch.setattr(strong, "log10_summation_b", lambda steps, *rest: np.ones(len(steps)))
     assert BY_ID["ldp-sgd/remark-2/summation"].check(good).verdict == "reproduced"
@@ -480,21 +481,21 @@ def grows(factor):
 
 
 FROM_SUMMARIES = {
-    "momentum/lemma-5": ("dpexp.claims.momentum.lemmas.prescribed_rows", lambda row: -1.0, "contradicted"),
-    "momentum/theorem-6": ("dpexp.momentum_rows.prescribed_rows", lambda row: 100.0, "contradicted"),
-    "momentum/theorem-9": ("dpexp.momentum_rows.prescribed_rows", lambda row: 1e6, "contradicted"),
+    "momentum/lemma-5": ("dpexp.papers.momentum.claims.lemmas.prescribed_rows", lambda row: -1.0, "contradicted"),
+    "momentum/theorem-6": ("dpexp.papers.momentum.rows.prescribed_rows", lambda row: 100.0, "contradicted"),
+    "momentum/theorem-9": ("dpexp.papers.momentum.rows.prescribed_rows", lambda row: 1e6, "contradicted"),
     "momentum/theorem-6/rate": (
-        "dpexp.claims.momentum.rates.prescribed_rows",
+        "dpexp.papers.momentum.claims.rates.prescribed_rows",
         lambda row: row.N**0.4 if row.variant == "none" else 1.0,
         "reproduced",
     ),
     "momentum/section-4/practice": (
-        "dpexp.claims.momentum.idea.tuned_rows",
+        "dpexp.papers.momentum.claims.idea.tuned_rows",
         lambda row: 0.01 if row.method == "reduced" else 1.0,
         "reproduced",
     ),
     "momentum/section-4/full-batch": (
-        "dpexp.claims.momentum.idea.tuned_rows",
+        "dpexp.papers.momentum.claims.idea.tuned_rows",
         lambda row: 0.01 if row.method == "reduced" else 1.0,
         "reproduced",
     ),
@@ -526,7 +527,7 @@ def test_every_claim_is_complete(name):
     assert claim.expected in VERDICTS
     assert claim.tolerance
     assert claim.why or claim.expected == "reproduced"
-    assert claim.check.__module__.startswith("dpexp.claims")
+    assert claim.check.__module__.startswith("dpexp.papers")
     for experiment in claim.experiments:
         assert (ROOT / "configs" / f"{experiment}.yaml").exists()
 
@@ -609,7 +610,7 @@ def test_the_command_names_what_is_missing(tmp_path):
 
 @pytest.mark.slow
 def test_published_values_agree_and_a_wrong_one_is_told(monkeypatch):
-    from dpexp.claims import conformance
+    from dpexp.reporting import published_numbers as conformance
 
     rows = conformance.conformance()
     assert len(rows) >= 20

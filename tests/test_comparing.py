@@ -8,21 +8,21 @@ import pandas as pd
 import pytest
 
 from dpexp.algorithms import ALGORITHMS
-from dpexp.claims.evidence import Evidence
 from dpexp.commands import comparing
 from dpexp.config import Cell, read_experiment
 from dpexp.config.cells import OTHER_COLUMNS, RunSettings
+from dpexp.config.expressions import matches
 from dpexp.config.reader import REGISTRIES
-from dpexp.errors import UsageError
-from dpexp.expressions import matches
-from dpexp.parameters import Positive
+from dpexp.core.errors import UsageError
+from dpexp.core.parameters import Positive
 from dpexp.privacy.budgets import ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
 from dpexp.privacy.settings import PrivacySettings
 from dpexp.privacy.targets import Target
 from dpexp.problems import PROBLEMS
 from dpexp.problems.huber_linear import HuberLinear
-from dpexp.runner.run import Options, run
+from dpexp.reporting.evidence import Evidence
 from dpexp.schedules import SCHEDULES
+from dpexp.store.run import Options, run
 
 CONFIG = """\
 experiment: small

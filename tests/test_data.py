@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpexp.core.errors import UsageError
 from dpexp.data import DATASETS, DataError, Dataset, adult, fashion, load, rebuild_adult, rebuild_fashion
 from dpexp.data.dataset import BIAS, NORM, prepare, split
-from dpexp.errors import UsageError
 
 RAW_FASHION = Path("/usr/share/datasets/fashion-mnist")
 
@@ -51,7 +51,7 @@ def test_shipped_files_are_compact():
 @pytest.mark.parametrize(("name", "reached"), [("digits", 0.93), ("adult", 0.82), ("fashion", 0.80)])
 def test_shipped_data_can_be_learnt(shipped, name, reached):
     """Full gradient steps without privacy; far above the share of the largest class (0.1, 0.76, 0.1)."""
-    from dpexp.engine import softmax
+    from dpexp.engine.softmax import loop as softmax
 
     train, test = shipped[name]
     train = train.rows(slice(5000))

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from numba import njit
 
-from dpexp.engine import elementwise
-from dpexp.engine.lanes import LANES, bits_of, load, polynomial, real_of, reals, store
-from dpexp.engine.vectormath import exp, log, sin_cos
+from dpexp.engine.lanes import elementwise
+from dpexp.engine.lanes.vectormath import exp, log, sin_cos
+from dpexp.engine.lanes.vectors import LANES, bits_of, load, polynomial, real_of, reals, store
 
 RNG = np.random.default_rng(7)
 A, B = RNG.standard_normal(LANES) * 3, RNG.standard_normal(LANES)

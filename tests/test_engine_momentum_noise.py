@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpexp.engine.momentum_noise import (
+from dpexp.engine.finite_sum.noise_designs import (
     independent_noise,
     independent_variance,
     square_root_coefficients,
@@ -13,8 +13,8 @@ from dpexp.engine.momentum_noise import (
     tree_slots,
     tree_variance,
 )
-from dpexp.engine.momentum_windows import empty_windows, nodes_ending, stream_variances, window_noise
-from dpexp.privacy.trees import cover
+from dpexp.engine.finite_sum.noise_windows import empty_windows, nodes_ending, stream_variances, window_noise
+from dpexp.privacy.momentum.trees import cover
 from tests.oracles import trees
 
 ALPHAS = [0.01, 0.3, 1.0]

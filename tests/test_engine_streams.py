@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpexp.engine.lanes import LANES
-from dpexp.engine.streams import fill_normal, fill_uniform
-from dpexp.seeds import stream_states
+from dpexp.core.seeds import stream_states
+from dpexp.engine.lanes.streams import fill_normal, fill_uniform
+from dpexp.engine.lanes.vectors import LANES
 from tests.oracles.streams import normals, uniforms, xoshiro256pp
 
 

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from dpexp.errors import UsageError
-from dpexp.expressions import matches
+from dpexp.config.expressions import matches
+from dpexp.core.errors import UsageError
 
 CELL = {"alpha": 1 / 3, "mu": 2.0, "budget": "2", "problem": "huber-linear", "d": 5}
 

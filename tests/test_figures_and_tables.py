@@ -10,14 +10,17 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure as Canvas
 
-from dpexp.errors import ResultsMissing
-from dpexp.figures import FIGURES, THEORY, write
-from dpexp.figures.momentum_runs import LOOKS
-from dpexp.figures.style import BUDGET_COLOURS, RC
-from dpexp.momentum_rows import METHODS
+from dpexp.core.errors import ResultsMissing
+from dpexp.papers import figures, overlays, tables
+from dpexp.papers.momentum.figures.runs import LOOKS
+from dpexp.papers.momentum.rows import METHODS
+from dpexp.reporting.figure import write
+from dpexp.reporting.style import BUDGET_COLOURS, RC
+from dpexp.reporting.table import FORMATS, render
 from dpexp.store import load_summary, load_trajectories
 from dpexp.store.files import read_document, write_document
-from dpexp.tables import FORMATS, TABLES, render_table
+
+FIGURES, THEORY, TABLES = figures(), overlays(), tables()
 
 pytestmark = pytest.mark.slow  # every config runs once at toy size first
 
@@ -204,7 +207,7 @@ def test_figures_do_not_compute(toy_results, tmp_path, monkeypatch):
 
     monkeypatch.setattr(LdpSgd, "simulate", None)
     write(FIGURES["figure2"], toy_results, tmp_path, ["png"])
-    render_table("table1", toy_results, "md")
+    render(TABLES["table1"], toy_results, "md")
 
 
 def test_missing_damaged_and_partial_results_name_the_command(toy_results, tmp_path):
@@ -239,7 +242,7 @@ def test_missing_damaged_and_partial_results_name_the_command(toy_results, tmp_p
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("form", FORMATS)
 def test_tables_in_every_format(name, form, toy_results):
-    text = render_table(name, toy_results, form)
+    text = render(TABLES[name], toy_results, form)
     if form == "md":
         lines = [line for line in text.splitlines() if line.startswith("|")]
         assert len({line.count("|") for line in lines}) == 1
@@ -255,7 +258,7 @@ def test_tables_in_every_format(name, form, toy_results):
 
 
 def test_table1_holds_printed_exponents_beside_fitted_slopes(toy_results):
-    rows = pd.DataFrame(json.loads(render_table("table1", toy_results, "json"))["rows"])
+    rows = pd.DataFrame(json.loads(render(TABLES["table1"], toy_results, "json"))["rows"])
     assert len(rows) == 2 * 2 * 4 * 2 * 5
     row = rows[(rows.experiment == "linear_d5") & (rows.metric == "param_distance_sq") & (rows.estimator == "asgd")]
     assert set(row[row.alpha < 0.4].table1) == {-1.0}
@@ -265,7 +268,7 @@ def test_table1_holds_printed_exponents_beside_fitted_slopes(toy_results):
 
 
 def test_final_tables_are_the_last_step(toy_results):
-    rows = pd.DataFrame(json.loads(render_table("final_linear", toy_results, "json"))["rows"])
+    rows = pd.DataFrame(json.loads(render(TABLES["final_linear"], toy_results, "json"))["rows"])
     summary = load_summary(toy_results, "linear_d10")
     last = summary[(summary.step == 2000) & (summary.metric == "loss_gap") & (summary.estimator == "asgd")]
     got = rows[(rows.d == 10) & (rows.metric == "loss_gap") & (rows.estimator == "asgd")]
@@ -273,16 +276,16 @@ def test_final_tables_are_the_last_step(toy_results):
 
 
 def test_every_tuned_method_is_shown_with_equal_grids_and_without_noise(toy_results):
-    rows = pd.DataFrame(json.loads(render_table("momentum_tuned", toy_results, "json"))["rows"])
+    rows = pd.DataFrame(json.loads(render(TABLES["momentum_tuned"], toy_results, "json"))["rows"])
     assert set(rows[rows.settings != 6].method) == {"descent"}
     for n, eps, d in ((500, 1.0, 10), (2000, 1.0, 10), (8000, 1.0, 10), (2000, 0.5, 10), (2000, 1.0, 100)):
         here = rows[(n == rows.N) & (rows.eps == eps) & (rows.d == d)]
         assert set(here.method) == set(METHODS)
     quiet = rows[rows.eps == "inf"]
     assert set(quiet.method) == set(METHODS)
-    text = render_table("momentum_tuned", toy_results, "md")
+    text = render(TABLES["momentum_tuned"], toy_results, "md")
     assert text.count("| no noise") == len(METHODS)
-    table = json.loads(render_table("momentum_adult", toy_results, "json"))["rows"]
+    table = json.loads(render(TABLES["momentum_adult"], toy_results, "json"))["rows"]
     summary = load_summary(toy_results, "momentum_adult")
     for row in table:  # gradient norm, F and |w| of one and the same cell
         last = summary[(summary.step == row["step"]) & np.isclose(summary["mean"], row["mean"], rtol=1e-12)]

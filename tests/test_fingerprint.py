@@ -2,7 +2,7 @@
 
 import textwrap
 
-from dpexp.fingerprint import changed, closure, code_of
+from dpexp.store.fingerprint import changed, closure, code_of
 from tests.test_config import GOOD, load
 
 
@@ -78,11 +78,11 @@ def test_a_cells_code_is_that_of_its_problem_algorithm_schedule_and_engine(tmp_p
         "problems.mallows",
         "algorithms.ldp_sgd",
         "schedules",
-        "engine.streams",
-        "engine.lanes",
-        "seeds",
+        "engine.lanes.streams",
+        "engine.lanes.vectors",
+        "core.seeds",
         "privacy.budgets",
     ):
         assert f"dpexp.{name}" in code
-    for name in ("problems.logistic", "config.reader", "store", "runner.run", "figures.style", "privacy.gdp"):
+    for name in ("problems.logistic", "config.reader", "store.files", "store.run", "reporting.style", "privacy.accounting.gdp"):
         assert f"dpexp.{name}" not in code

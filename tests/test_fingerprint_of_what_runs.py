@@ -12,22 +12,20 @@ from functools import partial
 import pytest
 
 from dpexp.algorithms import ALGORITHMS
-from dpexp.claims import CLAIMS
-from dpexp.claims.evidence import Evidence
 from dpexp.config import ConfigError, read_experiment
-from dpexp.errors import ResultsMissing
-from dpexp.figures import FIGURES
-from dpexp.fingerprint import closure, code_of, statement_of
+from dpexp.core.errors import ResultsMissing
+from dpexp.papers import claims, figures, tables
 from dpexp.problems import PROBLEMS
-from dpexp.runner.rows import row_of
-from dpexp.runner.simulating import simulate
-from dpexp.slopes import SlopeError
-from dpexp.summaries import CellData
-from dpexp.tables import TABLES
+from dpexp.reporting.evidence import Evidence
+from dpexp.reporting.slopes import SlopeError
+from dpexp.store.fingerprint import closure, code_of, statement_of
+from dpexp.store.rows import row_of
+from dpexp.store.simulating import simulate
+from dpexp.store.summaries import CellData
 
 CANNOT_CHANGE_A_NUMBER = {
-    "dpexp.checkpoints": "counted through dpexp.runner.simulating",
-    "dpexp.errors": "messages",
+    "dpexp.core.checkpoints": "counted through dpexp.store.simulating",
+    "dpexp.core.errors": "messages",
 }
 """modules that may run without being in a fingerprint, and why"""
 BUDGETS = ("{mu: 1}", "{eps: 1, delta: 1e-5}", "{mu: inf}")
@@ -125,7 +123,7 @@ def test_what_runs_for_a_statement_is_in_the_fingerprint_of_the_row(name):
 def test_the_profiler_sees_what_it_should():
     """The check has power: a fingerprint that lacks one of its modules would be found wanting."""
     seen = ran(lambda: simulate([CELLS["ldp-sgd on huber-linear"]], [0]))
-    assert {"dpexp.problems.huber_linear", "dpexp.algorithms.ldp_sgd", "dpexp.engine.linear_pass"} <= seen
+    assert {"dpexp.problems.huber_linear", "dpexp.algorithms.ldp_sgd", "dpexp.engine.linear.one_pass"} <= seen
     assert "dpexp.store.files" not in seen
 
 
@@ -138,17 +136,23 @@ def home(function):
 
 def shown():
     """What is shown from stored results, one figure, table or claim of every module that writes some: its function."""
-    figures = {f"figure {name}": (figure.draw, None) for name, figure in FIGURES.items()}
-    tables = {f"table {name}": (table.build, None) for name, table in TABLES.items()}
-    claims = {c.id: (c.check, c.experiments) for paper in CLAIMS.values() for c in paper}
-    one_a_module = {home(value[0]): name for name, value in [*claims.items(), *tables.items(), *figures.items()]}
-    everything = figures | tables | claims
+    drawn = {f"figure {name}": (figure.draw, None) for name, figure in figures().items()}
+    built = {f"table {name}": (table.build, None) for name, table in tables().items()}
+    checked = {c.id: (c.check, c.experiments) for paper in claims().values() for c in paper}
+    one_a_module = {home(value[0]): name for name, value in [*checked.items(), *built.items(), *drawn.items()]}
+    everything = drawn | built | checked
     return {name: everything[name] for name in sorted(one_a_module.values()) if name != LONG}
 
 
 LONG = "figure hidden_state_figure"
 """takes two minutes under the profiler"""
-READING = ("dpexp.store", "dpexp.config", "dpexp.fingerprint", "dpexp.digests", "dpexp.claims.ledger")
+READING = (
+    "dpexp.store",
+    "dpexp.config",
+    "dpexp.store.fingerprint",
+    "dpexp.core.digests",
+    "dpexp.reporting.claims_ledger",
+)
 """what reads stored results, checks them and says what is stale: it hands numbers on as they are"""
 
 

@@ -10,24 +10,24 @@ from typer.testing import CliRunner
 
 import dpexp
 from dpexp.cli import app
-from dpexp.errors import UsageError
-from dpexp.privacy.analysis import eps_of_delta
-from dpexp.privacy.conversions import eps_of_curve
+from dpexp.core.errors import UsageError
+from dpexp.privacy.accounting.conversions import eps_of_curve
+from dpexp.privacy.accounting.gdp import eps_of
+from dpexp.privacy.accounting.loss_distributions import step_loss
+from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base
+from dpexp.privacy.analyses.analysis import eps_of_delta
+from dpexp.privacy.analyses.hidden_state import last_iterate_delta
+from dpexp.privacy.analyses.hybrid import hybrid_eps, log_contraction_convex
+from dpexp.privacy.analyses.last_iterate import composed, last_iterate
+from dpexp.privacy.analyses.shifted_interpolation import full_batch_strongly_convex
 from dpexp.privacy.exact import bins, memory
 from dpexp.privacy.exact.linear import linear
-from dpexp.privacy.gdp import eps_of
-from dpexp.privacy.hidden_state import last_iterate_delta
-from dpexp.privacy.hybrid import hybrid_eps, log_contraction_convex
 from dpexp.privacy.judge import judge
 from dpexp.privacy.judge.competitors import analyses
 from dpexp.privacy.judge.search import Search
 from dpexp.privacy.judge.setting import Assumes, Setting, from_cube, parameter
 from dpexp.privacy.judge.survey import Case, cases, survey, table
 from dpexp.privacy.judge.verdict import rerun
-from dpexp.privacy.last_iterate import composed, last_iterate
-from dpexp.privacy.loss_distributions import step_loss
-from dpexp.privacy.sampled_gaussian import mixture_from_base
-from dpexp.privacy.shifted_interpolation import full_batch_strongly_convex
 from tests.oracles.untilted_composition import StepLoss
 
 LAST = {"relation": "replace-one", "released": "last-iterate", "bounded": True}
@@ -309,7 +309,7 @@ FILE = """ASSUMES = {"sampling": "full-batch", "relation": "replace-one", "relea
 def eps(delta, *, noise_multiplier, steps):
     return VALUE
 """
-RIGHT = "__import__('dpexp.privacy.gdp').privacy.gdp.eps_of(2 * steps**.5 / noise_multiplier, delta)"
+RIGHT = "__import__('dpexp.privacy.accounting.gdp').privacy.gdp.eps_of(2 * steps**.5 / noise_multiplier, delta)"
 
 
 @pytest.fixture
@@ -409,7 +409,7 @@ def test_every_analysis_passes(case):
 
 
 def test_the_survey_sees_a_wrong_analysis(monkeypatch):
-    from dpexp.privacy.mechanisms import composition
+    from dpexp.privacy.analyses import composition
 
     monkeypatch.setattr(composition, "distance", lambda relation: 1.0)
     rows = survey(Case("sampled-gaussian", "full-batch", "replace-one"), 24)

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from dpexp.privacy.accounting.gdp import delta_of, eps_of, mu_of, rdp_of
 from dpexp.privacy.budgets import BUDGETS, Choice, ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
-from dpexp.privacy.gdp import delta_of, eps_of, mu_of, rdp_of
-from dpexp.privacy.local_gaussian import LocalGaussian, document, text
+from dpexp.privacy.mechanisms.local_users import LocalGaussian, document, text
 
 REFERENCE = {  # mu: delta at eps = 1, eps at 1e-5, 1/n, 1e-6
     0.5: (6.829595e-3, 1.993091, 2.121179, 2.254085),

@@ -6,19 +6,19 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpexp.privacy.analysis import eps_of_delta
-from dpexp.privacy.conversions import classic_eps, eps_of_curve, improved_eps, optimal_eps
-from dpexp.privacy.exact_walk import Law, Walk, hockey_stick, renyi, shifting
-from dpexp.privacy.gdp import eps_of
-from dpexp.privacy.hidden_state import contraction, last_iterate_delta
-from dpexp.privacy.last_iterate import composed, last_iterate, printed_strongly_convex, shift
-from dpexp.privacy.loss_distributions import step_loss
-from dpexp.privacy.sampled_gaussian import base_from_mixture, mixture_from_base, symmetrised
-from dpexp.privacy.shifted_interpolation import (
+from dpexp.privacy.accounting.conversions import classic_eps, eps_of_curve, improved_eps, optimal_eps
+from dpexp.privacy.accounting.gdp import eps_of
+from dpexp.privacy.accounting.loss_distributions import step_loss
+from dpexp.privacy.accounting.sampled_gaussian import base_from_mixture, mixture_from_base, symmetrised
+from dpexp.privacy.analyses.analysis import eps_of_delta
+from dpexp.privacy.analyses.hidden_state import contraction, last_iterate_delta
+from dpexp.privacy.analyses.last_iterate import composed, last_iterate, printed_strongly_convex, shift
+from dpexp.privacy.analyses.shifted_interpolation import (
     cyclic_strongly_convex,
     full_batch_convex,
     full_batch_strongly_convex,
 )
+from dpexp.privacy.attained.walk import Law, Walk, hockey_stick, renyi, shifting
 
 STEPS = """
 1.1 .02 .8 6.720579978031e-4 7.485020049315e-4 1.266603725523e-3

@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from dpexp.privacy.gdp import eps_of
-from dpexp.privacy.heterogeneous import Steps, composed_eps
-from dpexp.privacy.hybrid import hybrid_delta, log_contraction
-from dpexp.privacy.loss_distributions import step_loss
+from dpexp.privacy.accounting.gdp import eps_of
+from dpexp.privacy.accounting.heterogeneous import Steps, composed_eps
+from dpexp.privacy.accounting.loss_distributions import step_loss
+from dpexp.privacy.accounting.noise_conventions import gradient_noise, langevin_gradient_noise, parameter_noise
+from dpexp.privacy.accounting.sampled_gaussian import largest_order, mixture_from_base
+from dpexp.privacy.analyses.hybrid import hybrid_delta, log_contraction
 from dpexp.privacy.mechanisms import MECHANISMS, SampledGaussian
-from dpexp.privacy.noise_conventions import gradient_noise, langevin_gradient_noise, parameter_noise
-from dpexp.privacy.sampled_gaussian import largest_order, mixture_from_base
 
 
 @pytest.mark.parametrize("eta", [1e-3, 0.5, 7.0])
@@ -149,7 +149,7 @@ def test_the_hybrid_delta_is_the_inverse_of_the_hybrid_epsilon_up_to_its_grid():
 
 @pytest.mark.slow
 def test_curves_over_steps_are_the_statements_and_never_below_them():
-    from dpexp.privacy.curves import over_steps
+    from dpexp.papers.noisy_sgd.curves import over_steps
 
     mechanism = MECHANISMS["noisy-sgd"](
         n=100, batch_size=1, step_size=0.1, noise_std=5.0, lipschitz=1.0, diameter=2.0, smoothness=1.0, steps=1

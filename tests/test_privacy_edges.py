@@ -5,9 +5,9 @@ import math
 
 import pytest
 
-from dpexp.privacy.last_iterate import last_iterate, printed_strongly_convex, shift
+from dpexp.privacy.analyses.last_iterate import last_iterate, printed_strongly_convex, shift
+from dpexp.privacy.analyses.shuffled import shuffled_strongly_convex
 from dpexp.privacy.mechanisms import MECHANISMS
-from dpexp.privacy.shuffled import shuffled_strongly_convex
 from tests.conftest import call
 
 NOISY = {

@@ -8,7 +8,7 @@ from dpexp.privacy.mechanisms import MECHANISMS
 from tests.test_privacy_mechanisms import EXAMPLES, of
 
 dp_accounting = pytest.importorskip("dp_accounting")
-events = pytest.importorskip("dpexp.privacy.events")
+events = pytest.importorskip("dpexp.privacy.accounting.events")
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

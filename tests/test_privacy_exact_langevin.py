@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from dpexp.privacy import exact_langevin, gdp
-from dpexp.privacy.exact_langevin import ORDERS, QuadraticLangevin, first_failing_order
-from dpexp.privacy.mixtures import GaussianMixture, renyi_of
+from dpexp.privacy.accounting import gdp
+from dpexp.privacy.accounting.mixtures import GaussianMixture, renyi_of
+from dpexp.privacy.attained import langevin as exact_langevin
+from dpexp.privacy.attained.langevin import ORDERS, QuadraticLangevin, first_failing_order
 from dpexp.theory.dp_sgld.privacy import corollary32, eps_of_slope
 
 # eta, K, m, n, lambda, B, R; D_2, D_8; exact delta at the claimed eps; exact eps at 1e-5

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dpexp.privacy.exact
+from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.exact import bins, composition, memory
 from dpexp.privacy.exact.composition import LowerLoss, Step, composed_eps, composed_renyi, gaussian_eps, inverted
 from dpexp.privacy.exact.grid import GridPair
@@ -16,7 +17,6 @@ from dpexp.privacy.exact.linear import linear
 from dpexp.privacy.exact.nodes import pair
 from dpexp.privacy.exact.recursion import statistic_law
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
-from dpexp.privacy.gdp import eps_of
 
 SAMPLINGS = ("fixed-size", "poisson", "full-batch", "cyclic", "shuffled", "reshuffled")
 

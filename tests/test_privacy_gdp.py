@@ -5,7 +5,7 @@ import math
 import mpmath
 import pytest
 
-from dpexp.privacy.gdp import delta_of, eps_of, mu_of
+from dpexp.privacy.accounting.gdp import delta_of, eps_of, mu_of
 
 MUS = [1e-12, 1e-8, 1e-5, 1e-3, 0.1, 0.499999, 0.5, 1.0, 3.0, 20.0, 80.0]
 EPSILONS = [0.0, 1e-12, 1e-6, 1e-3, 0.1, 1.0, 30.0, 300.0, 3000.0]

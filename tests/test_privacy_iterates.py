@@ -12,20 +12,20 @@ import numpy as np
 import pytest
 
 from dpexp.algorithms.finite_sum_run import Plan
-from dpexp.algorithms.momentum_levels import crossing, fixed_path_levels
 from dpexp.algorithms.reduced_momentum import covering, unit_deviations
-from dpexp.claims.momentum.alternating import attack, released
-from dpexp.engine.window_operator import apply, make_rule, make_workspace, transpose
-from dpexp.privacy import certificates
-from dpexp.privacy.certificates import Setting, certificate, default_setting
-from dpexp.privacy.difference_bound import certified, largest_form
-from dpexp.privacy.gdp import delta_of
-from dpexp.privacy.iterates import certify, grams, rounded_up, visits
+from dpexp.engine.finite_sum.window_operator import apply, make_rule, make_workspace, transpose
+from dpexp.papers.momentum.claims.alternating import attack, released
+from dpexp.papers.momentum.levels import crossing, fixed_path_levels
+from dpexp.privacy.accounting.gdp import delta_of
 from dpexp.privacy.mechanisms import MECHANISMS
-from dpexp.privacy.reshuffled_iterates import _signals, reshuffled_mu
-from dpexp.privacy.tree_split import unit_split
-from dpexp.privacy.tree_streams import printed_counts, printed_sensitivities
-from dpexp.privacy.trees import cover, fixed_order, reshuffled_order, squared_sensitivities
+from dpexp.privacy.momentum import certificates
+from dpexp.privacy.momentum.certificates import Setting, certificate, default_setting
+from dpexp.privacy.momentum.difference_bound import certified, largest_form
+from dpexp.privacy.momentum.iterates import certify, grams, rounded_up, visits
+from dpexp.privacy.momentum.reshuffled_iterates import _signals, reshuffled_mu
+from dpexp.privacy.momentum.tree_split import unit_split
+from dpexp.privacy.momentum.tree_streams import printed_counts, printed_sensitivities
+from dpexp.privacy.momentum.trees import cover, fixed_order, reshuffled_order, squared_sensitivities
 from dpexp.theory.momentum import theorem8_sigma
 from tests.oracles import trees
 

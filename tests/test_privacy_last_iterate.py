@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from dpexp.privacy.analysis import eps_of_delta
-from dpexp.privacy.exact_walk import HockeyStick, Law, Walk, renyi, shifting
-from dpexp.privacy.gdp import delta_of
-from dpexp.privacy.hidden_state import last_iterate_delta
-from dpexp.privacy.hybrid import hybrid_eps, log_contraction, log_contraction_convex
-from dpexp.privacy.loss_distributions import step_loss
+from dpexp.privacy.accounting.gdp import delta_of
+from dpexp.privacy.accounting.loss_distributions import step_loss
+from dpexp.privacy.analyses.analysis import eps_of_delta
+from dpexp.privacy.analyses.hidden_state import last_iterate_delta
+from dpexp.privacy.analyses.hybrid import hybrid_eps, log_contraction, log_contraction_convex
+from dpexp.privacy.analyses.shifted_interpolation import cyclic_convex, cyclic_strongly_convex
+from dpexp.privacy.analyses.shuffled import shuffled_strongly_convex
+from dpexp.privacy.attained.walk import HockeyStick, Law, Walk, renyi, shifting
 from dpexp.privacy.mechanisms import MECHANISMS
-from dpexp.privacy.shifted_interpolation import cyclic_convex, cyclic_strongly_convex
-from dpexp.privacy.shuffled import shuffled_strongly_convex
 from tests.test_privacy_accountants import bump, instances, settings
 
 

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
+from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
-from dpexp.privacy.gdp import eps_of
-from dpexp.privacy.local_gaussian import LocalGaussian, document, text
+from dpexp.privacy.mechanisms.local_users import LocalGaussian, document, text
 
 ONE = ConstantBudget(mu=1.0)
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from dpexp.privacy.binomials import binomial_log_masses, likely_counts
-from dpexp.privacy.gdp import delta_of, eps_of
-from dpexp.privacy.linear_loss import LinearLoss, linear_loss_delta, linear_loss_eps
+from dpexp.privacy.accounting.binomials import binomial_log_masses, likely_counts
+from dpexp.privacy.accounting.gdp import delta_of, eps_of
+from dpexp.privacy.attained.linear_loss import LinearLoss, linear_loss_delta, linear_loss_eps
 
 SCHEMES = ("add-remove", "replace-one", "fixed-size")
 # epsilon at 1e-3, 1e-5 and 1e-8 of the three pairs, by another program

@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from dpexp.privacy import hockey_sticks as curves
-from dpexp.privacy.conversions import improved_eps
-from dpexp.privacy.gdp import delta_of, eps_of
-from dpexp.privacy.heterogeneous import Steps, composed_eps
-from dpexp.privacy.loss_distributions import StepLoss, step_loss
-from dpexp.privacy.sampled_gaussian import mixture_from_base
+from dpexp.privacy.accounting import hockey_sticks as curves
+from dpexp.privacy.accounting.conversions import improved_eps
+from dpexp.privacy.accounting.gdp import delta_of, eps_of
+from dpexp.privacy.accounting.heterogeneous import Steps, composed_eps
+from dpexp.privacy.accounting.loss_distributions import StepLoss, step_loss
+from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base
 
 Z = np.linspace(-18, 24, 400_001)
 

@@ -5,10 +5,10 @@ import math
 
 import pytest
 
-from dpexp.privacy.calibration import Unreachable, calibrate
-from dpexp.privacy.gdp import eps_of, mu_of
+from dpexp.privacy.accounting.calibration import Unreachable, calibrate
+from dpexp.privacy.accounting.gdp import eps_of, mu_of
 from dpexp.privacy.mechanisms import MECHANISMS
-from dpexp.privacy.trees import fixed_order, printed_count, squared_sensitivities
+from dpexp.privacy.momentum.trees import fixed_order, printed_count, squared_sensitivities
 from tests.conftest import call
 
 NOISY = {

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from dpexp.privacy.batch_sizes import poisson_sizes, step_factors
-from dpexp.privacy.gdp import delta_of
-from dpexp.privacy.hidden_state import PoissonReach, contraction, contractions, last_iterate_delta
-from dpexp.privacy.hybrid import log_contraction_convex
+from dpexp.privacy.accounting.batch_sizes import poisson_sizes, step_factors
+from dpexp.privacy.accounting.gdp import delta_of
+from dpexp.privacy.analyses.hidden_state import PoissonReach, contraction, contractions, last_iterate_delta
+from dpexp.privacy.analyses.hybrid import log_contraction_convex
+from dpexp.privacy.analyses.random_contraction import RandomContraction, convex_majorant, few
 from dpexp.privacy.mechanisms import MECHANISMS
-from dpexp.privacy.random_contraction import RandomContraction, convex_majorant, few
 
 
 def theta(eps, r):

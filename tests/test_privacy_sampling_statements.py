@@ -5,10 +5,10 @@ import math
 import pytest
 
 from dpexp.commands.statement import Statement
-from dpexp.privacy.langevin_accounting import composed
-from dpexp.privacy.langevin_run import LangevinRun
+from dpexp.privacy.accounting.langevin_accounting import composed
+from dpexp.privacy.accounting.langevin_run import LangevinRun
+from dpexp.privacy.analyses.composition import batches_of, divides, visits
 from dpexp.privacy.mechanisms import MECHANISMS
-from dpexp.privacy.mechanisms.composition import batches_of, divides, visits
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from tests.oracles.composition import epsilon
 

@@ -8,10 +8,10 @@ import pytest
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.config import ConfigError, read_experiment
+from dpexp.privacy.accounting.gdp import eps_of
+from dpexp.privacy.accounting.langevin_accounting import analysis_of, sigma_for
+from dpexp.privacy.accounting.langevin_run import LangevinRun
 from dpexp.privacy.budgets import ConstantBudget, UniformBudget
-from dpexp.privacy.gdp import eps_of
-from dpexp.privacy.langevin_accounting import analysis_of, sigma_for
-from dpexp.privacy.langevin_run import LangevinRun
 from dpexp.privacy.targets import Target, raised
 from dpexp.problems import PROBLEMS
 from dpexp.problems.softmax import DataSource, Softmax

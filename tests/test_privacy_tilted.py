@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy import fft
 
-from dpexp.privacy import hockey_sticks as curves
-from dpexp.privacy.discrete_losses import _bends, _walked, from_above, from_below
-from dpexp.privacy.gdp import eps_of
-from dpexp.privacy.loss_distributions import StepLoss, eps_of_steps, plain_eps, step_loss
-from dpexp.privacy.tilted import UNIT, Tilted, _transform_size
-from dpexp.privacy.varying_noise import varying_eps
+from dpexp.privacy.accounting import hockey_sticks as curves
+from dpexp.privacy.accounting.discrete_losses import _bends, _walked, from_above, from_below
+from dpexp.privacy.accounting.gdp import eps_of
+from dpexp.privacy.accounting.loss_distributions import StepLoss, eps_of_steps, plain_eps, step_loss
+from dpexp.privacy.accounting.tilted import UNIT, Tilted, _transform_size
+from dpexp.privacy.accounting.varying_noise import varying_eps
 from tests.oracles.composition import epsilon
 
 PAIRS = {"add-remove": ("remove", "add"), "replace-one": ("opposite",), "fixed-size": ("symmetrised",)}

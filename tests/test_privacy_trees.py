@@ -5,22 +5,22 @@ import math
 import numpy as np
 import pytest
 
-from dpexp.engine.momentum_noise import (
+from dpexp.engine.finite_sum.noise_designs import (
     independent_variance,
     square_root_noise,
     square_root_variance,
     tree_variance,
 )
-from dpexp.engine.momentum_windows import stream_variances
-from dpexp.privacy.gdp import delta_of
-from dpexp.privacy.tree_calibration import (
+from dpexp.engine.finite_sum.noise_windows import stream_variances
+from dpexp.privacy.accounting.gdp import delta_of
+from dpexp.privacy.momentum.tree_calibration import (
     exact_node_std,
     multipliers,
     printed_node_std,
     square_root_sensitivities,
     square_root_sensitivity_fixed,
 )
-from dpexp.privacy.tree_streams import (
+from dpexp.privacy.momentum.tree_streams import (
     node_sensitivities,
     occurrence_sensitivities,
     optimal_split,
@@ -30,7 +30,7 @@ from dpexp.privacy.tree_streams import (
     stream_mu,
     stream_sensitivities,
 )
-from dpexp.privacy.trees import (
+from dpexp.privacy.momentum.trees import (
     cover,
     discounts,
     fixed_order,

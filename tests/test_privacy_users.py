@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from dpexp.commands import ledgers, mechanisms
-from dpexp.errors import UsageError
-from dpexp.privacy.conversions import eps_of_curve, zcdp_eps, zcdp_of_eps
-from dpexp.privacy.gdp import eps_of, rdp_of
+from dpexp.core.errors import UsageError
+from dpexp.privacy.accounting.conversions import eps_of_curve, zcdp_eps, zcdp_of_eps
+from dpexp.privacy.accounting.gdp import eps_of, rdp_of
 from dpexp.privacy.ledger import Ledger
 from tests.conftest import call
 

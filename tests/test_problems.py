@@ -342,7 +342,7 @@ def test_quadrature_has_converged(name, d, monkeypatch):
 def test_the_hinge_rule_has_converged(d):
     """Against the risk along the line of beta*, where one dimension and a rule split at the kinks are enough."""
     problem = PROBLEMS["mallows-hinge"](d=d)
-    from dpexp.engine.elementwise import logistic
+    from dpexp.engine.lanes.elementwise import logistic
 
     for b0, slope in ((0.3, 0.5), (1.5, 1.2), (-0.4, 0.2)):
         theta = np.append(b0, np.full(d, slope))

@@ -10,14 +10,13 @@ import pandas as pd
 import pytest
 
 from dpexp.config import load_experiment
-from dpexp.errors import DpexpError, UsageError
-from dpexp.runner import partials
-from dpexp.runner.executors import EXECUTORS
-from dpexp.runner.planning import plan
-from dpexp.runner.progress import Progress
-from dpexp.runner.run import Options, run
-from dpexp.stats import COLUMNS
-from dpexp.store import Folder, files
+from dpexp.core.errors import DpexpError, UsageError
+from dpexp.store import Folder, files, partials
+from dpexp.store.executors import EXECUTORS
+from dpexp.store.planning import plan
+from dpexp.store.progress import Progress
+from dpexp.store.run import Options, run
+from dpexp.store.stats import COLUMNS
 from dpexp.store.trajectories import stored_cell_file
 from tests.conftest import COMMAND, ROOT, SMALL, call, numbers
 
@@ -103,7 +102,7 @@ def test_same_bits_for_any_jobs_and_backend(way, config, done, tmp_path):
 
 
 def test_same_bits_for_any_chunks(config, done, tmp_path, monkeypatch):
-    from dpexp.runner import run as module
+    from dpexp.store import run as module
 
     monkeypatch.setattr(module, "chunks_of", lambda cells, r: partials.chunks_of(cells, r, lanes=3, settings=2))
     _, folder = go(config, tmp_path / "other")
@@ -241,20 +240,20 @@ def test_a_trajectory_with_a_damaged_body_is_not_half_read(config, done):
 
 
 def test_code_changes_make_cells_stale(config, done, monkeypatch):
-    from dpexp.runner import planning
+    from dpexp.store import planning
 
     code = stored_cell_file(done, next((done.root / "trajectories").glob("*.parquet")).stem).code
     assert "dpexp.problems.huber_linear" in code
-    assert "dpexp.engine.linear_kernel" in code
+    assert "dpexp.engine.linear.kernel" in code
     assert "dpexp.problems.logistic" not in code
-    assert "dpexp.privacy.local_gaussian" not in code
-    code["dpexp.engine.streams"] = "changed"
+    assert "dpexp.privacy.mechanisms.local_users" not in code
+    code["dpexp.engine.lanes.streams"] = "changed"
     monkeypatch.setattr(planning, "code_of", lambda cell: code)
-    assert set(states(config, done.root.parent)) == {("stale", "code changed: dpexp/engine/streams.py")}
+    assert set(states(config, done.root.parent)) == {("stale", "code changed: dpexp/engine/lanes/streams.py")}
 
 
 def test_another_librarys_version_is_only_warned_of(config, done, monkeypatch):
-    from dpexp.runner import planning
+    from dpexp.store import planning
 
     monkeypatch.setattr(planning, "arithmetic", lambda: {"numpy": "0.1", "processor": "abacus"})
     plans = plan(load_experiment(config), done.root.parent)

@@ -9,14 +9,14 @@ import pytest
 from dpexp.config import ConfigError, load_experiment
 from dpexp.config.reader import REGISTRIES
 from dpexp.config.resolved import resolved_yaml
+from dpexp.core.parameters import Parameters
 from dpexp.engine.result import Passed
-from dpexp.parameters import Parameters
-from dpexp.privacy.gdp import eps_of
+from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.mechanisms import MECHANISMS
-from dpexp.privacy.stated import Stated
+from dpexp.privacy.mechanisms.stated import Stated
 from dpexp.privacy.targets import Target
-from dpexp.runner.run import Options, run
 from dpexp.store import load_cells, load_summary
+from dpexp.store.run import Options, run
 from tests.conftest import call
 
 
@@ -51,7 +51,7 @@ class NoisyDescent(Parameters):
         return Stated("sampled-gaussian", gaussian, "gaussian-composition")
 
     def simulate(self, problem, settings, steps, seed, replicates):
-        from dpexp.seeds import generator
+        from dpexp.core.seeds import generator
 
         values = np.empty((len(settings), 1, len(steps), 2, len(replicates)))
         for k, (schedule, budget) in enumerate(settings):

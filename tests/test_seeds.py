@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpexp.seeds import ROLES, generator, stream_state, stream_states
+from dpexp.core.seeds import ROLES, generator, stream_state, stream_states
 
 
 def test_golden_states():

@@ -54,9 +54,9 @@ def test_settings_of_one_seed_share_their_noise_which_a_difference_removes():
         algorithm.noise(problem, schedule, Target(eps=eps, delta=1e-5), np.full(1, 1.0)).scale[0] for eps in (1.0, 4.0)
     ]
     from dpexp.algorithms import softmax_runs as runs
-    from dpexp.engine import softmax as engine
-    from dpexp.engine.batches import SAMPLING
-    from dpexp.seeds import generator
+    from dpexp.core.seeds import generator
+    from dpexp.engine.softmax import loop as engine
+    from dpexp.engine.softmax.batches import SAMPLING
 
     def first_step(scale):
         noise = runs.Noise(clip=1.0, scale=None if scale is None else np.array([scale]))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats as reference
 
-from dpexp.slopes import SlopeError, local_slopes, loglog_slope, rate
+from dpexp.reporting.slopes import SlopeError, local_slopes, loglog_slope, rate
 
 RNG = np.random.default_rng(31)
 SPREAD = 0.09  # the relative spread of a squared distance reaches 0.9, as in the runs

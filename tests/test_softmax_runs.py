@@ -9,22 +9,22 @@ import pytest
 from dpexp.algorithms import ALGORITHMS
 from dpexp.commands import stating
 from dpexp.config import ConfigError, load_experiment
+from dpexp.core.seeds import generator
 from dpexp.data import DATASETS, DataError
 from dpexp.data.dataset import NORM
-from dpexp.engine import softmax as engine
-from dpexp.engine.batches import SAMPLING
-from dpexp.fingerprint import hash_of_data
-from dpexp.privacy import langevin_accounting as accounting
-from dpexp.privacy import langevin_run
+from dpexp.engine.softmax import loop as engine
+from dpexp.engine.softmax.batches import SAMPLING
+from dpexp.privacy.accounting import langevin_accounting as accounting
+from dpexp.privacy.accounting import langevin_run
+from dpexp.privacy.accounting.varying_noise import grouped
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.privacy.targets import Target
-from dpexp.privacy.varying_noise import grouped
 from dpexp.problems.softmax import DataSource, Softmax
-from dpexp.runner.planning import plan
-from dpexp.runner.run import Options, run
 from dpexp.schedules import SCHEDULES
-from dpexp.seeds import generator
 from dpexp.store import load_cells
+from dpexp.store.fingerprint import hash_of_data
+from dpexp.store.planning import plan
+from dpexp.store.run import Options, run
 from tests.conftest import call
 from tests.test_data import cifar_folder
 
@@ -184,8 +184,8 @@ def test_groups_of_steps_are_rounded_down():
 
 def test_composition_of_steps_whose_noise_differs():
     """Full batches are Gaussian: mu^2 adds up; equal noises are one group; more noise in some steps helps."""
-    from dpexp.privacy.gdp import eps_of
-    from dpexp.privacy.varying_noise import varying_eps
+    from dpexp.privacy.accounting.gdp import eps_of
+    from dpexp.privacy.accounting.varying_noise import varying_eps
 
     groups = ((1.0, 3), (1.5, 5), (2.0, 7))
     mu = math.sqrt(sum(count / (6.0 * noise) ** 2 for noise, count in groups))

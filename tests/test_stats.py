@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats as reference
 
-from dpexp.stats import COLUMNS, paired_difference, summarise, t_quantile
+from dpexp.store.stats import COLUMNS, paired_difference, summarise, t_quantile
 
 RNG = np.random.default_rng(31)
 

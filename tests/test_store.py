@@ -15,11 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpexp.config import load_experiment
-from dpexp.errors import DpexpError, ResultsMissing
-from dpexp.runner import run as running
-from dpexp.runner.run import Options, run
+from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.store import Folder, NotWritable, files, load_cell, load_cells, load_summary, load_trajectories
 from dpexp.store import folder as folders
+from dpexp.store import run as running
 from dpexp.store.files import (
     Damaged,
     read_bytes_sealed,
@@ -29,6 +28,7 @@ from dpexp.store.files import (
     write_document,
     write_table,
 )
+from dpexp.store.run import Options, run
 from tests.campaigns.faults import damage
 from tests.conftest import SMALL, numbers
 
@@ -190,7 +190,7 @@ def test_statements_are_computed_again_when_their_code_changes(tiny, done, monke
     from dpexp.store import generation
 
     def other(cell):
-        return {**original(cell), "dpexp.privacy.gdp": "other"}
+        return {**original(cell), "dpexp.privacy.accounting.gdp": "other"}
 
     original = generation.statement_of
     monkeypatch.setattr(generation, "statement_of", other)
@@ -199,11 +199,11 @@ def test_statements_are_computed_again_when_their_code_changes(tiny, done, monke
     assert report.computed == 0  # the trajectories do not depend on it
     assert done.cells.stat().st_mtime_ns > before
     monkeypatch.undo()
-    assert "code changed since: dpexp/privacy/gdp.py" in refusal(done).message
+    assert "code changed since: dpexp/privacy/accounting/gdp.py" in refusal(done).message
 
 
 def test_stale_cells_that_a_run_leaves_out_are_not_stamped_as_current(tiny, done, monkeypatch):
-    from dpexp import fingerprint
+    from dpexp.store import fingerprint
     from tests.campaigns.faults import new_code
 
     experiment = load_experiment(tiny)

@@ -8,17 +8,15 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dpexp import fingerprint
 from dpexp.cli import app
 from dpexp.commands import comparing, listing
 from dpexp.config import load_experiment
 from dpexp.config.cells import RunSettings
-from dpexp.errors import DpexpError, ResultsMissing
+from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.problems import softmax
-from dpexp.runner import executors, partials
-from dpexp.runner import run as running
-from dpexp.runner.run import Options, run
-from dpexp.store import Folder, load_cells, load_summary
+from dpexp.store import Folder, executors, fingerprint, load_cells, load_summary, partials
+from dpexp.store import run as running
+from dpexp.store.run import Options, run
 from tests.campaigns.faults import DATA_CONFIG, people
 from tests.conftest import numbers
 

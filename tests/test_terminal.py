@@ -6,8 +6,8 @@ import re
 import pytest
 
 from dpexp import cli
-from dpexp.errors import UsageError
-from dpexp.terminal import plain, say
+from dpexp.core.errors import UsageError
+from dpexp.core.terminal import plain, say
 from tests.conftest import ROOT, call
 
 RED = "\x1b[31m"
@@ -30,7 +30,7 @@ def test_what_an_encoding_lacks_is_written_out():
 
 
 def test_everything_that_is_printed_goes_one_way():
-    """A bare print( outside of dpexp/terminal.py would bypass it; scripts print no user's text."""
+    """A bare print( outside of dpexp/core/terminal.py would bypass it; scripts print no user's text."""
     bare = [
         path.name
         for path in sorted((ROOT / "dpexp").rglob("*.py"))

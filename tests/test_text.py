@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpexp.text import down, exponent, fraction, up
+from dpexp.core.text import down, exponent, fraction, up
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from dpexp.theory.psi import psi
-from dpexp.theory.table1 import NON_STRONGLY, STRONGLY, corrected_exponent, remark_exponent, table1_exponent
+from dpexp.theory.ldp_sgd.psi import psi
+from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, STRONGLY, corrected_exponent, remark_exponent, table1_exponent
 
 
 def test_psi():

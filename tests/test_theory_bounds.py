@@ -5,26 +5,26 @@ import math
 import numpy as np
 import pytest
 
-from dpexp.predictions import asymptote, constants, decay_of, is_flat, local, predicted
 from dpexp.privacy.budgets import ConstantBudget, UniformBudget
 from dpexp.problems import PROBLEMS
+from dpexp.reporting.predictions import asymptote, constants, decay_of, is_flat, local, predicted
 from dpexp.schedules import SCHEDULES
 from dpexp.theory import THEOREMS
-from dpexp.theory.composition import theorem1, theorem2
-from dpexp.theory.linearised import linearised_moments, modes_of
-from dpexp.theory.noise import fourth_moment, second_moment
-from dpexp.theory.psi import power_sum, psi
-from dpexp.theory.sandwich import (
+from dpexp.theory.ldp_sgd.composition import theorem1, theorem2
+from dpexp.theory.ldp_sgd.linearised import linearised_moments, modes_of
+from dpexp.theory.ldp_sgd.noise import fourth_moment, second_moment
+from dpexp.theory.ldp_sgd.psi import power_sum, psi
+from dpexp.theory.ldp_sgd.sandwich import (
     averaged_bias,
     averaged_covariance,
     iterate_covariance,
     noisy_covariance,
     spectral_norm,
 )
-from dpexp.theory.theorem3 import theorem3_printed, theorem3_recursion
-from dpexp.theory.theorem4 import log10_summation_b, theorem4_completed
-from dpexp.theory.theorem5 import theorem5_last_iterate, theorem5_printed, theorem5_rooted
-from dpexp.theory.theorem6 import theorem6_completed, theorem6_visible
+from dpexp.theory.ldp_sgd.theorem3 import theorem3_printed, theorem3_recursion
+from dpexp.theory.ldp_sgd.theorem4 import log10_summation_b, theorem4_completed
+from dpexp.theory.ldp_sgd.theorem5 import theorem5_last_iterate, theorem5_printed, theorem5_rooted
+from dpexp.theory.ldp_sgd.theorem6 import theorem6_completed, theorem6_visible
 from tests.oracles import bounds
 
 LINEAR, LOGISTIC = PROBLEMS["huber-linear"](), PROBLEMS["mallows-logistic"]()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from dpexp.privacy.gdp import delta_of
+from dpexp.privacy.accounting.gdp import delta_of
 from dpexp.theory.momentum import (
     lemma5_printed,
     lemma5_sharp,

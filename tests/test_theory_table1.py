@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpexp.theory.table1 import NON_STRONGLY, STRONGLY, corrected_exponent, remark_exponent, table1_exponent
+from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, STRONGLY, corrected_exponent, remark_exponent, table1_exponent
 
 
 def test_unknown_names_are_refused():

@@ -8,7 +8,7 @@ from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.reduced_momentum import ReducedMomentum
 from dpexp.algorithms.sgd import Sgd
 from dpexp.algorithms.tree_momentum import TreeMomentum
-from dpexp.parameters import Parameters
+from dpexp.core.parameters import Parameters
 
 ALGORITHMS: dict[str, type[Parameters]] = {
     "ldp-sgd": LdpSgd,

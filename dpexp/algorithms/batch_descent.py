@@ -19,11 +19,11 @@ from dpexp.privacy.targets import Target, raised
 from dpexp.problems.finite_sum import FiniteSum
 
 if TYPE_CHECKING:
-    from dpexp.engine.following import Stepper
-    from dpexp.engine.momentum import Data
+    from dpexp.engine.finite_sum.following import Stepper
+    from dpexp.engine.finite_sum.loop import Data
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
-    from dpexp.privacy.stated import Stated
+    from dpexp.privacy.mechanisms.stated import Stated
     from dpexp.schedules import Schedule
 
 
@@ -84,8 +84,8 @@ class BatchDescent(FiniteSumAlgorithm):
         return "gaussian-composition" if self.sampling_rate == 1 else "pld-composition"
 
     def stepper(self, problem: FiniteSum, plan: Plan, budget: Budget, seed: int, replicate: int, data: Data) -> Stepper:
-        from dpexp.engine import batch_descent
-        from dpexp.seeds import generator
+        from dpexp.core.seeds import generator
+        from dpexp.engine.finite_sum import batch_descent
 
         noise, sampling = generator(seed, replicate, "noise"), generator(seed, replicate, "order")
         q = self.sampling_rate
@@ -93,7 +93,7 @@ class BatchDescent(FiniteSumAlgorithm):
         return batch_descent.BatchDescent(data, problem.start(), noise, sampling, q, plan.eta, std)
 
     def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
-        from dpexp.privacy.stated import Stated
+        from dpexp.privacy.mechanisms.stated import Stated
 
         released = self.released(n, self.multiplier(n, budget))
         return Stated("sampled-gaussian", released, self.accountant if released.noise_multiplier else "no-noise")
@@ -115,7 +115,7 @@ def _full_multiplier(algorithm: BatchDescent, steps: int, mu: float, eps: float,
 @lru_cache(maxsize=512)
 def _poisson_multiplier(algorithm: BatchDescent, steps: int, eps: float, delta: float) -> float:
     """The least multiplier with which the ledger states (eps, delta), to a relative 1e-6, from above."""
-    from dpexp.privacy.calibration import calibrate
+    from dpexp.privacy.accounting.calibration import calibrate
     from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 
     return calibrate(

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from dpexp.algorithms.softmax_runs import Noise, SoftmaxAlgorithm, no_target, target
-from dpexp.engine.softmax import gradient_noise_scale
-from dpexp.parameters import Positive
+from dpexp.core.parameters import Positive
+from dpexp.engine.softmax.loop import gradient_noise_scale
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
-    from dpexp.privacy.stated import Stated
+    from dpexp.privacy.mechanisms.stated import Stated
     from dpexp.schedules import Schedule
 
 ANALYSES = {"pld": "pld-composition", "once-an-epoch": "gaussian-composition"}
@@ -38,7 +38,7 @@ class DpSgd(SoftmaxAlgorithm):
 
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """What does not fit: no target, batches, or an accountant for another sampling scheme."""
-        from dpexp.privacy.langevin_accounting import sampling_complaints
+        from dpexp.privacy.accounting.langevin_accounting import sampling_complaints
 
         found = super().complaints(problem, schedule, budget, n)
         wrong = sampling_complaints(problem.n, self.batch_size, self.sampling, self.accountant)
@@ -50,7 +50,7 @@ class DpSgd(SoftmaxAlgorithm):
         return 0.0 if math.isinf(eps) else _multiplier(self, problem.n, n, eps, delta)
 
     def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> Stated:
-        from dpexp.privacy.stated import Stated
+        from dpexp.privacy.mechanisms.stated import Stated
 
         released = self._released(problem.n, n, self.multiplier(problem, budget, n))
         name = self._analysis(problem.n) if released.noise_multiplier else "no-noise"
@@ -66,7 +66,7 @@ class DpSgd(SoftmaxAlgorithm):
         return ANALYSES["once-an-epoch" if self.batch_size == records else self.accountant]
 
     def _released(self, records: int, n: int, multiplier: float) -> SampledGaussian:
-        from dpexp.privacy.langevin_run import RELATIONS, SCHEMES
+        from dpexp.privacy.accounting.langevin_run import RELATIONS, SCHEMES
         from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 
         return SampledGaussian(
@@ -80,7 +80,7 @@ class DpSgd(SoftmaxAlgorithm):
 
 @lru_cache(maxsize=256)
 def _multiplier(algorithm: DpSgd, records: int, n: int, eps: float, delta: float) -> float:
-    from dpexp.privacy.calibration import calibrate
+    from dpexp.privacy.accounting.calibration import calibrate
     from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 
     return calibrate(

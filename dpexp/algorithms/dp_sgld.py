@@ -16,19 +16,20 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from dpexp.algorithms.softmax_runs import MOST_STEPS, Noise, SoftmaxAlgorithm, no_target, step_sizes, target
-from dpexp.engine.softmax import langevin_scale
-from dpexp.parameters import Positive
+from dpexp.core.parameters import Positive
+from dpexp.engine.softmax.loop import langevin_scale
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:
+    from dpexp.privacy.accounting.langevin_run import LangevinRun
     from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.langevin_run import LangevinRun
-    from dpexp.privacy.langevin_stated import AccountedLangevin
+    from dpexp.privacy.mechanisms.langevin_stated import AccountedLangevin
     from dpexp.schedules import Schedule
 
 
 class DpSgld(SoftmaxAlgorithm):
-    """Langevin steps whose noise an accountant sets; see `dpexp.privacy.langevin_accounting` for the accountants."""
+    """Langevin steps whose noise an accountant sets; see `dpexp.privacy.accounting.langevin_accounting` for the
+    accountants."""
 
     name: Literal["dp-sgld"] = "dp-sgld"
     sampling: Literal["poisson", "fixed-size", "shuffled"] = "fixed-size"
@@ -38,7 +39,7 @@ class DpSgld(SoftmaxAlgorithm):
 
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """What does not fit: no target, batches, or an accountant for another sampling scheme or other steps."""
-        from dpexp.privacy.langevin_accounting import complaints
+        from dpexp.privacy.accounting.langevin_accounting import complaints
 
         found = [*no_target(budget), *super().complaints(problem, schedule, budget, n)]
         if n <= MOST_STEPS:
@@ -47,13 +48,13 @@ class DpSgld(SoftmaxAlgorithm):
 
     def sigma(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> float:
         """The noise with which the accountant states the target; 0 without privacy."""
-        from dpexp.privacy.langevin_accounting import sigma_for
+        from dpexp.privacy.accounting.langevin_accounting import sigma_for
 
         eps, delta = target(budget)
         return 0.0 if math.isinf(eps) else sigma_for(self._run(problem, schedule, n), self.accountant, eps, delta)
 
     def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> AccountedLangevin:
-        from dpexp.privacy.langevin_stated import AccountedLangevin
+        from dpexp.privacy.mechanisms.langevin_stated import AccountedLangevin
 
         run = self._run(problem, schedule, n)
         return AccountedLangevin(run, self.accountant, self.sigma(problem, schedule, budget, n))
@@ -71,8 +72,8 @@ class DpSgld(SoftmaxAlgorithm):
 
         Sizes never grow, so the ends say which step is largest and whether all count as one size.
         """
-        from dpexp.privacy.langevin_run import LangevinRun
-        from dpexp.privacy.varying_noise import grouped
+        from dpexp.privacy.accounting.langevin_run import LangevinRun
+        from dpexp.privacy.accounting.varying_noise import grouped
 
         rule = schedule.for_losses(problem.smoothness, problem.regulariser)
         sizes = np.append(rule.step_sizes(1, 1), rule.step_sizes(n, n)) if ends else step_sizes(problem, schedule, n)

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from dpexp.core.parameters import Count, Parameters
 from dpexp.engine.result import Passed
-from dpexp.parameters import Count, Parameters
 from dpexp.problems.finite_sum import FiniteSum
 from dpexp.theory.momentum import Schedule as Theory
 
 if TYPE_CHECKING:
-    from dpexp.engine.following import Stepper
-    from dpexp.engine.momentum import Data, Order
+    from dpexp.engine.finite_sum.following import Stepper
+    from dpexp.engine.finite_sum.loop import Data, Order
     from dpexp.privacy.budgets import Budget
     from dpexp.schedules import Schedule
 
@@ -83,7 +83,7 @@ class FiniteSumAlgorithm(Parameters):
         return (self.epochs or 1) * self.passes(problem)
 
     def seconds(self, problem: FiniteSum, n: int) -> float:
-        """Estimated seconds of one replicate: steps, and full gradients (`dpexp.engine.following`)."""
+        """Estimated seconds of one replicate: steps, and full gradients (`dpexp.engine.finite_sum.following`)."""
         width = 0.4 + 0.06 * problem.dimension
         return n * self.microseconds * width * 1e-6 + 16 * max(n, 5 * problem.count) * 0.05e-6 * width
 
@@ -124,9 +124,9 @@ class FiniteSumAlgorithm(Parameters):
         seed: int,
         replicates: Sequence[int],
     ) -> Passed:
-        """Run every setting and replicate, with metrics at `steps`; see `dpexp.engine.following`."""
-        from dpexp.engine.following import follow
-        from dpexp.engine.momentum import Data
+        """Run every setting and replicate, with metrics at `steps`; see `dpexp.engine.finite_sum.following`."""
+        from dpexp.engine.finite_sum.following import follow
+        from dpexp.engine.finite_sum.loop import Data
 
         steps = np.asarray(steps, dtype=np.int64)
         data = Data(*problem.pair, *problem.records, problem.constants)
@@ -148,9 +148,9 @@ def step_size(schedule: Schedule, steps: int) -> float:
 
 def drawn_order(seed: int, replicate: int, n: int, steps: int, order: str) -> Order:
     """One permutation that repeats, or a fresh one in every epoch; drawn before the run, from the role `order`."""
-    from dpexp.engine.momentum import Order
-    from dpexp.privacy.trees import reshuffled_order
-    from dpexp.seeds import generator
+    from dpexp.core.seeds import generator
+    from dpexp.engine.finite_sum.loop import Order
+    from dpexp.privacy.momentum.trees import reshuffled_order
 
     rng = generator(seed, replicate, "order")
     if order == REPEATS:

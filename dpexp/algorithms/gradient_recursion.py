@@ -12,14 +12,14 @@ import math
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, step_size
-from dpexp.parameters import Share
+from dpexp.core.parameters import Share
 from dpexp.problems.finite_sum import FiniteSum
 
 if TYPE_CHECKING:
-    from dpexp.engine.following import Stepper
-    from dpexp.engine.momentum import Data
+    from dpexp.engine.finite_sum.following import Stepper
+    from dpexp.engine.finite_sum.loop import Data
     from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.stated import Stated
+    from dpexp.privacy.mechanisms.stated import Stated
     from dpexp.schedules import Schedule
 
 
@@ -50,9 +50,9 @@ class GradientRecursion(FiniteSumAlgorithm):
         return (n + 2 * min(n, 200)) * problem.count * 0.06e-6 * (0.4 + 0.06 * problem.dimension)
 
     def stepper(self, problem: FiniteSum, plan: Plan, budget: Budget, seed: int, replicate: int, data: Data) -> Stepper:
-        from dpexp.engine.batch_descent import GradientRecursion as Steps
-        from dpexp.privacy.recursion_noise import recursion_stds
-        from dpexp.seeds import generator
+        from dpexp.core.seeds import generator
+        from dpexp.engine.finite_sum.batch_descent import GradientRecursion as Steps
+        from dpexp.privacy.momentum.recursion_noise import recursion_stds
 
         mu, first, later = self.mu(budget), 0.0, 0.0
         if not math.isinf(mu):
@@ -63,7 +63,7 @@ class GradientRecursion(FiniteSumAlgorithm):
 
     def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
         from dpexp.privacy.mechanisms.gradient_recursion import GradientRecursion as Released
-        from dpexp.privacy.stated import Stated
+        from dpexp.privacy.mechanisms.stated import Stated
 
         mu, plan = self.mu(budget), self.plan(problem, schedule, budget, n)
         mechanism = Released.model_validate(

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from dpexp.engine.elementwise import Value, maximum
+from dpexp.core.parameters import Parameters
+from dpexp.engine.lanes.elementwise import Value, maximum
 from dpexp.engine.result import Passed
-from dpexp.parameters import Parameters
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 if TYPE_CHECKING:
     from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.local_gaussian import LocalGaussian
+    from dpexp.privacy.mechanisms.local_users import LocalGaussian
     from dpexp.schedules import Schedule
 
 
@@ -64,14 +64,14 @@ class LdpSgd(Parameters):
         They are kept as the engine writes them, turned around for the metrics, squared, and shifted for the risk, which
         also takes a few numbers of every state; a segment holds step sizes, budgets and noise of 4096 steps.
         """
-        from dpexp.engine.linear_pass import SEGMENT
+        from dpexp.engine.linear.one_pass import SEGMENT
 
         states = 8 * 2 * checkpoints * settings
         return states * 8 * (4 * problem.p + 8) + 8 * 8 * (SEGMENT * (2 * settings + 3) + 3 * 128 * problem.p)
 
     def mechanism(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> LocalGaussian:
         """The mechanism that n users run, from which the privacy ledger is computed."""
-        from dpexp.privacy.local_gaussian import LocalGaussian
+        from dpexp.privacy.mechanisms.local_users import LocalGaussian
 
         return LocalGaussian(
             budget=budget,
@@ -92,9 +92,9 @@ class LdpSgd(Parameters):
 
         The numbers of a (setting, replicate) do not depend on the other settings and replicates of the call.
         """
-        from dpexp.engine.lanes import LANES
-        from dpexp.engine.linear_kernel import Rule
-        from dpexp.engine.linear_pass import Setting, run_lane_group
+        from dpexp.engine.lanes.vectors import LANES
+        from dpexp.engine.linear.kernel import Rule
+        from dpexp.engine.linear.one_pass import Setting, run_lane_group
 
         steps = np.asarray(steps, dtype=np.int64)
         values = np.empty((len(settings), 2, len(steps), len(self.metrics), len(replicates)))

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, step_size
-from dpexp.parameters import Share
+from dpexp.core.parameters import Share
 from dpexp.problems.finite_sum import FiniteSum
 from dpexp.theory.momentum import Schedule as Theory
 
 if TYPE_CHECKING:
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.mechanism import Mechanism
-    from dpexp.privacy.stated import Stated
+    from dpexp.privacy.mechanisms.stated import Stated
     from dpexp.schedules import Schedule
 
 Weight = Share
@@ -65,7 +65,7 @@ class PrivateMomentum(FiniteSumAlgorithm):
         return self.printed.sigma(eps, delta)
 
     def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
-        from dpexp.privacy.stated import Stated
+        from dpexp.privacy.mechanisms.stated import Stated
 
         plan, mu = self.plan(problem, schedule, budget, n), self.mu(budget)
         sigma = 0.0 if math.isinf(mu) else self.printed_sigma(budget) if self.calibration == "paper" else 1 / mu

@@ -5,8 +5,8 @@ residuals. With one order that repeats it is the momentum plus data-independent 
 with a fresh order in each epoch it is not, and the trees are fed with their values: three gradients a step.
 
 Only the iterates leave, not the nodes of the trees. Exact calibration therefore sets the noise by what the iterates
-give away, where that is known for every position of a record (`dpexp.privacy.certificates`), and by the release of all
-nodes elsewhere; the ledger says which.
+give away, where that is known for every position of a record (`dpexp.privacy.momentum.certificates`), and by the
+release of all nodes elsewhere; the ledger says which.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from dpexp.problems.finite_sum import FiniteSum
 from dpexp.theory.momentum import theorem8_sigma, theorem9_schedule
 
 if TYPE_CHECKING:
-    from dpexp.engine.following import Stepper
-    from dpexp.engine.momentum import Data, Order
+    from dpexp.engine.finite_sum.following import Stepper
+    from dpexp.engine.finite_sum.loop import Data, Order
     from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.certificates import Certificate
     from dpexp.privacy.mechanisms.mechanism import Mechanism
+    from dpexp.privacy.momentum.certificates import Certificate
     from dpexp.schedules import Schedule
 
 
@@ -56,7 +56,7 @@ class ReducedMomentum(PrivateMomentum):
 
     def node_stds(self, problem: FiniteSum, plan: Plan, budget: Budget, order: Order) -> np.ndarray:
         """Standard deviations [4] of the nodes of each stream in units of the momentum; zeros without noise."""
-        from dpexp.privacy.tree_streams import printed_counts, printed_sensitivities
+        from dpexp.privacy.momentum.tree_streams import printed_counts, printed_sensitivities
 
         mu, n = self.mu(budget), problem.count
         if math.isinf(mu):
@@ -68,8 +68,8 @@ class ReducedMomentum(PrivateMomentum):
         return plan.alpha * deltas * self.printed_sigma(budget) * np.sqrt(printed_counts(n, plan.steps))
 
     def stepper(self, problem: FiniteSum, plan: Plan, budget: Budget, seed: int, replicate: int, data: Data) -> Stepper:
-        from dpexp.engine.momentum import Reconstruction, with_shortcut
-        from dpexp.engine.momentum_process import Silence, WindowNoise
+        from dpexp.engine.finite_sum.loop import Reconstruction, with_shortcut
+        from dpexp.engine.finite_sum.noise_process import Silence, WindowNoise
 
         n, d = problem.count, problem.dimension
         order = drawn_order(seed, replicate, n, plan.steps, self.order)
@@ -104,7 +104,7 @@ def unit_deviations(plan: Plan, n: int, G: float, L: float, items: bytes | None 
 
     The best split for the release of all nodes, times the mu of the iterates where it is certified.
     """
-    from dpexp.privacy.tree_split import unit_split
+    from dpexp.privacy.momentum.tree_split import unit_split
 
     stds = plan.alpha * G * np.array(unit_split(n, plan.steps, plan.alpha, plan.gamma, L * plan.eta * n / G, items))
     certified = covering(plan, n, G, L) if items is None else None
@@ -113,6 +113,6 @@ def unit_deviations(plan: Plan, n: int, G: float, L: float, items: bytes | None 
 
 def covering(plan: Plan, n: int, G: float, L: float) -> Certificate | None:
     """What the iterates give away with one order that repeats; None where not every position is known."""
-    from dpexp.privacy.certificates import Setting, certificate
+    from dpexp.privacy.momentum.certificates import Setting, certificate
 
     return certificate(Setting(n, plan.steps, plan.alpha, plan.gamma, L * plan.eta * n / G))

@@ -10,7 +10,7 @@ from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:
     from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.stated import Stated
+    from dpexp.privacy.mechanisms.stated import Stated
     from dpexp.schedules import Schedule
 
 
@@ -28,9 +28,9 @@ class Sgd(SoftmaxAlgorithm):
 
     def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> Stated:
         """All iterates without noise."""
-        from dpexp.privacy.langevin_run import RELATIONS, SCHEMES
+        from dpexp.privacy.accounting.langevin_run import RELATIONS, SCHEMES
         from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
-        from dpexp.privacy.stated import Stated
+        from dpexp.privacy.mechanisms.stated import Stated
 
         released = SampledGaussian(
             noise_multiplier=0.0,

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from dpexp.engine import softmax as engine
-from dpexp.engine.batches import SAMPLING
+from dpexp.core.parameters import Count, Parameters
+from dpexp.core.seeds import generator
 from dpexp.engine.result import Passed
-from dpexp.parameters import Count, Parameters
+from dpexp.engine.softmax import loop as engine
+from dpexp.engine.softmax.batches import SAMPLING
 from dpexp.problems.softmax import Softmax
-from dpexp.seeds import generator
 
 if TYPE_CHECKING:
     from dpexp.privacy.budgets import Budget

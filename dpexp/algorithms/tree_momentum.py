@@ -18,8 +18,8 @@ from dpexp.problems.finite_sum import FiniteSum
 from dpexp.theory.momentum import theorem4_sigma, theorem6_schedule
 
 if TYPE_CHECKING:
-    from dpexp.engine.following import Stepper
-    from dpexp.engine.momentum import Data, Noise, Order
+    from dpexp.engine.finite_sum.following import Stepper
+    from dpexp.engine.finite_sum.loop import Data, Noise, Order
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.mechanism import Mechanism
     from dpexp.schedules import Schedule
@@ -55,8 +55,8 @@ class TreeMomentum(PrivateMomentum):
 
     def node_std(self, problem: FiniteSum, plan: Plan, budget: Budget, order: Order) -> float:
         """Standard deviation of one node (entry, gradient) in units of the momentum; 0 without noise."""
-        from dpexp.privacy.tree_calibration import exact_node_std, printed_node_std
-        from dpexp.privacy.trees import printed_count
+        from dpexp.privacy.momentum.tree_calibration import exact_node_std, printed_node_std
+        from dpexp.privacy.momentum.trees import printed_count
 
         mu, G = self.mu(budget), problem.lipschitz
         if math.isinf(mu):
@@ -68,7 +68,7 @@ class TreeMomentum(PrivateMomentum):
 
     def sensitivity(self, n: int, plan: Plan, order: Order) -> float:
         """Largest squared sensitivity over records, in units of (2 G)^2."""
-        from dpexp.privacy.trees import squared_sensitivities
+        from dpexp.privacy.momentum.trees import squared_sensitivities
 
         if self.design == "tree" and order.repeats:
             return fixed_tree(n, plan.steps, plan.alpha)
@@ -79,8 +79,8 @@ class TreeMomentum(PrivateMomentum):
         return float(-(-plan.steps // n))
 
     def stepper(self, problem: FiniteSum, plan: Plan, budget: Budget, seed: int, replicate: int, data: Data) -> Stepper:
-        from dpexp.engine.momentum import Momentum
-        from dpexp.engine.momentum_process import IndependentNoise, Silence, SquareRootNoise, TreeNoise
+        from dpexp.engine.finite_sum.loop import Momentum
+        from dpexp.engine.finite_sum.noise_process import IndependentNoise, Silence, SquareRootNoise, TreeNoise
 
         n, d = problem.count, problem.dimension
         order = drawn_order(seed, replicate, n, plan.steps, self.order)
@@ -103,7 +103,7 @@ class TreeMomentum(PrivateMomentum):
 @lru_cache(maxsize=256)
 def fixed_tree(n: int, steps: int, alpha: float) -> float:
     """Largest squared sensitivity of the tree for one order that repeats."""
-    from dpexp.privacy.trees import fixed_order, squared_sensitivities
+    from dpexp.privacy.momentum.trees import fixed_order, squared_sensitivities
 
     return float(squared_sensitivities(fixed_order(n, steps), alpha).max())
 
@@ -111,6 +111,6 @@ def fixed_tree(n: int, steps: int, alpha: float) -> float:
 @lru_cache(maxsize=256)
 def fixed_square_root(n: int, steps: int, alpha: float) -> float:
     """The same of square-root noise."""
-    from dpexp.privacy.tree_calibration import square_root_sensitivity_fixed
+    from dpexp.privacy.momentum.tree_calibration import square_root_sensitivity_fixed
 
     return square_root_sensitivity_fixed(n, steps, alpha)

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dpexp.advice import METRICS, Advice, Choice, advise, shown
 from dpexp.config import Cell, load_experiment, read_experiment
-from dpexp.errors import UsageError
-from dpexp.predictions import is_flat
+from dpexp.core.errors import UsageError
+from dpexp.core.text import columns, fraction, guess
 from dpexp.problems import PROBLEMS
-from dpexp.text import columns, fraction, guess
+from dpexp.reporting.advice import METRICS, Advice, Choice, advise, shown
+from dpexp.reporting.predictions import is_flat
 
 NAMES = {"sgd": "LDP-SGD (last iterate)", "asgd": "LDP-ASGD (average)"}
 WORDS = {"distance": "root mean square distance", "loss": "mean loss gap"}

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from dpexp.config.words import suggest
-from dpexp.errors import ResultsMissing, UsageError
-from dpexp.stats import paired_difference, t_quantile
+from dpexp.core.errors import ResultsMissing, UsageError
+from dpexp.core.text import columns
 from dpexp.store import load_cell, load_cells, load_generation, load_parameters, load_summary
-from dpexp.text import columns
+from dpexp.store.stats import paired_difference, t_quantile
 
 MAIN = "param_distance_sq"
 """compared where both have it, else every metric of both"""

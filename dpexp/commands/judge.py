@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dpexp.errors import UsageError
+from dpexp.core.errors import UsageError
 from dpexp.privacy.judge.verdict import Verdict, judge, rerun
 
 

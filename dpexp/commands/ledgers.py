@@ -8,9 +8,9 @@ from typing import Any
 
 from dpexp.commands.mechanisms import DELTAS
 from dpexp.config.yamlfile import scalar
+from dpexp.core.errors import UsageError
+from dpexp.core.text import columns, up
 from dpexp.data.users import read_users
-from dpexp.errors import UsageError
-from dpexp.text import columns, up
 
 
 def state(path: Path, pairs: Sequence[str]) -> tuple[dict[str, Any], str]:

@@ -7,21 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from dpexp.config import ConfigError, load_experiment
-from dpexp.errors import ResultsMissing
-from dpexp.runner.planning import derived_state, plan
+from dpexp.core.errors import ResultsMissing
+from dpexp.core.text import columns
 from dpexp.store import Folder, load_generation
-from dpexp.text import columns
+from dpexp.store.planning import derived_state, plan
 
 
 def registries() -> dict[str, list[str]]:
     """Everything that a config or command can name."""
     from dpexp.algorithms import ALGORITHMS
-    from dpexp.claims import CLAIMS
-    from dpexp.figures import FIGURES
+    from dpexp.papers import claims, figures, tables
     from dpexp.privacy.budgets import BUDGETS
     from dpexp.problems import PROBLEMS
     from dpexp.schedules import SCHEDULES
-    from dpexp.tables import TABLES
     from dpexp.theory import THEOREMS
 
     found: dict[str, dict[str, Any]] = {
@@ -30,9 +28,9 @@ def registries() -> dict[str, list[str]]:
         "schedules": SCHEDULES,
         "budgets": BUDGETS,
         "theorems": THEOREMS,
-        "figures": FIGURES,
-        "tables": TABLES,
-        "claims of": CLAIMS,
+        "figures": figures(),
+        "tables": tables(),
+        "claims of": claims(),
     }
     return {name: list(registry) for name, registry in found.items()}
 
@@ -48,7 +46,7 @@ def _trouble(results: Path, experiment: str) -> str:
 
 def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
     """Document and text."""
-    from dpexp.runner.run import identity
+    from dpexp.store.run import identity
 
     rows, cells, experiments = [], [], []
     for path in sorted(configs.glob("*.yaml")):

@@ -12,11 +12,11 @@ from pydantic import ValidationError
 from dpexp.commands.statement import Statement
 from dpexp.config.words import suggest
 from dpexp.config.yamlfile import scalar
-from dpexp.errors import UsageError
-from dpexp.privacy.analysis import ORDERS, Analysis
-from dpexp.privacy.calibration import Calibrated, Unreachable, calibrate
+from dpexp.core.errors import UsageError
+from dpexp.core.text import columns, down, guess, up
+from dpexp.privacy.accounting.calibration import Calibrated, Unreachable, calibrate
+from dpexp.privacy.analyses.analysis import ORDERS, Analysis
 from dpexp.privacy.mechanisms import MECHANISMS, Mechanism
-from dpexp.text import columns, down, guess, up
 
 DELTAS = (1e-5, 1e-6)
 TARGETS = {"eps": "eps=... with delta=...", "mu": "mu=...", "rho": "rho=... (zCDP)", "rdp": "rdp=... with order=..."}

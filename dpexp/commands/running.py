@@ -9,15 +9,15 @@ from typing import Any
 from dpexp.commands.sharing import cautions
 from dpexp.commands.stating import notices
 from dpexp.config import ConfigError, Experiment, load_experiment
+from dpexp.config.expressions import matches
 from dpexp.config.resources import require_room
-from dpexp.errors import UsageError
-from dpexp.expressions import matches
-from dpexp.runner.executors import EXECUTORS
-from dpexp.runner.planning import CellPlan, derived_state, plan
-from dpexp.runner.progress import duration
+from dpexp.core.errors import UsageError
+from dpexp.core.terminal import note
+from dpexp.core.text import columns, fraction
 from dpexp.store import Folder
-from dpexp.terminal import note
-from dpexp.text import columns, fraction
+from dpexp.store.executors import EXECUTORS
+from dpexp.store.planning import CellPlan, derived_state, plan
+from dpexp.store.progress import duration
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def _require_some(experiments: list[Experiment], only: str | None) -> None:
 
 def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
     """What a run would do: document, text, exit code. Writes nothing."""
-    from dpexp.runner.run import identity
+    from dpexp.store.run import identity
 
     experiments = load_all(request)
     _require_some(experiments, request.only)
@@ -117,8 +117,8 @@ def _short(value: Any) -> str:
 
 def run(request: Request) -> tuple[dict[str, Any], str, int]:
     """Run: document, text, exit code."""
-    from dpexp.runner.run import Options
-    from dpexp.runner.run import run as run_one
+    from dpexp.store.run import Options
+    from dpexp.store.run import run as run_one
 
     experiments = load_all(request)
     _require_some(experiments, request.only)

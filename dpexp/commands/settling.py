@@ -5,23 +5,24 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from dpexp.errors import UsageError
+from dpexp.core.errors import UsageError
 
 FORMATS = ("md", "json", "tex")
 
 
 def claims(paper: str | None, form: str, out: Path | None, results: Path) -> tuple[str, list[str]]:
     """The ledger as text, or the path written; and a line for every verdict that is not the expected one."""
-    from dpexp.claims import CLAIMS
-    from dpexp.claims.ledger import document, latex, markdown, settle, surprises
+    from dpexp.core.text import finite, guess
+    from dpexp.papers import claims as registered
+    from dpexp.reporting.claims_ledger import document, latex, markdown, settle, surprises
     from dpexp.store import write_text
-    from dpexp.text import finite, guess
 
     if form not in FORMATS:
         raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {form!r}")
-    if paper is not None and paper not in CLAIMS:
-        raise UsageError(f"no claims of a paper '{paper}'", f"{guess(paper, CLAIMS)}papers: {', '.join(CLAIMS)}")
-    entries = settle(results, [paper] if paper else list(CLAIMS))
+    known = registered()
+    if paper is not None and paper not in known:
+        raise UsageError(f"no claims of a paper '{paper}'", f"{guess(paper, known)}papers: {', '.join(known)}")
+    entries = settle(results, [claim for name in ([paper] if paper else known) for claim in known[name]])
     if form == "json":
         text = json.dumps(finite(document(entries)), indent=2)
     else:
@@ -35,9 +36,9 @@ def claims(paper: str | None, form: str, out: Path | None, results: Path) -> tup
 
 def conformance(form: str) -> tuple[str, list[str]]:
     """Published reference values beside ours, as text, and a line for every one that disagrees."""
-    from dpexp.claims.conformance import conformance as run
-    from dpexp.tables.table import latex_table, markdown_table
-    from dpexp.text import finite
+    from dpexp.core.text import finite
+    from dpexp.reporting.published_numbers import conformance as run
+    from dpexp.reporting.table import latex_table, markdown_table
 
     if form not in FORMATS:
         raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {form!r}")

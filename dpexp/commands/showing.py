@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from dpexp.errors import UsageError
-from dpexp.text import guess
+from dpexp.core.errors import UsageError
+from dpexp.core.text import guess
 
 
 def _select(names: Sequence[str], every: bool, known: Iterable[str], what: str) -> list[str]:
@@ -31,34 +31,40 @@ def plot(
     stored: bool = False,
 ) -> str:
     """Draw figures, or those with theory laid over them; the paths written, a line each."""
-    from dpexp.figures import FIGURES, THEORY, write
+    from dpexp.papers import figures, overlays
+    from dpexp.reporting.figure import write
 
-    chosen = _select(names, every or stored, FIGURES, "figure")
+    known, with_theory = figures(), overlays()
+
+    chosen = _select(names, every or stored, known, "figure")
     if stored and not every:
-        chosen = [name for name in chosen if name in names or FIGURES[name].needs]
+        chosen = [name for name in chosen if name in names or known[name].needs]
     if theory:
-        without = [name for name in chosen if name not in THEORY]
+        without = [name for name in chosen if name not in with_theory]
         if without and not every:
-            raise UsageError(f"'{without[0]}' cannot be drawn with theory", f"these can: {', '.join(THEORY)}")
-        chosen = [name for name in chosen if name in THEORY]
+            raise UsageError(f"'{without[0]}' cannot be drawn with theory", f"these can: {', '.join(with_theory)}")
+        chosen = [name for name in chosen if name in with_theory]
     wanted = [form.strip() for form in formats.split(",")]
     for form in wanted:
         if form not in ("png", "pdf", "svg"):
             raise UsageError(f"--format is a list of png, pdf and svg, not {form!r}")
-    registry = THEORY if theory else FIGURES
+    registry = with_theory if theory else known
     paths = [path for name in chosen for path in write(registry[name], results, out or results / "figures", wanted)]
     return "\n".join(map(str, paths))
 
 
 def table(names: Sequence[str], every: bool, form: str, out: Path | None, results: Path) -> str:
     """Tables as text, or the paths written."""
+    from dpexp.papers import tables
+    from dpexp.reporting.table import FORMATS, render
     from dpexp.store import write_text
-    from dpexp.tables import FORMATS, TABLES, render_table
 
-    chosen = _select(names, every, TABLES, "table")
+    known = tables()
+
+    chosen = _select(names, every, known, "table")
     if form not in FORMATS:
         raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {form!r}")
-    texts = {name: render_table(name, results, form) for name in chosen}
+    texts = {name: render(known[name], results, form) for name in chosen}
     if out is None:
         return "\n\n".join(texts.values())
     for name, text in texts.items():

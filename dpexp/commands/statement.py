@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from dpexp.privacy.analysis import Analysis
+from dpexp.core.text import columns, down, up
+from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.mechanisms import Mechanism
-from dpexp.text import columns, down, up
 
 
 class Statement:

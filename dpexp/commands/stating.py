@@ -10,13 +10,14 @@ from dpexp.commands.sharing import cautions
 from dpexp.config import Cell, ConfigError, Experiment, load_experiment
 from dpexp.config.resolved import resolved_yaml
 from dpexp.config.resources import require_room
-from dpexp.errors import UsageError
-from dpexp.text import short
+from dpexp.core.errors import UsageError
+from dpexp.core.text import short
 
 
 def privacy(path: Path, sets: Sequence[str]) -> tuple[dict[str, Any], str]:
     """The privacy statement of a config's mechanisms, each once: document and text."""
-    from dpexp.privacy import local_gaussian, stated
+    from dpexp.privacy.mechanisms import local_users as local_gaussian
+    from dpexp.privacy.mechanisms import stated
 
     experiment = load_experiment(path, sets)
     deltas = experiment.deltas

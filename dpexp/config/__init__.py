@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from dpexp.checkpoints import checkpoint_steps
 from dpexp.config.cells import Cell, Experiment, RunSettings
 from dpexp.config.overrides import override
 from dpexp.config.reader import ConfigError, Reader
 from dpexp.config.yamlfile import Issue, Located, YamlErrors, decode, parse, read_bytes
+from dpexp.core.checkpoints import checkpoint_steps
 
 __all__ = ["Cell", "ConfigError", "Experiment", "RunSettings", "checkpoint_steps", "load_experiment", "read_experiment"]
 

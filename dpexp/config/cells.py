@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from pydantic import Field
 
-from dpexp.digests import digest
-from dpexp.parameters import Checkpoints, Count, Parameters, Replicates, Seed
+from dpexp.core.digests import digest
+from dpexp.core.parameters import Checkpoints, Count, Parameters, Replicates, Seed
 from dpexp.privacy.settings import PrivacySettings
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from dpexp.algorithms import ALGORITHMS
 from dpexp.config.cells import SECTIONS, Cell, Experiment, RunSettings, smoke
 from dpexp.config.words import allowed, explain, kind, show, suggest
 from dpexp.config.yamlfile import Issue, Located, Position
-from dpexp.errors import UsageError
-from dpexp.parameters import Parameters
+from dpexp.core.errors import UsageError
+from dpexp.core.parameters import Parameters
 from dpexp.privacy.budgets import BUDGETS, as_budget
 from dpexp.privacy.settings import PrivacySettings
 from dpexp.privacy.targets import Target

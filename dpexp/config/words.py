@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import ValidationError
 
 from dpexp.config.yamlfile import Issue, Located
-from dpexp.parameters import OrInfinite
+from dpexp.core.parameters import OrInfinite
 
 _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     "greater_than": lambda c: f"must be greater than {c['gt']:g}",

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.errors import UsageError
+from dpexp.core.errors import UsageError
 
 BIAS = 0.25
 """value of the constant entry that `prepare` appends"""

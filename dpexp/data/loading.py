@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+from dpexp.core.seeds import generator
 from dpexp.data import adult, digits, fashion
 from dpexp.data.dataset import Builtin, DataError, Shape, Split, split
 from dpexp.data.images import CIFAR_FILES, read_cifar10, read_image_folder
 from dpexp.data.table import read_table
-from dpexp.seeds import generator
 
 DATASETS: dict[str, Builtin] = {
     "adult": Builtin(adult.read, adult.PUBLISHED_TEST, Shape(48_842, 104, 2), adult.LICENCE, adult.NOTE),

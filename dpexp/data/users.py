@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpexp.errors import UsageError
-from dpexp.text import guess
+from dpexp.core.errors import UsageError
+from dpexp.core.text import guess
 
 COLUMNS = ("mu", "uses", "group")
 EVERYONE = "all"

@@ -1,1 +1,1 @@
-""""""
+"""Loops, kernels and blocks of random numbers, one room for each shape of computation."""

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
-from dpexp.parameters import OrInfinite, Parameters
+from dpexp.core.parameters import OrInfinite, Parameters
 
 Mu = Annotated[float, Field(ge=1e-6), AfterValidator(OrInfinite(1e6))]
 """a budget, or inf for no privacy"""

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, SerializeAsAny
 
-from dpexp.parameters import OrInfinite, Parameters
+from dpexp.core.parameters import OrInfinite, Parameters
 from dpexp.privacy.budgets import Budget
 
 Delta = Annotated[float, Field(ge=1e-100, le=0.999999)]

@@ -10,8 +10,8 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
+from dpexp.privacy.accounting.gdp import eps_of, mu_of
 from dpexp.privacy.budgets import Budget
-from dpexp.privacy.gdp import eps_of, mu_of
 
 
 class Target(Budget):

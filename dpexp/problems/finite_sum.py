@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from dpexp.parameters import Parameters
+from dpexp.core.parameters import Parameters
 
 if TYPE_CHECKING:
-    from dpexp.engine.losses import Pair
+    from dpexp.engine.finite_sum.losses import Pair
 
 
 class Records(NamedTuple):
@@ -72,7 +72,7 @@ class FiniteSum(Parameters):
     @property
     def pair(self) -> Pair:
         """The compiled loss and gradient of one record."""
-        from dpexp.engine.losses import LOSSES
+        from dpexp.engine.finite_sum.losses import LOSSES
 
         return LOSSES[str(self.name)]  # type: ignore[attr-defined]
 
@@ -83,7 +83,7 @@ class FiniteSum(Parameters):
 
     def objective(self, w: np.ndarray) -> tuple[float, np.ndarray]:
         """F(w) and grad F(w) [d]."""
-        from dpexp.engine.losses import full
+        from dpexp.engine.finite_sum.losses import full
 
         out, data = np.empty(self.dimension), self.records
         return full(*self.pair, np.asarray(w, dtype=np.float64), data.x, data.y, self.constants, out), out

@@ -15,8 +15,8 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from dpexp.engine.elementwise import Value, logistic, where
-from dpexp.parameters import Dimension
+from dpexp.core.parameters import Dimension
+from dpexp.engine.lanes.elementwise import Value, logistic, where
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.mallows import mean_weight, moment_matrix, panels, rule
 

@@ -8,8 +8,8 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from dpexp.engine.elementwise import Value, maximum, minimum, normal_cdf, normal_density
-from dpexp.parameters import Positive
+from dpexp.core.parameters import Positive
+from dpexp.engine.lanes.elementwise import Value, maximum, minimum, normal_cdf, normal_density
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.mallows import cubic_moment, moment_matrix, symmetrised
 

@@ -11,8 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from dpexp.engine.elementwise import Value, maximum, sqrt, where
-from dpexp.parameters import Positive
+from dpexp.core.parameters import Positive
+from dpexp.engine.lanes.elementwise import Value, maximum, sqrt, where
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.mallows import cubic_moment, moment_matrix
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from dpexp.engine.elementwise import Value, minimum
-from dpexp.parameters import Dimension, Finite, Parameters, Positive
+from dpexp.core.parameters import Dimension, Finite, Parameters, Positive
+from dpexp.engine.lanes.elementwise import Value, minimum
 from dpexp.problems.mallows import WEIGHT_CAP, rule
 
 if TYPE_CHECKING:
-    from dpexp.engine.linear_pass import Model
+    from dpexp.engine.linear.one_pass import Model
 
 
 def mallows_weight(norm_sq: Value) -> Value:
@@ -148,8 +148,8 @@ class LinearPredictorProblem(Parameters):
 
     def model(self) -> Model:
         """The functions and numbers from which the engine simulates this problem."""
-        from dpexp.engine.linear_kernel import Law, Shape
-        from dpexp.engine.linear_pass import Model
+        from dpexp.engine.linear.kernel import Law, Shape
+        from dpexp.engine.linear.one_pass import Model
 
         kind = type(self)
         shape = Shape(kind.response, self.response_noise == "normal", kind.score, mallows_weight, self.has_scale)
@@ -195,7 +195,7 @@ class LinearPredictorProblem(Parameters):
 
     def _risk(self, theta: np.ndarray) -> np.ndarray:
         """Population risk at theta [N, p], up to a constant; [N]."""
-        from dpexp.engine.quadrature import expectations
+        from dpexp.engine.linear.quadrature import expectations
 
         q = self.d + 1
         shift = theta[:, :q] - self.risk_origin()

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from dpexp.engine.elementwise import Value, logistic, softplus, where
+from dpexp.engine.lanes.elementwise import Value, logistic, softplus, where
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.mallows import cubic_moment, moment_matrix, moment_row, moment_tensor, rule
 

@@ -12,9 +12,9 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
-from dpexp.parameters import Dimension, Positive, RecordCount, Seed, integral
+from dpexp.core.parameters import Dimension, Positive, RecordCount, Seed, integral
+from dpexp.core.seeds import generator
 from dpexp.problems.finite_sum import FiniteSum, Records
-from dpexp.seeds import generator
 
 
 def _known(name: str) -> tuple[int, int]:

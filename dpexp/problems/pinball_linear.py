@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from dpexp.engine.elementwise import Value, normal_cdf, normal_density, where
-from dpexp.parameters import Positive
+from dpexp.core.parameters import Positive
+from dpexp.engine.lanes.elementwise import Value, normal_cdf, normal_density, where
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.mallows import cubic_moment, moment_matrix, moment_tensor
 

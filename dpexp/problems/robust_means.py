@@ -11,9 +11,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from dpexp.parameters import Dimension, Finite, Positive, RecordCount, Seed
+from dpexp.core.parameters import Dimension, Finite, Positive, RecordCount, Seed
+from dpexp.core.seeds import generator
 from dpexp.problems.finite_sum import FiniteSum, Records
-from dpexp.seeds import generator
 
 
 class RobustMean(FiniteSum):

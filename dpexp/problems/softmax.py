@@ -17,10 +17,10 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
+from dpexp.core.parameters import Parameters, Seed, integral
 from dpexp.data.dataset import NORM, Dataset, Shape, Split, held_out, prepare
 from dpexp.data.loading import DATASETS, TEST_FRACTION, load
 from dpexp.data.table import FORMATS
-from dpexp.parameters import Parameters, Seed, integral
 from dpexp.theory.dp_sgld.softmax import data_lipschitz, minimiser_radius, smoothness_of_norm
 
 _RANDOM_FEATURES_SEED = 20220205

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.digests import digest
+from dpexp.core.digests import digest
 
 if TYPE_CHECKING:
     import pyarrow as pa

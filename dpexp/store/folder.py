@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dpexp.errors import DpexpError
+from dpexp.core.errors import DpexpError
 from dpexp.store.files import clear_leftovers, is_alive
 
 HOLDER = ".lock-holder.json"

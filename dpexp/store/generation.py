@@ -17,11 +17,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.digests import digest
-from dpexp.fingerprint import STATEMENTS, changed, closure, data_of, hash_of_data, statement_of
-from dpexp.stats import CI_NAME
+from dpexp.core.digests import digest
 from dpexp.store.files import SCHEMA_VERSION, Damaged, Sealed, read_document, read_sealed
+from dpexp.store.fingerprint import STATEMENTS, changed, closure, data_of, hash_of_data, statement_of
 from dpexp.store.folder import Folder
+from dpexp.store.stats import CI_NAME
 from dpexp.store.trajectories import Stored, stored_cell_file
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ PATIENCE_S = 5.0
 
 def summary_code() -> dict[str, str]:
     """Hashes of the modules that make summary.parquet from trajectories."""
-    return closure(("dpexp.summaries",))
+    return closure(("dpexp.store.summaries",))
 
 
 def describe(experiment: Experiment, folder: Folder, stored: dict[str, Stored]) -> dict[str, Any]:

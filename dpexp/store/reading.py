@@ -10,17 +10,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dpexp.errors import ResultsMissing
+from dpexp.core.errors import ResultsMissing
+from dpexp.core.terminal import note
 from dpexp.store.files import Damaged, Filter, Sealed, read_document
 from dpexp.store.folder import Folder
 from dpexp.store.generation import Generation, config_path, read_generation
 from dpexp.store.trajectories import Stored
-from dpexp.terminal import note
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dpexp.summaries import CellData
+    from dpexp.store.summaries import CellData
 
 T = TypeVar("T")
 ONLY_SUMMARIES = "the summaries are there, but not the trajectories that this needs"

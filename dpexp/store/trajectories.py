@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from dpexp.config.cells import ID_LENGTH
-from dpexp.digests import digest
+from dpexp.core.digests import digest
 from dpexp.store.files import Damaged, Sealed, read_sealed, write_table
 from dpexp.store.folder import Folder
-from dpexp.summaries import CellData, with_distance
+from dpexp.store.summaries import CellData, with_distance
 
 
 def id_of(parameters: dict[str, Any]) -> str:

@@ -1,12 +1,12 @@
 """THEOREMS: pure functions of plain numbers, one a statement of a paper; nothing here simulates."""
 
-from dpexp.theory.composition import theorem1, theorem2
-from dpexp.theory.table1 import corrected_exponent, remark_exponent, table1_exponent
+from dpexp.theory.ldp_sgd.composition import theorem1, theorem2
+from dpexp.theory.ldp_sgd.table1 import corrected_exponent, remark_exponent, table1_exponent
+from dpexp.theory.ldp_sgd.theorem3 import theorem3_printed, theorem3_recursion
+from dpexp.theory.ldp_sgd.theorem4 import theorem4_completed, theorem4_printed_log10, theorem4_without_b
+from dpexp.theory.ldp_sgd.theorem5 import theorem5_last_iterate, theorem5_printed, theorem5_rooted
+from dpexp.theory.ldp_sgd.theorem6 import theorem6_completed, theorem6_visible
 from dpexp.theory.theorem import Theorem
-from dpexp.theory.theorem3 import theorem3_printed, theorem3_recursion
-from dpexp.theory.theorem4 import theorem4_completed, theorem4_printed_log10, theorem4_without_b
-from dpexp.theory.theorem5 import theorem5_last_iterate, theorem5_printed, theorem5_rooted
-from dpexp.theory.theorem6 import theorem6_completed, theorem6_visible
 
 _ONCE = ("every user is used once", "budgets independent of the data")
 _STRONG = ("gradients bounded by C0", "M-smooth and m-strongly convex where the iterates are (m is local)")

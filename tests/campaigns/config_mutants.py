@@ -37,7 +37,7 @@ import numpy as np
 from dpexp.commands import running, stating
 from dpexp.config import Experiment, load_experiment
 from dpexp.config.reader import REGISTRIES
-from dpexp.errors import DpexpError
+from dpexp.core.errors import DpexpError
 
 CONFIGS = sorted((Path(__file__).parent.parent.parent / "configs").glob("*.yaml"))
 LIMIT_S = 5.0
@@ -320,8 +320,8 @@ def ran(path: Path, results: Path, rng: random.Random) -> str:
     """What is wrong after a toy run, or nothing."""
     import pandas as pd
 
-    from dpexp.runner.run import Options
-    from dpexp.runner.run import run as run_experiment
+    from dpexp.store.run import Options
+    from dpexp.store.run import run as run_experiment
 
     experiment = toy(path, rng)
     report = run_experiment(experiment, Options(results, quiet=True))

@@ -17,11 +17,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dpexp import fingerprint
-from dpexp.fingerprint import ROOT, code_of, source_of, statement_of
-from dpexp.runner.rows import row_of
-from dpexp.runner.simulating import simulate
-from dpexp.summaries import CellData
+from dpexp.store import fingerprint
+from dpexp.store.fingerprint import ROOT, code_of, source_of, statement_of
+from dpexp.store.rows import row_of
+from dpexp.store.simulating import simulate
+from dpexp.store.summaries import CellData
 from tests.test_fingerprint_of_what_runs import CANNOT_CHANGE_A_NUMBER, CELLS, ran
 
 OTHER_OPERATORS: dict[type, type] = {

@@ -30,13 +30,12 @@ from pathlib import Path
 
 import numpy as np
 
-from dpexp import fingerprint
 from dpexp.config import load_experiment
-from dpexp.errors import DpexpError, ResultsMissing
+from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.problems import softmax
-from dpexp.runner.run import Options, run
 from dpexp.schedules import Power
-from dpexp.store import Folder, load_cell, load_cells, load_parameters, load_summary, load_trajectories
+from dpexp.store import Folder, fingerprint, load_cell, load_cells, load_parameters, load_summary, load_trajectories
+from dpexp.store.run import Options, run
 
 CONFIG = """\
 experiment: toy
@@ -405,7 +404,7 @@ def damages(kind: str, times: int, seed: int = 0) -> Verdicts:
 def _damaged_chunks(
     world: World, allowed: list[dict[str, bytes]], folder: Folder, draws: random.Random, times: int
 ) -> Verdicts:
-    from dpexp.runner import run as running
+    from dpexp.store import run as running
 
     verdicts = Verdicts()
 

@@ -94,7 +94,7 @@ class StepLoss:
     @cached_property
     def curves(self) -> list[tuple[Curve, Curve]]:
         """Curves at eps >= 0, each with that of the exchanged pair."""
-        from dpexp.privacy import hockey_sticks as curves
+        from dpexp.privacy.accounting import hockey_sticks as curves
 
         kinds = {
             "add-remove": (curves.removing, curves.adding),

@@ -12,9 +12,9 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from dpexp.errors import UsageError
+from dpexp.core.errors import UsageError
+from dpexp.core.text import guess
 from dpexp.privacy.judge.setting import NEEDS, RELATIONS, RELEASED, SAMPLINGS, Assumes, Setting, allowed, parameter
-from dpexp.text import guess
 
 NEEDED = ("sampling", "relation", "released")
 WORDS = {"sampling": SAMPLINGS, "relation": RELATIONS, "released": RELEASED}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dpexp.privacy.analysis import Analysis
+from dpexp.privacy.analyses.analysis import Analysis
+from dpexp.privacy.analyses.composition import composition
 from dpexp.privacy.judge.setting import Assumes, Setting
 from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd
-from dpexp.privacy.mechanisms.composition import composition
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.privacy.analysis import ALL, Analysis
+from dpexp.privacy.analyses.analysis import ALL, Analysis
 from dpexp.privacy.judge.families import FAMILIES, Exact, Normal, admitted
 from dpexp.privacy.judge.literal_momentum import constant_gradients
 from dpexp.privacy.judge.search import FLOOR, MARGIN, SHAPES, SHRINK, STEP, confirmed, level, value

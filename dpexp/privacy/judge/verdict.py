@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.errors import UsageError
+from dpexp.core.errors import UsageError
 from dpexp.privacy.judge.bound import Bound, from_file, from_function
 from dpexp.privacy.judge.competitors import tightest
 from dpexp.privacy.judge.families import FAMILIES, Family, admitted

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from dpexp.privacy.analysis import Analysis
-from dpexp.privacy.langevin_printed import printed_analyses
-from dpexp.privacy.lower_bounds import LowerBound
+from dpexp.privacy.accounting.noise_conventions import langevin_gradient_noise
+from dpexp.privacy.analyses.analysis import Analysis
+from dpexp.privacy.analyses.langevin_printed import printed_analyses
+from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms.mechanism import BatchedMechanism, Curvature, Length, Noise, Size
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
-from dpexp.privacy.noise_conventions import langevin_gradient_noise
 
 
 class Langevin(BatchedMechanism):

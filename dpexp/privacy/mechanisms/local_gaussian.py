@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from dpexp.privacy.analysis import ALL, Analysis, gaussian_analysis
+from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 
 

@@ -9,14 +9,11 @@ from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from dpexp.parameters import Parameters
-from dpexp.privacy.analysis import LAST, Analysis, hockey_stick_analysis
-from dpexp.privacy.gdp import eps_of
-from dpexp.privacy.hidden_state import PoissonReach, last_iterate_delta
-from dpexp.privacy.hybrid import LogContraction, hybrid_eps, log_contraction, powers, smaller
-from dpexp.privacy.loss_distributions import Scheme, step_loss
-from dpexp.privacy.lower_bounds import LowerBound, linear_cyclic, linear_last
-from dpexp.privacy.mechanisms.composition import (
+from dpexp.core.parameters import Parameters
+from dpexp.privacy.accounting.gdp import eps_of
+from dpexp.privacy.accounting.loss_distributions import Scheme, step_loss
+from dpexp.privacy.analyses.analysis import LAST, Analysis, hockey_stick_analysis
+from dpexp.privacy.analyses.composition import (
     ONCE_AN_EPOCH,
     PARTITIONS,
     SAMPLING,
@@ -27,6 +24,9 @@ from dpexp.privacy.mechanisms.composition import (
     epoch_text,
     random_step,
 )
+from dpexp.privacy.analyses.hidden_state import PoissonReach, last_iterate_delta
+from dpexp.privacy.analyses.hybrid import LogContraction, hybrid_eps, log_contraction, powers, smaller
+from dpexp.privacy.attained.lower_bounds import LowerBound, linear_cyclic, linear_last
 
 
 def _whole(value: object) -> object:

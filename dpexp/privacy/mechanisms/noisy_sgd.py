@@ -6,22 +6,22 @@ import math
 from functools import partial
 from typing import ClassVar
 
-from dpexp.privacy.analysis import LAST, Analysis, gaussian_analysis, renyi_analysis
-from dpexp.privacy.batch_sizes import poisson_sizes
-from dpexp.privacy.hybrid import LogContraction, larger, log_contraction_convex
-from dpexp.privacy.last_iterate import last_iterate
-from dpexp.privacy.lower_bounds import LowerBound, Moves, exact_walk
-from dpexp.privacy.mechanisms.composition import ONCE_AN_EPOCH, composition, visits
-from dpexp.privacy.mechanisms.mechanism import BatchedMechanism, Curvature, Length, Noise, Size
-from dpexp.privacy.noise_conventions import parameter_noise
-from dpexp.privacy.random_contraction import random_contraction
-from dpexp.privacy.shifted_interpolation import (
+from dpexp.privacy.accounting.batch_sizes import poisson_sizes
+from dpexp.privacy.accounting.noise_conventions import parameter_noise
+from dpexp.privacy.analyses.analysis import LAST, Analysis, gaussian_analysis, renyi_analysis
+from dpexp.privacy.analyses.composition import ONCE_AN_EPOCH, composition, visits
+from dpexp.privacy.analyses.hybrid import LogContraction, larger, log_contraction_convex
+from dpexp.privacy.analyses.last_iterate import last_iterate
+from dpexp.privacy.analyses.random_contraction import random_contraction
+from dpexp.privacy.analyses.shifted_interpolation import (
     cyclic_convex,
     cyclic_strongly_convex,
     full_batch_convex,
     full_batch_strongly_convex,
 )
-from dpexp.privacy.shuffled import shuffled_strongly_convex
+from dpexp.privacy.analyses.shuffled import shuffled_strongly_convex
+from dpexp.privacy.attained.lower_bounds import LowerBound, Moves, exact_walk
+from dpexp.privacy.mechanisms.mechanism import BatchedMechanism, Curvature, Length, Noise, Size
 
 ORIENTATIONS = {
     "literal": (

@@ -9,11 +9,11 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from dpexp.privacy.analysis import ALL, Analysis, gaussian_analysis
-from dpexp.privacy.certificates import Certificate, Setting, certificate
+from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Size, Steps
 from dpexp.privacy.mechanisms.tree_momentum import DRAWN, NOISE
-from dpexp.privacy.tree_streams import (
+from dpexp.privacy.momentum.certificates import Certificate, Setting, certificate
+from dpexp.privacy.momentum.tree_streams import (
     node_sensitivities,
     occurrence_sensitivities,
     printed_counts,
@@ -28,7 +28,9 @@ REPEATED = (
     "every step has length `step_size`; the noisy sums stay secret",
     NOISE,
 )
-UNCOVERED = "no certificate covers all positions of this size: `python -m dpexp.privacy.certificates` computes them"
+UNCOVERED = (
+    "no certificate covers all positions of this size: `python -m dpexp.privacy.momentum.certificates` computes them"
+)
 
 
 class ReducedMomentum(Mechanism):

@@ -9,10 +9,9 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, PlainSerializer, WrapValidator, model_validator
 
-from dpexp.privacy.analysis import ALL, Analysis, gaussian_analysis
-from dpexp.privacy.loss_distributions import Scheme, eps_of_steps, step_loss
-from dpexp.privacy.lower_bounds import LowerBound, linear_last
-from dpexp.privacy.mechanisms.composition import (
+from dpexp.privacy.accounting.loss_distributions import Scheme, eps_of_steps, step_loss
+from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
+from dpexp.privacy.analyses.composition import (
     DIVIDED,
     NOISE,
     ONCE_AN_EPOCH,
@@ -28,6 +27,7 @@ from dpexp.privacy.mechanisms.composition import (
     partition_complaint,
     random_step,
 )
+from dpexp.privacy.attained.lower_bounds import LowerBound, linear_last
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Steps
 
 
@@ -107,7 +107,7 @@ class SampledGaussian(Mechanism):
 
         @cache
         def eps(delta: float) -> float:
-            from dpexp.privacy.heterogeneous import composed_eps
+            from dpexp.privacy.accounting.heterogeneous import composed_eps
 
             return math.inf if refused or min(multiplier) == 0 else composed_eps(self._steps(used), delta)[0]
 
@@ -133,7 +133,7 @@ class SampledGaussian(Mechanism):
     def _steps(used: Sequence[tuple[float, float, int]]) -> Any:
         import numpy as np
 
-        from dpexp.privacy.heterogeneous import Steps as Distinct
+        from dpexp.privacy.accounting.heterogeneous import Steps as Distinct
 
         multiplier, q, steps = (np.array(column, dtype=float) for column in zip(*used, strict=True))
         return Distinct(q, multiplier, steps)

@@ -9,9 +9,9 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from dpexp.privacy.analysis import ALL, Analysis, gaussian_analysis
+from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Size, Steps
-from dpexp.privacy.trees import fixed_order, printed_count, reshuffled_bound, squared_sensitivities
+from dpexp.privacy.momentum.trees import fixed_order, printed_count, reshuffled_bound, squared_sensitivities
 
 NOISE = "node noise independent of the data"
 DRAWN = "permutations drawn before the data are used; the noise is set to the order that was drawn"

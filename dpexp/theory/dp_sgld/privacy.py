@@ -2,7 +2,7 @@
 
 All bound the Renyi divergence between the last iterates on two data sets of n records of which one is replaced. The
 batch size appears nowhere: the proofs average the drift difference over batches, and the divergence is not linear in it
-(`dpexp.privacy.exact_langevin` has exact counterexamples). With full batches they hold. `steps` counts iterations.
+(`dpexp.privacy.attained.langevin` has exact counterexamples). With full batches they hold. `steps` counts iterations.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def total_decreasing_step(smoothness: float, strong_convexity: float, steps: int
 def eps_of_slope(slope: float, delta: float) -> float:
     """Smallest epsilon of eps(order) = slope order by Mironov's rule: slope + 2 sqrt(slope log(1 / delta)).
 
-    The rule of the paper; the later ones (`dpexp.privacy.conversions`) give about a fifth less at epsilon 1.
+    The rule of the paper; the later ones (`dpexp.privacy.accounting.conversions`) give about a fifth less at epsilon 1.
     """
     return slope + 2 * math.sqrt(slope * math.log(1 / delta))
 

@@ -1,0 +1,94 @@
+"""Noisy gradient steps from many records at once: full batches, Poisson samples, and the recursion over gradients.
+
+All add fresh Gaussian noise to a sum over records, divided by a fixed number.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from dpexp.engine.finite_sum.loop import Data, move
+from dpexp.engine.finite_sum.losses import full
+
+
+@njit(nogil=True)
+def _sampled_sum(
+    gradient: Any, w: np.ndarray, x: np.ndarray, y: np.ndarray, c: np.ndarray, chosen: np.ndarray, out: np.ndarray
+) -> None:
+    one = np.empty(len(w))
+    out[:] = 0.0
+    for i in chosen:
+        gradient(w, x[i], y[i], c, one)
+        for j in range(len(w)):
+            out[j] += one[j]
+
+
+class BatchDescent:
+    """w <- w - eta (mean gradient of the batch + std z); Poisson samples are divided by q N, not by their size."""
+
+    def __init__(
+        self,
+        data: Data,
+        start: np.ndarray,
+        noise: np.random.Generator,
+        sampling: np.random.Generator,
+        q: float,
+        eta: float,
+        std: float,
+    ) -> None:
+        self.data, self.noise, self.sampling, self.q, self.eta, self.std = data, noise, sampling, q, eta, std
+        self.w, self.estimate = start.copy(), np.zeros(len(start))
+
+    def advance(self, first: int, last: int) -> None:
+        """Take the steps first..last."""
+        n = len(self.data.x)
+        for _ in range(first, last + 1):
+            if self.q == 1:
+                full(*self.data[:2], self.w, *self.data[2:], self.estimate)
+            else:
+                chosen = np.flatnonzero(self.sampling.random(n) < self.q)
+                _sampled_sum(self.data.gradient, self.w, *self.data[2:], chosen, self.estimate)
+                self.estimate /= self.q * n
+            if self.std > 0:
+                self.estimate += self.std * self.noise.standard_normal(len(self.w))
+            move(self.w, self.estimate, self.eta, False)
+
+
+class GradientRecursion:
+    """e_t = (1 - gamma)(e_{t-1} + grad F(w_t) - grad F(w_{t-1})) + gamma grad F(w_t) + s z_t.
+
+    It starts from e_1 = grad F(w_1) + s_1 z_1, and w <- w - eta e_t / |e_t|: the idea behind Algorithm 2 of `momentum`
+    with full batches.
+    """
+
+    def __init__(
+        self,
+        data: Data,
+        start: np.ndarray,
+        noise: np.random.Generator,
+        gamma: float,
+        eta: float,
+        first_std: float,
+        std: float,
+    ) -> None:
+        self.data, self.noise, self.gamma, self.eta, self.stds = data, noise, gamma, eta, (first_std, std)
+        d = len(start)
+        self.w, self.estimate, self.here, self.before = start.copy(), np.zeros(d), np.empty(d), np.zeros(d)
+
+    def advance(self, first: int, last: int) -> None:
+        """Take the steps first..last."""
+        for t in range(first, last + 1):
+            full(*self.data[:2], self.w, *self.data[2:], self.here)
+            if t == 1:
+                self.estimate[:] = self.here
+            else:
+                carried = self.estimate + self.here - self.before
+                self.estimate[:] = (1 - self.gamma) * carried + self.gamma * self.here
+            std = self.stds[0] if t == 1 else self.stds[1]
+            if std > 0:
+                self.estimate += std * self.noise.standard_normal(len(self.w))
+            self.before[:] = self.here
+            move(self.w, self.estimate, self.eta, True)

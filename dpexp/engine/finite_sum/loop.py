@@ -1,0 +1,210 @@
+"""One loop for private momentum on a finite sum: the momentum, a noise sequence added to it, and a step.
+
+    m_t = (1 - alpha) m_{t-1} + alpha grad f(w_t, x_{i(t)}),   m_hat_t = m_t + noise_t,
+    w_{t+1} = w_t - eta m_hat_t / |m_hat_t|    (or - eta m_hat_t)
+
+`Momentum` steps so, with any noise of `dpexp.engine.finite_sum.noise_process`: Algorithm 1 of `momentum`, and
+Algorithm 2 for
+one order repeated in every epoch. `Reconstruction` is Algorithm 2 for any order: its estimate is built from the values
+of the trees, which is m_t only when the order repeats. The momentum itself is private: only m_hat_t and w_t are
+released, and metrics that use it are diagnostics.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numba import njit
+
+BLOCK = 8192
+"""steps whose noise is held at once"""
+
+
+class Data(NamedTuple):
+    """A finite sum as the kernels take it."""
+
+    loss: Callable[..., Any]
+    gradient: Callable[..., Any]
+    x: np.ndarray
+    y: np.ndarray
+    constants: np.ndarray
+
+
+class Noise(Protocol):
+    """A data-independent sequence added to the momentum."""
+
+    def take(self, count: int) -> np.ndarray:
+        """The noise of the next `count` steps, [count, d]."""
+
+
+class Order(NamedTuple):
+    """Which record each step uses; fixed before anything is computed from the data."""
+
+    items: np.ndarray
+    """one epoch where it repeats, else all steps; int64"""
+    repeats: bool
+
+    def between(self, first: int, last: int) -> np.ndarray:
+        """Records of the steps first..last."""
+        if self.repeats:
+            return self.items[np.arange(first - 1, last) % len(self.items)]
+        return self.items[first - 1 : last]
+
+
+@njit(nogil=True)
+def move(w: np.ndarray, estimate: np.ndarray, eta: float, normalised: bool) -> None:
+    scale = eta
+    if normalised:
+        square = 0.0
+        for j in range(len(w)):
+            square += estimate[j] ** 2
+        scale = eta / math.sqrt(square) if square > 0 else 0.0
+    for j in range(len(w)):
+        w[j] -= scale * estimate[j]
+
+
+@njit(nogil=True)
+def _momentum_steps(
+    gradient: Any,
+    x: np.ndarray,
+    y: np.ndarray,
+    c: np.ndarray,
+    items: np.ndarray,
+    noise: np.ndarray,
+    alpha: float,
+    eta: float,
+    normalised: bool,
+    w: np.ndarray,
+    m: np.ndarray,
+    estimate: np.ndarray,
+) -> None:
+    g = np.empty(len(w))
+    for t in range(len(items)):
+        i = items[t]
+        gradient(w, x[i], y[i], c, g)
+        for j in range(len(w)):
+            m[j] = (1 - alpha) * m[j] + alpha * g[j]
+            estimate[j] = m[j] + noise[t, j]
+        move(w, estimate, eta, normalised)
+
+
+class Values(NamedTuple):
+    """What `Reconstruction` remembers: values of the sums that the trees of Algorithm 2 hold, without noise."""
+
+    anchor: np.ndarray
+    """A_q [d]: the iterate at the first step of the epoch"""
+    previous: np.ndarray
+    """A_{q-1} [d]"""
+    sums: np.ndarray
+    """discounted sums G[1, t], D[1, t] and r[1, t]: [3, d]"""
+    past_gradient: np.ndarray
+    """G[1, t] of the last N steps [N, d]"""
+    past_change: np.ndarray
+    windows: np.ndarray
+    """H of the last N steps [N, d]"""
+    totals: np.ndarray
+    """C of the last N steps [N, d]"""
+
+
+@njit(nogil=True)
+def _reconstructed_steps(
+    gradient: Any,
+    x: np.ndarray,
+    y: np.ndarray,
+    c: np.ndarray,
+    items: np.ndarray,
+    noise: np.ndarray,
+    first: int,
+    alpha: float,
+    gamma: float,
+    eta: float,
+    w: np.ndarray,
+    values: Values,
+    estimate: np.ndarray,
+) -> None:
+    n, d = values.windows.shape
+    here, there, before = np.empty(d), np.empty(d), np.zeros(d)
+    keep = 1 - alpha
+    fade = math.exp(n * math.log1p(-alpha)) if alpha < 1 else 0.0
+    for k in range(len(items)):
+        t, i = first + k, items[k]
+        place = (t - 1) % n
+        if place == 0:
+            values.previous[:] = values.anchor
+            values.anchor[:] = w
+        gradient(w, x[i], y[i], c, here)
+        gradient(values.anchor, x[i], y[i], c, there)
+        if t > n:
+            gradient(values.previous, x[i], y[i], c, before)
+        for j in range(d):
+            values.sums[0, j] = keep * values.sums[0, j] + there[j]
+            values.sums[2, j] = keep * values.sums[2, j] + here[j] - there[j]
+            plain = values.sums[0, j] - fade * values.past_gradient[place, j]
+            values.past_gradient[place, j] = values.sums[0, j]
+            if t <= n:
+                values.totals[place, j] = plain
+            else:
+                values.sums[1, j] = keep * values.sums[1, j] + there[j] - before[j]
+                moved = values.sums[1, j] - fade * values.past_change[place, j]
+                values.past_change[place, j] = values.sums[1, j]
+                window = plain
+                if t > 2 * n:
+                    window = (1 - gamma) * (values.windows[place, j] + moved) + gamma * plain
+                values.windows[place, j] = window
+                values.totals[place, j] = fade * values.totals[place, j] + window
+            estimate[j] = alpha * (values.totals[place, j] + values.sums[2, j]) + noise[k, j]
+        move(w, estimate, eta, True)
+
+
+class Momentum:
+    """Steps along the noisy momentum."""
+
+    def __init__(
+        self, data: Data, start: np.ndarray, order: Order, noise: Noise, alpha: float, eta: float, normalised: bool
+    ) -> None:
+        self.data, self.order, self.noise = data, order, noise
+        self.alpha, self.eta, self.normalised = alpha, eta, normalised
+        self.w, self.m, self.estimate = start.copy(), np.zeros(len(start)), np.zeros(len(start))
+
+    def advance(self, first: int, last: int) -> None:
+        """Take the steps first..last."""
+        for begin in range(first, last + 1, BLOCK):
+            end = min(last, begin + BLOCK - 1)
+            noise = self.noise.take(end - begin + 1)
+            items, rule = self.order.between(begin, end), (self.alpha, self.eta, self.normalised)
+            _momentum_steps(*self.data[1:], items, noise, *rule, self.w, self.m, self.estimate)
+
+
+def with_shortcut(data: Data, start: np.ndarray, order: Order, noise: Noise, alpha: float, eta: float) -> Momentum:
+    """Algorithm 2 as the momentum plus its noise, at one gradient a step: Lemma 17 for one order that repeats.
+
+    Raises ValueError for an order that does not repeat: m_t would then not be a function of what is released, and the
+    run would be private in no sense.
+    """
+    if not order.repeats:
+        raise ValueError("momentum plus noise is not private when epochs are reshuffled; use Reconstruction")
+    return Momentum(data, start, order, noise, alpha, eta, True)
+
+
+class Reconstruction:
+    """Algorithm 2 for any order, from the values of its trees: three gradients a step, memory 4 N d."""
+
+    def __init__(
+        self, data: Data, start: np.ndarray, order: Order, noise: Noise, alpha: float, eta: float, gamma: float
+    ) -> None:
+        n, d = data.x.shape[0], len(start)
+        self.data, self.order, self.noise = data, order, noise
+        self.alpha, self.eta, self.gamma = alpha, eta, gamma
+        self.w, self.estimate = start.copy(), np.zeros(d)
+        self.values = Values(np.zeros(d), np.zeros(d), np.zeros((3, d)), *(np.zeros((n, d)) for _ in range(4)))
+
+    def advance(self, first: int, last: int) -> None:
+        """Take the steps first..last."""
+        for begin in range(first, last + 1, BLOCK):
+            end = min(last, begin + BLOCK - 1)
+            noise, items = self.noise.take(end - begin + 1), self.order.between(begin, end)
+            rule = (begin, self.alpha, self.gamma, self.eta)
+            _reconstructed_steps(*self.data[1:], items, noise, *rule, self.w, self.values, self.estimate)

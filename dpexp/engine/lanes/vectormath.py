@@ -1,0 +1,124 @@
+"""Logarithm, exponential, sine and cosine of lanes, as short series; errors of a few units in the last place.
+
+Each is a plain function of lanes, compiled where it is used. Every series is summed in one fixed order, so that every
+machine returns the same bits.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numba.extending import overload
+from numpy.polynomial.chebyshev import chebinterpolate
+from scipy.special import erfcx
+
+from dpexp.engine.lanes import elementwise
+from dpexp.engine.lanes.elementwise import maximum, minimum, where
+from dpexp.engine.lanes.vectors import Real, bits_of, chebyshev, polynomial, real_of
+
+ONE_BITS = np.uint64(0x3FF0000000000000)
+"""the bits of 1.0: an exponent of 0 and an empty mantissa"""
+_MANTISSA = np.uint64(0x000FFFFFFFFFFFFF)
+_52 = np.uint64(52)
+
+_INTEGER = np.uint64(0x4330000000000000)
+_INTEGER_AND_BIAS = 2.0**52 + 1023.0
+"""2^52 + k has the integer k in its low bits: how integers become reals and back without conversion instructions"""
+_ROUND = 1.5 * 2.0**52
+
+_LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
+"""log 2 in two parts, the first short enough that its product with an exponent is exact"""
+_LOG2_E = 1.4426950408889634
+
+_ARTANH = tuple(1 / (2 * k + 1) for k in range(1, 10))
+_EXP = tuple(1 / math.factorial(k) for k in range(14))
+_SIN = tuple((-1) ** k / math.factorial(2 * k + 1) for k in range(1, 8))
+_COS = tuple((-1) ** k / math.factorial(2 * k) for k in range(9))
+
+
+@njit(nogil=True, forceinline=True)
+def log(x):
+    """Natural logarithm of normal positive lanes: x = 2^k m with m in [sqrt(1/2), sqrt 2), and log m = 2 artanh f."""
+    bits = bits_of(x)
+    m = real_of((bits & _MANTISSA) | ONE_BITS)
+    k = real_of((bits >> _52) | _INTEGER) - _INTEGER_AND_BIAS
+    large = m > 1.4142135623730951
+    m = where(large, m * 0.5, m)
+    k = where(large, k + 1.0, k)
+    f = (m - 1.0) / (m + 1.0)
+    s = f * f
+    return k * _LN2_HIGH + (2.0 * f + (2.0 * f * s * polynomial(s, _ARTANH) + k * _LN2_LOW))
+
+
+@njit(nogil=True, forceinline=True)
+def exp(x):
+    """Exponential of lanes, for arguments clipped to [-708, 708]: x = k log 2 + r with |r| <= log(2) / 2."""
+    x = minimum(maximum(x, -708.0), 708.0)
+    shifted = x * _LOG2_E + _ROUND
+    k = shifted - _ROUND
+    r = (x - k * _LN2_HIGH) - k * _LN2_LOW
+    return polynomial(r, _EXP) * real_of((bits_of(shifted) << _52) + ONE_BITS)
+
+
+@njit(nogil=True, forceinline=True)
+def sin_cos(x):
+    """Sine and cosine of lanes with 0 <= x <= pi / 4, by their Taylor series."""
+    y = x * x
+    return x + x * y * polynomial(y, _SIN), polynomial(y, _COS)
+
+
+@njit(nogil=True, forceinline=True)
+def softplus(x):
+    """log(1 + exp(x)) of lanes: the larger of x and 0, plus log(1 + exp(-|x|)) whose argument is in (1, 2]."""
+    size = maximum(x, -x)
+    return maximum(x, 0.0) + log(1.0 + exp(-size))
+
+
+_TAIL_SCALE = 2.5
+
+
+def _scaled_tail(t):
+    """(s + 5/2) exp(s^2) erfc(s) at s = 5/2 (1 + t) / (1 - t), which varies little over t in [-1, 1)."""
+    s = _TAIL_SCALE * (1 + t) / (1 - t)
+    return (s + _TAIL_SCALE) * erfcx(s)
+
+
+_TAIL = tuple(float(c) for c in chebinterpolate(_scaled_tail, 25))
+_SQRT_HALF = math.sqrt(0.5)
+
+
+@njit(nogil=True, forceinline=True)
+def normal_cdf(x):
+    """Standard normal distribution function of lanes, from the Chebyshev series of its scaled tail; error 1e-16."""
+    s = maximum(x, -x) * _SQRT_HALF
+    shifted = s + _TAIL_SCALE
+    tail = 0.5 * exp(-0.5 * x * x) * chebyshev((s - _TAIL_SCALE) / shifted, _TAIL) / shifted
+    return where(x < 0.0, tail, 1.0 - tail)
+
+
+def _on_lanes(function, compiled):
+    """Let `function` of `elementwise` mean `compiled` on lanes."""
+
+    @overload(function)
+    def choose(a):
+        if a is Real:
+            return lambda a: compiled(a)
+
+
+@njit(nogil=True, forceinline=True)
+def _logistic(a):
+    return 1.0 / (1.0 + exp(-a))
+
+
+@njit(nogil=True, forceinline=True)
+def _normal_density(a):
+    return 0.3989422804014327 * exp(-0.5 * a * a)
+
+
+_on_lanes(elementwise.exp, exp)
+_on_lanes(elementwise.logistic, _logistic)
+_on_lanes(elementwise.softplus, softplus)
+_on_lanes(elementwise.normal_density, _normal_density)
+_on_lanes(elementwise.normal_cdf, normal_cdf)

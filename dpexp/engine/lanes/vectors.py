@@ -1,0 +1,299 @@
+"""Lanes: eight replicates side by side as one value inside compiled code.
+
+`Real` holds 8 float64, `Bits` 8 uint64, `Mask` 8 truth values; each is one LLVM vector, so that arithmetic written like
+scalar mathematics is one vector instruction an operation. Arithmetic is strict IEEE (nothing is contracted or
+reassociated unless the source says so): the numbers depend neither on how wide the machine's vectors are, nor on the
+lane in which a replicate lives.
+
+Scalars mix with lanes and are broadcast. Arrays of lanes are C-contiguous arrays whose last axis has length 8.
+"""
+
+from __future__ import annotations
+
+import operator
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.datamodel import models, register_default
+from numba.extending import intrinsic, overload
+
+from dpexp.engine.lanes import elementwise
+
+LANES = 8
+"""replicates in a lane group"""
+
+
+class LaneType(types.Type):
+    """A numba type whose values are LLVM vectors of 8 elements."""
+
+    def __init__(self, name: str, element: ir.Type) -> None:
+        self.vector = ir.VectorType(element, LANES)
+        super().__init__(name=f"Lanes({name})")
+
+
+Real = LaneType("float64", ir.DoubleType())
+Bits = LaneType("uint64", ir.IntType(64))
+Mask = LaneType("bool", ir.IntType(1))
+
+
+@register_default(LaneType)
+class LaneModel(models.PrimitiveModel):
+    """Lanes are passed and returned as the vector itself."""
+
+    def __init__(self, dmm, fe_type):
+        super().__init__(dmm, fe_type, fe_type.vector)
+
+
+def broadcast(builder, scalar):
+    """The scalar in every lane."""
+    vector = ir.VectorType(scalar.type, LANES)
+    first = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, ir.IntType(32)(0))
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [ir.IntType(32)(0)] * LANES)
+    return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), zeros)
+
+
+def _as_lanes(context, builder, value, have, want):
+    """A value of type `have` (lanes or a scalar) as lanes of type `want`."""
+    if isinstance(have, LaneType):
+        return value
+    scalar = {Real: types.float64, Bits: types.uint64}[want]
+    return broadcast(builder, context.cast(builder, value, have, scalar))
+
+
+def _is_number(t: types.Type) -> bool:
+    return isinstance(t, types.Number | types.Literal) and not isinstance(t, types.Boolean)
+
+
+def _operand(a: types.Type, b: types.Type) -> LaneType | None:
+    """The lane type on which a binary operation of a and b acts; None where neither is lanes or they do not mix."""
+    lanes = {t for t in (a, b) if isinstance(t, LaneType)}
+    if len(lanes) != 1 or Mask in lanes:
+        return None
+    return lanes.pop() if all(isinstance(t, LaneType) or _is_number(t) for t in (a, b)) else None
+
+
+def _define_binary(function, emit, wanted, result=None):
+    """Give `function` a meaning on lanes: `emit` builds the instruction, `wanted` is the lane type it takes."""
+
+    @intrinsic
+    def instruction(typingctx, a, b):
+        t = _operand(a, b)
+
+        def codegen(context, builder, signature, args):
+            x, y = (_as_lanes(context, builder, v, s, t) for v, s in zip(args, signature.args, strict=True))
+            return emit(builder, x, y)
+
+        return (result or t)(a, b), codegen
+
+    @overload(function)
+    def on_lanes(a, b):
+        if _operand(a, b) is wanted:
+            return lambda a, b: instruction(a, b)
+
+
+def _select_by(comparison):
+    return lambda b, x, y: b.select(b.fcmp_ordered(comparison, x, y), x, y)
+
+
+_define_binary(operator.add, lambda b, x, y: b.fadd(x, y), Real)
+_define_binary(operator.sub, lambda b, x, y: b.fsub(x, y), Real)
+_define_binary(operator.mul, lambda b, x, y: b.fmul(x, y), Real)
+_define_binary(operator.truediv, lambda b, x, y: b.fdiv(x, y), Real)
+_define_binary(elementwise.minimum, _select_by("<"), Real)
+_define_binary(elementwise.maximum, _select_by(">"), Real)
+for _operator, _symbol in [(operator.lt, "<"), (operator.le, "<="), (operator.gt, ">"), (operator.ge, ">=")]:
+    _define_binary(_operator, lambda b, x, y, s=_symbol: b.fcmp_ordered(s, x, y), Real, Mask)
+_define_binary(operator.add, lambda b, x, y: b.add(x, y), Bits)
+_define_binary(operator.sub, lambda b, x, y: b.sub(x, y), Bits)
+_define_binary(operator.xor, lambda b, x, y: b.xor(x, y), Bits)
+_define_binary(operator.and_, lambda b, x, y: b.and_(x, y), Bits)
+_define_binary(operator.or_, lambda b, x, y: b.or_(x, y), Bits)
+_define_binary(operator.lshift, lambda b, x, y: b.shl(x, y), Bits)
+_define_binary(operator.rshift, lambda b, x, y: b.lshr(x, y), Bits)
+_define_binary(operator.ne, lambda b, x, y: b.icmp_unsigned("!=", x, y), Bits, Mask)
+
+
+@intrinsic
+def _negate(typingctx, a):
+    return Real(Real), lambda context, builder, signature, args: builder.fneg(args[0])
+
+
+@overload(operator.neg)
+def _neg(a):
+    if a is Real:
+        return lambda a: _negate(a)
+
+
+@intrinsic
+def _square_root(typingctx, a):
+    def codegen(context, builder, signature, args):
+        function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(Real.vector, [Real.vector]), f"llvm.sqrt.v{LANES}f64"
+        )
+        return builder.call(function, args)
+
+    return Real(Real), codegen
+
+
+@intrinsic
+def _select(typingctx, condition, a, b):
+    t = _operand(a, b) or Real
+
+    def codegen(context, builder, signature, args):
+        x, y = (_as_lanes(context, builder, v, s, t) for v, s in zip(args[1:], signature.args[1:], strict=True))
+        return builder.select(args[0], x, y)
+
+    return t(condition, a, b), codegen
+
+
+@overload(elementwise.sqrt)
+def _sqrt(a):
+    if a is Real:
+        return lambda a: _square_root(a)
+
+
+@overload(elementwise.where)
+def _where(condition, a, b):
+    if condition is Mask:
+        return lambda condition, a, b: _select(condition, a, b)
+
+
+@intrinsic
+def bits_of(typingctx, a):
+    """The 64 bits of every real."""
+    return Bits(Real), lambda context, builder, signature, args: builder.bitcast(args[0], Bits.vector)
+
+
+@intrinsic
+def real_of(typingctx, a):
+    """The reals whose 64 bits these are."""
+    return Real(Bits), lambda context, builder, signature, args: builder.bitcast(args[0], Real.vector)
+
+
+def _fused(builder):
+    """The instruction a b + c, rounded once."""
+    real = Real.vector
+    kind = ir.FunctionType(real, [real, real, real])
+    function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{LANES}f64")
+    return lambda a, b, c: builder.call(function, [a, b, c])
+
+
+@intrinsic
+def polynomial(typingctx, x, coefficients):
+    """c[0] + c[1] x + ... + c[m] x^m of lanes x, for a tuple c of m + 1 >= 2 numbers, by Horner's rule.
+
+    Each multiplication and addition is fused, that is rounded once, on every machine.
+    """
+
+    def codegen(context, builder, signature, args):
+        fused = _fused(builder)
+        *lower, value = (broadcast(builder, c) for c in cgutils.unpack_tuple(builder, args[1]))
+        for c in reversed(lower):
+            value = fused(value, args[0], c)
+        return value
+
+    return Real(x, coefficients), codegen
+
+
+@intrinsic
+def chebyshev(typingctx, x, coefficients):
+    """c[0] + c[1] T_1(x) + ... + c[m] T_m(x) of lanes |x| <= 1, for a tuple c, by Clenshaw's rule, fused."""
+
+    def codegen(context, builder, signature, args):
+        fused = _fused(builder)
+        first, *others = (broadcast(builder, c) for c in cgutils.unpack_tuple(builder, args[1]))
+        twice = builder.fadd(args[0], args[0])
+        b1 = b2 = ir.Constant(Real.vector, [0.0] * LANES)
+        for c in reversed(others):
+            b1, b2 = fused(twice, b1, builder.fsub(c, b2)), b1
+        return fused(args[0], b1, builder.fsub(first, b2))
+
+    return Real(x, coefficients), codegen
+
+
+@intrinsic
+def _spread(typingctx, a):
+    def codegen(context, builder, signature, args):
+        return broadcast(builder, context.cast(builder, args[0], signature.args[0], types.float64))
+
+    return Real(a), codegen
+
+
+def reals(a):
+    """The number a in every lane."""
+    raise NotImplementedError("only inside compiled code")
+
+
+@overload(reals)
+def _reals(a):
+    return lambda a: _spread(a)
+
+
+def _pointer(context, builder, array_type, array, indices, index_types, want):
+    """Address of the 8 elements array[i, j, ...] of a C-contiguous array, as a pointer to lanes."""
+    ary = context.make_array(array_type)(context, builder, array)
+    intp = context.get_value_type(types.intp)
+    shape = cgutils.unpack_tuple(builder, ary.shape, array_type.ndim)
+    offset = intp(0)
+    for axis, (index, t) in enumerate(zip(indices, index_types, strict=True)):
+        offset = builder.add(builder.mul(offset, shape[axis]), context.cast(builder, index, t, types.intp))
+    place = builder.gep(ary.data, [builder.mul(offset, intp(LANES))])
+    return builder.bitcast(place, want.vector.as_pointer())
+
+
+def _lane_of(array_type) -> LaneType:
+    return {types.float64: Real, types.uint64: Bits}[array_type.dtype]
+
+
+def _inputs(builder):
+    """LLVM's name for what `read` reads: memory that `write` does not touch."""
+    module = builder.module
+    return module.add_metadata([module.add_metadata(["dpexp inputs", module.add_metadata(["dpexp"])])])
+
+
+def _loading(from_inputs):
+    @intrinsic
+    def access(typingctx, array, index):
+        want = _lane_of(array)
+
+        def codegen(context, builder, signature, args):
+            indices = cgutils.unpack_tuple(builder, args[1])
+            pointer = _pointer(context, builder, signature.args[0], args[0], indices, tuple(signature.args[1]), want)
+            instruction = builder.load(pointer, align=8)
+            if from_inputs:
+                instruction.set_metadata("alias.scope", _inputs(builder))
+            return instruction
+
+        return want(array, index), codegen
+
+    return access
+
+
+def _storing(outside_inputs):
+    @intrinsic
+    def access(typingctx, array, index, value):
+        want = _lane_of(array)
+
+        def codegen(context, builder, signature, args):
+            indices = cgutils.unpack_tuple(builder, args[1])
+            pointer = _pointer(context, builder, signature.args[0], args[0], indices, tuple(signature.args[1]), want)
+            lanes = _as_lanes(context, builder, args[2], signature.args[2], want)
+            instruction = builder.store(lanes, pointer, align=8)
+            if outside_inputs:
+                instruction.set_metadata("noalias", _inputs(builder))
+            return context.get_dummy_value()
+
+        return types.none(array, index, value), codegen
+
+    return access
+
+
+load = _loading(from_inputs=False)
+"""load(array, index): the lanes array[index] of a C-contiguous array whose last axis has length 8; index is a tuple."""
+store = _storing(outside_inputs=False)
+"""store(array, index, value): write lanes, or a number in every lane, to array[index]."""
+read = _loading(from_inputs=True)
+"""`load` from an array that no `write` of the same loop touches, which lets the compiler keep values in registers."""
+write = _storing(outside_inputs=True)
+"""`store` to an array from which no `read` of the same loop reads."""

@@ -1,0 +1,146 @@
+"""One pass over the random numbers of a linear-predictor problem, updating every setting of an experiment.
+
+All settings (step-size schedule x budget) see the same users and the same noise directions: they are paired on common
+random numbers, and drawing these costs the same for one setting as for twenty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import Lock
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from dpexp.core.seeds import stream_states
+from dpexp.engine.lanes.streams import fill_uniform
+from dpexp.engine.lanes.vectors import LANES
+from dpexp.engine.linear.kernel import BLOCK, UNROLLED, Block, Law, Record, Rule, Shape, Sizes, State, Streams
+from dpexp.engine.linear.kernel import compiled_segment as _compiled_segment
+
+SEGMENT = 32 * BLOCK
+"""steps whose step sizes and user budgets are computed together"""
+
+_COMPILING = Lock()
+
+
+class Model(NamedTuple):
+    """What the pass needs to know of a problem."""
+
+    shape: Shape
+    law: Law
+    start: np.ndarray
+    """theta_0 [p]"""
+
+
+class Schedule(Protocol):
+    """A hashable rule for the step sizes."""
+
+    def step_sizes(self, first: int, last: int) -> np.ndarray:
+        """Step sizes of the steps first..last, both included."""
+
+
+class Budget(Protocol):
+    """The privacy budgets mu_i of users 1, 2, ..."""
+
+    @property
+    def constant(self) -> float | None:
+        """The budget that all users share, or None."""
+
+    def draw(self, u: np.ndarray, first: int) -> np.ndarray:
+        """Budgets of the users first, first + 1, ... from their uniform numbers u [users, 8]."""
+
+
+class Setting(NamedTuple):
+    """One setting of a pass."""
+
+    schedule: Schedule
+    budget: Budget
+
+
+class Snapshots(NamedTuple):
+    """States of a lane group at every checkpoint."""
+
+    theta: np.ndarray
+    """float64 [K, 2, settings, p, 8]: the iterate and its average"""
+    projections: np.ndarray
+    """float64 [K, settings, 8]: steps so far at which the scale was projected"""
+
+
+def run_lane_group(
+    model: Model,
+    rule: Rule,
+    settings: Sequence[Setting],
+    sensitivity: float,
+    steps: np.ndarray,
+    seed: int,
+    replicates: Sequence[int],
+) -> Snapshots:
+    """Run up to 8 replicates of every setting through steps[-1] users and return their states at `steps`.
+
+    `sensitivity` is Delta: user i adds noise of standard deviation Delta / mu_i to every coordinate of its gradient.
+    `steps` are increasing step numbers >= 1. Lanes without a replicate repeat the last one.
+    """
+    if not 1 <= len(replicates) <= LANES:
+        raise ValueError(f"a lane group holds 1 to {LANES} replicates, not {len(replicates)}")
+    lanes = [*replicates, *[replicates[-1]] * (LANES - len(replicates))]
+    d, p, n = len(model.law.beta) - 1, len(model.start), int(steps[-1])
+    with _COMPILING:
+        segment = _compiled_segment(model.shape, rule, d if d <= UNROLLED else None)
+    streams = Streams(*(stream_states(seed, lanes, role) for role in ("data", "response", "noise")))
+    state = State(_aligned(len(settings), p, LANES), _aligned(len(settings), p, LANES), _aligned(len(settings), LANES))
+    state.theta[:] = model.start[:, None]
+    block = Block(_aligned(BLOCK, d, LANES), _aligned(BLOCK, LANES), _aligned(BLOCK, LANES), _aligned(BLOCK, p, LANES))
+    record = Record(
+        np.append(np.asarray(steps, np.int64), -1),
+        np.empty((len(steps), 2, *state.theta.shape)),
+        np.empty((len(steps), *state.hits.shape)),
+    )
+    next_sizes = _Sizes(settings, sensitivity, stream_states(seed, lanes, "budget"))
+    checkpoint = 0
+    for first in range(0, n, SEGMENT):
+        count = min(SEGMENT, n - first)
+        sizes = next_sizes(first, count)
+        checkpoint = segment(first, count, checkpoint, model.law, state, streams, block, sizes, record)
+    return Snapshots(record.theta, record.projections)
+
+
+class _Sizes:
+    """Step sizes and noise of one segment after the other.
+
+    A setting whose users share one budget has one fixed row of noise; where budgets differ it has a row a step.
+    """
+
+    def __init__(self, settings: Sequence[Setting], sensitivity: float, budget_stream: np.ndarray) -> None:
+        self.settings, self.sensitivity, self.stream = settings, sensitivity, budget_stream
+        self.schedules = list(dict.fromkeys(setting.schedule for setting in settings))
+        self.varied = [s for s, setting in enumerate(settings) if setting.budget.constant is None]
+        self.uniform = _aligned(SEGMENT, LANES)
+        noise = _aligned(len(settings) + len(self.varied) * SEGMENT, LANES)
+        row, stride = np.arange(len(settings)), np.zeros(len(settings), np.int64)
+        for s, setting in enumerate(settings):
+            if setting.budget.constant is not None:
+                noise[s] = sensitivity / setting.budget.constant
+        for v, s in enumerate(self.varied):
+            row[s], stride[s] = len(settings) + v * SEGMENT, 1
+        eta_of = np.array([self.schedules.index(setting.schedule) for setting in settings])
+        self.sizes = Sizes(np.zeros((len(self.schedules), SEGMENT)), eta_of, noise, row, stride)
+
+    def __call__(self, first: int, count: int) -> Sizes:
+        """Sizes of the steps first + 1 .. first + count."""
+        for a, schedule in enumerate(self.schedules):
+            self.sizes.eta[a, :count] = schedule.step_sizes(first + 1, first + count)
+        if self.varied:
+            fill_uniform(self.stream, self.uniform, SEGMENT)
+            for s in self.varied:
+                budgets = self.settings[s].budget.draw(self.uniform, first + 1)
+                self.sizes.noise[self.sizes.noise_row[s] :][:SEGMENT] = self.sensitivity / budgets
+        return self.sizes
+
+
+def _aligned(*shape: int) -> np.ndarray:
+    """Zeros [*shape] that start on a cache line, so that no lanes straddle two of them."""
+    size = int(np.prod(shape)) * 8
+    raw = np.zeros(size + 64, np.uint8)
+    offset = -raw.ctypes.data % 64
+    return raw[offset : offset + size].view(np.float64).reshape(shape)

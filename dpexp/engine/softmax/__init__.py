@@ -1,0 +1,1 @@
+"""Many passes over labelled records with a softmax model, clipped or not."""

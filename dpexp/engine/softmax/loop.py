@@ -1,0 +1,150 @@
+"""Multinomial logistic regression with per-example clipping and noise: DP-SGLD, DP-SGD and plain SGD, one code path.
+
+W <- Proj(W - eta (G / m + lambda W) + s Z), with G the sum over the batch of gradients of -log softmax(W x)_y, each
+scaled down to norm at most `clip`, m the EXPECTED batch size, Z standard normal. x holds the bias entry, so norms and
+the regulariser lambda/2 |W|^2 count it. DP-SGLD (`dp-sgld`, Algorithm 1) has s = sqrt(2 eta) sigma, DP-SGD has
+s = eta z clip / m: the same at z = sqrt(2 / eta) sigma m / clip. Gradients (softmax - e_y) x^T have rank one, so their
+norms cost nothing. float32.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from dpexp.engine.softmax import steps as kernel
+
+BLOCK_BYTES = 1 << 18
+"""of noise held at once; it should stay in the cache of a core"""
+
+Noise = Callable[[np.ndarray], object]
+"""fills an array float32 [steps, classes, p] with the next standard normals, whole blocks at once"""
+
+
+def gaussian(generator: np.random.Generator) -> Noise:
+    """Standard normals of a numpy generator."""
+    return lambda out: generator.standard_normal(dtype=np.float32, out=out)
+
+
+def langevin_scale(steps: np.ndarray, sigma: float) -> np.ndarray:
+    """Standard deviation sqrt(2 eta_k) sigma of DP-SGLD's noise on the parameter, [K]."""
+    return np.sqrt(2 * steps) * sigma
+
+
+def gradient_noise_scale(steps: np.ndarray, multiplier: float, clip: float, batch_size: int) -> np.ndarray:
+    """Standard deviation eta_k z clip / m of DP-SGD's noise on the parameter, [K]."""
+    return steps * multiplier * clip / batch_size
+
+
+def start(
+    classes: int, p: int, sigma: float, regulariser: float, generator: np.random.Generator, radius: float = math.inf
+) -> np.ndarray:
+    """theta_0 ~ Proj(N(0, (2 sigma^2 / lambda) I)), float32 [classes, p]."""
+    weights = generator.standard_normal((classes, p), dtype=np.float32) * np.float32(sigma * math.sqrt(2 / regulariser))
+    kernel.project(weights, radius)
+    return weights
+
+
+def record_norms(features: np.ndarray) -> np.ndarray:
+    """Norms of the rows of [n, p], summed in float64, float32 [n]."""
+    squares = np.einsum("ij,ij->i", features, features, dtype=np.float64)
+    return np.sqrt(squares).astype(np.float32)
+
+
+def clipped_sum(
+    weights: np.ndarray, x: np.ndarray, labels: np.ndarray, norms: np.ndarray | None, clip: float
+) -> np.ndarray:
+    """Sum over records of their data gradients, each of norm at most `clip` (inf: unclipped), [classes, p].
+
+    weights [classes, p], x [m, p] and norms = |x| [m] (needed if clip is finite) of one float type, labels [m].
+    """
+    if norms is None:
+        if clip < math.inf:
+            raise ValueError("clipping needs the norms of the records")
+        norms = np.zeros(len(x), x.dtype)
+    totals = np.empty_like(weights[None])
+    kernel.gradient_sums(totals, weights[None], x, labels, norms, np.arange(len(x)), np.array([clip], x.dtype))
+    return totals[0]
+
+
+class Run(NamedTuple):
+    """One of the runs that share batches and noise directions."""
+
+    start: np.ndarray
+    """float32 [classes, p]"""
+    steps: np.ndarray
+    """step sizes eta_k [K]"""
+    regulariser: float
+    clip: float = math.inf
+    scale: np.ndarray | None = None
+    """standard deviation of the noise on the parameter [K]; None: no noise"""
+    radius: float = math.inf
+
+
+def train(
+    features: np.ndarray,
+    labels: np.ndarray,
+    runs: Sequence[Run],
+    batches: Iterable[np.ndarray],
+    *,
+    batch_size: int,
+    noise: Noise | None = None,
+    checkpoints: Sequence[int],
+) -> np.ndarray:
+    """Iterates of each run after `checkpoints` steps, float32 [runs, checkpoints, classes, p].
+
+    features float32 [n, p] with the bias entry, labels [n], batches a generator of `dpexp.engine.softmax.batches`,
+    batch_size
+    the expected one by which sums are divided, noise the source of the directions. The numbers of a run do not depend
+    on the others. Raises ValueError for shapes that do not fit, noise without a source, or batches that end early. A
+    diverged run returns values that are not finite.
+    """
+    features, labels = np.ascontiguousarray(features, np.float32), np.ascontiguousarray(labels, np.int64)
+    weights = np.array([run.start for run in runs], np.float32)
+    if weights.ndim != 3 or weights.shape[2] != features.shape[1] or len(labels) != len(features):
+        raise ValueError("starts must be [classes, p], features [n, p], labels [n]")
+    etas = np.array([run.steps for run in runs])
+    means, shrinks = etas / batch_size, etas * np.array([[run.regulariser] for run in runs])
+    scales = np.array([np.zeros(etas.shape[1]) if run.scale is None else run.scale for run in runs])
+    noisy = any(run.scale is not None for run in runs)
+    if scales.shape != etas.shape or (noisy and noise is None):
+        raise ValueError("noise needs its source and a standard deviation for each step")
+    norms = record_norms(features) if any(run.clip < math.inf for run in runs) else np.zeros(len(features), np.float32)
+    clips, radii = np.array([run.clip for run in runs], np.float32), np.array([run.radius for run in runs])
+    kept = {0: weights.copy()}
+    count, size = etas.shape[1], max(1, BLOCK_BYTES // weights[0].nbytes)
+    draws = np.zeros((size, *weights.shape[1:]), np.float32)
+    done = 0
+    for stop in sorted({*range(size, count, size), *(k for k in checkpoints if 0 < k <= count)}):
+        block = list(islice(batches, stop - done))
+        if len(block) < stop - done:
+            raise ValueError(f"the batches ended after {done + len(block)} of {count} steps")
+        if noisy and noise is not None:
+            noise(draws[: stop - done])
+        index, ends = np.concatenate(block), np.cumsum([len(batch) for batch in block])
+        mean, shrink, scale = (np.ascontiguousarray(a[:, done:stop], np.float32) for a in (means, shrinks, scales))
+        kernel.steps(weights, features, labels, norms, index, ends, mean, shrink, scale, draws, clips, radii)
+        done = stop
+        if done in checkpoints:
+            kept[done] = weights.copy()
+    if not set(checkpoints) <= kept.keys():
+        raise ValueError("checkpoints must lie in 0 .. number of steps")
+    return np.stack([kept[k] for k in checkpoints], axis=1)
+
+
+def loss(weights: np.ndarray, features: np.ndarray, labels: np.ndarray, regulariser: float) -> float:
+    """Mean of -log softmax(W x)_y plus lambda/2 |W|^2, summed in float64."""
+    logits = features @ weights.T
+    logits -= logits.max(axis=1, keepdims=True)
+    own = logits[np.arange(len(labels)), labels]
+    mean = float(np.mean(np.log(np.exp(logits).sum(axis=1)) - own, dtype=np.float64))
+    return mean + regulariser / 2 * float(np.sum(np.square(weights, dtype=np.float64)))
+
+
+def accuracy(weights: np.ndarray, features: np.ndarray, labels: np.ndarray) -> float:
+    """Share of records whose class has the largest score."""
+    return float(np.mean(np.argmax(features @ weights.T, axis=1) == labels))

@@ -1,0 +1,17 @@
+"""`dp-sgld`: Renyi privacy of stochastic gradient Langevin dynamics."""
+
+from dpexp.papers.dp_sgld.claims import CLAIMS
+from dpexp.papers.dp_sgld.region import LANGEVIN_REGION
+from dpexp.papers.dp_sgld.tables.accuracy import SGLD_TABLES
+from dpexp.papers.dp_sgld.tables.constants import SGLD_CONSTANTS
+from dpexp.reporting.paper import Paper
+
+PAPER = Paper(
+    id="dp-sgld",
+    title="Differential privacy guarantees for stochastic gradient Langevin dynamics",
+    authors="Théo Ryffel, Francis Bach, David Pointcheval",
+    claims=CLAIMS,
+    figures=(LANGEVIN_REGION,),
+    tables=(*SGLD_TABLES, *SGLD_CONSTANTS),
+    configs=("dp_sgld_table1", "dp_sgld_table2", "dp_sgld_table3"),
+)

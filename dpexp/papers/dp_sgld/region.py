@@ -1,0 +1,116 @@
+"""Where Theorem 3.1 of `dp-sgld` fails: the smallest order at which the printed bound is below an exact divergence."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpexp.papers.dp_sgld.cases import CASES
+from dpexp.privacy.attained.langevin import ORDERS, QuadraticLangevin
+from dpexp.reporting.figure import Drawing, Figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+PANELS = ((0.5, 1), (0.5, 10))
+"""eta lambda and number of steps"""
+SHIFTS = np.geomspace(0.2, 16, 23)
+PROBABILITIES = np.geomspace(1e-4, 0.5, 14)
+TICKS = (0.25, 0.5, 1, 2, 4, 8, 16)
+MARKED = "settings of docs/dp-sgld.md"
+LEVELS = (1.5, 2, 4, 8, 16, 32, 64, 128)
+
+
+def draw(results: Path) -> Drawing:
+    """A panel a number of steps: order by colour (white: none to 128 fails), settings of the table as points."""
+    import pandas as pd
+    from matplotlib.colors import BoundaryNorm
+    from matplotlib.figure import Figure as Canvas
+    from matplotlib.ticker import NullLocator
+
+    canvas = Canvas(figsize=(7.2, 3.7), layout="constrained")
+    axes = canvas.subplots(1, 2, sharex=True, sharey=True)
+    frames = []
+    for panel, (eta_lambda, steps) in zip(axes, PANELS, strict=True):
+        order = np.array([[failing(eta_lambda, steps, float(q), float(s)) for s in SHIFTS] for q in PROBABILITIES])
+        shown = np.ma.masked_invalid(order)
+        norm = BoundaryNorm(LEVELS, 256)
+        mesh = panel.pcolormesh(
+            _edges(SHIFTS), _edges(PROBABILITIES), shown, norm=norm, cmap="inferno", shading="flat", rasterized=True
+        )
+        if steps == 1:
+            _rule(panel, eta_lambda)
+        cases = [c for c in CASES if (c.eta * c.strong_convexity, c.steps) == (eta_lambda, steps) and c.q < 1]
+        for k, case in enumerate(cases):
+            panel.plot(
+                case.shift,
+                case.q,
+                "o",
+                color="#2b6cb8",
+                markeredgecolor="white",
+                markersize=7,
+                label="" if k else MARKED,
+            )
+        panel.set_xlim(*_edges(SHIFTS)[[0, -1]])
+        panel.set_ylim(*_edges(PROBABILITIES)[[0, -1]])
+        panel.set_xscale("log")
+        panel.set_yscale("log")
+        panel.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
+        panel.xaxis.set_minor_locator(NullLocator())
+        panel.set_xlabel("shift $s$ of one step, in sd of its noise")
+        panel.set_title(rf"$\eta\lambda$ = {eta_lambda:g}, $K$ = {steps}")
+        panel.grid(False)
+        grid = [
+            (eta_lambda, steps, s, q, order[i, j]) for i, q in enumerate(PROBABILITIES) for j, s in enumerate(SHIFTS)
+        ]
+        frames.append(pd.DataFrame(grid, columns=["eta_lambda", "steps", "shift", "q", "order"]))
+    axes[0].set_ylabel("sampling probability $q$")
+    bar = canvas.colorbar(mesh, ax=axes, ticks=LEVELS)
+    bar.set_label("smallest order that fails (white: none to 128)")
+    bar.ax.set_yticklabels([f"{level:g}" for level in LEVELS])
+    handles, names = axes[0].get_legend_handles_labels()
+    canvas.legend(handles, names, loc="outside lower center", ncols=2, frameon=False)
+    return Drawing(canvas, pd.concat(frames))
+
+
+def failing(eta_lambda: float, steps: int, q: float, shift: float) -> float:
+    """The first of the tested orders that fails, inf where none does; all orders above a failing one fail."""
+    bed = QuadraticLangevin(eta_lambda, steps, q, shift)
+    low, high = -1, len(ORDERS)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if bed.ratio(ORDERS[middle]) > 1 else (middle, high)
+    return ORDERS[high] if high < len(ORDERS) else math.inf
+
+
+def _edges(centres: np.ndarray) -> np.ndarray:
+    """Borders of cells around centres on a log scale, [len + 1]."""
+    step = centres[1] / centres[0]
+    return np.append(centres, centres[-1] * step) / math.sqrt(step)
+
+
+def _rule(axes: Axes, eta_lambda: float) -> None:
+    """order = 8 log(1/q) v / shift^2 at order 128: where the failing orders come into view."""
+    q = np.geomspace(PROBABILITIES[0], 0.3, 60)
+    shift = np.sqrt(8 * np.log(1 / q) * QuadraticLangevin(eta_lambda, 1, 0.1, 1.0).variance / 128)
+    axes.plot(
+        shift,
+        q,
+        color="#333333",
+        linestyle=":",
+        linewidth=1.1,
+        label=r"$8\,v\,\log(1/q)\,/\,s^2 = 128$, $v$: variance of the output over a step's",
+    )
+
+
+LANGEVIN_REGION = Figure(
+    "dp_sgld_region",
+    "Where Theorem 3.1 fails: smallest Renyi order at which the printed bound is below the exact divergence.",
+    "dp-sgld",
+    "Theorem 3.1",
+    (),
+    draw,
+)

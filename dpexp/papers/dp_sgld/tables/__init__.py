@@ -1,0 +1,1 @@
+"""Tables of `dp-sgld`, one file for each table or family."""

@@ -1,0 +1,129 @@
+"""The figure of `hidden-state`: delta against the number of steps, beside composition in both readings."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpexp.papers.hidden_state.slides import REACH, Q, crossing, eta_forgotten, limit, same_mechanism
+from dpexp.privacy.analyses.hidden_state import last_iterate_delta
+from dpexp.privacy.analyses.hybrid import hybrid_delta, log_contraction
+from dpexp.reporting import style
+from dpexp.reporting.figure import Drawing, Figure
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0)
+COLOURS = ("#a50f4c", "#e0701a", "#2a9d6f", "#2b6cb8", "#111111")
+LEAST = 1e-12
+BASELINES = {
+    "same": (same_mechanism, r"baseline: the same mechanism, step $\eta C$ = 0.01", 1.5e9, (0.04, "left")),
+    "forgotten": (eta_forgotten, r"baseline forgets $\eta$: multiplier $\sigma/C$ = 1", 1e8, (0.98, "right")),
+}
+LOOKS: dict[str, dict[str, Any]] = {
+    "bound": {"linestyle": "-", "linewidth": 1.8},
+    "composition": {"linestyle": (0, (4, 1.6)), "linewidth": 1.2},
+    "hybrid": {"linestyle": ":", "linewidth": 1.8},
+}
+
+
+def draw(results: Path) -> Drawing:
+    """Left: composition of the same mechanism and the hybrid bound. Right: the baseline that forgets eta."""
+    import pandas as pd
+    from matplotlib.figure import Figure as Canvas
+
+    canvas = Canvas(figsize=(7.2, 4.3), layout="constrained")
+    panels = canvas.subplots(1, 2, sharey=True)
+    pieces = []
+    for axes, (name, (step, title, most, corner)) in zip(panels, BASELINES.items(), strict=True):
+        loss = step()
+        steps = np.unique(np.geomspace(1, most, 25).round().astype(np.int64))
+        composed, least = {}, 0.0
+        for t in map(int, steps):  # where every delta is nearly 1 there is nothing to see
+            composed[t] = [loss.delta(t, eps) if least < 0.9 else np.nan for eps in EPSILONS]
+            least = composed[t][-1] if least < 0.9 else least
+        mixed = _hybrid(steps) if name == "same" else None
+        style.log_log(axes)
+        for k, (eps, colour) in enumerate(zip(EPSILONS, COLOURS, strict=True)):
+            curve = pd.DataFrame({"baseline": name, "eps": eps, "steps": steps})
+            curve["bound"] = [last_iterate_delta(eps, REACH, Q, int(t)) for t in steps]
+            curve["composition"] = [composed[int(t)][k] for t in steps]
+            curve["hybrid"] = np.nan if mixed is None else np.minimum(mixed[k], curve.composition)
+            above = int(np.argmax(curve.composition.to_numpy() > limit(eps)))
+            around = int(steps[above - 1]), int(steps[above])
+            curve["crossing"] = crossing(partial(loss.delta, eps=eps), limit(eps), around)
+            _curves(axes, curve, colour, corner, k)
+            pieces.append(curve)
+        axes.set_xlim(1, most)
+        axes.set_ylim(LEAST, 1.0)
+        axes.set_xlabel("steps $T$")
+        place, side = corner
+        axes.annotate("crossings:", (place, 0.04 + 0.05 * len(EPSILONS)), xycoords="axes fraction", ha=side, fontsize=8)
+        axes.set_title(title)
+    panels[0].set_ylabel(r"$\delta(\epsilon, T)$")
+    canvas.suptitle(r"dia = 1, C = 1, $\eta$ = 0.01, $\sigma$ = 1, p = 0.001 (b = 1)", fontsize=9.5)
+    _legend(canvas)
+    return Drawing(canvas, pd.concat(pieces, ignore_index=True))
+
+
+def _curves(axes: Axes, curve: pd.DataFrame, colour: str, corner: tuple[float, str], line: int) -> None:
+    """The curves of one epsilon, and where they cross as a line of the list in a corner."""
+    for name, look in LOOKS.items():
+        axes.plot(curve.steps, curve[name], color=colour, **look)
+    at, level = curve.crossing.iloc[0], curve.bound.iloc[-1]
+    axes.plot([at], [level], "o", color=colour, markersize=4.5)
+    place, side = corner
+    axes.annotate(
+        rf"$\epsilon$ = {curve.eps.iloc[0]:g}: $T$ = {_power(at)}",
+        (place, 0.04 + 0.05 * (len(EPSILONS) - 1 - line)),
+        xycoords="axes fraction",
+        ha=side,
+        fontsize=8,
+        color=colour,
+    )
+
+
+def _power(value: float) -> str:
+    """38, 1.4e3 as 1.4 x 10^3."""
+    if value < 1000:
+        return f"{value:.0f}"
+    exponent = int(np.log10(value))
+    return rf"${value / 10**exponent:.1f}\cdot 10^{exponent}$"
+
+
+def _hybrid(steps: np.ndarray) -> np.ndarray:
+    """The hybrid bound at EPSILONS (axis 0) and steps (axis 1)."""
+    loss = same_mechanism()
+    return np.array([hybrid_delta(loss.delta, lambda e1: log_contraction(e1, REACH), steps, eps) for eps in EPSILONS])
+
+
+def _legend(canvas: Any) -> None:
+    from matplotlib.lines import Line2D
+
+    names = {
+        "bound": "main result",
+        "composition": "composition (loss distribution)",
+        "hybrid": r"hybrid bound, ours (below $10^{-12}$ for $\epsilon \geq$ 0.1)",
+    }
+    lines = [
+        Line2D([], [], color=c, linewidth=2, label=rf"$\epsilon$ = {e:g}")
+        for e, c in zip(EPSILONS, COLOURS, strict=True)
+    ]
+    looks = [Line2D([], [], color="#555555", label=names[k], **look) for k, look in LOOKS.items()]
+    dot = Line2D([], [], color="#555555", marker="o", linestyle="none", markersize=4.5, label="crossing")
+    canvas.legend(handles=[*lines, *looks, dot], loc="outside lower center", ncols=3, frameon=False)
+
+
+HIDDEN_STATE_FIGURE = Figure(
+    "hidden_state_figure",
+    "Delta against the number of steps: the main result, composition in both readings of its step, our hybrid bound.",
+    "hidden-state",
+    "Figure",
+    (),
+    draw,
+)

@@ -1,0 +1,63 @@
+"""The setting of the figure of `hidden-state`, its composition baselines in two readings, and where they cross.
+
+dia(W) = 1, C = 1, eta = 0.01, sigma = 1, p = 0.001. The batch size is not given: batches of one record are taken, for
+which the record's step is largest (with b records the steps at a crossing grow by b^2).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from dpexp.privacy.accounting.loss_distributions import StepLoss, step_loss
+from dpexp.privacy.analyses.hidden_state import last_iterate_delta
+from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd
+
+DIAMETER, CLIP, STEP_SIZE, NOISE, Q = 1.0, 1.0, 0.01, 1.0, 0.001
+REACH = (DIAMETER + 2 * STEP_SIZE * CLIP) / NOISE
+CLOSE = 0.02
+"""relative error of the steps at a crossing"""
+
+
+def mechanism(steps: int) -> ClippedNoisySgd:
+    """The mechanism of the figure, batches of one."""
+    return ClippedNoisySgd(
+        n=round(1 / Q), batch_size=1, step_size=STEP_SIZE, clip=CLIP, diameter=DIAMETER, noise_std=NOISE, steps=steps
+    )
+
+
+def same_mechanism() -> StepLoss:
+    """A step of that mechanism: record step eta C, fixed batch size, one record replaced."""
+    return step_loss(Q, NOISE / (2 * STEP_SIZE * CLIP), "fixed-size")
+
+
+def eta_forgotten() -> StepLoss:
+    """An accountant with noise multiplier sigma / C, which forgets eta: Poisson, one record added or removed."""
+    return step_loss(Q, NOISE / CLIP, "add-remove")
+
+
+def limit(eps: float) -> float:
+    """The bound's delta as T grows."""
+    return last_iterate_delta(eps, REACH, Q, math.inf)
+
+
+def crossing(composed: Callable[[int], float], level: float, first: tuple[int, int] = (1, 16)) -> float:
+    """The steps, to 2%, at which an increasing delta of T steps reaches `level`; inf beyond 2^33 steps.
+
+    `first` is where to begin to look: delta is below the level at its lower end.
+    """
+    low, high = first
+    while composed(high) < level:
+        low, high = high, 16 * high
+        if high > 1 << 33:
+            return math.inf
+    a, b = math.log(max(composed(low), 1e-300) / level), math.log(composed(high) / level)
+    while high > low + 1 and high > low * (1 + CLOSE):
+        share = min(max(-a / (b - a), 0.1), 0.9)  # log delta against log T is smooth
+        middle = min(max(round(low * (high / low) ** share), low + 1), high - 1)
+        excess = math.log(max(composed(middle), 1e-300) / level)
+        if excess >= 0:
+            high, b = middle, excess
+        else:
+            low, a = middle, excess
+    return float(high)

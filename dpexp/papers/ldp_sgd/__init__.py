@@ -1,0 +1,27 @@
+"""`ldp-sgd`: SGD under local differential privacy with budgets of the users' own, and its average."""
+
+from dpexp.papers.ldp_sgd.claims import CLAIMS
+from dpexp.papers.ldp_sgd.figures import theory, trajectories
+from dpexp.papers.ldp_sgd.figures.figure1 import FIGURE1
+from dpexp.papers.ldp_sgd.figures.rates import RATES as RATES_FIGURE
+from dpexp.papers.ldp_sgd.figures.sweeps import SWEEPS
+from dpexp.papers.ldp_sgd.tables.final import FINAL_LINEAR, FINAL_LOGISTIC
+from dpexp.papers.ldp_sgd.tables.rates import RATES as RATES_TABLE
+from dpexp.papers.ldp_sgd.tables.table1 import TABLE1
+from dpexp.reporting.paper import Paper
+
+PAPER = Paper(
+    id="ldp-sgd",
+    title="Non-asymptotic analysis of stochastic gradient descent under local differential privacy guarantee",
+    authors="anonymous, under double-blind review",
+    claims=CLAIMS,
+    figures=(FIGURE1, *(trajectories.figure(plan) for plan in trajectories.plans()), RATES_FIGURE, SWEEPS),
+    tables=(TABLE1, RATES_TABLE, FINAL_LINEAR, FINAL_LOGISTIC),
+    configs=(
+        *(f"{kind}_d{d}" for kind in ("linear", "logistic") for d in (5, 10, 20)),
+        *("figure1", "interior_linear", "interior_logistic", "long_linear", "monotone_logistic"),
+        *("rates_linear", "rates_logistic", "rates_quadratic", "rates_flat"),
+        *("sweep_d", "sweep_mu", "budget_mix", "pinball", "hinge"),
+    ),
+    overlays={plan.name: theory.figure(plan) for plan in trajectories.plans()},
+)

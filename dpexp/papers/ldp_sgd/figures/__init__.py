@@ -1,0 +1,1 @@
+"""Figures of `ldp-sgd`, one file for each figure or family."""

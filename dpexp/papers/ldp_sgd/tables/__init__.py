@@ -1,0 +1,1 @@
+"""Tables of `ldp-sgd`, one file for each table or family."""

@@ -1,0 +1,21 @@
+"""`momentum`: private non-convex empirical risk minimisation with normalised momentum and noise from binary trees."""
+
+from dpexp.papers.momentum.claims import CLAIMS
+from dpexp.papers.momentum.figures.epochs import MOMENTUM_EPOCHS
+from dpexp.papers.momentum.figures.runs import MOMENTUM_PRESCRIBED, MOMENTUM_TUNED
+from dpexp.papers.momentum.figures.sizes import MOMENTUM_SIZES
+from dpexp.papers.momentum.tables import MOMENTUM_TABLES
+from dpexp.reporting.paper import Paper
+
+PAPER = Paper(
+    id="momentum",
+    title="Momentum aggregation for private non-convex ERM",
+    authors="Hoang Tran, Ashok Cutkosky",
+    claims=CLAIMS,
+    figures=(MOMENTUM_EPOCHS, MOMENTUM_SIZES, MOMENTUM_PRESCRIBED, MOMENTUM_TUNED),
+    tables=MOMENTUM_TABLES,
+    configs=(
+        *("momentum_prescribed", "momentum_epochs", "momentum_adult"),
+        *("momentum_tuned", "momentum_tuned_eps", "momentum_tuned_d"),
+    ),
+)

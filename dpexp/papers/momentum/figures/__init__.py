@@ -1,0 +1,1 @@
+"""Figures of `momentum`, one file for each figure or family."""

@@ -1,0 +1,154 @@
+"""Runs of `momentum`: the prescribed schedules against their noise-free twins, and tuned methods against each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpexp.papers.momentum.rows import METHODS, PRESCRIBED, TUNED, VARIANTS, G, prescribed_rows, tuned_rows
+from dpexp.reporting import style
+from dpexp.reporting.figure import Drawing, Figure
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+LOOKS: dict[str, tuple[str, str]] = {
+    "tree": ("#2b6cb8", "o"),
+    "reduced": ("#e0701a", "s"),
+    "square-root": ("#7a4fa3", "^"),
+    "independent": ("#8fb8de", "v"),
+    "plain": ("#5c5c5c", "D"),
+    "recursion": ("#2a9d6f", "P"),
+    "descent": ("#111111", "X"),
+    "poisson": ("#a50f4c", "*"),
+}
+LINES: dict[str, Any] = {"paper": "-", "exact": (0, (4, 1.6)), "none": ":"}
+TICKS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+
+
+def draw_prescribed(results: Path) -> Drawing:
+    """Left: mean over the run of |grad F| over G. Right: the last one. Against N, with 95% intervals."""
+    import pandas as pd
+    from matplotlib.figure import Figure as Canvas
+
+    canvas = Canvas(figsize=(7.2, 4.2), layout="constrained")
+    panels = {"mean_grad_norm": "mean over the run", "grad_norm": "at the last iterate"}
+    frames = []
+    for axes, (metric, words) in zip(canvas.subplots(1, 2, sharex=True), panels.items(), strict=True):
+        rows = prescribed_rows(results, metric)
+        frames.append(rows.assign(metric=metric))
+        style.log_log(axes)
+        for name, short in (("tree", "Algorithm 1"), ("reduced", "Algorithm 2")):
+            for kind, line in LINES.items():
+                part = rows[(rows.method == name) & (rows.variant == kind)]
+                intervals(axes, part.N, part, LOOKS[name], linestyle=line, label=f"{short}, {VARIANTS[kind]}")
+        sizes = np.array(sorted(rows.N.unique()), dtype=float)
+        level = rows["mean"][(rows.method == "tree") & (rows.variant == "none")].iloc[0] / G
+        axes.plot(sizes, 0.6 * level * (sizes / sizes[0]) ** -0.5, color="#777777", linewidth=0.9, label="$N^{-1/2}$")
+        axes.set_xticks(sizes, [f"{n:,.0f}" for n in sizes], rotation=30)
+        axes.set_xlabel("records $N$")
+        axes.set_title(words)
+        plain_ticks(axes)
+    canvas.axes[0].set_ylabel(r"$|\nabla F|$ over $G$")
+    canvas.suptitle(r"prescribed schedules, $d$ = 10, $\varepsilon$ = 1, $\delta$ = $10^{-5}$", fontsize=9.5)
+    run_legend(canvas, frames[0])
+    return Drawing(canvas, pd.concat(frames, ignore_index=True))
+
+
+def draw_tuned(results: Path) -> Drawing:
+    """Final |grad F| over G of the best setting of every method: against N, eps (infinity: without noise), and d."""
+    from matplotlib.figure import Figure as Canvas
+    from matplotlib.ticker import NullLocator
+
+    rows = tuned_rows(results)
+    canvas = Canvas(figsize=(7.2, 4.4), layout="constrained")
+    private = np.isfinite(rows.eps)
+    floor = float(rows["mean"][private].min()) / G / 4
+    panels = (
+        ("N", "records $N$", r"$\varepsilon$ = 1, $d$ = 10", (rows.d == 10) & (rows.eps == 1)),
+        ("eps", r"$\varepsilon$", "$N$ = 2000, $d$ = 10", (rows.d == 10) & (rows.N == 2000)),
+        ("d", "parameters $d$", r"$N$ = 2000, $\varepsilon$ = 1", (rows.eps == 1) & (rows.N == 2000)),
+    )
+    for axes, (column, words, title, chosen) in zip(canvas.subplots(1, 3, sharey=True), panels, strict=True):
+        style.log_log(axes)
+        values = sorted(rows[chosen & private][column].unique())
+        shown = [f"{v:g}" for v in values]
+        if column == "eps" and not private[chosen].all():
+            values, shown = [*values, 4 * values[-1]], [*shown, "no noise"]
+        ratio = (values[-1] / values[0]) ** 0.012
+        for k, (name, label) in enumerate(METHODS.items()):
+            part = rows[chosen & (rows.method == name)].sort_values(column)
+            shift = ratio ** (k - (len(METHODS) - 1) / 2)  # apart, so that equal methods can both be seen
+            for lined in (True, False):
+                some = part[np.isfinite(part.eps) == lined]
+                at = some[column].replace(np.inf, values[-1]) * shift
+                intervals(axes, at, some, LOOKS[name], linestyle="-" if lined else "", label=label if lined else None)
+                for x in at[some["mean"] / G < floor]:  # full batches without noise converge to rounding errors
+                    axes.annotate("", (x, 0), (x, 0.07), axes.get_xaxis_transform(),
+                                  arrowprops={"arrowstyle": "->", "color": LOOKS[name][0]})  # fmt: skip
+        axes.set_xticks(values, shown)
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.set_xlim(values[0] / 1.3, values[-1] * 1.3)
+        axes.set_xlabel(words)
+        axes.set_title(title)
+    first = canvas.axes[0]
+    first.set_ylim(floor, 1.0)
+    plain_ticks(first)
+    first.set_ylabel(r"final $|\nabla F|$ over $G$, best of the grid")
+    run_legend(canvas, rows)
+    return Drawing(canvas, rows)
+
+
+def intervals(axes: Axes, x: Any, rows: pd.DataFrame, look: tuple[str, str], **style_of: Any) -> None:
+    """Means over G with their 95% intervals."""
+    mean, (colour, marker) = rows["mean"], look
+    axes.errorbar(
+        x, mean / G, [(mean - rows.ci_lo) / G, (rows.ci_hi - mean) / G], color=colour, marker=marker, markersize=4,
+        linewidth=1.1, elinewidth=0.9, capsize=2, **style_of,
+    )  # fmt: skip
+
+
+def plain_ticks(axes: Axes) -> None:
+    """Ticks at 1, 2 and 5 times powers of ten, or at twentieths on a short axis, written out."""
+    low, high = axes.get_ylim()
+    ticks = [t for t in TICKS if low <= t <= high]
+    if len(ticks) < 3:
+        ticks = [k / 20 for k in range(1, 20) if low <= k / 20 <= high]
+    axes.set_yticks(ticks, [f"{t:g}" for t in ticks])
+
+
+def run_legend(canvas: Canvas, rows: pd.DataFrame) -> None:
+    """Under the panels: methods, guides, and what the bars are."""
+    from matplotlib.lines import Line2D
+
+    handles, labels = canvas.axes[0].get_legend_handles_labels()
+    entries = sorted(zip(handles, labels, strict=True), key=lambda entry: isinstance(entry[0], Line2D))
+    few, most = rows.n.min(), rows.n.max()
+    replicates = f"{few}" if few == most else f"{few} to {most}"
+    bars = Line2D([], [], color="#5c5c5c", marker="|", markersize=9, markeredgewidth=1.1, linestyle="")
+    entries.append((bars, f"bars: 95% CI of the mean, {replicates} replicates"))
+    shown, words = zip(*entries, strict=True)
+    canvas.legend(shown, words, loc="outside lower center", ncols=3, frameon=False)
+
+
+MOMENTUM_PRESCRIBED = Figure(
+    "momentum_prescribed",
+    "Gradient norm against N at the prescribed schedules: printed noise, exact noise, and none.",
+    "momentum",
+    "Theorems 6 and 9 (no figure in the paper)",
+    (PRESCRIBED,),
+    draw_prescribed,
+)
+MOMENTUM_TUNED = Figure(
+    "momentum_tuned",
+    "Final gradient norm of tuned methods, all exactly calibrated for replaced records, and without noise on the same "
+    "grids (arrows: below the axis); the tuning is not private.",
+    "momentum",
+    "no figure in the paper",
+    TUNED,
+    draw_tuned,
+)

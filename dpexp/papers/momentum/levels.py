@@ -1,0 +1,117 @@
+"""How much noise the momentum carries, in closed form: rms of |m_hat_t - m_t| over a run, in units of G = L = 1.
+
+`fixed_path_levels` compares both algorithms of `momentum` at one path length eta T, exactly calibrated, as epochs
+grow, Algorithm 2 by what its iterates give away and by the release of all its nodes. `printed_levels` follows both
+prescribed schedules, printed noise, up to sizes that nobody can run, where means over t are taken over sampled t.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from dpexp.algorithms.finite_sum_run import Plan
+from dpexp.algorithms.reduced_momentum import covering, unit_deviations
+from dpexp.algorithms.tree_momentum import fixed_tree
+from dpexp.engine.finite_sum.noise_designs import tree_variance
+from dpexp.engine.finite_sum.noise_windows import stream_variances
+from dpexp.privacy.accounting.gdp import mu_of
+from dpexp.privacy.momentum.tree_calibration import exact_node_std, printed_node_std
+from dpexp.privacy.momentum.tree_streams import printed_counts, printed_sensitivities
+from dpexp.privacy.momentum.trees import cover, prefix_cover, printed_count
+from dpexp.theory.momentum import Schedule, theorem4_sigma, theorem6_schedule, theorem8_sigma, theorem9_schedule
+
+SAMPLES = 300
+"""steps that a mean over a long run is taken over"""
+
+
+class Levels(NamedTuple):
+    """Rms noise of one coordinate of the two algorithms, in units of G."""
+
+    tree: float
+    reduced: float
+    """accounted for as runs are: by the iterates where they are covered, else by the nodes"""
+    nodes: float
+    """of Algorithm 2 if all of its noisy nodes were released"""
+
+
+@lru_cache(maxsize=128)
+def fixed_path_levels(n: int, epochs: int, length: float, eps: float = 1.0, delta: float = 1e-5) -> Levels:
+    """Both algorithms with K epochs, eta = length / (K N), alpha = 1 / N and exact noise; one order that repeats."""
+    steps, alpha, mu = n * epochs, 1 / n, mu_of(eps, delta)
+    tree = exact_node_std(alpha, 1.0, mu, fixed_tree(n, steps, alpha)) * math.sqrt(tree_variance(alpha, steps).mean())
+    eta = length / steps
+    plan = Plan(steps, alpha, eta, min(0.5, eta * n))
+    stds = unit_deviations(plan, n, 1.0, 1.0) / mu
+    variances = stream_variances(n, steps, alpha, plan.gamma).mean(axis=1)
+    reduced, found = math.sqrt(float(stds**2 @ variances)), covering(plan, n, 1.0, 1.0)
+    return Levels(tree, reduced, reduced if found is None else reduced / found.mu)
+
+
+def crossing(n: int, length: float, epochs: tuple[int, ...] = (2, 4, 8, 16)) -> float:
+    """Epochs from which on Algorithm 2 has less noise: the first of `epochs` if it has less there already.
+
+    By log-linear interpolation between two of them; inf if it never has.
+    """
+    ratios = [math.log(levels.tree / levels.reduced) for levels in (fixed_path_levels(n, k, length) for k in epochs)]
+    if ratios[0] >= 0:
+        return float(epochs[0])
+    for k in range(1, len(epochs)):
+        if ratios[k - 1] < 0 <= ratios[k]:
+            share = -ratios[k - 1] / (ratios[k] - ratios[k - 1])
+            return float(math.exp((1 - share) * math.log(epochs[k - 1]) + share * math.log(epochs[k])))
+    return math.inf
+
+
+def exact_levels(n: int, d: int, eps: float, delta: float, theorem: int) -> float:
+    """Rms |noise| at a prescribed schedule with exact noise, in units of G; the schedule must fit into memory.
+
+    Algorithm 2 at Theorem 9's schedule is accounted for by its nodes: there are too many epochs for its iterates.
+    """
+    mu = mu_of(eps, delta)
+    if theorem == 6:
+        schedule = theorem6_schedule(n, d, eps, delta)
+        held = fixed_tree(n, schedule.steps, schedule.alpha)
+        variance = tree_variance(schedule.alpha, schedule.steps).mean()
+        return exact_node_std(schedule.alpha, 1.0, mu, held) * math.sqrt(variance * d)
+    schedule = theorem9_schedule(n, d, eps, delta)
+    plan = Plan(schedule.steps, schedule.alpha, schedule.eta, min(1.0, schedule.gamma))
+    variances = stream_variances(n, plan.steps, plan.alpha, plan.gamma).mean(axis=1)
+    return math.sqrt(float((unit_deviations(plan, n, 1.0, 1.0) / mu) ** 2 @ variances) * d)
+
+
+@lru_cache(maxsize=256)
+def printed_levels(n: int, d: int, eps: float, delta: float) -> Levels:
+    """Rms |noise| of Algorithm 1 at Theorem 6's schedule and of Algorithm 2 at Theorem 9's, printed noise; any N.
+
+    Means over t are over `SAMPLES` random steps, for Algorithm 2 at the stationary law of its recursions: errors of a
+    few per cent.
+    """
+    first, second = theorem6_schedule(n, d, eps, delta), theorem9_schedule(n, d, eps, delta)
+    one = printed_node_std(first.alpha, 1.0, theorem4_sigma(eps, delta), printed_count(n, first.steps))
+    tree = one * math.sqrt(d * _mean(first, lambda t: prefix_cover(t)))
+    stds = second.alpha * np.array(printed_sensitivities(n, second.eta, 1.0))
+    stds *= theorem8_sigma(eps, delta) * np.sqrt(printed_counts(n, second.steps))
+    window = _mean(second, lambda t: cover(max(1, t - n + 1), t))
+    residual = _mean(second, lambda t: prefix_cover(t))
+    keep, fade = 1 - second.gamma, math.exp(n * math.log1p(-second.alpha)) if second.alpha < 1 else 0.0
+    own = (second.gamma**2 * stds[1] ** 2 + keep**2 * stds[2] ** 2) * window / (1 - keep**2)
+    carried = own / (1 - fade * keep)
+    total = (own + 2 * fade * keep * carried) / (1 - fade**2)
+    reduced = math.sqrt(d * float(total + stds[3] ** 2 * residual))
+    return Levels(tree, reduced, reduced)
+
+
+def _mean(schedule: Schedule, nodes: Callable[[int], list[tuple[int, int]]]) -> float:
+    """Mean over sampled t of the sum over nodes (y, z) of (1 - alpha)^(2 (t-z))."""
+    drawn, rate = random.Random(0), 2 * math.log1p(-min(schedule.alpha, 1 - 1e-16))
+    total = 0.0
+    for _ in range(SAMPLES):
+        t = drawn.randint(1, schedule.steps)
+        total += sum(math.exp(rate * (t - z)) for _, z in nodes(t))
+    return total / SAMPLES

@@ -1,0 +1,14 @@
+"""`noisy-sgd`: the privacy loss of the last iterate of projected noisy SGD on convex losses stops growing."""
+
+from dpexp.papers.noisy_sgd.claims import CLAIMS
+from dpexp.papers.noisy_sgd.figures.analyses import PRIVACY_ANALYSES
+from dpexp.papers.noisy_sgd.figures.last_iterate import NOISY_SGD_FIGURE1
+from dpexp.reporting.paper import Paper
+
+PAPER = Paper(
+    id="noisy-sgd",
+    title="Privacy of noisy stochastic gradient descent: more iterations without more privacy loss",
+    authors="Jason M. Altschuler, Kunal Talwar",
+    claims=CLAIMS,
+    figures=(NOISY_SGD_FIGURE1, PRIVACY_ANALYSES),
+)

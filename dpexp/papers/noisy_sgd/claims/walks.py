@@ -1,0 +1,42 @@
+"""Exact divergences of one-dimensional instances of noisy SGD, in noise units, that the claims are judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpexp.privacy.attained.walk import Law, Walk, renyi, shifting
+
+HALF, SLOPE, Q = 12.5, 0.25, 0.1
+MULTIPLIER, WIDTH = 1 / (2 * SLOPE), 2 * HALF
+SETTING = "n = 100, b = 10, L = 1, eta = 0.1, sigma = 0.4, D = 1"
+ORDERS = (2.0, 8.0, 32.0)
+
+
+def opposite(slope: float, half: float = HALF, q: float = Q, contraction: float = 1.0) -> tuple[Walk, Walk]:
+    """The record's slope is -L or +L (`slope` noise units a step), the others are zero, or quadratic."""
+    minus, plus = (shifting(half, [(1 - q, 0), (q, sign * slope)], slope=contraction) for sign in (-1, 1))
+    return minus, plus
+
+
+def flipped(slope: float, half: float, q: float, batch: int) -> tuple[Walk, Walk]:
+    """All slopes are +L, and one record of `batch` in a batch is flipped: with fresh batches of fixed size."""
+    drift = batch * slope
+    return shifting(half, [(1, drift)]), shifting(half, [(1 - q, drift), (q, drift - 2 * slope)])
+
+
+def both(pair: tuple[Walk, Walk], steps: int, order: float) -> float:
+    """The larger Renyi divergence of the two orders of a pair."""
+    one, other = (Law(walk, steps) for walk in pair)
+    return max(renyi(one, other, order), renyi(other, one, order))
+
+
+def exact(order: float, steps: int, contraction: float = 1.0) -> float:
+    """Larger divergence of opposite slopes in `SETTING`."""
+    return both(opposite(SLOPE, contraction=contraction), steps, order)
+
+
+def cases(steps: tuple[int, ...]) -> Iterator[tuple[str, float, int]]:
+    """Label, order and steps for all orders."""
+    for order in ORDERS:
+        for t in steps:
+            yield f"order {order:g}, T = {t:,}", order, t

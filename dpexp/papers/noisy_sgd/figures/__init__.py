@@ -1,0 +1,1 @@
+"""Figures of `noisy-sgd`, one file for each figure or family."""

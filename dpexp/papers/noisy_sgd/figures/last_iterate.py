@@ -1,0 +1,111 @@
+"""Figure 1 of `noisy-sgd`: the privacy loss of the last iterate against the number of steps, beside exact laws."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpexp.privacy.analyses.last_iterate import composed, last_iterate
+from dpexp.privacy.attained.walk import Law, renyi, shifting
+from dpexp.reporting.figure import Drawing, Figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+ORDER = 8
+N, BATCH, LIPSCHITZ, STEP_SIZE, NOISE, DIAMETER = 100, 10, 1.0, 0.1, 0.4, 1.0
+Q, MULTIPLIER = BATCH / N, BATCH * NOISE / (2 * LIPSCHITZ)
+WIDTH, SLOPE = DIAMETER / (STEP_SIZE * NOISE), LIPSCHITZ / (BATCH * NOISE)
+KNEE = 2 * DIAMETER * N / (LIPSCHITZ * STEP_SIZE)
+"""where the linear bound meets the new one: twice the paper's T-bar"""
+LOOKS: dict[str, dict[str, Any]] = {
+    "composition": {
+        "color": "#777777",
+        "linestyle": (0, (4, 2)),
+        "label": "all iterates: composition, printed orientation",
+    },
+    "composition_symmetrised": {
+        "color": "#b5a27a",
+        "linestyle": (0, (4, 2)),
+        "label": "all iterates: composition, sound orientation",
+    },
+    "literal": {"color": "#e0701a", "linestyle": "-", "label": "last iterate, (3.6) as printed"},
+    "symmetrised": {"color": "#2b6cb8", "linestyle": "-", "label": "last iterate, (3.6) repaired"},
+    "exact_pm": {"color": "#111111", "linestyle": "-", "label": r"exact law, slopes $-L$ against $+L$"},
+    "exact_paper": {"color": "#2a9d6f", "linestyle": (0, (1, 1)), "label": "exact law, the paper's pair (0 against L)"},
+}
+
+
+def draw(results: Path) -> Drawing:
+    """Left: Renyi divergence of order 8. Right: bound over exact, whose value below 1 is a violation."""
+    import pandas as pd
+    from matplotlib.figure import Figure as Canvas
+
+    steps = np.unique(np.geomspace(1, 1e6, 61).round().astype(np.int64))
+    data = pd.DataFrame([_row(int(t)) for t in steps])
+    canvas = Canvas(figsize=(7.2, 4.1), layout="constrained")
+    left, right = canvas.subplots(1, 2, sharex=True)
+    for name, look in LOOKS.items():
+        left.plot(data.steps, data[name], **look)
+    _knee(left)
+    left.set_ylim(1e-3, 60)
+    left.set_ylabel(rf"Renyi divergence of order {ORDER}")
+    left.set_title("privacy loss of noisy SGD")
+    for name in ("literal", "symmetrised"):
+        best = np.minimum(data[name], data.composition if name == "literal" else data.composition_symmetrised)
+        ratio = best / data.exact_pm
+        data[f"{name}_over_exact"] = ratio
+        right.plot(data.steps, ratio, color=LOOKS[name]["color"], label=f"best {name} bound")
+        right.annotate(
+            f"{ratio.iloc[-1]:.0f} times", (1e6, ratio.iloc[-1]), (0, 4), textcoords="offset points", ha="right",
+            va="bottom", fontsize=8, color=LOOKS[name]["color"],
+        )  # fmt: skip
+    right.axhline(1.0, color="#a50f4c", linewidth=1.0)
+    right.annotate("below: violated", (1.3, 0.88), va="top", fontsize=8, color="#a50f4c")
+    _knee(right)
+    right.set_ylabel("bound over exact")
+    right.set_title("tightness")
+    for axes in (left, right):
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel("steps $T$")
+    right.set_ylim(0.6, 50)
+    right.set_yticks([1, 3, 10, 30], ["1", "3", "10", "30"])
+    canvas.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
+    return Drawing(canvas, data)
+
+
+def _row(steps: int) -> dict[str, float]:
+    half = WIDTH / 2
+    zero = Law(shifting(half, [(1, 0)]), steps)
+    plus = Law(shifting(half, [(1 - Q, 0), (Q, SLOPE)]), steps)
+    minus = Law(shifting(half, [(1 - Q, 0), (Q, -SLOPE)]), steps)
+    bounds = {s: last_iterate(ORDER, Q, MULTIPLIER, WIDTH, steps, s).rdp for s in ("literal", "symmetrised")}
+    return {
+        "steps": steps,
+        "composition": composed(ORDER, Q, MULTIPLIER, steps, "literal"),
+        "composition_symmetrised": composed(ORDER, Q, MULTIPLIER, steps, "symmetrised"),
+        **bounds,
+        "exact_pm": max(renyi(plus, minus, ORDER), renyi(minus, plus, ORDER)),
+        "exact_paper": max(renyi(plus, zero, ORDER), renyi(zero, plus, ORDER)),
+    }
+
+
+def _knee(axes: Axes) -> None:
+    axes.axvline(KNEE, color="#999999", linewidth=0.8, linestyle=":")
+    axes.annotate(
+        r"knee $2\bar T$", (KNEE, 0.03), xycoords=("data", "axes fraction"), xytext=(3, 0),
+        textcoords="offset points", ha="left", va="bottom", fontsize=8, color="#555555",
+    )  # fmt: skip
+
+
+NOISY_SGD_FIGURE1 = Figure(
+    "noisy_sgd_figure1",
+    "Privacy loss against the number of steps: composition, the last-iterate bound printed and repaired, exact laws.",
+    "noisy-sgd",
+    "Figure 1",
+    (),
+    draw,
+)

@@ -1,0 +1,1 @@
+"""Numbers behind the analyses: Gaussian DP, Renyi divergences, privacy losses, conversions and calibration."""

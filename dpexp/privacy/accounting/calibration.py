@@ -1,0 +1,109 @@
+"""The inverse problem: the least noise (or largest budget) with which an analysis spends no more than a target."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
+
+from dpexp.privacy.analyses.analysis import Analysis
+from dpexp.privacy.mechanisms.mechanism import Mechanism
+
+TOLERANCE = {"pld-composition": 1e-6, "hybrid": 1e-4}
+"""relative tolerance of the noise, for analyses whose epsilon is rounded up on a grid"""
+
+
+class Unreachable(ValueError):
+    """No valid analysis meets the target with any noise."""
+
+
+class Calibrated(NamedTuple):
+    """The parameter, the analysis that allows it, what that spends, and what every analysis would need."""
+
+    value: float
+    analysis: str
+    spent: float
+    tried: list[tuple[str, float]]
+
+
+def calibrate(
+    build: Callable[[float], Mechanism],
+    kind: type[Mechanism],
+    spends: Callable[[Analysis], float],
+    target: float,
+    released: str,
+    analysis: str | None = None,
+    force: bool = False,
+) -> Calibrated:
+    """The best value of `kind.noise_field` over the valid analyses of what is released, never overspending.
+
+    `build` makes the mechanism from a value; `spends` is what an analysis states, epsilon at a delta or mu, and inf
+    where it states no such thing; `force` accepts analyses that are no guarantee. Raises Unreachable where no valid
+    analysis can meet the target.
+    """
+    sign = 1.0 if kind.more_noise_is_larger else -1.0
+
+    def applicable(a: Analysis) -> bool:
+        return (a.valid or force) and (released == "last-iterate" or a.released == "all-iterates")
+
+    def at(name: str, x: float) -> float:
+        """What one analysis spends with noise e^x."""
+        found = [a for a in build(math.exp(sign * x)).analyses() if a.name == name and applicable(a)]
+        return spends(found[0]) if found else math.inf
+
+    probe = build(1.0).analyses()
+    names = [a.name for a in probe if applicable(a) and analysis in (None, a.name)]
+    if not names:
+        known = ", ".join(a.name for a in probe)
+        raise Unreachable(
+            f"no valid analysis of {released} named {analysis!r}: there are {known}"
+            if analysis
+            else (f"no valid analysis covers the {released} of this mechanism")
+        )
+    tried: list[tuple[str, float]] = []
+    for name in names:
+        x = _solve(cache(lambda v, name=name: at(name, v)), target, TOLERANCE.get(name, 1e-8))
+        tried.append((name, math.exp(sign * x) if math.isfinite(x) else math.inf))
+    reachable = [(value, name) for name, value in tried if math.isfinite(value)]
+    if not reachable:
+        raise Unreachable(f"no noise brings a valid analysis down to {target:g}")
+    value, name = min(reachable) if kind.more_noise_is_larger else max(reachable)
+    return Calibrated(value, name, at(name, sign * math.log(value)), tried)
+
+
+def least_noise(eps_of_noise: Callable[[float], float], eps: float, tolerance: float = 1e-6) -> float:
+    """The smallest noise, rounded up, with eps_of_noise(noise) <= eps. Raises Unreachable where there is none."""
+    x = _solve(cache(lambda v: eps_of_noise(math.exp(v))), eps, tolerance)
+    if math.isinf(x):
+        raise Unreachable(f"no noise brings epsilon down to {eps:g}")
+    return math.exp(x)
+
+
+def _solve(f: Callable[[float], float], level: float, tolerance: float) -> float:
+    """The smallest x with f(x) <= level, from above and to a relative tolerance in e^x; inf if there is none.
+
+    `f` decreases; between the ends of a bracket log f is close to a line, so a root finder needs few evaluations.
+    """
+    from scipy.optimize import brentq
+
+    high = 0.0
+    while f(high) > level:
+        high += 2.0
+        if high > 46:
+            return math.inf
+    low = high - 2.0
+    while f(low) <= level:
+        low, high = low - 2.0, low
+        if low < -46:
+            return high
+
+    def excess(x: float) -> float:
+        return math.log(min(max(f(x), 1e-12), 1e12) / level)
+
+    if level <= 0 or excess(high) >= 0:
+        return high
+    x, step = float(brentq(excess, low, high, xtol=tolerance / 4)), tolerance / 4
+    while f(x) > level and x < high:
+        x, step = x + step, 2 * step
+    return min(x, high)

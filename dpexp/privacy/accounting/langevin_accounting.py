@@ -1,0 +1,187 @@
+"""Accountants of DP-SGLD: what noise each asks for, what it states, and whether that is a guarantee.
+
+Two are sound (`pld`, `last-iterate`; `once-an-epoch` for shuffled batches), two reproduce what was published:
+`theorem-3-1` is Theorem 3.1 of `dp-sgld` with K in iterations, false for mini-batches; `published` is the same bound
+with K counted in epochs, as the authors' code evaluates it. An accountant speaks of certain sampling schemes only.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Literal, get_args
+
+from dpexp.privacy.accounting.calibration import Unreachable, calibrate, least_noise
+from dpexp.privacy.accounting.langevin_run import LangevinRun
+from dpexp.privacy.accounting.varying_noise import varying_eps
+from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, gaussian_analysis
+from dpexp.privacy.analyses.composition import (
+    DIVIDED,
+    FIXED,
+    NOISE,
+    ONE_BATCH,
+    PLD,
+    POISSON,
+    PUBLIC,
+    batches_of,
+    distance,
+    random_step,
+    visits,
+)
+from dpexp.privacy.mechanisms.langevin import Langevin
+from dpexp.privacy.targets import raised
+from dpexp.theory.dp_sgld.privacy import eps_of_slope, sigma_for_eps, theorem31
+
+Accountant = Literal["pld", "last-iterate", "once-an-epoch", "theorem-3-1", "published"]
+SPEAKS_OF: dict[Accountant, tuple[str, ...]] = {
+    "pld": ("poisson", "fixed-size"),
+    "last-iterate": ("fixed-size",),
+    "once-an-epoch": ("shuffled",),
+    "theorem-3-1": ("fixed-size",),
+    "published": ("fixed-size", "shuffled"),
+}
+"""accountant -> the sampling schemes that it is stated, or was used, for"""
+REFUSED: dict[str, str] = {
+    "theorem-3-1": "unsound for mini-batches: the theorem is false there (exact counterexamples: docs/dp-sgld.md)",
+    "published": "invalid: the bound with K = epochs, where it counts iterations; and false for mini-batches",
+}
+"""why an accountant is no guarantee"""
+
+
+def complaints(run: LangevinRun, accountant: Accountant) -> list[str]:
+    """Why the accountant does not fit the run; empty where it does."""
+    return [*sampling_complaints(run.n, run.batch_size, run.sampling, accountant), *_step_complaints(run, accountant)]
+
+
+def sampling_complaints(n: int, batch_size: int, sampling: str, accountant: Accountant) -> list[str]:
+    """What is wrong with the batches, or with this accountant for them."""
+    found = []
+    if batch_size > n:
+        found.append(f"batch_size = {batch_size} is larger than the {n} training records")
+    if sampling == "shuffled" and n % batch_size:
+        near = [m for m in range(max(1, batch_size // 2), min(n, 2 * batch_size) + 1) if n % m == 0]
+        hint = f" (near: {', '.join(map(str, sorted(near, key=lambda m: abs(m - batch_size))[:3]))})" if near else ""
+        found.append(f"shuffled batches must divide the {n} training records evenly{hint}")
+    if sampling not in SPEAKS_OF[accountant]:
+        fits = [name for name in get_args(Accountant) if sampling in SPEAKS_OF[name] and name not in REFUSED]
+        found.append(
+            f"accountant '{accountant}' does not account for sampling '{sampling}' (it is for "
+            f"{' or '.join(SPEAKS_OF[accountant])}; sound for {sampling}: {', '.join(fits)})"
+        )
+    return found
+
+
+def _step_complaints(run: LangevinRun, accountant: Accountant) -> list[str]:
+    found = []
+    if accountant in REFUSED and run.largest_step * run.smoothness >= 1:
+        found.append(f"the theorem of accountant '{accountant}' needs steps below 1 / beta = {1 / run.smoothness:.4g}")
+    if accountant == "last-iterate" and not run.constant:
+        found.append("accountant 'last-iterate' needs steps of one size: no bound here covers decreasing ones")
+    return found
+
+
+@lru_cache(maxsize=256)
+def sigma_for(run: LangevinRun, accountant: Accountant, eps: float, delta: float) -> float:
+    """The least sigma with which `analysis_of` states at most (eps, delta); 0 for eps = inf. Raises Unreachable."""
+    if math.isinf(eps):
+        return 0.0
+    least = _least_sigma(run, accountant, eps, delta)
+    return raised(least, lambda sigma: analysis_of(run, accountant, sigma).eps(delta), eps)
+
+
+def _least_sigma(run: LangevinRun, accountant: Accountant, eps: float, delta: float) -> float:
+    """The solution for sigma, up to the rounding of its conversions."""
+    if accountant in REFUSED:
+        total = run.total_of_epochs if accountant == "published" else run.total_step
+        return sigma_for_eps(eps, delta, run.lipschitz, run.n, run.strong_convexity, total)
+    per_sigma = run.multiplier(1.0)
+    least = least_noise(lambda z: composed(run, z).eps(delta), eps) / per_sigma
+    if accountant != "last-iterate":
+        return least
+    try:
+        best = calibrate(
+            lambda sigma: as_mechanism(run, sigma), Langevin, lambda a: a.eps(delta), eps, "last-iterate", "hybrid"
+        ).value
+    except Unreachable:
+        return least
+    return min(best, least)
+
+
+def analysis_of(run: LangevinRun, accountant: Accountant, sigma: float) -> Analysis:
+    """What the accountant states of the run."""
+    if accountant in REFUSED:
+        total = run.total_of_epochs if accountant == "published" else run.total_step
+        slope = theorem31(1, run.lipschitz, run.n, sigma, run.strong_convexity, total)
+        source = "dp-sgld, Theorem 3.1" + (" with K = epochs" if accountant == "published" else "")
+        assumed = ("full batches", "the prescribed start", "only the last iterate is released")
+        return Analysis(
+            accountant,
+            source,
+            LAST,
+            lambda d: eps_of_slope(slope, d),
+            assumed,
+            lambda a: a * slope,
+            None,
+            REFUSED[accountant],
+        )
+    composition = composed(run, run.multiplier(sigma))
+    if accountant != "last-iterate":
+        return composition
+    found = [a for a in as_mechanism(run, sigma).analyses() if a.name == "hybrid"]
+    return Analysis(
+        "last-iterate",
+        "the smaller of composition and our hybrid bound (docs/privacy.md)",
+        LAST,
+        lambda d: min(a.eps(d) for a in (composition, *found)),
+        (
+            *composition.assumptions,
+            "projection on the stated ball",
+            "convex losses",
+            "only the last iterate is released",
+        ),
+    )
+
+
+def composed(run: LangevinRun, multiplier: float) -> Analysis:
+    """The sound analysis of all iterates for the run's sampling."""
+    if run.sampling == "shuffled":
+        mu = distance(run.relation) * math.sqrt(_visits(run)) / multiplier if multiplier else math.inf
+        source = f"Gaussian composition (Dong, Roth and Su, 2022), {PUBLIC}"
+        return gaussian_analysis("once-an-epoch", source, ALL, mu, (NOISE, ONE_BATCH))
+    assumed = (NOISE, *((FIXED,) if run.sampling == "fixed-size" else (POISSON, DIVIDED)))
+    if multiplier == 0:
+        return gaussian_analysis("pld", PLD, ALL, math.inf, assumed)
+    step = random_step(run.q, multiplier, run.sampling, run.relation)
+    return Analysis("pld", PLD, ALL, lambda d: varying_eps(*step, run.groups, d), assumed)
+
+
+def _visits(run: LangevinRun) -> float:
+    """Steps that use a record, each counted by the square of the largest step's noise over its own.
+
+    A record is used once in each epoch; the bound takes the epochs to use it at their least noise.
+    """
+    if run.constant:
+        return visits(run.steps, run.q)
+    batches, used, done = batches_of(run.q), 0.0, 0
+    for relative, count in run.groups:
+        first = math.ceil(done / batches)
+        done += count
+        used += (math.ceil(done / batches) - first) / relative**2
+    return used
+
+
+def as_mechanism(run: LangevinRun, sigma: float) -> Langevin:
+    """The run as a mechanism with all its analyses; only for steps of one size."""
+    return Langevin(
+        n=run.n,
+        batch_size=run.batch_size,
+        step_size=run.largest_step,
+        steps=run.steps,
+        sampling=run.sampling,
+        neighboring_relation=run.relation,
+        sigma=sigma,
+        lipschitz=run.lipschitz,
+        strong_convexity=run.strong_convexity,
+        smoothness=run.smoothness,
+        diameter=run.diameter,
+    )

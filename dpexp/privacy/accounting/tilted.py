@@ -1,0 +1,435 @@
+"""Sums of independent losses, at any delta: Fourier transforms of the tilted law, with a bound on all rounding.
+
+A Fourier transform computes masses with an absolute error of about 1e-16, and delta = 1e-14 is a sum of masses below
+that. So each loss is tilted first: w(l) = p(l) e^(t l - K(t)), K(t) = log sum p(l) e^(t l), with one rate t > 0 for all
+factors. The product of the tilted laws is the tilted product, with K's added, so that with G the tilted law of the sum
+and K the sum of the K's,
+
+    delta(eps) = sum over l > eps of p(l) (1 - e^(eps - l)) = e^(K - t eps) sum over l > eps of G(l) k(l - eps),
+    k(x) = e^(-t x) (1 - e^-x) <= kappa(t) = t^t / (1 + t)^(1 + t).
+
+With t at the saddle point, K'(t) = eps + 1 / t + 1 / (1 + t), the second factor is about 1 / (t (1 + t) sqrt(2 pi
+K'')), so that an absolute error in G is a relative one in delta. Every t is valid; a bad one is only loose.
+
+Errors, all charged against the stated side (u = 2^-53, N points of the transform, W cells of the window, T_k
+factors of the k-th law w_k, F_k its transform, |F_k| <= 1):
+
+* Window. Tilted mass outside it is at most 2 e^-36 by Chernoff's bound; the transform wraps it around. It changes delta
+  by at most e^(K - t eps) kappa 2 e^-36. So N needs to be no larger than the window, and laws are wrapped onto it.
+* Forward transforms. The 2-norm of a transform's error is at most eps_F = 8 u log2 N times that of its result (Higham,
+  Accuracy and Stability, Theorem 24.2, for radix 2, with 7 u a level; a radix 3 or 5 pass done as a dense product costs
+  less than 8 u a bit, and N has at most one such factor). So |error of F_k|_2 <= eps_F sqrt(N) |w_k|_2. One factor of
+  the product is replaced at a time; all others are at most 1, or 1 + e_k where already replaced, e_k = eps_F sqrt(N)
+  |w_k|_2: the product's error has 2-norm at most exp(sum T_k e_k) sum T_k eps_F sqrt(N) |w_k|_2.
+* Powers, exp(sum T_k (log |F_k| + i angle_k)): each logarithm has the absolute error u and relative error 4 u, each
+  angle 4 u: entry by entry relative error q_j = u (8 + 4 sum T_k (1 + |log |F_k|| + |angle_k|)). Laws are rolled to
+  their means, so that angles are small where |F| is not.
+* Inverse transform: eps_F times the 2-norm of the spectrum. Transforms have |g|_2 = |G|_2 / sqrt(N). Altogether the
+  masses are off by g with
+
+      |g|_2 <= E = exp(sum T_k e_k) sum T_k eps_F |w_k|_2 + |q F|_2 / sqrt(N) + eps_F |F|_2 / sqrt(N),
+
+  and delta by at most e^(K - t eps) E |k|_2 (Cauchy and Schwarz). On a grid of interval h, k being unimodal,
+  |k|_2^2 <= kappa^2 + (integral of k^2) / h = kappa^2 + 2 / (2t (2t + 1) (2t + 2) h).
+* Tilting: w has the relative error rho = u (8 + |log p| + |t l| + |K|), hence G at most exp(sum T_k rho_k), cell by
+  cell.
+* Sums over the window: each of the two, of e^(-t x) and of e^(-(1 + t) x), has the relative error 4 W u at most.
+* Losses are grid points to 2 u relative: the sum moves by at most 2 u sum T_k max |l|, which is added to eps.
+
+Negative entries of the computed G are kept: setting them to 0 would add up their absolute values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from dpexp.privacy.accounting.discrete_losses import Discrete
+
+Side = Literal["above", "below"]
+Parts = Sequence[tuple[Discrete, int]]
+"""laws on one grid, and how many times each is summed"""
+UNIT = 2.0**-53
+_OUTSIDE = 36.0
+"""-log of the tilted mass that may lie beyond either end of the window: 2e-16"""
+MOST_CELLS = 1 << 22
+"""a wider window is refused"""
+_KEPT_CELLS = 1 << 20
+"""cells of all transforms that are kept for further questions"""
+RATIO = 1.1
+"""rates are powers of it, so that one transform serves nearby deltas and no result depends on what was asked before"""
+_FIRST, _LAST = -170, 340
+"""exponents of RATIO"""
+_POOR, _SEARCHED = 1e-3, 1 << 20
+"""error relative to delta from which on other rates are tried, on windows of at most so many cells"""
+Answer = tuple[float, float]
+"""a bound on eps or delta, and the part of delta that is charged for errors"""
+
+
+class TooWide(ValueError):
+    """The window has more than `MOST_CELLS` cells."""
+
+
+class Composed:
+    """Sum of independent losses; bounds on its curve from the given side, raising TooWide where it has too many
+    cells."""
+
+    def __init__(self, parts: Parts, interval: float, side: Side) -> None:
+        self.parts, self.interval, self.side = [part for part in parts if part[1] > 0], interval, side
+        self._transforms: OrderedDict[float, Tilted] = OrderedDict()
+
+    @cached_property
+    def lost(self) -> float:
+        """Probability that some loss is unbounded."""
+        if self.side == "below":
+            return 0.0
+        return -math.expm1(sum(count * math.log1p(-min(law.unbounded, 1 - 1e-16)) for law, count in self.parts))
+
+    @cached_property
+    def _coarse(self) -> list[tuple[np.ndarray, np.ndarray, int]]:
+        """Losses, log masses and counts of about the same laws on a few hundred points, to choose rates with."""
+        found = []
+        for law, count in self.parts:
+            cells = np.arange(len(law.masses), dtype=np.float64)
+            total = law.masses.sum()
+            if total == 0:
+                continue
+            mean = int((law.masses * cells).sum() / total)
+            away = np.unique(np.geomspace(1, max(2, len(cells)), 150).astype(np.int64))
+            starts = np.unique(np.clip(np.concatenate([[0], mean - away, [mean], mean + away]), 0, len(cells) - 1))
+            masses = np.add.reduceat(law.masses, starts)
+            used = masses > 0
+            centres = np.add.reduceat(law.masses * cells, starts)[used] / masses[used]
+            found.append((self.interval * (law.start + centres), np.log(masses[used]), count))
+        return found
+
+    def _cumulants(self, rate: float) -> tuple[float, float, float]:
+        """K and its first two derivatives, roughly."""
+        sums = np.zeros(3)
+        for losses, log_masses, count in self._coarse:
+            exponents = rate * losses + log_masses
+            top = exponents.max()
+            weights = np.exp(exponents - top)
+            total = weights.sum()
+            mean = float((weights * losses).sum()) / total
+            variance = float((weights * (losses - mean) ** 2).sum()) / total
+            sums += count * np.array([top + math.log(total), mean, variance])
+        return float(sums[0]), float(sums[1]), max(float(sums[2]), 1e-300)
+
+    def _saddle(self, rate: float) -> tuple[float, float]:
+        """The eps for which the rate is best, and about log delta there."""
+        value, mean, variance = self._cumulants(rate)
+        eps = mean - 1 / rate - 1 / (1 + rate)
+        return eps, value - rate * eps - math.log(rate * (1 + rate) * math.sqrt(2 * math.pi * variance) + 1)
+
+    def _rate(self, enough: Callable[[float, float], bool]) -> float:
+        """The least rate, to 1%, whose eps and log delta are `enough`, which is true from some rate on."""
+        low, high = math.log(RATIO) * _FIRST, math.log(RATIO) * _LAST
+        while high - low > 0.01:
+            middle = (low + high) / 2
+            low, high = (low, middle) if enough(*self._saddle(math.exp(middle))) else (middle, high)
+        return math.exp(high)
+
+    def _transform(self, rate: float) -> Tilted:
+        """The transform at this rate, kept for a while. Raises TooWide."""
+        if rate not in self._transforms:
+            self._transforms[rate] = Tilted(self.parts, self.interval, rate, self.side)
+            while sum(t.cells for t in self._transforms.values()) > _KEPT_CELLS and len(self._transforms) > 1:
+                self._transforms.popitem(last=False)
+        self._transforms.move_to_end(rate)
+        return self._transforms[rate]
+
+    def _ask(self, rate: float, answer: Callable[[Tilted], Answer]) -> float:
+        """The answer of the transform of the power of RATIO below, or the best of a few rates where rounding is felt.
+
+        That happens where one large loss is as likely as many small ones: the tilted law has two humps, and between two
+        rates that are close its mean leaps over the eps in question.
+        """
+        power = min(max(math.floor(math.log(rate) / math.log(RATIO)), _FIRST), _LAST)
+        first = self._transform(RATIO**power)
+        found, share = answer(first)
+        if share <= _POOR or first.cells > _SEARCHED:
+            return found
+        sign = 1.0 if self.side == "above" else -1.0
+
+        def value(log_rate: float) -> float:
+            try:
+                return sign * answer(Tilted(self.parts, self.interval, math.exp(log_rate), self.side))[0]
+            except TooWide:
+                return math.inf
+
+        low, high = (power - 1) * math.log(RATIO), (power + 2) * math.log(RATIO)
+        golden = (math.sqrt(5) - 1) / 2
+        inner, outer = high - golden * (high - low), low + golden * (high - low)
+        at_inner, at_outer = value(inner), value(outer)
+        best = min(sign * found, at_inner, at_outer)
+        for _ in range(8):
+            if at_inner <= at_outer:
+                high, outer, at_outer = outer, inner, at_inner
+                inner = high - golden * (high - low)
+                at_inner = value(inner)
+            else:
+                low, inner, at_inner = inner, outer, at_outer
+                outer = low + golden * (high - low)
+                at_outer = value(outer)
+            best = min(best, at_inner, at_outer)
+        return sign * best
+
+    def eps(self, delta: float) -> float:
+        """Above: an eps >= 0 with delta(eps) <= delta, inf where none is found. Below: one with delta(eps) >= delta."""
+        below = self.side == "below"
+        if not self._coarse or self.lost >= delta:
+            return 0.0 if below or not self.lost >= delta else math.inf
+        level = math.log(delta - self.lost)
+        rate = self._rate(lambda eps, log_delta: eps >= 0 and log_delta <= level)
+        if below:
+            return self._ask(rate, lambda t: t.eps_below(delta))
+        return self._ask(rate, lambda t: t.eps_above(delta - self.lost))
+
+    def delta(self, eps: float) -> float:
+        """A bound on delta(eps) from this side, eps >= 0."""
+        if not self._coarse:
+            return self.lost
+        rate = self._rate(lambda at, _: at >= eps)
+        if self.side == "below":
+            return max(0.0, self._ask(rate, lambda t: t.delta_below(eps)))
+        return min(1.0, self.lost + self._ask(rate, lambda t: t.delta_above(eps)))
+
+
+@dataclass(frozen=True)
+class _Tilt:
+    """One law after tilting: cells [C] from the first, weights [C] of sum 1, and what it costs."""
+
+    start: int
+    cells: np.ndarray
+    weights: np.ndarray
+    count: int
+    cumulant: float
+    """K of one factor"""
+    rounding: float
+    """relative error rho of the weights"""
+    farthest: float
+    """largest |loss|"""
+
+    @cached_property
+    def mean(self) -> float:
+        """Mean cell."""
+        return float((self.weights * self.cells).sum())  # a product by BLAS would wait for its threads
+
+    @cached_property
+    def _log_weights(self) -> np.ndarray:
+        return np.log(self.weights)
+
+    def log_moment(self, rate: float) -> float:
+        """log of the mean of e^(rate (cell - mean)), times the count."""
+        exponents = rate * (self.cells - self.mean) + self._log_weights
+        top = float(exponents.max())
+        return self.count * (top + math.log(float(np.exp(exponents - top).sum())))
+
+    @cached_property
+    def coarse(self) -> _Tilt:
+        """About the same law on a few hundred cells."""
+        starts = np.arange(0, len(self.weights), 1 + len(self.weights) // 400)
+        weights = np.add.reduceat(self.weights, starts)
+        cells = np.add.reduceat(self.cells * self.weights, starts) / weights
+        return _Tilt(self.start, cells, weights, self.count, 0.0, 0.0, 0.0)
+
+
+def _tilt(law: Discrete, count: int, interval: float, rate: float) -> _Tilt:
+    cells = np.flatnonzero(law.masses).astype(np.float64)
+    losses = interval * (law.start + cells)
+    log_masses = np.log(law.masses[law.masses > 0])
+    exponents = log_masses + rate * losses
+    top = float(exponents.max())
+    cumulant = top + math.log(float(np.exp(exponents - top).sum()))
+    weights = np.exp(exponents - cumulant)
+    rounding = UNIT * (8 + float((np.abs(log_masses) + np.abs(rate * losses)).max()) + abs(cumulant))
+    used = weights > 0  # below 1e-308: far less than what the window misses
+    cells, weights = cells[used], weights[used]
+    return _Tilt(law.start, cells, weights, count, cumulant, rounding, float(np.abs(losses).max()))
+
+
+class Tilted:
+    """The tilted law of the sum on a window, as bounds on delta at every loss >= 0 of the grid in it."""
+
+    def __init__(self, parts: Parts, interval: float, rate: float, side: Side) -> None:
+        tilts = [_tilt(law, count, interval, rate) for law, count in parts]
+        self.interval, self.rate = interval, rate
+        self.cumulant = math.fsum(t.count * t.cumulant for t in tilts)
+        low, high = _window(tilts)
+        origin = sum(t.count * t.start for t in tilts)
+        if high - low + 1 > MOST_CELLS:
+            raise TooWide(f"{high - low + 1} cells")
+        law, error = _sum(tilts, low, high)
+        if high + origin < 0:  # every loss is negative: delta(0) is what may lie outside the window
+            law, low, high = np.zeros(1), -origin, -origin
+        elif low + origin < 0:  # losses below 0 are not needed for eps >= 0
+            law, low = law[-origin - low :], -origin
+        self.cells, self._first = len(law), low + origin
+        self._near = _discounted(law, interval * rate)
+        self._far = _discounted(law, interval * (1 + rate))
+        kappa = math.exp(rate * math.log(rate) - (1 + rate) * math.log1p(rate))
+        spread = 2 / (2 * rate * (2 * rate + 1) * (2 * rate + 2) * interval)  # integral of k^2, in cells
+        self._error = math.sqrt(kappa**2 + spread) * error + 2 * kappa * math.exp(-_OUTSIDE)
+        self._sums = 8 * UNIT * len(law)
+        """relative error of each of the two sums"""
+        self._tilting = math.exp(min(sum(t.count * t.rounding for t in tilts), 700.0))
+        self._shift = 2 * UNIT * sum(t.count * t.farthest for t in tilts)
+        scale = np.exp(np.minimum(self.cumulant - rate * interval * np.arange(low + origin, high + origin + 1), 700.0))
+        value, charge = self._near - self._far, self._error + self._sums * np.abs(self._near)
+        if side == "above":
+            bounds = scale * np.maximum(value + charge, 0.0) * self._tilting
+            self._falling = np.minimum.accumulate(bounds)
+        else:
+            bounds = scale * np.maximum(value - charge, 0.0) / self._tilting
+            self._falling = np.maximum.accumulate(bounds[::-1])[::-1]
+
+    def loss(self, k: int) -> float:
+        """The k-th loss of the window."""
+        return self.interval * (self._first + k)
+
+    def _scale(self, k: int) -> float:
+        return math.exp(min(self.cumulant - self.rate * self.loss(k), 700.0))
+
+    def _charge(self, k: int) -> float:
+        """Errors of delta at eps between the losses k - 1 and k: those at k - 1 are the larger ones."""
+        return self._scale(k - 1) * (self._error + self._sums * abs(float(self._near[k])))
+
+    def _between(self, k: int, level: float) -> float:
+        """The eps at which scale_k (near_k - e^(eps - loss_k) far_k) = level, between the losses k - 1 and k."""
+        inside = float(self._near[k]) - level / self._scale(k)
+        low, high = self.loss(k - 1), self.loss(k)
+        if self._far[k] <= 0 or inside <= 0:
+            return low if inside <= 0 else high
+        return min(max(high + math.log(inside / float(self._far[k])), low), high)
+
+    def eps_above(self, delta: float) -> Answer:
+        """The least eps found with delta(eps) <= delta; inf where the window has none."""
+        k = int(np.searchsorted(-self._falling, -delta))
+        if k >= self.cells:
+            return math.inf, math.inf
+        found = self.loss(k)
+        if k == 0:
+            return (found + self._shift, math.inf) if found > 0 else (0.0, 0.0)
+        share = self._charge(k) / delta
+        if self._far[k] > 0:
+            found = self._between(k, delta / self._tilting - self._charge(k))
+        return max(0.0, found) * (1 + 1e-13) + self._shift, share
+
+    def eps_below(self, delta: float) -> Answer:
+        """The largest eps found with delta(eps) >= delta; 0 where the window has none."""
+        k = int(np.searchsorted(-self._falling, -delta, side="right"))  # the first loss with less than delta
+        if k == 0:
+            return 0.0, math.inf if self.loss(0) > 0 else 0.0
+        found = self.loss(k - 1)
+        if k < self.cells and self._far[k] > 0:
+            found = max(found, self._between(k, delta * self._tilting + self._charge(k)))
+        return max(0.0, found * (1 - 1e-13) - self._shift), self._charge(k - 1) / delta
+
+    def delta_above(self, eps: float) -> Answer:
+        """A bound on delta(eps) from above."""
+        eps = max(0.0, eps - self._shift)
+        k = self._cell(eps)
+        if not 0 <= k < self.cells:
+            return 1.0 if k < 0 else float(self._falling[-1]), math.inf
+        charge = self._charge(k)
+        found = max(0.0, (self._at(k, eps) + charge) * self._tilting)
+        return found, charge / found if found > 0 else math.inf
+
+    def delta_below(self, eps: float) -> Answer:
+        """A bound on delta(eps) from below."""
+        eps += self._shift
+        k = self._cell(eps)
+        if not 0 <= k < self.cells:
+            return float(self._falling[0]) if k < 0 else 0.0, math.inf
+        charge = self._charge(k)
+        found = max(0.0, (self._at(k, eps) - charge) / self._tilting)
+        return found, charge / found if found > 0 else math.inf
+
+    def _at(self, k: int, eps: float) -> float:
+        """delta(eps) as computed, for eps between the losses k - 1 and k."""
+        return self._scale(k) * (float(self._near[k]) - math.exp(eps - self.loss(k)) * float(self._far[k]))
+
+    def _cell(self, eps: float) -> int:
+        """The first loss of the window that is at least eps; -1 for an eps before the window."""
+        k = math.ceil(eps / self.interval * (1 - 1e-15)) - self._first
+        return k if k >= 0 else -1
+
+
+def _window(tilts: Sequence[_Tilt]) -> tuple[int, int]:
+    """Cells of the sum, counted from its least, beyond either end of which Chernoff's bound leaves e^-36 of its
+    mass."""
+    centre = math.fsum(t.count * t.mean for t in tilts)
+    variance = math.fsum(t.count * float((t.weights * (t.cells - t.mean) ** 2).sum()) for t in tilts)
+    rates = np.geomspace(1e-3, 30, 28) / math.sqrt(max(variance, 1e-12))  # small ones for heavy tails
+    coarse, ends = [t.coarse for t in tilts], []
+    for sign in (-1.0, 1.0):
+        # any rate is valid: which is best can be read off roughly
+        about = [(sum(t.log_moment(sign * r) for t in coarse) + _OUTSIDE) / r for r in rates]
+        best = float(rates[int(np.argmin(about))])
+        ends.append(centre + sign * (sum(t.log_moment(sign * best) for t in tilts) + _OUTSIDE) / best)
+    most = sum(t.count * int(t.cells[-1]) for t in tilts)
+    least = sum(t.count * int(t.cells[0]) for t in tilts)
+    return max(least, math.floor(ends[0])), min(most, math.ceil(ends[1]))
+
+
+def _sum(tilts: Sequence[_Tilt], low: int, high: int) -> tuple[np.ndarray, float]:
+    """Masses of the sum on the cells low .. high, and the bound E on the 2-norm of their rounding errors."""
+    from scipy import fft
+
+    window = high - low + 1
+    size = _transform_size(window)
+    per_transform = 8 * UNIT * math.log2(size)
+    kept = np.arange(size // 2 + 1)  # frequencies at which the product is a number: with many factors, the low ones
+    logs, angles, powers = np.zeros(len(kept)), np.zeros(len(kept)), np.zeros(len(kept))
+    origin, forward, growth = 0, 0.0, 0.0
+    for t in tilts:
+        middle = round(t.mean)
+        origin += t.count * middle
+        wrapped = np.bincount((t.cells.astype(np.int64) - middle) % size, weights=t.weights, minlength=size)
+        error = per_transform * math.sqrt(float(np.square(wrapped).sum()))
+        forward += t.count * error
+        growth += t.count * error * math.sqrt(size)
+        spectrum = fft.rfft(wrapped)[kept]
+        with np.errstate(divide="ignore"):
+            log_size = np.log(np.abs(spectrum))
+        logs += t.count * log_size
+        used = logs > -750.0
+        spectrum, log_size, kept = spectrum[used], log_size[used], kept[used]
+        angle = np.angle(spectrum)
+        logs, angles = logs[used], angles[used] + t.count * angle
+        powers = powers[used] + t.count * (1 + np.abs(log_size) + np.abs(angle))
+    sizes = np.exp(np.minimum(logs, 1.0))
+    product = np.zeros(size // 2 + 1, dtype=np.complex128)
+    product[kept] = sizes * (np.cos(angles) + 1j * np.sin(angles))
+    law = fft.irfft(product, size)
+    relative = UNIT * (8 + 4 * powers)
+    # the full spectrum has every entry twice but for the first and, in an even size, the last
+    taken = math.sqrt(2 * float(np.sum((relative * sizes) ** 2)) / size)
+    back = per_transform * math.sqrt(2 * float(np.sum(sizes**2)) / size)
+    rounding = math.exp(min(growth, 700.0)) * forward + taken + back
+    return np.roll(law, -((low - origin) % size))[:window], rounding
+
+
+def _transform_size(count: int) -> int:
+    """The least of 2^k, 3 2^k and 5 2^k that is at least `count`."""
+    return min(odd << max(0, math.ceil(math.log2(count / odd))) for odd in (1, 3, 5) if odd <= 2 * count)
+
+
+def _discounted(masses: np.ndarray, decay: float) -> np.ndarray:
+    """sum over j >= k of masses[j] e^(-decay (j - k)), in blocks that do not underflow."""
+    out, carried = np.empty(len(masses)), 0.0
+    block = max(1, int(300 / decay))
+    for stop in range(len(masses), 0, -block):
+        start = max(0, stop - block)
+        ahead = np.exp(-decay * np.arange(stop - start))
+        sums = np.cumsum((masses[start:stop] * ahead)[::-1])[::-1]
+        out[start:stop] = (sums + carried * ahead[-1] * math.exp(-decay)) / ahead
+        carried = out[start]
+    return out

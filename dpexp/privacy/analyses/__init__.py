@@ -1,0 +1,1 @@
+"""Analyses, one in a file: each turns a mechanism into a bound, or says why it does not apply."""

@@ -1,0 +1,130 @@
+"""One analysis of one mechanism: a guarantee, where it comes from, what it is for, and whether it applies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+from dpexp.privacy.accounting.conversions import eps_of_curve
+from dpexp.privacy.accounting.gdp import eps_of, rdp_of
+
+Released = Literal["all-iterates", "last-iterate"]
+ALL: Released = "all-iterates"
+LAST: Released = "last-iterate"
+ORDERS = (1.5, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """An upper bound on the privacy loss, as a function of delta and, where it has them, of Renyi orders or mu."""
+
+    name: str
+    source: str
+    released: Released
+    eps: Callable[[float], float]
+    """delta -> epsilon"""
+    assumptions: Sequence[str]
+    rdp: Callable[[float], float] | None = None
+    """order -> Renyi divergence"""
+    mu: float | None = None
+    """Gaussian-DP parameter"""
+    refused: str = ""
+    """why it is no guarantee here; empty where it is one"""
+    per_user: dict[str, float] | None = None
+
+    @property
+    def zcdp(self) -> float | None:
+        """rho of zero-concentrated DP, for Gaussian analyses: rdp(order) = rho order with rho = mu^2 / 2."""
+        return None if self.mu is None else self.mu**2 / 2
+
+    @property
+    def valid(self) -> bool:
+        return not self.refused
+
+    def statement(self, deltas: Sequence[float], orders: Sequence[float] = ORDERS) -> dict[str, Any]:
+        """The analysis as one dict, with the keys of `dpexp privacy --json`."""
+        return {
+            "analysis": self.name,
+            "source": self.source,
+            "released": self.released,
+            "per_user": self.per_user,
+            "valid": self.valid,
+            "reason": self.refused,
+            "assumptions": list(self.assumptions),
+            "mu": self.mu,
+            "zcdp": self.zcdp,
+            "rdp": [] if self.rdp is None else [[order, self.rdp(order)] for order in orders],
+            "eps": [[delta, self.eps(delta)] for delta in deltas],
+        }
+
+
+def renyi_analysis(
+    name: str,
+    source: str,
+    released: Released,
+    curve: Callable[[float], float],
+    assumptions: Sequence[str],
+    refused: str = "",
+    coarse: Callable[[float], float] | None = None,
+) -> Analysis:
+    """From a Renyi curve, converted at its best real order (Canonne, Kamath and Steinke); `coarse` finds the order."""
+
+    @cache
+    def eps(delta: float) -> float:
+        return eps_of_curve(coarse or curve, delta, sharp=curve if coarse else None)[0]
+
+    return Analysis(name, source, released, eps, tuple(assumptions), curve, None, refused)
+
+
+def gaussian_analysis(
+    name: str,
+    source: str,
+    released: Released,
+    mu: float,
+    assumptions: Sequence[str],
+    refused: str = "",
+) -> Analysis:
+    """From a Gaussian-DP parameter, converted exactly."""
+
+    def eps(delta: float) -> float:
+        return eps_of(mu, delta)
+
+    return Analysis(name, source, released, eps, tuple(assumptions), lambda order: rdp_of(mu, order), mu, refused)
+
+
+def hockey_stick_analysis(
+    name: str,
+    source: str,
+    released: Released,
+    delta: Callable[[float], float],
+    assumptions: Sequence[str],
+    refused: str = "",
+) -> Analysis:
+    """From a bound on delta as a decreasing function of epsilon."""
+
+    @cache
+    def eps(at: float) -> float:
+        return eps_of_delta(delta, at)
+
+    return Analysis(name, source, released, eps, tuple(assumptions), refused=refused)
+
+
+def eps_of_delta(delta_at: Callable[[float], float], delta: float, tolerance: float = 1e-12) -> float:
+    """The smallest epsilon, rounded up, at which a decreasing delta(epsilon) is at most `delta`; inf if none is."""
+    if delta_at(0.0) <= delta:
+        return 0.0
+    high = 1.0
+    while delta_at(high) > delta:
+        high *= 2
+        if high > 1e6:
+            return math.inf
+    low = 0.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if delta_at(middle) > delta else (low, middle)
+        if high - low <= tolerance * high:
+            break
+    return high

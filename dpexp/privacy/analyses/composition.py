@@ -1,0 +1,156 @@
+"""Analyses of all iterates: how T sampled Gaussian steps compose, by sampling scheme and neighbouring relation."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Literal
+
+from dpexp.privacy.accounting.loss_distributions import Scheme, step_loss
+from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base, symmetrised
+from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis, renyi_analysis
+from dpexp.privacy.attained.lower_bounds import LowerBound, attained
+
+Relation = Literal["replace-one", "add-remove"]
+Sampling = Literal["fixed-size", "poisson", "cyclic", "shuffled", "reshuffled", "full-batch"]
+SAMPLING = {
+    "fixed-size": "a fresh uniform subset of fixed size in every step",
+    "poisson": "every record independently in every step",
+    "cyclic": "a fixed partition into batches, in the same order in every epoch",
+    "shuffled": "a random partition into batches, drawn once and repeated in every epoch",
+    "reshuffled": "a new random order of the records in every epoch, cut into batches",
+    "full-batch": "all records in every step",
+}
+PARTITIONS = ("cyclic", "shuffled")
+"""the same batches in every epoch"""
+ONCE_AN_EPOCH = (*PARTITIONS, "reshuffled")
+PLD = (
+    "privacy loss distribution of the dominating pair, connect-the-dots (Doroshenko et al., 2022), or Renyi or "
+    "unsampled Gaussian composition where that is smaller"
+)
+NOISE = "noise is Gaussian and fresh in every step"
+FIXED = "batches of fixed size without replacement, fresh in every step"
+POISSON = "every record is in a batch independently with probability q, fresh in every step"
+ONE_BATCH = "every record is in one batch an epoch"
+OTHERS = "a record that is added or removed leaves all others in their batches"
+PUBLIC = (
+    "for a known order: holds even if the order of the records is public; with a secret order the true loss is smaller"
+)
+DIVIDED = "the sum is divided by a fixed number, not by the realised batch size"
+
+
+def distance(relation: Relation) -> float:
+    """How far two neighbours' sums can lie apart, in norms of one record."""
+    return 2.0 if relation == "replace-one" else 1.0
+
+
+def divides(q: float) -> bool:
+    """Whether batches of the share q cut the records evenly: 1 / q is whole, to the digits in which q is typed.
+
+    A share of seven digits or more is recognised: 1 / q may be off by a millionth of itself, and by 0.001 at most.
+    """
+    return abs(round(1 / q) - 1 / q) <= min(1e-3, 1e-6 / q)
+
+
+def batches_of(q: float) -> int:
+    """Batches in an epoch of batches of the share q, and the whole number below where q does not cut evenly.
+
+    Fewer batches are more visits: the number covers a last batch that is short, and one that is left out.
+    """
+    return max(1, round(1 / q) if divides(q) else math.floor(1 / q))
+
+
+def visits(steps: int, q: float) -> int:
+    """How often a record that is used once an epoch is used at most in `steps` steps."""
+    return math.ceil(steps / batches_of(q))
+
+
+def partition_complaint(q: float, sampling: Sampling) -> str:
+    """Why batches of the share q are no partition of the records; empty where they are, or need not be one."""
+    if sampling not in ONCE_AN_EPOCH:
+        return ""
+    if q == 0:
+        return f"{sampling} batches need a sampling_probability above 0"
+    if sampling in PARTITIONS and not divides(q):
+        return (
+            f"a partition needs 1 / sampling_probability to be whole, not 1 / {q:.9g}: "
+            f"write it as a fraction, for instance sampling_probability=1/{max(1, round(1 / q))}"
+        )
+    return ""
+
+
+def epoch_text(q: float) -> str:
+    """How many batches an epoch has, for a statement."""
+    uneven = (
+        "" if divides(q) else f" are counted, rounded down from {1 / q:.6g}: a short or missing last batch is covered"
+    )
+    return f"{batches_of(q)} batches an epoch{uneven}"
+
+
+def random_step(q: float, multiplier: float, sampling: Sampling, relation: Relation) -> tuple[float, float, Scheme]:
+    """The dominating pair of a step with a random batch: q, multiplier and scheme for `loss_distributions`."""
+    if sampling == "fixed-size":
+        return q, multiplier / 2, "fixed-size"
+    return (1.0 if sampling == "full-batch" else q), multiplier, relation
+
+
+def composition(q: float, multiplier: float, steps: int, sampling: Sampling, relation: Relation) -> list[Analysis]:
+    """Analyses of all iterates; `multiplier` is noise over one record's norm, and replacing it moves twice as far."""
+    trivial = _trivial(multiplier, steps)
+    if trivial:
+        return [trivial]
+    if sampling == "full-batch" or q == 1 or sampling in ONCE_AN_EPOCH:
+        uses = visits(steps, q) if sampling in ONCE_AN_EPOCH else steps
+        mu = math.sqrt(uses) * distance(relation) / multiplier
+        once = (ONE_BATCH, *((OTHERS,) if relation == "add-remove" else ())) if sampling in ONCE_AN_EPOCH else ()
+        exact = "exact" if sampling in ("cyclic", "full-batch") or q == 1 else PUBLIC
+        source = f"Gaussian composition (Dong, Roth and Su, 2022), {exact}"
+        return [gaussian_analysis("gaussian-composition", source, ALL, mu, (NOISE, *once))]
+    if sampling == "fixed-size" and relation == "add-remove":
+        reason = "batches of fixed size are defined for replace-one neighbours"
+        return [gaussian_analysis("none", "", ALL, math.inf, (), reason)]
+    return _sampled(q, multiplier, steps, sampling, relation)
+
+
+def _trivial(multiplier: float, steps: int) -> Analysis | None:
+    if steps == 0:
+        return gaussian_analysis("nothing-released", "no step is taken", ALL, 0.0, ())
+    if multiplier == 0:
+        return gaussian_analysis("no-noise", "without noise there is no guarantee", ALL, math.inf, ())
+    if math.isinf(multiplier):
+        return gaussian_analysis("infinite-noise", "nothing of the data is released", ALL, 0.0, ())
+    return None
+
+
+def _sampled(q: float, multiplier: float, steps: int, sampling: Sampling, relation: Relation) -> list[Analysis]:
+    """Random batches: by Renyi divergences where there is a curve, and by the privacy loss distribution."""
+    assumptions = (NOISE, FIXED) if sampling == "fixed-size" else (NOISE, POISSON, DIVIDED)
+    found = []
+    if sampling == "fixed-size":
+        source = "subsampling theorem of Dong, Roth and Su (2022) with Renyi composition"
+        found.append(
+            renyi_analysis(
+                "renyi-composition", source, ALL, lambda a: steps * symmetrised(a, q, multiplier / 2), assumptions
+            )
+        )
+    elif relation == "add-remove":
+        source = "Mironov, Talwar and Zhang (2019), real orders by quadrature"
+        found.append(
+            renyi_analysis(
+                "renyi-composition", source, ALL, lambda a: steps * mixture_from_base(a, q, multiplier), assumptions
+            )
+        )
+    loss = step_loss(*random_step(q, multiplier, sampling, relation))
+    found.append(Analysis("pld-composition", PLD, ALL, cache(lambda d: loss.eps(steps, d)), assumptions))
+    return found
+
+
+def composition_lower(
+    q: float, multiplier: float, steps: int, sampling: Sampling, relation: Relation
+) -> list[LowerBound]:
+    """What an unprojected run attains: linear losses, whose releases are sampled Gaussians whatever came before."""
+    if _trivial(multiplier, steps) or sampling in ONCE_AN_EPOCH:
+        return []
+    if sampling == "fixed-size":
+        return [attained(q, multiplier / 2, steps, "add-remove")] if relation == "replace-one" else []
+    return [attained(*random_step(q, multiplier, sampling, relation)[:2], steps, relation)]

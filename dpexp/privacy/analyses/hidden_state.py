@@ -1,0 +1,110 @@
+"""Hockey-stick bounds for the last iterate on a bounded set, without convexity (`hidden-state`).
+
+Lengths are in standard deviations of one step's noise on the parameter: `reach` is the largest distance of two means.
+Where batches are drawn by Poisson sampling and their sum is divided by a fixed number, a batch of k records moves the
+iterate by up to its own size: the reach is a function of k, and the coefficients are means over k.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from dpexp.privacy.accounting.batch_sizes import Sizes
+
+
+def contraction(eps: float, reach: float) -> float:
+    """theta_eps(r) = Q(eps / r - r / 2) - e^eps Q(eps / r + r / 2): the E_{e^eps} coefficient of the Gaussian kernel.
+
+    `reach` is the largest distance r of two means in noise standard deviations. It is also delta(eps) of a Gaussian
+    mechanism with mu = r. Relative error below 1e-12. Raises ValueError for negative arguments.
+    """
+    from dpexp.privacy.accounting.gdp import delta_of
+
+    if not (eps >= 0 and reach >= 0):
+        raise ValueError(f"epsilon and reach are at least 0, not {eps} and {reach}")
+    return delta_of(reach, eps)
+
+
+def contractions(eps: float, reaches: np.ndarray) -> np.ndarray:
+    """theta_eps of every reach >= 0, [A] -> [A]; 0 at reach 0, 1 at an infinite one."""
+    from scipy.special import erf, log_ndtr
+
+    if eps == 0:  # 2 Phi(r / 2) - 1, without the difference
+        return np.asarray(erf(reaches / math.sqrt(8)))
+    r = np.asarray(reaches, dtype=np.float64)
+    inner = np.where((r > 0) & np.isfinite(r), r, 1.0)
+    with np.errstate(over="ignore"):
+        first = log_ndtr(inner / 2 - eps / inner)
+        second = np.minimum(eps + log_ndtr(-inner / 2 - eps / inner), first)
+    with np.errstate(invalid="ignore"):
+        gap = np.where(np.isfinite(first), second - first, -np.inf)
+    return np.where(r == 0, 0.0, np.where(np.isinf(r), 1.0, np.exp(first) * -np.expm1(gap)))
+
+
+def last_iterate_delta(eps: float, reach: float, q: float, steps: float) -> float:
+    """delta(eps, T) <= q theta (1 - x^T) / (1 - x), x = (1 - q) theta_eps(reach); steps may be inf.
+
+    reach = (diameter + 2 eta C) / noise_std on the parameter, q the probability that the record is in a batch. Source:
+    `hidden-state`, main result: d_t <= theta [(1 - q) d_{t-1} + q], d_0 = 0. Every batch has the same size.
+    """
+    theta = contraction(eps, reach)
+    return _recursion(theta, theta, q, steps)
+
+
+@dataclass(frozen=True)
+class PoissonReach:
+    """The coefficients of Poisson batches from `n` records of which each is drawn with probability `q`."""
+
+    width: float
+    """diameter of the set"""
+    move: float
+    """2 eta C / (b noise): how far one record of the batch can put two means further apart"""
+    n: int
+    q: float
+
+    def contraction(self, eps: float) -> float:
+        """eta_eps(K) <= E theta_eps(width + move k), k ~ Bin(n, q), of one step from two starts of the set.
+
+        Given the batch the two means are at most width + move k apart, and E_gamma is jointly convex over batches.
+        theta increases in its reach and k with n, so that n records are the worse of n and n - 1.
+        """
+        return self._mean(eps, self.n, 0)
+
+    def last_iterate_delta(self, eps: float, steps: float) -> float:
+        """delta(eps, T) <= q t1 (1 - x^T) / (1 - x), x = (1 - q) t0, for neighbours that differ in one of n records.
+
+        t0 = E theta_eps(width + move k) and t1 = E theta_eps(width + move (k + 1)) with k ~ Bin(n - 1, q), the number
+        of the other records in the batch. By joint convexity over the others' batch and the record's coin, d_t is at
+        most (1 - q) t0 d_{t-1} + q t1: with coin 0 both chains take the same kernel, which contracts by t0; with coin 1
+        the means are at most width + move (k + 1) apart, from whatever starts. It holds for a replaced and for a
+        removed record.
+        """
+        return _recursion(self._mean(eps, self.n - 1, 0), self._mean(eps, self.n - 1, 1), self.q, steps)
+
+    def _mean(self, eps: float, records: int, more: int) -> float:
+        sizes = _sizes(records, self.q)
+        values = contractions(eps, self.width + self.move * (sizes.counts + more))
+        # what is left out has theta <= 1; the factor covers the rounding of the sum
+        return min(1.0, float(sizes.masses @ values) * (1 + 1e-12) + sizes.dropped)
+
+
+@lru_cache(maxsize=64)
+def _sizes(records: int, q: float) -> Sizes:
+    from dpexp.privacy.accounting.batch_sizes import poisson_sizes
+
+    return poisson_sizes(records, q)
+
+
+def _recursion(kept: float, met: float, q: float, steps: float) -> float:
+    """q met (1 - x^T) / (1 - x) with x = (1 - q) kept: the solution of d_t = x d_{t-1} + q met, d_0 = 0; at most 1."""
+    x = (1 - q) * kept
+    if met == 0 or q == 0 or steps == 0:
+        return 0.0
+    if x == 1:
+        return min(1.0, q * steps)
+    share = 1.0 if math.isinf(steps) or x == 0 else -math.expm1(steps * math.log(x))
+    return min(1.0, q * met * share / (1 - x))

@@ -1,0 +1,174 @@
+"""The hybrid bound (ours): the last R steps composed, everything before them contracted away.
+
+Run both chains up to step T - R and let M be the law that follows from one chain's iterate with the other's last R
+steps. Between M and the chain that shares its last steps only the R-step kernel acts, which contracts hockey-stick
+divergences by eta_e1(K^R); between M and the chain that shares its first steps only R steps are composed. If
+P <= e^e1 M + d1 and M <= e^e2 Q + d2 on all events, then P <= e^(e1 + e2) Q + d1 + e^e1 d2; the order of the two can be
+exchanged. No convexity is needed, only a bounded set; with it the contraction is far stronger.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from dpexp.privacy.accounting.gdp import delta_of
+from dpexp.privacy.analyses.last_iterate import shift
+
+Composed = Callable[[int, float], float]
+"""(steps, delta) -> epsilon of that many released steps"""
+LogContraction = Callable[[float], Callable[[int], float]]
+"""e1 -> R -> log of a bound on eta_e1(K^R): 0 is no contraction"""
+SHARES = (0.1, 0.25, 0.45, 0.65)
+"""parts of the composition's epsilon that are tried for e1"""
+
+LEAST_DELTA = 1e-25
+"""the composition is not asked for epsilon at a smaller delta, where loss distributions have nothing to say"""
+
+
+class Hybrid(NamedTuple):
+    """Epsilon, the number of composed last steps and the part e1 that pays for the contraction."""
+
+    eps: float
+    steps: int
+    contraction_eps: float
+
+
+def log_contraction(eps: float, reach: float) -> Callable[[int], float]:
+    """R -> log of theta_eps(reach)^R, for any losses; reach as in `hidden_state.contraction`."""
+    return powers(delta_of(reach, eps))
+
+
+def powers(coefficient: float) -> Callable[[int], float]:
+    """R -> log of the R-th power of one step's coefficient eta_eps(K)."""
+    per_step = _log(coefficient)
+    return lambda steps: steps * per_step
+
+
+def smaller(*bounds: Callable[[int], float]) -> Callable[[int], float]:
+    """R -> the least of several bounds on log eta_eps(K^R)."""
+    return lambda steps: min(bound(steps) for bound in bounds)
+
+
+def larger(*bounds: Callable[[int], float]) -> Callable[[int], float]:
+    """R -> the largest of several bounds on log eta_eps(K^R): it holds for each of their kernels."""
+    return lambda steps: max(bound(steps) for bound in bounds)
+
+
+def log_contraction_convex(eps: float, width: float, contraction: float = 1.0) -> Callable[[int], float]:
+    """R -> log of a bound on eta_eps(K^R) for steps that do not expand (c <= 1) on a set `width` noise units wide.
+
+    c is the factor of every step: batches have one size. A block of B steps is as private as one Gaussian step over
+    width sqrt(shift(B)) (amplification by iteration), and blocks multiply. The best block length does not depend on R
+    but for the remainder.
+    """
+    lengths, logs = _blocks(eps, width, contraction)
+
+    def at(steps: int) -> float:
+        fits = lengths <= steps
+        return float(np.min((steps // lengths[fits]) * logs[fits])) if fits.any() else 0.0
+
+    return at
+
+
+@lru_cache(maxsize=256)
+def _blocks(eps: float, width: float, contraction: float) -> tuple[np.ndarray, np.ndarray]:
+    top = min(max(4.0, 8 * width * width), 1e18)
+    lengths = np.unique(np.geomspace(1, top, 80).round().astype(np.int64))
+    return lengths, np.array([_log(delta_of(width * math.sqrt(shift(int(b), contraction)), eps)) for b in lengths])
+
+
+def hybrid_eps(composed: Composed, log_contracted: LogContraction, steps: int, delta: float) -> Hybrid:
+    """The smallest epsilon at `delta` over the number of composed steps and the part e1, both orders of the chain.
+
+    `log_contracted(e1)` maps R to log eta_e1(K^R). Every choice is valid, so that a search which misses the best one
+    is loose but never wrong.
+    """
+    if not (steps > 1 and delta > 0):
+        return Hybrid(composed(steps, delta), steps, 0.0)
+    best = _over_steps(composed, log_contracted(0.0), 0.0, steps, delta)
+    if not math.isfinite(best.eps):
+        best = Hybrid(composed(steps, delta), steps, 0.0)
+    for _ in range(2):  # e1 is tried as a share of an epsilon that the first round brings down
+        before = best.eps
+        for share in SHARES if 0 < before < math.inf else ():
+            e1 = share * before
+            best = min(best, _over_steps(composed, log_contracted(e1), e1, steps, delta))
+        if best.eps > 0.9 * before:
+            break
+    return best
+
+
+def _over_steps(
+    composed: Composed, log_contracted: Callable[[int], float], e1: float, steps: int, delta: float
+) -> Hybrid:
+    """Fewest steps that contract below delta, and a few more: the composition grows, its share of delta too."""
+    least = _fewest(log_contracted, math.log(delta), steps)
+    found = Hybrid(math.inf, steps, e1)
+    if least is None:
+        return found
+    for factor in (1.0, 1.015, 1.03, 1.06, 1.12, 1.25):
+        r = min(steps, math.ceil(least * factor))
+        left = math.exp(log_contracted(r))
+        if left >= delta:
+            continue
+        share = (delta - left) * math.exp(-e1)
+        after = e1 + composed(r, share) if share > LEAST_DELTA else math.inf
+        before = _exchanged(composed, r, left, delta)
+        found = min(found, Hybrid(float(min(after, e1 + before)), r, e1))
+    return found
+
+
+def _exchanged(composed: Composed, steps: int, left: float, delta: float) -> float:
+    """The e2 with comp(e2) + e^e2 left <= delta, by raising e2 until it holds; inf if it never does."""
+    e2 = composed(steps, delta - left)
+    for _ in range(20):
+        room = delta - math.exp(min(e2, 700.0)) * left
+        if room <= 0:
+            return math.inf
+        needed = composed(steps, room)
+        if needed <= e2:
+            return e2
+        e2 = needed * (1 + 1e-9)
+    return math.inf
+
+
+def _fewest(log_contracted: Callable[[int], float], level: float, most: int) -> int | None:
+    """The fewest steps that contract below e^level, or None if `most` do not."""
+    if log_contracted(most) >= level:
+        return None
+    low, high = 0, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if log_contracted(middle) < level else (middle, high)
+    return high
+
+
+def _log(value: float) -> float:
+    return math.log(value) if value > 0 else -math.inf
+
+
+def hybrid_delta(
+    composed: Callable[[int, float], float],
+    log_contracted: LogContraction,
+    steps: np.ndarray,
+    eps: float,
+) -> np.ndarray:
+    """The smallest delta at `eps` >= 0 for increasing `steps` [K], over composed last steps R <= T and parts e1.
+
+    `composed` maps (steps, epsilon) to the delta of that many released steps. A value found with R steps holds for all
+    larger T, so the result does not increase with T; it is inf where no R on the grid is small enough.
+    """
+    best = np.full(len(steps), math.inf)
+    lengths = np.unique(np.geomspace(1, min(int(steps[-1]), 400), 40).round().astype(int))
+    contractions = {e1: log_contracted(e1) for e1 in {share * eps for share in (0.0, *SHARES)}}
+    for r in lengths:
+        for e1, contracted in contractions.items():
+            left, rest = math.exp(contracted(int(r))), composed(int(r), eps - e1)
+            value = min(left + math.exp(e1) * rest, rest + math.exp(eps - e1) * left)
+            best[steps >= r] = np.minimum(best[steps >= r], value)
+    return best

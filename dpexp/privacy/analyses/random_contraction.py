@@ -1,0 +1,225 @@
+"""How much convex steps of random length contract: the law of the total noise that hides a distance.
+
+Two chains start at most `width` noise units apart, share their batches, and step t has Lipschitz constant c_t, drawn
+independently. To bring them together, shifts a_t >= 0 are paid: z_0 = width, z_t = c_t z_{t-1} - a_t, z_R = 0, so that
+sum_t a_t prod_{s > t} c_s = width prod_s c_s. By Cauchy-Schwarz the least sum of squares is width^2 / X_R with
+X_R = sum_t prod_{s <= t} c_s^-2, and shifts inside Gaussian noise compose to one Gaussian (shifted interpolation; Bok,
+Su and Altschuler, 2024). Hockey-stick divergences are jointly convex, so that over random c
+
+    eta_e(K^R) <= E theta_e(width / sqrt(X_R)),    X_R = a_R (1 + X_{R-1}),    X_0 = 0,    a_t = c_t^-2,
+
+the last in law, as the c_t are exchangeable. An expanding step (c > 1) needs no special case. Blocks of steps multiply.
+
+The law of X is written on a grid without ever stating less. As a function of X, f = theta_e(width / sqrt X) decreases,
+is concave up to X* and convex from there on; a tangent in the concave part makes it a convex function F >= f. A
+mean-preserving split of X between two points of the grid can only raise the mean of a convex function, and every map
+X -> a (1 + X) is affine in X and in a, so that F stays convex and decreasing under it. Hence X, and a itself, may be
+split at every step; and what lies above the grid may be moved down to its end.
+
+Many steps are gathered: over s of them X becomes sum_j prod_{i <= j} a_i + (prod a_i) X. Where no step expands every
+product is at least 1, which leaves at least s + (prod a) X; otherwise every product is at least A = prod min(1, a_i),
+which leaves at least A (s + X). In units of s this is again one affine map a step, and smaller X is on the safe side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from dpexp.privacy.accounting.batch_sizes import poisson_sizes, step_factors
+from dpexp.privacy.analyses.hidden_state import contractions
+
+_LEVELS = 48
+"""values of a that are kept: the split between two of them adds about 1% to the variance of a"""
+_FINE, _WHOLE, _RATIO = 8, 400, 1.01
+"""X is on eighths up to 8, on whole numbers up to 400 and on a geometric grid above"""
+_HIGHEST = 1e8
+"""X over width^2 above which the grid ends: theta_0 is 4e-5 there"""
+_MOST = 1600
+"""gathered steps of the longest block"""
+_TANGENTS = (1.0, 0.7, 0.5, 0.35, 0.2)
+"""places of the tangent in parts of X*, of which the best is used: the smaller ones for steps that hardly contract"""
+_GROWTH, _LOSS = 0.05, 0.1
+"""mean growth and loss of log X within gathered steps, up to which the two inequalities above lose a few percent"""
+
+
+@dataclass(frozen=True)
+class Factors:
+    """A law of factors: values [A], increasing, and probabilities [A] (which need not add up to 1)."""
+
+    values: np.ndarray
+    masses: np.ndarray
+
+    def times(self, other: Factors) -> Factors:
+        """The law of the product of two independent factors, on few values."""
+        return few(np.outer(self.values, other.values).ravel(), np.outer(self.masses, other.masses).ravel())
+
+    def power(self, count: int) -> Factors:
+        """The law of the product of `count` >= 1 independent factors, on few values."""
+        total, square = Factors(np.ones(1), np.ones(1)), self
+        while True:
+            if count & 1:
+                total = total.times(square)
+            count >>= 1
+            if not count:
+                return total
+            square = square.times(square)
+
+
+def few(values: np.ndarray, masses: np.ndarray) -> Factors:
+    """The law on about `_LEVELS` of its values, masses split between neighbours with the mean kept."""
+    points, place = np.unique(values, return_inverse=True)
+    weights = np.bincount(place, weights=masses, minlength=len(points))
+    if len(points) <= _LEVELS:
+        return Factors(points, weights)
+    share = np.cumsum(weights) / weights.sum()
+    even = np.linspace(0, len(points) - 1, _LEVELS // 2).round().astype(int)
+    likely = np.searchsorted(share, np.linspace(0.01, 0.99, _LEVELS // 2)).clip(max=len(points) - 1)
+    kept = set(even) | set(likely) | set(np.flatnonzero(points == 1))
+    levels = points[sorted(kept)]
+    return Factors(levels, _split(points, weights, levels))
+
+
+def _split(points: np.ndarray, weights: np.ndarray, grid: np.ndarray) -> np.ndarray:
+    """Masses on the increasing `grid` [B] with the mean of every point kept; points beyond its end go to the end."""
+    left, right = _shares(points, grid)
+    out = np.bincount(left, weights=weights * (1 - right), minlength=len(grid))
+    return out + np.bincount(np.minimum(left + 1, len(grid) - 1), weights=weights * right, minlength=len(grid))
+
+
+def _shares(points: np.ndarray, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Index of the grid point below, and the share of the one above; all of a point beyond the end is at the end."""
+    left = np.clip(np.searchsorted(grid, points, side="right") - 1, 0, len(grid) - 2)
+    return left, np.clip((points - grid[left]) / (grid[left + 1] - grid[left]), 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class RandomContraction:
+    """Steps on Poisson batches from `records` records, on a set `width` noise units wide."""
+
+    width: float
+    records: int
+    q: float
+    least: float
+    """eta m / b: what one record of a batch contributes to 1 - c"""
+    largest: float
+    """eta M / b"""
+
+    def log_contraction(self, eps: float) -> Callable[[int], float]:
+        """R -> log of a bound on eta_eps(K^R)."""
+        lengths, logs = self._blocks(eps)
+
+        def at(steps: int) -> float:
+            fits = lengths <= steps
+            return float(np.min((steps // lengths[fits]) * logs[fits])) if fits.any() else 0.0
+
+        return at
+
+    def _blocks(self, eps: float) -> tuple[np.ndarray, np.ndarray]:
+        """Block lengths in steps [B] and the logarithms of their contraction [B]."""
+        lengths, laws = self._laws
+        x = self._gathered * self._grid
+        means = np.min([laws @ convex_majorant(eps, self.width, x, share) for share in _TANGENTS], axis=0)
+        # the factor covers the rounding of some thousand positive sums
+        logs = np.log(np.clip(means * (1 + 1e-9), 1e-300, 1.0))
+        return lengths * self._gathered, logs
+
+    @cached_property
+    def _factors(self) -> Factors:
+        """The law of a = c^-2 of one step; sizes that were left out count as infinite expansions, a = 0."""
+        sizes = poisson_sizes(self.records, self.q)
+        c = step_factors(sizes.counts, self.least, self.largest)
+        with np.errstate(divide="ignore", over="ignore"):
+            values = np.minimum(1 / (c * c), self._top)  # a (1 + X) >= a: beyond the grid's end in any case
+        return few(np.append(values, 0.0), np.append(sizes.masses, sizes.dropped))
+
+    @property
+    def _top(self) -> float:
+        return min(max(_HIGHEST * self.width * self.width, 1e4), 1e60)
+
+    @cached_property
+    def _gathered(self) -> int:
+        """Steps that are gathered: as many as keep the loss small and the block lengths that matter below `_MOST`."""
+        a, p = self._factors.values, self._factors.masses
+        growth = float(p @ np.log(np.maximum(a, 1.0)))
+        loss = float(p @ -np.log(np.clip(a, 1e-6, 1.0)))
+        limits = (self.width**2 / _WHOLE, _GROWTH / max(growth, 1e-30), _LOSS / max(loss, 1e-30), 1e15)
+        return max(1, int(min(limits)))
+
+    @cached_property
+    def _grid(self) -> np.ndarray:
+        """X in units of the gathered steps."""
+        top = self._top / self._gathered
+        count = max(2, math.ceil(math.log(top / _WHOLE) / math.log(_RATIO))) if top > _WHOLE else 2
+        geometric = _WHOLE * _RATIO ** np.arange(1, count + 1)
+        return np.concatenate([np.arange(0, _FINE, 1 / _FINE), np.arange(_FINE, _WHOLE + 1.0), geometric])
+
+    @cached_property
+    def _laws(self) -> tuple[np.ndarray, np.ndarray]:
+        """Block lengths in gathered steps [B] and the laws of X after them [B, N]."""
+        step = self._transition()
+        lengths = np.unique(np.geomspace(1, _MOST, 72).round().astype(np.int64))
+        law, done, laws = np.zeros(len(self._grid)), 0, []
+        law[0] = 1.0
+        for length in lengths:
+            for _ in range(int(length) - done):
+                law = step @ law
+            done = int(length)
+            laws.append(law)
+            if law[-1] > 1 - 1e-15:
+                break  # all of X is at the end of the grid: longer blocks gain nothing
+        return lengths[: len(laws)], np.array(laws)
+
+    def _transition(self):  # type: ignore[no-untyped-def]
+        """The matrix [N, N] of one (gathered) step of X: column x holds the masses of its images."""
+        from scipy.sparse import csr_matrix
+
+        x, one, s = self._grid, self._factors, self._gathered
+        if s == 1:
+            maps = [(p, a * (1 + x)) for a, p in zip(one.values, one.masses, strict=True)]
+        else:
+            shrinks = one.values >= 1
+            never = float(one.masses[shrinks].sum()) ** s  # no expansion in s steps
+            grown = Factors(one.values[shrinks], one.masses[shrinks]).power(s) if never > 0 else few(x[:0], x[:0])
+            lost = few(np.minimum(one.values, 1.0), one.masses).power(s)
+            rest = lost.masses.copy()
+            rest[lost.values == 1] -= never
+            maps = [(p, 1 + a * x) for a, p in zip(grown.values, grown.masses, strict=True)]
+            maps += [(p, a * (1 + x)) for a, p in zip(lost.values, np.maximum(rest, 0), strict=True)]
+        rows, columns, entries = [], [], []
+        for p, image in maps:
+            if p == 0:
+                continue
+            left, right = _shares(image, x)
+            rows += [left, left + 1]
+            columns += [np.arange(len(x))] * 2
+            entries += [p * (1 - right), p * right]
+        shape = (len(x), len(x))
+        return csr_matrix((np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns))), shape=shape)
+
+
+def convex_majorant(eps: float, width: float, x: np.ndarray, share: float) -> np.ndarray:
+    """A convex decreasing function of X that is at least theta_eps(width / sqrt X), at `x` [A] >= 0.
+
+    With r = width / sqrt X the derivative of theta is -(width / 2) X^{-3/2} phi(r / 2 - eps / r). Its size grows while
+    width^2 / 8 - 3 X / 2 - eps^2 X^2 / (2 width^2) > 0, that is up to X* = width^2 / (4 (3/2 + sqrt(9/4 + eps^2 / 4))),
+    and falls from there on: theta is concave below X* and convex above. Its tangent at X0 = `share` X* <= X* lies above
+    it up to X*, and crosses it at most once beyond, from above: the larger of theta and the tangent is convex.
+    """
+    at = share * width * width / (4 * (1.5 + math.sqrt(2.25 + eps * eps / 4)))
+    with np.errstate(divide="ignore"):
+        values = contractions(eps, width / np.sqrt(x))
+    r = width / math.sqrt(at)
+    density = math.exp(-((r / 2 - eps / r) ** 2) / 2) / math.sqrt(2 * math.pi)
+    tangent = float(contractions(eps, np.array([r]))[0]) + density * r / (2 * at) * (at - x)
+    return np.maximum(values, tangent)
+
+
+@lru_cache(maxsize=64)
+def random_contraction(width: float, records: int, q: float, least: float, largest: float) -> RandomContraction:
+    """A `RandomContraction` that is shared by all who ask for it, so that its laws are computed once."""
+    return RandomContraction(width, records, q, least, largest)

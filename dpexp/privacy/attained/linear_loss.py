@@ -1,0 +1,157 @@
+"""The last iterate of linear losses on an unbounded set: an attained privacy loss, for every T, q and noise.
+
+All gradients are constant, so the last iterate is a sum. In units of one record's norm C the T noises add up to
+N(0, T z^2), and the record has moved it as often as it was in a batch: k ~ Bin(T, q). Three pairs are stated.
+
+* `add-remove` (Poisson): the record is +C or absent: P = sum_k Bin(T, q; k) N(k, T z^2) against Q = N(0, T z^2).
+* `replace-one` (Poisson): +C against -C: the same P against its mirror image.
+* `fixed-size` (replace-one, b of n records without replacement): all other records are +C, and the record is +C in the
+  one data set and -C in the other. The batch sum is b C - 2 C k, so that P has the atoms 2 k and Q is N(0, T z^2).
+
+Whatever the other records are, these are laws of two neighbouring data sets: no bound on the last iterate that holds
+for unbounded sets can be smaller. On a bounded set they are not attained.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpexp.privacy.accounting.binomials import likely_counts
+from dpexp.privacy.accounting.gdp import delta_of, eps_of
+from dpexp.privacy.accounting.loss_distributions import Scheme
+from dpexp.privacy.accounting.mixtures import GaussianMixture, hockey_stick_of, renyi_of
+
+_FLOOR = -120.0
+"""log probability below which a number of visits is left out; what is left out only lowers the stated loss"""
+_MOST = 1e8
+"""variance of the number of visits above which the law is not written down: here it has 3 10^5 atoms"""
+_LEAST_NOISE = 1e-4
+"""deviation of the sum of all noises, in norms of one record, below which epsilon (above 10^7) loses its digits"""
+
+
+def linear_loss_delta(q: float, noise_multiplier: float, steps: int, scheme: Scheme, eps: float) -> float:
+    """The smallest delta at `eps` >= 0 of the pair; `noise_multiplier` is noise over one record's norm."""
+    return LinearLoss(q, noise_multiplier, steps, scheme).delta(eps)
+
+
+def linear_loss_eps(q: float, noise_multiplier: float, steps: int, scheme: Scheme, delta: float) -> float:
+    """The smallest epsilon at `delta` of the pair, rounded down by 1e-9 of its value."""
+    return LinearLoss(q, noise_multiplier, steps, scheme).eps(delta)
+
+
+@dataclass(frozen=True)
+class LinearLoss:
+    """The pair of laws. Raises ValueError for other parameters; `scheme` as in the module's text."""
+
+    q: float
+    """probability that the record is in a batch"""
+    noise_multiplier: float
+    """noise over one record's norm"""
+    steps: int
+    scheme: Scheme
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.q <= 1 and self.noise_multiplier >= 0 and self.steps >= 0):
+            raise ValueError(
+                "needs 0 <= q <= 1, noise_multiplier >= 0 and steps >= 0, not "
+                f"{self.q}, {self.noise_multiplier} and {self.steps}"
+            )
+
+    @property
+    def written(self) -> bool:
+        """Whether the law can be written down: few enough atoms, and noise that rounding does not drown."""
+        few = self.steps * self.q * (1 - self.q) <= _MOST
+        return self._mu is not None or (few and math.sqrt(self.steps) * self.noise_multiplier >= _LEAST_NOISE)
+
+    def delta(self, eps: float) -> float:
+        """The smallest delta at `eps` >= 0, both orders of the neighbours."""
+        if self._mu is not None:
+            return delta_of(self._mu, eps)
+        return max(0.0, *(hockey_stick_of(p, r, eps) - math.exp(min(eps, 700.0)) * lost for p, r, lost in self._pairs))
+
+    def eps(self, delta: float) -> float:
+        """The smallest epsilon >= 0 at `delta`, rounded down by 1e-9 of its value."""
+        if self._mu is not None:
+            return eps_of(self._mu, delta)
+        if delta >= 1:
+            return 0.0
+        return max(_eps_of_threshold(p, r, delta) for p, r, _ in self._pairs) * (1 - 1e-9)
+
+    def renyi(self, order: float) -> float:
+        """The larger Renyi divergence of both orders of the neighbours, order > 1."""
+        if self._mu is not None:
+            return order * self._mu**2 / 2
+        return max(renyi_of(p, r, order) for p, r, _ in self._pairs)
+
+    @cached_property
+    def _mu(self) -> float | None:
+        """The Gaussian-DP parameter where the number of visits is certain, else None."""
+        distance = 1.0 if self.scheme == "add-remove" else 2.0
+        if self.steps == 0 or self.q == 0 or math.isinf(self.noise_multiplier):
+            return 0.0
+        if self.noise_multiplier == 0:
+            return math.inf
+        return math.sqrt(self.steps) * distance / self.noise_multiplier if self.q == 1 else None
+
+    @cached_property
+    def _pairs(self) -> list[tuple[GaussianMixture, GaussianMixture, float]]:
+        """(P, Q, mass that Q lacks) of both orders, mirrored so that the likelihood ratio P / Q increases.
+
+        P and Q are written without the numbers of visits below the floor. Where P lacks mass, P(S) - e^eps Q(S) is
+        only too small; where Q does, e^eps times that mass is taken off.
+        """
+        counts, logs = likely_counts(self.steps, self.q, _FLOOR)
+        lost = (self.steps + 1 - len(counts)) * math.exp(_FLOOR)
+        distance = 2.0 if self.scheme == "fixed-size" else 1.0
+        unit = math.sqrt(self.steps) * self.noise_multiplier  # lengths in deviations of the sum of all noises
+        law = GaussianMixture(distance * counts / unit, logs, 1.0)
+        if self.scheme == "replace-one":
+            return [(law, law.mirrored, lost)]
+        absent = GaussianMixture(np.zeros(1), np.zeros(1), 1.0)
+        return [(law, absent, 0.0), (absent.mirrored, law.mirrored, lost)]
+
+
+def _eps_of_threshold(p: GaussianMixture, r: GaussianMixture, delta: float) -> float:
+    """The epsilon at which the best half line x > t of P against R has excess delta; 0 if epsilon 0 is enough.
+
+    At its own epsilon(t) = log p(t) / r(t), which increases, the half line is the best event: its excess
+    P(x > t) - e^epsilon(t) R(x > t) decreases in t, so that one root finder gives epsilon and delta together.
+    """
+    from scipy.optimize import brentq
+
+    def log_ratio(t: float) -> float:
+        at = np.array([t])
+        return float(p.log_density(at)[0] - r.log_density(at)[0])
+
+    def excess(t: float) -> float:
+        log_p = p.log_above(t)
+        return -math.exp(log_p) * math.expm1(min(0.0, r.log_above(t) + log_ratio(t) - log_p)) - delta
+
+    start = _crossing(log_ratio)
+    if start is None or excess(start) <= 0:
+        return 0.0
+    step = 1.0
+    while excess(start + step) > 0:
+        step *= 2
+    return max(0.0, log_ratio(float(brentq(excess, start, start + step, xtol=1e-12, rtol=1e-14))))
+
+
+def _crossing(increasing: Callable[[float], float]) -> float | None:
+    """Where an increasing function is 0, in deviations of the noise; None if it is not above 0 within 1e12."""
+    from scipy.optimize import brentq
+
+    low, high = -1.0, 1.0
+    while increasing(high) < 0:
+        high *= 2
+        if high > 1e12:
+            return None
+    while increasing(low) > 0:
+        low *= 2
+        if low < -1e12:
+            return low
+    return float(brentq(increasing, low, high, xtol=1e-13, rtol=1e-14))

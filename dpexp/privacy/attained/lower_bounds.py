@@ -1,0 +1,162 @@
+"""Lower bounds: what no analysis can get below, because one pair of neighbouring data sets attains it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from dpexp.privacy.accounting.gdp import eps_of
+from dpexp.privacy.accounting.loss_distributions import Scheme, step_loss
+from dpexp.privacy.analyses.analysis import ALL, LAST, Released
+from dpexp.privacy.attained.linear_loss import LinearLoss
+
+if TYPE_CHECKING:
+    from dpexp.privacy.attained.walk import Walk
+
+WIDEST = 120.0
+"""set in noise units up to which the exact law is computed within a second"""
+MOST_WORK = 1.2e5
+"""squared width times the number of maps, up to which it is"""
+LINEAR_PAIRS = {
+    "add-remove": "linear losses: the record's slope is C, against none",
+    "replace-one": "linear losses: the record's slope is C, against -C",
+    "fixed-size": "linear losses: the record's slope is C, against -C; all others' are C",
+}
+
+
+@dataclass(frozen=True)
+class LowerBound:
+    """The exact privacy loss of one pair of neighbours."""
+
+    name: str
+    released: Released
+    pair: str
+    eps: Callable[[float], float]
+    """delta -> epsilon"""
+
+    def statement(self, deltas: tuple[float, ...] | list[float]) -> dict[str, Any]:
+        """The bound as one dict of `dpexp privacy --json`."""
+        return {
+            "analysis": self.name,
+            "released": self.released,
+            "pair": self.pair,
+            "eps": [[delta, self.eps(delta)] for delta in deltas],
+        }
+
+
+Maps = Sequence[tuple[float, float]]
+"""(probability, factor) pairs: y -> factor y"""
+
+
+@dataclass(frozen=True)
+class Moves:
+    """One step of two neighbours in one dimension, in noise units, before noise and projection.
+
+    With probability 1 - q the record is not in the batch and a map of `kept` is drawn; with probability q one of `met`,
+    plus the record's slope. Where the record is removed only `kept` is drawn. Both lists come from the literal update:
+    how many records are in a batch decides how far quadratic losses pull.
+    """
+
+    q: float
+    slope: float
+    kept: Maps
+    met: Maps
+    dropped: float = 0.0
+    """probability of the batch sizes that are left out"""
+
+    @property
+    def turning(self) -> bool:
+        """Whether a map reverses the order of points: otherwise opposite slopes are the farthest apart."""
+        return min(factor for _, factor in (*self.kept, *self.met)) < 0
+
+    def walk(self, half_width: float, sign: float, removed: bool) -> Walk:
+        """The walk of the record with slope `sign` times `slope`, or of the data set without it."""
+        from dpexp.privacy.attained.walk import affine
+
+        if removed:
+            drawn = [(p, factor, 0.0) for p, factor in self.kept]
+        else:
+            drawn = [((1 - self.q) * p, factor, 0.0) for p, factor in self.kept if self.q < 1]
+            drawn += [(self.q * p, factor, sign * self.slope) for p, factor in self.met]
+        return affine(half_width, drawn)
+
+
+def exact_walk(moves: Moves, width: float, steps: int, replaced: bool, pair: str) -> list[LowerBound]:
+    """The last iterate of a walk on a set `width` noise units wide, rounded down.
+
+    `replaced`: the other data set has a record of the opposite slope, else none; both orders. Where a step can turn the
+    set around, a slope may be told better from a flat record than from the opposite one, and the larger holds. Empty
+    where the set is too wide or unbounded, or where the maps are too many to be done within a second.
+    """
+    work = width * width * (len(moves.kept) + len(moves.met))
+    if not (0 < width <= WIDEST and steps > 0 and moves.slope > 0 and work <= MOST_WORK):
+        return []
+    # P(S) >= (1 - l) P'(S) and Q(S) <= (1 - l) Q'(S) + l, for the laws P', Q' given that no size left out is drawn and
+    # the probability l that one is
+    lost = min(1.0, steps * moves.dropped)
+
+    @cache
+    def curve() -> Callable[[float], float]:
+        from dpexp.privacy.attained.walk import HockeyStick, Law
+
+        one, sticks = Law(moves.walk(width / 2, 1.0, False), steps), []
+        if replaced:  # opposite slopes are each other's mirror image: one order is enough
+            sticks = [HockeyStick(one, one.mirrored(moves.walk(width / 2, -1.0, False)))]
+        if not replaced or moves.turning:
+            none = Law(moves.walk(width / 2, 0.0, not replaced), steps)
+            sticks += [HockeyStick(one, none), HockeyStick(none, one)]
+        # 1e-9 covers quadrature and rounding, which are below 1e-10
+        return lambda eps: max(stick(eps) for stick in sticks) * (1 - lost - 1e-9) - math.exp(min(eps, 700)) * lost
+
+    @cache
+    def eps(delta: float) -> float:
+        return attained_eps(curve(), delta)
+
+    return [LowerBound("exact-walk", LAST, pair, eps)]
+
+
+def attained_eps(delta_at: Callable[[float], float], delta: float) -> float:
+    """An epsilon, to 1e-7, at which a decreasing delta(epsilon) still exceeds `delta`: rounded down; 0 if none does."""
+    if not delta_at(0.0) > delta:
+        return 0.0
+    low, high = 0.0, 1.0
+    while delta_at(high) > delta:
+        low, high = high, 2 * high
+        if high > 600:  # e^high is close to the largest number
+            return low
+    while high - low > 1e-7 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if delta_at(middle) > delta else (low, middle)
+    return low
+
+
+def linear_last(q: float, multiplier: float, steps: int, scheme: Scheme) -> list[LowerBound]:
+    """The last iterate of linear losses on an unbounded set, whose record is in a batch with probability q."""
+    law = LinearLoss(q, multiplier, steps, scheme)
+    return [LowerBound("linear-loss", LAST, LINEAR_PAIRS[scheme], cache(law.eps))] if law.written else []
+
+
+def linear_cyclic(visits: int, multiplier: float, steps: int, distance: float) -> LowerBound:
+    """The same for a record that is in `visits` of the batches: the sum moves by visits distance in noise sqrt(T) z."""
+    mu = visits * distance / (math.sqrt(steps) * multiplier)
+    pair = "linear losses: the record's slope is C, against " + ("-C" if distance == 2 else "none")
+    return LowerBound("linear-loss", LAST, pair, lambda delta: eps_of(mu, delta))
+
+
+def attained(q: float, multiplier: float, steps: int, scheme: Scheme) -> LowerBound:
+    """All noisy sums released, constant gradients: the composition itself, rounded down."""
+    loss, distance = step_loss(q, multiplier, scheme), 2.0 if scheme == "replace-one" else 1.0
+    pair = "constant gradients: the record's against no record" + (
+        "'s" if scheme == "add-remove" else ", or the opposite one"
+    )
+
+    @cache
+    def eps(delta: float) -> float:
+        if q == 1:
+            return eps_of(math.sqrt(steps) * distance / multiplier, delta)
+        return loss.attained(steps, delta)
+
+    return LowerBound("exact-composition", ALL, pair, eps)

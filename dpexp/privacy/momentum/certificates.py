@@ -1,0 +1,185 @@
+"""Which settings of Algorithm 2 of `momentum` are accounted for by their iterates: computed on the spot, or stored.
+
+A certificate says that the iterates are mu-GDP for given deviations of the nodes, over every position of a record. It
+holds for other deviations too: more noise in any stream only adds noise to what is released, and the same factor on
+all four divides mu. So mu is at most the certificate's times the largest ratio of its deviations to those in use.
+
+Runs of at most MOST_STEPS steps and MOST_VISITS epochs are computed when they are asked for (seconds). Longer ones need
+a stored certificate, in `iterates.json` beside this file, whose hash is in `iterates_hash`, so that cells whose noise
+rests on it become stale with it. Where there is none the release of all nodes is accounted for, which is always valid.
+ `python -m dpexp.privacy.momentum.certificates` computes what is missing from the shipped settings,
+`python -m dpexp.privacy.momentum.certificates recheck` examines random positions of what is stored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import sys
+import time
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpexp.privacy.momentum.difference_bound import certified, largest_form
+from dpexp.privacy.momentum.iterates import FINE, LONG, certify, grams, refusal, visits
+from dpexp.privacy.momentum.iterates_hash import SHA256
+from dpexp.privacy.momentum.tree_split import unit_split
+
+STORE, HASH = Path(__file__).with_name("iterates.json"), Path(__file__).with_name("iterates_hash.py")
+MOST_STEPS, MOST_VISITS = 2_000, 40
+SAME = 1e-9
+"""relative difference up to which two settings are one, for sizes that went through a config"""
+
+SETTINGS = [
+    *((500, epochs, length / 0.75) for epochs in (10, 30, 60) for length in (3, 6)),
+    *((2000, epochs, length / 0.75) for epochs in (10, 30) for length in (3, 6)),
+    *((8000, 10, length / 0.75) for length in (3, 6)),
+    *((1000, epochs, 2.2) for epochs in (3, 4, 6, 8, 12, 16)),
+]
+"""(N, epochs, path length in units of G / L) of the shipped experiments; alpha = 1 / N and gamma as left out"""
+
+
+class Setting(NamedTuple):
+    """What mu depends on."""
+
+    n: int
+    steps: int
+    alpha: float
+    gamma: float
+    ratio: float
+    """L eta N / G"""
+
+
+class Certificate(NamedTuple):
+    """A bound over all positions; see `dpexp.privacy.momentum.iterates.Certified`."""
+
+    setting: Setting
+    stds: tuple[float, ...]
+    """deviations of the nodes, in units of G, without alpha"""
+    mu: float
+    lower: float
+    position: int
+    weights: tuple[tuple[float, ...], ...]
+    stored: bool
+
+    def mu_of(self, stds: np.ndarray) -> float:
+        """mu for other deviations [4]; inf if a stream of the certificate has no noise there."""
+        own, other = np.array(self.stds), np.asarray(stds, dtype=float)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = np.where(own == 0, 0.0, own / other)
+        return self.mu * float(ratios.max())
+
+
+def default_setting(n: int, epochs: int, length: float) -> Setting:
+    """alpha = 1 / N, gamma = min(1/2, L eta N / G), and a path of `length` G / L over the epochs."""
+    ratio = length / epochs
+    return Setting(n, n * epochs, 1 / n, min(0.5, ratio), ratio)
+
+
+@lru_cache(maxsize=256)
+def certificate(setting: Setting) -> Certificate | None:
+    """The certificate for the split of `unit_split`: computed for small settings, else the stored one, else None."""
+    n, steps = setting.n, setting.steps
+    if min(n, steps) < 1 or (steps <= MOST_STEPS and steps / n <= MOST_VISITS):
+        return computed(setting)
+    for held in stored():
+        if all(math.isclose(a, b, rel_tol=SAME) for a, b in zip(held.setting, setting, strict=True)):
+            return held
+    return None
+
+
+def computed(setting: Setting, threads: int = 1) -> Certificate | None:
+    """The certificate, from scratch; None where the method does not apply."""
+    n, steps, alpha, gamma, ratio = setting
+    if min(n, steps) < 1 or refusal(n, alpha, 1.0):
+        return None
+    stds = unit_split(*setting)
+    if refusal(n, alpha, stds[3]):
+        return None
+    found = certify(n, steps, alpha, gamma, np.array(stds), 1.0, ratio, threads=threads)
+    weights = tuple(tuple(map(float, some)) for some in found.weights)
+    return Certificate(setting, stds, found.mu, found.lower, found.position, weights, False)
+
+
+def recheck(held: Certificate, positions: np.ndarray) -> float:
+    """The largest bound on mu over some positions, by the stored weights; solved closely where these say more."""
+    n, steps, alpha, gamma, ratio = held.setting
+    stds, worst = np.array(held.stds), 0.0
+    for count in {len(visits(n, steps, int(i))) for i in positions}:
+        group = np.array([i for i in positions if len(visits(n, steps, int(i))) == count])
+        coarse = grams(n, steps, alpha, gamma, stds, group, LONG.coarse)
+        sets = [np.array(w) for w in held.weights if len(w) == 2 * count - 1]
+        bounds = np.min([certified(coarse, w, 2.0, 2 * ratio) for w in sets], axis=0)
+        close = np.flatnonzero(np.sqrt(bounds) > held.mu)
+        if len(close):
+            solved = grams(n, steps, alpha, gamma, stds, group[close], FINE)
+            bounds[close] = [largest_form(gram, 2.0, 2 * ratio).upper for gram in solved]
+        worst = max(worst, float(bounds.max()))
+    return math.sqrt(worst)
+
+
+@lru_cache(maxsize=1)
+def stored() -> tuple[Certificate, ...]:
+    """All stored certificates. Raises ValueError if the file was changed by hand."""
+    if not STORE.exists():
+        return ()
+    document = json.loads(STORE.read_text())
+    if _hash(document) != SHA256:
+        raise ValueError(f"{STORE.name} does not match its hash: compute the certificates again")
+    return tuple(_read(entry) for entry in document)
+
+
+def write(certificates: list[Certificate]) -> None:
+    """Replaces the file."""
+    entries = [_entry(c) for c in sorted(certificates, key=lambda c: c.setting)]
+    lines = ",\n".join(json.dumps(entry) for entry in entries)
+    STORE.write_text(f"[\n{lines}\n]\n")
+    HASH.write_text(f'"""The hash of the stored certificates, written with them."""\n\nSHA256 = "{_hash(entries)}"\n')
+
+
+def _entry(c: Certificate) -> dict[str, Any]:
+    return {**c.setting._asdict(), "stds": list(c.stds), "mu": c.mu, "lower": c.lower, "position": c.position,
+            "weights": [[float(f"{x:.6g}") for x in some] for some in c.weights]}  # fmt: skip
+
+
+def _read(entry: dict[str, Any]) -> Certificate:
+    setting = Setting(*(entry[name] for name in Setting._fields))
+    weights = tuple(tuple(some) for some in entry["weights"])
+    return Certificate(setting, tuple(entry["stds"]), entry["mu"], entry["lower"], entry["position"], weights, True)
+
+
+def _hash(entries: list[dict[str, Any]]) -> str:
+    return hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
+
+
+def main(words: list[str]) -> int:
+    """Computes what is missing, or examines 8 random positions of every certificate."""
+    if words == ["recheck"]:
+        rng = np.random.default_rng()
+        for held in stored():
+            worst = recheck(held, rng.choice(held.setting.n, min(8, held.setting.n), replace=False))
+            print(f"N = {held.setting.n}, T = {held.setting.steps}: at most {worst:.4f}, certified {held.mu:.4f}")
+            if worst > held.mu:
+                return 1
+        return 0
+    certificates = list(stored())
+    for size in SETTINGS:
+        setting = default_setting(*size)
+        if any(c.setting == setting for c in certificates):
+            continue
+        began = time.perf_counter()
+        found = computed(setting, os.cpu_count() or 1)
+        if found is not None:
+            certificates.append(found)
+            write(certificates)
+            print(f"{size}: mu {found.mu} over all positions, {time.perf_counter() - began:.0f} s", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,126 @@
+"""How much noise the algorithms of `momentum` need: the printed multipliers beside sharper ones, and node noise.
+
+sigma is a multiplier of the whole mechanism: 1 / sigma-GDP for Theorem 4 (one stream), sqrt(3) / sigma-GDP for
+Theorem 8 (three). Everything is one adaptive Gaussian mechanism, so the exact conversion is that of Gaussian DP.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from dpexp.privacy.accounting.conversions import eps_of_curve
+from dpexp.privacy.accounting.gdp import mu_of
+from dpexp.privacy.momentum.trees import discounts
+from dpexp.theory.momentum.theorem4 import theorem4_sigma, theorem4_sigma_best_order
+from dpexp.theory.momentum.theorem8 import theorem8_sigma, theorem8_sigma_best_order
+
+FFT_ENTRIES = 1 << 22
+"""how many numbers the transforms of `square_root_sensitivities` hold at once"""
+
+
+@dataclass(frozen=True)
+class Multipliers:
+    """The multiplier sigma for (eps, delta) by four conversions, from the printed one to the smallest that holds."""
+
+    eps: float
+    delta: float
+    printed: float
+    best_order: float
+    """Mironov (2017) at its best order"""
+    improved: float
+    """Canonne, Kamath and Steinke (2020) at its best order"""
+    exact: float
+    """Gaussian DP: no smaller sigma gives (eps, delta)"""
+
+    @property
+    def saving(self) -> float:
+        """How many times less noise the exact conversion needs than the printed one."""
+        return self.printed / self.exact
+
+
+def multipliers(eps: float, delta: float, theorem: Literal[4, 8] = 4) -> Multipliers:
+    """The row of (eps, delta) for Theorem 4 or 8. `improved` is found to a relative error below 1e-6, from above.
+
+    Raises ValueError unless 0 < eps < inf and 0 < delta < 1.
+    """
+    if not 0 < eps < math.inf or not 0 < delta < 1:
+        raise ValueError(f"eps={eps}, delta={delta}: need 0 < eps < inf and 0 < delta < 1")
+    from scipy.optimize import brentq
+
+    root = 1.0 if theorem == 4 else math.sqrt(3)
+    one = 1 / mu_of(eps, delta)
+    classic = theorem4_sigma_best_order(eps, delta)
+
+    def excess(sigma: float) -> float:
+        return eps_of_curve(lambda order: order / (2 * sigma**2), delta, "improved")[0] - eps
+
+    low, high = one, max(classic, one) * (1 + 1e-6)
+    improved = float(brentq(excess, low, high, rtol=1e-9)) if excess(low) > 0 else low
+    return Multipliers(
+        eps,
+        delta,
+        theorem4_sigma(eps, delta) if theorem == 4 else theorem8_sigma(eps, delta),
+        classic if theorem == 4 else theorem8_sigma_best_order(eps, delta),
+        improved * (1 + 1e-7) * root,
+        one * root,
+    )
+
+
+def printed_node_std(alpha: float, G: float, sigma: float, count: float) -> float:
+    """Standard deviation of the noise of one node of Algorithm 1 as printed: 4 alpha G sigma sqrt(V)."""
+    return 4 * alpha * G * sigma * math.sqrt(count)
+
+
+def exact_node_std(alpha: float, G: float, mu: float, squared_sensitivity: float) -> float:
+    """The smallest standard deviation that gives mu-GDP: 2 alpha G sqrt(S) / mu.
+
+    S is the largest of `squared_sensitivities` (tree) or `square_root_sensitivities` (square root) over records, or the
+    number of epochs (independent noise), in units of (2 G)^2. Raises ValueError unless mu > 0.
+    """
+    if not mu > 0:
+        raise ValueError(f"mu={mu} must be positive")
+    return 2 * alpha * G * math.sqrt(squared_sensitivity) / mu
+
+
+def square_root_sensitivities(items: np.ndarray, alpha: float) -> np.ndarray:
+    """|C u_i|^2 for each record, [N], in units of (2 G)^2: u_i marks the steps that use record i.
+
+    C is the Toeplitz square root of the momentum, of which `dpexp.engine.finite_sum.noise_designs` makes noise: the
+    run releases
+    C (alpha g) + noise, so it is 2 alpha G sqrt(max) / std-GDP; since no entry of C is negative, equal differences are
+    the worst ones. By Fourier transforms, O(N T log T) time, relative error about 1e-14. Raises ValueError for
+    alpha outside (0, 1].
+    """
+    if not 0 < alpha <= 1:
+        raise ValueError(f"alpha={alpha} must be in (0, 1]")
+    steps, records = len(items), int(items.max()) + 1
+    length = 1 << (2 * steps - 1).bit_length()
+    kernel = np.fft.rfft(_square_root(alpha, steps), length)
+    out = np.empty(records)
+    batch = max(1, FFT_ENTRIES // length)
+    for first in range(0, records, batch):
+        marks = (items[None, :] == np.arange(first, min(first + batch, records))[:, None]).astype(float)
+        held = np.fft.irfft(np.fft.rfft(marks, length) * kernel, length)[:, :steps]
+        out[first : first + batch] = np.sum(held**2, axis=1)
+    return out
+
+
+def square_root_sensitivity_fixed(n: int, steps: int, alpha: float) -> float:
+    """The largest of them in one order repeated in every epoch: that of the first record, at steps 1, N + 1, ...
+
+    The others meet the same decreasing responses later, or fewer of them. O(T^2 / N) time.
+    """
+    response, held = _square_root(alpha, steps), np.zeros(steps)
+    for start in range(0, steps, n):
+        held[start:] += response[: steps - start]
+    return float(held @ held)
+
+
+def _square_root(alpha: float, steps: int) -> np.ndarray:
+    """c_k = (1 - alpha)^k binom(2 k, k) / 4^k, k = 0..steps - 1."""
+    k = np.arange(1, steps)
+    return discounts(alpha, steps) * np.cumprod(np.concatenate([[1.0], (2 * k - 1) / (2 * k)]))[:steps]

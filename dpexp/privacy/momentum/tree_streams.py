@@ -1,0 +1,122 @@
+"""The four noise streams of Algorithm 2 of `momentum`, for one order repeated in every epoch: exact accounting.
+
+The estimate is built from trees over three sequences: gradients at the anchor of their epoch (G), their changes between
+consecutive anchors (D) and the residuals grad f(w_t) - grad f(anchor) (r). Nodes of G that end within two epochs carry
+their own noise. The streams, always in this order: `first` (G, end <= 2 N), `later` (G, end > 2 N), `change` (D, start
+> N), `residual` (r). With a fresh order in each epoch the released nodes are not what the noise shortcut assumes, and
+none of this applies.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from dpexp.privacy.momentum.trees import fixed_order, node_counts, squared_sensitivities
+
+STREAMS = ("first", "later", "change", "residual")
+
+
+def printed_counts(n: int, steps: int) -> tuple[float, float, float, float]:
+    """V of each stream as printed: 3 log2 N for `first`, 4 (T / N) log2 N for the others.
+
+    With all nodes kept `first` truly holds a record in 2 floor(log2 N) + 3 of them, which is more for N <= 5; the
+    others are too large.
+    """
+    later = 4 * steps / n * math.log2(n)
+    return 3 * math.log2(n), later, later, later
+
+
+def printed_sensitivities(n: int, eta: float, G: float) -> tuple[float, float, float, float]:
+    """delta of each stream as printed: 4 G for G, 2 eta N for D and r, which lack L and a factor 2."""
+    return 4 * G, 4 * G, 2 * eta * n, 2 * eta * n
+
+
+def node_sensitivities(n: int, eta: float, G: float, L: float) -> tuple[float, float, float, float]:
+    """delta of each stream as the argument for 4 G gives it: 4 G for G, 4 L eta N for D and r.
+
+    Twice `occurrence_sensitivities`: the discounts of a node that holds a record once an epoch sum to at most 2 when
+    (1 - alpha)^N <= 1/2.
+    """
+    a, b, c, d = occurrence_sensitivities(n, eta, G, L)
+    return 2 * a, 2 * b, 2 * c, 2 * d
+
+
+def occurrence_sensitivities(n: int, eta: float, G: float, L: float) -> tuple[float, float, float, float]:
+    """What replacing one record changes in one summand of each stream: 2 G, 2 G, 2 L eta N, 2 L eta N.
+
+    Steps have length eta exactly, so iterates of one epoch, and anchors of consecutive ones, are within eta N.
+    """
+    return 2 * G, 2 * G, 2 * L * eta * n, 2 * L * eta * n
+
+
+def stream_counts(n: int, steps: int, *, used_only: bool = False) -> np.ndarray:
+    """Nodes of each stream that hold each record, integers [4, N], in one order that repeats.
+
+    `used_only` leaves out what no estimate reads: nodes of G and D longer than an epoch and the right nodes of r.
+    Raises ValueError for n < 1 or steps < 1.
+    """
+    return _per_stream(node_counts, n, fixed_order(n, steps) if min(n, steps) > 0 else None, used_only)
+
+
+def stream_sensitivities(
+    n: int, steps: int, alpha: float, *, used_only: bool = True, items: np.ndarray | None = None
+) -> np.ndarray:
+    """Squared sensitivity of each stream to each record, [4, N], in units of its `occurrence_sensitivities` squared.
+
+    As in `squared_sensitivities`, the factor alpha is left out of nodes and noise alike. `items` [T] is the record of
+    every step, one order that repeats where it is left out; the release is that of the nodes, fed with their values.
+    Exact up to rounding. Raises ValueError for n < 1, steps < 1 or alpha outside (0, 1].
+    """
+
+    def sensitivities(items: np.ndarray, **chosen: object) -> np.ndarray:
+        return squared_sensitivities(items, alpha, **chosen)  # type: ignore[arg-type]
+
+    if items is None and min(n, steps) > 0:
+        items = fixed_order(n, steps)
+    return _per_stream(sensitivities, n, items, used_only)
+
+
+def stream_mu(sensitivities: np.ndarray, units: Sequence[float], stds: Sequence[float]) -> float:
+    """Exact mu of the whole run: the root of max over records of sum_j S_j unit_j^2 / std_j^2.
+
+    `sensitivities` [4, N] from `stream_sensitivities`, `units` and `stds` one a stream. A stream that no node belongs
+    to costs nothing; a stream without noise that some record enters gives inf.
+    """
+    squared = np.asarray(sensitivities, dtype=float) * np.square(np.asarray(units, dtype=float))[:, None]
+    variances = np.square(np.asarray(stds, dtype=float))[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        parts = np.where(squared == 0, 0.0, squared / variances)
+    return math.sqrt(float(parts.sum(axis=0).max()))
+
+
+def optimal_split(costs: Sequence[float], coefficients: Sequence[float], mu: float) -> np.ndarray:
+    """Standard deviations [4] that minimise sum_j coefficient_j s_j^2 subject to sum_j cost_j / s_j^2 = mu^2.
+
+    s_j^2 = sqrt(cost_j / coefficient_j) sum_k sqrt(cost_k coefficient_k) / mu^2, by Lagrange. `costs` are squared
+    sensitivities (unit squared times the largest S of the stream), `coefficients` the variance that unit node noise of
+    the stream puts into the estimate. A stream of no cost gets no noise; one of cost but no coefficient gets inf, since
+    its nodes need not be released. Raises ValueError for mu <= 0 and for negative entries.
+    """
+    cost, coefficient = np.asarray(costs, dtype=float), np.asarray(coefficients, dtype=float)
+    if mu <= 0 or np.any(cost < 0) or np.any(coefficient < 0):
+        raise ValueError(f"mu={mu} must be positive, costs and coefficients not negative")
+    total = float(np.sum(np.sqrt(cost * coefficient)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variances = np.where(cost == 0, 0.0, np.sqrt(cost / coefficient) * total)
+    return np.sqrt(np.where((cost > 0) & (coefficient == 0), np.inf, variances)) / mu
+
+
+def _per_stream(measure: Callable[..., np.ndarray], n: int, items: np.ndarray | None, used_only: bool) -> np.ndarray:
+    if n < 1 or items is None:
+        raise ValueError(f"N={n}: need at least one record and one step")
+    levels = n.bit_length() if used_only else None
+    rows = [
+        measure(items, left_only=False, levels=levels, keep=lambda start, end: end <= 2 * n),
+        measure(items, left_only=False, levels=levels, keep=lambda start, end: end > 2 * n),
+        measure(items, left_only=False, levels=levels, keep=lambda start, end: start > n),
+        measure(items, left_only=used_only),
+    ]
+    return np.array([np.pad(row, (0, n - len(row))) for row in rows])

@@ -1,0 +1,201 @@
+"""Which step size, which decay, and whether to average: `ldp-sgd`'s practical guidelines as a computation.
+
+The linearised recursion predicts the error of every (eta, alpha, estimator) on a grid; a short simulation of the best
+of them on common random numbers, with the paper's default beside them, makes the choice; fresh users confirm it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpexp.algorithms.ldp_sgd import LdpSgd
+from dpexp.privacy.budgets import Budget, ConstantBudget
+from dpexp.reporting.predictions import Local, local
+from dpexp.schedules import Power
+from dpexp.store.executors import EXECUTORS
+from dpexp.store.stats import mean_and_reach
+from dpexp.theory.ldp_sgd.linearised import linearised_moments
+from dpexp.theory.ldp_sgd.psi import power_sum
+
+if TYPE_CHECKING:
+    from dpexp.problems.linear_predictor import LinearPredictorProblem
+
+METRICS = {"distance": "param_distance_sq", "loss": "loss_gap"}
+ALPHAS = (0.0, 1 / 3, 0.4, 1 / 2, 0.6, 2 / 3, 0.8, 1.0)
+STEPS_TIMES_M = np.geomspace(1e-3, 1.5, 31)
+"""initial step sizes tried, in units of 1 / M; beyond 2 / M the linear iteration diverges"""
+DEFAULT_ETA, DEFAULT_ALPHAS = 0.2, (1 / 3, 1 / 2, 2 / 3, 1.0)
+"""the paper's"""
+SIMULATED = 1_000_000
+"""users of the trial at most; for more users its results are carried over by the recursion"""
+SHOWN = 3
+"""runners-up that are confirmed with fresh users too"""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A setting with its errors: mean squared distance or mean loss gap, by the metric asked for."""
+
+    estimator: str
+    eta: float
+    alpha: float
+    predicted: float
+    """at n users, by the linearised recursion"""
+    predicted_trial: float
+    """at the users of the trial"""
+    simulated: float = math.nan
+    """mean over the replicates of the trial"""
+    reach: float = math.nan
+    """half its 95% interval"""
+
+    @property
+    def carried(self) -> float:
+        """Simulated error carried from the trial to n users."""
+        return self.simulated * self.predicted / self.predicted_trial
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The best setting for users with some budgets, the best without privacy, and what the paper's default loses."""
+
+    problem: LinearPredictorProblem
+    budget: Budget
+    n: int
+    metric: str
+    trial: int
+    replicates: int
+    best: Choice
+    public: Choice
+    defaults: tuple[Choice, ...]
+    candidates: tuple[Choice, ...]
+    """runners-up, one an alpha and estimator"""
+
+    @property
+    def default(self) -> Choice:
+        """The best that the paper's eta = 0.2 gives, over its four alphas and both estimators."""
+        return min(self.defaults, key=lambda c: c.carried)
+
+    @property
+    def cost_of_privacy(self) -> float:
+        """Ratio of the best errors with and without privacy: of root mean square distances, or of loss gaps."""
+        return self._ratio(self.best, self.public)
+
+    @property
+    def regret(self) -> float:
+        """Ratio of the default's error to the best, in the same units."""
+        return self._ratio(self.default, self.best)
+
+    def _ratio(self, a: Choice, b: Choice) -> float:
+        return shown(a.carried, self.metric) / shown(b.carried, self.metric)
+
+
+def shown(value: float, metric: str) -> float:
+    """An error as it is reported: root mean square distance, or loss gap."""
+    return math.sqrt(value) if metric == "distance" else value
+
+
+def advise(
+    problem: LinearPredictorProblem,
+    budget: Budget,
+    n: int,
+    metric: str = "distance",
+    replicates: int = 64,
+    seed: int = 0,
+    jobs: int = 1,
+) -> Advice:
+    """Recommend a setting of LDP-SGD for n users. Raises ValueError where the Hessian at the optimum is singular."""
+    trial = min(n, SIMULATED)
+    nobody = ConstantBudget(mu=math.inf)
+    places = (local(problem, budget), local(problem, nobody))
+    largest = float(np.linalg.eigvalsh(places[0].hessian)[-1])
+    searches = [(place, STEPS_TIMES_M / largest, alpha, n, trial, metric) for place in places for alpha in ALPHAS]
+    searches += [(places[0], np.array([DEFAULT_ETA]), alpha, n, trial, metric) for alpha in DEFAULT_ALPHAS]
+    done = dict(EXECUTORS["threads"]([(_predicted, search) for search in searches], jobs))
+    found = [done[k] for k in range(len(searches))]
+    usual = [choice for part in found[2 * len(ALPHAS) :] for choice in part]
+    grids = found[: len(ALPHAS)], found[len(ALPHAS) : 2 * len(ALPHAS)]
+    wide = [[choice for part in grid for choice in _shortlist(part)] for grid in grids]
+
+    def simulated(private: Sequence[Choice], public: Sequence[Choice], users: int) -> list[list[Choice]]:
+        groups = [(private, budget), (public, nobody), (usual, budget)]
+        return _simulated(problem, groups, trial, metric, replicates, seed + users, jobs)
+
+    private, public, defaults = simulated(wide[0], wide[1], 0)
+    leaders = _leaders([*private, *defaults])
+    near = [(c.eta * factor, c.alpha) for c in leaders[:2] for factor in (0.5, 0.7, 1.4)]
+    refined = [c for eta, alpha in near for c in _predicted(places[0], np.array([eta]), alpha, n, trial, metric)]
+    private, public, _ = simulated([*leaders, *refined], _leaders(public)[:2], 1)
+    private, public, defaults = simulated(_leaders(private)[: 1 + SHOWN], _leaders(public)[:1], 2)  # fresh users
+    others = tuple(sorted(private[1:], key=lambda c: c.carried))
+    return Advice(problem, budget, n, metric, trial, replicates, private[0], public[0], tuple(defaults), others)
+
+
+def _shortlist(choices: Sequence[Choice]) -> list[Choice]:
+    """For each estimator at one alpha the best predicted eta, and smaller ones: large noise favours smaller steps."""
+    short = []
+    for estimator in LdpSgd.estimators:
+        group = [choice for choice in choices if choice.estimator == estimator]
+        if group:
+            best = min(range(len(group)), key=lambda k: group[k].predicted)
+            short += [group[k] for k in range(best, -1, -3)][:5]
+    return short
+
+
+def _leaders(choices: Sequence[Choice]) -> list[Choice]:
+    """The best simulated choice of every alpha and estimator, best first."""
+    best: dict[tuple[float, str], Choice] = {}
+    for choice in sorted(choices, key=lambda c: c.carried):
+        best.setdefault((choice.alpha, choice.estimator), choice)
+    return list(best.values())
+
+
+def _predicted(place: Local, etas: np.ndarray, alpha: float, n: int, trial: int, metric: str) -> list[Choice]:
+    """Both estimators at every eta; the average with its bias."""
+    steps = np.array([trial, n] if n > trial else [n])
+    modes = place.modes
+    moments = linearised_moments(steps, etas, alpha, modes)
+    weights = np.ones_like(modes.h) if metric == "distance" else modes.h / 2
+    unit = place.unit_bias
+    bias = 0.0 if unit is None else float(unit @ unit if metric == "distance" else unit @ place.hessian @ unit / 2)
+    mean_decay_sq = (power_sum(alpha, steps) / steps) ** 2
+    choices = []
+    for e, eta in enumerate(etas):
+        sgd = moments.iterate[e] @ weights
+        asgd = moments.average[e] @ weights + bias * eta**2 * mean_decay_sq
+        for name, values in (("sgd", sgd), ("asgd", asgd)):
+            if np.all(np.isfinite(values)):
+                choices.append(Choice(name, float(eta), alpha, float(values[-1]), float(values[0])))
+    return choices
+
+
+def _simulated(
+    problem: LinearPredictorProblem,
+    groups: Sequence[tuple[Sequence[Choice], Budget]],
+    trial: int,
+    metric: str,
+    replicates: int,
+    seed: int,
+    jobs: int,
+) -> list[list[Choice]]:
+    """The groups' choices with their simulated errors; all on the same users and noise directions."""
+    keys = [(c.eta, c.alpha, budget) for choices, budget in groups for c in choices]
+    settings = [(Power(eta=eta, alpha=alpha), budget) for eta, alpha, budget in dict.fromkeys(keys)]
+    place = {key: k for k, key in enumerate(dict.fromkeys(keys))}
+    algorithm = LdpSgd()
+    lanes = [range(first, min(first + 8, replicates)) for first in range(0, replicates, 8)]
+    tasks = [(algorithm.simulate, (problem, settings, np.array([trial]), seed, list(lane))) for lane in lanes]
+    done = dict(EXECUTORS["threads"](tasks, jobs))
+    column = algorithm.metrics.index(METRICS[metric])
+    errors = np.concatenate([done[k].values[:, :, 0, column] for k in range(len(tasks))], axis=-1)
+    mean, reach = mean_and_reach(errors)
+
+    def measured(choice: Choice, budget: Budget) -> Choice:
+        at = place[choice.eta, choice.alpha, budget], algorithm.estimators.index(choice.estimator)
+        return replace(choice, simulated=float(mean[at]), reach=float(reach[at]))
+
+    return [[measured(choice, budget) for choice in choices] for choices, budget in groups]

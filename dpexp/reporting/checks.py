@@ -1,0 +1,192 @@
+"""The statistics that claims share: does a bound hold, is one error smaller than another, is a rate reached.
+
+Where several comparisons are read together, intervals are widened to a joint 95% level (Bonferroni), and replicates
+are paired by their common random numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from dpexp.reporting.claim import Outcome, Verdict
+from dpexp.reporting.evidence import Run, labels
+from dpexp.reporting.slopes import SlopeError, rate
+from dpexp.store.stats import mean_and_reach, paired_difference
+from dpexp.theory import THEOREMS
+
+JOINT = 0.05
+"""error of all comparisons of a claim together"""
+
+
+def bound_holds(runs: Sequence[Run], theorem: str, log10: bool = False) -> Outcome:
+    """Whether a theorem's bound is above the measured mean of every run, at every checkpoint.
+
+    Violated where even the lower end of the mean's interval is above the bound. `log10`: the theorem returns log10.
+    """
+    statement = THEOREMS[theorem]
+    looks = sum(len(run.steps) for run in runs)
+    least, worst, ends, violations = math.inf, "", [], []
+    for run in runs:
+        values = run.values(statement.estimator, statement.quantity)
+        limit = statement(run.constants)
+        mean, reach = mean_and_reach(values, 1 - JOINT / looks)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            ratio = limit - np.log10(mean) if log10 else np.log10(limit / mean)
+            certain = (limit if log10 else np.log10(limit)) < np.log10(np.maximum(mean - reach, 1e-300))
+        ratio = np.where(mean > 0, ratio, math.inf)
+        k = int(np.argmin(ratio))
+        ends.append(float(ratio[-1]))
+        if ratio[k] < least:
+            least, worst = float(ratio[k]), f"{run.name}, n = {run.steps[k]:,}"
+        if np.any(certain):
+            violations.append(run.name)
+    ends.sort()
+    numbers = {
+        "runs": len(runs),
+        "least_log10_looseness": least,
+        "final_log10_looseness": [ends[0], ends[-1]],
+        "violated": violations,
+    }
+    measured = (
+        f"bound / measured mean: at least {_power(least)} ({worst}); at the last step {_power(ends[0])} to "
+        f"{_power(ends[-1])}"
+    )
+    if violations:
+        measured += f"; exceeded in {len(violations)} of {len(runs)} runs: {_few(violations)}"
+    verdict: Verdict = "contradicted" if violations else "holds as a bound"
+    return Outcome(
+        verdict,
+        "the measured mean is below the bound at every checkpoint",
+        measured,
+        f"a violation must clear the joint 95% interval over {looks:,} looks",
+        numbers,
+    )
+
+
+class Pair(NamedTuple):
+    """Two sets of replicates on common random numbers, of which the first should have the smaller mean."""
+
+    label: str
+    smaller: np.ndarray
+    larger: np.ndarray
+
+
+def in_order(pairs: Sequence[Pair], predicted: str) -> Outcome:
+    """Whether the first mean is the smaller one in every pair.
+
+    All significantly so: reproduced. One significantly the other way: contradicted. Else undecided at this size.
+    """
+    level = 1 - JOINT / len(pairs)
+    found = {pair.label: paired_difference(pair.smaller, pair.larger, level) for pair in pairs}
+    wrong = {label: f for label, f in found.items() if f.ratio_lo > 1}
+    open_ = {label: f for label, f in found.items() if f.ratio_lo <= 1 <= f.ratio_hi}
+    ratios = [f.ratio for f in found.values()]
+    measured = f"ratio of means {min(ratios):.3g} to {max(ratios):.3g} in {len(pairs)} comparisons"
+    if wrong:
+        measured += f"; above 1 in {len(wrong)}: " + _few([f"{label} ({f.ratio:.3g})" for label, f in wrong.items()])
+    if open_:
+        measured += f"; undecided in {len(open_)}: " + _few([f"{label} ({f.ratio:.3g})" for label, f in open_.items()])
+    verdict: Verdict = "contradicted" if wrong else "not at this sample size" if open_ else "reproduced"
+    reach = max(f.ratio_hi - f.ratio for f in found.values())
+    numbers = {"ratios": {label: [f.ratio, f.ratio_lo, f.ratio_hi] for label, f in found.items()}}
+    uncertainty = f"+- {reach:.2g} at most, joint 95% over {len(pairs)}, paired by replicate"
+    return Outcome(verdict, predicted, measured, uncertainty, numbers)
+
+
+def rates_agree(
+    runs: Sequence[Run], estimator: str, metric: str, exponent: Callable[[float], float | None], source: str
+) -> Outcome:
+    """Whether the mean falls like n^exponent(alpha) in every run: last decade, settled, within the tolerance.
+
+    Reached in all: reproduced. Settled on a slower rate in one: contradicted. Reached or faster in all: a bound.
+    """
+    words, states, numbers = [], [], {}
+    exponents = []
+    for run, label in zip(runs, labels(runs), strict=True):
+        wanted = exponent(run.alpha)
+        if wanted is None:
+            raise ValueError(f"{source} gives no exponent for alpha = {run.alpha}")
+        try:
+            found = rate(run.steps, run.values(estimator, metric))
+        except SlopeError as error:
+            words.append(f"{label}: {error}")
+            states.append("unresolved")
+            continue
+        state = found.compared(wanted)
+        states.append(state)
+        exponents.append(wanted)
+        last = found.last
+        words.append(f"{label}: {last.slope:.2f} [{last.ci_lo:.2f}, {last.ci_hi:.2f}] ({state})")
+        numbers[label] = {
+            "printed": wanted, "slope": last.slope, "ci": [last.ci_lo, last.ci_hi], "before": found.before.slope,
+            "drift_se": found.drift_se, "state": state,
+        }  # fmt: skip
+    n = int(max(run.steps[-1] for run in runs))
+    return Outcome(
+        _verdict_of_rates(states),
+        f"{source}: " + ", ".join(f"{value:.2f}" for value in dict.fromkeys(exponents)),
+        "; ".join(words),
+        f"slope of the last decade to n = {n:,}, 95%",
+        numbers,
+    )
+
+
+def _verdict_of_rates(states: Sequence[str]) -> Verdict:
+    if "slower" in states:
+        return "contradicted"
+    if all(state == "reached" for state in states):
+        return "reproduced"
+    if all(state in ("reached", "faster") for state in states):
+        return "holds as a bound"
+    return "not at this sample size"
+
+
+class Ratio(NamedTuple):
+    """A measured mean over its prediction, with its interval."""
+
+    label: str
+    value: float
+    low: float
+    high: float
+
+
+def ratio_to(label: str, values: np.ndarray, predicted: float, looks: int) -> Ratio:
+    """Mean of the replicates [R] over a predicted number, with an interval at the joint level for `looks` looks."""
+    mean, reach = mean_and_reach(values, 1 - JOINT / looks)
+    return Ratio(label, *(float((mean + s * reach) / predicted) for s in (0, -1, 1)))
+
+
+def predictions_agree(ratios: Sequence[Ratio], tolerance: float, predicted: str) -> Outcome:
+    """Whether measured over predicted is 1 within the tolerance, up to the error of the measurement, in every case.
+
+    Beyond it with certainty in one: contradicted. Too uncertain to tell in one: undecided at this size.
+    """
+    wrong = [r for r in ratios if r.low > 1 + tolerance or r.high < 1 - tolerance]
+    open_ = [r for r in ratios if r not in wrong and (r.value > 1 + 2 * tolerance or r.value < 1 - 2 * tolerance)]
+    verdict: Verdict = "contradicted" if wrong else "not at this sample size" if open_ else "reproduced"
+    measured = "measured / predicted: " + "; ".join(f"{r.label} {r.value:.3f}" for r in ratios)
+    if wrong:
+        measured += f"; off in {len(wrong)} of {len(ratios)}: " + _few([r.label for r in wrong])
+    reach = max(r.high - r.value for r in ratios)
+    return Outcome(
+        verdict,
+        predicted,
+        measured,
+        f"+- {reach:.2g} at most, joint 95% over {len(ratios)}",
+        {r.label: [r.value, r.low, r.high] for r in ratios},
+    )
+
+
+def _power(log10: float) -> str:
+    """A ratio given by its logarithm: 2.6, 181, or 1e77."""
+    if math.isinf(log10):
+        return "infinite"
+    return f"{10**log10:.3g}" if abs(log10) < 5 else f"1e{log10:.0f}"
+
+
+def _few(names: Sequence[str], most: int = 4) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -1,0 +1,154 @@
+"""Stored results as claims read them: an experiment's runs, a run's values by estimator and metric."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpexp.config import Cell
+from dpexp.config.stored import stored_cell
+from dpexp.core.text import fraction
+from dpexp.reporting.predictions import Curves, Local, asymptote, constants, is_flat, local, predicted
+from dpexp.store import load_cell, load_cells, load_parameters, not_as_configured, require_trajectories
+from dpexp.store.summaries import CellData
+
+
+@dataclass(frozen=True)
+class Run:
+    """One cell: what was run, and what came out."""
+
+    cell: Cell
+    row: dict[str, Any]
+    """its row of cells.parquet"""
+    data: CellData
+
+    @property
+    def alpha(self) -> float:
+        """Exponent of the step size; 0 where the schedule has none."""
+        return float(self.row.get("alpha", 0.0))
+
+    @property
+    def budget(self) -> str:
+        """Label of the budgets, such as 0.5 or non-private."""
+        return str(self.row["budget"])
+
+    @property
+    def steps(self) -> np.ndarray:
+        return self.data.steps
+
+    def values(self, estimator: str, metric: str) -> np.ndarray:
+        """[K, R]; `param_distance` is the root of `param_distance_sq`."""
+        if metric == "param_distance":
+            return np.sqrt(self.values(estimator, "param_distance_sq"))
+        return self.data.values[self.data.estimators.index(estimator), :, self.data.metrics.index(metric)]
+
+    @cached_property
+    def constants(self) -> dict[str, Any]:
+        """Plain numbers for theorems, with the steps of this run."""
+        numbers = constants(self.cell.problem, self.cell.schedule, self.cell.privacy.mu)
+        return numbers | {"steps": self.steps}
+
+    @cached_property
+    def local(self) -> Local | None:
+        """The neighbourhood of the optimum; None where the Hessian is singular."""
+        problem = self.cell.problem
+        return None if is_flat(problem) else local(problem, self.cell.privacy.mu)
+
+    def predicted(self) -> Curves:
+        """The linearised recursion at the run's steps."""
+        assert self.local is not None
+        return predicted(self.local, self.cell.schedule, self.steps)
+
+    def asymptote(self) -> Curves:
+        """What remains of it for large n."""
+        assert self.local is not None
+        return asymptote(self.local, self.cell.schedule, self.steps)
+
+    @property
+    def traits(self) -> tuple[str, ...]:
+        """Problem, alpha and budget in words."""
+        problem = self.cell.problem
+        words = {"huber-linear": "linear", "mallows-logistic": "logistic", "insensitive-linear": "flat"}
+        kind = words.get(problem.name, problem.name)
+        if problem.name == "huber-linear" and problem.c > 10:
+            kind = "quadratic"
+        budget = self.budget if self.budget == "non-private" else f"mu = {self.budget}"
+        return kind + (f" d = {problem.d}" if problem.d != 5 else ""), f"alpha = {fraction(self.alpha)}", budget
+
+    @property
+    def name(self) -> str:
+        """How a line of the ledger names this run."""
+        return ", ".join(self.traits)
+
+
+def labels(runs: Sequence[Run]) -> list[str]:
+    """Names of runs without what they all share."""
+    shared = [len({run.traits[k] for run in runs}) == 1 for k in range(3)]
+    if all(shared):
+        return [run.name for run in runs]
+    return [", ".join(t for t, same in zip(run.traits, shared, strict=True) if not same) for run in runs]
+
+
+class Evidence:
+    """Stored results, read when asked for and never computed."""
+
+    def __init__(self, results: Path) -> None:
+        self.results = results
+        self._runs: dict[str, list[Run]] = {}
+
+    def runs(self, experiment: str, **wanted: Any) -> list[Run]:
+        """Runs of an experiment whose alpha or budget is (among) what is wanted, by alpha and then budget.
+
+        Raises ResultsMissing where results are absent, stale or were run without these settings.
+        """
+        if experiment not in self._runs:
+            self._runs[experiment] = self._load(experiment)
+        found = [r for r in self._runs[experiment] if all(_matches(r, k, v) for k, v in wanted.items())]
+        if not found:
+            raise not_as_configured(self.results, experiment, f"no cell with {_spoken(wanted)}")
+        return found
+
+    def run(self, experiment: str, **wanted: Any) -> Run:
+        """The one run with these settings."""
+        return self.runs(experiment, **wanted)[0]
+
+    def across(self, experiments: Sequence[str], **wanted: Any) -> list[Run]:
+        """Runs of several experiments, in their order."""
+        return [run for experiment in experiments for run in self.runs(experiment, **wanted)]
+
+    def require(self, experiment: str) -> None:
+        """Raise ResultsMissing where an experiment's results are absent, stale or only summarised."""
+        require_trajectories(self.results, experiment)
+
+    def _load(self, experiment: str) -> list[Run]:
+        rows = load_cells(self.results, experiment).to_dict("records")
+        parameters = load_parameters(self.results, experiment)
+        runs = []
+        for row in rows:
+            cell_id = str(row["cell_id"])
+            data = load_cell(self.results, experiment, cell_id)
+            runs.append(Run(stored_cell(experiment, parameters[cell_id]), {str(k): v for k, v in row.items()}, data))
+        return sorted(runs, key=lambda r: (r.alpha, np.nan_to_num(r.row["gdp_mu"], nan=0.0), r.budget))
+
+
+def _matches(run: Run, key: str, wanted: Any) -> bool:
+    options: Sequence[Any] = wanted if isinstance(wanted, list | tuple) else [wanted]
+    have = getattr(run, key) if hasattr(run, key) else run.row[key]
+    return any(_same(have, option) for option in options)
+
+
+def _same(have: Any, wanted: Any) -> bool:
+    """Equal, numbers up to their last digits; inf is inf, and a missing value is no number."""
+    if isinstance(have, int | float) and isinstance(wanted, float):
+        return math.isclose(have, wanted, rel_tol=1e-9)
+    return bool(have == wanted)
+
+
+def _spoken(wanted: dict[str, Any]) -> str:
+    return ", ".join(f"{key} = {value}" for key, value in wanted.items()) or "any settings"

@@ -1,0 +1,28 @@
+"""What a paper is: the claims, figures and tables of one reproduction behind a single value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dpexp.reporting.claim import Claim
+from dpexp.reporting.figure import Figure
+from dpexp.reporting.table import Table
+
+
+@dataclass(frozen=True)
+class Paper:
+    """One reproduction. Ours are of this shape, and so are those of plug-ins."""
+
+    id: str
+    """its name everywhere: in claims, figures, tables and on the command line"""
+    title: str
+    authors: str
+    claims: tuple[Claim, ...] = ()
+    """in the order of the paper"""
+    figures: tuple[Figure, ...] = ()
+    tables: tuple[Table, ...] = ()
+    configs: tuple[str, ...] = ()
+    """experiments that reproduce it: the names of their configs"""
+    overlays: Mapping[str, Figure] = field(default_factory=dict)
+    """figures that can also be drawn with theory laid over them (`dpexp plot --theory`), by the plain figure's name"""

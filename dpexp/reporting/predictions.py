@@ -1,0 +1,171 @@
+"""What theory says of a cell: the bridge from a config's problem, schedule and budgets to plain numbers."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dpexp.theory.ldp_sgd.linearised import Modes, linearised_moments, modes_of
+from dpexp.theory.ldp_sgd.psi import power_sum, psi
+from dpexp.theory.ldp_sgd.sandwich import (
+    averaged_bias,
+    averaged_covariance,
+    iterate_covariance,
+    noisy_covariance,
+    spectral_norm,
+)
+
+if TYPE_CHECKING:
+    from dpexp.privacy.budgets import Budget
+    from dpexp.problems.linear_predictor import Curvature, LinearPredictorProblem
+    from dpexp.schedules import Schedule
+
+
+class Local(NamedTuple):
+    """The neighbourhood of the optimum in which a problem with given budgets is studied."""
+
+    problem: LinearPredictorProblem
+    hessian: np.ndarray
+    """H [p, p]"""
+    covariance: np.ndarray
+    """S_mu [p, p], privacy noise included"""
+    third: np.ndarray | None
+    """F''' [p, p, p], where it is known"""
+    start_error: np.ndarray
+    """theta_0 - theta* [p]"""
+
+    @property
+    def modes(self) -> Modes:
+        return modes_of(self.hessian, self.covariance, self.start_error)
+
+    @property
+    def unit_bias(self) -> np.ndarray | None:
+        """Bias of the average for a mean step size of 1, [p]; None where F''' is not known."""
+        return None if self.third is None else averaged_bias(self.hessian, self.third, self.covariance, 1.0)
+
+
+@lru_cache(maxsize=64)
+def _curvature(problem: LinearPredictorProblem) -> Curvature:
+    """The quadratures behind the curvature, once a problem."""
+    return problem.curvature()
+
+
+def is_flat(problem: LinearPredictorProblem) -> bool:
+    """Whether the Hessian at the optimum is singular, so that nothing can be predicted from it."""
+    curvature = _curvature(problem)
+    return bool(curvature.m <= 1e-12 * max(curvature.M, 1e-300))
+
+
+def local(problem: LinearPredictorProblem, budget: Budget) -> Local:
+    """Curvature, noise and start of a problem under budgets. Raises ValueError where the Hessian is singular."""
+    if is_flat(problem):
+        raise ValueError(f"the Hessian of {problem.name} is singular at the optimum")
+    curvature = _curvature(problem)
+    noisy = noisy_covariance(curvature.score_covariance, problem.noise_sensitivity(), budget.mean_inverse_square)
+    return Local(problem, curvature.hessian, noisy, problem.third_derivative(), problem.start() - problem.optimum())
+
+
+def decay_of(schedule: Schedule) -> tuple[float, float]:
+    """(eta, alpha) of eta_i = eta i^-alpha; a constant schedule has alpha = 0."""
+    fields = schedule.model_dump()
+    return float(fields["eta"]), float(fields.get("alpha", 0.0))
+
+
+def constants(problem: LinearPredictorProblem, schedule: Schedule, budget: Budget) -> dict[str, Any]:
+    """The plain numbers that the theorems of `ldp-sgd` ask for; m, traces and C1 are local, at the optimum.
+
+    m is 0 and the traces are infinite where the Hessian is singular.
+    """
+    curvature = _curvature(problem)
+    eta, alpha = decay_of(schedule)
+    error = problem.start() - problem.optimum()
+    flat = is_flat(problem)
+    private = None if flat else local(problem, budget).covariance
+    return {
+        "eta": eta,
+        "alpha": alpha,
+        "m": 0.0 if flat else curvature.m,
+        "M": problem.smoothness(),
+        "gradient_bound": problem.gradient_bound(),
+        "p": problem.p,
+        "sensitivity": problem.noise_sensitivity(),
+        "min_mu": budget.smallest,
+        "mean_inverse_square": budget.mean_inverse_square,
+        "delta0": float(error @ error),
+        "hessian_lipschitz": _hessian_lipschitz(problem),
+        "public_trace": math.inf if flat else _trace(curvature.hessian, curvature.score_covariance),
+        "private_trace": math.inf if private is None else _trace(curvature.hessian, private),
+    }
+
+
+@lru_cache(maxsize=64)
+def _hessian_lipschitz(problem: LinearPredictorProblem) -> float:
+    """C1: everywhere where the problem knows it, else at the optimum; nan where neither is known."""
+    everywhere, third = problem.hessian_lipschitz(), problem.third_derivative()
+    if everywhere is not None:
+        return everywhere
+    return math.nan if third is None else spectral_norm(third)
+
+
+def _trace(hessian: np.ndarray, covariance: np.ndarray) -> float:
+    return float(np.trace(averaged_covariance(hessian, covariance)))
+
+
+class Curves(NamedTuple):
+    """Values at some steps [K], by estimator and metric."""
+
+    sgd: dict[str, np.ndarray]
+    asgd: dict[str, np.ndarray]
+
+
+def predicted(place: Local, schedule: Schedule, steps: np.ndarray) -> Curves:
+    """Mean squared distance and loss gap at `steps` by the linearised recursion; the average's with its bias.
+
+    The bias is the stationary one, built up as fast as the softest direction forgets its start.
+    """
+    eta, alpha = decay_of(schedule)
+    modes = place.modes
+    moments = linearised_moments(steps, np.array([eta]), alpha, modes)
+    iterate, average = moments.iterate[0], moments.average[0]
+    bias_sq, bias_gap = _bias(place, _settled_step(steps, eta, alpha, float(modes.h[0])))
+    return Curves(
+        {"param_distance_sq": iterate.sum(axis=1), "loss_gap": iterate @ modes.h / 2},
+        {"param_distance_sq": average.sum(axis=1) + bias_sq, "loss_gap": average @ modes.h / 2 + bias_gap},
+    )
+
+
+def _settled_step(steps: np.ndarray, eta: float, alpha: float, m: float) -> np.ndarray:
+    """Mean of eta_k (1 - exp(-m (eta_1 + ... + eta_k)))^2 over k <= n, at every n of `steps`, as an integral."""
+    t = np.geomspace(1.0, float(steps[-1]) + 1, 4000)
+    built = (1 - np.exp(-m * eta * (1 + psi(1 - alpha, t)))) ** 2
+    values = eta * t**-alpha * built
+    total = np.concatenate([[0.0], np.cumsum(np.diff(t) * (values[1:] + values[:-1]) / 2)])
+    return np.interp(np.asarray(steps) + 1.0, t, total) / steps
+
+
+def asymptote(place: Local, schedule: Schedule, steps: np.ndarray) -> Curves:
+    """What remains for large n: eta_n tr V (iterate), tr(H^-1 S_mu H^-1) / n plus the squared bias (average)."""
+    eta, alpha = decay_of(schedule)
+    n = np.asarray(steps, dtype=np.float64)
+    v = iterate_covariance(place.hessian, place.covariance)
+    averaged = averaged_covariance(place.hessian, place.covariance)
+    bias_sq, bias_gap = _bias(place, eta * power_sum(alpha, steps) / n)
+    step = eta * n**-alpha
+    return Curves(
+        {"param_distance_sq": np.trace(v) * step, "loss_gap": np.trace(place.hessian @ v) / 2 * step},
+        {
+            "param_distance_sq": np.trace(averaged) / n + bias_sq,
+            "loss_gap": np.trace(place.hessian @ averaged) / 2 / n + bias_gap,
+        },
+    )
+
+
+def _bias(place: Local, mean_step: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Squared bias of the average for mean step sizes [K], and its loss."""
+    unit = place.unit_bias
+    if unit is None:
+        return np.zeros(len(mean_step)), np.zeros(len(mean_step))
+    return float(unit @ unit) * mean_step**2, float(unit @ place.hessian @ unit) / 2 * mean_step**2

@@ -1,0 +1,165 @@
+"""Log-log slopes with honest errors and windows, and whether a slope is a rate or a transient."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpexp.store.stats import CI_LEVEL, t_quantile
+
+
+class SlopeError(ValueError):
+    """A log-log slope that cannot be estimated from these numbers."""
+
+
+@dataclass(frozen=True)
+class Slope:
+    """Slope of log mean value on log step over a window of steps, with a 95% interval."""
+
+    slope: float
+    se: float
+    ci_lo: float
+    ci_hi: float
+    window: tuple[float, float]
+    points: int
+    method: str
+
+
+def loglog_slope(
+    steps: np.ndarray,
+    values: np.ndarray,
+    window: tuple[float, float],
+    method: str = "bootstrap",
+    draws: int = 1000,
+    seed: int = 0,
+) -> Slope:
+    """Least-squares slope of log(mean over replicates) on log(step) for window[0] <= step <= window[1].
+
+    `values` [K, R] are positive; the logarithm is taken of the mean, not the mean of logarithms. Checkpoints of a path
+    are dependent, so the error comes from the replicates: "bootstrap" resamples them (percentile interval), "delta"
+    propagates their covariance (t interval). Raises SlopeError for a bad window, fewer than 3 points, fewer than 3
+    replicates or a mean that is not positive and finite.
+    """
+    low, high = window
+    inside = (steps >= low) & (steps <= high)
+    if not 0 < low < high or inside.sum() < 3:
+        raise SlopeError(f"the window {low:g} to {high:g} holds {int(inside.sum())} checkpoints; at least 3 are needed")
+    kept = values[inside]
+    replicates = kept.shape[1]
+    if replicates < 3:
+        raise SlopeError(f"{replicates} replicates; at least 3 are needed")
+    mean = kept.mean(axis=1)
+    if not np.all(np.isfinite(mean) & (mean > 0)):
+        raise SlopeError("a mean in the window is not positive and finite")
+    weights = slope_weights(np.log(steps[inside].astype(np.float64)))
+    slope = float(weights @ np.log(mean))
+    if method == "delta":
+        _, se = log_contrast(weights, kept)
+        reach = t_quantile(replicates - 1) * se
+        interval = slope - reach, slope + reach
+    elif method == "bootstrap":
+        rng = np.random.default_rng(seed)
+        counts = rng.multinomial(replicates, np.full(replicates, 1 / replicates), size=draws)
+        resampled = weights @ np.log(np.maximum(kept @ counts.T / replicates, np.finfo(float).tiny))
+        se = float(resampled.std(ddof=1))
+        ends = np.quantile(resampled, [(1 - CI_LEVEL) / 2, (1 + CI_LEVEL) / 2])
+        interval = float(ends[0]), float(ends[1])
+    else:
+        raise SlopeError(f"method is 'bootstrap' or 'delta', not {method!r}")
+    return Slope(slope, se, *interval, (float(low), float(high)), int(inside.sum()), method)
+
+
+RATE_TOLERANCE = 0.15
+"""by how much a slope may differ from an exponent, or between two decades: less than half of 1/3, the distance between
+the exponents that compete at alpha = 1/3 and 2/3 (`ldp-sgd`, Table 1)"""
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Whether a mean falls like a power of the step: slopes of the last decade and of the one before it."""
+
+    last: Slope
+    before: Slope
+    drift: float
+    """last slope minus the one before"""
+    drift_se: float
+
+    @property
+    def settled(self) -> bool:
+        """Whether the slopes of two successive decades differ by no more than the tolerance, up to two errors."""
+        return abs(self.drift) - 2 * self.drift_se <= RATE_TOLERANCE
+
+    def compared(self, exponent: float, tolerance: float = RATE_TOLERANCE) -> str:
+        """How the rate compares with an exponent.
+
+        "transient" where two decades disagree: then no slope is a rate. Else "reached" where the interval of the last
+        slope lies within the tolerance of the exponent, "faster" or "slower" where the interval is off it by more, and
+        "unresolved" where the interval is too wide to tell.
+        """
+        if not self.settled:
+            return "transient"
+        low, high = self.last.ci_lo - exponent, self.last.ci_hi - exponent
+        if -tolerance <= low and high <= tolerance:
+            return "reached"
+        if high < 0 and self.last.slope < exponent - tolerance:
+            return "faster"
+        if low > 0 and self.last.slope > exponent + tolerance:
+            return "slower"
+        return "unresolved"
+
+
+def rate(steps: np.ndarray, values: np.ndarray) -> Rate:
+    """The rate at which the mean over replicates of values [K, R] falls, from its last two decades of steps.
+
+    Errors come from the covariance of the replicates (delta method). Raises SlopeError as `loglog_slope` does.
+    """
+    n = float(steps[-1])
+    windows = [(n / 10, n), (n / 100, n / 10)]
+    last, before = (loglog_slope(steps, values, window, method="delta") for window in windows)
+    weights = np.subtract(*(_window_weights(steps, window) for window in windows))
+    _, se = log_contrast(weights[weights != 0], values[weights != 0])
+    return Rate(last, before, last.slope - before.slope, se)
+
+
+def slope_weights(x: np.ndarray) -> np.ndarray:
+    """Weights [K] with which values at x [K] add up to their least-squares slope."""
+    centred = x - x.mean()
+    return centred / np.sum(centred**2)
+
+
+def log_contrast(weights: np.ndarray, values: np.ndarray) -> tuple[float, float]:
+    """Weighted sum of the log means of values [K, R] over replicates, and its standard error (delta method).
+
+    The rows are paired by replicate: their covariance is that of the replicates.
+    """
+    mean = values.mean(axis=1)
+    influence = (weights / mean) @ (values - mean[:, None])
+    count = values.shape[1]
+    return float(weights @ np.log(mean)), float(np.sqrt(np.sum(influence**2) / (count * (count - 1))))
+
+
+def local_slopes(
+    steps: np.ndarray, values: np.ndarray, decades: float = 1.0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Slopes of log mean of values [K, R] on log step over a moving window of that many decades.
+
+    Returns the geometric middles of the windows, the slopes and half their 95% intervals (delta method).
+    """
+    last = float(steps[-1])
+    lows = [float(step) for step in steps if step * 10**decades <= last * (1 + 1e-9)]
+    fits = []
+    for low in lows:
+        window = (low, low * 10**decades * (1 + 1e-9))
+        if np.sum((steps >= window[0]) & (steps <= window[1])) >= 3:
+            fits.append((low * 10 ** (decades / 2), loglog_slope(steps, values, window, method="delta")))
+    middles = np.array([middle for middle, _ in fits])
+    return middles, np.array([f.slope for _, f in fits]), np.array([f.ci_hi - f.slope for _, f in fits])
+
+
+def _window_weights(steps: np.ndarray, window: tuple[float, float]) -> np.ndarray:
+    """Slope weights of a window of steps, 0 outside, [K]."""
+    inside = (steps >= window[0]) & (steps <= window[1])
+    weights = np.zeros(len(steps))
+    weights[inside] = slope_weights(np.log(steps[inside].astype(np.float64)))
+    return weights

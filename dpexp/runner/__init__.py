@@ -1,1 +1,0 @@
-"""Plan, compute and publish the results of an experiment."""

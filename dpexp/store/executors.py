@@ -1,0 +1,96 @@
+"""Ways to run tasks: each yields (task number, result) as results come in. Numbers never depend on which is used."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+from dpexp.core.errors import UsageError
+
+Task = tuple[Callable[..., Any], tuple[Any, ...]]
+
+
+def _one(number: int, task: Task) -> tuple[int, Any]:
+    function, arguments = task
+    return number, function(*arguments)
+
+
+def _pinned(number: int, task: Task, parent: int) -> tuple[int, Any]:
+    """In a process of its own: linear algebra may not use several threads, on which its last bits can depend."""
+    from threadpoolctl import threadpool_limits
+
+    _end_with(parent)
+    with threadpool_limits(1):
+        return _one(number, task)
+
+
+@lru_cache(maxsize=1)
+def _end_with(parent: int) -> None:
+    """Let this worker end within a second of its parent: a parent that is killed cannot stop its workers."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+@contextmanager
+def _no_word_of_the_rest() -> Iterator[None]:
+    """Without joblib's remark on tasks that are left when a run is given up: the run says why itself."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"\d+ tasks have been successfully executed")
+        yield
+
+
+def threads(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
+    """Threads of this process; the kernels release the interpreter lock."""
+    from joblib import Parallel, delayed
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1), _no_word_of_the_rest():
+        if jobs == 1:
+            yield from (_one(number, task) for number, task in enumerate(tasks))
+            return
+        parallel = Parallel(n_jobs=jobs, backend="threading", return_as="generator_unordered")
+        yield from parallel(delayed(_one)(number, task) for number, task in enumerate(tasks))
+
+
+def loky(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
+    """Processes. When a worker is killed all workers are restarted, once, for the tasks that are unfinished."""
+    from joblib import Parallel, delayed
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    waiting = dict(enumerate(tasks))
+    for attempt in range(2):
+        parallel = Parallel(n_jobs=jobs, backend="loky", return_as="generator_unordered")
+        try:
+            with _no_word_of_the_rest():
+                for number, result in parallel(
+                    delayed(_pinned)(number, task, os.getpid()) for number, task in list(waiting.items())
+                ):
+                    waiting.pop(number)
+                    yield number, result
+            return
+        except TerminatedWorkerError:
+            if attempt:
+                raise
+
+
+def dask(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
+    """A dask cluster: not in this version."""
+    raise UsageError("the dask backend is not available in this version", "use --backend threads or loky")
+
+
+EXECUTORS: dict[str, Callable[[Sequence[Task], int], Iterator[tuple[int, Any]]]] = {
+    "threads": threads,
+    "loky": loky,
+    "dask": dask,
+}

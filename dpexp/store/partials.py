@@ -1,0 +1,70 @@
+"""Finished chunks of a run in progress, kept so that a killed run loses at most the chunks that were running."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpexp.config import Cell
+from dpexp.core.digests import digest
+from dpexp.store.files import Damaged, read_bytes_sealed, write_bytes_sealed
+from dpexp.store.fingerprint import code_of
+from dpexp.store.provenance import arithmetic
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some cells of one pass, and the replicates to compute for all of them."""
+
+    cells: tuple[Cell, ...]
+    replicates: tuple[int, ...]
+
+    @property
+    def work(self) -> float:
+        """Steps of all settings and replicates."""
+        return float(len(self.cells) * len(self.replicates) * self.cells[0].run.n)
+
+    @property
+    def key(self) -> str:
+        """Names the chunk by what its numbers depend on: cells, code, data, replicates and arithmetic."""
+        content = [[cell.cell_id, code_of(cell)] for cell in self.cells]
+        return digest([content, self.replicates, arithmetic()], 20)
+
+
+def place(folder: Path, chunk: Chunk) -> Path:
+    """Where a chunk is kept."""
+    return folder / f"{chunk.key}.chunk"
+
+
+def save(folder: Path, chunk: Chunk, result: dict[str, Any]) -> None:
+    """Keep a finished chunk."""
+    buffer = io.BytesIO()
+    np.savez(buffer, **result)
+    write_bytes_sealed(place(folder, chunk), buffer.getvalue())
+
+
+def load(folder: Path, chunk: Chunk) -> dict[str, Any] | None:
+    """A kept chunk, or None where there is none or it is damaged."""
+    path = place(folder, chunk)
+    try:
+        with np.load(io.BytesIO(read_bytes_sealed(path))) as stored:
+            return {name: stored[name] for name in stored.files}
+    except FileNotFoundError:
+        return None
+    except Damaged:
+        path.unlink(missing_ok=True)
+        return None
+
+
+def chunks_of(cells: Sequence[Cell], replicates: Sequence[int], lanes: int = 8, settings: int = 64) -> list[Chunk]:
+    """Cut cells of one pass into chunks of at most `settings` cells and `lanes` replicates."""
+    return [
+        Chunk(tuple(cells[c : c + settings]), tuple(replicates[r : r + lanes]))
+        for c in range(0, len(cells), settings)
+        for r in range(0, len(replicates), lanes)
+    ]

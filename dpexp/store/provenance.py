@@ -1,0 +1,85 @@
+"""Where numbers come from: versions, commit, machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+LIBRARIES = ("numpy", "numba", "llvmlite", "scipy", "pandas", "pyarrow", "pydantic")
+NUMERICAL = ("numpy", "numba", "llvmlite", "scipy")
+"""libraries whose version can change the last bits of a result"""
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python, dpexp and the libraries it computes with."""
+    found = {"python": platform.python_version()}
+    for name in ("dpexp", *LIBRARIES):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+@lru_cache(maxsize=1)
+def arithmetic() -> dict[str, str]:
+    """What can change the last bits of a result: numerical libraries, the processor's kind, and the BLAS kernel.
+
+    The compiled kernels of the linear problems give the same bits on all processors that were tried; matrix products
+    of the softmax problems do not.
+    """
+    import llvmlite.binding
+    import numpy  # noqa: F401  its BLAS must be loaded to be found
+    from threadpoolctl import threadpool_info
+
+    found = versions()
+    kernels = {
+        f"{pool['internal_api']} {pool.get('version')} {pool.get('architecture', '')}".strip()
+        for pool in threadpool_info()
+        if pool["user_api"] == "blas" and "numpy" in pool["filepath"]
+    }
+    return {
+        **{name: found[name] for name in NUMERICAL},
+        "processor": str(llvmlite.binding.get_host_cpu_name()),
+        "linear algebra": ", ".join(sorted(kernels)) or "unknown",
+    }
+
+
+def commit() -> dict[str, Any]:
+    """Git commit of the checkout that holds this package, and whether it has uncommitted changes; nulls outside one."""
+    here = Path(__file__).parent.parent
+
+    def git(*arguments: str) -> str | None:
+        try:
+            run = subprocess.run(["git", "-C", str(here), *arguments], capture_output=True, text=True, timeout=10)
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return run.stdout.strip() if run.returncode == 0 else None
+
+    tracked = git("ls-files", "--error-unmatch", str(here / "__init__.py"))
+    if not tracked:
+        return {"commit": None, "dirty": None}
+    changes = git("status", "--porcelain", "--untracked-files=no", "--", str(here))
+    return {"commit": git("rev-parse", "HEAD"), "dirty": bool(changes)}
+
+
+def machine() -> dict[str, Any]:
+    """Processor, cores and system."""
+    name = platform.processor()
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        name = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    return {"processor": name, "cores": os.cpu_count(), "system": platform.system(), "architecture": platform.machine()}
+
+
+def environment() -> dict[str, Any]:
+    """Everything above."""
+    return {"versions": versions(), **commit(), "machine": machine(), "executable": Path(sys.executable).name}

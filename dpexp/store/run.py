@@ -1,0 +1,285 @@
+"""Run what is missing or stale of an experiment, and write its results folder."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpexp.config import Cell, Experiment
+from dpexp.core.errors import DpexpError
+from dpexp.core.terminal import note
+from dpexp.store import Damaged, Folder, NotWritable, partials
+from dpexp.store.executors import EXECUTORS
+from dpexp.store.fingerprint import changed, code_of, edited_after, forget, source_states
+from dpexp.store.partials import Chunk, chunks_of
+from dpexp.store.planning import CellPlan, derived_state, plan
+from dpexp.store.progress import Progress
+from dpexp.store.publish import Fresh, publish
+from dpexp.store.simulating import simulate
+from dpexp.store.summaries import CellData, too_far
+
+AGAIN = "run again"
+
+
+@dataclass
+class Options:
+    """How to run: nothing here changes a number."""
+
+    results: Path
+    jobs: int = 1
+    backend: str = "threads"
+    force: bool = False
+    fail_fast: bool = False
+    quiet: bool = False
+    only: frozenset[str] | None = None
+    """cell ids to run; all where None"""
+    debug: bool = False
+    """show the traceback of a failing cell"""
+
+
+@dataclass
+class Report:
+    """What a run did."""
+
+    experiment: str
+    folder: Path
+    cells: list[dict[str, Any]] = field(default_factory=list)
+    computed: int = 0
+    reused: int = 0
+    diverged: int = 0
+    failed: int = 0
+    wall_s: float = 0.0
+
+
+def simulate_chunk(chunk: Chunk) -> dict[str, Any]:
+    """Compute a chunk, and say what this process takes its numbers to depend on: a worker may have begun later."""
+    return {**simulate(chunk.cells, chunk.replicates), "key": chunk.key}
+
+
+def run(experiment: Experiment, options: Options) -> Report:
+    """Bring an experiment's results up to date.
+
+    Raises DpexpError where the folder is locked, where code or data change meanwhile, or with `fail_fast` where a cell
+    fails. Everything is planned and written while the folder is held.
+    """
+    begin, started = time.perf_counter(), datetime.now(UTC)
+    folder = Folder(options.results, experiment.name)
+    report = Report(experiment.name, folder.root)
+    try:
+        with folder.locked():
+            _recover(folder, [cell.cell_id for cell in experiment.cells])
+            plans = plan(experiment, options.results, options.force)
+            chosen = _choose(plans, options)
+            fresh, failures = _bring_up_to_date(experiment, folder, plans, chosen, options, started, begin)
+    except NotWritable:
+        plans = plan(experiment, options.results, options.force)
+        chosen = _choose(plans, options)
+        if any(len(p.replicates) for p in chosen) or derived_state(experiment, folder, plans):
+            raise
+        fresh, failures = {}, {}  # what is right already can be looked at where nothing can be written
+    except OSError as error:
+        what = f"{error.filename or folder.root}: {error.strerror or error}"
+        hint = "finished chunks are kept: make room or mend the disk, then run again; or use --results DIR"
+        raise DpexpError(what, hint) from error
+    except Damaged as error:
+        raise DpexpError(f"{folder.root}: {error}", "another program writes to this folder; run again") from None
+    _account(report, plans, chosen, fresh, failures)
+    report.wall_s = time.perf_counter() - begin
+    return report
+
+
+def _choose(plans: Sequence[CellPlan], options: Options) -> list[CellPlan]:
+    return [p for p in plans if options.only is None or p.cell.cell_id in options.only]
+
+
+def _bring_up_to_date(
+    experiment: Experiment,
+    folder: Folder,
+    plans: Sequence[CellPlan],
+    chosen: Sequence[CellPlan],
+    options: Options,
+    started: datetime,
+    begin: float,
+) -> tuple[Fresh, dict[str, str]]:
+    """Compute what is missing and publish it: the new numbers, and the errors of the cells that failed."""
+    todo = [p for p in chosen if len(p.replicates)]
+    for p in todo:
+        if p.status in ("damaged", "stale"):
+            quiet = options.quiet or p.reason == "--force"
+            note(f"{experiment.name}: {p.cell.cell_id} is {p.status}: {p.reason}", quiet)
+    for warning in sorted({p.warning for p in chosen if p.warning}):
+        note(f"{experiment.name}: some stored cells were {warning}; --force recomputes them", options.quiet)
+    codes = {p.cell.cell_id: code_of(p.cell) for p in todo}
+    sources = source_states(codes.values())
+    if late := edited_after(codes.values(), experiment.read_at):
+        raise DpexpError(f"{experiment.name}: {', '.join(late)} changed after this process had read it", AGAIN)
+
+    def check() -> None:
+        """Nothing is kept that was computed while code or data changed."""
+        if (now := source_states(codes.values())) != sources:
+            touched = {name for name in now if name.startswith("file ") and now[name] != sources[name]}
+            _refuse_changed_sources(experiment, todo, codes, touched)
+
+    results = _compute(experiment, todo, folder, options, check)
+    check()
+    fresh, failures = _assemble(todo, results)
+    _retire(folder, plans, options)
+    publish(experiment, folder, plans, fresh, failures, started, time.perf_counter() - begin)
+    if not failures:
+        shutil.rmtree(folder.partial, ignore_errors=True)
+    return fresh, failures
+
+
+def _refuse_changed_sources(
+    experiment: Experiment, todo: Sequence[CellPlan], codes: dict[str, dict[str, str]], touched: set[str]
+) -> None:
+    """Raise DpexpError where code or data are no longer what the numbers of this run were to be computed from.
+
+    Data files that were `touched` count even if they hold the same again: they may have been read in between.
+    """
+    forget()
+    files = {name for p in todo for name in changed(codes[p.cell.cell_id], code_of(p.cell))}
+    files |= {name.removeprefix("file ") for name in touched}
+    if files:
+        names = ", ".join(sorted(files))
+        raise DpexpError(f"{experiment.name}: {names} changed while the run was using it", AGAIN)
+
+
+def _recover(folder: Folder, cell_ids: Sequence[str]) -> None:
+    """Bring back the trajectories of cells that had left the config."""
+    for cell_id in cell_ids:
+        orphan, target = folder.orphan(cell_id), folder.trajectory(cell_id)
+        if orphan.exists() and not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            orphan.rename(target)
+
+
+def _retire(folder: Folder, plans: Sequence[CellPlan], options: Options) -> None:
+    """Set aside the trajectories of cells that are no longer in the config; nothing is deleted."""
+    wanted = {p.cell.cell_id for p in plans}
+    stored = sorted((folder.root / "trajectories").glob("[!.]*.parquet"))
+    orphans = [path for path in stored if path.stem not in wanted]
+    for path in orphans:
+        target = folder.orphan(path.stem)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        path.replace(target)
+    if orphans:
+        note(
+            f"{folder.experiment}: {len(orphans)} stored cells are not in the config; set aside in {target.parent}",
+            options.quiet,
+        )
+
+
+def _compute(
+    experiment: Experiment, todo: Sequence[CellPlan], folder: Folder, options: Options, check: Callable[[], None]
+) -> list[tuple[Chunk, dict[str, Any]]]:
+    """Compute all chunks, those that a killed run left behind excepted; `check` is asked before one is kept."""
+    groups: dict[tuple[str, range], list[Cell]] = {}
+    for p in todo:
+        groups.setdefault((p.cell.pass_key, p.replicates), []).append(p.cell)
+    chunks = [chunk for (_, replicates), cells in groups.items() for chunk in chunks_of(cells, replicates)]
+    done: list[tuple[Chunk, dict[str, Any]]] = []
+    waiting = []
+    for chunk in chunks:
+        kept = None if options.force else partials.load(folder.partial, chunk)
+        if kept is None:
+            waiting.append(chunk)
+        else:
+            done.append((chunk, kept))
+    if done:
+        note(f"{experiment.name}: {len(done)} of {len(chunks)} chunks were finished before", options.quiet)
+    with Progress(experiment.name, sum(chunk.work for chunk in waiting), options.quiet) as progress:
+        tasks = [(simulate_chunk, (chunk,)) for chunk in waiting]
+        for number, result in EXECUTORS[options.backend](tasks, max(1, min(options.jobs, len(tasks)))):
+            chunk = waiting[number]
+            check()
+            if result.pop("key") != chunk.key:
+                message = "a worker saw other code or data than the run that started it"
+                raise DpexpError(f"{experiment.name}: {message}", AGAIN)
+            if "error" not in result:
+                partials.save(folder.partial, chunk, result)
+            elif options.fail_fast:
+                raise DpexpError(f"{experiment.name}: a cell failed: {result['error']}", "--debug shows where")
+            else:
+                shown = result["traceback"] if options.debug else f"{experiment.name}: a cell failed: {result['error']}"
+                note(shown, options.quiet and not options.debug)
+            done.append((chunk, result))
+            progress.advance(chunk.work)
+    return done
+
+
+def _assemble(
+    todo: Sequence[CellPlan], results: Sequence[tuple[Chunk, dict[str, Any]]]
+) -> tuple[Fresh, dict[str, str]]:
+    """Put the chunks of every cell together, after its stored replicates; and the errors of the cells that failed.
+
+    Raises Damaged where a trajectory file that was right is not any more.
+    """
+    parts: dict[str, dict[int, tuple[np.ndarray, float]]] = {}
+    steps: dict[str, np.ndarray] = {}
+    failures: dict[str, str] = {}
+    for chunk, result in results:
+        for number, cell in enumerate(chunk.cells):
+            if "error" in result:
+                failures[cell.cell_id] = result["error"]
+                continue
+            parts.setdefault(cell.cell_id, {})[chunk.replicates[0]] = (
+                result["values"][number],
+                float(result["wall_s"]),
+            )
+            steps[cell.cell_id] = result["steps"]
+    fresh: Fresh = {}
+    for p in todo:
+        cell = p.cell
+        if cell.cell_id in failures:
+            continue
+        pieces = [values for _, (values, _) in sorted(parts[cell.cell_id].items())]
+        if p.stored and p.file is not None:
+            pieces.insert(0, p.file.data().values)
+        wall = sum(wall for _, wall in parts[cell.cell_id].values())
+        values = np.concatenate(pieces, axis=-1)
+        data = CellData(steps[cell.cell_id], cell.algorithm.estimators, cell.algorithm.metrics, values)
+        fresh[cell.cell_id] = (data, wall)
+    return fresh, failures
+
+
+def _account(
+    report: Report,
+    plans: Sequence[CellPlan],
+    chosen: Sequence[CellPlan],
+    fresh: Fresh,
+    failures: dict[str, str],
+) -> None:
+    """Fill in the report."""
+    picked = {p.cell.cell_id for p in chosen}
+    for p in plans:
+        name = p.cell.cell_id
+        if name not in picked:
+            continue
+        if name in failures:
+            status, reason = "failed", failures[name]
+        elif name in fresh:
+            data, _ = fresh[name]
+            wild = bool(too_far(data, p.cell.run.diverged_above).any())
+            status, reason = ("diverged" if wild else "done"), p.reason
+            report.diverged += wild
+            report.computed += 1
+        else:
+            status, reason = "current", p.reason
+            report.reused += 1
+        report.failed += status == "failed"
+        report.cells.append({"experiment": report.experiment, **identity(p.cell), "status": status, "reason": reason})
+
+
+def identity(cell: Cell) -> dict[str, Any]:
+    """What a cell is called in lists: its id and what is swept."""
+    columns = cell.columns()
+    shown = {k: columns.get(k, v) if k != "mu" else columns["budget"] for k, v in cell.swept.items()}
+    return {"cell_id": cell.cell_id, **shown}

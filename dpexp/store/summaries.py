@@ -1,0 +1,65 @@
+"""Summary rows of a cell: every estimator, metric and checkpoint over its replicates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from dpexp.store.stats import COLUMNS, summarise
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class CellData(NamedTuple):
+    """The numbers of a cell, as its trajectory file holds them."""
+
+    steps: np.ndarray
+    """int64 [K]"""
+    estimators: tuple[str, ...]
+    metrics: tuple[str, ...]
+    values: np.ndarray
+    """float64 [estimators, K, metrics, replicates]"""
+
+
+def too_far(data: CellData, limit: float) -> np.ndarray:
+    """Where a replicate's parameter is farther than `limit` from the optimum, or a number is not finite: diverged.
+
+    Where the optimum is not known, farther than `limit` from zero. A metric that overflowed, or is not a number, is no
+    result, however near the parameter may be. Bool [estimators, K, replicates].
+    """
+    size = next(name for name in ("param_distance_sq", "param_norm_sq") if name in data.metrics)
+    lost = ~np.isfinite(data.values).all(axis=2)
+    return lost | ~(data.values[:, :, data.metrics.index(size)] <= limit**2)
+
+
+def with_distance(data: CellData) -> list[tuple[str, np.ndarray]]:
+    """The metrics by name, each [estimators, K, replicates]; the distance joins its square."""
+    columns = [(name, data.values[:, :, m]) for m, name in enumerate(data.metrics)]
+    squares = [values for name, values in columns if name == "param_distance_sq"]
+    return [*(("param_distance", np.sqrt(values)) for values in squares), *columns]
+
+
+def summary_table(cell_id: str, data: CellData, diverged: np.ndarray) -> pa.Table:
+    """Rows of summary.parquet for one cell: by estimator, then metric, then step."""
+    import pyarrow as pa
+
+    columns_of = with_distance(data)
+    metrics = [name for name, _ in columns_of]
+    values = np.stack([column for _, column in columns_of], axis=1)
+    e, m, k, _ = values.shape
+
+    def names(codes: np.ndarray, labels: Sequence[str]) -> pa.Array:
+        coded = pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(list(labels)))
+        return coded.cast(pa.string())
+
+    columns = {
+        "cell_id": names(np.zeros(e * m * k), [cell_id]),
+        "estimator": names(np.repeat(np.arange(e), m * k), data.estimators),
+        "step": np.tile(data.steps, e * m),
+        "metric": names(np.tile(np.repeat(np.arange(m), k), e), metrics),
+    }
+    summary = summarise(values, np.broadcast_to(diverged[:, None], values.shape))
+    return pa.table({**columns, **{name: summary[name].ravel() for name in COLUMNS}})

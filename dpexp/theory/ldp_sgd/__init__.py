@@ -1,0 +1,1 @@
+"""Statements of `ldp-sgd`, one function each."""

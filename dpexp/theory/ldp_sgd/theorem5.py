@@ -1,0 +1,78 @@
+"""Theorem 5 of `ldp-sgd`: the loss gap of LDP-SGD without strong convexity, and a bound that replaces it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpexp.theory.ldp_sgd.noise import printed_noise, second_moment
+from dpexp.theory.ldp_sgd.psi import psi
+
+
+def theorem5_printed(
+    steps: np.ndarray, eta: float, alpha: float, M: float, gradient_bound: float, p: int, min_mu: float, delta0: float
+) -> np.ndarray:
+    """Bound on E F(theta_n) - F* at `steps`, as printed, for alpha in [1/3, 1); its three cases in alpha.
+
+    The third case prints (delta0 + sigma~^2 eta^2) without the root that the others have, and is infinite at 1/2.
+    Infinite at n = 1, where psi is 0. Raises ValueError for other alpha.
+    """
+    if not 1 / 3 <= alpha < 1:
+        raise ValueError(f"Theorem 5 speaks of alpha in [1/3, 1), not {alpha}")
+    n = np.asarray(steps, dtype=np.float64)
+    s2 = printed_noise(gradient_bound, p, min_mu)
+    factor = 2 * (1 + 4 * math.sqrt(M * s2) * eta**1.5) / eta
+    with np.errstate(divide="ignore"):
+        if alpha > 1 / 2:
+            root = np.sqrt(delta0 + s2 * eta**2 * psi(1 - 2 * alpha, n))
+            return factor * root / psi(1 - alpha if alpha > 2 / 3 + 1e-12 else alpha / 2, n)
+        spread = math.sqrt(1 - 2 * alpha)
+        if spread == 0:
+            return np.full(n.shape, math.inf)
+        return factor * (delta0 + s2 * eta**2) / (spread * psi(1.5 * alpha - 0.5, n))
+
+
+def theorem5_rooted(
+    steps: np.ndarray, eta: float, alpha: float, M: float, gradient_bound: float, p: int, min_mu: float, delta0: float
+) -> np.ndarray:
+    """The printed bound with the root that its third case lacks, and the second case at alpha = 1/2."""
+    if abs(alpha - 1 / 2) < 1e-12:
+        alpha = 1 / 2 + 1e-15  # the second case, whose psi_{1-2 alpha} is then log n
+    bound = theorem5_printed(steps, eta, alpha, M, gradient_bound, p, min_mu, delta0)
+    s2 = printed_noise(gradient_bound, p, min_mu)
+    return bound if alpha > 1 / 2 else bound / math.sqrt(delta0 + s2 * eta**2)
+
+
+def theorem5_last_iterate(
+    steps: np.ndarray,
+    eta: float,
+    alpha: float,
+    gradient_bound: float,
+    p: int,
+    sensitivity: float,
+    mean_inverse_square: float,
+    delta0: float,
+) -> np.ndarray:
+    """Bound on E F(theta_n) - F* for convex F with gradients bounded by C0, any alpha in [0, 1], projection allowed.
+
+    With T = n + 1: (1 / eta_T) {delta0 / (2 T) + (G2 / 2) [eta_T^2 + sum_{t < T} eta_t^2 / (T - t)]}, which is
+    (1 / 2T) [delta0 + sum eta_t^2 G2] + (1/2) sum_k 1 / (k (k + 1)) sum_{t=T-k}^T eta_t^2 G2, the telescoping of tail
+    averages (Shamir and Zhang, 2013), after exchanging the sums. Of order n^-min(alpha, 1-alpha) log n: faster than
+    the printed rates, and smoothness is not needed.
+    """
+    second = second_moment(gradient_bound, p, sensitivity, mean_inverse_square)
+    steps = np.asarray(steps, dtype=np.int64)
+    later = steps + 1.0
+    step = eta * later**-alpha
+    tails = eta**2 * np.array([_tail_sum(int(n), 2 * alpha) for n in steps])
+    return (delta0 / (2 * later) + second / 2 * (step**2 + tails)) / step
+
+
+def _tail_sum(n: int, exponent: float) -> float:
+    """sum_{t=1}^{n} t^-exponent / (n + 1 - t)."""
+    total = 0.0
+    for first in range(1, n + 1, 1 << 20):
+        t = np.arange(first, min(first + (1 << 20), n + 1), dtype=np.float64)
+        total += float(np.sum(t**-exponent / (n + 1 - t)))
+    return total
