@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from dpexp.core.parameters import Parameters, Positive, StepSize
+from dpexp.core.registry import Registry
 
 
 class Schedule(Parameters):
@@ -85,10 +86,13 @@ class _Langevin(Schedule):
         return 1 / (2 * self.smoothness + self.strong_convexity * np.arange(first - 1, last, dtype=np.float64) / 2)
 
 
-SCHEDULES: dict[str, type[Schedule]] = {
-    "power": Power,
-    "constant": Constant,
-    "langevin": Langevin,
-    "prescribed": Prescribed,
-    "path-length": PathLength,
-}
+SCHEDULES: Registry[type[Schedule]] = Registry(
+    "schedule",
+    {
+        "power": Power,
+        "constant": Constant,
+        "langevin": Langevin,
+        "prescribed": Prescribed,
+        "path-length": PathLength,
+    },
+)

@@ -84,5 +84,12 @@ def test_a_cells_code_is_that_of_its_problem_algorithm_schedule_and_engine(tmp_p
         "privacy.budgets",
     ):
         assert f"dpexp.{name}" in code
-    for name in ("problems.logistic", "config.reader", "store.files", "store.run", "reporting.style", "privacy.accounting.gdp"):
+    for name in (
+        "problems.logistic",
+        "config.reader",
+        "store.files",
+        "store.run",
+        "reporting.style",
+        "privacy.accounting.gdp",
+    ):
         assert f"dpexp.{name}" not in code

@@ -10,6 +10,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "dpexp"
 LEVELS = [
     {"core"},
+    {"protocols", "plugin"},
     {"engine", "theory", "data"},
     {"problems", "schedules", "privacy"},
     {"algorithms"},

@@ -9,14 +9,18 @@ from dpexp.algorithms.reduced_momentum import ReducedMomentum
 from dpexp.algorithms.sgd import Sgd
 from dpexp.algorithms.tree_momentum import TreeMomentum
 from dpexp.core.parameters import Parameters
+from dpexp.core.registry import Registry
 
-ALGORITHMS: dict[str, type[Parameters]] = {
-    "ldp-sgd": LdpSgd,
-    "dp-sgld": DpSgld,
-    "dp-sgd": DpSgd,
-    "sgd": Sgd,
-    "tree-momentum": TreeMomentum,
-    "reduced-momentum": ReducedMomentum,
-    "batch-descent": BatchDescent,
-    "gradient-recursion": GradientRecursion,
-}
+ALGORITHMS: Registry[type[Parameters]] = Registry(
+    "algorithm",
+    {
+        "ldp-sgd": LdpSgd,
+        "dp-sgld": DpSgld,
+        "dp-sgd": DpSgd,
+        "sgd": Sgd,
+        "tree-momentum": TreeMomentum,
+        "reduced-momentum": ReducedMomentum,
+        "batch-descent": BatchDescent,
+        "gradient-recursion": GradientRecursion,
+    },
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, get_origin
@@ -31,10 +31,10 @@ FEWER = "sweep fewer values, or split the experiment in several"
 LAW_EXAMPLES = (
     "for instance 2, inf, {uniform: [1, 2]}, {list: [0.5, 1]}, {choice: {values: [1, 2], probabilities: [1/2, 1/2]}}"
 )
-REGISTRIES: dict[str, dict[str, type[Parameters]]] = {
-    "problem": dict(PROBLEMS),
-    "algorithm": dict(ALGORITHMS),
-    "schedule": dict(SCHEDULES),
+REGISTRIES: dict[str, Mapping[str, type[Parameters]]] = {
+    "problem": PROBLEMS,
+    "algorithm": ALGORITHMS,
+    "schedule": SCHEDULES,
 }
 CASES_EXAMPLE = "for instance cases: [{problem: {d: 5}}, {problem: {d: 10}, privacy: {mu: 2}}]"
 DEFAULT_NAMES = {"algorithm": "ldp-sgd", "schedule": "power"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dpexp.core.registry import Registry
 from dpexp.papers.dp_sgld import PAPER as DP_SGLD
 from dpexp.papers.hidden_state import PAPER as HIDDEN_STATE
 from dpexp.papers.ldp_sgd import PAPER as LDP_SGD
@@ -12,7 +13,9 @@ from dpexp.reporting.figure import Figure
 from dpexp.reporting.paper import Paper
 from dpexp.reporting.table import Table
 
-PAPERS: dict[str, Paper] = {paper.id: paper for paper in (LDP_SGD, NOISY_SGD, HIDDEN_STATE, DP_SGLD, MOMENTUM)}
+PAPERS: Registry[Paper] = Registry(
+    "paper", {paper.id: paper for paper in (LDP_SGD, NOISY_SGD, HIDDEN_STATE, DP_SGLD, MOMENTUM)}
+)
 
 
 def claims() -> dict[str, tuple[Claim, ...]]:

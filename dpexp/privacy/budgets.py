@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
 from dpexp.core.parameters import OrInfinite, Parameters
+from dpexp.core.registry import Registry
 
 Mu = Annotated[float, Field(ge=1e-6), AfterValidator(OrInfinite(1e6))]
 """a budget, or inf for no privacy"""
@@ -193,12 +194,15 @@ class ChoiceBudget(Budget):
         return np.array(self.choice.values)[np.searchsorted(edges, u, side="left")]
 
 
-BUDGETS: dict[str, type[Budget]] = {
-    "constant": ConstantBudget,
-    "uniform": UniformBudget,
-    "list": ListBudget,
-    "choice": ChoiceBudget,
-}
+BUDGETS: Registry[type[Budget]] = Registry(
+    "law of budgets",
+    {
+        "constant": ConstantBudget,
+        "uniform": UniformBudget,
+        "list": ListBudget,
+        "choice": ChoiceBudget,
+    },
+)
 
 
 def as_budget(value: Any) -> Any:

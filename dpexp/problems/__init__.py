@@ -1,6 +1,7 @@
 """PROBLEMS: the registry of problems, one file each."""
 
 from dpexp.core.parameters import Parameters
+from dpexp.core.registry import Registry
 from dpexp.problems.hinge import MallowsHinge
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.insensitive_linear import InsensitiveLinear
@@ -16,18 +17,21 @@ from dpexp.problems.pinball_linear import PinballLinear
 from dpexp.problems.robust_means import RippledMean, WelschMean
 from dpexp.problems.softmax import Softmax
 
-PROBLEMS: dict[str, type[Parameters]] = {
-    "huber-linear": HuberLinear,
-    "mallows-logistic": MallowsLogistic,
-    "pinball-linear": PinballLinear,
-    "mallows-hinge": MallowsHinge,
-    "insensitive-linear": InsensitiveLinear,
-    "rippled-mean": RippledMean,
-    "welsch-mean": WelschMean,
-    "sigmoid": Sigmoid,
-    "squared-sigmoid": SquaredSigmoid,
-    "welsch-regression": WelschRegression,
-    "tukey-regression": TukeyRegression,
-    "logistic-ridge": LogisticRidge,
-    "softmax": Softmax,
-}
+PROBLEMS: Registry[type[Parameters]] = Registry(
+    "problem",
+    {
+        "huber-linear": HuberLinear,
+        "mallows-logistic": MallowsLogistic,
+        "pinball-linear": PinballLinear,
+        "mallows-hinge": MallowsHinge,
+        "insensitive-linear": InsensitiveLinear,
+        "rippled-mean": RippledMean,
+        "welsch-mean": WelschMean,
+        "sigmoid": Sigmoid,
+        "squared-sigmoid": SquaredSigmoid,
+        "welsch-regression": WelschRegression,
+        "tukey-regression": TukeyRegression,
+        "logistic-ridge": LogisticRidge,
+        "softmax": Softmax,
+    },
+)

@@ -1,5 +1,6 @@
 """THEOREMS: pure functions of plain numbers, one a statement of a paper; nothing here simulates."""
 
+from dpexp.core.registry import Registry
 from dpexp.theory.ldp_sgd.composition import theorem1, theorem2
 from dpexp.theory.ldp_sgd.table1 import corrected_exponent, remark_exponent, table1_exponent
 from dpexp.theory.ldp_sgd.theorem3 import theorem3_printed, theorem3_recursion
@@ -14,7 +15,9 @@ _HESSIAN = (*_STRONG, "Lipschitz Hessian, in the mean")
 _CONVEX = ("gradients bounded by C0", "convex")
 _SMOOTH = (*_CONVEX, "M-smooth", "Lipschitz Hessian")
 
-THEOREMS: dict[str, Theorem] = {
+THEOREMS: Registry[Theorem] = Registry(
+    "theorem",
+    {
     "ldp-sgd/theorem-1": Theorem(
         "ldp-sgd", "Theorem 1", "printed", "guarantee", "gdp_mu", "sgd", _ONCE, "any budgets", theorem1
     ),
@@ -70,4 +73,5 @@ THEOREMS: dict[str, Theorem] = {
         "ldp-sgd", "Table 1, strongly convex", "completed", "rate", "exponent", "both", _HESSIAN, "alpha in (0, 1)",
         corrected_exponent,
     ),
-}  # fmt: skip
+    },
+)  # fmt: skip

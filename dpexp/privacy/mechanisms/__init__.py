@@ -1,5 +1,6 @@
 """MECHANISMS: what `dpexp privacy --mechanism NAME key=value ...` can state, one file a mechanism."""
 
+from dpexp.core.registry import Registry
 from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd
 from dpexp.privacy.mechanisms.gradient_recursion import GradientRecursion
 from dpexp.privacy.mechanisms.langevin import Langevin
@@ -10,13 +11,16 @@ from dpexp.privacy.mechanisms.reduced_momentum import ReducedMomentum
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.privacy.mechanisms.tree_momentum import TreeMomentum
 
-MECHANISMS: dict[str, type[Mechanism]] = {
-    "local-gaussian": LocalGaussianRelease,
-    "sampled-gaussian": SampledGaussian,
-    "noisy-sgd": NoisySgd,
-    "clipped-noisy-sgd": ClippedNoisySgd,
-    "langevin": Langevin,
-    "tree-momentum": TreeMomentum,
-    "reduced-momentum": ReducedMomentum,
-    "gradient-recursion": GradientRecursion,
-}
+MECHANISMS: Registry[type[Mechanism]] = Registry(
+    "mechanism",
+    {
+        "local-gaussian": LocalGaussianRelease,
+        "sampled-gaussian": SampledGaussian,
+        "noisy-sgd": NoisySgd,
+        "clipped-noisy-sgd": ClippedNoisySgd,
+        "langevin": Langevin,
+        "tree-momentum": TreeMomentum,
+        "reduced-momentum": ReducedMomentum,
+        "gradient-recursion": GradientRecursion,
+    },
+)
