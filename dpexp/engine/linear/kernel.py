@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from dpexp.engine.compiled import compiled
 from dpexp.engine.lanes.elementwise import where
 from dpexp.engine.lanes.streams import fill_normal, fill_uniform
 from dpexp.engine.lanes.vectors import LANES, load, read, reals, store, write
@@ -198,7 +199,7 @@ def compiled_segment(shape: Shape, rule: Rule, known_d: int | None) -> Callable:
                 store(record.theta, (c, 1, s, j), load(total, (s, j)) / i)
             store(record.projections, (c, s), load(hits, (s,)))
 
-    @njit(nogil=True)
+    @compiled(kept=True)
     def segment(first, count, c, law, state, streams, block, sizes, record):
         for start in range(0, count, BLOCK):
             draw(block, streams, law)

@@ -12,6 +12,7 @@ from threading import Lock
 import numpy as np
 from numba import njit
 
+from dpexp.engine.compiled import compiled
 from dpexp.engine.lanes.vectors import LANES, load, reals, store
 
 _COMPILING = Lock()
@@ -21,7 +22,7 @@ _COMPILING = Lock()
 def _kernel(integrand: Callable) -> Callable:
     f = njit(integrand, nogil=True, forceinline=True)
 
-    @njit(nogil=True)
+    @compiled(kept=True)
     def expectation(location, spread, scale, nodes, weights, k, out):
         for i in range(out.shape[0]):
             a, b, c = load(location, (i,)), load(spread, (i,)), load(scale, (i,))
