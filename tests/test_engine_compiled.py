@@ -94,16 +94,16 @@ def test_every_edit_of_what_a_kernel_calls_is_seen_and_no_comment_is(place):
     run, _ = place
     run()
     edits = {
-        "a constant of a module": (dict(helper=HELPER.replace("2.0", "2.5")), right(factor=2.5)),
-        "a table that is reached through a module": (dict(helper=HELPER.replace("3.0", "4.0")), right(table=4.0)),
-        "an operator in a helper": (dict(helper=HELPER.replace("x * FACTOR", "x / FACTOR")), right(factor=0.5)),
-        "a number in a closure": (dict(slope="0.75"), right(slope=0.75)),
-        "another function as argument": (dict(kernel=KERNEL.replace("total(square", "total(cube")), right(f=lambda x: x**3)),
+        "a constant of a module": ({"helper": HELPER.replace("2.0", "2.5")}, right(factor=2.5)),
+        "a table that is reached through a module": ({"helper": HELPER.replace("3.0", "4.0")}, right(table=4.0)),
+        "an operator in a helper": ({"helper": HELPER.replace("x * FACTOR", "x / FACTOR")}, right(factor=0.5)),
+        "a number in a closure": ({"slope": "0.75"}, right(slope=0.75)),
+        "another function as argument": ({"kernel": KERNEL.replace("total(square", "total(cube")}, right(f=lambda x: x**3)),
         "the function that is an argument": (
-            dict(kernel=KERNEL.replace("return x * x\n", "return x + x\n")), right(f=lambda x: x + x),
+            {"kernel": KERNEL.replace("return x * x\n", "return x + x\n")}, right(f=lambda x: x + x),
         ),
-        "a callee": (dict(kernel=KERNEL.replace("+ 1.0", "+ 2.0")), right() + 4),
-        "options of the compiler": (dict(kernel=KERNEL.replace("kept=True", "kept=True, fastmath={'nnan'}")), right()),
+        "a callee": ({"kernel": KERNEL.replace("+ 1.0", "+ 2.0")}, right() + 4),
+        "options of the compiler": ({"kernel": KERNEL.replace("kept=True", "kept=True, fastmath={'nnan'}")}, right()),
     }  # fmt: skip
     for what, (changed, expected) in edits.items():
         value, hits, misses = run(**changed)
