@@ -139,17 +139,17 @@ def _recalling(source: Source) -> Callable:
 
     Compiled code cannot index a tuple by a variable, so the tuple is put together one vector after the other.
     """
-    kind, vectors = source.memory, source.vectors
-    if not vectors:
-        return njit(lambda memory, s, j: (), nogil=True, forceinline=True)
+    kind = source.memory
 
     def first(count):
         if count == 0:
             return njit(lambda memory, s, j: (), nogil=True, forceinline=True)
         before, last = first(count - 1), count - 1
-        return njit(lambda memory, s, j: (*before(memory, s, j), load(memory, (s, last, j))), forceinline=True)
+        return njit(
+            lambda memory, s, j: (*before(memory, s, j), load(memory, (s, last, j))), nogil=True, forceinline=True
+        )
 
-    every = first(vectors)
+    every = first(source.vectors)
     return njit(lambda memory, s, j: kind(*every(memory, s, j)), nogil=True, forceinline=True)
 
 
@@ -177,9 +177,9 @@ def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Calla
     """
     score, response, weight = _inlined(shape.score), _inlined(shape.response), _inlined(shape.weight)
     normal, has_scale = shape.response_is_normal, shape.has_scale
-    update, recall, remember = _inlined(source.update), _recalling(source), _remembering(source.vectors)
-    rescales = source.rescale is not None
-    rescale = _inlined(source.rescale) if source.rescale is not None else None
+    update, remembers, rescales = _inlined(source.update), source.vectors > 0, source.rescale is not None
+    rescale = None if source.rescale is None else _inlined(source.rescale)
+    recall, remember = (_recalling(source), _remembering(source.vectors)) if remembers else (None, None)
 
     @njit(nogil=True)
     def draw(block, streams, law):
@@ -206,31 +206,16 @@ def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Calla
                 store(block.norm_sq, (b,), norm_sq)
 
     @njit(nogil=True, forceinline=True)
-    def kept_weight(b, g, h, block, numbers):
-        """The weight of user b times the factor by which the user rescales its gradient.
-
-        The gradient is w g (1, z), then w h where the scale is a parameter, so its norm is known without a pass over
-        the coordinates: |w g (1, z)|^2 = (w g)^2 |x|^2 with the |x|^2 from which the weight was computed.
-        """
-        w = read(block.w, (b,))
-        if rescales:
-            wg = w * g
-            power = wg * wg * read(block.norm_sq, (b,))
-            if has_scale:
-                wh = w * h
-                power = power + wh * wh
-            w = w * rescale(sqrt(power), numbers)
-        return w
-
-    @njit(nogil=True, forceinline=True)
     def moved(s, j, theta_j, direction_j, omega_j, known, state, numbers):
         """Coordinate j of theta after the update of setting s, whose gradient is known.gradient direction_j there."""
         step = known.gradient_step * direction_j + known.noise_step * omega_j
         noisy = known.gradient * direction_j + known.noise * omega_j  # costs nothing where the rule does not use it
         received = Received(known.i, known.eta, noisy, step)
-        theta_j, kept = update(theta_j, received, recall(state.memory, s, j), numbers)
-        remember(state.memory, s, j, kept)
-        return theta_j
+        if remembers:
+            theta_j, kept = update(theta_j, received, recall(state.memory, s, j), numbers)
+            remember(state.memory, s, j, kept)
+            return theta_j
+        return update(theta_j, received, (), numbers)[0]
 
     @njit(nogil=True, forceinline=True)
     def step(b, i, number, law, numbers, state, block, sizes):
@@ -248,7 +233,10 @@ def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Calla
                 t = t + load(theta, (s, j + 1)) * read(x, (b, j))
             scale = load(theta, (s, q)) if has_scale else reals(law.fixed_scale)
             g, h = score(t, read(block.y, (b,)), scale, law.k)
-            w = kept_weight(b, g, h, block, numbers)
+            w = read(block.w, (b,))
+            if rescales:  # |w g x|^2 + (w h)^2, with the |x|^2 of the weight: no pass over the coordinates
+                wg, wh = w * g, w * h if has_scale else reals(0.0)
+                w = w * rescale(sqrt(wg * wg * read(block.norm_sq, (b,)) + wh * wh), numbers)
             weighted = eta * w
             known = Known(number, eta, w * g, weighted * g, noise, noise_step)
             theta_0 = moved(s, 0, load(theta, (s, 0)), 1.0, read(omega, (b, 0)), known, state, numbers)
