@@ -15,6 +15,7 @@ from dpexp.algorithms.clipped_ldp_sgd import Numbers as Clip
 from dpexp.algorithms.heavy_ball_ldp_sgd import HeavyBallLdpSgd
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.one_pass import OnePassAlgorithm, Sensitivities
+from dpexp.core.errors import UsageError
 from dpexp.engine.lanes.elementwise import Value, sqrt
 from dpexp.engine.linear.kernel import BLOCK, compiled_segment
 from dpexp.engine.linear.rule import Received, Rule
@@ -200,6 +201,26 @@ def test_other_numbers_compile_nothing():
         kernels = {compiled_segment(problem.model().shape, a.rule().source, problem.d) for a in algorithms}
         assert len(kernels) == 1
         assert len(kernels.pop().signatures) == 1
+
+
+class Forgetful(HeavyBallLdpSgd):
+    """A rule whose update forgets to return what it keeps."""
+
+    def rule(self) -> Rule:
+        return super().rule()._replace(update=lambda theta, received, memory, numbers: theta - received.step)
+
+
+class Mixed(HeavyBallLdpSgd):
+    """A rule whose update keeps another number of vectors than the rule remembers."""
+
+    def rule(self) -> Rule:
+        return super().rule()._replace(update=lambda theta, received, memory, numbers: (theta, Moments(theta, theta)))
+
+
+@pytest.mark.parametrize("kind", [Forgetful, Mixed])
+def test_an_update_that_keeps_something_else_is_named_with_its_place(kind):
+    with pytest.raises(UsageError, match=r"test_algorithms_one_pass\.py:\d+: <lambda> must return .* a Memory of 1"):
+        values(kind(), CASES[QUICK][0])
 
 
 # --- privacy ---------------------------------------------------------------------------------------------------------

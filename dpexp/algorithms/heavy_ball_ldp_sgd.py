@@ -1,16 +1,16 @@
 """LDP-SGD with heavy-ball momentum (Polyak, 1964): the server keeps rolling in the direction of earlier steps.
 
-User i, who is used once, sends g_i = grad f(theta_{i-1}, x_i) + (Delta / mu_i) omega_i as in `ldp-sgd`. The server keeps
-a velocity v, starting from v_0 = 0:
+User i, who is used once, sends g_i = grad f(theta_{i-1}, x_i) + (Delta / mu_i) omega_i as in `ldp-sgd`. The server
+keeps a velocity v, starting from v_0 = 0:
 
     v_i     = momentum v_{i-1} + g_i
     theta_i = Proj( theta_{i-1} - eta_i v_i )
 
-Privacy: v and theta are functions of what users send, which is the same mechanism as in `ldp-sgd`; a function of a
-private release is as private (post-processing), so the statement is the same too.
+Privacy: v and theta are functions of what users send, and users send what they send in `ldp-sgd`. A function of a
+private release is as private as the release (post-processing), so the statement is the same too.
 
-Projection: Proj lifts the scale to its lower bound and leaves its velocity alone. A velocity that points below the bound
-so goes on pressing there until the later gradients have turned it.
+Projection: Proj lifts the scale to its lower bound and leaves the scale's velocity alone. A velocity that points below
+the bound goes on pressing there until later gradients have turned it.
 """
 
 from __future__ import annotations

@@ -29,12 +29,12 @@ UNROLLED = 12
 class Shape(NamedTuple):
     """What a kernel is compiled for; everything else is an argument, so that changed numbers compile nothing."""
 
-    response: Callable
+    response: Callable[..., Any]
     """response(t, e, k) -> y"""
     response_is_normal: bool
-    score: Callable
+    score: Callable[..., Any]
     """score(t, y, scale, k) -> derivatives of the loss in t and in the scale"""
-    weight: Callable
+    weight: Callable[..., Any]
     """weight(|x|^2) -> w(x)"""
     has_scale: bool
 
@@ -130,45 +130,43 @@ class Known(NamedTuple):
 
 
 @cache
-def _inlined(function: Callable) -> Callable:
-    return njit(function, nogil=True, forceinline=True)
+def _inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+    compiled: Callable[..., Any] = njit(function, nogil=True, forceinline=True)
+    return compiled
 
 
-def _recalling(source: Source) -> Callable:
+def _recalling(source: Source) -> Callable[..., Any]:
     """The function recall(memory, s, j) -> the rule's NamedTuple of its vectors' coordinate j in setting s.
 
     Compiled code cannot index a tuple by a variable, so the tuple is put together one vector after the other.
     """
     kind = source.memory
 
-    def first(count):
+    def first(count: int) -> Callable[..., Any]:
         if count == 0:
-            return njit(lambda memory, s, j: (), nogil=True, forceinline=True)
+            return _inlined(lambda memory, s, j: ())
         before, last = first(count - 1), count - 1
-        return njit(
-            lambda memory, s, j: (*before(memory, s, j), load(memory, (s, last, j))), nogil=True, forceinline=True
-        )
+        return _inlined(lambda memory, s, j: (*before(memory, s, j), load(memory, (s, last, j))))
 
     every = first(source.vectors)
-    return njit(lambda memory, s, j: kind(*every(memory, s, j)), nogil=True, forceinline=True)
+    return _inlined(lambda memory, s, j: kind(*every(memory, s, j)))
 
 
-def _remembering(count: int) -> Callable:
+def _remembering(count: int) -> Callable[..., Any]:
     """The function remember(memory, s, j, kept) that writes the first `count` entries of `kept` to where they lie."""
     if count == 0:
-        return njit(lambda memory, s, j, kept: None, nogil=True, forceinline=True)
+        return _inlined(lambda memory, s, j, kept: None)
     before, last = _remembering(count - 1), count - 1
 
-    @njit(nogil=True, forceinline=True)
     def remember(memory, s, j, kept):
         before(memory, s, j, kept)
         write(memory, (s, last, j), kept[last])
 
-    return remember
+    return _inlined(remember)
 
 
 @lru_cache(maxsize=64)
-def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Callable:
+def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Callable[..., Any]:
     """The compiled `segment(first, count, c, law, numbers, state, streams, block, sizes, record) -> c` of one shape of
     problem and one source of a rule.
 

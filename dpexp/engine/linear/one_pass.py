@@ -80,15 +80,16 @@ def run_lane_group(
     """Run up to 8 replicates of every setting through steps[-1] users and return their states at `steps`.
 
     `sensitivity` is Delta: user i adds noise of standard deviation Delta / mu_i to every coordinate of its gradient.
-    `steps` are increasing step numbers >= 1. Lanes without a replicate repeat the last one.
+    Raises UsageError where the rule's update does not keep what the rule remembers. `steps` are increasing step numbers >= 1. Lanes without a replicate repeat the last one.
     """
     if not 1 <= len(replicates) <= LANES:
         raise ValueError(f"a lane group holds 1 to {LANES} replicates, not {len(replicates)}")
     lanes = [*replicates, *[replicates[-1]] * (LANES - len(replicates))]
+    rule.check()
     d, p, n = len(model.law.beta) - 1, len(model.start), int(steps[-1])
     with _COMPILING:
         segment = _compiled_segment(model.shape, rule.source, d if d <= UNROLLED else None)
-    numbers = type(rule.numbers)(*map(float, rule.numbers))  # an integer would be another type, and compile again
+    numbers = rule.floats()
     streams = Streams(*(stream_states(seed, lanes, role) for role in ("data", "response", "noise")))
     many = len(settings)
     state = State(

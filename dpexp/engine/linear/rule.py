@@ -15,9 +15,13 @@ numbers; compiled they act on eight replicates at once.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from dpexp.core.errors import UsageError
 from dpexp.engine.lanes.elementwise import Value
 
 Memory = Any
@@ -50,6 +54,24 @@ class Rule(NamedTuple):
     """a NamedTuple with one field for every vector that is kept, holding the number that its entries start from"""
     numbers: tuple[float, ...] = ()
     """a NamedTuple of plain numbers handed to both functions; other values of them compile nothing"""
+
+    def floats(self) -> Numbers:
+        """The numbers as floats: to compiled code an integer is another type, for which it would compile again."""
+        kind: Any = type(self.numbers)
+        return kind(*map(float, self.numbers))
+
+    def check(self) -> None:
+        """Try the update on plain numbers. Raises UsageError where what it keeps is not what the rule remembers."""
+        with np.errstate(all="ignore"):
+            received = Received(*map(np.float64, (1.0, 0.1, 0.2, 0.02)))
+            result = self.update(np.float64(0.5), received, self.memory, self.floats())
+        kept = result[1] if isinstance(result, tuple) and len(result) == 2 else None
+        if type(kept) is not type(self.memory):
+            code = inspect.unwrap(self.update).__code__
+            raise UsageError(
+                f"{code.co_filename}:{code.co_firstlineno}: {code.co_name} must return the next theta and the next "
+                f"memory, a {type(self.memory).__name__} of {len(self.memory)}; it returned {result!r}"
+            )
 
     @property
     def source(self) -> Source:
