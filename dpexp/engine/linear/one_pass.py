@@ -80,7 +80,8 @@ def run_lane_group(
     """Run up to 8 replicates of every setting through steps[-1] users and return their states at `steps`.
 
     `sensitivity` is Delta: user i adds noise of standard deviation Delta / mu_i to every coordinate of its gradient.
-    Raises UsageError where the rule's update does not keep what the rule remembers. `steps` are increasing step numbers >= 1. Lanes without a replicate repeat the last one.
+    `steps` are increasing step numbers >= 1. Lanes without a replicate repeat the last one. Raises UsageError where
+    the rule's update does not keep what the rule remembers.
     """
     if not 1 <= len(replicates) <= LANES:
         raise ValueError(f"a lane group holds 1 to {LANES} replicates, not {len(replicates)}")
