@@ -143,7 +143,8 @@ def check_dpexp(words: list[str], strict: bool) -> None:
     try:
         given = parser().commands[name].make_context(name, list(arguments)).params
     except Exception as error:  # the parser's own classes move from version to version
-        assert not strict and type(error).__name__ == "MissingParameter", f"{name}: {error}"
+        if strict or type(error).__name__ != "MissingParameter":
+            raise AssertionError(f"{name}: {error}") from error
         return
     known = {"plot": {**figures(), **overlays()}, "table": tables()}.get(name, {})
     for word in given.get("names") or [] if known else []:
@@ -452,6 +453,17 @@ def test_every_metric_and_estimator_is_described():
             described("docs/file-formats.md", metric)
         for word in (name, *ALGORITHMS[name].estimators):
             assert f"`{word}`" in page, word
+
+
+def test_names_in_the_notation_are_those_of_the_code():
+    package = "\n".join(path.read_text() for path in sorted((ROOT / "dpexp").rglob("*.py")))
+    for row in rows("NOTATION.md"):
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]]
+        file = re.fullmatch(r"`(dpexp/[\w/]+\.py)`", cells[-1])
+        text = (ROOT / file[1]).read_text() if file else package
+        for code in re.findall(r"`([^`]+)`", cells[1]):
+            for word in re.findall(r"[A-Za-z_]\w*", code):
+                assert re.search(rf"\b{word}\b", text), f"{word}: {row}"
 
 
 def test_every_paper_has_a_page_that_names_its_figures_tables_and_configs():
