@@ -489,3 +489,23 @@ def test_every_command_is_listed_on_the_front_page():
     text = " ".join(row for row in rows("README.md"))
     for name in parser().commands:
         assert re.search(rf"\b{name}\b", text), name
+
+
+def test_every_config_is_named_on_a_page():
+    words = {word for page in PAGES for word in re.findall(r"[\w*]+", page.read_text())}
+    for path in (ROOT / "configs").glob("*.yaml"):
+        assert any(fnmatch(path.stem, word) for word in words if len(word) > 3), path.name
+
+
+def test_every_room_stands_on_its_floor_in_the_picture():
+    from tests.test_layout import LEVELS
+
+    page = (ROOT / "docs/architecture.md").read_text()
+    picture = next(block.text for block in blocks(ROOT / "docs/architecture.md") if block.language == "text")
+    floors = [line for line in picture.splitlines() if re.match(r" (roof|floor|ground)", line)][::-1]
+    assert len(floors) == len(LEVELS)
+    for floor, level in zip(floors, LEVELS, strict=True):
+        drawn = {Path(word).stem for word in re.findall(r"\w+(?:/|\.py)", floor)}
+        assert drawn == level - {"__main__"}, floor
+    for name in set().union(*LEVELS) - {"__main__"}:
+        assert re.search(rf"^\| `dpexp/{name}(/|\.py)` ", page, re.MULTILINE), name
