@@ -1,0 +1,511 @@
+"""The pages say what is so: their commands parse, their examples give what is printed, their names and links exist."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+import shlex
+from fnmatch import fnmatch
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from tests.conftest import ROOT
+
+PAGES = [ROOT / name for name in ("README.md", "NOTATION.md", "CONTRIBUTING.md")] + sorted((ROOT / "docs").glob("*.md"))
+LANGUAGES = {"sh", "console", "yaml", "python", "text"}
+"""sh is for commands alone, console for commands with what they print, text for what is no code"""
+SHELL = {"cp", "apt-get", "dpkg-deb", "python3", "kill"}
+"""programs besides dpexp, make and the tools of the environment"""
+
+SLOW = {
+    "dpexp privacy --mechanism noisy-sgd n=100 ": "four seconds of exact laws",
+    "dpexp calibrate --mechanism noisy-sgd": "eight seconds: every analysis is inverted",
+    "dpexp advise huber-linear --mu 1": "twenty seconds: it simulates 300,000 users",
+    "dpexp judge right_bound.py": "1,200 exact laws, as in the example before it",
+}
+"""examples with output that are run with the slow tests, by how they begin, and why"""
+NOT_RUN = {
+    "dpexp run configs/linear_d5.yaml": "1.2 billion steps",
+    "dpexp plot": "needs stored results that are current, or minutes of exact laws",
+}
+"""examples with output that are only checked to name what exists, and why"""
+
+MINE = """experiment: mine
+problem:   {name: huber-linear, d: 5, sgima: 2.0}
+schedule:  {alpha: 1/2}
+privacy:   {mu: 0}
+run: {n: 1000, seed: 1}
+"""
+
+
+def people() -> str:
+    """A small table with the columns that the pages speak of."""
+    rows = [f"{20 + 7 * k % 60},{('clerk', 'cook', 'nurse')[k % 3]},{('low', 'high')[k % 5 == 0]}" for k in range(300)]
+    return "\n".join(["age,job,income", *rows, ""])
+
+
+class Block(NamedTuple):
+    """A fenced block of a page."""
+
+    page: Path
+    line: int
+    language: str
+    text: str
+    before: str
+    """the paragraph above it"""
+
+    def __str__(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+
+@cache
+def blocks(page: Path) -> tuple[Block, ...]:
+    found, lines, opened, before = [], page.read_text().splitlines(), None, ""
+    for number, line in enumerate(lines, 1):
+        if line.startswith("```"):
+            if opened is None:
+                opened = number, line[3:].strip()
+            else:
+                text = "\n".join(lines[opened[0] : number - 1])
+                found.append(Block(page, opened[0], opened[1], text, before))
+                opened, before = None, ""
+        elif opened is None:
+            before = f"{before}\n{line}" if line.strip() else (before if before.endswith("\n") else before + "\n")
+    assert opened is None, f"{page}: a block is not closed"
+    return tuple(found)
+
+
+def all_blocks(*languages: str) -> list[Block]:
+    return [block for page in PAGES for block in blocks(page) if block.language in languages]
+
+
+def prose(page: Path) -> str:
+    """A page without its blocks."""
+    return re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
+class Example(NamedTuple):
+    """A command of a console block with the lines that it prints."""
+
+    block: Block
+    command: str
+    output: list[str]
+
+
+def examples(block: Block) -> list[Example]:
+    found: list[Example] = []
+    text = re.sub(r"\\\n\s*", "", block.text)
+    for line in text.splitlines():
+        if block.language == "sh" or line.startswith("$ "):
+            found.append(Example(block, line.removeprefix("$ "), []))
+        elif found:
+            found[-1].output.append(line)
+    return found
+
+
+def commands(text: str) -> list[list[str]]:
+    """The words of every command on a line; comments and pipes end one."""
+    words, found = shlex.split(text, comments=True), [[]]
+    for word in words:
+        if word in ("&&", ";", "|", "||"):
+            found.append([])
+        else:
+            found[-1].append(word)
+    return [command for command in found if command]
+
+
+def begins(command: str, listed: dict[str, str]) -> str:
+    return next((why for start, why in listed.items() if command.startswith(start)), "")
+
+
+@cache
+def parser():
+    from dpexp.cli import app
+
+    return typer.main.get_command(app)
+
+
+def check_dpexp(words: list[str], strict: bool) -> None:
+    """Parse a dpexp command without running it, and look up what it names. Where not `strict`, arguments may lack."""
+    from dpexp.papers import PAPERS, figures, overlays, tables
+    from dpexp.privacy.mechanisms import MECHANISMS
+
+    if words and words[0] in ("--help", "--version"):
+        return
+    name, arguments = words[0], words[1:]
+    assert name in parser().commands, f"no command {name}"
+    try:
+        given = parser().commands[name].make_context(name, list(arguments)).params
+    except Exception as error:  # the parser's own classes move from version to version
+        if strict or type(error).__name__ != "MissingParameter":
+            raise AssertionError(f"{name}: {error}") from error
+        return
+    known = {"plot": {**figures(), **overlays()}, "table": tables()}.get(name, {})
+    for word in given.get("names") or [] if known else []:
+        assert word in known or word.isupper(), f"no {name} of the name {word}"
+    assert given.get("paper") in (None, "ID", *PAPERS)
+    named = given.get("mechanism")
+    if named and named != "NAME":
+        keys = [word.split("=")[0] for word in arguments if "=" in word and not word.startswith("-")]
+        allowed = {*MECHANISMS[named].model_fields, "delta", "alphas", "order", "eps", "mu", "rho", "rdp", "key"}
+        assert set(keys) <= allowed, f"{named} has no {set(keys) - allowed}"
+    for word in (w for w in arguments if w.startswith("configs/")):
+        assert list(ROOT.glob(word)), f"no {word}"
+
+
+def check_command(words: list[str], strict: bool = True) -> None:
+    """A line of a shell: the program is known, and what it names exists."""
+    program = words[0].removeprefix(".venv/bin/")
+    while re.fullmatch(r"\w+=\S*", program):
+        words = words[1:]
+        program = words[0].removeprefix(".venv/bin/")
+    if program == "dpexp":
+        check_dpexp(words[1:], strict)
+    elif program == "make":
+        assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), re.MULTILINE), words
+    elif program == "python" and words[1] == "-m":
+        assert importlib.util.find_spec(words[2]), words[2]
+        for word in words[3:]:
+            assert not word.startswith("tests/") or (ROOT / word).exists(), word
+    else:
+        assert program in {*SHELL, "pip"}, program
+
+
+def test_every_block_says_what_it_is():
+    for page in PAGES:
+        for block in blocks(page):
+            assert block.language in LANGUAGES, f"{block}: {block.language!r}"
+
+
+@pytest.mark.parametrize("block", all_blocks("sh", "console"), ids=str)
+def test_commands_and_options_exist(block):
+    assert examples(block), "a block of commands has none"
+    for example in examples(block):
+        for words in commands(example.command):
+            check_command(words)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_within_the_text_exist(page):
+    for text in re.findall(r"`((?:dpexp|make) [^`]+)`", prose(page)):
+        for words in commands(text.replace("\\|", "|")):
+            if words[0] in ("dpexp", "make"):
+                check_command(words, strict=False)
+
+
+def test_a_wrong_command_is_noticed():
+    for wrong in (
+        "dpexp ran configs/linear_d5.yaml",
+        "dpexp run --profil smoke configs/linear_d5.yaml",
+        "dpexp plot figure22",
+        "dpexp claims --paper ldp",
+        "dpexp run configs/linear_d6.yaml",
+        "dpexp privacy --mechanism noisy-sgd batchsize=3",
+        "make reproduction",
+        ".venv/bin/python -m dpexp.runner",
+    ):
+        with pytest.raises(AssertionError):
+            check_command(shlex.split(wrong))
+
+
+def outputs(slow: bool) -> list[Example]:
+    """The examples whose output is printed and that are run."""
+    found = [example for block in all_blocks("console") for example in examples(block) if any(example.output)]
+    return [e for e in found if not begins(e.command, NOT_RUN) and bool(begins(e.command, SLOW)) == slow]
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    """A folder with the files that the pages speak of."""
+    (tmp_path / "mine.yaml").write_text(MINE)
+    (tmp_path / "people.csv").write_text(people())
+    for page in PAGES:
+        for block in blocks(page):
+            named = re.findall(r"\(`(\w+\.py)`\)", block.before)
+            if block.language == "python" and named:
+                (tmp_path / named[-1]).write_text(block.text + "\n")
+    for folder in ("configs", "results"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def agrees(expected: list[str], printed: list[str]) -> bool:
+    """Whether the lines are those printed; a line `...` stands for any number of lines, at a line's end for its rest."""
+    expected = [line.rstrip() for line in expected]
+    while expected and not expected[-1]:
+        expected.pop()
+    place, anywhere = 0, False
+    for line in expected:
+        if line == "...":
+            anywhere = True
+            continue
+        rest = printed[place:] if anywhere else printed[place : place + 1]
+        stem = line[:-3] if line.endswith("...") else None
+        hits = [k for k, other in enumerate(rest) if (other.startswith(stem) if stem is not None else other == line)]
+        if not hits:
+            return False
+        place, anywhere = place + hits[0] + 1, False
+    return anywhere or not any(printed[place:])
+
+
+def check_output(example: Example) -> None:
+    from dpexp.cli import app
+
+    (words,) = commands(example.command)
+    result = CliRunner().invoke(app, words[1:], catch_exceptions=False)
+    printed = [line.rstrip() for line in result.output.splitlines()]
+    assert agrees(example.output, printed), "\n".join(printed)
+
+
+@pytest.mark.parametrize("example", outputs(slow=False), ids=lambda e: f"{e.block} {e.command[:40]}")
+def test_examples_print_what_the_page_shows(example, desk):
+    check_output(example)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", outputs(slow=True), ids=lambda e: f"{e.block} {e.command[:40]}")
+def test_long_examples_print_what_the_page_shows(example, desk):
+    check_output(example)
+
+
+def test_a_wrong_output_is_noticed():
+    assert agrees(["a", "...", "c 1..."], ["a", "b", "c 123"])
+    assert not agrees(["a", "c"], ["a", "b", "c"])
+    assert not agrees(["a", "..."], ["b"])
+    assert not agrees(["a"], ["a", "b"])
+
+
+def test_lists_of_examples_hold_no_dead_entries():
+    shown = [example.command for block in all_blocks("console") for example in examples(block) if any(example.output)]
+    for start in (*SLOW, *NOT_RUN):
+        assert any(command.startswith(start) for command in shown), start
+
+
+def completed(text: str) -> str:
+    """A config made of the sections that a page shows."""
+    if not re.search(r"^experiment:", text, re.MULTILINE):
+        text = f"experiment: shown\n{text}"
+    if not re.search(r"^run:", text, re.MULTILINE):
+        text += "\nrun: {replicates: 2, seed: 1}\n"
+    return text
+
+
+@pytest.mark.parametrize("block", all_blocks("yaml"), ids=str)
+def test_configs_are_valid(block, desk):
+    from dpexp.config import read_experiment
+
+    assert read_experiment(completed(block.text), "shown.yaml").cells
+
+
+def needs(block: Block) -> str:
+    """What a python block needs that is not always installed."""
+    return {'features="network"': "torch", "import dp_accounting": "dp_accounting"}.get(
+        next((mark for mark in ('features="network"', "import dp_accounting") if mark in block.text), ""), ""
+    )
+
+
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if any(b.language == "python" for b in blocks(p))], ids=lambda p: p.name
+)
+def test_python_blocks_run(page, desk):
+    """The blocks of a page in their order, which share their names."""
+    names: dict = {"__name__": "page"}
+    for block in blocks(page):
+        if block.language != "python":
+            continue
+        code = compile(block.text, str(block), "exec")
+        if needs(block) and importlib.util.find_spec(needs(block)) is None:
+            continue
+        if needs(block) == "torch":  # ten minutes of images, which a user has
+            continue
+        exec(code, names)
+
+
+def slug(title: str) -> str:
+    """The anchor of a heading."""
+    return re.sub(r"[^\w\- ]", "", title.lower().replace("`", "")).strip().replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if re.match(r"https?:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.exists(), target
+        if anchor:
+            titles = re.findall(r"^#+ (.*)$", prose(file), re.MULTILINE)
+            assert anchor in map(slug, titles), target
+
+
+PATH = re.compile(r"(?<![\w/.-])((?:dpexp|tests|configs|results|benchmarks|docs)/[\w./*<>-]*)")
+STORED = re.compile(r"results/[^/]+/(trajectories|partial|orphaned|provenance)|\.csv$|results/figures")
+
+
+def test_paths_exist():
+    for page in PAGES:
+        for path in PATH.findall(page.read_text()):
+            path = path.rstrip(".")
+            if "<" in path or re.search(r"[A-Z]{3,}(?!S\.md)", path) or STORED.search(path):
+                continue
+            assert list(ROOT.glob(path.rstrip("/"))), f"{page.name}: {path}"
+
+
+def resolve(name: str) -> object:
+    """The module, or the attribute of one, that a dotted name means."""
+    parts = name.split(".")
+    for count in range(len(parts), 0, -1):
+        module = ".".join(parts[:count])
+        try:
+            found: object = importlib.import_module(module)
+        except ModuleNotFoundError:
+            continue
+        for part in parts[count:]:
+            found = getattr(found, part)
+        return found
+    raise ModuleNotFoundError(name)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_dotted_names_exist(page):
+    for name in re.findall(r"`(dpexp(?:\.\w+)+)`", prose(page)):
+        if name != "dpexp.plugins":  # a group of entry points
+            assert resolve(name) is not None, name
+
+
+def rows(page: str) -> list[str]:
+    """Rows of the tables of a page."""
+    return [line for line in (ROOT / page).read_text().splitlines() if line.startswith("|")]
+
+
+def built_in(registry) -> list[str]:
+    return [name for name in registry if name not in registry.sources]
+
+
+def described(page: str, name: str) -> str:
+    """The row whose first cell names it."""
+    found = [row for row in rows(page) if f"`{name}`" in row.split("|")[1]]
+    assert found, f"{page} has no row for {name}"
+    return " ".join(found)
+
+
+def test_every_mechanism_and_its_parameters_are_described():
+    from dpexp.privacy.mechanisms import MECHANISMS
+
+    for name in built_in(MECHANISMS):
+        row = described("docs/privacy.md", name)
+        for field in set(MECHANISMS[name].model_fields) - {"neighboring_relation"}:
+            assert re.search(rf"\b{field}\b", row), f"{name} has a parameter {field}"
+
+
+def test_every_analysis_is_described():
+    from dpexp.privacy.mechanisms import NoisySgd
+
+    settings = [
+        {"sampling": "fixed-size", "batch_size": 10},
+        {"sampling": "full-batch", "batch_size": 100},
+        {"sampling": "shuffled", "batch_size": 10, "strong_convexity": 0.5},
+    ]
+    for setting in settings:
+        mechanism = NoisySgd(
+            n=100, step_size=0.1, noise_std=1.0, lipschitz=1.0, diameter=1.0, smoothness=1.0, steps=10, **setting
+        )
+        for found in (*mechanism.analyses(), *mechanism.lower_bounds()):
+            described("docs/privacy.md", found.name)
+
+
+def test_everything_that_a_config_can_name_is_described():
+    from dpexp.algorithms import ALGORITHMS
+    from dpexp.privacy.budgets import BUDGETS
+    from dpexp.problems import PROBLEMS
+    from dpexp.schedules import SCHEDULES
+
+    for registry in (PROBLEMS, ALGORITHMS, SCHEDULES):
+        for name in built_in(registry):
+            described("docs/config.md", name)
+    page = (ROOT / "docs/config.md").read_text()
+    for name in BUDGETS:
+        assert re.search(rf"\| {name}: ", page), name
+    for name in built_in(ALGORITHMS):
+        row = described("docs/config.md", name)
+        for field in set(ALGORITHMS[name].model_fields) - {"name"}:
+            assert f"`{field}`" in row, f"{name} has a parameter {field}"
+    for registry in (PROBLEMS, SCHEDULES):
+        for name in built_in(registry):
+            for field in registry[name].model_fields:
+                assert f"`{field}`" in page or field == "name", f"{name} has a parameter {field}"
+
+
+def test_every_metric_and_estimator_is_described():
+    from dpexp.algorithms import ALGORITHMS
+
+    page = (ROOT / "docs/file-formats.md").read_text()
+    for name in built_in(ALGORITHMS):
+        for metric in ALGORITHMS[name].metrics:
+            described("docs/file-formats.md", metric)
+        for word in (name, *ALGORITHMS[name].estimators):
+            assert f"`{word}`" in page, word
+
+
+def test_names_in_the_notation_are_those_of_the_code():
+    package = "\n".join(path.read_text() for path in sorted((ROOT / "dpexp").rglob("*.py")))
+    for row in rows("NOTATION.md"):
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]]
+        file = re.fullmatch(r"`(dpexp/[\w/]+\.py)`", cells[-1])
+        text = (ROOT / file[1]).read_text() if file else package
+        for code in re.findall(r"`([^`]+)`", cells[1]):
+            for word in re.findall(r"[A-Za-z_]\w*", code):
+                assert re.search(rf"\b{word}\b", text), f"{word}: {row}"
+
+
+def test_every_paper_has_a_page_that_names_its_figures_tables_and_configs():
+    from dpexp.papers import PAPERS
+
+    front, notation = (ROOT / "README.md").read_text(), (ROOT / "NOTATION.md").read_text()
+    for paper in (PAPERS[name] for name in built_in(PAPERS)):
+        page = ROOT / "docs" / f"{paper.id}.md"
+        assert f"(docs/{paper.id}.md)" in front
+        assert f"`{paper.id}`" in notation
+        words = re.findall(r"[\w*]+", page.read_text())
+        for thing in (*paper.figures, *paper.tables):
+            assert any(fnmatch(thing.name, word) for word in words if len(word) > 3), f"{page.name}: {thing.name}"
+
+
+def test_every_page_can_be_reached_from_the_front():
+    front = (ROOT / "README.md").read_text()
+    for page in PAGES[1:]:
+        assert f"({page.relative_to(ROOT)})" in front, page.name
+
+
+def test_every_command_is_listed_on_the_front_page():
+    text = " ".join(row for row in rows("README.md"))
+    for name in parser().commands:
+        assert re.search(rf"\b{name}\b", text), name
+
+
+def test_every_config_is_named_on_a_page():
+    words = {word for page in PAGES for word in re.findall(r"[\w*]+", page.read_text())}
+    for path in (ROOT / "configs").glob("*.yaml"):
+        assert any(fnmatch(path.stem, word) for word in words if len(word) > 3), path.name
+
+
+def test_every_room_stands_on_its_floor_in_the_picture():
+    from tests.test_layout import LEVELS
+
+    page = (ROOT / "docs/architecture.md").read_text()
+    picture = next(block.text for block in blocks(ROOT / "docs/architecture.md") if block.language == "text")
+    floors = [line for line in picture.splitlines() if re.match(r" (roof|floor|ground)", line)][::-1]
+    assert len(floors) == len(LEVELS)
+    for floor, level in zip(floors, LEVELS, strict=True):
+        drawn = {Path(word).stem for word in re.findall(r"\w+(?:/|\.py)", floor)}
+        assert drawn == level - {"__main__"}, floor
+    for name in set().union(*LEVELS) - {"__main__"}:
+        assert re.search(rf"^\| `dpexp/{name}(/|\.py)` ", page, re.MULTILINE), name
