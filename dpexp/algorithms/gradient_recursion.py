@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, step_size
+from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan
 from dpexp.core.parameters import Share
 from dpexp.problems.finite_sum import FiniteSum
 
@@ -43,7 +43,7 @@ class GradientRecursion(FiniteSumAlgorithm):
         return found
 
     def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Plan:
-        eta = step_size(schedule, n)
+        eta = schedule.step_size(n)
         return Plan(n, 1.0, eta, self.gamma or min(0.5, problem.smoothness * eta / problem.lipschitz))
 
     def seconds(self, problem: FiniteSum, n: int) -> float:

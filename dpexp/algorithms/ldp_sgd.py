@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from dpexp.core.parameters import Parameters
+from dpexp.algorithms.algorithm import AlgorithmBase
 from dpexp.engine.lanes.elementwise import Value, maximum
 from dpexp.engine.result import Passed
 from dpexp.problems.linear_predictor import LinearPredictorProblem
@@ -40,7 +40,7 @@ def accumulate(total_j: Value, theta_j: Value) -> Value:
     return total_j + theta_j
 
 
-class LdpSgd(Parameters):
+class LdpSgd(AlgorithmBase):
     """One pass over fresh users; user i adds the noise of its own budget mu_i before sending its gradient."""
 
     name: Literal["ldp-sgd"] = "ldp-sgd"

@@ -17,6 +17,8 @@ from dpexp.privacy.settings import PrivacySettings
 
 if TYPE_CHECKING:
     from dpexp.config.yamlfile import Position
+    from dpexp.protocols import Algorithm, Problem
+    from dpexp.schedules import Schedule
 
 ID_LENGTH = 12
 """hexadecimal digits of a cell's id"""
@@ -44,9 +46,9 @@ class Cell:
     """One fully resolved setting, without the number of replicates."""
 
     experiment: str
-    problem: Any
-    algorithm: Any
-    schedule: Any
+    problem: Problem
+    algorithm: Algorithm
+    schedule: Schedule
     privacy: PrivacySettings
     run: RunSettings
     swept: dict[str, Any]

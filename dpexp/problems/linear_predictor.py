@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from dpexp.core.parameters import Dimension, Finite, Parameters, Positive
+from dpexp.core.parameters import Dimension, Finite, Positive
 from dpexp.engine.lanes.elementwise import Value, minimum
 from dpexp.problems.mallows import WEIGHT_CAP, rule
+from dpexp.problems.problem import ProblemBase
 
 if TYPE_CHECKING:
     from dpexp.engine.linear.one_pass import Model
@@ -39,10 +40,12 @@ class Curvature(NamedTuple):
     """[p, p] covariance S of the gradient of one user at theta*, without privacy noise"""
 
 
-class LinearPredictorProblem(Parameters):
-    """Base of the weighted M-estimators of a linear predictor; theta = (beta_0..beta_d[, scale])."""
+class LinearPredictorProblem(ProblemBase):
+    """Base of the weighted M-estimators of a linear predictor; theta = (beta_0..beta_d[, scale]).
 
-    name: str
+    No data are kept: every user is drawn when it is their turn.
+    """
+
     d: Dimension = 5
     """number of random covariates; x has d + 1 entries"""
     sigma_z: Positive = 1.0
@@ -106,10 +109,6 @@ class LinearPredictorProblem(Parameters):
     def complaints(self) -> list[str]:
         """What makes these losses impossible to run, beyond the range of each parameter; empty where nothing does."""
         return []
-
-    def memory(self) -> int:
-        """Bytes of the data: none are kept, since every user is drawn when it is their turn."""
-        return 0
 
     # --- privacy constants -------------------------------------------------------------------------------------
 
