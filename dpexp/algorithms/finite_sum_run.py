@@ -15,7 +15,7 @@ from dpexp.algorithms.algorithm import AlgorithmBase
 from dpexp.core.parameters import Count
 from dpexp.engine.result import Passed
 from dpexp.problems.finite_sum import FiniteSum
-from dpexp.theory.momentum import Schedule as Theory
+from dpexp.theory.momentum import Prescription
 
 if TYPE_CHECKING:
     from dpexp.engine.finite_sum.following import Stepper
@@ -64,7 +64,7 @@ class FiniteSumAlgorithm(AlgorithmBase):
         """A run at its start, with its noise calibrated."""
         raise NotImplementedError
 
-    def prescribed(self, problem: FiniteSum, budget: Budget) -> Theory | None:
+    def prescribed(self, problem: FiniteSum, budget: Budget) -> Prescription | None:
         """What the algorithm's theorem prescribes; None where it has none or the budget is no finite target."""
         return None
 

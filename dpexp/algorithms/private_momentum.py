@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan
 from dpexp.core.parameters import Share
 from dpexp.problems.finite_sum import FiniteSum
-from dpexp.theory.momentum import Schedule as Theory
+from dpexp.theory.momentum import Prescription
 
 if TYPE_CHECKING:
     from dpexp.privacy.budgets import Budget
@@ -23,7 +23,7 @@ Weight = Share
 class Printed(NamedTuple):
     """What the paper prints for an algorithm."""
 
-    schedule: Callable[[int, int, float, float], Theory]
+    schedule: Callable[[int, int, float, float], Prescription]
     """of (N, d, eps, delta): T, alpha, eta and gamma"""
     sigma: Callable[[float, float], float]
     """of (eps, delta): the multiplier"""
@@ -42,7 +42,7 @@ class PrivateMomentum(FiniteSumAlgorithm):
     schedules: ClassVar[tuple[str, ...]] = ("prescribed", "path-length", "constant")
     printed: ClassVar[Printed]
 
-    def prescribed(self, problem: FiniteSum, budget: Budget) -> Theory | None:
+    def prescribed(self, problem: FiniteSum, budget: Budget) -> Prescription | None:
         if budget.target is None or math.isinf(budget.target[0]):
             return None
         return self.printed.schedule(problem.count, problem.dimension, *budget.target)

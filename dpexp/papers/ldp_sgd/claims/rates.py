@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from dpexp.papers.ldp_sgd.runs import constants_of, local_of, predicted_of
 from dpexp.reporting.checks import predictions_agree, rates_agree, ratio_to
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence, Run
@@ -72,10 +73,10 @@ def bias(evidence: Evidence) -> Outcome:
     ]
     ratios, shares = [], []
     for run in runs:
-        place = run.local
+        place = local_of(run)
         assert place is not None
         assert place.unit_bias is not None
-        eta, alpha, n = run.constants["eta"], run.alpha, int(run.steps[-1])
+        eta, alpha, n = constants_of(run)["eta"], run.alpha, int(run.steps[-1])
         mean_step = eta * float(power_sum(alpha, np.array([n]))[0]) / n
         squared = float(place.unit_bias[-1] * mean_step) ** 2
         variance = float(averaged_covariance(place.hessian, place.covariance)[-1, -1]) / n
@@ -96,7 +97,7 @@ def no_bias(evidence: Evidence) -> Outcome:
         ratio_to(
             run.traits[1],
             run.values("asgd", "param_distance_sq")[-1],
-            run.constants["private_trace"] / run.steps[-1],
+            constants_of(run)["private_trace"] / run.steps[-1],
             len(runs),
         )
         for run in runs
@@ -111,7 +112,7 @@ def linearised(evidence: Evidence) -> Outcome:
         ratio_to(
             run.traits[-1],
             run.values("sgd", "param_distance_sq")[-1],
-            float(run.predicted().sgd["param_distance_sq"][-1]),
+            float(predicted_of(run).sgd["param_distance_sq"][-1]),
             len(runs),
         )
         for run in runs
