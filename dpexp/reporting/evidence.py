@@ -47,25 +47,28 @@ class Run:
         return self.data.values[self.data.estimators.index(estimator), :, self.data.metrics.index(metric)]
 
     @property
-    def traits(self) -> tuple[str, ...]:
-        """Problem, alpha and budget in words; of the problem what differs from its defaults."""
-        budget = self.budget if self.budget == "non-private" else f"mu = {self.budget}"
-        problem, own = self.cell.problem, self.cell.problem.model_dump(exclude_defaults=True)
-        changed = "".join(f" {key} = {_short(value)}" for key, value in own.items() if key != "name")
-        return problem.name + changed, f"alpha = {fraction(self.alpha)}", budget
+    def traits(self) -> dict[str, str]:
+        """Problem, what in it differs from its defaults, alpha and budget, in words."""
+        own = self.cell.problem.model_dump(exclude_defaults=True)
+        return {
+            "problem": self.cell.problem.name,
+            **{key: f"{key} = {_short(value)}" for key, value in own.items() if key != "name"},
+            "alpha": f"alpha = {fraction(self.alpha)}",
+            "budget": self.budget if self.budget == "non-private" else f"mu = {self.budget}",
+        }
 
     @property
     def name(self) -> str:
         """How a line of the ledger names this run."""
-        return ", ".join(self.traits)
+        return ", ".join(self.traits.values())
 
 
 def labels(runs: Sequence[Run]) -> list[str]:
     """Names of runs without what they all share."""
-    shared = [len({run.traits[k] for run in runs}) == 1 for k in range(3)]
-    if all(shared):
-        return [run.name for run in runs]
-    return [", ".join(t for t, same in zip(run.traits, shared, strict=True) if not same) for run in runs]
+    traits = [run.traits for run in runs]
+    shared = set.intersection(*(set(own.items()) for own in traits))
+    different = [[words for key, words in own.items() if (key, words) not in shared] for own in traits]
+    return [", ".join(own) or run.name for own, run in zip(different, runs, strict=True)]
 
 
 class Evidence:

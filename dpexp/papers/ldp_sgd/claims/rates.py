@@ -81,7 +81,7 @@ def bias(evidence: Evidence) -> Outcome:
         squared = float(place.unit_bias[-1] * mean_step) ** 2
         variance = float(averaged_covariance(place.hessian, place.covariance)[-1, -1]) / n
         shares.append(squared / (squared + variance))
-        label = f"eta = {eta:g}, {', '.join(run.traits[1:])}"
+        label = f"eta = {eta:g}, {run.traits['alpha']}, {run.traits['budget']}"
         ratios.append(ratio_to(label, _scale_error(run), squared + variance, len(runs)))
     predicted = (
         "variance tr / n plus squared bias (H^-1 F'''[V] / 2 times the mean step), of which the bias is "
@@ -95,7 +95,7 @@ def no_bias(evidence: Evidence) -> Outcome:
     runs = evidence.runs("rates_quadratic", alpha=(1 / 3, 0.4, 0.5, 0.6, 2 / 3))
     ratios = [
         ratio_to(
-            run.traits[1],
+            run.traits["alpha"],
             run.values("asgd", "param_distance_sq")[-1],
             constants_of(run)["private_trace"] / run.steps[-1],
             len(runs),
@@ -110,7 +110,7 @@ def linearised(evidence: Evidence) -> Outcome:
     runs = evidence.runs("linear_d5", alpha=0.5, budget=["1", "2", "3", "non-private"])
     ratios = [
         ratio_to(
-            run.traits[-1],
+            run.traits["budget"],
             run.values("sgd", "param_distance_sq")[-1],
             float(predicted_of(run).sgd["param_distance_sq"][-1]),
             len(runs),
