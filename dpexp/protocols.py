@@ -48,7 +48,7 @@ Table      dpexp.reporting.table                 a value, asked by `dpexp table`
     name, title, paper   what it is called
     needs             the experiments whose stored results it reads
     build             the text and the numbers of it, from the folder of results; it never simulates
-Claim      dpexp.reporting.claim                 a value, a sentence of a paper and what settles it; asked by `dpexp claims`
+Claim      dpexp.reporting.claim                 a value, a sentence of a paper and what settles it; asked by `claims`
     id, place, statement, kind   which sentence it is
     experiments       the experiments whose stored results the check reads; empty where theory alone settles it
     check             the verdict and its numbers, from `dpexp.reporting.evidence.Evidence`

@@ -85,12 +85,12 @@ class BatchDescent(FiniteSumAlgorithm):
 
     def stepper(self, problem: FiniteSum, plan: Plan, budget: Budget, seed: int, replicate: int, data: Data) -> Stepper:
         from dpexp.core.seeds import generator
-        from dpexp.engine.finite_sum import batch_descent
+        from dpexp.engine.finite_sum.batch_descent import DescentSteps
 
         noise, sampling = generator(seed, replicate, "noise"), generator(seed, replicate, "order")
         q = self.sampling_rate
         std = self.multiplier(plan.steps, budget) * problem.lipschitz / (q * problem.count)
-        return batch_descent.BatchDescent(data, problem.start(), noise, sampling, q, plan.eta, std)
+        return DescentSteps(data, problem.start(), noise, sampling, q, plan.eta, std)
 
     def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
         from dpexp.privacy.mechanisms.stated import Stated

@@ -65,7 +65,7 @@ class Cell:
             "budget": self.privacy.mu.model_dump(),
             "run": run,
         }
-        return _jsonable(sections)
+        return {section: _jsonable(values) for section, values in sections.items()}
 
     @cached_property
     def cell_id(self) -> str:

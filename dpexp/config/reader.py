@@ -202,7 +202,8 @@ class Reader:
         Whether an algorithm does so here is known when its problem is (`steps_of`); one that leaves the question to its
         base never does, and is told at once.
         """
-        knows = self.algorithm is not None and self.algorithm.steps is not AlgorithmBase.steps
+        never: object = AlgorithmBase.steps
+        knows = self.algorithm is not None and self.algorithm.steps is not never
         return (key == "mu" and "eps" in located.value) or (key == "n" and knows)
 
     def missing(self, section: str, key: str, field: FieldInfo, where: Position) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -59,9 +59,9 @@ class LinearPredictorProblem(ProblemBase):
 
     response_noise: ClassVar[Literal["normal", "uniform"]]
     """law of the one extra random number from which y is made"""
-    response: ClassVar[Callable]
+    response: ClassVar[Callable[..., Any]]
     """response(t, e, k) -> y, for the true linear predictor t, response noise e, constants k"""
-    score: ClassVar[Callable]
+    score: ClassVar[Callable[..., Any]]
     """score(t, y, scale, k) -> (derivative of rho in t, derivative of rho in the scale)"""
 
     @property
@@ -131,7 +131,7 @@ class LinearPredictorProblem(ProblemBase):
 
     def noise_sensitivity(self) -> float:
         """Delta, the sensitivity that sets the noise, as chosen by `sensitivity`."""
-        named = {
+        named: dict[str, Callable[[], float]] = {
             "paper": self.paper_sensitivity,
             "exact": self.exact_sensitivity,
             "two-gradient-bounds": lambda: 2 * self.gradient_bound(),
@@ -179,7 +179,7 @@ class LinearPredictorProblem(ProblemBase):
 
     # --- population --------------------------------------------------------------------------------------------
 
-    conditional_risk: ClassVar[Callable]
+    conditional_risk: ClassVar[Callable[..., Any]]
     """conditional_risk(t, scale, k): mean of rho over y given x, at t = `risk_origin`-centred linear predictor"""
     risk_points: ClassVar[int] = 12
     """quadrature points a panel"""

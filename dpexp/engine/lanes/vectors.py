@@ -15,7 +15,8 @@ import operator
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.core.datamodel import models, register_default
+from numba.core.datamodel import models
+from numba.core.datamodel.registry import register_default
 from numba.extending import intrinsic, overload
 
 from dpexp.engine.lanes import elementwise

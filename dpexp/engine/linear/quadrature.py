@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from threading import Lock
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -18,7 +19,7 @@ _COMPILING = Lock()
 
 
 @cache
-def _kernel(integrand: Callable) -> Callable:
+def _kernel(integrand: Callable[..., Any]) -> Callable[..., Any]:
     f = njit(integrand, nogil=True, forceinline=True)
 
     @njit(nogil=True)
@@ -34,7 +35,7 @@ def _kernel(integrand: Callable) -> Callable:
 
 
 def expectations(
-    integrand: Callable,
+    integrand: Callable[..., Any],
     location: np.ndarray,
     spread: np.ndarray,
     scale: np.ndarray,

@@ -141,7 +141,7 @@ class Curves(NamedTuple):
 
     def of(self, estimator: str) -> dict[str, np.ndarray]:
         """Those of one estimator, by metric."""
-        return self._asdict()[estimator]
+        return {"sgd": self.sgd, "asgd": self.asgd}[estimator]
 
 
 def predicted(place: Local, schedule: Schedule, steps: np.ndarray) -> Curves:
