@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -27,12 +27,12 @@ UNROLLED = 12
 class Shape(NamedTuple):
     """What a kernel is compiled for; everything else is an argument, so that changed numbers compile nothing."""
 
-    response: Callable[..., Any]
+    response: Callable
     """response(t, e, k) -> y"""
     response_is_normal: bool
-    score: Callable[..., Any]
+    score: Callable
     """score(t, y, scale, k) -> derivatives of the loss in t and in the scale"""
-    weight: Callable[..., Any]
+    weight: Callable
     """weight(|x|^2) -> w(x)"""
     has_scale: bool
 
@@ -40,11 +40,11 @@ class Shape(NamedTuple):
 class Rule(NamedTuple):
     """An algorithm's update of one coordinate, and of the running sum behind its average."""
 
-    descend: Callable[..., Any]
+    descend: Callable
     """descend(theta_j, direction_j, omega_j, gradient_step, noise_step) -> next theta_j"""
-    project: Callable[..., Any]
+    project: Callable
     """project(scale, scale_min) -> scale"""
-    accumulate: Callable[..., Any]
+    accumulate: Callable
     """accumulate(total_j, theta_j) -> total_j"""
 
 
@@ -119,12 +119,12 @@ class Record(NamedTuple):
 
 
 @cache
-def _inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+def _inlined(function: Callable) -> Callable:
     return njit(function, nogil=True, forceinline=True)
 
 
 @lru_cache(maxsize=64)
-def compiled_segment(shape: Shape, rule: Rule, known_d: int | None) -> Callable[..., Any]:
+def compiled_segment(shape: Shape, rule: Rule, known_d: int | None) -> Callable:
     """The compiled `segment(first, count, c, law, state, streams, block, sizes, record) -> c` of one shape of problem.
 
     It runs the steps first + 1 .. first + count; c is the next checkpoint to record. With `known_d` the loops over
