@@ -73,7 +73,7 @@ class DataSource(Parameters):
         if (self.name is None) == (self.path is None):
             raise ValueError(f"give a name ({', '.join(DATASETS)}) or a path, for instance {{name: digits}}")
         if self.path is None:
-            given = {k: getattr(self, k) for k in sorted(self.model_fields_set - {"name", "path"})}
+            given = {k: v for k, v in sorted(self) if k in self.model_fields_set - {"name", "path"}}
             idle = [k for k, value in given.items() if value not in (None, (), "pixels")]
             if idle:
                 raise ValueError(f"{', '.join(idle)}: only for data given by path, not for {self.name!r}")
@@ -86,7 +86,7 @@ class DataSource(Parameters):
         if place.is_file() and self.target is None:
             raise ValueError(f"{self.path}: which column is the target? give target")
         foreign = ("target", "ranges", "categories") if place.is_dir() else ("features", "by_file_name")
-        idle = [k for k in foreign if getattr(self, k) not in (None, (), "pixels")]
+        idle = [k for k, v in self if k in foreign and v not in (None, (), "pixels")]
         if idle:
             kind = "tables" if place.is_dir() else "folders of images"
             raise ValueError(f"{', '.join(idle)}: only for {kind}, not for {self.path}")
