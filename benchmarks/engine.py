@@ -20,8 +20,7 @@ os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_
 
 import numpy as np  # noqa: E402
 
-from dpexp.algorithms.ldp_sgd import accumulate, descend, project  # noqa: E402
-from dpexp.engine.linear.kernel import Rule  # noqa: E402
+from dpexp.algorithms.ldp_sgd import LdpSgd  # noqa: E402
 from dpexp.engine.linear.one_pass import Setting, run_lane_group  # noqa: E402
 from dpexp.privacy.budgets import ConstantBudget  # noqa: E402
 from dpexp.problems.huber_linear import HuberLinear  # noqa: E402
@@ -34,7 +33,7 @@ Program = Callable[[int], np.ndarray]
 def engine(problem: HuberLinear, n: int, seed: int) -> np.ndarray:
     """Eight replicates through n users; mean squared distances [2, settings]."""
     settings = [Setting(Power(eta=0.2, alpha=a), ConstantBudget(mu=m)) for a in ALPHAS for m in MUS]
-    rule = Rule(descend, project, accumulate)
+    rule = LdpSgd().rule()
     theta = run_lane_group(
         problem.model(), rule, settings, problem.noise_sensitivity(), np.array([n]), seed, range(8)
     ).theta

@@ -121,7 +121,7 @@ def test_kernel_equals_the_literal_transcription(case):
     problem, formulas = CASES[case]
     gradient, response = formulas(problem)
     replicates = [0, 3, 11]
-    rule, settings = linear_pass_rule(), [linear_pass.Setting(*s) for s in SETTINGS]
+    rule, settings = ALGORITHM.rule(), [linear_pass.Setting(*s) for s in SETTINGS]
     got = linear_pass.run_lane_group(
         problem.model(), rule, settings, problem.noise_sensitivity(), STEPS, SEED, replicates
     )
@@ -134,20 +134,13 @@ def test_kernel_equals_the_literal_transcription(case):
             np.testing.assert_array_equal(got.projections[:, s, lane], np.array(path.projections)[at])
 
 
-def linear_pass_rule():
-    from dpexp.algorithms.ldp_sgd import accumulate, descend, project
-    from dpexp.engine.linear.kernel import Rule
-
-    return Rule(descend, project, accumulate)
-
-
 def run(problem=None, settings=SETTINGS, steps=STEPS, seed=SEED, replicates=range(8)):
     return ALGORITHM.simulate(problem or CASES["huber joint scale"][0], settings, steps, seed, list(replicates)).values
 
 
 def test_metrics_are_those_of_the_iterates():
     problem = CASES["huber joint scale"][0]
-    rule, settings = linear_pass_rule(), [linear_pass.Setting(*s) for s in SETTINGS]
+    rule, settings = ALGORITHM.rule(), [linear_pass.Setting(*s) for s in SETTINGS]
     snapshots = linear_pass.run_lane_group(
         problem.model(), rule, settings, problem.noise_sensitivity(), STEPS, SEED, range(8)
     )
@@ -235,7 +228,7 @@ def noise_p_value(problem, budget, factor):
     The noise-free step on the same users is subtracted, so only the noise is left; projection is switched off by start.
     """
     settings = [(Constant(eta=0.01), budget), (Constant(eta=0.01), ConstantBudget(mu=math.inf))]
-    rule, wrapped = linear_pass_rule(), [linear_pass.Setting(*s) for s in settings]
+    rule, wrapped = ALGORITHM.rule(), [linear_pass.Setting(*s) for s in settings]
     noise = []
     for first in range(0, 400, 8):
         lanes = range(first, first + 8)
@@ -262,7 +255,7 @@ def test_noise_is_fresh_for_every_user_and_coordinate():
     settings = [linear_pass.Setting(Constant(eta=1e-6), ConstantBudget(mu=m)) for m in (1.0, math.inf)]
     steps = np.arange(1, 601)
     theta = linear_pass.run_lane_group(
-        problem.model(), linear_pass_rule(), settings, problem.noise_sensitivity(), steps, 2, range(8)
+        problem.model(), ALGORITHM.rule(), settings, problem.noise_sensitivity(), steps, 2, range(8)
     ).theta
     walk = theta[:, 0, 0] - theta[:, 0, 1]
     z = np.diff(walk, axis=0) / (1e-6 * problem.noise_sensitivity())
@@ -284,4 +277,4 @@ def test_a_lane_group_refuses_more_replicates_than_lanes():
     problem = CASES["logistic"][0]
     settings = [linear_pass.Setting(*SETTINGS[0])]
     with pytest.raises(ValueError, match="1 to 8 replicates, not 9"):
-        linear_pass.run_lane_group(problem.model(), linear_pass_rule(), settings, 1.0, [1], 0, range(9))
+        linear_pass.run_lane_group(problem.model(), ALGORITHM.rule(), settings, 1.0, [1], 0, range(9))

@@ -1,9 +1,11 @@
 """ALGORITHMS: the registry of algorithms, one file each."""
 
 from dpexp.algorithms.batch_descent import BatchDescent
+from dpexp.algorithms.clipped_ldp_sgd import ClippedLdpSgd
 from dpexp.algorithms.dp_sgd import DpSgd
 from dpexp.algorithms.dp_sgld import DpSgld
 from dpexp.algorithms.gradient_recursion import GradientRecursion
+from dpexp.algorithms.heavy_ball_ldp_sgd import HeavyBallLdpSgd
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.reduced_momentum import ReducedMomentum
 from dpexp.algorithms.sgd import Sgd
@@ -15,6 +17,8 @@ ALGORITHMS: Registry[type[Algorithm]] = Registry(
     "algorithm",
     {
         "ldp-sgd": LdpSgd,
+        "clipped-ldp-sgd": ClippedLdpSgd,
+        "heavy-ball-ldp-sgd": HeavyBallLdpSgd,
         "dp-sgld": DpSgld,
         "dp-sgd": DpSgd,
         "sgd": Sgd,

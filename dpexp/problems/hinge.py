@@ -154,6 +154,8 @@ def _plane(d: int, sigma_z: float) -> _Plane:
 def _compiled() -> Callable[..., Any]:
     from numba import njit
 
+    from dpexp.engine.compiled import compiled
+
     @njit(nogil=True)
     def interpolate(table, x):  # type: ignore[no-untyped-def]
         """Cubic interpolation of a table of an even function."""
@@ -193,7 +195,7 @@ def _compiled() -> Callable[..., Any]:
                     total += mass * share(s, cosine, beta, length, label, plane) * (1 - label * (b0 + b * s))
         return total / math.sqrt(2 * math.pi)
 
-    @njit(nogil=True)
+    @compiled(kept=True)
     def risk(b0, b, cosine, beta, length, plane, out):  # type: ignore[no-untyped-def]
         for i in range(len(out)):
             if not (math.isfinite(b0[i]) and math.isfinite(b[i])):

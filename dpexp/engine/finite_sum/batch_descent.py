@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from dpexp.engine.compiled import compiled
 from dpexp.engine.finite_sum.loop import Data, move
 from dpexp.engine.finite_sum.losses import full
 
 
-@njit(nogil=True)
+@compiled(kept=True)
 def _sampled_sum(
     gradient: Any, w: np.ndarray, x: np.ndarray, y: np.ndarray, c: np.ndarray, chosen: np.ndarray, out: np.ndarray
 ) -> None:

@@ -19,6 +19,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numba import njit
 
+from dpexp.engine.compiled import compiled
+
 BLOCK = 8192
 """steps whose noise is held at once"""
 
@@ -66,7 +68,7 @@ def move(w: np.ndarray, estimate: np.ndarray, eta: float, normalised: bool) -> N
         w[j] -= scale * estimate[j]
 
 
-@njit(nogil=True)
+@compiled(kept=True)
 def _momentum_steps(
     gradient: Any,
     x: np.ndarray,
@@ -109,7 +111,7 @@ class Values(NamedTuple):
     """C of the last N steps [N, d]"""
 
 
-@njit(nogil=True)
+@compiled(kept=True)
 def _reconstructed_steps(
     gradient: Any,
     x: np.ndarray,

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from dpexp.engine.compiled import compiled
+
 Compiled = Callable[..., Any]
 
 
@@ -164,7 +166,7 @@ LOSSES: dict[str, Pair] = {
 """by the name of the problem"""
 
 
-@njit(nogil=True)
+@compiled(kept=True)
 def mean_loss(loss: Compiled, w: np.ndarray, x: np.ndarray, y: np.ndarray, c: np.ndarray) -> float:
     """F(w) alone, the same bits as that of `full`. x [N, d], y [N]."""
     total = 0.0
@@ -173,7 +175,7 @@ def mean_loss(loss: Compiled, w: np.ndarray, x: np.ndarray, y: np.ndarray, c: np
     return total / len(x)
 
 
-@njit(nogil=True)
+@compiled(kept=True)
 def full(
     loss: Compiled, gradient: Compiled, w: np.ndarray, x: np.ndarray, y: np.ndarray, c: np.ndarray, out: np.ndarray
 ) -> float:

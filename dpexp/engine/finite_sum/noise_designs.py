@@ -18,13 +18,15 @@ import math
 import numpy as np
 from numba import njit
 
+from dpexp.engine.compiled import compiled
+
 
 def tree_slots(steps: int, d: int) -> np.ndarray:
     """The memory of `tree_noise` before its first step: zeros [floor(log2 T) + 1, d]."""
     return np.zeros((max(1, steps.bit_length()), d))
 
 
-@njit(nogil=True)
+@compiled(kept=True)
 def tree_noise(normals: np.ndarray, first: int, alpha: float, std: float, slots: np.ndarray, out: np.ndarray) -> None:
     """Fills out [B, d] with the noise of steps first..first + B - 1 from normals [B, d], one node a step.
 
@@ -50,7 +52,7 @@ def tree_noise(normals: np.ndarray, first: int, alpha: float, std: float, slots:
             slots[lowest, j] = out[i, j]
 
 
-@njit(nogil=True)
+@compiled(kept=True)
 def independent_noise(normals: np.ndarray, alpha: float, std: float, last: np.ndarray, out: np.ndarray) -> None:
     """Fills out [B, d] with (1 - alpha) times the noise before plus std times normals [B, d].
 

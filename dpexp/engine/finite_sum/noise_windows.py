@@ -21,8 +21,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from dpexp.engine.compiled import compiled
 from dpexp.engine.finite_sum.noise_designs import discount, tree_noise, tree_slots, tree_variance
 
 
@@ -65,7 +65,7 @@ def nodes_ending(first: int, last: int, n: int) -> int:
     return sum((last >> level) - ((first - 1) >> level) for level in range(n.bit_length()))
 
 
-@njit(nogil=True)
+@compiled(kept=True)
 def window_noise(
     gradient: np.ndarray,
     change: np.ndarray,

@@ -12,6 +12,7 @@ import math
 import numpy as np
 from numba import njit
 
+from dpexp.engine.compiled import compiled
 from dpexp.engine.lanes.elementwise import sqrt, where
 from dpexp.engine.lanes.vectormath import ONE_BITS, log, sin_cos
 from dpexp.engine.lanes.vectors import bits_of, load, real_of, store
@@ -43,7 +44,7 @@ def unit(bits):
     return 2.0 - real_of((bits >> _B12) | ONE_BITS)
 
 
-@njit(nogil=True)
+@compiled(kept=True)
 def fill_uniform(state, out, count):
     """Write the next `count` uniform numbers of every lane to out [>= count, 8]; state uint64 [4, 8] moves on."""
     s0, s1, s2, s3 = load(state, (0,)), load(state, (1,)), load(state, (2,)), load(state, (3,))

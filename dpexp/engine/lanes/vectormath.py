@@ -7,6 +7,7 @@ machine returns the same bits.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -98,7 +99,7 @@ def normal_cdf(x):
     return where(x < 0.0, tail, 1.0 - tail)
 
 
-def _on_lanes(function, compiled):
+def _on_lanes(function: Any, compiled: Any) -> None:
     """Let `function` of `elementwise` mean `compiled` on lanes."""
 
     @overload(function)

@@ -11,6 +11,8 @@ Scalars mix with lanes and are broadcast. Arrays of lanes are C-contiguous array
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
+from typing import Any
 
 from llvmlite import ir
 from numba import types
@@ -74,7 +76,7 @@ def _operand(a: types.Type, b: types.Type) -> LaneType | None:
     return lanes.pop() if all(isinstance(t, LaneType) or _is_number(t) for t in (a, b)) else None
 
 
-def _define_binary(function, emit, wanted, result=None):
+def _define_binary(function: Any, emit: Callable[..., Any], wanted: LaneType, result: LaneType | None = None) -> None:
     """Give `function` a meaning on lanes: `emit` builds the instruction, `wanted` is the lane type it takes."""
 
     @intrinsic
@@ -93,7 +95,7 @@ def _define_binary(function, emit, wanted, result=None):
             return lambda a, b: instruction(a, b)
 
 
-def _select_by(comparison):
+def _select_by(comparison: str) -> Callable[..., Any]:
     return lambda b, x, y: b.select(b.fcmp_ordered(comparison, x, y), x, y)
 
 
@@ -253,7 +255,7 @@ def _inputs(builder):
     return module.add_metadata([module.add_metadata(["dpexp inputs", module.add_metadata(["dpexp"])])])
 
 
-def _loading(from_inputs):
+def _loading(from_inputs: bool) -> Any:
     @intrinsic
     def access(typingctx, array, index):
         want = _lane_of(array)
@@ -271,7 +273,7 @@ def _loading(from_inputs):
     return access
 
 
-def _storing(outside_inputs):
+def _storing(outside_inputs: bool) -> Any:
     @intrinsic
     def access(typingctx, array, index, value):
         want = _lane_of(array)

@@ -1,22 +1,25 @@
 """The compiled loop of a linear-predictor problem: for every user one step of every setting, eight replicates at once.
 
 The rows x, the responses and the noise directions are drawn in blocks of `BLOCK` steps; each step then visits every
-setting. The rule that turns a gradient into the next iterate comes from the algorithm; the score, the weight and the
-law of the response come from the problem: this file only arranges them.
+setting. The rule that turns a gradient into the next iterate comes from the algorithm (`dpexp.engine.linear.rule`); the
+score, the weight and the law of the response come from the problem: this file only arranges them. Which parts a rule
+uses is known when its kernel is compiled, so that a rule without memory or norms pays for neither.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
-from dpexp.engine.lanes.elementwise import where
+from dpexp.engine.compiled import compiled
+from dpexp.engine.lanes.elementwise import maximum, sqrt, where
 from dpexp.engine.lanes.streams import fill_normal, fill_uniform
 from dpexp.engine.lanes.vectors import LANES, load, read, reals, store, write
+from dpexp.engine.linear.rule import Received, Source
 
 BLOCK = 128
 """steps whose random numbers are drawn together; even, so that no pair of normals straddles two blocks"""
@@ -27,25 +30,14 @@ UNROLLED = 12
 class Shape(NamedTuple):
     """What a kernel is compiled for; everything else is an argument, so that changed numbers compile nothing."""
 
-    response: Callable
+    response: Callable[..., Any]
     """response(t, e, k) -> y"""
     response_is_normal: bool
-    score: Callable
+    score: Callable[..., Any]
     """score(t, y, scale, k) -> derivatives of the loss in t and in the scale"""
-    weight: Callable
+    weight: Callable[..., Any]
     """weight(|x|^2) -> w(x)"""
     has_scale: bool
-
-
-class Rule(NamedTuple):
-    """An algorithm's update of one coordinate, and of the running sum behind its average."""
-
-    descend: Callable
-    """descend(theta_j, direction_j, omega_j, gradient_step, noise_step) -> next theta_j"""
-    project: Callable
-    """project(scale, scale_min) -> scale"""
-    accumulate: Callable
-    """accumulate(total_j, theta_j) -> total_j"""
 
 
 class Law(NamedTuple):
@@ -69,6 +61,8 @@ class State(NamedTuple):
     """sum of the iterates so far [settings, p, 8]"""
     hits: np.ndarray
     """steps so far at which the scale was projected [settings, 8]"""
+    memory: np.ndarray
+    """what the rule remembers [settings, vectors, p, 8]"""
 
 
 class Streams(NamedTuple):
@@ -88,6 +82,8 @@ class Block(NamedTuple):
     """responses [BLOCK, 8]"""
     w: np.ndarray
     """weights [BLOCK, 8]"""
+    norm_sq: np.ndarray
+    """|x|^2 with the leading 1 [BLOCK, 8]; filled where the rule asks for the norm of gradients"""
     omega: np.ndarray
     """noise directions [BLOCK, p, 8]"""
 
@@ -118,26 +114,76 @@ class Record(NamedTuple):
     """[K, settings, 8]"""
 
 
+class Known(NamedTuple):
+    """What all coordinates of one setting's step share, inside compiled code; a coordinate multiplies its direction."""
+
+    i: Any
+    """number of the step"""
+    eta: Any
+    gradient: Any
+    """the rescaled gradient over its direction: w g along x, w in the scale, whose direction is h"""
+    gradient_step: Any
+    """eta times that"""
+    noise: Any
+    """Delta / mu_i"""
+    noise_step: Any
+    """eta times that"""
+
+
 @cache
-def _inlined(function: Callable) -> Callable:
-    return njit(function, nogil=True, forceinline=True)
+def _inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+    compiled: Callable[..., Any] = njit(function, nogil=True, forceinline=True)
+    return compiled
+
+
+def _recalling(source: Source) -> Callable[..., Any]:
+    """The function recall(memory, s, j) -> the rule's NamedTuple of its vectors' coordinate j in setting s.
+
+    Compiled code cannot index a tuple by a variable, so the tuple is put together one vector after the other.
+    """
+    kind = source.memory
+
+    def first(count: int) -> Callable[..., Any]:
+        if count == 0:
+            return _inlined(lambda memory, s, j: ())
+        before, last = first(count - 1), count - 1
+        return _inlined(lambda memory, s, j: (*before(memory, s, j), load(memory, (s, last, j))))
+
+    every = first(source.vectors)
+    return _inlined(lambda memory, s, j: kind(*every(memory, s, j)))
+
+
+def _remembering(count: int) -> Callable[..., Any]:
+    """The function remember(memory, s, j, kept) that writes the first `count` entries of `kept` to where they lie."""
+    if count == 0:
+        return _inlined(lambda memory, s, j, kept: None)
+    before, last = _remembering(count - 1), count - 1
+
+    def remember(memory, s, j, kept):
+        before(memory, s, j, kept)
+        write(memory, (s, last, j), kept[last])
+
+    return _inlined(remember)
 
 
 @lru_cache(maxsize=64)
-def compiled_segment(shape: Shape, rule: Rule, known_d: int | None) -> Callable:
-    """The compiled `segment(first, count, c, law, state, streams, block, sizes, record) -> c` of one shape of problem.
+def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Callable[..., Any]:
+    """The compiled `segment(first, count, c, law, numbers, state, streams, block, sizes, record) -> c` of one shape of
+    problem and one source of a rule.
 
-    It runs the steps first + 1 .. first + count; c is the next checkpoint to record. With `known_d` the loops over
-    coordinates are unrolled for that d. The bits are the same either way.
+    It runs the steps first + 1 .. first + count; c is the next checkpoint to record; `numbers` are the rule's. With
+    `known_d` the loops over coordinates are unrolled for that d. The bits are the same either way.
     """
     score, response, weight = _inlined(shape.score), _inlined(shape.response), _inlined(shape.weight)
-    descend, project, accumulate = _inlined(rule.descend), _inlined(rule.project), _inlined(rule.accumulate)
     normal, has_scale = shape.response_is_normal, shape.has_scale
+    update, remembers, rescales = _inlined(source.update), source.vectors > 0, source.rescale is not None
+    rescale = None if source.rescale is None else _inlined(source.rescale)
+    recall, remember = (_recalling(source), _remembering(source.vectors)) if remembers else (None, None)
 
     @njit(nogil=True)
     def draw(block, streams, law):
         """Draw the users and the noise directions of a block."""
-        x, y, w, omega = block
+        x, y, w, omega = block.x, block.y, block.w, block.omega
         d = x.shape[1]
         fill_normal(streams.covariates, x.reshape(-1, LANES), BLOCK * d)
         fill_normal(streams.directions, omega.reshape(-1, LANES), BLOCK * omega.shape[1])
@@ -155,56 +201,77 @@ def compiled_segment(shape: Shape, rule: Rule, known_d: int | None) -> Callable:
                 norm_sq = norm_sq + z * z
             store(y, (b,), response(t, load(y, (b,)), law.k))
             store(w, (b,), weight(norm_sq))
+            if rescales:
+                store(block.norm_sq, (b,), norm_sq)
 
     @njit(nogil=True, forceinline=True)
-    def step(b, i, law, state, block, sizes):
-        """User b of the block, step i of the segment: theta <- Proj(theta - eta (grad f + (Delta / mu) omega))."""
-        theta, total, hits = state
-        x, y, w, omega = block
+    def moved(s, j, theta_j, direction_j, omega_j, known, state, numbers):
+        """Coordinate j of theta after the update of setting s, whose gradient is known.gradient direction_j there."""
+        step = known.gradient_step * direction_j + known.noise_step * omega_j
+        noisy = known.gradient * direction_j + known.noise * omega_j  # costs nothing where the rule does not use it
+        received = Received(known.i, known.eta, noisy, step)
+        if remembers:
+            theta_j, kept = update(theta_j, received, recall(state.memory, s, j), numbers)
+            remember(state.memory, s, j, kept)
+            return theta_j
+        return update(theta_j, received, (), numbers)[0]
+
+    @njit(nogil=True, forceinline=True)
+    def step(b, i, number, law, numbers, state, block, sizes):
+        """User b of the block, step i of the segment and `number` of all: every setting hears from this user."""
+        theta, total, hits = state.theta, state.total, state.hits
+        x, omega = block.x, block.omega
         d = x.shape[1] if known_d is None else known_d
         q = d + 1
         for s in range(theta.shape[0]):
             eta = sizes.eta[sizes.eta_of[s], i]
-            noise_step = eta * read(sizes.noise, (sizes.noise_row[s] + sizes.noise_stride[s] * i,))
+            noise = read(sizes.noise, (sizes.noise_row[s] + sizes.noise_stride[s] * i,))
+            noise_step = eta * noise
             t = load(theta, (s, 0))
             for j in range(d):
                 t = t + load(theta, (s, j + 1)) * read(x, (b, j))
             scale = load(theta, (s, q)) if has_scale else reals(law.fixed_scale)
-            g, h = score(t, read(y, (b,)), scale, law.k)
-            weighted = eta * read(w, (b,))
-            gradient_step = weighted * g
-            theta_0 = descend(load(theta, (s, 0)), 1.0, read(omega, (b, 0)), gradient_step, noise_step)
+            g, h = score(t, read(block.y, (b,)), scale, law.k)
+            w = read(block.w, (b,))
+            if rescales:  # |w g x|^2 + (w h)^2, with the |x|^2 of the weight: no pass over the coordinates
+                wg, wh = w * g, w * h if has_scale else reals(0.0)
+                w = w * rescale(sqrt(wg * wg * read(block.norm_sq, (b,)) + wh * wh), numbers)
+            weighted = eta * w
+            known = Known(number, eta, w * g, weighted * g, noise, noise_step)
+            theta_0 = moved(s, 0, load(theta, (s, 0)), 1.0, read(omega, (b, 0)), known, state, numbers)
             write(theta, (s, 0), theta_0)
-            write(total, (s, 0), accumulate(load(total, (s, 0)), theta_0))
+            write(total, (s, 0), load(total, (s, 0)) + theta_0)
             for j in range(1, d + 1):
                 x_j, omega_j = read(x, (b, j - 1)), read(omega, (b, j))
-                theta_j = descend(load(theta, (s, j)), x_j, omega_j, gradient_step, noise_step)
+                theta_j = moved(s, j, load(theta, (s, j)), x_j, omega_j, known, state, numbers)
                 write(theta, (s, j), theta_j)
-                write(total, (s, j), accumulate(load(total, (s, j)), theta_j))
+                write(total, (s, j), load(total, (s, j)) + theta_j)
             if has_scale:
-                free = descend(scale, h, read(omega, (b, q)), weighted, noise_step)
-                scale = project(free, law.scale_min)
+                of_scale = Known(number, eta, w, weighted, noise, noise_step)
+                free = moved(s, q, scale, h, read(omega, (b, q)), of_scale, state, numbers)
+                scale = maximum(free, law.scale_min)
                 write(hits, (s,), load(hits, (s,)) + where(free < law.scale_min, 1.0, 0.0))
                 write(theta, (s, q), scale)
-                write(total, (s, q), accumulate(load(total, (s, q)), scale))
+                write(total, (s, q), load(total, (s, q)) + scale)
 
     @njit(nogil=True)
     def keep(record, c, i, state):
         """Keep the iterate and its average over the i steps so far as checkpoint c."""
-        theta, total, hits = state
+        theta, total, hits = state.theta, state.total, state.hits
         for s in range(theta.shape[0]):
             for j in range(theta.shape[1]):
                 store(record.theta, (c, 0, s, j), load(theta, (s, j)))
                 store(record.theta, (c, 1, s, j), load(total, (s, j)) / i)
             store(record.projections, (c, s), load(hits, (s,)))
 
-    @njit(nogil=True)
-    def segment(first, count, c, law, state, streams, block, sizes, record):
+    @compiled(kept=True)
+    def segment(first, count, c, law, numbers, state, streams, block, sizes, record):
         for start in range(0, count, BLOCK):
             draw(block, streams, law)
             for b in range(min(BLOCK, count - start)):
-                step(b, start + b, law, state, block, sizes)
-                if first + start + b + 1 == record.steps[c]:
+                number = first + start + b + 1
+                step(b, start + b, float(number), law, numbers, state, block, sizes)
+                if number == record.steps[c]:
                     keep(record, c, record.steps[c], state)
                     c += 1
         return c

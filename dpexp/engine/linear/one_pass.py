@@ -15,8 +15,9 @@ import numpy as np
 from dpexp.core.seeds import stream_states
 from dpexp.engine.lanes.streams import fill_uniform
 from dpexp.engine.lanes.vectors import LANES
-from dpexp.engine.linear.kernel import BLOCK, UNROLLED, Block, Law, Record, Rule, Shape, Sizes, State, Streams
+from dpexp.engine.linear.kernel import BLOCK, UNROLLED, Block, Law, Record, Shape, Sizes, State, Streams
 from dpexp.engine.linear.kernel import compiled_segment as _compiled_segment
+from dpexp.engine.linear.rule import Rule
 
 if TYPE_CHECKING:
     from dpexp.protocols import Budget, Schedule
@@ -64,18 +65,34 @@ def run_lane_group(
     """Run up to 8 replicates of every setting through steps[-1] users and return their states at `steps`.
 
     `sensitivity` is Delta: user i adds noise of standard deviation Delta / mu_i to every coordinate of its gradient.
-    `steps` are increasing step numbers >= 1. Lanes without a replicate repeat the last one.
+    `steps` are increasing step numbers >= 1. Lanes without a replicate repeat the last one. Raises UsageError where
+    the rule's update does not keep what the rule remembers.
     """
     if not 1 <= len(replicates) <= LANES:
         raise ValueError(f"a lane group holds 1 to {LANES} replicates, not {len(replicates)}")
     lanes = [*replicates, *[replicates[-1]] * (LANES - len(replicates))]
+    rule.check()
     d, p, n = len(model.law.beta) - 1, len(model.start), int(steps[-1])
     with _COMPILING:
-        segment = _compiled_segment(model.shape, rule, d if d <= UNROLLED else None)
+        segment = _compiled_segment(model.shape, rule.source, d if d <= UNROLLED else None)
+    numbers = rule.floats()
     streams = Streams(*(stream_states(seed, lanes, role) for role in ("data", "response", "noise")))
-    state = State(_aligned(len(settings), p, LANES), _aligned(len(settings), p, LANES), _aligned(len(settings), LANES))
+    many = len(settings)
+    state = State(
+        theta=_aligned(many, p, LANES),
+        total=_aligned(many, p, LANES),
+        hits=_aligned(many, LANES),
+        memory=_aligned(many, len(rule.memory), p, LANES),
+    )
     state.theta[:] = model.start[:, None]
-    block = Block(_aligned(BLOCK, d, LANES), _aligned(BLOCK, LANES), _aligned(BLOCK, LANES), _aligned(BLOCK, p, LANES))
+    state.memory[:] = np.reshape(rule.memory, (-1, 1, 1))
+    block = Block(
+        x=_aligned(BLOCK, d, LANES),
+        y=_aligned(BLOCK, LANES),
+        w=_aligned(BLOCK, LANES),
+        norm_sq=_aligned(BLOCK, LANES),
+        omega=_aligned(BLOCK, p, LANES),
+    )
     record = Record(
         np.append(np.asarray(steps, np.int64), -1),
         np.empty((len(steps), 2, *state.theta.shape)),
@@ -86,7 +103,7 @@ def run_lane_group(
     for first in range(0, n, SEGMENT):
         count = min(SEGMENT, n - first)
         sizes = next_sizes(first, count)
-        checkpoint = segment(first, count, checkpoint, model.law, state, streams, block, sizes, record)
+        checkpoint = segment(first, count, checkpoint, model.law, numbers, state, streams, block, sizes, record)
     return Snapshots(record.theta, record.projections)
 
 

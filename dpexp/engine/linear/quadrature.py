@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from dpexp.engine.compiled import compiled
 from dpexp.engine.lanes.vectors import LANES, load, reals, store
 
 _COMPILING = Lock()
@@ -22,7 +23,7 @@ _COMPILING = Lock()
 def _kernel(integrand: Callable[..., Any]) -> Callable[..., Any]:
     f = njit(integrand, nogil=True, forceinline=True)
 
-    @njit(nogil=True)
+    @compiled(kept=True)
     def expectation(location, spread, scale, nodes, weights, k, out):
         for i in range(out.shape[0]):
             a, b, c = load(location, (i,)), load(spread, (i,)), load(scale, (i,))

@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from dpexp.engine.compiled import compiled
+
 CLIP_SLACK = 1e-6
 """added to a norm before dividing, as Opacus does; a clipped norm exceeds `clip` by float32 rounding at most"""
 
@@ -68,7 +70,7 @@ def _clipped_slopes(scores, label, norm, clip):
             scores[c] *= clip / length
 
 
-@njit(nogil=True)
+@compiled(kept=True)
 def gradient_sums(totals, weights, features, labels, norms, index, clips):
     """Sums over the records `index` of clipped data gradients, into totals, for each of weights [runs, classes, p].
 
@@ -92,7 +94,7 @@ def gradient_sums(totals, weights, features, labels, norms, index, clips):
                 _add(totals[r], slopes, c, min(c + 1, classes - 1), features, rows)
 
 
-@njit(nogil=True)
+@compiled(kept=True)
 def project(weights, radius):
     """Project [classes, p] on the ball |W| <= radius (Frobenius), in place."""
     square = 0.0
@@ -111,7 +113,7 @@ def _move(weights, total, draw, mean, shrink, scale):
             weights[c, j] = moved + scale * draw[c, j]
 
 
-@njit(nogil=True)
+@compiled(kept=True)
 def steps(weights, features, labels, norms, index, ends, means, shrinks, scales, draws, clips, radii):
     """Steps on the batches index[ends[k - 1]:ends[k]], in place on float32 weights [runs, classes, p].
 

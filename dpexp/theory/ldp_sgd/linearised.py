@@ -60,9 +60,9 @@ def linearised_moments(steps: np.ndarray, etas: np.ndarray, alpha: float, modes:
 
 @cache
 def _kernel() -> Callable[..., Any]:
-    from numba import njit
+    from dpexp.engine.compiled import compiled
 
-    @njit(nogil=True)
+    @compiled(kept=True)
     def recursion(steps, alpha, eta, h, s, c, out):  # type: ignore[no-untyped-def]
         size = len(c)
         r, total = np.zeros(size), np.zeros(size)

@@ -52,9 +52,9 @@ def theorem3_recursion(
 
 @cache
 def _kernel() -> Callable[..., Any]:
-    from numba import njit
+    from dpexp.engine.compiled import compiled
 
-    @njit(nogil=True)
+    @compiled(kept=True)
     def recursion(steps, eta, alpha, m, second, d, out):  # type: ignore[no-untyped-def]
         cursor = 0
         for k in range(1, steps[-1] + 1):

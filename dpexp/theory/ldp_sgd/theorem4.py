@@ -116,9 +116,9 @@ def theorem4_completed(
 
 @cache
 def _kernel() -> Callable[..., Any]:
-    from numba import njit
+    from dpexp.engine.compiled import compiled
 
-    @njit(nogil=True)
+    @compiled(kept=True)
     def recursion(steps, eta, alpha, m, second, fourth, delta0, by_parts, remainder):  # type: ignore[no-untyped-def]
         d, q, parts, roots = delta0, delta0 * delta0, 0.0, 0.0
         cursor, step = 0, eta

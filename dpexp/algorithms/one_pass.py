@@ -1,0 +1,115 @@
+"""What all algorithms share in which every user is used once and sends one noisy gradient of a linear predictor.
+
+An algorithm of this kind is its parameters and a `rule()`: how a user rescales its gradient, how the server moves the
+iterate, and what the server remembers (`dpexp.engine.linear.rule`). Where a user's gradient is not the problem's own it
+also says by `sensitivities()` how far the message of one user can move. All else follows: the pass, the average of the
+iterates, the metrics, the noise and the privacy statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import numpy as np
+
+from dpexp.algorithms.algorithm import AlgorithmBase
+from dpexp.engine.result import Passed
+from dpexp.problems.linear_predictor import LinearPredictorProblem
+
+if TYPE_CHECKING:
+    from dpexp.engine.linear.rule import Rule
+    from dpexp.privacy.budgets import Budget
+    from dpexp.privacy.mechanisms.local_users import LocalGaussian
+    from dpexp.schedules import Schedule
+
+
+class Sensitivities(NamedTuple):
+    """How far what a user sends, before the noise, can move when the user's record is replaced (Euclidean norm)."""
+
+    noise: float
+    """Delta: user i adds noise of standard deviation Delta / mu_i to every coordinate"""
+    exact: float
+    """the smallest bound that is proved, from which the privacy statement follows"""
+
+
+class OnePassAlgorithm(AlgorithmBase):
+    """One pass over fresh users, each of whom sends its gradient plus noise for its own budget mu_i."""
+
+    estimators: ClassVar[tuple[str, ...]] = ("sgd", "asgd")
+    """the iterate theta_i, and the average (theta_1 + ... + theta_i) / i"""
+    metrics: ClassVar[tuple[str, ...]] = ("param_distance_sq", "coef_distance_sq", "loss_gap", "projections")
+    runs_on: ClassVar[tuple[type, ...]] = (LinearPredictorProblem,)
+    schedules: ClassVar[tuple[str, ...]] = ("power", "constant")
+
+    def rule(self) -> Rule:
+        """The algorithm itself: the user's side and the server's side of one step."""
+        raise NotImplementedError
+
+    def sensitivities(self, problem: LinearPredictorProblem) -> Sensitivities:
+        """Replace-one sensitivity of what a user sends: that of the problem's gradient unless the rule rescales it."""
+        return Sensitivities(problem.noise_sensitivity(), problem.exact_sensitivity())
+
+    def complaints(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> list[str]:
+        """What is wrong with a setting: losses whose optimum or noise is not known."""
+        return problem.complaints()
+
+    def seconds(self, problem: LinearPredictorProblem, n: int) -> float:
+        """Estimated time of one replicate of one of many settings, measured on a 2024 server core (`make bench`)."""
+        rule = self.rule()
+        coordinates = (0.55 + 0.2 * len(rule.memory)) * problem.p
+        return n * (coordinates + (3.0 if rule.rescale else 1.0)) * 1e-9
+
+    def memory(self, problem: LinearPredictorProblem, n: int, checkpoints: int, settings: int) -> int:
+        """Bytes that a worker holds at once: iterates and averages of eight replicates, and two rows a step.
+
+        They are kept as the engine writes them, turned around for the metrics, squared, and shifted for the risk, which
+        also takes a few numbers of every state; a segment holds step sizes, budgets and noise of 4096 steps. What a
+        rule remembers is one more state of every setting for each of its vectors.
+        """
+        from dpexp.engine.linear.one_pass import SEGMENT
+
+        states, remembered = 8 * 2 * checkpoints * settings, 8 * 8 * settings * problem.p * len(self.rule().memory)
+        segment = 8 * 8 * (SEGMENT * (2 * settings + 3) + 3 * 128 * problem.p)
+        return states * 8 * (4 * problem.p + 8) + segment + remembered
+
+    def mechanism(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> LocalGaussian:
+        """The mechanism that n users run, from which the privacy ledger is computed.
+
+        Whatever the rule's server side does is a function of what users send, so it changes nothing here.
+        """
+        from dpexp.privacy.mechanisms.local_users import LocalGaussian
+
+        noise, exact = self.sensitivities(problem)
+        return LocalGaussian(budget=budget, noise_sensitivity=noise, exact_sensitivity=exact, users=n)
+
+    def simulate(
+        self,
+        problem: LinearPredictorProblem,
+        settings: Sequence[tuple[Schedule, Budget]],
+        steps: np.ndarray,
+        seed: int,
+        replicates: Sequence[int],
+    ) -> Passed:
+        """Run the replicates of every (schedule, budget) on common users and noise, with metrics at `steps`.
+
+        The numbers of a (setting, replicate) do not depend on the other settings and replicates of the call.
+        """
+        from dpexp.engine.lanes.vectors import LANES
+        from dpexp.engine.linear.one_pass import Setting, run_lane_group
+
+        steps = np.asarray(steps, dtype=np.int64)
+        values = np.empty((len(settings), 2, len(steps), len(self.metrics), len(replicates)))
+        rule, model, delta = self.rule(), problem.model(), self.sensitivities(problem).noise
+        for first in range(0, len(replicates), LANES):
+            lanes = list(replicates[first : first + LANES])
+            snapshots = run_lane_group(model, rule, [Setting(*s) for s in settings], delta, steps, seed, lanes)
+            theta = np.ascontiguousarray(snapshots.theta[..., : len(lanes)].transpose(2, 1, 0, 4, 3))
+            with np.errstate(over="ignore", invalid="ignore"):  # a diverged replicate is a result
+                error_sq = (theta - problem.optimum()) ** 2
+            block = values[..., first : first + len(lanes)]
+            block[:, :, :, 0] = sum(error_sq[..., j] for j in range(problem.p))  # one order of summation for any shape
+            block[:, :, :, 1] = sum(error_sq[..., j] for j in range(problem.d + 1))
+            block[:, :, :, 2] = problem.risk_gap(theta)
+            block[:, :, :, 3] = snapshots.projections[..., : len(lanes)].transpose(1, 0, 2)[:, None]
+        return Passed(steps, self.estimators, self.metrics, values)

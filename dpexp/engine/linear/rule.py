@@ -1,0 +1,89 @@
+"""What an algorithm of one pass decides: what a user sends, what the server makes of it, and what the server remembers.
+
+With g = grad f(theta_{i-1}, x_i), the gradient of the one user of step i, and omega_i ~ N(0, I_p):
+
+    user i sends          rescale(|g|) g + (Delta / mu_i) omega_i
+    the server computes   (theta_i, memory_i) = update(theta_{i-1}, what was sent, memory_{i-1})
+
+and keeps the scale, where it is a parameter, above its lower bound. The two sides are two functions on purpose. Only
+the user's own side sees the norm of the true gradient. The server's side sees nothing but the noisy gradient, so
+whatever `update` does is post-processing and costs no privacy.
+
+Both are plain functions of arithmetic, comparisons and `dpexp.engine.lanes.elementwise`. Called from Python they act on
+numbers; compiled they act on eight replicates at once.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpexp.core.errors import UsageError
+from dpexp.engine.lanes.elementwise import Value
+
+Memory = Any
+"""the rule's own NamedTuple of vectors that are kept from step to step, in one coordinate"""
+Numbers = Any
+"""the rule's own NamedTuple of plain numbers"""
+
+
+class Received(NamedTuple):
+    """What the server has in hand in step i, in one coordinate."""
+
+    i: Value
+    """number of the step, from 1"""
+    eta: Value
+    """its step size eta_i"""
+    noisy: Value
+    """the user's rescaled gradient plus its noise"""
+    step: Value
+    """eta_i times `noisy`, with eta_i multiplied into both terms before they are added: the rounding of ldp-sgd"""
+
+
+class Rule(NamedTuple):
+    """One algorithm's two sides, with the numbers and the vectors that they use. What is left out costs nothing."""
+
+    update: Callable[[Value, Received, Memory, Numbers], tuple[Value, Memory]]
+    """update(theta_j, received_j, memory_j, numbers) -> next theta_j and next memory_j, in every coordinate j"""
+    rescale: Callable[[Value, Numbers], Value] | None = None
+    """rescale(|g|, numbers) -> the factor by which a user multiplies its gradient before it adds the noise"""
+    memory: tuple[float, ...] = ()
+    """a NamedTuple with one field for every vector that is kept, holding the number that its entries start from"""
+    numbers: tuple[float, ...] = ()
+    """a NamedTuple of plain numbers handed to both functions; other values of them compile nothing"""
+
+    def floats(self) -> Numbers:
+        """The numbers as floats: to compiled code an integer is another type, for which it would compile again."""
+        kind: Any = type(self.numbers)
+        return kind(*map(float, self.numbers))
+
+    def check(self) -> None:
+        """Try the update on plain numbers. Raises UsageError where what it keeps is not what the rule remembers."""
+        with np.errstate(all="ignore"):
+            received = Received(*map(np.float64, (1.0, 0.1, 0.2, 0.02)))
+            result = self.update(np.float64(0.5), received, self.memory, self.floats())
+        kept = result[1] if isinstance(result, tuple) and len(result) == 2 else None
+        if type(kept) is not type(self.memory):
+            code = inspect.unwrap(self.update).__code__
+            raise UsageError(
+                f"{code.co_filename}:{code.co_firstlineno}: {code.co_name} must return the next theta and the next "
+                f"memory, a {type(self.memory).__name__} of {len(self.memory)}; it returned {result!r}"
+            )
+
+    @property
+    def source(self) -> Source:
+        """What has to be compiled."""
+        return Source(self.update, self.rescale, type(self.memory), len(self.memory))
+
+
+class Source(NamedTuple):
+    """The part of a rule for which a kernel is compiled: rules that differ in numbers only share it."""
+
+    update: Callable[[Value, Received, Memory, Numbers], tuple[Value, Memory]]
+    rescale: Callable[[Value, Numbers], Value] | None
+    memory: type[tuple[float, ...]]
+    vectors: int
+    """how many vectors are kept"""

@@ -1,0 +1,174 @@
+"""Compiled code on disk: loaded again where everything that it depends on is the same, and never otherwise."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+HELPER = """
+FACTOR = 2.0
+TABLE = (1.0, 3.0)
+
+
+def plain(x):
+    return x * FACTOR
+"""
+KERNEL = """
+import sys
+import numpy as np
+from numba import njit
+from dpexp.engine.compiled import compiled
+import helper
+
+plain = njit(helper.plain)
+
+
+def make(slope):
+    @njit
+    def inner(x):
+        return slope * x + 1.0
+
+    @compiled(kept=True)
+    def total(f, values):
+        found = 0.0
+        for value in values:
+            found += inner(plain(value)) + f(value) + helper.TABLE[1]
+        return found
+
+    return total
+
+
+@njit
+def square(x):
+    return x * x
+
+
+@njit
+def cube(x):
+    return x * x * x
+
+
+total = make(SLOPE)
+print(repr(total(square, np.arange(4.0))), sum(total.stats.cache_hits.values()), sum(total.stats.cache_misses.values()))
+"""
+VALUES = [0.0, 1.0, 2.0, 3.0]
+
+
+def right(slope=0.5, factor=2.0, table=3.0, f=lambda x: x * x):
+    return sum(slope * (x * factor) + 1.0 + f(x) + table for x in VALUES)
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A folder of code, and one for what is compiled from it."""
+    code, kept = tmp_path / "code", tmp_path / "kept"
+    code.mkdir()
+
+    def run(kernel=KERNEL, helper=HELPER, slope="0.5", cache=kept, extra=""):
+        (code / "helper.py").write_text(helper)
+        (code / "kernel.py").write_text(kernel.replace("SLOPE", slope) + extra)
+        environment = {**os.environ, "DPEXP_CACHE": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
+        found = subprocess.run(
+            [sys.executable, "kernel.py"], cwd=code, env=environment, capture_output=True, text=True, timeout=120
+        )
+        assert found.returncode == 0, found.stderr
+        value, hits, misses = found.stdout.split()
+        return float(value), int(hits), int(misses)
+
+    return run, kept
+
+
+def test_a_second_process_compiles_nothing_and_finds_the_same(place):
+    run, kept = place
+    assert run() == (right(), 0, 1)
+    assert len(list(kept.iterdir())) == 1
+    assert run() == (right(), 1, 0)
+    assert run(cache="off") == (right(), 0, 1)
+
+
+@pytest.mark.slow
+def test_every_edit_of_what_a_kernel_calls_is_seen_and_no_comment_is(place):
+    run, _ = place
+    run()
+    edits = {
+        "a constant of a module": ({"helper": HELPER.replace("2.0", "2.5")}, right(factor=2.5)),
+        "a table that is reached through a module": ({"helper": HELPER.replace("3.0", "4.0")}, right(table=4.0)),
+        "an operator in a helper": ({"helper": HELPER.replace("x * FACTOR", "x / FACTOR")}, right(factor=0.5)),
+        "a number in a closure": ({"slope": "0.75"}, right(slope=0.75)),
+        "another function as argument": ({"kernel": KERNEL.replace("total(square", "total(cube")}, right(f=lambda x: x**3)),
+        "the function that is an argument": (
+            {"kernel": KERNEL.replace("return x * x\n", "return x + x\n")}, right(f=lambda x: x + x),
+        ),
+        "a callee": ({"kernel": KERNEL.replace("+ 1.0", "+ 2.0")}, right() + 4),
+        "options of the compiler": ({"kernel": KERNEL.replace("kept=True", "kept=True, fastmath={'nnan'}")}, right()),
+    }  # fmt: skip
+    for what, (changed, expected) in edits.items():
+        value, hits, misses = run(**changed)
+        assert (value, hits, misses) == (pytest.approx(expected, rel=1e-15), 0, 1), what
+        assert run(**changed)[1:] == (1, 0), what
+    assert run(kernel="# a comment\n" + KERNEL.replace("found = 0.0", "found = 0.0  # so far"))[1:] == (1, 0)
+
+
+@pytest.mark.slow
+def test_code_of_two_processes_is_not_mixed_up_in_a_third(place):
+    """Two closures of one name, compiled alone, would be one symbol; loaded together each must stay what it is."""
+    run, _ = place
+    run(slope="0.5")
+    run(slope="0.75")
+    both = textwrap.dedent(
+        """
+        other = make(0.5)
+        third = make(0.75)
+        x = np.arange(4.0)
+        print(other(square, x) + 1000 * third(square, x), sum(other.stats.cache_hits.values()),
+              sum(third.stats.cache_misses.values()))
+        """
+    )
+    kernel = KERNEL.replace("print(repr(total", "0 and print(repr(total")
+    value, hits, misses = run(kernel=kernel, extra=both)
+    assert value == right(slope=0.5) + 1000 * right(slope=0.75)
+    assert (hits, misses) == (1, 0)
+
+
+@pytest.mark.slow
+def test_what_is_damaged_foreign_or_open_to_others_is_left_alone(place, tmp_path):
+    run, kept = place
+    run()
+    (file,) = kept.iterdir()
+    content = file.read_bytes()
+    for broken in (content[:-1], content[:100] + bytes([content[100] ^ 1]) + content[101:], b"", b"x" * 40):
+        file.write_bytes(broken)
+        assert run() == (right(), 0, 1)  # compiled again, and stored whole
+        assert run() == (right(), 1, 0)
+    file.chmod(0o666)
+    assert run() == (right(), 0, 1)
+    shared = tmp_path / "shared"
+    shared.mkdir(mode=0o777)
+    shared.chmod(0o777)
+    assert run(cache=shared) == (right(), 0, 1)
+    assert not list(shared.iterdir())
+    assert run(cache=tmp_path / "code" / "kernel.py") == (right(), 0, 1)  # a file where the folder should be
+
+
+@pytest.mark.slow
+def test_processes_that_compile_at_once_do_not_harm_each_other(place):
+    run, kept = place
+    run()
+    (file,) = kept.iterdir()
+    file.unlink()
+    code = file.parent.parent / "code"
+    environment = {**os.environ, "DPEXP_CACHE": str(kept)}
+    with ThreadPoolExecutor(3) as pool:
+        found = list(
+            pool.map(
+                lambda _: subprocess.run(
+                    [sys.executable, "kernel.py"], cwd=code, env=environment, capture_output=True, text=True
+                ),
+                range(3),
+            )
+        )
+    assert {float(f.stdout.split()[0]) for f in found} == {right()}
+    assert [f.name for f in kept.iterdir()] == [file.name]
