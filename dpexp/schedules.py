@@ -23,6 +23,10 @@ class Schedule(Parameters):
         """
         raise NotImplementedError(f"schedule {self.name} is settled by its algorithm")
 
+    def step_size(self, steps: int) -> float:
+        """The one step size of a run of so many steps. Raises NotImplementedError where step sizes differ."""
+        raise NotImplementedError(f"schedule {self.name} has no one step size")
+
     def for_losses(self, smoothness: float, strong_convexity: float) -> Schedule:
         """The schedule with its step sizes known, for losses of this smoothness and strong convexity."""
         return self
@@ -48,6 +52,9 @@ class Constant(Schedule):
     def step_sizes(self, first: int, last: int) -> np.ndarray:
         return np.full(last - first + 1, self.eta)
 
+    def step_size(self, steps: int) -> float:
+        return self.eta
+
 
 class Prescribed(Schedule):
     """Steps, step size and momentum as the algorithm's own theorem sets them, for its N, d, epsilon and delta."""
@@ -60,6 +67,9 @@ class PathLength(Schedule):
 
     name: Literal["path-length"] = "path-length"
     length: Positive = 2.2
+
+    def step_size(self, steps: int) -> float:
+        return self.length / steps
 
 
 class Langevin(Schedule):

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from dpexp.algorithms import ALGORITHMS
+from dpexp.papers.ldp_sgd.advice import DEFAULT_ETA, advise, shown
+from dpexp.papers.ldp_sgd.predictions import local, predicted
 from dpexp.privacy.budgets import ConstantBudget, UniformBudget
 from dpexp.problems import PROBLEMS
-from dpexp.reporting.advice import DEFAULT_ETA, advise, shown
-from dpexp.reporting.predictions import local, predicted
 from dpexp.schedules import SCHEDULES
 from tests.conftest import call
 
@@ -61,7 +61,7 @@ def test_budgets_with_one_mean_inverse_square_get_one_prediction():
 
 
 def test_a_longer_run_is_carried_from_the_trial(monkeypatch):
-    monkeypatch.setattr("dpexp.reporting.advice.SIMULATED", 2000)
+    monkeypatch.setattr("dpexp.papers.ldp_sgd.advice.SIMULATED", 2000)
     advice = advise(LINEAR, ConstantBudget(mu=4.0), 50_000, replicates=16)
     assert advice.trial == 2000
     best = advice.best

@@ -169,4 +169,6 @@ def test_claims_find_runs_by_an_infinite_setting(tmp_path):
     evidence = Evidence(tmp_path)
     assert evidence.run("small", mu=math.inf).budget == "non-private"
     assert evidence.run("small", mu=1.0).budget == "1"
+    with pytest.raises(ValueError, match=r"small has 2 runs with any settings: mu = 1; non-private"):
+        evidence.run("small")
     assert [r.budget for r in evidence.runs("small", mu=[math.inf, 1.0])] == ["1", "non-private"]

@@ -168,6 +168,12 @@ MISTAKES = {
 }  # fmt: skip
 
 
+def test_a_missing_number_of_steps_is_told_beside_everything_else(tmp_path):
+    found = errors(tmp_path, GOOD.replace("{n: 100}", "{seed: 1}").replace("eta: 0.2", "eta: fast"))
+    assert len(found) == 2
+    assert any("'run.n' is missing" in issue for issue in found)
+
+
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_every_mistake_is_located_and_explained(mistake, tmp_path):
     text, message = MISTAKES[mistake]

@@ -8,7 +8,7 @@ import pytest
 from dpexp.privacy.accounting import gdp
 from dpexp.privacy.accounting.mixtures import GaussianMixture, renyi_of
 from dpexp.privacy.attained import langevin as exact_langevin
-from dpexp.privacy.attained.langevin import ORDERS, QuadraticLangevin, first_failing_order
+from dpexp.privacy.attained.langevin import LANGEVIN_ORDERS, QuadraticLangevin, first_failing_order
 from dpexp.theory.dp_sgld.privacy import corollary32, eps_of_slope
 
 # eta, K, m, n, lambda, B, R; D_2, D_8; exact delta at the claimed eps; exact eps at 1e-5
@@ -126,7 +126,7 @@ def test_the_region_for_many_steps(setting):
 
 def test_the_refined_order_is_where_the_ratio_is_one():
     order = first_failing_order(0.5, 1, 1e-3, 2)
-    assert ORDERS[7] < order < 24
+    assert LANGEVIN_ORDERS[7] < order < 24
     exact = QuadraticLangevin(0.5, 1, 1e-3, 2)
     assert exact.ratio(order * 0.995) < 1 < exact.ratio(order * 1.005)
     assert QuadraticLangevin(0.5, 1, 1e-3, 0.25).ratio(2) == pytest.approx(0.377, abs=1e-3)

@@ -6,26 +6,27 @@ from typing import ClassVar, Literal
 import numpy as np
 import pytest
 
+from dpexp.algorithms.algorithm import AlgorithmBase
 from dpexp.config import ConfigError, load_experiment
 from dpexp.config.reader import REGISTRIES
 from dpexp.config.resolved import resolved_yaml
-from dpexp.core.parameters import Parameters
 from dpexp.engine.result import Passed
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.stated import Stated
 from dpexp.privacy.targets import Target
+from dpexp.problems.problem import ProblemBase
 from dpexp.store import load_cells, load_summary
 from dpexp.store.run import Options, run
 from tests.conftest import call
 
 
-class Bowl(Parameters):
+class Bowl(ProblemBase):
     name: Literal["bowl"] = "bowl"
     records: int = 40
 
 
-class NoisyDescent(Parameters):
+class NoisyDescent(AlgorithmBase):
     """w <- (1 - eta) w + noise: enough of an algorithm to be run."""
 
     name: Literal["noisy-descent"] = "noisy-descent"
@@ -103,6 +104,31 @@ def test_a_target_is_a_budget(registered, tmp_path):
     again = tmp_path / "again.yaml"
     again.write_text(resolved_yaml(experiment))
     assert [c.cell_id for c in load_experiment(again).cells] == [c.cell_id for c in experiment.cells]
+
+
+def test_an_algorithm_may_know_its_steps_for_some_problems_only(registered, tmp_path, monkeypatch):
+    def steps(self, problem, schedule, budget):
+        return None if problem.records == 41 else 7
+
+    monkeypatch.setattr(NoisyDescent, "steps", steps)
+    assert {cell.run.n for cell in load_experiment(config(tmp_path, TOY)).cells} == {7}
+    with pytest.raises(ConfigError) as error:
+        load_experiment(config(tmp_path, TOY.replace("{name: bowl}", "{name: bowl, records: 41}")))
+    (issue,) = error.value.issues
+    assert str(issue).split(":", 1)[1].startswith("6:6: 'run.n' is missing")
+    again = TOY.replace("{name: bowl}", "{name: bowl, records: 41}").replace("replicates: 3", "n: 5, replicates: 3")
+    assert {cell.run.n for cell in load_experiment(config(tmp_path, again)).cells} == {5}
+
+
+def test_toy_size_is_the_algorithms_own(registered, tmp_path, monkeypatch):
+    large = config(
+        tmp_path, TOY.replace("records: 40", "records: 4000").replace("replicates: 3", "n: 5000, replicates: 30")
+    )
+    smoke = load_experiment(large, profile="smoke")
+    assert ({c.run.n for c in smoke.cells}, smoke.replicates) == ({2000}, 8)
+    monkeypatch.setattr(NoisyDescent, "smoke_size", (10, 3))
+    smoke = load_experiment(large, profile="smoke")
+    assert ({c.run.n for c in smoke.cells}, smoke.replicates) == ({10}, 3)
 
 
 def test_a_target_sets_the_budget_of_every_algorithm(tmp_path):

@@ -363,7 +363,7 @@ def test_image_folders_run(tmp_path, kind):
     assert [cell["status"] for cell in report.cells] == ["done", "done"]
     problem = experiment.cells[0].problem
     assert problem.shape == ((20, 3073, 10) if kind == "cifar10" else (16, 64 * 64 + 1, 2))
-    assert "pixels, each image minus its own mean" in problem.notice
+    assert "pixels, each image minus its own mean" in problem.notices()[0]
 
 
 def test_the_users_table_is_a_problem(tmp_path):

@@ -10,10 +10,10 @@ from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.reduced_momentum import ReducedMomentum
 from dpexp.algorithms.sgd import Sgd
 from dpexp.algorithms.tree_momentum import TreeMomentum
-from dpexp.core.parameters import Parameters
 from dpexp.core.registry import Registry
+from dpexp.protocols import Algorithm
 
-ALGORITHMS: Registry[type[Parameters]] = Registry(
+ALGORITHMS: Registry[type[Algorithm]] = Registry(
     "algorithm",
     {
         "ldp-sgd": LdpSgd,

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, step_size
-from dpexp.privacy.targets import Target, raised
+from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan
+from dpexp.privacy.targets import raised
 from dpexp.problems.finite_sum import FiniteSum
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class BatchDescent(FiniteSumAlgorithm):
         return max(1, round(1 / self.sampling_rate))
 
     def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Plan:
-        return Plan(n, 1.0, step_size(schedule, n), 1.0)
+        return Plan(n, 1.0, schedule.step_size(n), 1.0)
 
     def seconds(self, problem: FiniteSum, n: int) -> float:
         return (n * self.sampling_rate + 2 * min(n, 200)) * problem.count * 0.06e-6 * (0.4 + 0.06 * problem.dimension)
@@ -49,7 +49,7 @@ class BatchDescent(FiniteSumAlgorithm):
     def complaints(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """Also refuses Poisson samples with a budget mu: their composition is no Gaussian mechanism."""
         found = super().complaints(problem, schedule, budget, n)
-        if self.sampling_rate < 1 and math.isfinite(self.mu(budget)) and not isinstance(budget, Target):
+        if self.sampling_rate < 1 and math.isfinite(self.mu(budget)) and budget.target is None:
             found.append(
                 f"Poisson samples (sampling_rate = {self.sampling_rate:g}) are accounted at one delta, which is not "
                 "mu-GDP: write privacy: {eps: 1, delta: 1e-5} in place of mu, or sampling_rate: 1"
@@ -61,7 +61,7 @@ class BatchDescent(FiniteSumAlgorithm):
         mu = self.mu(budget)
         if math.isinf(mu):
             return 0.0
-        eps, delta = (budget.eps, budget.delta) if isinstance(budget, Target) else (math.inf, 1.0)
+        eps, delta = budget.target or (math.inf, 1.0)
         if self.sampling_rate < 1:
             return _poisson_multiplier(self, steps, eps, delta)
         return _full_multiplier(self, steps, mu, eps, delta)
@@ -85,12 +85,12 @@ class BatchDescent(FiniteSumAlgorithm):
 
     def stepper(self, problem: FiniteSum, plan: Plan, budget: Budget, seed: int, replicate: int, data: Data) -> Stepper:
         from dpexp.core.seeds import generator
-        from dpexp.engine.finite_sum import batch_descent
+        from dpexp.engine.finite_sum.batch_descent import DescentSteps
 
         noise, sampling = generator(seed, replicate, "noise"), generator(seed, replicate, "order")
         q = self.sampling_rate
         std = self.multiplier(plan.steps, budget) * problem.lipschitz / (q * problem.count)
-        return batch_descent.BatchDescent(data, problem.start(), noise, sampling, q, plan.eta, std)
+        return DescentSteps(data, problem.start(), noise, sampling, q, plan.eta, std)
 
     def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
         from dpexp.privacy.mechanisms.stated import Stated

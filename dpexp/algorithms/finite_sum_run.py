@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from dpexp.core.parameters import Count, Parameters
+from dpexp.algorithms.algorithm import AlgorithmBase
+from dpexp.core.parameters import Count
 from dpexp.engine.result import Passed
 from dpexp.problems.finite_sum import FiniteSum
-from dpexp.theory.momentum import Schedule as Theory
+from dpexp.theory.momentum import Prescription
 
 if TYPE_CHECKING:
     from dpexp.engine.finite_sum.following import Stepper
@@ -36,7 +37,7 @@ class Plan(NamedTuple):
     gamma: float
 
 
-class FiniteSumAlgorithm(Parameters):
+class FiniteSumAlgorithm(AlgorithmBase):
     """An algorithm on a finite sum; subclasses say how it is settled, calibrated and stepped."""
 
     noise: bool = True
@@ -63,7 +64,7 @@ class FiniteSumAlgorithm(Parameters):
         """A run at its start, with its noise calibrated."""
         raise NotImplementedError
 
-    def prescribed(self, problem: FiniteSum, budget: Budget) -> Theory | None:
+    def prescribed(self, problem: FiniteSum, budget: Budget) -> Prescription | None:
         """What the algorithm's theorem prescribes; None where it has none or the budget is no finite target."""
         return None
 
@@ -138,12 +139,6 @@ class FiniteSumAlgorithm(Parameters):
                 found = follow(run, data, steps, plan.eta, problem.smoothness)
                 values[s, 0, :, :, r] = found[:, : len(self.metrics)]
         return Passed(steps, self.estimators, self.metrics, values)
-
-
-def step_size(schedule: Schedule, steps: int) -> float:
-    """eta of a constant schedule or of a path length over `steps` steps."""
-    length: Any = getattr(schedule, "length", None)
-    return float(schedule.step_sizes(1, 1)[0]) if length is None else length / steps
 
 
 def drawn_order(seed: int, replicate: int, n: int, steps: int, order: str) -> Order:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, step_size
+from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan
 from dpexp.core.parameters import Share
 from dpexp.problems.finite_sum import FiniteSum
 
@@ -43,7 +43,7 @@ class GradientRecursion(FiniteSumAlgorithm):
         return found
 
     def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Plan:
-        eta = step_size(schedule, n)
+        eta = schedule.step_size(n)
         return Plan(n, 1.0, eta, self.gamma or min(0.5, problem.smoothness * eta / problem.lipschitz))
 
     def seconds(self, problem: FiniteSum, n: int) -> float:
@@ -51,7 +51,7 @@ class GradientRecursion(FiniteSumAlgorithm):
 
     def stepper(self, problem: FiniteSum, plan: Plan, budget: Budget, seed: int, replicate: int, data: Data) -> Stepper:
         from dpexp.core.seeds import generator
-        from dpexp.engine.finite_sum.batch_descent import GradientRecursion as Steps
+        from dpexp.engine.finite_sum.batch_descent import RecursionSteps
         from dpexp.privacy.momentum.recursion_noise import recursion_stds
 
         mu, first, later = self.mu(budget), 0.0, 0.0
@@ -59,7 +59,7 @@ class GradientRecursion(FiniteSumAlgorithm):
             size = problem.count, problem.lipschitz, problem.smoothness
             first, later = (s / mu for s in recursion_stds(*size, plan.steps, plan.eta, plan.gamma))
         noise = generator(seed, replicate, "noise")
-        return Steps(data, problem.start(), noise, plan.gamma, plan.eta, first, later)
+        return RecursionSteps(data, problem.start(), noise, plan.gamma, plan.eta, first, later)
 
     def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
         from dpexp.privacy.mechanisms.gradient_recursion import GradientRecursion as Released

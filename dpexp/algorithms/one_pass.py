@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from dpexp.core.parameters import Parameters
+from dpexp.algorithms.algorithm import AlgorithmBase
 from dpexp.engine.result import Passed
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
@@ -33,17 +33,14 @@ class Sensitivities(NamedTuple):
     """the smallest bound that is proved, from which the privacy statement follows"""
 
 
-class OnePassAlgorithm(Parameters):
+class OnePassAlgorithm(AlgorithmBase):
     """One pass over fresh users, each of whom sends its gradient plus noise for its own budget mu_i."""
-
-    name: str
 
     estimators: ClassVar[tuple[str, ...]] = ("sgd", "asgd")
     """the iterate theta_i, and the average (theta_1 + ... + theta_i) / i"""
     metrics: ClassVar[tuple[str, ...]] = ("param_distance_sq", "coef_distance_sq", "loss_gap", "projections")
     runs_on: ClassVar[tuple[type, ...]] = (LinearPredictorProblem,)
     schedules: ClassVar[tuple[str, ...]] = ("power", "constant")
-    smoke_size: ClassVar[tuple[int, int]] = (2000, 8)
 
     def rule(self) -> Rule:
         """The algorithm itself: the user's side and the server's side of one step."""
@@ -52,10 +49,6 @@ class OnePassAlgorithm(Parameters):
     def sensitivities(self, problem: LinearPredictorProblem) -> Sensitivities:
         """Replace-one sensitivity of what a user sends: that of the problem's gradient unless the rule rescales it."""
         return Sensitivities(problem.noise_sensitivity(), problem.exact_sensitivity())
-
-    def steps(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget) -> int | None:
-        """The config says how many users there are."""
-        return None
 
     def complaints(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """What is wrong with a setting: losses whose optimum or noise is not known."""

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
-from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, step_size
+from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan
 from dpexp.core.parameters import Share
 from dpexp.problems.finite_sum import FiniteSum
-from dpexp.theory.momentum import Schedule as Theory
+from dpexp.theory.momentum import Prescription
 
 if TYPE_CHECKING:
     from dpexp.privacy.budgets import Budget
@@ -23,7 +23,7 @@ Weight = Share
 class Printed(NamedTuple):
     """What the paper prints for an algorithm."""
 
-    schedule: Callable[[int, int, float, float], Theory]
+    schedule: Callable[[int, int, float, float], Prescription]
     """of (N, d, eps, delta): T, alpha, eta and gamma"""
     sigma: Callable[[float, float], float]
     """of (eps, delta): the multiplier"""
@@ -42,15 +42,16 @@ class PrivateMomentum(FiniteSumAlgorithm):
     schedules: ClassVar[tuple[str, ...]] = ("prescribed", "path-length", "constant")
     printed: ClassVar[Printed]
 
-    def prescribed(self, problem: FiniteSum, budget: Budget) -> Theory | None:
-        eps, delta = getattr(budget, "eps", math.inf), getattr(budget, "delta", 0.0)
-        return None if math.isinf(eps) else self.printed.schedule(problem.count, problem.dimension, eps, delta)
+    def prescribed(self, problem: FiniteSum, budget: Budget) -> Prescription | None:
+        if budget.target is None or math.isinf(budget.target[0]):
+            return None
+        return self.printed.schedule(problem.count, problem.dimension, *budget.target)
 
     def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Plan:
         theory = self.prescribed(problem, budget) if schedule.name == "prescribed" else None
         if theory is not None:
             return Plan(n, min(1.0, theory.alpha), theory.eta, min(1.0, theory.gamma))
-        eta = step_size(schedule, n)
+        eta = schedule.step_size(n)
         return Plan(n, self.alpha or 1 / problem.count, eta, self.mixing(problem, eta))
 
     def mixing(self, problem: FiniteSum, eta: float) -> float:
@@ -59,10 +60,9 @@ class PrivateMomentum(FiniteSumAlgorithm):
 
     def printed_sigma(self, budget: Budget) -> float:
         """The theorem's multiplier for a target; sqrt(streams) / mu for a budget that is no target."""
-        eps, delta = getattr(budget, "eps", None), getattr(budget, "delta", None)
-        if eps is None or delta is None:
+        if budget.target is None:
             return math.sqrt(self.printed.streams) / budget.largest
-        return self.printed.sigma(eps, delta)
+        return self.printed.sigma(*budget.target)
 
     def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
         from dpexp.privacy.mechanisms.stated import Stated
@@ -79,7 +79,7 @@ class PrivateMomentum(FiniteSumAlgorithm):
         }
         own = self.own_settings(problem, plan)
         return Stated(
-            str(self.name),  # type: ignore[attr-defined]
+            self.name,
             self.released().model_validate(given | own),
             self.accountant(own),
             f"{self.accountant(own)}, noise as {self.calibration}",

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from dpexp.core.parameters import Count, Parameters
+from dpexp.algorithms.algorithm import AlgorithmBase
+from dpexp.core.parameters import Count
 from dpexp.core.seeds import generator
 from dpexp.engine.result import Passed
 from dpexp.engine.softmax import loop as engine
@@ -38,17 +39,22 @@ class Noise(NamedTuple):
 
 
 def target(budget: Budget) -> tuple[float, float]:
-    """(eps, delta) of a target; eps inf where there is no privacy."""
+    """(eps, delta) of a target; eps inf where there is no privacy. Raises ValueError for a budget that is no target."""
     if budget.constant is not None and math.isinf(budget.constant):
         return math.inf, 1.0
-    return float(budget.eps), float(budget.delta)  # type: ignore[attr-defined]
+    if budget.target is None:
+        raise ValueError(f"{budget.label} is no target for a whole run")
+    return budget.target
 
 
 def no_target(budget: Budget) -> list[str]:
     """A complaint where a budget is not an (eps, delta) for the whole run."""
     unbounded = budget.constant is not None and math.isinf(budget.constant)
-    known = unbounded or (hasattr(budget, "eps") and hasattr(budget, "delta"))
-    return [] if known else ["noise is set for a whole run: write privacy: {eps: 1, delta: 1e-5} in place of mu"]
+    return (
+        []
+        if unbounded or budget.target
+        else ["noise is set for a whole run: write privacy: {eps: 1, delta: 1e-5} in place of mu"]
+    )
 
 
 def step_sizes(problem: Softmax, schedule: Schedule, count: int) -> np.ndarray:
@@ -56,10 +62,9 @@ def step_sizes(problem: Softmax, schedule: Schedule, count: int) -> np.ndarray:
     return schedule.for_losses(problem.smoothness, problem.regulariser).step_sizes(1, count)
 
 
-class SoftmaxAlgorithm(Parameters):
+class SoftmaxAlgorithm(AlgorithmBase):
     """An algorithm on softmax regression; subclasses say what a setting adds to plain SGD, and what is released."""
 
-    name: str
     batch_size: Count = 250
     epochs: Count = 30
     sampling: Literal["poisson", "fixed-size", "shuffled"] = "poisson"

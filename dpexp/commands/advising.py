@@ -10,9 +10,9 @@ from typing import Any
 from dpexp.config import Cell, load_experiment, read_experiment
 from dpexp.core.errors import UsageError
 from dpexp.core.text import columns, fraction, guess
+from dpexp.papers.ldp_sgd.advice import METRICS, Advice, Choice, advise, shown
+from dpexp.papers.ldp_sgd.predictions import is_flat, linear
 from dpexp.problems import PROBLEMS
-from dpexp.reporting.advice import METRICS, Advice, Choice, advise, shown
-from dpexp.reporting.predictions import is_flat
 
 NAMES = {"sgd": "LDP-SGD (last iterate)", "asgd": "LDP-ASGD (average)"}
 WORDS = {"distance": "root mean square distance", "loss": "mean loss gap"}
@@ -42,13 +42,14 @@ def recommend(
 
 
 def _advise(cell: Cell, metric: str, replicates: int) -> Advice:
-    if is_flat(cell.problem):
+    problem = linear(cell.problem)
+    if is_flat(problem):
         raise UsageError(
             f"the risk of {cell.problem.name} is flat at its optimum: nothing can be predicted from its curvature",
             "advise needs a problem with a positive Hessian; dpexp run compares settings of any problem",
         )
     jobs = os.cpu_count() or 1
-    return advise(cell.problem, cell.privacy.mu, cell.run.n, metric, replicates, cell.run.seed, jobs)
+    return advise(problem, cell.privacy.mu, cell.run.n, metric, replicates, cell.run.seed, jobs)
 
 
 def _document(advice: Advice) -> dict[str, Any]:

@@ -69,8 +69,9 @@ def _mixed(local: dict[str, Any], central: dict[str, Any]) -> dict[str, Any]:
 
 def notices(experiment: Experiment, own: bool = False) -> list[str]:
     """What is said of the data of a config: their encoding and what is not private; or only of a user's own."""
-    problems = [cell.problem for cell in experiment.cells if hasattr(cell.problem, "notice")]
-    return list(dict.fromkeys(problem.notice for problem in problems if problem.contents or not own))
+    problems = [cell.problem for cell in experiment.cells]
+    spoken = [problem.notices() for problem in problems if problem.files() or not own]
+    return list(dict.fromkeys(notice for notices in spoken for notice in notices))
 
 
 def show(path: Path, sets: Sequence[str], replicates: int | None, profile: str) -> str:

@@ -17,6 +17,8 @@ from dpexp.privacy.settings import PrivacySettings
 
 if TYPE_CHECKING:
     from dpexp.config.yamlfile import Position
+    from dpexp.protocols import Algorithm, Problem
+    from dpexp.schedules import Schedule
 
 ID_LENGTH = 12
 """hexadecimal digits of a cell's id"""
@@ -44,9 +46,9 @@ class Cell:
     """One fully resolved setting, without the number of replicates."""
 
     experiment: str
-    problem: Any
-    algorithm: Any
-    schedule: Any
+    problem: Problem
+    algorithm: Algorithm
+    schedule: Schedule
     privacy: PrivacySettings
     run: RunSettings
     swept: dict[str, Any]
@@ -63,7 +65,7 @@ class Cell:
             "budget": self.privacy.mu.model_dump(),
             "run": run,
         }
-        return _jsonable(sections)
+        return {section: _jsonable(values) for section, values in sections.items()}
 
     @cached_property
     def cell_id(self) -> str:

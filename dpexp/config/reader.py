@@ -8,11 +8,13 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, get_origin
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
 
 from dpexp.algorithms import ALGORITHMS
+from dpexp.algorithms.algorithm import AlgorithmBase
 from dpexp.config.cells import SECTIONS, Cell, Experiment, RunSettings, smoke
 from dpexp.config.words import allowed, explain, kind, show, suggest
 from dpexp.config.yamlfile import Issue, Located, Position
@@ -22,7 +24,13 @@ from dpexp.privacy.budgets import BUDGETS, as_budget
 from dpexp.privacy.settings import PrivacySettings
 from dpexp.privacy.targets import Target
 from dpexp.problems import PROBLEMS
-from dpexp.schedules import SCHEDULES
+from dpexp.schedules import SCHEDULES, Schedule
+
+if TYPE_CHECKING:
+    from dpexp.protocols import Algorithm, Named, Problem
+
+N = TypeVar("N", bound="Named")
+V = TypeVar("V")
 
 MAX_CELLS = 10_000
 MOST_STEPS = 10**12
@@ -31,7 +39,7 @@ FEWER = "sweep fewer values, or split the experiment in several"
 LAW_EXAMPLES = (
     "for instance 2, inf, {uniform: [1, 2]}, {list: [0.5, 1]}, {choice: {values: [1, 2], probabilities: [1/2, 1/2]}}"
 )
-REGISTRIES: dict[str, Mapping[str, type[Parameters]]] = {
+REGISTRIES: dict[str, Mapping[str, type[Named]]] = {
     "problem": PROBLEMS,
     "algorithm": ALGORITHMS,
     "schedule": SCHEDULES,
@@ -69,7 +77,7 @@ class Reader:
 
     def __init__(self, path: Path, profile: str, issues: list[Issue]) -> None:
         self.path, self.profile, self.issues = path, profile, issues
-        self.algorithm: Any = None
+        self.algorithm: type[Algorithm] | None = None
         """class of the algorithm of the variant at hand, if its name is known"""
 
     def complain(self, where: Position, message: str, hint: str = "") -> None:
@@ -156,7 +164,7 @@ class Reader:
     def grid(self, root: Located, sections: dict[str, Located]) -> tuple[dict[str, Located], list[_Choice]]:
         """Check every section of one variant; its sweeps, in the order of the file."""
         choices: list[_Choice] = []
-        self.algorithm = self.named("algorithm", sections)
+        self.algorithm = self.algorithm_of(sections)
         for section in [*sections, *(s for s in SECTIONS if s not in sections)]:
             located = sections.get(section) or Located({}, root.where)
             if not isinstance(located.value, dict):
@@ -175,28 +183,33 @@ class Reader:
                 self.one_target(located, root.where)
             for key, info in fields.items():
                 if key not in located.value and info.is_required() and not self.known_otherwise(key, located):
-                    hint = (
-                        "write `mu: inf` for no privacy"
-                        if key == "mu"
-                        else f"allowed: {allowed(info.annotation, info.metadata)}"
-                    )
-                    missing = located.where if section in sections else root.where
-                    self.complain(missing, f"'{section}.{key}' is missing", hint)
+                    self.missing(section, key, info, located.where if section in sections else root.where)
             for key, value in located.value.items():
                 if key in fields:
                     choices += self.values(section, model, key, value, located.keys[key])
         return sections, choices
 
-    def named(self, section: str, sections: dict[str, Located]) -> type[Parameters] | None:
-        """The class that a section names, or its default's, without complaints."""
-        located = sections.get(section)
+    def algorithm_of(self, sections: dict[str, Located]) -> type[Algorithm] | None:
+        """The class that the section `algorithm` names, or the default's, without complaints."""
+        located = sections.get("algorithm")
         inside = located.value if located is not None and isinstance(located.value, dict) else {}
-        name = inside["name"].value if "name" in inside else DEFAULT_NAMES.get(section)
-        return REGISTRIES[section].get(name) if isinstance(name, str) else None
+        name = inside["name"].value if "name" in inside else DEFAULT_NAMES["algorithm"]
+        return ALGORITHMS.get(name) if isinstance(name, str) else None
 
     def known_otherwise(self, key: str, located: Located) -> bool:
-        """Whether a missing key follows from others: a target gives the budget, some algorithms their steps."""
-        return (key == "mu" and "eps" in located.value) or (key == "n" and hasattr(self.algorithm, "steps"))
+        """Whether a missing key may follow from others: a target gives the budget, some algorithms their steps.
+
+        Whether an algorithm does so here is known when its problem is (`steps_of`); one that leaves the question to its
+        base never does, and is told at once.
+        """
+        never: object = AlgorithmBase.steps
+        knows = self.algorithm is not None and self.algorithm.steps is not never
+        return (key == "mu" and "eps" in located.value) or (key == "n" and knows)
+
+    def missing(self, section: str, key: str, field: FieldInfo, where: Position) -> None:
+        """Complain of a key that the config has to give."""
+        hint = "write `mu: inf` for no privacy" if key == "mu" else f"allowed: {_allowed(field)}"
+        self.complain(where, f"'{section}.{key}' is missing", hint)
 
     def one_target(self, located: Located, where: Position) -> None:
         """Complain of a budget beside a target, or of a delta without one."""
@@ -209,7 +222,11 @@ class Reader:
         """The class that a section's parameters belong to."""
         if section not in REGISTRIES:
             return PrivacySettings if section == "privacy" else RunSettings
-        registry = REGISTRIES[section]
+        kind = self.kind(section, REGISTRIES[section], located)
+        return None if kind is None else parameters_of(kind)
+
+    def kind(self, section: str, registry: Mapping[str, type[N]], located: Located) -> type[N] | None:
+        """What a section's name means in its registry."""
         named = located.value.get("name")
         if named is None:
             if section in DEFAULT_NAMES:
@@ -226,7 +243,7 @@ class Reader:
 
     def default(self, section: str) -> str:
         """The name that is meant where none is given: the first schedule that the algorithm takes."""
-        accepted = getattr(self.algorithm, "schedules", ()) if section == "schedule" else ()
+        accepted = self.algorithm.schedules if self.algorithm is not None and section == "schedule" else ()
         return DEFAULT_NAMES[section] if not accepted or DEFAULT_NAMES[section] in accepted else accepted[0]
 
     def values(self, section: str, model: type[Parameters], key: str, value: Located, where: Position) -> list[_Choice]:
@@ -258,7 +275,7 @@ class Reader:
         try:
             _adapter(model, key).validate_python(value.plain(), strict=True)
         except ValidationError as error:
-            self.explain(error, name, value, f"allowed: {allowed(field.annotation, field.metadata)}")
+            self.explain(error, name, value, f"allowed: {_allowed(field)}")
 
     def check_budget(self, value: Located) -> None:
         """Validate a budget: a number, or a mapping with one known law."""
@@ -301,63 +318,103 @@ class Reader:
     ) -> Cell | None:
         """One point of the grid."""
         chosen = {(c.section, c.key): value for c, value in zip(choices, combination, strict=True)}
-        built: dict[str, Any] = {}
-        self.algorithm = self.named("algorithm", sections)
-        for section in SECTIONS:
-            located = sections.get(section) or Located({}, root.where)
-            model = self.model(section, located)
-            assert model is not None
+        self.algorithm = self.algorithm_of(sections)
+        given = {section: sections.get(section) or Located({}, root.where) for section in SECTIONS}
+        for section, located in given.items():
             values = {k: chosen.get((section, k), v) for k, v in located.value.items()}
-            if section == "run" and len(built) == len(SECTIONS) - 1:
-                if not self.compatible(built, sections, root.where) or not self.readable(built["problem"], sections):
-                    return None
-                if "n" not in values:
-                    steps = built["algorithm"].steps(built["problem"], built["schedule"], built["privacy"].mu)
-                    if steps > MOST_STEPS:
-                        place = (sections.get("algorithm") or located).where
-                        self.complain(place, f"that makes {steps:.3g} steps; at most {MOST_STEPS:.0e}", "fewer epochs")
-                        return None
-                    values = {**values, "n": Located(steps, located.where)}
-            try:
-                built[section] = _build(model, values)
-            except ValidationError as error:
-                self.explain(error, section, Located(values, located.where, located.keys))
-        if len(built) < len(SECTIONS):
+            given[section] = Located(values, located.where, located.keys)
+        problem = self.named("problem", PROBLEMS, given)
+        algorithm = self.named("algorithm", ALGORITHMS, given)
+        schedule = self.named("schedule", SCHEDULES, given)
+        privacy = self.build("privacy", PrivacySettings, given["privacy"])
+        if problem is None or algorithm is None or schedule is None or privacy is None:
             return None
-        found = built["algorithm"].complaints(built["problem"], built["schedule"], built["privacy"].mu, built["run"].n)
+        if not self.compatible(problem, algorithm, schedule, sections, root.where):
+            return None
+        if not self.readable(problem, sections):
+            return None
+        if "n" not in given["run"].value:
+            n = self.steps_of(algorithm, problem, schedule, privacy, given)
+            if n is None:
+                return None
+            given["run"].value["n"] = Located(n, given["run"].where)
+        run = self.build("run", RunSettings, given["run"])
+        if run is None:
+            return None
+        found = algorithm.complaints(problem, schedule, privacy.mu, run.n)
         if found:
             where = (sections.get("algorithm") or sections.get("problem") or root).where
             for message in found:
                 self.complain(where, message)
             return None
         if self.profile == "smoke":
-            built["run"] = smoke(built["run"], _smoke_size(built["algorithm"]))
+            run = smoke(run, algorithm.smoke_size)
+        parts: dict[str, Named | Parameters] = {
+            "problem": problem, "algorithm": algorithm, "schedule": schedule, "privacy": privacy, "run": run
+        }  # fmt: skip
         leaves = [key for _, key in varying]
         swept = {
-            (key if leaves.count(key) == 1 else f"{section}.{key}"): getattr(built[section], key, None)
+            (key if leaves.count(key) == 1 else f"{section}.{key}"): _fields(parts[section]).get(key)
             for section, key in varying
         }
-        return Cell(name, swept=swept, **built)
+        return Cell(name, problem, algorithm, schedule, privacy, run, swept)
 
-    def compatible(self, built: dict[str, Any], sections: dict[str, Located], where: Position) -> bool:
+    def named(self, section: str, registry: Mapping[str, type[N]], given: Mapping[str, Located]) -> N | None:
+        """What a section names, with its parameters; None where they are wrong."""
+        kind = self.kind(section, registry, given[section])
+        return None if kind is None else self.build(section, kind, given[section])
+
+    def build(self, section: str, kind: type[V], given: Located) -> V | None:
+        """A section's values as one value; None where they are wrong."""
+        try:
+            return _build(kind, given.value)
+        except ValidationError as error:
+            self.explain(error, section, given)
+            return None
+
+    def steps_of(
+        self,
+        algorithm: Algorithm,
+        problem: Problem,
+        schedule: Schedule,
+        privacy: PrivacySettings,
+        given: Mapping[str, Located],
+    ) -> int | None:
+        """The number of steps where `run.n` is left out: the algorithm's, where it knows one."""
+        steps = algorithm.steps(problem, schedule, privacy.mu)
+        if steps is None:
+            self.missing("run", "n", RunSettings.model_fields["n"], given["run"].where)
+        elif steps > MOST_STEPS:
+            message = f"that makes {steps:.3g} steps; at most {MOST_STEPS:.0e}"
+            self.complain(given["algorithm"].where, message, "fewer epochs")
+            return None
+        return steps
+
+    def compatible(
+        self,
+        problem: Problem,
+        algorithm: Algorithm,
+        schedule: Schedule,
+        sections: dict[str, Located],
+        where: Position,
+    ) -> bool:
         """Complain of a problem or schedule that the algorithm does not take."""
-        algorithm, before = built["algorithm"], len(self.issues)
-        if not isinstance(built["problem"], algorithm.runs_on):
-            names = [n for n, kind in REGISTRIES["problem"].items() if issubclass(kind, algorithm.runs_on)]
-            message = f"algorithm '{algorithm.name}' does not run on problem '{built['problem'].name}'"
-            self.complain(
-                (sections.get("problem") or Located({}, where)).where, message, f"it runs on: {', '.join(names)}"
-            )
-        if built["schedule"].name not in algorithm.schedules:
-            message = f"algorithm '{algorithm.name}' does not take schedule '{built['schedule'].name}'"
+        before = len(self.issues)
+        if not isinstance(problem, algorithm.runs_on):
+            names = [name for name, kind in PROBLEMS.items() if issubclass(kind, algorithm.runs_on)]
+            message = f"algorithm '{algorithm.name}' does not run on problem '{problem.name}'"
+            place = (sections.get("problem") or Located({}, where)).where
+            self.complain(place, message, f"it runs on: {', '.join(names)}")
+        if schedule.name not in algorithm.schedules:
+            message = f"algorithm '{algorithm.name}' does not take schedule '{schedule.name}'"
             place = (sections.get("schedule") or Located({}, where)).where
             self.complain(place, message, f"it takes: {', '.join(algorithm.schedules)}")
         return len(self.issues) == before
 
-    def readable(self, problem: Any, sections: dict[str, Located]) -> bool:
+    def readable(self, problem: Problem, sections: dict[str, Located]) -> bool:
         """Complain of records that cannot be used, at the place that names them."""
         try:
-            _ = getattr(problem, "shape", None)
+            problem.prepare()
         except UsageError as error:
             section = sections["problem"]
             place = section.value.get("data", section).where
@@ -375,22 +432,31 @@ class Reader:
             seen.setdefault(cell.cell_id, number)
 
 
-def _smoke_size(algorithm: Any) -> tuple[int, int]:
-    """Steps and replicates at toy size: the algorithm's own, or less for those that run on data sets."""
-    usual = (100, 2) if hasattr(algorithm, "steps") else (2000, 8)
-    return getattr(algorithm, "smoke_size", usual)
+def parameters_of(kind: type[object]) -> type[Parameters]:
+    """A class that a config names, as the parameters that all of them are."""
+    if not issubclass(kind, Parameters):
+        raise TypeError(f"{kind.__qualname__} has no parameters: let it inherit from {Parameters.__qualname__}")
+    return kind
 
 
-def _build(model: type[Parameters], values: dict[str, Located]) -> Parameters:
+def _fields(part: Named | Parameters) -> dict[str, Any]:
+    """The values of a section by key; those that are parameters themselves stay what they are."""
+    assert isinstance(part, Parameters)  # `parameters_of` has seen its class
+    return dict(part)
+
+
+def _build(kind: type[V], values: Mapping[str, Located]) -> V:
     plain = {k: v.plain() for k, v in values.items()}
-    if model is PrivacySettings and "eps" in plain:
+    if kind is PrivacySettings and "eps" in plain:
         plain.setdefault("delta", 1e-5)
         plain["mu"] = Target(eps=plain["eps"], delta=plain["delta"])
         plain.setdefault("deltas", (plain["delta"],))
-    elif model is PrivacySettings:
+    elif kind is PrivacySettings:
         budget = as_budget(plain["mu"])
         plain["mu"] = BUDGETS["constant" if "mu" in budget else next(iter(budget))].model_validate(budget)
-    return model.model_validate(plain)
+    built = parameters_of(kind).model_validate(plain)
+    assert isinstance(built, kind)
+    return built
 
 
 def _merge(base: Located | None, over: Located) -> Located:
@@ -404,12 +470,17 @@ def _merge(base: Located | None, over: Located) -> Located:
 
 
 @lru_cache(maxsize=512)
-def _adapter(model: type[Parameters], key: str) -> TypeAdapter:
+def _adapter(model: type[Parameters], key: str) -> TypeAdapter[Any]:
     """The check of one field alone."""
     return TypeAdapter(_annotated(model.model_fields[key]))
 
 
-def _annotated(field: Any) -> Any:
+def _allowed(field: FieldInfo) -> str:
+    """What a field takes, in words."""
+    return allowed(field.annotation, field.metadata)
+
+
+def _annotated(field: FieldInfo) -> Any:
     """The full annotation of a field, constraints included."""
     return Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from dpexp.config.cells import Cell, Experiment
-from dpexp.config.reader import REGISTRIES, takes_a_list
+from dpexp.config.reader import REGISTRIES, parameters_of, takes_a_list
 
 
 def resolved_yaml(experiment: Experiment) -> str:
@@ -91,10 +91,10 @@ def json_schema() -> dict[str, Any]:
     }
 
 
-def _sweepable(kind: Any) -> dict[str, Any]:
-    schema = kind.model_json_schema()
+def _sweepable(kind: type[object]) -> dict[str, Any]:
+    schema: dict[str, Any] = parameters_of(kind).model_json_schema()
     for key, field in schema["properties"].items():
-        if key not in ("name", "replicates") and not takes_a_list(kind, key):
+        if key not in ("name", "replicates") and not takes_a_list(parameters_of(kind), key):
             schema["properties"][key] = _or_list(field)
     return schema
 

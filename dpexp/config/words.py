@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import ValidationError
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import AfterValidator, BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from dpexp.config.yamlfile import Issue, Located
 from dpexp.core.parameters import OrInfinite
@@ -60,15 +62,30 @@ def allowed(annotation: Any, metadata: Sequence[Any] = ()) -> str:
         return " or ".join(allowed(kind) for kind in inner if kind is not type(None))
     if origin is tuple:
         return f"a list, each {allowed(inner[0])}"
-    if hasattr(annotation, "model_fields"):
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return f"a mapping of {', '.join(annotation.model_fields)}"
     noun = {float: "a number", int: "a whole number", str: "text"}.get(annotation, "a mapping")
-    flat = [item for entry in metadata for item in getattr(entry, "metadata", [entry])]
-    infinite = [item.func.le_or_inf for item in flat if isinstance(getattr(item, "func", None), OrInfinite)]
-    symbols = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
-    limits = [f"{symbols[k]} {getattr(item, k):g}" for item in flat for k in symbols if hasattr(item, k)]
-    limits += [f"<= {most:g} or inf" for most in infinite]
+    flat = [item for entry in metadata for item in (entry.metadata if isinstance(entry, FieldInfo) else [entry])]
+    limits = [limit for item in flat for limit in _limits(item)]
+    limits += [f"<= {item.func.le_or_inf:g} or inf" for item in flat if _is_or_infinite(item)]
     return " ".join([noun, " and ".join(limits)]).strip()
+
+
+def _limits(item: object) -> Iterator[str]:
+    """What one constraint of pydantic says of a number: > 0, or nothing."""
+    match item:
+        case Gt(gt=float() | int() as least):
+            yield f"> {least:g}"
+        case Ge(ge=float() | int() as least):
+            yield f">= {least:g}"
+        case Lt(lt=float() | int() as most):
+            yield f"< {most:g}"
+        case Le(le=float() | int() as most):
+            yield f"<= {most:g}"
+
+
+def _is_or_infinite(item: object) -> bool:
+    return isinstance(item, AfterValidator) and isinstance(item.func, OrInfinite)
 
 
 def explain(error: ValidationError, name: str, value: Located, hint: str = "") -> Iterator[Issue]:

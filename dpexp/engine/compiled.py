@@ -28,7 +28,7 @@ import types as python_types
 from collections.abc import Callable
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -40,6 +40,7 @@ from numba.core.caching import _Cache
 from numba.core.dispatcher import Dispatcher
 from numba.core.funcdesc import FunctionDescriptor
 from numba.core.serialize import dumps
+from numba.core.typing.templates import signature as signature_of
 
 Result: Any = compiler.CompileResult  # its fields are those of a named tuple, which types do not see
 OFF = ("0", "off", "no")
@@ -50,6 +51,16 @@ VERSIONED = frozenset({"math", "cmath", "operator", "numpy", "numba", "llvmlite"
 """packages whose functions are known by the version of the package, or of Python"""
 SEAL = 32
 """bytes of SHA-256 before the content of a file"""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@overload
+def compiled(function: F, *, kept: bool = False, **options: Any) -> F: ...
+
+
+@overload
+def compiled(function: None = None, *, kept: bool = False, **options: Any) -> Callable[[F], F]: ...
 
 
 def compiled(function: Callable[..., Any] | None = None, *, kept: bool = False, **options: Any) -> Any:
@@ -163,7 +174,7 @@ def _rebuilt(content: tuple[Any, ...], sig: Any, target_context: Any) -> Any:
         entry_point=entry,
         fndesc=described,
         type_annotation="",
-        signature=numba.core.typing.signature(return_type, *arguments),
+        signature=signature_of(return_type, *arguments),
         objectmode=False,
         lifted=(),
         typing_error=None,

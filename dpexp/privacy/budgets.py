@@ -35,6 +35,11 @@ class Budget(Parameters):
         return None
 
     @property
+    def target(self) -> tuple[float, float] | None:
+        """(eps, delta) of everything that is released, where that is what was asked for; None where it was mu."""
+        return None
+
+    @property
     def largest(self) -> float:
         """Largest budget any user can have: the GDP parameter of everything released (`ldp-sgd`, Theorems 1 and 2)."""
         raise NotImplementedError

@@ -31,6 +31,10 @@ class Target(Budget):
         return _mu(self.eps, self.delta)
 
     @property
+    def target(self) -> tuple[float, float]:
+        return self.eps, self.delta
+
+    @property
     def largest(self) -> float:
         return self.constant
 

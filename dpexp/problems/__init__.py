@@ -1,6 +1,5 @@
 """PROBLEMS: the registry of problems, one file each."""
 
-from dpexp.core.parameters import Parameters
 from dpexp.core.registry import Registry
 from dpexp.problems.hinge import MallowsHinge
 from dpexp.problems.huber_linear import HuberLinear
@@ -16,8 +15,9 @@ from dpexp.problems.nonconvex_linear import (
 from dpexp.problems.pinball_linear import PinballLinear
 from dpexp.problems.robust_means import RippledMean, WelschMean
 from dpexp.problems.softmax import Softmax
+from dpexp.protocols import Problem
 
-PROBLEMS: Registry[type[Parameters]] = Registry(
+PROBLEMS: Registry[type[Problem]] = Registry(
     "problem",
     {
         "huber-linear": HuberLinear,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from dpexp.core.parameters import Parameters
+from dpexp.problems.problem import ProblemBase
 
 if TYPE_CHECKING:
     from dpexp.engine.finite_sum.losses import Pair
@@ -26,7 +26,7 @@ class Records(NamedTuple):
     """[N] float64; zeros where the loss has no response"""
 
 
-class FiniteSum(Parameters):
+class FiniteSum(ProblemBase):
     """A finite sum: the data, the loss of one record, its constants, and F and its gradient."""
 
     coercive: ClassVar[bool]
@@ -74,7 +74,7 @@ class FiniteSum(Parameters):
         """The compiled loss and gradient of one record."""
         from dpexp.engine.finite_sum.losses import LOSSES
 
-        return LOSSES[str(self.name)]  # type: ignore[attr-defined]
+        return LOSSES[self.name]
 
     @property
     def records(self) -> Records:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -151,7 +151,7 @@ def _plane(d: int, sigma_z: float) -> _Plane:
 
 
 @lru_cache(maxsize=1)
-def _compiled() -> Callable:
+def _compiled() -> Callable[..., Any]:
     from numba import njit
 
     from dpexp.engine.compiled import compiled

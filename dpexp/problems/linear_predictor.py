@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from dpexp.core.parameters import Dimension, Finite, Parameters, Positive
+from dpexp.core.parameters import Dimension, Finite, Positive
 from dpexp.engine.lanes.elementwise import Value, minimum
 from dpexp.problems.mallows import WEIGHT_CAP, rule
+from dpexp.problems.problem import ProblemBase
 
 if TYPE_CHECKING:
     from dpexp.engine.linear.one_pass import Model
@@ -39,10 +40,12 @@ class Curvature(NamedTuple):
     """[p, p] covariance S of the gradient of one user at theta*, without privacy noise"""
 
 
-class LinearPredictorProblem(Parameters):
-    """Base of the weighted M-estimators of a linear predictor; theta = (beta_0..beta_d[, scale])."""
+class LinearPredictorProblem(ProblemBase):
+    """Base of the weighted M-estimators of a linear predictor; theta = (beta_0..beta_d[, scale]).
 
-    name: str
+    No data are kept: every user is drawn when it is their turn.
+    """
+
     d: Dimension = 5
     """number of random covariates; x has d + 1 entries"""
     sigma_z: Positive = 1.0
@@ -56,9 +59,9 @@ class LinearPredictorProblem(Parameters):
 
     response_noise: ClassVar[Literal["normal", "uniform"]]
     """law of the one extra random number from which y is made"""
-    response: ClassVar[Callable]
+    response: ClassVar[Callable[..., Any]]
     """response(t, e, k) -> y, for the true linear predictor t, response noise e, constants k"""
-    score: ClassVar[Callable]
+    score: ClassVar[Callable[..., Any]]
     """score(t, y, scale, k) -> (derivative of rho in t, derivative of rho in the scale)"""
 
     @property
@@ -107,10 +110,6 @@ class LinearPredictorProblem(Parameters):
         """What makes these losses impossible to run, beyond the range of each parameter; empty where nothing does."""
         return []
 
-    def memory(self) -> int:
-        """Bytes of the data: none are kept, since every user is drawn when it is their turn."""
-        return 0
-
     # --- privacy constants -------------------------------------------------------------------------------------
 
     def gradient_bound(self) -> float:
@@ -132,7 +131,7 @@ class LinearPredictorProblem(Parameters):
 
     def noise_sensitivity(self) -> float:
         """Delta, the sensitivity that sets the noise, as chosen by `sensitivity`."""
-        named = {
+        named: dict[str, Callable[[], float]] = {
             "paper": self.paper_sensitivity,
             "exact": self.exact_sensitivity,
             "two-gradient-bounds": lambda: 2 * self.gradient_bound(),
@@ -180,7 +179,7 @@ class LinearPredictorProblem(Parameters):
 
     # --- population --------------------------------------------------------------------------------------------
 
-    conditional_risk: ClassVar[Callable]
+    conditional_risk: ClassVar[Callable[..., Any]]
     """conditional_risk(t, scale, k): mean of rho over y given x, at t = `risk_origin`-centred linear predictor"""
     risk_points: ClassVar[int] = 12
     """quadrature points a panel"""

@@ -8,7 +8,7 @@ of every record's loss. Nothing is computed from several records.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -21,6 +21,7 @@ from dpexp.core.parameters import Parameters, Seed, integral
 from dpexp.data.dataset import NORM, Dataset, Shape, Split, held_out, prepare
 from dpexp.data.loading import DATASETS, TEST_FRACTION, load
 from dpexp.data.table import FORMATS
+from dpexp.problems.problem import ProblemBase
 from dpexp.theory.dp_sgld.softmax import data_lipschitz, minimiser_radius, smoothness_of_norm
 
 _RANDOM_FEATURES_SEED = 20220205
@@ -72,7 +73,7 @@ class DataSource(Parameters):
         if (self.name is None) == (self.path is None):
             raise ValueError(f"give a name ({', '.join(DATASETS)}) or a path, for instance {{name: digits}}")
         if self.path is None:
-            given = {k: getattr(self, k) for k in sorted(self.model_fields_set - {"name", "path"})}
+            given = {k: v for k, v in sorted(self) if k in self.model_fields_set - {"name", "path"}}
             idle = [k for k, value in given.items() if value not in (None, (), "pixels")]
             if idle:
                 raise ValueError(f"{', '.join(idle)}: only for data given by path, not for {self.name!r}")
@@ -85,14 +86,14 @@ class DataSource(Parameters):
         if place.is_file() and self.target is None:
             raise ValueError(f"{self.path}: which column is the target? give target")
         foreign = ("target", "ranges", "categories") if place.is_dir() else ("features", "by_file_name")
-        idle = [k for k in foreign if getattr(self, k) not in (None, (), "pixels")]
+        idle = [k for k, v in self if k in foreign and v not in (None, (), "pixels")]
         if idle:
             kind = "tables" if place.is_dir() else "folders of images"
             raise ValueError(f"{', '.join(idle)}: only for {kind}, not for {self.path}")
         return self
 
 
-class Softmax(Parameters):
+class Softmax(ProblemBase):
     """-log softmax(W x)_y + lambda/2 |W|^2, with W [classes, p] and x [p] of norm sqrt(1.0625), bias entry included."""
 
     name: Literal["softmax"] = "softmax"
@@ -137,18 +138,20 @@ class Softmax(Parameters):
         directions = 4 * width * width if self.random_features else 0
         return 4 * held * width * (2 if self.data.name is None and not self.random_features else 3) + directions
 
-    @property
-    def contents(self) -> dict[str, str]:
+    def prepare(self) -> None:
+        """Read the user's records, whose number and width nothing else says. Raises UsageError where they are wrong."""
+        _ = self.shape
+
+    def files(self) -> Mapping[str, str]:
         """Hashes of the user's files, by path, as they were when they were first read; empty for shipped data."""
         return {} if self.data.path is None else {self.data.path: hash_of(self.data.path)}
 
-    @property
-    def notice(self) -> str:
+    def notices(self) -> Sequence[str]:
         """What the records are, how they are encoded, and what of it is not private."""
         if self.data.name is not None:
             source = DATASETS[self.data.name]
-            return f"{source.note} {source.licence}. {NOT_COVERED}"
-        return f"{self.train.note} {NOT_COVERED}"
+            return (f"{source.note} {source.licence}. {NOT_COVERED}",)
+        return (f"{self.train.note} {NOT_COVERED}",)
 
     @property
     def n(self) -> int:

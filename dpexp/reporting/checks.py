@@ -7,8 +7,8 @@ are paired by their common random numbers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,23 +16,28 @@ from dpexp.reporting.claim import Outcome, Verdict
 from dpexp.reporting.evidence import Run, labels
 from dpexp.reporting.slopes import SlopeError, rate
 from dpexp.store.stats import mean_and_reach, paired_difference
-from dpexp.theory import THEOREMS
+from dpexp.theory.theorem import Theorem
 
 JOINT = 0.05
 """error of all comparisons of a claim together"""
 
 
-def bound_holds(runs: Sequence[Run], theorem: str, log10: bool = False) -> Outcome:
+def bound_holds(
+    runs: Sequence[Run],
+    statement: Theorem,
+    numbers_of: Callable[[Run], Mapping[str, Any]],
+    log10: bool = False,
+) -> Outcome:
     """Whether a theorem's bound is above the measured mean of every run, at every checkpoint.
 
-    Violated where even the lower end of the mean's interval is above the bound. `log10`: the theorem returns log10.
+    `numbers_of` gives the plain numbers that the theorem asks for, of a run and at its steps. Violated where even the
+    lower end of the mean's interval is above the bound. `log10`: the theorem returns log10.
     """
-    statement = THEOREMS[theorem]
     looks = sum(len(run.steps) for run in runs)
     least, worst, ends, violations = math.inf, "", [], []
     for run in runs:
         values = run.values(statement.estimator, statement.quantity)
-        limit = statement(run.constants)
+        limit = statement(numbers_of(run))
         mean, reach = mean_and_reach(values, 1 - JOINT / looks)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             ratio = limit - np.log10(mean) if log10 else np.log10(limit / mean)

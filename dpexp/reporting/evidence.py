@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import numpy as np
 from dpexp.config import Cell
 from dpexp.config.stored import stored_cell
 from dpexp.core.text import fraction
-from dpexp.reporting.predictions import Curves, Local, asymptote, constants, is_flat, local, predicted
 from dpexp.store import load_cell, load_cells, load_parameters, not_as_configured, require_trajectories
 from dpexp.store.summaries import CellData
 
@@ -48,51 +46,29 @@ class Run:
             return np.sqrt(self.values(estimator, "param_distance_sq"))
         return self.data.values[self.data.estimators.index(estimator), :, self.data.metrics.index(metric)]
 
-    @cached_property
-    def constants(self) -> dict[str, Any]:
-        """Plain numbers for theorems, with the steps of this run."""
-        numbers = constants(self.cell.problem, self.cell.schedule, self.cell.privacy.mu)
-        return numbers | {"steps": self.steps}
-
-    @cached_property
-    def local(self) -> Local | None:
-        """The neighbourhood of the optimum; None where the Hessian is singular."""
-        problem = self.cell.problem
-        return None if is_flat(problem) else local(problem, self.cell.privacy.mu)
-
-    def predicted(self) -> Curves:
-        """The linearised recursion at the run's steps."""
-        assert self.local is not None
-        return predicted(self.local, self.cell.schedule, self.steps)
-
-    def asymptote(self) -> Curves:
-        """What remains of it for large n."""
-        assert self.local is not None
-        return asymptote(self.local, self.cell.schedule, self.steps)
-
     @property
-    def traits(self) -> tuple[str, ...]:
-        """Problem, alpha and budget in words."""
-        problem = self.cell.problem
-        words = {"huber-linear": "linear", "mallows-logistic": "logistic", "insensitive-linear": "flat"}
-        kind = words.get(problem.name, problem.name)
-        if problem.name == "huber-linear" and problem.c > 10:
-            kind = "quadratic"
-        budget = self.budget if self.budget == "non-private" else f"mu = {self.budget}"
-        return kind + (f" d = {problem.d}" if problem.d != 5 else ""), f"alpha = {fraction(self.alpha)}", budget
+    def traits(self) -> dict[str, str]:
+        """Problem, what in it differs from its defaults, alpha and budget, in words."""
+        own = self.cell.problem.model_dump(exclude_defaults=True)
+        return {
+            "problem": self.cell.problem.name,
+            **{key: f"{key} = {_short(value)}" for key, value in own.items() if key != "name"},
+            "alpha": f"alpha = {fraction(self.alpha)}",
+            "budget": self.budget if self.budget == "non-private" else f"mu = {self.budget}",
+        }
 
     @property
     def name(self) -> str:
         """How a line of the ledger names this run."""
-        return ", ".join(self.traits)
+        return ", ".join(self.traits.values())
 
 
 def labels(runs: Sequence[Run]) -> list[str]:
     """Names of runs without what they all share."""
-    shared = [len({run.traits[k] for run in runs}) == 1 for k in range(3)]
-    if all(shared):
-        return [run.name for run in runs]
-    return [", ".join(t for t, same in zip(run.traits, shared, strict=True) if not same) for run in runs]
+    traits = [run.traits for run in runs]
+    shared = set.intersection(*(set(own.items()) for own in traits))
+    different = [[words for key, words in own.items() if (key, words) not in shared] for own in traits]
+    return [", ".join(own) or run.name for own, run in zip(different, runs, strict=True)]
 
 
 class Evidence:
@@ -115,8 +91,12 @@ class Evidence:
         return found
 
     def run(self, experiment: str, **wanted: Any) -> Run:
-        """The one run with these settings."""
-        return self.runs(experiment, **wanted)[0]
+        """The one run with these settings. Raises ValueError, which names them, where there are several."""
+        found = self.runs(experiment, **wanted)
+        if len(found) > 1:
+            names = "; ".join(labels(found))
+            raise ValueError(f"{experiment} has {len(found)} runs with {_spoken(wanted)}: {names}")
+        return found[0]
 
     def across(self, experiments: Sequence[str], **wanted: Any) -> list[Run]:
         """Runs of several experiments, in their order."""
@@ -139,7 +119,7 @@ class Evidence:
 
 def _matches(run: Run, key: str, wanted: Any) -> bool:
     options: Sequence[Any] = wanted if isinstance(wanted, list | tuple) else [wanted]
-    have = getattr(run, key) if hasattr(run, key) else run.row[key]
+    have = run.alpha if key == "alpha" else run.row[key]
     return any(_same(have, option) for option in options)
 
 
@@ -148,6 +128,13 @@ def _same(have: Any, wanted: Any) -> bool:
     if isinstance(have, int | float) and isinstance(wanted, float):
         return math.isclose(have, wanted, rel_tol=1e-9)
     return bool(have == wanted)
+
+
+def _short(value: Any) -> str:
+    """A parameter in words: a nested one by its values."""
+    if isinstance(value, dict):
+        return " ".join(_short(inner) for inner in value.values())
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _spoken(wanted: dict[str, Any]) -> str:

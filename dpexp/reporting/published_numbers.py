@@ -55,9 +55,12 @@ def _pld_eps(q: float, sigma: float, steps: int, delta: float) -> Callable[[], f
     return lambda: step_loss(q, sigma, "add-remove").eps(steps, delta)
 
 
+ONE_STEP = {"removing": hockey_sticks.removing, "adding": hockey_sticks.adding, "opposite": hockey_sticks.opposite}
+
+
 def _one_step(sigma: float, q: float, kind: str, eps: float) -> Callable[[], float]:
     """The hockey-stick curve of one step; `opposite` puts the means 2 / sigma apart."""
-    curve = getattr(hockey_sticks, kind)
+    curve = ONE_STEP[kind]
     return lambda: float(curve(np.array([eps]), q, 1 / sigma)[0])
 
 

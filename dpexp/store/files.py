@@ -95,7 +95,7 @@ def write_document(path: Path, document: dict[str, Any]) -> None:
 def read_document(path: Path) -> dict[str, Any]:
     """A JSON document that `write_document` wrote. Raises Damaged, FileNotFoundError."""
     try:
-        document = json.loads(path.read_bytes())
+        document: dict[str, Any] = json.loads(path.read_bytes())
         stated = document.pop("checksum", None)
     except FileNotFoundError:
         raise

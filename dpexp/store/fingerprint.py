@@ -75,7 +75,7 @@ def statement_of(cell: Cell, root: Path = ROOT) -> dict[str, str]:
 
 def data_of(cell: Cell) -> dict[str, str]:
     """Hashes of the user's data files, by path, as they were when they were first read."""
-    return {f"file {path}": hash_of_data(path) for path in getattr(cell.problem, "contents", {})}
+    return {f"file {path}": hash_of_data(path) for path in cell.problem.files()}
 
 
 @lru_cache(maxsize=64)

@@ -107,7 +107,8 @@ def _say_once(root: str, absent: tuple[str, ...]) -> None:
 
 
 def _frame(sealed: Sealed) -> pd.DataFrame:
-    return sealed.table().to_pandas(use_threads=False)
+    frame: pd.DataFrame = sealed.table().to_pandas(use_threads=False)
+    return frame
 
 
 def load_cells(results: Path, experiment: str, needs: Sequence[str] = (), renamed: bool = False) -> pd.DataFrame:
@@ -148,7 +149,7 @@ def load_trajectories(
 
     generation = load_generation(results, experiment)
     wanted = list(generation.manifest["cells"]) if cell_ids is None else list(cell_ids)
-    frames = []
+    frames: list[pd.DataFrame] = []
     for cell_id in wanted:
         sealed = _trajectory(generation, cell_id, Stored.open)
         frames.append(sealed.table(list(columns) if columns else None, filters).to_pandas(use_threads=False))

@@ -31,8 +31,9 @@ def too_far(data: CellData, limit: float) -> np.ndarray:
     result, however near the parameter may be. Bool [estimators, K, replicates].
     """
     size = next(name for name in ("param_distance_sq", "param_norm_sq") if name in data.metrics)
-    lost = ~np.isfinite(data.values).all(axis=2)
-    return lost | ~(data.values[:, :, data.metrics.index(size)] <= limit**2)
+    lost: np.ndarray = ~np.isfinite(data.values).all(axis=2)
+    lost |= ~(data.values[:, :, data.metrics.index(size)] <= limit**2)
+    return lost
 
 
 def with_distance(data: CellData) -> list[tuple[str, np.ndarray]]:

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
 
 @dataclass(frozen=True)
 class Theorem:
@@ -18,16 +16,21 @@ class Theorem:
     place: str
     form: Literal["printed", "completed"]
     """`printed` follows the text to the letter; `completed` repairs what is undefined, cut off or does not follow"""
-    kind: Literal["upper", "rate", "tight", "asymptote", "prediction", "guarantee"]
+    kind: Literal["upper", "rate", "tight", "asymptote", "prediction", "guarantee", "prescription"]
+    """`guarantee` bounds a privacy loss; `prescription` says how to set noise, steps or a schedule"""
     quantity: str
-    """the metric it speaks of: param_distance_sq, loss_gap, gdp_mu or exponent"""
+    """what the number is, by the name of the metric where it is one: loss_gap, gdp_mu, rdp, noise_multiplier, ..."""
     estimator: str
-    """sgd, asgd or both"""
+    """whose: an estimator of an algorithm (sgd, asgd, last), both of `ldp-sgd`, or the mean over all iterates"""
     assumes: tuple[str, ...]
     valid: str
     """range of alpha and of anything else"""
     function: Callable[..., Any]
 
-    def __call__(self, constants: Mapping[str, Any]) -> np.ndarray:
-        """The function at those of the constants that it asks for. Raises KeyError for one that is not there."""
-        return self.function(**{name: constants[name] for name in inspect.signature(self.function).parameters})
+    def __call__(self, constants: Mapping[str, Any]) -> Any:
+        """The function at those of the constants that it asks for. Raises KeyError for one that is not there.
+
+        A parameter with a default is left at it: it chooses a form of the statement, which is none of the constants.
+        """
+        parameters = inspect.signature(self.function).parameters.values()
+        return self.function(**{p.name: constants[p.name] for p in parameters if p.default is p.empty})

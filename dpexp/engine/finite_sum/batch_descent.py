@@ -26,7 +26,7 @@ def _sampled_sum(
             out[j] += one[j]
 
 
-class BatchDescent:
+class DescentSteps:
     """w <- w - eta (mean gradient of the batch + std z); Poisson samples are divided by q N, not by their size."""
 
     def __init__(
@@ -57,7 +57,7 @@ class BatchDescent:
             move(self.w, self.estimate, self.eta, False)
 
 
-class GradientRecursion:
+class RecursionSteps:
     """e_t = (1 - gamma)(e_{t-1} + grad F(w_t) - grad F(w_{t-1})) + gamma grad F(w_t) + s z_t.
 
     It starts from e_1 = grad F(w_1) + s_1 z_1, and w <- w - eta e_t / |e_t|: the idea behind Algorithm 2 of `momentum`

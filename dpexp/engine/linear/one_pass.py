@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from threading import Lock
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from dpexp.engine.lanes.vectors import LANES
 from dpexp.engine.linear.kernel import BLOCK, UNROLLED, Block, Law, Record, Shape, Sizes, State, Streams
 from dpexp.engine.linear.kernel import compiled_segment as _compiled_segment
 from dpexp.engine.linear.rule import Rule
+
+if TYPE_CHECKING:
+    from dpexp.protocols import Budget, Schedule
 
 SEGMENT = 32 * BLOCK
 """steps whose step sizes and user budgets are computed together"""
@@ -32,24 +35,6 @@ class Model(NamedTuple):
     law: Law
     start: np.ndarray
     """theta_0 [p]"""
-
-
-class Schedule(Protocol):
-    """A hashable rule for the step sizes."""
-
-    def step_sizes(self, first: int, last: int) -> np.ndarray:
-        """Step sizes of the steps first..last, both included."""
-
-
-class Budget(Protocol):
-    """The privacy budgets mu_i of users 1, 2, ..."""
-
-    @property
-    def constant(self) -> float | None:
-        """The budget that all users share, or None."""
-
-    def draw(self, u: np.ndarray, first: int) -> np.ndarray:
-        """Budgets of the users first, first + 1, ... from their uniform numbers u [users, 8]."""
 
 
 class Setting(NamedTuple):

@@ -24,7 +24,7 @@ from dpexp.privacy.accounting.gdp import mu_of
 from dpexp.privacy.momentum.tree_calibration import exact_node_std, printed_node_std
 from dpexp.privacy.momentum.tree_streams import printed_counts, printed_sensitivities
 from dpexp.privacy.momentum.trees import cover, prefix_cover, printed_count
-from dpexp.theory.momentum import Schedule, theorem4_sigma, theorem6_schedule, theorem8_sigma, theorem9_schedule
+from dpexp.theory.momentum import Prescription, theorem4_sigma, theorem6_schedule, theorem8_sigma, theorem9_schedule
 
 SAMPLES = 300
 """steps that a mean over a long run is taken over"""
@@ -107,7 +107,7 @@ def printed_levels(n: int, d: int, eps: float, delta: float) -> Levels:
     return Levels(tree, reduced, reduced)
 
 
-def _mean(schedule: Schedule, nodes: Callable[[int], list[tuple[int, int]]]) -> float:
+def _mean(schedule: Prescription, nodes: Callable[[int], list[tuple[int, int]]]) -> float:
     """Mean over sampled t of the sum over nodes (y, z) of (1 - alpha)^(2 (t-z))."""
     drawn, rate = random.Random(0), 2 * math.log1p(-min(schedule.alpha, 1 - 1e-16))
     total = 0.0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpexp.problems import PROBLEMS
+from dpexp.problems.robust_means import RippledMean
 from dpexp.store import load_summary
 from dpexp.theory.momentum import theorem6_printed, theorem9_printed
 
@@ -36,9 +36,9 @@ VARIANTS = {"paper": "printed noise", "exact": "exact noise", "none": "no noise"
 STATISTICS = ["mean", "se", "ci_lo", "ci_hi", "n", "n_diverged"]
 
 
-def problem(n: int, d: int) -> Any:
+def problem(n: int, d: int) -> RippledMean:
     """The problem of the prescribed and tuned experiments."""
-    return PROBLEMS["rippled-mean"].model_validate({"N": n, "d": d})
+    return RippledMean(N=n, d=d)
 
 
 G: float = problem(2, 1).lipschitz

@@ -18,7 +18,7 @@ from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.last_iterate import STEP
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
 
-ORDERS = 1 + np.geomspace(5e-3, 300, 90)
+GRID_OF_ORDERS = 1 + np.geomspace(5e-3, 300, 90)
 SHARES = 1 / (1 + np.exp(-np.linspace(-5, 5, 21)))
 HYBRID_EVERY = 3
 """the hybrid bound is computed at every third of the steps, until it no longer falls"""
@@ -41,7 +41,7 @@ def over_steps(mechanism: NoisySgd, steps: np.ndarray, delta: float) -> dict[str
     found = {}
     for kind in ("symmetrised", "mixture", "literal"):
         found[f"iteration-{kind}"] = _iteration(kind, q, multiplier, width, t, delta)
-    per_step = np.array([STEP["symmetrised"](float(a), q, multiplier) for a in ORDERS])
+    per_step = np.array([STEP["symmetrised"](float(a), q, multiplier) for a in GRID_OF_ORDERS])
     found["renyi-composition"] = _least_eps(t[:, None] * per_step, delta)
     loss = step_loss(*random_step(q, mechanism.multiplier, mechanism.sampling, mechanism.neighboring_relation))
     found["pld-composition"] = _composed(loss, steps, delta)
@@ -57,10 +57,12 @@ def over_steps(mechanism: NoisySgd, steps: np.ndarray, delta: float) -> dict[str
 
 def _iteration(kind: str, q: float, multiplier: float, width: float, t: np.ndarray, delta: float) -> np.ndarray:
     """(3.6) over orders [A], shares [F] and steps [K]: cost R + spread / R at its best whole R <= T."""
-    cost = np.array([[STEP[kind](float(a), q, multiplier * float(np.sqrt(1 - f))) for f in SHARES] for a in ORDERS])
-    spread = ORDERS[:, None] * width**2 / (2 * SHARES)
+    cost = np.array(
+        [[STEP[kind](float(a), q, multiplier * float(np.sqrt(1 - f))) for f in SHARES] for a in GRID_OF_ORDERS]
+    )
+    spread = GRID_OF_ORDERS[:, None] * width**2 / (2 * SHARES)
     ideal = np.sqrt(spread / cost)
-    divergence = np.full((len(t), len(ORDERS)), np.inf)
+    divergence = np.full((len(t), len(GRID_OF_ORDERS)), np.inf)
     for rounded in (np.floor(ideal), np.ceil(ideal)):
         r = np.clip(rounded, 1, t[:, None, None])
         divergence = np.minimum(divergence, (cost * r + spread / r).min(axis=2))
@@ -69,7 +71,7 @@ def _iteration(kind: str, q: float, multiplier: float, width: float, t: np.ndarr
 
 def _least_eps(divergence: np.ndarray, delta: float) -> np.ndarray:
     """The improved conversion at the best order; divergences [K, A] to epsilons [K]."""
-    rest = np.log1p(-1 / ORDERS) - np.log(delta * ORDERS) / (ORDERS - 1)
+    rest = np.log1p(-1 / GRID_OF_ORDERS) - np.log(delta * GRID_OF_ORDERS) / (GRID_OF_ORDERS - 1)
     return np.maximum(0.0, (divergence + rest).min(axis=1))
 
 

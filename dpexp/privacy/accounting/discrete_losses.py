@@ -144,8 +144,8 @@ def _bends(excess: np.ndarray, kept: np.ndarray, middle: int, interval: float) -
 
 def _walked(excess: np.ndarray, kept: np.ndarray, middle: int, interval: float) -> np.ndarray:
     """The points of the convex hull, one after the other (Andrew's monotone chain)."""
-    eps = (interval * (kept - middle)).tolist()
-    heights = excess[kept].tolist()
+    eps: list[float] = (interval * (kept - middle)).tolist()
+    heights: list[float] = excess[kept].tolist()
 
     def slope(i: int, j: int) -> float:
         """Slope of the chord from i to j over that of the line 1 - gamma, times gamma_j, less gamma_j on the right."""

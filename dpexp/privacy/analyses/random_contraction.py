@@ -27,6 +27,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -174,7 +175,7 @@ class RandomContraction:
                 break  # all of X is at the end of the grid: longer blocks gain nothing
         return lengths[: len(laws)], np.array(laws)
 
-    def _transition(self):  # type: ignore[no-untyped-def]
+    def _transition(self) -> Any:
         """The matrix [N, N] of one (gathered) step of X: column x holds the masses of its images."""
         from scipy.sparse import csr_matrix
 

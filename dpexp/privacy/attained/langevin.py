@@ -22,7 +22,7 @@ from dpexp.privacy.accounting.mixtures import GaussianMixture, hockey_stick_of, 
 
 ENUMERATED = 12
 """up to this many steps the bits are enumerated; with more, the law of their weighted sum is put on a grid"""
-ORDERS = (1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+LANGEVIN_ORDERS = (1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """orders at which the sheet of measurements looked for a failure"""
 MOST_POINTS = 40_000
 """above this the grid is cut where the mass is below e^-700, and made coarser if that is not enough"""
@@ -112,7 +112,12 @@ class QuadraticLangevin:
 
 
 def first_failing_order(
-    eta_lambda: float, steps: int, q: float, shift: float, orders: Sequence[float] = ORDERS, refine: bool = True
+    eta_lambda: float,
+    steps: int,
+    q: float,
+    shift: float,
+    orders: Sequence[float] = LANGEVIN_ORDERS,
+    refine: bool = True,
 ) -> float:
     """The smallest order at which Theorem 3.1 fails on the test bed, inf where it fails at none of `orders`.
 
@@ -144,7 +149,7 @@ def _enumerate(moves: np.ndarray, q: float) -> tuple[np.ndarray, np.ndarray]:
 def _far(moves: np.ndarray, q: float) -> float:
     """A length that sum b_k moves_k exceeds with probability below e^-700, by Chernoff's bound."""
     rates = np.geomspace(0.1, 100, 31) / moves[0]
-    return min((float(np.log1p(q * np.expm1(t * moves)).sum()) + 700) / t for t in rates)
+    return float(min((float(np.log1p(q * np.expm1(t * moves)).sum()) + 700) / t for t in rates))
 
 
 def _on_grid(moves: np.ndarray, q: float, spacing: float, points: int) -> tuple[np.ndarray, np.ndarray]:

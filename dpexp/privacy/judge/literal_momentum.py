@@ -71,7 +71,7 @@ def constant_gradients(name: str, rng: np.random.Generator) -> tuple[Mechanism, 
 def _printed_count(n: int, steps: int) -> float:
     """V of Theorem 4: (min(R, f) + 1) T / N + sum_{j > f} floor(T / 2^j), R = floor(log2 T), f = floor(log2 N)."""
     r, f = int(math.log2(steps) + 1e-12), int(math.log2(n) + 1e-12)
-    return (min(r, f) + 1) * steps / n + sum(steps // 2**j for j in range(f + 1, r + 1))
+    return (min(r, f) + 1) * steps / n + float(sum(steps // 2**j for j in range(f + 1, r + 1)))
 
 
 def _left_nodes(n: int, steps: int, position: int, alpha: float, longest: int) -> list[tuple[int, float]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
@@ -114,7 +114,7 @@ NEEDS = {
 
 def parameter(setting: Setting, name: str) -> float | int:
     """The value under that name."""
-    derived = {
+    derived: dict[str, Callable[[], float | int]] = {
         "sampling_probability": lambda: setting.q,
         "batches": lambda: setting.batches,
         "epochs": lambda: math.ceil(setting.steps / setting.batches),
@@ -123,7 +123,8 @@ def parameter(setting: Setting, name: str) -> float | int:
         "clip": lambda: setting.lipschitz,
         "contraction": lambda: setting.contraction,
     }
-    return derived[name]() if name in derived else getattr(setting, name)
+    own: dict[str, float | int] = vars(setting)
+    return derived[name]() if name in derived else own[name]
 
 
 def allowed(assumes: Assumes) -> list[str]:
@@ -174,4 +175,4 @@ def from_cube(x: Sequence[float] | np.ndarray, assumes: Assumes) -> Setting:
 
 
 def _log(x: float, low: float, high: float) -> float:
-    return low * (high / low) ** min(1.0, max(0.0, x))
+    return float(low * (high / low) ** min(1.0, max(0.0, x)))

@@ -11,6 +11,19 @@ from dpexp.privacy.mechanisms.reduced_momentum import ReducedMomentum
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.privacy.mechanisms.tree_momentum import TreeMomentum
 
+__all__ = [
+    "MECHANISMS",
+    "ClippedNoisySgd",
+    "GradientRecursion",
+    "Langevin",
+    "LocalGaussianRelease",
+    "Mechanism",
+    "NoisySgd",
+    "ReducedMomentum",
+    "SampledGaussian",
+    "TreeMomentum",
+]
+
 MECHANISMS: Registry[type[Mechanism]] = Registry(
     "mechanism",
     {

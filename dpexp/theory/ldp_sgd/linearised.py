@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -59,7 +59,7 @@ def linearised_moments(steps: np.ndarray, etas: np.ndarray, alpha: float, modes:
 
 
 @cache
-def _kernel() -> Callable:
+def _kernel() -> Callable[..., Any]:
     from dpexp.engine.compiled import compiled
 
     @compiled(kept=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -50,7 +51,7 @@ def theorem3_recursion(
 
 
 @cache
-def _kernel() -> Callable:
+def _kernel() -> Callable[..., Any]:
     from dpexp.engine.compiled import compiled
 
     @compiled(kept=True)

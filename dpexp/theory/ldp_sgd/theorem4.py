@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -114,7 +115,7 @@ def theorem4_completed(
 
 
 @cache
-def _kernel() -> Callable:
+def _kernel() -> Callable[..., Any]:
     from dpexp.engine.compiled import compiled
 
     @compiled(kept=True)

@@ -2,7 +2,7 @@
 
 from dpexp.theory.momentum.lemma5 import lemma5_printed, lemma5_sharp
 from dpexp.theory.momentum.lemma7 import lemma7_printed, lemma7_terms
-from dpexp.theory.momentum.schedule import Schedule
+from dpexp.theory.momentum.prescription import Prescription
 from dpexp.theory.momentum.theorem4 import (
     theorem4_largest_eps,
     theorem4_printed_hypothesis,
@@ -20,7 +20,7 @@ from dpexp.theory.momentum.theorem8 import (
 from dpexp.theory.momentum.theorem9 import theorem9_printed, theorem9_schedule, theorem9_terms
 
 __all__ = [
-    "Schedule",
+    "Prescription",
     "lemma5_printed",
     "lemma5_sharp",
     "lemma7_printed",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dpexp.theory.momentum.schedule import require_problem
+from dpexp.theory.momentum.prescription import require_problem
 
 
 def lemma7_terms(

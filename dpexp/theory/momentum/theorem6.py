@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from dpexp.theory.momentum.schedule import Schedule, require_problem
+from dpexp.theory.momentum.prescription import Prescription, require_problem
 
 
-def theorem6_schedule(N: int, d: int, eps: float, delta: float) -> Schedule:
+def theorem6_schedule(N: int, d: int, eps: float, delta: float) -> Prescription:
     """T from T log2 T = eps N^2 / sqrt(d log(1 / delta)), alpha = eps N / (T log2 T sqrt(d log(1 / delta))).
 
     T = exp(W(C log 2)) for the right side C, W the Lambert function; it exceeds 1 for any C > 0 and is rounded.
@@ -23,7 +23,7 @@ def theorem6_schedule(N: int, d: int, eps: float, delta: float) -> Schedule:
     steps = max(1, round(exact))
     refused = "" if exact >= N else f"T = {exact:.3g} is less than one epoch of {N} records"
     alpha = eps * N / (exact * log_exact / math.log(2) * scale)
-    return Schedule(steps, exact, alpha, 1 / math.sqrt(N * steps), 1.0, refused)
+    return Prescription(steps, exact, alpha, 1 / math.sqrt(N * steps), 1.0, refused)
 
 
 def theorem6_terms(

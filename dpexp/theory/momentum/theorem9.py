@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from dpexp.theory.momentum.schedule import Schedule, require_problem
+from dpexp.theory.momentum.prescription import Prescription, require_problem
 
 
-def theorem9_schedule(N: int, d: int, eps: float, delta: float) -> Schedule:
+def theorem9_schedule(N: int, d: int, eps: float, delta: float) -> Prescription:
     """T = N^(7/3) eps^(4/3) d^(-2/3), alpha = N^(3/4) eps / (T^(3/4) sqrt d) = 1 / N, gamma = eta N = sqrt(N / T).
 
     T is rounded; delta plays no part. Refused when gamma > 1/2, that is T < 4 N or eps N < 2.83 sqrt d, which Lemma 7
@@ -18,7 +18,7 @@ def theorem9_schedule(N: int, d: int, eps: float, delta: float) -> Schedule:
     steps = max(1, round(exact))
     eta = 1 / math.sqrt(N * steps)
     refused = "" if exact >= 4 * N * (1 - 1e-12) else f"gamma = {math.sqrt(N / exact):.3g} exceeds 1/2"
-    return Schedule(steps, exact, N**0.75 * eps / (exact**0.75 * math.sqrt(d)), eta, eta * N, refused)
+    return Prescription(steps, exact, N**0.75 * eps / (exact**0.75 * math.sqrt(d)), eta, eta * N, refused)
 
 
 def theorem9_terms(

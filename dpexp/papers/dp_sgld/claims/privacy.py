@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from dpexp.papers.dp_sgld.cases import CASES, EPS_AT, ORDERS, Case
+from dpexp.papers.dp_sgld.cases import CASES, EPS_AT, TESTED_ORDERS, Case
 from dpexp.privacy.attained.langevin import QuadraticLangevin
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
@@ -47,7 +47,7 @@ def _against(cases: Sequence[Case], claimed: Callable[[Case, float], float]) -> 
     """Whether a claimed divergence is above what a threshold test certifies, for every case and order."""
     excess: dict[str, float] = {}
     for case in cases:
-        for order in ORDERS:
+        for order in TESTED_ORDERS:
             excess[f"{case.name}, order {order:g}"] = certain(case, order) / claimed(case, order)
     worst = max(excess, key=lambda name: excess[name])
     violated = [name for name, ratio in excess.items() if ratio > 1]

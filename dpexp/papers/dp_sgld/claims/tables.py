@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dpexp.problems.softmax import Softmax
 from dpexp.reporting.checks import Pair, in_order
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
@@ -63,6 +64,7 @@ def table_3(evidence: Evidence) -> Outcome:
     for algorithm in ("sgd", "dp-sgd"):
         runs = evidence.runs("dp_sgld_table3", algorithm=algorithm)
         for run in runs:
+            assert isinstance(run.cell.problem, Softmax)
             wide = run.cell.problem.random_features is not None
             errors[algorithm, wide] = 1 - run.values("last", "test_accuracy")[-1]
     pairs = [

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpexp.reporting.checks import Pair, bound_holds, in_order, rates_agree
+from dpexp.papers.ldp_sgd.runs import constants_of, theorem_holds
+from dpexp.reporting.checks import Pair, in_order, rates_agree
 from dpexp.reporting.claim import Claim, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence, Run
 from dpexp.reporting.slopes import RATE_TOLERANCE, rate
@@ -23,13 +24,13 @@ def _runs(evidence: Evidence, experiments: tuple[str, ...], keep: Callable[[floa
 
 def theorem_5(evidence: Evidence) -> Outcome:
     runs = _runs(evidence, EXPERIMENTS, lambda a: 1 / 3 <= a < 1 and a != 0.5)
-    return bound_holds(runs, "ldp-sgd/theorem-5")
+    return theorem_holds(runs, "ldp-sgd/theorem-5")
 
 
 def theorem_5_half(evidence: Evidence) -> Outcome:
     """At alpha = 1/2 the third case divides by (1 - 2 alpha)^(1/2) = 0."""
     run = evidence.run("logistic_d5", alpha=0.5, budget="1")
-    values = THEOREMS["ldp-sgd/theorem-5"](run.constants)
+    values = THEOREMS["ldp-sgd/theorem-5"](constants_of(run))
     return Outcome(
         "contradicted" if np.all(np.isinf(values)) else "holds as a bound",
         "a finite bound of order n^-1/4",
@@ -39,19 +40,19 @@ def theorem_5_half(evidence: Evidence) -> Outcome:
 
 
 def theorem_5_rooted(evidence: Evidence) -> Outcome:
-    return bound_holds(_runs(evidence, EXPERIMENTS, lambda a: 1 / 3 <= a < 1), "ldp-sgd/theorem-5/rooted")
+    return theorem_holds(_runs(evidence, EXPERIMENTS, lambda a: 1 / 3 <= a < 1), "ldp-sgd/theorem-5/rooted")
 
 
 def last_iterate(evidence: Evidence) -> Outcome:
-    return bound_holds(_runs(evidence, COMPLETED, lambda a: True), "ldp-sgd/theorem-5/last-iterate")
+    return theorem_holds(_runs(evidence, COMPLETED, lambda a: True), "ldp-sgd/theorem-5/last-iterate")
 
 
 def theorem_6(evidence: Evidence) -> Outcome:
-    return bound_holds(_runs(evidence, EXPERIMENTS, lambda a: a < 1), "ldp-sgd/theorem-6")
+    return theorem_holds(_runs(evidence, EXPERIMENTS, lambda a: a < 1), "ldp-sgd/theorem-6")
 
 
 def theorem_6_completed(evidence: Evidence) -> Outcome:
-    return bound_holds(_runs(evidence, COMPLETED, lambda a: True), "ldp-sgd/theorem-6/completed")
+    return theorem_holds(_runs(evidence, COMPLETED, lambda a: True), "ldp-sgd/theorem-6/completed")
 
 
 def remark_3_ends(evidence: Evidence) -> Outcome:

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from dpexp.papers.ldp_sgd.runs import constants_of
 from dpexp.reporting.checks import JOINT, Pair, Ratio, in_order, predictions_agree, rates_agree
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence, Run
@@ -101,7 +102,7 @@ def diminishing(evidence: Evidence) -> Outcome:
             last = rate(run.steps, run.values(e, "param_distance")).last
             reach = t_quantile(run.values(e, "param_distance").shape[1] - 1, level) * last.se
             slopes[f"{run.name}, {e}"] = (last.slope, reach)
-            if run.values(e, "param_distance")[-1].mean() > math.sqrt(run.constants["delta0"]):
+            if run.values(e, "param_distance")[-1].mean() > math.sqrt(constants_of(run)["delta0"]):
                 beyond.append(f"{run.name}, {e}")
     rising = [name for name, (slope, reach) in slopes.items() if slope - reach > 0]
     flat = [name for name, (slope, reach) in slopes.items() if slope - reach <= 0 <= slope + reach]
@@ -143,7 +144,7 @@ def floor(evidence: Evidence) -> Outcome:
     """Whether the nearest curve of Figure 3 has stopped falling."""
     run, e, value, _ = _nearest(evidence)
     last = rate(run.steps, run.values(e, "param_distance")).last
-    limit = math.sqrt(run.constants["public_trace"] / run.steps[-1])
+    limit = math.sqrt(constants_of(run)["public_trace"] / run.steps[-1])
     return Outcome(
         "contradicted" if last.ci_hi < -RATE_TOLERANCE else "reproduced",
         "the distance levels off near 1e-2",

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from dpexp.papers.ldp_sgd.runs import problem_of
 from dpexp.reporting.checks import JOINT, ratio_to
 from dpexp.reporting.claim import Claim, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence, Run
@@ -17,7 +18,7 @@ EXPERIMENTS = ("linear_d5", "linear_d10", "linear_d20", "logistic_d5", "logistic
 
 def noise_unit(run: Run) -> float:
     """eta_1^2 Delta^2 (d + 1): mean noise power that the coefficients get in the first step at mu = 1."""
-    problem = run.cell.problem
+    problem = problem_of(run)
     step = float(run.cell.schedule.step_sizes(1, 1)[0])
     return step**2 * problem.noise_sensitivity() ** 2 * (problem.d + 1)
 
@@ -87,7 +88,7 @@ def theorem_2(evidence: Evidence) -> Outcome:
 
 def sensitivity(evidence: Evidence) -> Outcome:
     """The printed sensitivity of the linear problem against the exact one."""
-    problem = evidence.run("linear_d5", alpha=0.5).cell.problem
+    problem = problem_of(evidence.run("linear_d5", alpha=0.5, budget="1"))
     printed, exact = problem.paper_sensitivity(), problem.exact_sensitivity()
     verdict: Verdict = "holds as a bound" if exact <= printed * (1 + 1e-12) else "contradicted"
     if math.isclose(exact, printed):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from dpexp.papers.ldp_sgd.runs import constants_of, local_of, predicted_of
 from dpexp.reporting.checks import predictions_agree, rates_agree, ratio_to
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence, Run
@@ -72,15 +73,15 @@ def bias(evidence: Evidence) -> Outcome:
     ]
     ratios, shares = [], []
     for run in runs:
-        place = run.local
+        place = local_of(run)
         assert place is not None
         assert place.unit_bias is not None
-        eta, alpha, n = run.constants["eta"], run.alpha, int(run.steps[-1])
+        eta, alpha, n = constants_of(run)["eta"], run.alpha, int(run.steps[-1])
         mean_step = eta * float(power_sum(alpha, np.array([n]))[0]) / n
         squared = float(place.unit_bias[-1] * mean_step) ** 2
         variance = float(averaged_covariance(place.hessian, place.covariance)[-1, -1]) / n
         shares.append(squared / (squared + variance))
-        label = f"eta = {eta:g}, {', '.join(run.traits[1:])}"
+        label = f"eta = {eta:g}, {run.traits['alpha']}, {run.traits['budget']}"
         ratios.append(ratio_to(label, _scale_error(run), squared + variance, len(runs)))
     predicted = (
         "variance tr / n plus squared bias (H^-1 F'''[V] / 2 times the mean step), of which the bias is "
@@ -94,9 +95,9 @@ def no_bias(evidence: Evidence) -> Outcome:
     runs = evidence.runs("rates_quadratic", alpha=(1 / 3, 0.4, 0.5, 0.6, 2 / 3))
     ratios = [
         ratio_to(
-            run.traits[1],
+            run.traits["alpha"],
             run.values("asgd", "param_distance_sq")[-1],
-            run.constants["private_trace"] / run.steps[-1],
+            constants_of(run)["private_trace"] / run.steps[-1],
             len(runs),
         )
         for run in runs
@@ -109,9 +110,9 @@ def linearised(evidence: Evidence) -> Outcome:
     runs = evidence.runs("linear_d5", alpha=0.5, budget=["1", "2", "3", "non-private"])
     ratios = [
         ratio_to(
-            run.traits[-1],
+            run.traits["budget"],
             run.values("sgd", "param_distance_sq")[-1],
-            float(run.predicted().sgd["param_distance_sq"][-1]),
+            float(predicted_of(run).sgd["param_distance_sq"][-1]),
             len(runs),
         )
         for run in runs

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from dpexp.papers.ldp_sgd.runs import constants_of, local_of, predicted_of, problem_of, theorem_holds
 from dpexp.reporting.checks import (
     JOINT,
     Ratio,
-    bound_holds,
     predictions_agree,
     rates_agree,
 )
@@ -32,7 +32,7 @@ def _bounded(theorem: str, experiments: tuple[str, ...], log10: bool = False) ->
     """The check that a theorem's bound is above the measured mean, for alpha below 1."""
 
     def check(evidence: Evidence) -> Outcome:
-        return bound_holds(evidence.across(experiments, alpha=BELOW_1), theorem, log10)
+        return theorem_holds(evidence.across(experiments, alpha=BELOW_1), theorem, log10)
 
     return check
 
@@ -59,12 +59,12 @@ def alpha_one(evidence: Evidence) -> Outcome:
     }
     converging = [name for name, slope in slopes.items() if slope.ci_hi < -RATE_TOLERANCE]
     moved = [
-        np.sqrt(r.values(e, "param_distance_sq")[-1].mean() / r.constants["delta0"])
+        np.sqrt(r.values(e, "param_distance_sq")[-1].mean() / constants_of(r)["delta0"])
         for r in runs
         for e in ("sgd", "asgd")
     ]
     steep = min(slope.slope for slope in slopes.values())
-    exponents = sorted({2 * r.constants["eta"] * r.constants["m"] for r in runs})
+    exponents = sorted({2 * constants_of(r)["eta"] * constants_of(r)["m"] for r in runs})
     return Outcome(
         "contradicted" if converging else "reproduced",
         f"slopes near 0: the start is forgotten like n^-{exponents[-1]:.3f} (linear), n^-{exponents[0]:.4f} (logistic)",
@@ -77,12 +77,12 @@ def alpha_one(evidence: Evidence) -> Outcome:
 
 def dimension(evidence: Evidence) -> Outcome:
     """Exponent of the number of parameters p in E|theta_n - theta*|^2, all else equal."""
-    runs = sorted(evidence.runs("sweep_d"), key=lambda r: r.cell.problem.p)
-    p = [r.cell.problem.p for r in runs]
+    runs = sorted(evidence.runs("sweep_d"), key=lambda r: problem_of(r).p)
+    p = [problem_of(r).p for r in runs]
     ends = [r.values("sgd", "param_distance_sq")[-1] for r in runs]
     slope, se = _log_slope(p, ends)
-    expected, _ = _log_slope(p, [np.full(2, r.predicted().sgd["param_distance_sq"][-1]) for r in runs])
-    fixed = [float(e.mean()) * r.constants["m"] / r.cell.problem.p for e, r in zip(ends, runs, strict=True)]
+    expected, _ = _log_slope(p, [np.full(2, predicted_of(r).sgd["param_distance_sq"][-1]) for r in runs])
+    fixed = [float(e.mean()) * constants_of(r)["m"] / problem_of(r).p for e, r in zip(ends, runs, strict=True)]
     verdict = _exponent_verdict(slope, se, 1.0)
     return Outcome(
         verdict,
@@ -177,9 +177,9 @@ def start_is_forgotten(evidence: Evidence) -> Outcome:
     values = run.values("sgd", "param_distance_sq")
     late = run.steps >= run.steps[-1] / 10
     k = run.steps[late]
-    falling, se = log_contrast(slope_weights(2 * run.constants["eta"] * psi(1 - run.alpha, k)), values[late])
+    falling, se = log_contrast(slope_weights(2 * constants_of(run)["eta"] * psi(1 - run.alpha, k)), values[late])
     h, reach = -falling, t_quantile(values.shape[1] - 1) * se
-    m, M = run.constants["m"], run.constants["M"]
+    m, M = constants_of(run)["m"], constants_of(run)["M"]
     inside = m - reach <= h <= M + reach
     return Outcome(
         "reproduced" if inside else "contradicted",
@@ -192,7 +192,7 @@ def start_is_forgotten(evidence: Evidence) -> Outcome:
 
 def summation_b(evidence: Evidence) -> Outcome:
     """log10 B at growing n for the paper's linear constants; alpha = 0 is inside the claimed range."""
-    numbers = evidence.run("linear_d5", alpha=0.5, budget="1").constants
+    numbers = constants_of(evidence.run("linear_d5", alpha=0.5, budget="1"))
     steps = np.array([1000, 10_000, 100_000])
     table = {alpha: log10_summation_b(steps, numbers["eta"], alpha, numbers["m"]) for alpha in (0.0, 1 / 3, 0.5, 2 / 3)}
     grows = table[0.0][2] - table[0.0][1] > 10
@@ -208,7 +208,7 @@ def summation_b(evidence: Evidence) -> Outcome:
 
 def start_in_the_average(evidence: Evidence) -> Outcome:
     """The start's part of E|theta_bar_n - theta*|^2 in the linearised iteration, without any noise."""
-    place = evidence.run("linear_d5", alpha=0.5, budget="1").local
+    place = local_of(evidence.run("linear_d5", alpha=0.5, budget="1"))
     assert place is not None
     silent = place.modes._replace(noise=np.zeros_like(place.modes.noise))
     steps = np.array([10**6, 10**7])

@@ -40,7 +40,8 @@ def draw(results: Path) -> Drawing:
 
 
 def _last(summary: pd.DataFrame) -> pd.DataFrame:
-    return summary[(summary.metric == "param_distance_sq") & (summary.step == summary.step.max())]
+    last: pd.DataFrame = summary[(summary.metric == "param_distance_sq") & (summary.step == summary.step.max())]
+    return last
 
 
 def _points(axes: Axes, x: Any, rows: pd.DataFrame, estimator: str) -> None:

@@ -12,9 +12,9 @@ from dpexp.config import Cell
 from dpexp.config.stored import stored_cell
 from dpexp.core.text import fraction
 from dpexp.papers.ldp_sgd.figures.trajectories import Plan
+from dpexp.papers.ldp_sgd.predictions import asymptote, constants, decay_of, is_flat, linear, local, predicted
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing, Figure
-from dpexp.reporting.predictions import asymptote, constants, is_flat, local, predicted
 from dpexp.store import load_parameters, load_summary
 from dpexp.theory import THEOREMS
 
@@ -101,15 +101,15 @@ LOOKS: dict[str, Any] = {
 
 
 def _theory(cell: Cell, metric: str, estimator: str, steps: np.ndarray) -> dict[str, np.ndarray | None]:
-    schedule, budget, alpha = cell.schedule, cell.privacy.mu, float(cell.schedule.model_dump().get("alpha", 0.0))
-    numbers = constants(cell.problem, schedule, budget) | {"steps": steps}
+    problem, schedule, budget = linear(cell.problem), cell.schedule, cell.privacy.mu
+    _, alpha = decay_of(schedule)
+    numbers = constants(problem, schedule, budget) | {"steps": steps}
     covered = metric == "loss_gap" or (alpha < 1 and numbers["m"] > 0)
     bound = THEOREMS[BOUNDS[metric, estimator][0]](numbers) if covered else None
-    if is_flat(cell.problem):
+    if is_flat(problem):
         return {"bound": bound, "prediction": None, "asymptote": None}
-    place = local(cell.problem, budget)
-    lines = (getattr(f(place, schedule, steps), estimator)[metric] for f in (predicted, asymptote))
-    prediction, limit = lines
+    place = local(problem, budget)
+    prediction, limit = (f(place, schedule, steps).of(estimator)[metric] for f in (predicted, asymptote))
     return {"bound": bound, "prediction": prediction, "asymptote": limit if alpha < 1 else None}
 
 

@@ -9,7 +9,7 @@ from dpexp.privacy.attained.walk import Law, Walk, renyi, shifting
 HALF, SLOPE, Q = 12.5, 0.25, 0.1
 MULTIPLIER, WIDTH = 1 / (2 * SLOPE), 2 * HALF
 SETTING = "n = 100, b = 10, L = 1, eta = 0.1, sigma = 0.4, D = 1"
-ORDERS = (2.0, 8.0, 32.0)
+WALK_ORDERS = (2.0, 8.0, 32.0)
 
 
 def opposite(slope: float, half: float = HALF, q: float = Q, contraction: float = 1.0) -> tuple[Walk, Walk]:
@@ -37,6 +37,6 @@ def exact(order: float, steps: int, contraction: float = 1.0) -> float:
 
 def cases(steps: tuple[int, ...]) -> Iterator[tuple[str, float, int]]:
     """Label, order and steps for all orders."""
-    for order in ORDERS:
+    for order in WALK_ORDERS:
         for t in steps:
             yield f"order {order:g}, T = {t:,}", order, t

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpexp.algorithms.ldp_sgd import LdpSgd
+from dpexp.papers.ldp_sgd.predictions import Local, local
 from dpexp.privacy.budgets import Budget, ConstantBudget
-from dpexp.reporting.predictions import Local, local
 from dpexp.schedules import Power
 from dpexp.store.executors import EXECUTORS
 from dpexp.store.stats import mean_and_reach

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Schedule:
+class Prescription:
     """A prescribed schedule for N records; both theorems give alpha = 1 / N, up to rounding in the last digit."""
 
     steps: int

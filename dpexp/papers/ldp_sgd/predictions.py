@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dpexp.core.errors import UsageError
+from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.theory.ldp_sgd.linearised import Modes, linearised_moments, modes_of
 from dpexp.theory.ldp_sgd.psi import power_sum, psi
 from dpexp.theory.ldp_sgd.sandwich import (
@@ -20,7 +22,8 @@ from dpexp.theory.ldp_sgd.sandwich import (
 
 if TYPE_CHECKING:
     from dpexp.privacy.budgets import Budget
-    from dpexp.problems.linear_predictor import Curvature, LinearPredictorProblem
+    from dpexp.problems.linear_predictor import Curvature
+    from dpexp.protocols import Problem
     from dpexp.schedules import Schedule
 
 
@@ -45,6 +48,16 @@ class Local(NamedTuple):
     def unit_bias(self) -> np.ndarray | None:
         """Bias of the average for a mean step size of 1, [p]; None where F''' is not known."""
         return None if self.third is None else averaged_bias(self.hessian, self.third, self.covariance, 1.0)
+
+
+def linear(problem: Problem) -> LinearPredictorProblem:
+    """The problem as a linear predictor. Raises UsageError for any other: the theory of `ldp-sgd` is of those."""
+    if not isinstance(problem, LinearPredictorProblem):
+        raise UsageError(
+            f"{problem.name} is no linear predictor of fresh users, of which alone ldp-sgd has predictions",
+            "take a problem that ldp-sgd runs on",
+        )
+    return problem
 
 
 @lru_cache(maxsize=64)
@@ -79,6 +92,12 @@ def constants(problem: LinearPredictorProblem, schedule: Schedule, budget: Budge
 
     m is 0 and the traces are infinite where the Hessian is singular.
     """
+    return dict(_constants(problem, schedule, budget))
+
+
+@lru_cache(maxsize=256)
+def _constants(problem: LinearPredictorProblem, schedule: Schedule, budget: Budget) -> dict[str, Any]:
+    """`constants`, whose quadratures are done once a setting."""
     curvature = _curvature(problem)
     eta, alpha = decay_of(schedule)
     error = problem.start() - problem.optimum()
@@ -119,6 +138,10 @@ class Curves(NamedTuple):
 
     sgd: dict[str, np.ndarray]
     asgd: dict[str, np.ndarray]
+
+    def of(self, estimator: str) -> dict[str, np.ndarray]:
+        """Those of one estimator, by metric."""
+        return {"sgd": self.sgd, "asgd": self.asgd}[estimator]
 
 
 def predicted(place: Local, schedule: Schedule, steps: np.ndarray) -> Curves:

@@ -1,0 +1,41 @@
+"""Stored runs of `ldp-sgd` beside its theory: what `predictions` says of a problem, here of a run at its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dpexp.papers.ldp_sgd import predictions
+from dpexp.papers.ldp_sgd.predictions import Curves, Local, is_flat, linear, local
+from dpexp.problems.linear_predictor import LinearPredictorProblem
+from dpexp.reporting.checks import bound_holds
+from dpexp.reporting.claim import Outcome
+from dpexp.reporting.evidence import Run
+from dpexp.theory import THEOREMS
+
+
+def problem_of(run: Run) -> LinearPredictorProblem:
+    """The problem of a run, as the linear predictor that it is."""
+    return linear(run.cell.problem)
+
+
+def constants_of(run: Run) -> dict[str, Any]:
+    """Plain numbers for theorems, with the steps of this run."""
+    numbers = predictions.constants(problem_of(run), run.cell.schedule, run.cell.privacy.mu)
+    return numbers | {"steps": run.steps}
+
+
+def local_of(run: Run) -> Local | None:
+    """The neighbourhood of the optimum; None where the Hessian is singular."""
+    problem = problem_of(run)
+    return None if is_flat(problem) else local(problem, run.cell.privacy.mu)
+
+
+def predicted_of(run: Run) -> Curves:
+    """The linearised recursion at the run's steps. Raises ValueError where the Hessian is singular."""
+    return predictions.predicted(local(problem_of(run), run.cell.privacy.mu), run.cell.schedule, run.steps)
+
+
+def theorem_holds(runs: Sequence[Run], theorem: str, log10: bool = False) -> Outcome:
+    """Whether a theorem's bound is above the measured means of runs: `dpexp.reporting.checks.bound_holds`."""
+    return bound_holds(runs, THEOREMS[theorem], constants_of, log10)
