@@ -21,7 +21,7 @@ from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 if TYPE_CHECKING:
     from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.local_users import LocalGaussian
+    from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
     from dpexp.schedules import Schedule
 
 
@@ -70,11 +70,11 @@ class LdpSgd(Parameters):
         return states * 8 * (4 * problem.p + 8) + 8 * 8 * (SEGMENT * (2 * settings + 3) + 3 * 128 * problem.p)
 
     def mechanism(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> LocalGaussian:
-        """The mechanism that n users run, from which the privacy ledger is computed."""
-        from dpexp.privacy.mechanisms.local_users import LocalGaussian
+        """The mechanism that n users run, from which the privacy statement is computed."""
+        from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
 
         return LocalGaussian(
-            budget=budget,
+            mu=budget,
             noise_sensitivity=problem.noise_sensitivity(),
             exact_sensitivity=problem.exact_sensitivity(),
             users=n,

@@ -18,7 +18,7 @@ def row_of(cell: Cell, deltas: Sequence[float], data: CellData) -> dict[str, Any
     return {
         "cell_id": cell.cell_id,
         **cell.columns(),
-        **mechanism.ledger(tuple(deltas)),
+        **mechanism.row(tuple(deltas)),
         "status": "diverged" if wild else "done",
         "reason": f"{wild} replicates diverged" if wild else "",
         "replicates": data.values.shape[-1],

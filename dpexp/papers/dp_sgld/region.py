@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpexp.core.bisection import first_whole
 from dpexp.papers.dp_sgld.cases import CASES
 from dpexp.privacy.attained.langevin import ORDERS, QuadraticLangevin
 from dpexp.reporting.figure import Drawing, Figure
@@ -79,11 +80,8 @@ def draw(results: Path) -> Drawing:
 def failing(eta_lambda: float, steps: int, q: float, shift: float) -> float:
     """The first of the tested orders that fails, inf where none does; all orders above a failing one fail."""
     bed = QuadraticLangevin(eta_lambda, steps, q, shift)
-    low, high = -1, len(ORDERS)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if bed.ratio(ORDERS[middle]) > 1 else (middle, high)
-    return ORDERS[high] if high < len(ORDERS) else math.inf
+    first = first_whole(lambda k: bed.ratio(ORDERS[k]) > 1, -1, len(ORDERS))
+    return ORDERS[first] if first < len(ORDERS) else math.inf
 
 
 def _edges(centres: np.ndarray) -> np.ndarray:

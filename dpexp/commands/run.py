@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpexp.commands.notices import notices
+from dpexp.commands.profiles import known_profile
 from dpexp.commands.sharing import cautions
-from dpexp.commands.stating import notices
 from dpexp.config import ConfigError, Experiment, load_experiment
 from dpexp.config.expressions import matches
 from dpexp.config.resources import require_room
@@ -42,8 +43,7 @@ class Request:
 
 def load_all(request: Request) -> list[Experiment]:
     """All experiments, or all that is wrong with any of them."""
-    if request.profile not in ("smoke", "paper"):
-        raise UsageError(f"--profile is smoke or paper, not {request.profile!r}")
+    known_profile(request.profile)
     if request.backend not in EXECUTORS:
         raise UsageError(f"--backend is one of {', '.join(EXECUTORS)}, not {request.backend!r}")
     if request.backend == "dask" or request.scheduler:
