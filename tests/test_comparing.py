@@ -50,10 +50,10 @@ SWEPT = [
     (
         "{mu: 1}",
         "{mu: [{list: [1, 2, 1]}, {list: [1, 1, 2]}]}",
-        {"list=[1, 2, 1]", "list=[1, 1, 2]"},
+        {"mu.list=[1, 2, 1]", "mu.list=[1, 1, 2]"},
     ),
     ("{mu: 1}", "{eps: 1, delta: [1e-5, 1e-7]}", {"delta=1e-05", "delta=1e-07"}),
-    ("{mu: 1}", "{mu: [1, 2]}", {"budget=1", "budget=2"}),
+    ("{mu: 1}", "{mu: [1, 2]}", {"mu=1", "mu=2"}),
 ]
 
 
@@ -75,7 +75,7 @@ def test_what_varies_within_a_result_is_a_setting(old, new, names, tmp_path):
 def test_seeds_of_whole_results_are_named_and_not_paired(tmp_path):
     a, b = stored(tmp_path / "a"), stored(tmp_path / "b", ("seed: 1", "seed: 2"))
     document, _ = diff.diff(a, b, None)
-    assert document["changes"] == {"run.seed": ("1", "2")}
+    assert document["changes"] == {"seed": ("1", "2")}
     assert not any(row["paired"] for row in document["rows"])
     both = stored(tmp_path / "c", ("seed: 1", "seed: [1, 2]"))
     document, text = diff.diff(a, both, None)
@@ -117,7 +117,7 @@ class BetaSteps(ALGORITHMS["ldp-sgd"]):
 
 def cell_of(problem, algorithm, schedule, budget):
     target = {"eps": budget.eps, "delta": budget.delta} if isinstance(budget, Target) else {}
-    return Cell("x", problem, algorithm, schedule, PrivacySettings(mu=budget, **target), RunSettings(n=10), {})
+    return Cell("x", problem, algorithm, schedule, PrivacySettings(mu=budget, **target), RunSettings(n=10))
 
 
 def every_value(cell):

@@ -6,6 +6,7 @@ import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, get_origin
@@ -13,7 +14,7 @@ from typing import Annotated, Any, NamedTuple, get_origin
 from pydantic import TypeAdapter, ValidationError
 
 from dpexp.algorithms import ALGORITHMS
-from dpexp.config.cells import SECTIONS, Cell, Experiment, RunSettings, smoke
+from dpexp.config.cells import SECTIONS, Cell, Experiment, RunSettings, shared_names, smoke
 from dpexp.config.words import allowed, explain, kind, show, suggest
 from dpexp.config.yamlfile import Issue, Located, Position
 from dpexp.core.errors import UsageError
@@ -99,7 +100,8 @@ class Reader:
         ]
         if self.issues:
             raise ConfigError(self.issues)
-        built = [cell for cell in cells if cell is not None]
+        shared = shared_names(parameter for cell in cells if cell is not None for parameter in cell.own_parameters)
+        built = [replace(cell, shared=shared) for cell in cells if cell is not None]
         different = list({cell.cell_id: cell for cell in reversed(built)}.values())[::-1]
         toy = self.profile == "smoke" and len(different) < len(built)  # sizes that differ are often one toy size
         if toy:
@@ -332,12 +334,7 @@ class Reader:
             return None
         if self.profile == "smoke":
             built["run"] = smoke(built["run"], _smoke_size(built["algorithm"]))
-        leaves = [key for _, key in varying]
-        swept = {
-            (key if leaves.count(key) == 1 else f"{section}.{key}"): getattr(built[section], key, None)
-            for section, key in varying
-        }
-        return Cell(name, swept=swept, **built)
+        return Cell(name, swept=tuple(varying), **built)
 
     def compatible(self, built: dict[str, Any], sections: dict[str, Located], where: Position) -> bool:
         """Complain of a problem or schedule that the algorithm does not take."""

@@ -280,6 +280,4 @@ def _account(
 
 def identity(cell: Cell) -> dict[str, Any]:
     """What a cell is called in lists: its id and what is swept."""
-    columns = cell.columns()
-    shown = {k: columns.get(k, v) if k != "mu" else columns["budget"] for k, v in cell.swept.items()}
-    return {"cell_id": cell.cell_id, **shown}
+    return {"cell_id": cell.cell_id, **cell.setting()}
