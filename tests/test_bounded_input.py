@@ -16,8 +16,9 @@ from dpexp.config import ConfigError, checkpoint_steps, load_experiment, read_ex
 from dpexp.config.reader import MAX_CELLS, MOST_SHOWN
 from dpexp.config.resources import memory_of_machine, needs, require_room
 from dpexp.core.errors import UsageError
+from dpexp.engine.result import CellData
 from dpexp.problems import PROBLEMS
-from dpexp.store.summaries import CellData, too_far
+from dpexp.store.summaries import too_far
 from tests.campaigns.config_mutants import FAULTS, campaign
 from tests.conftest import call
 from tests.oracles.checkpoints import checkpoint_steps as refined_steps

@@ -213,4 +213,5 @@ def _replicates(side: dict[str, Any], path: Path) -> np.ndarray | None:
         data = load_cell(path.parent, path.name, side["cell_id"], renamed=True)
     except ResultsMissing:
         return None
-    return data.values[data.estimators.index(side["estimator"]), -1, data.metrics.index(side["metric"])]
+    values: np.ndarray = data.values[data.estimators.index(side["estimator"]), -1, data.metrics.index(side["metric"])]
+    return values

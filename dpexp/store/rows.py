@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dpexp.core.errors import UsageError
+from dpexp.engine.result import CellData
 from dpexp.privacy.mechanisms.stated import NoSuchAnalysis
-from dpexp.store.summaries import CellData, too_far
+from dpexp.store.summaries import too_far
 
 if TYPE_CHECKING:
     from dpexp.config import Cell
