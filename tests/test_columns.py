@@ -84,6 +84,7 @@ def test_every_parameter_is_called_the_same_in_columns_lists_comparisons_and_sho
     assert {"algorithm.noise_multiplier", "algorithm.gdp_mu", "algorithm.eps"} <= qualified
 
 
+@pytest.mark.slow  # one of them computes the sensitivities of its streams
 @pytest.mark.parametrize("name", list(ALGORITHMS))
 def test_what_mechanisms_state_is_reserved_and_overwrites_nothing(name):
     """The row of every algorithm without noise has no column that a parameter could be called by unnoticed."""
