@@ -89,14 +89,14 @@ def run(
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="List the cells.")] = False,
 ) -> None:
     """Compute what is missing or stale of experiments."""
-    from dpexp.commands import running
+    from dpexp.commands import run as command
 
-    options = running.Request(
+    options = command.Request(
         tuple(configs), tuple(sets or ()), only, jobs or os.cpu_count() or 1, backend, scheduler, replicates, profile,
         _folder(results, profile), force, fail_fast, quiet or as_json, verbose,
         "--debug" in sys.argv,
     )  # fmt: skip
-    document, text, code = running.dry_run(options) if dry_run else running.run(options)
+    document, text, code = command.dry_run(options) if dry_run else command.run(options)
     _print_json(document) if as_json else say(text)
     raise typer.Exit(code)
 
@@ -112,9 +112,9 @@ def plot(
     results: Results = None,
 ) -> None:
     """Draw figures from stored results, with their numbers as CSV."""
-    from dpexp.commands import showing
+    from dpexp.commands import plot as command
 
-    say(showing.plot(names or [], every, formats, _home(out), _folder(results), theory, stored))
+    say(command.plot(names or [], every, formats, _home(out), _folder(results), theory, stored))
 
 
 @app.command()
@@ -126,9 +126,9 @@ def table(
     results: Results = None,
 ) -> None:
     """Print tables from stored results."""
-    from dpexp.commands import showing
+    from dpexp.commands import table as command
 
-    say(showing.table(names or [], every, form, _home(out), _folder(results)))
+    say(command.table(names or [], every, form, _home(out), _folder(results)))
 
 
 Pairs = Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Parameters.", show_default=False)]
@@ -149,25 +149,16 @@ def privacy(
     as_json: Json = False,
 ) -> None:
     """State the privacy of a config's mechanisms, or of one given by --mechanism."""
-    from dpexp.core.errors import UsageError
+    from dpexp.commands import privacy as command
 
+    statement: command.Statement
     if mechanism is not None:
-        from dpexp.commands import mechanisms
-
-        statement = mechanisms.state(mechanism, arguments or [], force)
-        _print_json(statement.document()) if as_json else say(statement.text())
-        return
-    if users is not None:
-        from dpexp.commands import ledgers
-
-        document, text = ledgers.state(_home(users) or users, arguments or [])
-    elif arguments is None or len(arguments) != 1:
-        raise UsageError("privacy takes one config file, --mechanism NAME key=value ..., or --users FILE")
+        statement = command.of_mechanism(mechanism, arguments or [], force)
+    elif users is not None:
+        statement = command.of_users(_home(users) or users, arguments or [])
     else:
-        from dpexp.commands import stating
-
-        document, text = stating.privacy(Path(arguments[0]), sets or [])
-    _print_json(document) if as_json else say(text)
+        statement = command.of_config(command.only_path(arguments), sets or [])
+    _print_json(statement.document()) if as_json else say(statement.text())
 
 
 @app.command()
@@ -183,9 +174,9 @@ def calibrate(
     as_json: Json = False,
 ) -> None:
     """Find the noise or budget of a mechanism that meets a target."""
-    from dpexp.commands import mechanisms
+    from dpexp.commands import calibrate as command
 
-    document, text = mechanisms.solve(
+    document, text = command.solve(
         mechanism or "sampled-gaussian", target or [], arguments or [], released, analysis, force
     )
     _print_json(document) if as_json else say(text)
@@ -203,9 +194,9 @@ def judge(
     as_json: Json = False,
 ) -> None:
     """Hold a bound on the privacy loss against exact laws; exit code 1 if one refutes it."""
-    from dpexp.commands import judge as judging
+    from dpexp.commands import judge as command
 
-    verdict = judging.hold(file, at, seconds, seed, comparisons)
+    verdict = command.hold(file, at, seconds, seed, comparisons)
     _print_json(verdict.document) if as_json else say(verdict.text)
     raise typer.Exit(1 if verdict.refuted else 0)
 
@@ -222,13 +213,13 @@ def claims(
     as_json: Json = False,
 ) -> None:
     """Settle the papers' claims by stored results."""
-    from dpexp.commands import settling
+    from dpexp.commands import claims as command
 
     form = "json" if as_json else form
     if conformance:
-        text, unexpected = settling.conformance(form)
+        text, unexpected = command.conformance(form)
     else:
-        text, unexpected = settling.claims(paper, form, _home(out), _folder(results))
+        text, unexpected = command.claims(paper, form, _home(out), _folder(results))
     say(text)
     for line in unexpected:
         warn(f"unexpected: {line}")
@@ -247,9 +238,9 @@ def advise(
     as_json: Json = False,
 ) -> None:
     """Recommend step size, decay and estimator."""
-    from dpexp.commands import advising
+    from dpexp.commands import advise as command
 
-    document, text = advising.recommend(target, n, d, mu, sets or [], metric, replicates)
+    document, text = command.recommend(target, n, d, mu, sets or [], metric, replicates)
     _print_json(document) if as_json else say(text)
 
 
@@ -263,9 +254,9 @@ def diff(
     as_json: Json = False,
 ) -> None:
     """Compare the final errors, or other metrics, of two results."""
-    from dpexp.commands import comparing
+    from dpexp.commands import diff as command
 
-    document, text = comparing.diff(_home(a) or a, _home(b) or b, metric)
+    document, text = command.diff(_home(a) or a, _home(b) or b, metric)
     _print_json(document) if as_json else say(text)
 
 
@@ -276,26 +267,26 @@ def list_(
     as_json: Json = False,
 ) -> None:
     """List experiments with their state, and what configs can name."""
-    from dpexp.commands import listing
+    from dpexp.commands import list as command
 
-    document, text = listing.inventory(_home(configs) or configs, _folder(results))
+    document, text = command.inventory(_home(configs) or configs, _folder(results))
     _print_json(document) if as_json else say(text)
 
 
 @app.command()
 def show(config: Config, sets: Sets = None, replicates: Replicates = None, profile: Profile = "paper") -> None:
     """Print a config with every default filled in."""
-    from dpexp.commands import stating
+    from dpexp.commands import show as command
 
-    say(stating.show(config, sets or [], replicates, profile), end="")
+    say(command.show(config, sets or [], replicates, profile), end="")
 
 
 @app.command()
 def validate(configs: Configs, sets: Sets = None, profile: Profile = "paper") -> None:
     """Check configs without running them."""
-    from dpexp.commands import stating
+    from dpexp.commands import validate as command
 
-    lines, issues = stating.validate(configs, sets or [], profile)
+    lines, issues = command.validate(configs, sets or [], profile)
     for line in lines:
         say(line)
     for issue in issues:
@@ -306,21 +297,18 @@ def validate(configs: Configs, sets: Sets = None, profile: Profile = "paper") ->
 @app.command()
 def schema() -> None:
     """Print the JSON schema of config files."""
-    from dpexp.config.resolved import json_schema
+    from dpexp.commands import schema as command
 
-    _print_json(json_schema())
+    _print_json(command.schema())
 
 
 @app.command()
 def env(as_json: Json = False) -> None:
     """Print versions, commit and machine."""
-    from dpexp.core.text import columns
-    from dpexp.store.provenance import environment
+    from dpexp.commands import env as command
 
-    document = environment()
-    rows = [*document["versions"].items(), ("commit", document["commit"] or "not in a git checkout")]
-    rows += [("uncommitted changes", document["dirty"]), *document["machine"].items()]
-    _print_json(document) if as_json else say(columns([[str(k), str(v)] for k, v in rows]))
+    document, text = command.env()
+    _print_json(document) if as_json else say(text)
 
 
 class Interrupted(BaseException):

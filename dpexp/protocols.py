@@ -137,13 +137,14 @@ class Released(Protocol):
     def neighboring_relation(self) -> str: ...
 
     @property
-    def sampling(self) -> str: ...
+    def sampling(self) -> str:
+        """How records meet the steps."""
 
-    def ledger(self, deltas: Sequence[float]) -> dict[str, Any]:
-        """Columns of cells.parquet."""
+    def row(self, deltas: Sequence[float]) -> dict[str, Any]:
+        """Columns of cells.parquet: the noise, epsilon at each delta, and by which analysis. Asked by `store.rows`."""
 
-    def statements(self, deltas: Sequence[float]) -> list[dict[str, Any]]:
-        """Every analysis, one dict for each."""
+    def analyses(self) -> Sequence[Analysis]:
+        """Every analysis, refused ones included with their reason. Asked by `dpexp.reporting.statement`."""
 
     def describe(self) -> list[tuple[str, str]]:
         """Who is protected and what is released, as (topic, sentence) pairs."""

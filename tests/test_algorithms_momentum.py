@@ -175,14 +175,14 @@ def test_every_algorithm_runs_within_its_budget(case):
     alone = algorithm.simulate(problem, settings[1:], at, 3, [1])
     assert np.array_equal(passed.values[1:, ..., 1:], alone.values)
     mechanism = algorithm.mechanism(problem, schedule, ONE, steps)
-    ledger = mechanism.ledger([1e-5])
+    ledger = mechanism.row([1e-5])
     assert hash(mechanism) == hash(algorithm.mechanism(problem, schedule, ONE, steps))
     if "paper" in case:
         assert 0.1 < ledger["eps_1e-05"] < 0.7  # the printed constants waste most of the budget
     else:
         assert ledger["eps_1e-05"] == pytest.approx(1.0, rel=2e-5)
         assert ledger["eps_1e-05"] <= 1.0 + 1e-9
-    assert mechanism.statements([1e-5])
+    assert mechanism.analyses()
     assert algorithm.seconds(problem, steps) > 0
     if "lemma5_slack" in algorithm.metrics and options.get("normalised", True):
         assert passed.values[:, :, :, algorithm.metrics.index("lemma5_slack")].min() >= -1e-9
@@ -190,7 +190,7 @@ def test_every_algorithm_runs_within_its_budget(case):
     quiet = twin.simulate(problem, settings, at, 3, [0]).values
     schedules_agree = schedule is not PRESCRIBED
     assert np.array_equal(quiet[0], quiet[1]) == schedules_agree
-    assert twin.mechanism(problem, schedule, ONE, steps).ledger([1e-5])["eps_1e-05"] == math.inf
+    assert twin.mechanism(problem, schedule, ONE, steps).row([1e-5])["eps_1e-05"] == math.inf
 
 
 def test_lemma_5_over_a_whole_run_is_the_sum_of_its_steps_and_can_fail():
@@ -289,7 +289,7 @@ def test_the_noise_of_algorithm_2_is_that_of_its_iterates_where_they_are_covered
         stds = algorithm.node_stds(problem, plan, ONE, order) / plan.alpha
         held = stream_sensitivities(50, steps, plan.alpha)
         spent = stream_mu(held, occurrence_sensitivities(50, plan.eta, 1.5, 2.0), stds) / ONE.largest
-        ledger = algorithm.mechanism(problem, PATH, ONE, steps).ledger([1e-5])
+        ledger = algorithm.mechanism(problem, PATH, ONE, steps).row([1e-5])
         assert ledger["accountant"] == f"{name}, noise as exact"
         assert ledger["guarantee"]
         assert ledger["eps_1e-05"] == pytest.approx(1.0, rel=1e-9)

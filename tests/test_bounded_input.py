@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpexp.commands import mechanisms, stating
+from dpexp.commands import calibrate, privacy, validate
 from dpexp.config import ConfigError, checkpoint_steps, load_experiment, read_experiment
 from dpexp.config.reader import MAX_CELLS, MOST_SHOWN
 from dpexp.config.resources import memory_of_machine, needs, require_room
 from dpexp.core.errors import UsageError
+from dpexp.engine.result import CellData
 from dpexp.problems import PROBLEMS
-from dpexp.store.summaries import CellData, too_far
+from dpexp.store.summaries import too_far
 from tests.campaigns.config_mutants import FAULTS, campaign
 from tests.conftest import call
 from tests.oracles.checkpoints import checkpoint_steps as refined_steps
@@ -97,7 +98,7 @@ def test_full_batches_of_dp_sgd_are_calibrated():
     assert cell.run.n == 3
     z = cell.algorithm.multiplier(cell.problem, cell.privacy.mu, cell.run.n)
     assert z == pytest.approx(np.sqrt(3) / mu_of(1, 1e-5), rel=1e-5)
-    ledger = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, 3).ledger((1e-5,))
+    ledger = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, 3).row((1e-5,))
     assert ledger["guarantee"]
     assert ledger["eps_1e-05"] == pytest.approx(1, rel=1e-4)
 
@@ -244,18 +245,18 @@ def test_the_first_row_of_the_moments_needs_no_matrix():
 )
 def test_statements_of_absurd_mechanisms_are_refused(pairs):
     with pytest.raises(UsageError):
-        mechanisms.state("sampled-gaussian", pairs).document()
+        privacy.of_mechanism("sampled-gaussian", pairs).document()
 
 
 def test_trees_that_do_not_fit_are_refused():
     with pytest.raises(UsageError, match="at most 50,000,000"):
-        mechanisms.state("tree-momentum", ["n=100", "steps=1e12", "momentum=0.1", "lipschitz=1", "sigma=1"])
+        privacy.of_mechanism("tree-momentum", ["n=100", "steps=1e12", "momentum=0.1", "lipschitz=1", "sigma=1"])
 
 
 @pytest.mark.parametrize("target", ["eps=1e300", "eps=-1", "mu=1e-300", "rho=nan", "eps=inf"])
 def test_targets_out_of_range_are_refused(target):
     with pytest.raises(UsageError):
-        mechanisms.solve("sampled-gaussian", [target], ["sampling_probability=0.1", "steps=10"], "all-iterates", None)
+        calibrate.solve("sampled-gaussian", [target], ["sampling_probability=0.1", "steps=10"], "all-iterates", None)
 
 
 @pytest.mark.slow
@@ -283,7 +284,7 @@ def test_a_share_of_the_campaign(mutants, runs, tmp_path):
 def test_validate_says_what_a_run_would_say(tmp_path):
     path = tmp_path / "c.yaml"
     path.write_text(LINEAR.replace("n: 100", "n: 1e12, replicates: 1e4"))
-    lines, issues = stating.validate([path], [], "paper")
+    lines, issues = validate.validate([path], [], "paper")
     assert not lines
     assert "days of computing" in issues[0]
     assert os.fspath(path) in issues[0]

@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 
 from dpexp.config.stored import stored_cell
+from dpexp.engine.result import CellData
 from dpexp.papers import claims
 from dpexp.papers.momentum.claims.alternating import Attack
 from dpexp.papers.momentum.levels import Levels
@@ -26,7 +27,6 @@ from dpexp.privacy.momentum.trees import largest_count
 from dpexp.reporting.claim import VERDICTS
 from dpexp.reporting.claims_ledger import Entry, document, latex, markdown, surprises
 from dpexp.reporting.evidence import Evidence, Run
-from dpexp.store.summaries import CellData
 from tests.conftest import ROOT, call
 
 RESULTS = ROOT / "results"

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from dpexp.algorithms import ALGORITHMS
-from dpexp.commands import comparing
+from dpexp.commands import diff
 from dpexp.config import Cell, read_experiment
 from dpexp.config.cells import OTHER_COLUMNS, RunSettings
 from dpexp.config.expressions import matches
@@ -50,10 +50,10 @@ SWEPT = [
     (
         "{mu: 1}",
         "{mu: [{list: [1, 2, 1]}, {list: [1, 1, 2]}]}",
-        {"list=[1, 2, 1]", "list=[1, 1, 2]"},
+        {"mu.list=[1, 2, 1]", "mu.list=[1, 1, 2]"},
     ),
     ("{mu: 1}", "{eps: 1, delta: [1e-5, 1e-7]}", {"delta=1e-05", "delta=1e-07"}),
-    ("{mu: 1}", "{mu: [1, 2]}", {"budget=1", "budget=2"}),
+    ("{mu: 1}", "{mu: [1, 2]}", {"mu=1", "mu=2"}),
 ]
 
 
@@ -61,7 +61,7 @@ SWEPT = [
 def test_what_varies_within_a_result_is_a_setting(old, new, names, tmp_path):
     """A row for every cell, with its own mean: none overwrites another."""
     folder = stored(tmp_path, (old, new))
-    document, text = comparing.diff(folder, folder, "param_distance_sq")
+    document, text = diff.diff(folder, folder, "param_distance_sq")
     summary = pd.read_parquet(folder / "summary.parquet")
     last = summary[(summary.step == 60) & (summary.metric == "param_distance_sq")]
     assert len(document["rows"]) == len(last) == 2 * len(names)
@@ -74,16 +74,16 @@ def test_what_varies_within_a_result_is_a_setting(old, new, names, tmp_path):
 
 def test_seeds_of_whole_results_are_named_and_not_paired(tmp_path):
     a, b = stored(tmp_path / "a"), stored(tmp_path / "b", ("seed: 1", "seed: 2"))
-    document, _ = comparing.diff(a, b, None)
-    assert document["changes"] == {"run.seed": ("1", "2")}
+    document, _ = diff.diff(a, b, None)
+    assert document["changes"] == {"seed": ("1", "2")}
     assert not any(row["paired"] for row in document["rows"])
     both = stored(tmp_path / "c", ("seed: 1", "seed: [1, 2]"))
-    document, text = comparing.diff(a, both, None)
+    document, text = diff.diff(a, both, None)
     assert {row["setting"] for row in document["rows"]} == {"seed=1"}
     assert all(row["paired"] and row["difference"] == 0 for row in document["rows"])
     assert "0 settings only in A, 1 only in B" in text
     with pytest.raises(UsageError, match="no setting in common"):
-        comparing.diff(stored(tmp_path / "d", ("seed: 1", "seed: [3, 4]")), both, None)
+        diff.diff(stored(tmp_path / "d", ("seed: 1", "seed: [3, 4]")), both, None)
 
 
 # --- columns ---------------------------------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ class BetaSteps(ALGORITHMS["ldp-sgd"]):
 
 def cell_of(problem, algorithm, schedule, budget):
     target = {"eps": budget.eps, "delta": budget.delta} if isinstance(budget, Target) else {}
-    return Cell("x", problem, algorithm, schedule, PrivacySettings(mu=budget, **target), RunSettings(n=10), {})
+    return Cell("x", problem, algorithm, schedule, PrivacySettings(mu=budget, **target), RunSettings(n=10))
 
 
 def every_value(cell):

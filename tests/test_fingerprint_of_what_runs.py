@@ -21,7 +21,6 @@ from dpexp.reporting.slopes import SlopeError
 from dpexp.store.fingerprint import closure, code_of, statement_of
 from dpexp.store.rows import row_of
 from dpexp.store.simulating import simulate
-from dpexp.store.summaries import CellData
 
 CANNOT_CHANGE_A_NUMBER = {
     "dpexp.core.checkpoints": "counted through dpexp.store.simulating",
@@ -116,7 +115,7 @@ def test_what_runs_for_a_cell_is_in_its_fingerprint(name):
 def test_what_runs_for_a_statement_is_in_the_fingerprint_of_the_row(name):
     cell = CELLS[name]
     done = simulate([cell], [0])
-    data = CellData(done["steps"], cell.algorithm.estimators, cell.algorithm.metrics, done["values"][0])
+    data = done.passed.of(0)
     assert ran(lambda: row_of(cell, (1e-5,), data)) - set(statement_of(cell)) - set(CANNOT_CHANGE_A_NUMBER) == set()
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from dpexp.privacy.accounting.gdp import delta_of, eps_of, mu_of, rdp_of
 from dpexp.privacy.budgets import BUDGETS, Choice, ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
-from dpexp.privacy.mechanisms.local_users import LocalGaussian, document, text
+from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
+from dpexp.reporting.statement import ConfigStatement
 
 REFERENCE = {  # mu: delta at eps = 1, eps at 1e-5, 1/n, 1e-6
     0.5: (6.829595e-3, 1.993091, 2.121179, 2.254085),
@@ -132,26 +133,34 @@ def test_the_mean_inverse_square_of_uniform_budgets_is_exactly_one_half():
 
 
 def mechanism(budget, noise=3.91, exact=3.80):
-    return LocalGaussian(budget, noise, exact, 300_000)
+    return LocalGaussian(mu=budget, noise_sensitivity=noise, exact_sensitivity=exact, users=300_000)
+
+
+def document(mechanisms, deltas):
+    return ConfigStatement({str(k): m for k, m in enumerate(mechanisms)}, deltas).document()
+
+
+def text(mechanisms, deltas):
+    return ConfigStatement({str(k): m for k, m in enumerate(mechanisms)}, deltas).text()
 
 
 def test_ledger():
-    ledger = mechanism(ConstantBudget(mu=2.0)).ledger([1e-5, 1e-6])
+    ledger = mechanism(ConstantBudget(mu=2.0)).row([1e-5, 1e-6])
     assert ledger["gdp_mu"] == 2
     assert ledger["gdp_mu_exact"] == pytest.approx(2 * 3.80 / 3.91)
     assert ledger["gdp_valid"]
     assert ledger["noise_multiplier"] == 0.5
     assert ledger["eps_1e-05"] == pytest.approx(9.997256, rel=1e-6)
-    varied = mechanism(UniformBudget(uniform=(1.0, 2.0))).ledger([1e-5])
+    varied = mechanism(UniformBudget(uniform=(1.0, 2.0))).row([1e-5])
     assert varied["gdp_mu"] == 2
     assert math.isnan(varied["noise_multiplier"])
-    assert mechanism(ConstantBudget(mu=math.inf)).ledger([1e-5])["eps_1e-05"] == math.inf
+    assert mechanism(ConstantBudget(mu=math.inf)).row([1e-5])["eps_1e-05"] == math.inf
 
 
 def test_too_little_noise_is_said_and_the_true_guarantee_given():
     weak = mechanism(ConstantBudget(mu=1.0), noise=1.9, exact=3.8)
     assert not weak.holds
-    nominal, exact = weak.statements([1e-5])
+    nominal, exact = (a.statement([1e-5]) for a in weak.analyses())
     assert not nominal["valid"]
     assert "exact one is 3.8" in nominal["reason"]
     assert exact["valid"]

@@ -6,18 +6,27 @@ import pytest
 
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
-from dpexp.privacy.mechanisms.local_users import LocalGaussian, document, text
+from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
+from dpexp.reporting.statement import ConfigStatement
 
 ONE = ConstantBudget(mu=1.0)
 
 
 def mechanism(noise=3.91, exact=3.80, budget=ONE, users=1000):
-    return LocalGaussian(budget, noise, exact, users)
+    return LocalGaussian(mu=budget, noise_sensitivity=noise, exact_sensitivity=exact, users=users)
+
+
+def document(mechanisms, deltas):
+    return ConfigStatement({str(k): m for k, m in enumerate(mechanisms)}, deltas).document()
+
+
+def text(mechanisms, deltas):
+    return ConfigStatement({str(k): m for k, m in enumerate(mechanisms)}, deltas).text()
 
 
 def test_the_stored_epsilon_is_one_that_holds():
     for noise, mu in ((3.91, 1.0), (3.80, 1.0), (1.9, 2.0), (0.38, 10.0)):
-        ledger = mechanism(noise).ledger([1e-5])
+        ledger = mechanism(noise).row([1e-5])
         assert ledger["gdp_mu"] == 1
         assert ledger["gdp_valid"] == (mu == 1)
         assert ledger["eps_1e-05"] == pytest.approx(eps_of(mu, 1e-5), rel=1e-12)

@@ -4,12 +4,12 @@ import math
 
 import pytest
 
-from dpexp.commands.statement import Statement
 from dpexp.privacy.accounting.langevin_accounting import composed
 from dpexp.privacy.accounting.langevin_run import LangevinRun
 from dpexp.privacy.analyses.composition import batches_of, divides, visits
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
+from dpexp.reporting.statement import MechanismStatement
 from tests.oracles.composition import epsilon
 
 ONCE = ("cyclic", "shuffled", "reshuffled")
@@ -164,7 +164,7 @@ def test_the_linear_law_and_the_composition_are_attained(sampling, relation):
         assert lower["linear-loss"].eps(delta) == pytest.approx(exact, abs=6e-7)
         for bound in lower.values():
             assert bound.eps(delta) <= min(a.eps(delta) for a in upper.values() if a.valid)
-    page = Statement("sampled-gaussian", mechanism, (1e-5,), (2.0,), False).text()
+    page = MechanismStatement("sampled-gaussian", mechanism, (1e-5,), (2.0,), False).text()
     assert "attained: a lower bound" in page
 
 

@@ -54,9 +54,9 @@ def test_what_is_stored_of_dp_sgld_is_at_most_its_target(regulariser):
     algorithm = ALGORITHMS["dp-sgld"](batch_size=250, sampling="fixed-size", accountant="pld")
     budget, schedule = Target(eps=1.0, delta=1e-5), SCHEDULES["langevin"]()
     mechanism = algorithm.mechanism(problem, schedule, budget, algorithm.steps(problem, schedule, budget))
-    assert 1 - 1e-6 < mechanism.ledger([1e-5])["eps_1e-05"] <= 1
+    assert 1 - 1e-6 < mechanism.row([1e-5])["eps_1e-05"] <= 1
     less = dataclasses.replace(mechanism, sigma=mechanism.sigma * (1 - 1e-4))
-    assert less.ledger([1e-5])["eps_1e-05"] > 1
+    assert less.row([1e-5])["eps_1e-05"] > 1
 
 
 def test_a_noise_is_raised_only_as_far_as_it_must():
@@ -75,7 +75,7 @@ def test_batch_descent_spends_no_more_than_its_target(rate):
     for _ in range(40 if rate == 1 else 3):
         eps, delta, steps = float(rng.uniform(0.2, 8)), float(10 ** rng.uniform(-8, -3)), int(rng.integers(2, 60))
         released = DESCENT(sampling_rate=rate).mechanism(MEAN, CONSTANT, Target(eps=eps, delta=delta), steps)
-        assert eps * (1 - 1e-4) < released.ledger([delta])[f"eps_{delta:g}"] <= eps
+        assert eps * (1 - 1e-4) < released.row([delta])[f"eps_{delta:g}"] <= eps
 
 
 def test_batch_descent_with_full_batches_is_gaussian():
@@ -83,7 +83,7 @@ def test_batch_descent_with_full_batches_is_gaussian():
     for _ in range(40):
         mu, steps = float(rng.uniform(0.1, 4)), int(rng.integers(1, 200))
         released = DESCENT().mechanism(MEAN, CONSTANT, ConstantBudget(mu=mu), steps)
-        assert mu * (1 - 1e-12) < released.ledger([1e-5])["gdp_mu"] <= mu
+        assert mu * (1 - 1e-12) < released.row([1e-5])["gdp_mu"] <= mu
         assert 2 * math.sqrt(steps) / released.mechanism.noise_multiplier == pytest.approx(mu, rel=1e-12)
 
 

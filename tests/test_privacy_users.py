@@ -1,4 +1,4 @@
-"""The ledger of users, targets of `dpexp calibrate`, and what the privacy commands refuse."""
+"""The promises to users, targets of `dpexp calibrate`, and what the privacy commands refuse."""
 
 import json
 import math
@@ -7,26 +7,26 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpexp.commands import ledgers, mechanisms
+from dpexp.commands import calibrate, privacy
 from dpexp.core.errors import UsageError
 from dpexp.privacy.accounting.conversions import eps_of_curve, zcdp_eps, zcdp_of_eps
 from dpexp.privacy.accounting.gdp import eps_of, rdp_of
-from dpexp.privacy.ledger import Ledger
+from dpexp.privacy.users import Users
 from tests.conftest import call
 
 # --- users ------------------------------------------------------------------------------------------------------
 
 
 def test_a_users_releases_compose_and_users_do_not():
-    ledger = Ledger(np.array([1.0, 2.0, 0.5]), np.array([4, 1, 0]))
-    assert ledger.mu == pytest.approx([2.0, 2.0, 0.0])
-    (everyone,) = ledger.groups([1e-5])
+    users = Users(np.array([1.0, 2.0, 0.5]), np.array([4, 1, 0]))
+    assert users.mu == pytest.approx([2.0, 2.0, 0.0])
+    (everyone,) = users.groups([1e-5])
     assert everyone["mu"] == 2.0
     assert everyone["eps"] == [[1e-5, eps_of(2.0, 1e-5)]]
     assert everyone["users"] == 3
     rng = np.random.default_rng(1)
     mu, uses, groups = rng.uniform(0.1, 3, 500), rng.integers(0, 5, 500), rng.choice(list("abc"), 500)
-    rows = {row["group"]: row for row in Ledger(mu, uses, groups).groups([1e-5, 1e-7])}
+    rows = {row["group"]: row for row in Users(mu, uses, groups).groups([1e-5, 1e-7])}
     assert set(rows) == {"a", "b", "c", "all"}
     for name in "abc":
         spent = np.sqrt(uses[groups == name]) * mu[groups == name]
@@ -39,9 +39,9 @@ def test_a_users_releases_compose_and_users_do_not():
 
 
 def test_edges_of_the_ledger():
-    assert Ledger(np.zeros(0)).groups([1e-5])[0]["users"] == 0
-    assert Ledger(np.array([math.inf]), np.array([0])).groups([1e-5])[0]["eps"][0][1] == 0
-    assert Ledger(np.array([math.inf])).groups([1e-5])[0]["eps"][0][1] == math.inf
+    assert Users(np.zeros(0)).groups([1e-5])[0]["users"] == 0
+    assert Users(np.array([math.inf]), np.array([0])).groups([1e-5])[0]["eps"][0][1] == 0
+    assert Users(np.array([math.inf])).groups([1e-5])[0]["eps"][0][1] == math.inf
     for wrong in (
         (np.array([-1.0]),),
         (np.array([math.nan]),),
@@ -50,7 +50,7 @@ def test_edges_of_the_ledger():
         (np.ones(1), np.array([-1])),
     ):
         with pytest.raises(ValueError):
-            Ledger(*wrong)
+            Users(*wrong)
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
@@ -58,7 +58,8 @@ def test_a_file_of_users(form, tmp_path):
     path = tmp_path / f"users.{form}"
     users = pd.DataFrame({"mu": [1.0, 2.0, 0.5, 0.5], "uses": [1, 1, 4, 2], "group": ["x", "y", "x", "x"]})
     users.to_csv(path, index=False) if form == "csv" else users.to_parquet(path)
-    document, text = ledgers.state(path, ["delta=1e-6"])
+    statement = privacy.of_users(path, ["delta=1e-6"])
+    document, text = statement.document(), statement.text()
     assert [row["group"] for row in document["groups"]] == ["x", "y", "all"]
     assert document["groups"][0]["mu"] == pytest.approx(1.0)
     assert document["groups"][-1]["eps"] == [[1e-6, eps_of(2.0, 1e-6)]]
@@ -102,7 +103,7 @@ def test_a_wrong_file_of_users_is_told_with_its_line(content, message, tmp_path)
     path = tmp_path / "users.csv"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(UsageError) as error:
-        ledgers.state(path, [])
+        privacy.of_users(path, [])
     assert message in error.value.message
 
 
@@ -110,14 +111,14 @@ def test_other_files_that_hold_no_users(tmp_path):
     path = tmp_path / "users.csv"
     path.write_bytes(b"mu\n1\n\xff\xfe\n")
     with pytest.raises(UsageError, match=r"users\.csv:3: is not UTF-8"):
-        ledgers.state(path, [])
+        privacy.of_users(path, [])
     with pytest.raises(UsageError, match="no such file"):
-        ledgers.state(tmp_path / "none.csv", [])
+        privacy.of_users(tmp_path / "none.csv", [])
     with pytest.raises(UsageError, match="is a folder"):
-        ledgers.state(tmp_path, [])
+        privacy.of_users(tmp_path, [])
     path.write_text("mu\n1\n")
     with pytest.raises(UsageError, match="delta"):
-        ledgers.state(path, ["delta=0"])
+        privacy.of_users(path, ["delta=0"])
     parquet = tmp_path / "users.parquet"
     for frame, message in (
         (pd.DataFrame({"mu": [True, False]}), "row 1: mu is not a number, got 'True'"),
@@ -131,10 +132,10 @@ def test_other_files_that_hold_no_users(tmp_path):
     ):
         frame.to_parquet(parquet)
         with pytest.raises(UsageError) as error:
-            ledgers.state(parquet, [])
+            privacy.of_users(parquet, [])
         assert message in error.value.message
     with pytest.raises(ValueError, match="truth values"):
-        Ledger(np.array([True, False]))
+        Users(np.array([True, False]))
 
 
 def test_harmless_forms_of_a_file_of_users(tmp_path):
@@ -145,11 +146,15 @@ def test_harmless_forms_of_a_file_of_users(tmp_path):
         "mu, uses\n 5e-1, 1\n+1., 4.0",
     ):
         path.write_bytes(content.encode())
-        document, _ = ledgers.state(path, ["delta=1e-5"])
+        document = privacy.of_users(path, ["delta=1e-5"]).document()
         assert document["groups"][-1]["users"] == 2
         assert document["groups"][-1]["eps"] == plain
     path.write_text("mu,group\nInf,b\n0,a\n")
-    assert [row["eps"][0][1] for row in ledgers.state(path, ["delta=1e-5"])[0]["groups"]] == [0, math.inf, math.inf]
+    assert [row["eps"][0][1] for row in privacy.of_users(path, ["delta=1e-5"]).document()["groups"]] == [
+        0,
+        math.inf,
+        math.inf,
+    ]
 
 
 # --- zCDP and the other targets ------------------------------------------------------------------------------------
@@ -178,7 +183,7 @@ FULL = ["n=100", "batch_size=100", "step_size=0.1", "lipschitz=1", "steps=50", "
 
 @pytest.mark.parametrize("target", ["mu=0.5", "rho=0.125"])
 def test_targets_in_mu_and_rho_are_the_same_for_gaussians(target):
-    document, _ = mechanisms.solve("tree-momentum", [target], TREE, "all-iterates", "tree-composition")
+    document, _ = calibrate.solve("tree-momentum", [target], TREE, "all-iterates", "tree-composition")
     assert document["value"] == pytest.approx(2.0, rel=1e-7)
     measure, level = target.split("=")
     assert document[measure] <= float(level)
@@ -186,13 +191,13 @@ def test_targets_in_mu_and_rho_are_the_same_for_gaussians(target):
 
 @pytest.mark.parametrize("order", [1.5, 8.0])
 def test_a_renyi_target(order):
-    document, text = mechanisms.solve(
+    document, text = calibrate.solve(
         "tree-momentum", ["rdp=0.4", f"order={order}"], TREE, "all-iterates", "tree-composition"
     )
     assert document["rdp"] <= 0.4
     assert rdp_of(1 / document["value"], order) == pytest.approx(0.4, rel=1e-6)
     assert f"order = {order:g}" in text
-    sampled, _ = mechanisms.solve(
+    sampled, _ = calibrate.solve(
         "sampled-gaussian",
         ["rdp=0.4", f"order={order}"],
         ["sampling_probability=0.05", "steps=200"],
@@ -206,18 +211,18 @@ def test_a_renyi_target(order):
 def test_a_forced_calibration_uses_the_refused_analysis_and_is_named():
     pairs = [*TREE, "order=reshuffled"]
     with pytest.raises(UsageError, match="no valid analysis"):
-        mechanisms.solve("tree-momentum", ["mu=0.5"], pairs, "all-iterates", "tree-composition")
+        calibrate.solve("tree-momentum", ["mu=0.5"], pairs, "all-iterates", "tree-composition")
     with pytest.raises(UsageError, match="refused analysis"):
-        mechanisms.solve("tree-momentum", ["mu=0.5"], pairs, "all-iterates", None, force=True)
-    document, _ = mechanisms.solve("tree-momentum", ["mu=0.5"], pairs, "all-iterates", "tree-composition", force=True)
+        calibrate.solve("tree-momentum", ["mu=0.5"], pairs, "all-iterates", None, force=True)
+    document, _ = calibrate.solve("tree-momentum", ["mu=0.5"], pairs, "all-iterates", "tree-composition", force=True)
     assert document["value"] == pytest.approx(2.0, rel=1e-7)
 
 
 def test_a_forced_statement_says_that_it_is_no_guarantee():
-    stated = mechanisms.state("langevin", LANGEVIN)
+    stated = privacy.of_mechanism("langevin", LANGEVIN)
     honest, page = stated.document(), stated.text()
     assert honest["best"]["last-iterate"]["analysis"] not in ("dp-sgld-printed", "dp-sgld-renyi")
-    stated = mechanisms.state("langevin", LANGEVIN, force=True)
+    stated = privacy.of_mechanism("langevin", LANGEVIN, force=True)
     forced, forced_page = stated.document(), stated.text()
     assert forced["best"]["last-iterate"]["analysis"] == "dp-sgld-renyi"
     assert forced["best"]["last-iterate"]["eps"][0][1] < honest["best"]["last-iterate"]["eps"][0][1]
@@ -255,14 +260,14 @@ REFUSED = [
 @pytest.mark.parametrize(("arguments", "message"), REFUSED)
 def test_impossible_inputs_are_told(arguments, message):
     with pytest.raises(UsageError) as error:
-        mechanisms.state(arguments[1], arguments[2:])
+        privacy.of_mechanism(arguments[1], arguments[2:])
     assert message in error.value.message
 
 
 @pytest.mark.parametrize("target", ["eps=-1", "mu=-1", "mu=0", "rho=-1", "rdp=-1"])
 def test_impossible_targets_are_told(target):
     with pytest.raises(UsageError, match="is a number above 0"):
-        mechanisms.solve("tree-momentum", [target], TREE, "all-iterates", None)
+        calibrate.solve("tree-momentum", [target], TREE, "all-iterates", None)
 
 
 @pytest.mark.parametrize(
@@ -270,14 +275,14 @@ def test_impossible_targets_are_told(target):
 )
 def test_targets_that_do_not_fit_together_are_told(target):
     with pytest.raises(UsageError):
-        mechanisms.solve("tree-momentum", target, TREE, "all-iterates", None)
+        calibrate.solve("tree-momentum", target, TREE, "all-iterates", None)
 
 
 @pytest.mark.parametrize(
     ("changes", "eps"), [({"steps": 0}, 0.0), ({"noise_std": 0}, math.inf), ({"noise_std": "inf"}, 0.0)]
 )
 def test_extreme_inputs_are_answered(changes, eps):
-    document = mechanisms.state("noisy-sgd", sgd(**changes)).document()
+    document = privacy.of_mechanism("noisy-sgd", sgd(**changes)).document()
     assert document["best"]["last-iterate"]["eps"][0][1] == eps
     assert document["lower"] == []
 
@@ -291,7 +296,7 @@ def test_extreme_inputs_are_answered(changes, eps):
     ],
 )
 def test_last_iterate_analyses_are_refused_outside_their_conditions(changes, word):
-    stated = mechanisms.state("noisy-sgd", [*sgd(**changes), "delta=1e-5"])
+    stated = privacy.of_mechanism("noisy-sgd", [*sgd(**changes), "delta=1e-5"])
     document, page = stated.document(), stated.text()
     reasons = {s["analysis"]: s["reason"] for s in document["statements"]}
     assert word in reasons["iteration-symmetrised"]

@@ -246,7 +246,7 @@ def test_code_changes_make_cells_stale(config, done, monkeypatch):
     assert "dpexp.problems.huber_linear" in code
     assert "dpexp.engine.linear.kernel" in code
     assert "dpexp.problems.logistic" not in code
-    assert "dpexp.privacy.mechanisms.local_users" not in code
+    assert "dpexp.privacy.mechanisms.local_gaussian" not in code
     code["dpexp.engine.lanes.streams"] = "changed"
     monkeypatch.setattr(planning, "code_of", lambda cell: code)
     assert set(states(config, done.root.parent)) == {("stale", "code changed: dpexp/engine/lanes/streams.py")}

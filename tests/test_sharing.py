@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 from dpexp.algorithms import ALGORITHMS
-from dpexp.commands import stating
+from dpexp.commands import privacy
 from dpexp.commands.sharing import cautions
 from dpexp.config import load_experiment, read_experiment
 from dpexp.privacy.targets import Target
@@ -104,7 +104,8 @@ def test_run_and_privacy_say_so_of_a_users_own_records(tmp_path):
     found = cautions(load_experiment(path), own=True)
     assert len(found) == 2
     assert str(table) in found[0]
-    document, text = stating.privacy(path, [])
+    statement = privacy.of_config(path, [])
+    document, text = statement.document(), statement.text()
     assert document["cautions"] == found
     assert all(line in text for line in found)
 
@@ -112,7 +113,8 @@ def test_run_and_privacy_say_so_of_a_users_own_records(tmp_path):
 def test_local_and_central_mechanisms_stand_in_one_statement(tmp_path):
     path = tmp_path / "mix.yaml"
     path.write_text(MIX)
-    document, text = stating.privacy(path, [])
+    statement = privacy.of_config(path, [])
+    document, text = statement.document(), statement.text()
     json.dumps(document)
     assert document["mechanism"] == "local-gaussian, dp-sgd"
     assert document["neighboring_relation"] == "replace-one, add-remove"
@@ -127,7 +129,7 @@ def test_local_and_central_mechanisms_stand_in_one_statement(tmp_path):
 def test_mechanisms_of_one_budget_keep_their_own_entries(tmp_path):
     path = tmp_path / "toy.yaml"
     path.write_text(DIGITS.replace("EPS", "1").replace("epochs: 2", "epochs: [2, 3]"))
-    document, _ = stating.privacy(path, [])
+    document = privacy.of_config(path, []).document()
     assert set(document["best"]) == {
         f"dp-sgd on softmax, eps = 1, epochs = {k}, n = {steps}" for k, steps in ((2, 58), (3, 86))
     }

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpexp.algorithms import ALGORITHMS
-from dpexp.commands import stating
+from dpexp.commands import notices, privacy, validate
 from dpexp.config import ConfigError, load_experiment
 from dpexp.core.seeds import generator
 from dpexp.data import DATASETS, DataError
@@ -145,7 +145,7 @@ def test_the_published_epsilon_counts_epochs():
 def test_noise_is_set_so_that_the_accountant_states_the_target(accountant, schedule):
     algorithm = DP_SGLD(batch_size=32, epochs=5, accountant=accountant)
     n = algorithm.steps(DIGITS, schedule, TARGET)
-    row = algorithm.mechanism(DIGITS, schedule, TARGET, n).ledger((1e-5,))
+    row = algorithm.mechanism(DIGITS, schedule, TARGET, n).row((1e-5,))
     assert row["eps_1e-05"] == pytest.approx(1, rel=1e-4)
     assert row["eps_1e-05"] <= 1 + 1e-9
     assert row["guarantee"] == (accountant == "pld")
@@ -163,7 +163,7 @@ def test_dp_sgd_spends_its_target_by_the_scheme_of_its_batches():
         algorithm = DP_SGD(batch_size=32, epochs=4, sampling=sampling, accountant=accountant)
         assert not algorithm.complaints(problem, CONSTANT, TARGET, 200)
         mechanism = algorithm.mechanism(problem, CONSTANT, TARGET, 200)
-        row = mechanism.ledger((1e-5,))
+        row = mechanism.row((1e-5,))
         assert row["eps_1e-05"] == pytest.approx(1, rel=1e-4)
         assert row["guarantee"]
         assert mechanism.neighboring_relation == ("add-remove" if sampling == "poisson" else "replace-one")
@@ -208,7 +208,7 @@ def test_last_iterates_pay_where_steps_forget():
         for accountant in ("pld", "last-iterate"):
             algorithm = DP_SGLD(batch_size=32, epochs=4, accountant=accountant)
             n = algorithm.steps(problem, CONSTANT, TARGET)
-            noises[lam, accountant] = algorithm.mechanism(problem, CONSTANT, TARGET, n).ledger((1e-5,))
+            noises[lam, accountant] = algorithm.mechanism(problem, CONSTANT, TARGET, n).row((1e-5,))
     assert noises[1e-3, "last-iterate"]["noise_multiplier"] <= noises[1e-3, "pld"]["noise_multiplier"]
     assert noises[0.3, "last-iterate"]["noise_multiplier"] < 0.8 * noises[0.3, "pld"]["noise_multiplier"]
     assert noises[0.3, "last-iterate"]["eps_1e-05"] <= 1 + 1e-9
@@ -299,7 +299,7 @@ def users_config(tmp_path, data):
 
 def test_bad_records_are_told_at_the_line_that_names_them(tmp_path):
     (tmp_path / "t.csv").write_text("a,b,y\n1,,0\n1,2,1\n1,3,0\n")
-    lines, issues = stating.validate(
+    lines, issues = validate.validate(
         [users_config(tmp_path, f"{{path: {tmp_path / 't.csv'}, target: y}}")], [], "paper"
     )
     assert not lines
@@ -313,15 +313,16 @@ def test_what_is_not_private_is_said(tmp_path):
     table.write_text("a,job,y\n" + "".join(f"{k},{'uv'[k % 2]},{k % 3}\n" for k in range(40)))
     path = users_config(tmp_path, f"{{path: {table}, target: y, categories: {{y: [0, 1, 2]}}}}")
     said = "Read off the records, so not private: the values of job."
-    lines, _ = stating.validate([path], [], "paper")
+    lines, _ = validate.validate([path], [], "paper")
     assert said in lines[1]
-    document, text = stating.privacy(path, ["privacy.eps=inf"])
+    statement = privacy.of_config(path, ["privacy.eps=inf"])
+    document, text = statement.document(), statement.text()
     assert said in document["data"][0]
     assert said in text
     shipped = tmp_path / "shipped.yaml"
     shipped.write_text(TOY)
-    assert len(stating.validate([shipped], [], "paper")[0]) == 1
-    assert "BSD-3-Clause" in stating.notices(load_experiment(shipped))[0]
+    assert len(validate.validate([shipped], [], "paper")[0]) == 1
+    assert "BSD-3-Clause" in notices.notices(load_experiment(shipped))[0]
 
 
 def test_changed_records_make_a_cell_stale(tmp_path):

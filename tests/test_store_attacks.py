@@ -9,7 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from dpexp.cli import app
-from dpexp.commands import comparing, listing
+from dpexp.commands import diff
+from dpexp.commands import list as listing
 from dpexp.config import load_experiment
 from dpexp.config.cells import RunSettings
 from dpexp.core.errors import DpexpError, ResultsMissing
@@ -153,7 +154,7 @@ def test_a_stale_copy_can_be_compared_and_is_said_to_be_stale(here):
     os.rename(folder.root, "r/kept")
     (here / "toy.yaml").write_text(CONFIG.replace("0.2", "0.3"))
     go()
-    document, text = comparing.diff(here / "r" / "kept", here / "r" / "toy")
+    document, text = diff.diff(here / "r" / "kept", here / "r" / "toy")
     assert "A is not what today's code, data and config give: stale, toy.yaml has changed since" in text
     assert list(document["not_current"]) == ["A"]
     assert "B is not" not in text
@@ -164,7 +165,7 @@ def test_a_damaged_copy_of_another_name_is_said_to_stay_so(here):
     os.rename(folder.root, "r/kept")
     (here / "r" / "kept" / "summary.parquet").unlink()
     with pytest.raises(ResultsMissing) as caught:
-        comparing.diff(here / "r" / "kept", here / "r" / "kept")
+        diff.diff(here / "r" / "kept", here / "r" / "kept")
     assert "a copy of another name stays as it is" in caught.value.hint
 
 
@@ -173,9 +174,9 @@ def test_diff_takes_the_folder_that_one_is_in(here, monkeypatch):
     (folder.root / "cells.parquet").unlink()
     monkeypatch.chdir(folder.root)
     with pytest.raises(ResultsMissing) as caught:
-        comparing.diff(Path("."), Path("."))
+        diff.diff(Path("."), Path("."))
     obey(caught.value)
-    comparing.diff(Path("."), Path("../toy"))
+    diff.diff(Path("."), Path("../toy"))
 
 
 # --- in the way -----------------------------------------------------------------------------------------------------
@@ -279,7 +280,7 @@ def test_code_that_was_edited_after_it_was_imported_is_not_put_down_as_what_ran(
 def test_a_worker_that_sees_other_code_is_noticed(here, monkeypatch):
     def worker(tasks, jobs):
         for number, (function, arguments) in enumerate(tasks):
-            yield number, {**function(*arguments), "key": "of other code"}
+            yield number, (function(*arguments)[0], "of other code")
 
     monkeypatch.setitem(executors.EXECUTORS, "threads", worker)
     monkeypatch.setattr(partials, "save", None)

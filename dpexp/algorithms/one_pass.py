@@ -20,7 +20,7 @@ from dpexp.problems.linear_predictor import LinearPredictorProblem
 if TYPE_CHECKING:
     from dpexp.engine.linear.rule import Rule
     from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.local_users import LocalGaussian
+    from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
     from dpexp.schedules import Schedule
 
 
@@ -74,14 +74,14 @@ class OnePassAlgorithm(AlgorithmBase):
         return states * 8 * (4 * problem.p + 8) + segment + remembered
 
     def mechanism(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> LocalGaussian:
-        """The mechanism that n users run, from which the privacy ledger is computed.
+        """The mechanism that n users run, from which the privacy statement is computed.
 
         Whatever the rule's server side does is a function of what users send, so it changes nothing here.
         """
-        from dpexp.privacy.mechanisms.local_users import LocalGaussian
+        from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
 
         noise, exact = self.sensitivities(problem)
-        return LocalGaussian(budget=budget, noise_sensitivity=noise, exact_sensitivity=exact, users=n)
+        return LocalGaussian(mu=budget, noise_sensitivity=noise, exact_sensitivity=exact, users=n)
 
     def simulate(
         self,

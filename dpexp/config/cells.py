@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +14,7 @@ from pydantic import Field
 
 from dpexp.core.digests import digest
 from dpexp.core.parameters import Checkpoints, Count, Parameters, Replicates, Seed
+from dpexp.core.text import short
 from dpexp.privacy.settings import PrivacySettings
 
 if TYPE_CHECKING:
@@ -28,6 +30,34 @@ OTHER_COLUMNS = (
     "n_diverged", "wall_s",
 )  # fmt: skip
 """columns of cells.parquet that are no parameters of a section"""
+PRIVACY_COLUMNS = (
+    "noise_multiplier", "noise_sigma", "guarantee", "gdp_mu", "gdp_mu_exact", "gdp_valid", "mu_mean_inverse_square",
+    "projections",
+)  # fmt: skip
+"""columns that a mechanism's row and the runs themselves add. `accountant` is not among them: where it is a parameter
+of an algorithm, its mechanism's row repeats it"""
+NAMED = ("problem", "algorithm", "schedule")
+"""sections whose name is a column of its own"""
+Parameter = tuple[str, str]
+"""a section and a key in it"""
+
+
+def shared_names(parameters: Iterable[Parameter]) -> frozenset[str]:
+    """Names that two sections have, or a column that is no parameter: they do not tell which parameter is meant."""
+    count = Counter([*OTHER_COLUMNS, *PRIVACY_COLUMNS, *(key for _, key in dict.fromkeys(parameters))])
+    return frozenset(name for name, times in count.items() if times > 1)
+
+
+def column_name(parameter: Parameter, shared: Container[str]) -> str:
+    """How a parameter is called wherever it is named: columns, lists, comparisons, labels and JSON.
+
+    Its own name, or `section.name` where that is one of the `shared` ones. The name of a problem, an algorithm or a
+    schedule is called as its section; the privacy section has the columns mu, eps and delta.
+    """
+    section, key = parameter
+    if key == "name" and section in NAMED:
+        return section
+    return key if section == "privacy" or key not in shared else f"{section}.{key}"
 
 
 class RunSettings(Parameters):
@@ -51,7 +81,10 @@ class Cell:
     schedule: Schedule
     privacy: PrivacySettings
     run: RunSettings
-    swept: dict[str, Any]
+    swept: Sequence[Parameter] = ()
+    """what varies by a list in the experiment, whether or not this cell has it"""
+    shared: frozenset[str] = frozenset()
+    """names that two sections have anywhere in the experiment"""
 
     @cached_property
     def parameters(self) -> dict[str, Any]:
@@ -77,30 +110,51 @@ class Cell:
         """Cells with equal keys are computed in one pass over the random numbers."""
         return digest({k: v for k, v in self.parameters.items() if k not in ("schedule", "budget")})
 
+    @cached_property
+    def own_parameters(self) -> tuple[Parameter, ...]:
+        """(section, key) of every parameter that is a column, but for those of the budget."""
+        parts = {s: getattr(self, s) for s in (*NAMED, "run")}
+        every = [(s, key) for s, part in parts.items() for key in type(part).model_fields if key != "name"]
+        return tuple(parameter for parameter in every if parameter != ("run", "replicates"))
+
+    @cached_property
+    def _shared(self) -> frozenset[str]:
+        return self.shared | shared_names(self.own_parameters)
+
+    def name_of(self, parameter: Parameter) -> str:
+        """The parameter's column, the same in every cell of the experiment."""
+        return column_name(parameter, self._shared)
+
     def columns(self) -> dict[str, Any]:
         """The scalar parameters as columns of cells.parquet; `mu` is NaN where budgets differ between users.
 
         A parameter has its own name, and its section's before it where another column is called so too.
         """
-        columns: dict[str, Any] = {s: getattr(self, s).name for s in ("problem", "algorithm", "schedule")}
-        parts: dict[str, Parameters] = {s: getattr(self, s) for s in (*columns, "run")}
-        fields = {s: [name for name in type(part).model_fields if name != "name"] for s, part in parts.items()}
-        fields["run"].remove("replicates")
-        count = Counter([*OTHER_COLUMNS, *(name for names in fields.values() for name in names)])
-        for section, part in parts.items():
-            values = part.model_dump()
-            for name in fields[section]:
-                kinds = get_args(type(part).model_fields[name].annotation)
-                mixed = len(kinds) > 1 and str in map(type, _literals(kinds))
-                value = values[name]
-                columns[name if count[name] == 1 else f"{section}.{name}"] = (
-                    _flat(value) if isinstance(value, dict | list | tuple) else str(value) if mixed else value
-                )
+        columns: dict[str, Any] = {s: getattr(self, s).name for s in NAMED}
+        values = {s: getattr(self, s).model_dump() for s in (*NAMED, "run")}
+        for section, key in self.own_parameters:
+            kinds = get_args(type(getattr(self, section)).model_fields[key].annotation)
+            mixed = len(kinds) > 1 and str in map(type, _literals(kinds))
+            value = values[section][key]
+            columns[self.name_of((section, key))] = (
+                _flat(value) if isinstance(value, dict | list | tuple) else str(value) if mixed else value
+            )
         constant = self.privacy.mu.constant
         columns |= {"mu": math.nan if constant is None else constant, "budget": self.privacy.mu.label}
         if self.privacy.eps is not None:
             columns |= {"eps": self.privacy.eps, "delta": self.privacy.delta}
         return columns
+
+    def setting(self) -> dict[str, Any]:
+        """What is swept, by the names of its columns; a budget by its label. None for what this cell does not have."""
+        columns = self.columns()
+        columns["mu"] = self.privacy.mu.label
+        return {name: columns.get(name) for name in map(self.name_of, self.swept)}
+
+    @property
+    def label(self) -> str:
+        """`name=value` of what is swept, for lists and legends."""
+        return " ".join(f"{name}={short(value)}" for name, value in self.setting().items())
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, get_origin
@@ -15,7 +16,7 @@ from pydantic.fields import FieldInfo
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import AlgorithmBase
-from dpexp.config.cells import SECTIONS, Cell, Experiment, RunSettings, smoke
+from dpexp.config.cells import SECTIONS, Cell, Experiment, RunSettings, shared_names, smoke
 from dpexp.config.words import allowed, explain, kind, show, suggest
 from dpexp.config.yamlfile import Issue, Located, Position
 from dpexp.core.errors import UsageError
@@ -107,7 +108,8 @@ class Reader:
         ]
         if self.issues:
             raise ConfigError(self.issues)
-        built = [cell for cell in cells if cell is not None]
+        shared = shared_names(parameter for cell in cells if cell is not None for parameter in cell.own_parameters)
+        built = [replace(cell, shared=shared) for cell in cells if cell is not None]
         different = list({cell.cell_id: cell for cell in reversed(built)}.values())[::-1]
         toy = self.profile == "smoke" and len(different) < len(built)  # sizes that differ are often one toy size
         if toy:
@@ -349,15 +351,7 @@ class Reader:
             return None
         if self.profile == "smoke":
             run = smoke(run, algorithm.smoke_size)
-        parts: dict[str, Named | Parameters] = {
-            "problem": problem, "algorithm": algorithm, "schedule": schedule, "privacy": privacy, "run": run
-        }  # fmt: skip
-        leaves = [key for _, key in varying]
-        swept = {
-            (key if leaves.count(key) == 1 else f"{section}.{key}"): _fields(parts[section]).get(key)
-            for section, key in varying
-        }
-        return Cell(name, problem, algorithm, schedule, privacy, run, swept)
+        return Cell(name, problem, algorithm, schedule, privacy, run, tuple(varying))
 
     def named(self, section: str, registry: Mapping[str, type[N]], given: Mapping[str, Located]) -> N | None:
         """What a section names, with its parameters; None where they are wrong."""
@@ -437,12 +431,6 @@ def parameters_of(kind: type[object]) -> type[Parameters]:
     if not issubclass(kind, Parameters):
         raise TypeError(f"{kind.__qualname__} has no parameters: let it inherit from {Parameters.__qualname__}")
     return kind
-
-
-def _fields(part: Named | Parameters) -> dict[str, Any]:
-    """The values of a section by key; those that are parameters themselves stay what they are."""
-    assert isinstance(part, Parameters)  # `parameters_of` has seen its class
-    return dict(part)
 
 
 def _build(kind: type[V], values: Mapping[str, Located]) -> V:

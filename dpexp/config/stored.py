@@ -28,7 +28,6 @@ def stored_cell(experiment: str, parameters: dict[str, Any]) -> Cell:
         SCHEDULES[schedule["name"]](**schedule),
         PrivacySettings(mu=kind(**values["budget"])),
         RunSettings(**values["run"]),
-        {},
     )
 
 

@@ -1,10 +1,29 @@
-"""What one pass over the random numbers returns."""
+"""The simulated numbers: of one pass over the random numbers, and of one of its settings."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+
+
+class CellData(NamedTuple):
+    """The numbers of one setting, which is a cell of an experiment, as its trajectory file holds them."""
+
+    steps: np.ndarray
+    """checkpoints, int64 [K]"""
+    estimators: tuple[str, ...]
+    metrics: tuple[str, ...]
+    values: np.ndarray
+    """float64 [estimators, K, metrics, replicates]"""
+
+    def joined(self, more: Sequence[CellData]) -> CellData:
+        """With further replicates of the same setting, recorded at the same steps."""
+        for other in more:
+            assert (other.estimators, other.metrics) == (self.estimators, self.metrics), "other quantities"
+            assert np.array_equal(other.steps, self.steps), "other checkpoints"
+        return self._replace(values=np.concatenate([self.values, *(other.values for other in more)], axis=-1))
 
 
 class Passed(NamedTuple):
@@ -16,3 +35,7 @@ class Passed(NamedTuple):
     metrics: tuple[str, ...]
     values: np.ndarray
     """float64 [settings, estimators, K, metrics, replicates]"""
+
+    def of(self, setting: int) -> CellData:
+        """The numbers of one of the settings, in the order in which they were asked for."""
+        return CellData(self.steps, self.estimators, self.metrics, self.values[setting])

@@ -13,8 +13,8 @@ import numpy as np
 from dpexp.config import Cell
 from dpexp.config.stored import stored_cell
 from dpexp.core.text import fraction
+from dpexp.engine.result import CellData
 from dpexp.store import load_cell, load_cells, load_parameters, not_as_configured, require_trajectories
-from dpexp.store.summaries import CellData
 
 
 @dataclass(frozen=True)

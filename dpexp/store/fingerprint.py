@@ -49,7 +49,7 @@ it comes from, and the others of the list do not"""
 STATEMENTS = frozenset(
     {
         "dpexp.privacy.mechanisms.langevin_stated",
-        "dpexp.privacy.mechanisms.local_users",
+        "dpexp.privacy.mechanisms.local_gaussian",
         "dpexp.privacy.mechanisms.stated",
     }
 )

@@ -6,15 +6,16 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from dpexp.config import Cell
 from dpexp.core.digests import digest
+from dpexp.engine.result import Passed
 from dpexp.store.files import Damaged, read_bytes_sealed, write_bytes_sealed
 from dpexp.store.fingerprint import code_of
 from dpexp.store.provenance import arithmetic
+from dpexp.store.simulating import Done
 
 
 @dataclass(frozen=True)
@@ -41,19 +42,20 @@ def place(folder: Path, chunk: Chunk) -> Path:
     return folder / f"{chunk.key}.chunk"
 
 
-def save(folder: Path, chunk: Chunk, result: dict[str, Any]) -> None:
+def save(folder: Path, chunk: Chunk, done: Done) -> None:
     """Keep a finished chunk."""
     buffer = io.BytesIO()
-    np.savez(buffer, **result)
+    np.savez(buffer, steps=done.passed.steps, values=done.passed.values, wall_s=done.wall_s)
     write_bytes_sealed(place(folder, chunk), buffer.getvalue())
 
 
-def load(folder: Path, chunk: Chunk) -> dict[str, Any] | None:
+def load(folder: Path, chunk: Chunk) -> Done | None:
     """A kept chunk, or None where there is none or it is damaged."""
-    path = place(folder, chunk)
+    path, algorithm = place(folder, chunk), chunk.cells[0].algorithm
     try:
         with np.load(io.BytesIO(read_bytes_sealed(path))) as stored:
-            return {name: stored[name] for name in stored.files}
+            passed = Passed(stored["steps"], algorithm.estimators, algorithm.metrics, stored["values"])
+            return Done(passed, float(stored["wall_s"]))
     except FileNotFoundError:
         return None
     except Damaged:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from dpexp.config import Cell, Experiment
+from dpexp.engine.result import CellData
 from dpexp.store.files import Damaged, write_document, write_table
 from dpexp.store.fingerprint import code_of
 from dpexp.store.folder import Folder
@@ -20,7 +21,7 @@ from dpexp.store.generation import Generation, describe, read_generation, summar
 from dpexp.store.planning import CellPlan
 from dpexp.store.provenance import arithmetic, commit, machine, versions
 from dpexp.store.rows import row_of
-from dpexp.store.summaries import CellData, summary_table, too_far
+from dpexp.store.summaries import summary_table, too_far
 from dpexp.store.trajectories import Stored, stored_cell_file, write_cell
 
 Fresh = dict[str, tuple[CellData, float]]

@@ -20,7 +20,7 @@ from dpexp.store.trajectories import Stored
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dpexp.store.summaries import CellData
+    from dpexp.engine.result import CellData
 
 T = TypeVar("T")
 ONLY_SUMMARIES = "the summaries are there, but not the trajectories that this needs"

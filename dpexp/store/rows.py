@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dpexp.store.summaries import CellData, too_far
+from dpexp.core.errors import UsageError
+from dpexp.engine.result import CellData
+from dpexp.privacy.mechanisms.stated import NoSuchAnalysis
+from dpexp.store.summaries import too_far
 
 if TYPE_CHECKING:
     from dpexp.config import Cell
@@ -14,17 +17,40 @@ if TYPE_CHECKING:
 def row_of(cell: Cell, deltas: Sequence[float], data: CellData) -> dict[str, Any]:
     """The cell's row of cells.parquet: nothing in it differs between two reproductions."""
     mechanism = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
+    try:
+        stated = mechanism.row(tuple(deltas))
+    except NoSuchAnalysis as error:
+        setting = f" ({cell.label})" if cell.swept else ""
+        raise UsageError(
+            f"{cell.experiment}: cell {cell.cell_id}{setting}, algorithm {cell.algorithm.name}: {error.message}",
+            error.hint,
+        ) from None
     wild = int(too_far(data, cell.run.diverged_above).any(axis=(0, 1)).sum())
-    return {
-        "cell_id": cell.cell_id,
-        **cell.columns(),
-        **mechanism.ledger(tuple(deltas)),
+    outcome: dict[str, Any] = {
         "status": "diverged" if wild else "done",
         "reason": f"{wild} replicates diverged" if wild else "",
         "replicates": data.values.shape[-1],
         "n_diverged": wild,
         **({"projections": _last(data, "projections")} if "projections" in data.metrics else {}),
     }
+    taken = {"cell_id": cell.cell_id, **cell.columns()}
+    return {**taken, **beside(stated, {**taken, **outcome}), **outcome}
+
+
+def beside(stated: Mapping[str, Any], taken: Mapping[str, Any]) -> dict[str, Any]:
+    """What a mechanism states as further columns: as `privacy.NAME` where another column is called so and differs.
+
+    No column of a parameter or of an outcome is overwritten. A mechanism may repeat a parameter, such as the accountant
+    that a config names: then one column holds it.
+    """
+    return {
+        (name if name not in taken or _same(taken[name], value) else f"privacy.{name}"): value
+        for name, value in stated.items()
+    }
+
+
+def _same(one: Any, other: Any) -> bool:
+    return bool(one == other) or (one != one and other != other)  # nan is the same as nan here
 
 
 def _last(data: CellData, metric: str) -> float:

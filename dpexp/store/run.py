@@ -10,11 +10,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dpexp.config import Cell, Experiment
 from dpexp.core.errors import DpexpError
 from dpexp.core.terminal import note
+from dpexp.engine.result import CellData
 from dpexp.store import Damaged, Folder, NotWritable, partials
 from dpexp.store.executors import EXECUTORS
 from dpexp.store.fingerprint import changed, code_of, edited_after, forget, source_states
@@ -22,8 +21,8 @@ from dpexp.store.partials import Chunk, chunks_of
 from dpexp.store.planning import CellPlan, derived_state, plan
 from dpexp.store.progress import Progress
 from dpexp.store.publish import Fresh, publish
-from dpexp.store.simulating import simulate
-from dpexp.store.summaries import CellData, too_far
+from dpexp.store.simulating import Done, Failed, simulate
+from dpexp.store.summaries import too_far
 
 AGAIN = "run again"
 
@@ -58,9 +57,9 @@ class Report:
     wall_s: float = 0.0
 
 
-def simulate_chunk(chunk: Chunk) -> dict[str, Any]:
+def simulate_chunk(chunk: Chunk) -> tuple[Done | Failed, str]:
     """Compute a chunk, and say what this process takes its numbers to depend on: a worker may have begun later."""
-    return {**simulate(chunk.cells, chunk.replicates), "key": chunk.key}
+    return simulate(chunk.cells, chunk.replicates), chunk.key
 
 
 def run(experiment: Experiment, options: Options) -> Report:
@@ -179,13 +178,13 @@ def _retire(folder: Folder, plans: Sequence[CellPlan], options: Options) -> None
 
 def _compute(
     experiment: Experiment, todo: Sequence[CellPlan], folder: Folder, options: Options, check: Callable[[], None]
-) -> list[tuple[Chunk, dict[str, Any]]]:
+) -> list[tuple[Chunk, Done | Failed]]:
     """Compute all chunks, those that a killed run left behind excepted; `check` is asked before one is kept."""
     groups: dict[tuple[str, range], list[Cell]] = {}
     for p in todo:
         groups.setdefault((p.cell.pass_key, p.replicates), []).append(p.cell)
     chunks = [chunk for (_, replicates), cells in groups.items() for chunk in chunks_of(cells, replicates)]
-    done: list[tuple[Chunk, dict[str, Any]]] = []
+    done: list[tuple[Chunk, Done | Failed]] = []
     waiting = []
     for chunk in chunks:
         kept = None if options.force else partials.load(folder.partial, chunk)
@@ -197,56 +196,47 @@ def _compute(
         note(f"{experiment.name}: {len(done)} of {len(chunks)} chunks were finished before", options.quiet)
     with Progress(experiment.name, sum(chunk.work for chunk in waiting), options.quiet) as progress:
         tasks = [(simulate_chunk, (chunk,)) for chunk in waiting]
-        for number, result in EXECUTORS[options.backend](tasks, max(1, min(options.jobs, len(tasks)))):
+        for number, (result, key) in EXECUTORS[options.backend](tasks, max(1, min(options.jobs, len(tasks)))):
             chunk = waiting[number]
             check()
-            if result.pop("key") != chunk.key:
+            if key != chunk.key:
                 message = "a worker saw other code or data than the run that started it"
                 raise DpexpError(f"{experiment.name}: {message}", AGAIN)
-            if "error" not in result:
+            if isinstance(result, Done):
                 partials.save(folder.partial, chunk, result)
             elif options.fail_fast:
-                raise DpexpError(f"{experiment.name}: a cell failed: {result['error']}", "--debug shows where")
+                raise DpexpError(f"{experiment.name}: a cell failed: {result.error}", "--debug shows where")
             else:
-                shown = result["traceback"] if options.debug else f"{experiment.name}: a cell failed: {result['error']}"
+                shown = result.traceback if options.debug else f"{experiment.name}: a cell failed: {result.error}"
                 note(shown, options.quiet and not options.debug)
             done.append((chunk, result))
             progress.advance(chunk.work)
     return done
 
 
-def _assemble(
-    todo: Sequence[CellPlan], results: Sequence[tuple[Chunk, dict[str, Any]]]
-) -> tuple[Fresh, dict[str, str]]:
+def _assemble(todo: Sequence[CellPlan], results: Sequence[tuple[Chunk, Done | Failed]]) -> tuple[Fresh, dict[str, str]]:
     """Put the chunks of every cell together, after its stored replicates; and the errors of the cells that failed.
 
     Raises Damaged where a trajectory file that was right is not any more.
     """
-    parts: dict[str, dict[int, tuple[np.ndarray, float]]] = {}
-    steps: dict[str, np.ndarray] = {}
+    parts: dict[str, dict[int, tuple[CellData, float]]] = {}
     failures: dict[str, str] = {}
     for chunk, result in results:
         for number, cell in enumerate(chunk.cells):
-            if "error" in result:
-                failures[cell.cell_id] = result["error"]
-                continue
-            parts.setdefault(cell.cell_id, {})[chunk.replicates[0]] = (
-                result["values"][number],
-                float(result["wall_s"]),
-            )
-            steps[cell.cell_id] = result["steps"]
+            if isinstance(result, Failed):
+                failures[cell.cell_id] = result.error
+            else:
+                found = parts.setdefault(cell.cell_id, {})
+                found[chunk.replicates[0]] = result.passed.of(number), result.wall_s
     fresh: Fresh = {}
     for p in todo:
-        cell = p.cell
-        if cell.cell_id in failures:
+        if p.cell.cell_id in failures:
             continue
-        pieces = [values for _, (values, _) in sorted(parts[cell.cell_id].items())]
+        own = parts[p.cell.cell_id]
+        pieces = [own[first][0] for first in sorted(own)]
         if p.stored and p.file is not None:
-            pieces.insert(0, p.file.data().values)
-        wall = sum(wall for _, wall in parts[cell.cell_id].values())
-        values = np.concatenate(pieces, axis=-1)
-        data = CellData(steps[cell.cell_id], cell.algorithm.estimators, cell.algorithm.metrics, values)
-        fresh[cell.cell_id] = (data, wall)
+            pieces.insert(0, p.file.data())
+        fresh[p.cell.cell_id] = pieces[0].joined(pieces[1:]), sum(wall for _, wall in own.values())
     return fresh, failures
 
 
@@ -280,6 +270,4 @@ def _account(
 
 def identity(cell: Cell) -> dict[str, Any]:
     """What a cell is called in lists: its id and what is swept."""
-    columns = cell.columns()
-    shown = {k: columns.get(k, v) if k != "mu" else columns["budget"] for k, v in cell.swept.items()}
-    return {"cell_id": cell.cell_id, **shown}
+    return {"cell_id": cell.cell_id, **cell.setting()}

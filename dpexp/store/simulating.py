@@ -5,16 +5,31 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from dpexp.core.checkpoints import checkpoint_steps
+from dpexp.engine.result import Passed
 
 if TYPE_CHECKING:
     from dpexp.config import Cell
 
 
-def simulate(cells: Sequence[Cell], replicates: Sequence[int]) -> dict[str, Any]:
-    """Values [cells, estimators, K, metrics, replicates], their steps and the time that a cell took; or the error."""
+class Done(NamedTuple):
+    """What was computed, and how long each of the cells took."""
+
+    passed: Passed
+    wall_s: float
+
+
+class Failed(NamedTuple):
+    """Why nothing was computed."""
+
+    error: str
+    traceback: str
+
+
+def simulate(cells: Sequence[Cell], replicates: Sequence[int]) -> Done | Failed:
+    """The numbers of the cells, in their order; or the error."""
     first = cells[0]
     steps = checkpoint_steps(first.run.n, first.run.checkpoints)
     begin = time.perf_counter()
@@ -27,6 +42,5 @@ def simulate(cells: Sequence[Cell], replicates: Sequence[int]) -> dict[str, Any]
             replicates,
         )
     except Exception as error:
-        return {"error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()}
-    wall = time.perf_counter() - begin
-    return {"values": passed.values, "steps": passed.steps, "wall_s": wall / len(cells)}
+        return Failed(f"{type(error).__name__}: {error}", traceback.format_exc())
+    return Done(passed, (time.perf_counter() - begin) / len(cells))

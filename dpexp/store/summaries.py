@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpexp.engine.result import CellData
 from dpexp.store.stats import COLUMNS, summarise
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-class CellData(NamedTuple):
-    """The numbers of a cell, as its trajectory file holds them."""
-
-    steps: np.ndarray
-    """int64 [K]"""
-    estimators: tuple[str, ...]
-    metrics: tuple[str, ...]
-    values: np.ndarray
-    """float64 [estimators, K, metrics, replicates]"""
 
 
 def too_far(data: CellData, limit: float) -> np.ndarray:

@@ -17,9 +17,10 @@ import numpy as np
 
 from dpexp.config.cells import ID_LENGTH
 from dpexp.core.digests import digest
+from dpexp.engine.result import CellData
 from dpexp.store.files import Damaged, Sealed, read_sealed, write_table
 from dpexp.store.folder import Folder
-from dpexp.store.summaries import CellData, with_distance
+from dpexp.store.summaries import with_distance
 
 
 def id_of(parameters: dict[str, Any]) -> str:

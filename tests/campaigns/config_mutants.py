@@ -34,7 +34,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpexp.commands import running, stating
+from dpexp.commands import run as running
+from dpexp.commands import validate
 from dpexp.config import Experiment, load_experiment
 from dpexp.config.reader import REGISTRIES
 from dpexp.core.errors import DpexpError
@@ -289,7 +290,7 @@ def attempt(action: Callable[[], Any], limit: float = LIMIT_S) -> Outcome:
 
 def validated(path: Path) -> None:
     """`dpexp validate`."""
-    lines, issues = stating.validate([path], [], "paper")
+    lines, issues = validate.validate([path], [], "paper")
     if issues:
         raise DpexpError("\n".join(issues))
     assert lines

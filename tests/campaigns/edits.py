@@ -21,7 +21,6 @@ from dpexp.store import fingerprint
 from dpexp.store.fingerprint import ROOT, code_of, source_of, statement_of
 from dpexp.store.rows import row_of
 from dpexp.store.simulating import simulate
-from dpexp.store.summaries import CellData
 from tests.test_fingerprint_of_what_runs import CANNOT_CHANGE_A_NUMBER, CELLS, ran
 
 OTHER_OPERATORS: dict[type, type] = {
@@ -78,7 +77,7 @@ def used(cell) -> set[str]:
 
     def work() -> None:
         done = simulate([cell], [0])
-        data = CellData(done["steps"], cell.algorithm.estimators, cell.algorithm.metrics, done["values"][0])
+        data = done.passed.of(0)
         row_of(cell, (1e-5,), data)
 
     return ran(work) - set(CANNOT_CHANGE_A_NUMBER)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpexp.core.bisection import first_whole
 from dpexp.papers.dp_sgld.cases import CASES
 from dpexp.privacy.attained.langevin import LANGEVIN_ORDERS, QuadraticLangevin
 from dpexp.reporting.figure import Drawing, Figure
@@ -79,11 +80,8 @@ def draw(results: Path) -> Drawing:
 def failing(eta_lambda: float, steps: int, q: float, shift: float) -> float:
     """The first of the tested orders that fails, inf where none does; all orders above a failing one fail."""
     bed = QuadraticLangevin(eta_lambda, steps, q, shift)
-    low, high = -1, len(LANGEVIN_ORDERS)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if bed.ratio(LANGEVIN_ORDERS[middle]) > 1 else (middle, high)
-    return LANGEVIN_ORDERS[high] if high < len(LANGEVIN_ORDERS) else math.inf
+    first = first_whole(lambda k: bed.ratio(LANGEVIN_ORDERS[k]) > 1, -1, len(LANGEVIN_ORDERS))
+    return LANGEVIN_ORDERS[first] if first < len(LANGEVIN_ORDERS) else math.inf
 
 
 def _edges(centres: np.ndarray) -> np.ndarray:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from dpexp.core.bisection import narrow
+
 ORDERS = 1 + np.geomspace(5e-4, 4e3, 25)
 """orders at which curves are evaluated before the best is refined"""
 
@@ -31,10 +33,7 @@ def zcdp_of_eps(eps: float, delta: float) -> float:
     low, high = 0.0, 1.0
     while zcdp_eps(high, delta) <= eps:
         low, high = high, 2 * high
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if zcdp_eps(middle, delta) <= eps else (low, middle)
-    return low
+    return narrow(lambda rho: zcdp_eps(rho, delta) > eps, low, high, halvings=60).below
 
 
 def optimal_eps(order: float, rdp: float, delta: float) -> float:

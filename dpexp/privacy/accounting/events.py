@@ -23,6 +23,7 @@ from dp_accounting import (
     SelfComposedDpEvent,
 )
 
+from dpexp.core.bisection import narrow
 from dpexp.privacy.accounting.conversions import eps_of_curve
 from dpexp.privacy.analyses.analysis import Analysis, Released
 from dpexp.privacy.mechanisms import MECHANISMS, Mechanism
@@ -103,11 +104,8 @@ class MechanismAccountant(PrivacyAccountant):
         safe, unsafe = 0.0, math.log(1e300)  # -log delta: the first meets epsilon, the second does not
         if self.get_epsilon(math.exp(-unsafe)) <= target_epsilon:
             return 0.0
-        while unsafe - safe > 1e-9:
-            middle = (safe + unsafe) / 2
-            meets = self.get_epsilon(math.exp(-middle)) <= target_epsilon
-            safe, unsafe = (middle, unsafe) if meets else (safe, middle)
-        return math.exp(-safe)
+        found = narrow(lambda x: self.get_epsilon(math.exp(-x)) <= target_epsilon, unsafe, safe, absolute=1e-9)
+        return math.exp(-found.above)
 
     def _rdp(self, order: float) -> float:
         """Sum over the mechanisms of the least Renyi divergence that one of their analyses states."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from dpexp.privacy.accounting.noise_conventions import langevin_gradient_noise
 from dpexp.privacy.accounting.varying_noise import Groups
-from dpexp.privacy.analyses.composition import Relation, Sampling
+from dpexp.privacy.analyses.analysis import Relation
+from dpexp.privacy.analyses.composition import Sampling
 
 RELATIONS: dict[str, Relation] = {"poisson": "add-remove", "fixed-size": "replace-one", "shuffled": "replace-one"}
 """sampling scheme -> the neighbours for which its privacy is stated"""

@@ -16,6 +16,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from dpexp.core.bisection import narrow
+
 _SMALL = 1e-2
 _REACH = 14.0
 _LEAST = 0.02
@@ -145,7 +147,4 @@ def largest_order(q: float, sigma: float) -> float:
         return 1.0
     while covered(high):
         low, high = high, 2 * high
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if covered(middle) else (low, middle)
-    return low
+    return narrow(lambda order: not covered(order), low, high, relative=1e-12).below

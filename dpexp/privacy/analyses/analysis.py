@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
+from dpexp.core.bisection import narrow
 from dpexp.privacy.accounting.conversions import eps_of_curve
 from dpexp.privacy.accounting.gdp import eps_of, rdp_of
 
+Relation = Literal["replace-one", "add-remove"]
+"""which data sets are neighbours"""
 Released = Literal["all-iterates", "last-iterate"]
 ALL: Released = "all-iterates"
 LAST: Released = "last-iterate"
@@ -34,6 +37,9 @@ class Analysis:
     refused: str = ""
     """why it is no guarantee here; empty where it is one"""
     per_user: dict[str, float] | None = None
+    """quantiles of what the users are promised, where each has a guarantee of their own"""
+    remark: str = ""
+    """what must be known of a valid analysis"""
 
     @property
     def zcdp(self) -> float | None:
@@ -52,7 +58,7 @@ class Analysis:
             "released": self.released,
             "per_user": self.per_user,
             "valid": self.valid,
-            "reason": self.refused,
+            "reason": self.refused or self.remark,
             "assumptions": list(self.assumptions),
             "mu": self.mu,
             "zcdp": self.zcdp,
@@ -121,10 +127,4 @@ def eps_of_delta(delta_at: Callable[[float], float], delta: float, tolerance: fl
         high *= 2
         if high > 1e6:
             return math.inf
-    low = 0.0
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (middle, high) if delta_at(middle) > delta else (low, middle)
-        if high - low <= tolerance * high:
-            break
-    return high
+    return narrow(lambda eps: delta_at(eps) <= delta, 0.0, high, relative=tolerance).above

@@ -8,10 +8,9 @@ from typing import Literal
 
 from dpexp.privacy.accounting.loss_distributions import Scheme, step_loss
 from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base, symmetrised
-from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis, renyi_analysis
+from dpexp.privacy.analyses.analysis import ALL, Analysis, Relation, gaussian_analysis, renyi_analysis
 from dpexp.privacy.attained.lower_bounds import LowerBound, attained
 
-Relation = Literal["replace-one", "add-remove"]
 Sampling = Literal["fixed-size", "poisson", "cyclic", "shuffled", "reshuffled", "full-batch"]
 SAMPLING = {
     "fixed-size": "a fresh uniform subset of fixed size in every step",

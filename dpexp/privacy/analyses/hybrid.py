@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dpexp.core.bisection import first_whole
 from dpexp.privacy.accounting.gdp import delta_of
 from dpexp.privacy.analyses.last_iterate import shift
 
@@ -141,11 +142,7 @@ def _fewest(log_contracted: Callable[[int], float], level: float, most: int) -> 
     """The fewest steps that contract below e^level, or None if `most` do not."""
     if log_contracted(most) >= level:
         return None
-    low, high = 0, most
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if log_contracted(middle) < level else (middle, high)
-    return high
+    return first_whole(lambda steps: log_contracted(steps) < level, 0, most)
 
 
 def _log(value: float) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from dpexp.core.bisection import narrow
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.loss_distributions import Scheme, step_loss
 from dpexp.privacy.analyses.analysis import ALL, LAST, Released
@@ -127,10 +128,7 @@ def attained_eps(delta_at: Callable[[float], float], delta: float) -> float:
         low, high = high, 2 * high
         if high > 600:  # e^high is close to the largest number
             return low
-    while high - low > 1e-7 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if delta_at(middle) > delta else (low, middle)
-    return low
+    return narrow(lambda eps: delta_at(eps) <= delta, low, high, relative=1e-7).below
 
 
 def linear_last(q: float, multiplier: float, steps: int, scheme: Scheme) -> list[LowerBound]:

@@ -4,7 +4,7 @@ from dpexp.core.registry import Registry
 from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd
 from dpexp.privacy.mechanisms.gradient_recursion import GradientRecursion
 from dpexp.privacy.mechanisms.langevin import Langevin
-from dpexp.privacy.mechanisms.local_gaussian import LocalGaussianRelease
+from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
 from dpexp.privacy.mechanisms.reduced_momentum import ReducedMomentum
@@ -27,7 +27,7 @@ __all__ = [
 MECHANISMS: Registry[type[Mechanism]] = Registry(
     "mechanism",
     {
-        "local-gaussian": LocalGaussianRelease,
+        "local-gaussian": LocalGaussian,
         "sampled-gaussian": SampledGaussian,
         "noisy-sgd": NoisySgd,
         "clipped-noisy-sgd": ClippedNoisySgd,

@@ -9,7 +9,8 @@ from dpexp.privacy.accounting.noise_conventions import langevin_gradient_noise
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.analyses.langevin_printed import printed_analyses
 from dpexp.privacy.attained.lower_bounds import LowerBound
-from dpexp.privacy.mechanisms.mechanism import BatchedMechanism, Curvature, Length, Noise, Size
+from dpexp.privacy.mechanisms.batched import BatchedMechanism
+from dpexp.privacy.mechanisms.mechanism import Curvature, Length, Noise, Size
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
 
 

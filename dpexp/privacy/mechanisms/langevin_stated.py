@@ -1,4 +1,4 @@
-"""The mechanism of the algorithm `dp-sgld`: its ledger and statements."""
+"""The mechanism of the algorithm `dp-sgld`: its row of cells.parquet and its analyses."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from dpexp.privacy.accounting.langevin_accounting import REFUSED, Accountant, analysis_of, as_mechanism, composed
 from dpexp.privacy.accounting.langevin_run import LangevinRun
+from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.analyses.composition import epoch_text
 from dpexp.privacy.analyses.langevin_printed import CONVERTED, PRINTED
 
@@ -29,7 +30,7 @@ class AccountedLangevin:
     def sampling(self) -> str:
         return self.run.sampling
 
-    def ledger(self, deltas: Sequence[float]) -> dict[str, Any]:
+    def row(self, deltas: Sequence[float]) -> dict[str, Any]:
         """Columns for cells.parquet: what the accountant states, and beside it what sound composition states."""
         stated = analysis_of(self.run, self.accountant, self.sigma)
         sound = composed(self.run, self.run.multiplier(self.sigma))
@@ -43,17 +44,17 @@ class AccountedLangevin:
             **{f"sound_eps_{delta:g}": sound.eps(delta) for delta in deltas},
         }
 
-    def statements(self, deltas: Sequence[float]) -> list[dict[str, Any]]:
-        """The accountant's statement, composition, and every other analysis where steps are of one size."""
+    def analyses(self) -> list[Analysis]:
+        """The accountant's, composition, and every other analysis where steps are of one size."""
         if self.sigma == 0:
-            return [composed(self.run, 0.0).statement(deltas)]
+            return [composed(self.run, 0.0)]
         found = [analysis_of(self.run, self.accountant, self.sigma)]
         if self.accountant in (*REFUSED, "last-iterate"):
             found.append(composed(self.run, self.run.multiplier(self.sigma)))
         if self.run.constant and self.run.sampling == "fixed-size":
             names = {PRINTED, CONVERTED, "pld-composition"}
             found += [a for a in as_mechanism(self.run, self.sigma).analyses() if a.name not in names]
-        return [analysis.statement(deltas) for analysis in found]
+        return found
 
     def describe(self) -> list[tuple[str, str]]:
         """Who is protected, what is released and how noise is set."""

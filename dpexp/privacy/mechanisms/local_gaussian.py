@@ -1,29 +1,130 @@
-"""One Gaussian release a user: `ldp-sgd`, Theorems 1 and 2."""
+"""The local Gaussian mechanism: every user is used once and adds noise for their own budget.
+
+Source: `ldp-sgd`, Proposition 1, Theorems 1 and 2.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+import math
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
+import numpy as np
+from pydantic import BeforeValidator, PlainSerializer, SerializeAsAny
 
+from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
-from dpexp.privacy.mechanisms.mechanism import Mechanism
+from dpexp.privacy.budgets import Budget, ConstantBudget
+from dpexp.privacy.mechanisms.mechanism import Mechanism, Records, Size
+
+ASSUMPTIONS = (
+    "neighbours differ in the record of one user (replace-one)",
+    "every user is used once; k uses would cost sqrt(k) mu",
+    "budgets are public and do not depend on the data",
+    "a user adds the noise before sending, so the server need not be trusted",
+)
 
 
-class LocalGaussianRelease(Mechanism):
-    """Every user adds noise of standard deviation Delta / mu to a message of sensitivity Delta, once."""
+def _law(value: Any) -> Any:
+    """A number as everybody's budget: any from 0 (infinite noise) to inf (none), also those that no config takes."""
+    if isinstance(value, Budget):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+        raise ValueError("input should be a number that is greater than or equal to 0")
+    return ConstantBudget.model_construct(mu=float(value))
+
+
+def _written(budget: Budget) -> float | dict[str, Any]:
+    """Everybody's budget as a number, a law by its fields."""
+    return budget.mu if isinstance(budget, ConstantBudget) else budget.model_dump()
+
+
+class LocalGaussian(Mechanism):
+    """Users send gradient + (noise_sensitivity / mu_i) N(0, I), once; the true sensitivity is exact_sensitivity."""
 
     noise_field: ClassVar[str] = "mu"
     more_noise_is_larger: ClassVar[bool] = False
-    mu: Annotated[float, Field(ge=0)]
-    """Gaussian-DP budget; 0 is infinite noise, inf none"""
+    mu: Annotated[SerializeAsAny[Budget], BeforeValidator(_law), PlainSerializer(_written)]
+    """Gaussian-DP budgets of the users"""
+    noise_sensitivity: Size = 1.0
+    """Delta, by which the noise is set"""
+    exact_sensitivity: Size = 1.0
+    """the largest distance between the messages of two records, in the units of Delta"""
+    users: Records = 1
+
+    @property
+    def scheme(self) -> str:
+        return "every user once, in order"
+
+    @property
+    def sampling(self) -> str:
+        """As `scheme`: this mechanism is itself what a run releases."""
+        return self.scheme
+
+    @property
+    def exact_mu(self) -> float:
+        """The GDP parameter that the noise really gives the worst-off user: mu_i exact / noise sensitivity."""
+        return self.mu.largest * self.exact_sensitivity / self.noise_sensitivity
+
+    @property
+    def holds(self) -> bool:
+        """Whether user i really has mu_i-GDP, that is whether the noise is not too small."""
+        return self.exact_sensitivity <= self.noise_sensitivity * (1 + 1e-12)
+
+    @property
+    def sound_mu(self) -> float:
+        """The nominal GDP parameter of everything released where it holds, else the one that does."""
+        return self.mu.largest if self.holds else self.exact_mu
 
     def analyses(self) -> list[Analysis]:
-        assumptions = ("every user is used once", "budgets do not depend on the data", "the user adds the noise")
-        return [gaussian_analysis("gaussian-dp", "ldp-sgd, Theorems 1 and 2", ALL, self.mu, assumptions)]
+        """What the budgets promise, and, where the noise is not set by the exact sensitivity, what that gives."""
+        used, true, nominal = self.noise_sensitivity, self.exact_sensitivity, self.mu.largest
+        gap = f"the noise is set for sensitivity {used:.6g}, the exact one is {true:.6g}"
+        said = "" if self.holds else gap
+        found = [self._stated("gdp, parallel composition", "ldp-sgd, Theorems 1 and 2", nominal, refused=said)]
+        if used != true:
+            source = "ldp-sgd, Proposition 1 with the exact sensitivity"
+            found.append(self._stated("gdp, exact sensitivity", source, self.exact_mu, remark=gap))
+        return found
+
+    def _stated(self, name: str, source: str, mu: float, refused: str = "", remark: str = "") -> Analysis:
+        from dataclasses import replace
+
+        analysis = gaussian_analysis(name, source, ALL, mu, ASSUMPTIONS, refused)
+        return replace(analysis, per_user=self.per_user(), remark=remark)
+
+    def row(self, deltas: Sequence[float]) -> dict[str, Any]:
+        """Flat columns for cells.parquet.
+
+        `gdp_mu` is the nominal parameter of everything released, `gdp_mu_exact` the one that the exact sensitivity
+        gives, `gdp_valid` whether the nominal one holds, `noise_multiplier` the noise standard deviation over the noise
+        sensitivity (NaN where budgets differ), `eps_<delta>` the epsilon of the nominal parameter where that holds,
+        else of `gdp_mu_exact`.
+        """
+        constant = self.mu.constant
+        return {
+            "gdp_mu": self.mu.largest,
+            "gdp_mu_exact": self.exact_mu,
+            "gdp_valid": self.holds,
+            "mu_mean_inverse_square": self.mu.mean_inverse_square,
+            "noise_multiplier": math.nan if constant is None else 1 / constant,
+            **{f"eps_{delta:g}": eps_of(self.sound_mu, delta) for delta in deltas},
+        }
+
+    def per_user(self) -> dict[str, float]:
+        """Quantiles of the users' budgets, each of which bounds what is learned of that user."""
+        count = min(self.users, 1_000_000)
+        budgets = self.mu.draw((np.arange(count) + 0.5) / count, 1)
+        low, middle, high = np.quantile(budgets, [0.05, 0.5, 0.95], method="inverted_cdf")
+        return {"cap": self.mu.largest, "q05": float(low), "median": float(middle), "q95": float(high)}
+
+    @property
+    def _exact(self) -> str:
+        return f"the exact sensitivity is {self.exact_sensitivity:.6g}"
 
     def describe(self) -> list[tuple[str, str]]:
         return [
             ("Protected", "every user, against everyone, the server included; neighbours replace one user's record"),
+            ("Noise", f"standard deviation {self.noise_sensitivity:.6g} / mu, sent once; {self._exact}"),
             ("Released", "the whole transcript, and therefore the last iterate and every average"),
         ]

@@ -21,7 +21,8 @@ from dpexp.privacy.analyses.shifted_interpolation import (
 )
 from dpexp.privacy.analyses.shuffled import shuffled_strongly_convex
 from dpexp.privacy.attained.lower_bounds import LowerBound, Moves, exact_walk
-from dpexp.privacy.mechanisms.mechanism import BatchedMechanism, Curvature, Length, Noise, Size
+from dpexp.privacy.mechanisms.batched import BatchedMechanism
+from dpexp.privacy.mechanisms.mechanism import Curvature, Length, Noise, Size
 
 ORIENTATIONS = {
     "literal": (

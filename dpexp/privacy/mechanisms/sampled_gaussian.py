@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, PlainSerializer, WrapValidator, model_validator
 
 from dpexp.privacy.accounting.loss_distributions import Scheme, eps_of_steps, step_loss
-from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
+from dpexp.privacy.analyses.analysis import ALL, Analysis, Relation, gaussian_analysis
 from dpexp.privacy.analyses.composition import (
     DIVIDED,
     NOISE,
@@ -18,7 +18,6 @@ from dpexp.privacy.analyses.composition import (
     PLD,
     POISSON,
     SAMPLING,
-    Relation,
     Sampling,
     composition,
     composition_lower,
@@ -58,6 +57,10 @@ class SampledGaussian(Mechanism):
     steps: Annotated[Steps, *PHASES]
     sampling: Sampling = "poisson"
     neighboring_relation: Relation = "add-remove"
+
+    @property
+    def scheme(self) -> str:
+        return self.sampling
 
     @model_validator(mode="after")
     def _fits(self) -> SampledGaussian:

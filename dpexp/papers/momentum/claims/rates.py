@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dpexp.core.bisection import narrow
 from dpexp.papers.momentum.rows import DELTA, PRESCRIBED, bound_rows, prescribed_rows
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
@@ -70,10 +71,7 @@ def overtakes(evidence: Evidence) -> Outcome:
         six = theorem6_printed(n, 10, 1.0, DELTA, first.steps, 1.0, 1.0, 1.0)  # type: ignore[arg-type]
         return math.log(theorem9_printed(n, 10, 1.0, DELTA, second.steps, 1.0, 1.0, 1.0) / six)  # type: ignore[arg-type]
 
-    low, high = 3.0, 30.0
-    while high - low > 1e-3:
-        middle = (low + high) / 2
-        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+    high = narrow(lambda power: excess(power) <= 0, 3.0, 30.0, absolute=1e-3).above
     steps = theorem9_schedule(int(10**high), 10, 1.0, DELTA).steps
     return Outcome(
         "not testable" if steps > 1e12 else "reproduced",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from dpexp.core.bisection import first_whole
 from dpexp.papers.noisy_sgd.claims.walks import MULTIPLIER, SETTING, WIDTH, Q, both, cases, exact, flipped, opposite
 from dpexp.privacy.accounting.sampled_gaussian import largest_order
 from dpexp.privacy.analyses.last_iterate import composed, last_iterate, printed_strongly_convex
@@ -95,17 +96,18 @@ def theorem_5_1(evidence: Evidence) -> Outcome:
     return at_least_exact(ratios, words, f"contraction {c}")
 
 
+def _steps_to(level: float, contraction: float) -> int:
+    """The first of 10^4 numbers of steps at which the exact divergence is above a level."""
+    return first_whole(lambda steps: exact(2.0, steps, contraction=contraction) > level, 0, 10**4)
+
+
 def theorem_5_1_stops(evidence: Evidence) -> Outcome:
     """With eta = 2 / (M + m) and quadratics: steps after which the exact divergence is within 1% of its limit."""
     needed = {}
     for kappa in (3.0, 10.0, 40.0):
         c = (kappa - 1) / (kappa + 1)
         limit = exact(2.0, 10**5, contraction=c)
-        low, high = 0, 10**4
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if exact(2.0, middle, contraction=c) > 0.99 * limit else (middle, high)
-        needed[kappa] = high
+        needed[kappa] = _steps_to(0.99 * limit, c)
     shares = {k: t / (k * math.log(100 * k)) for k, t in needed.items()}
     return Outcome(
         "reproduced" if max(shares.values()) <= 1 else "contradicted",

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpexp.commands.notices import notices
+from dpexp.commands.profiles import known_profile
 from dpexp.commands.sharing import cautions
-from dpexp.commands.stating import notices
 from dpexp.config import ConfigError, Experiment, load_experiment
 from dpexp.config.expressions import matches
 from dpexp.config.resources import require_room
 from dpexp.core.errors import UsageError
 from dpexp.core.terminal import note
-from dpexp.core.text import columns, fraction
+from dpexp.core.text import columns
 from dpexp.store import Folder
 from dpexp.store.executors import EXECUTORS
 from dpexp.store.planning import CellPlan, derived_state, plan
@@ -42,8 +43,7 @@ class Request:
 
 def load_all(request: Request) -> list[Experiment]:
     """All experiments, or all that is wrong with any of them."""
-    if request.profile not in ("smoke", "paper"):
-        raise UsageError(f"--profile is smoke or paper, not {request.profile!r}")
+    known_profile(request.profile)
     if request.backend not in EXECUTORS:
         raise UsageError(f"--backend is one of {', '.join(EXECUTORS)}, not {request.backend!r}")
     if request.backend == "dask" or request.scheduler:
@@ -101,18 +101,13 @@ def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
             cells.append(
                 {"experiment": experiment.name, **named, "status": p.status, "reason": p.reason, "estimate_s": seconds}
             )
-            swept = " ".join(f"{k}={_short(v)}" for k, v in named.items() if k != "cell_id")
-            rows.append([experiment.name, named["cell_id"], swept, p.status, p.reason])
+            rows.append([experiment.name, named["cell_id"], p.cell.label, p.status, p.reason])
     total = sum(cell["estimate_s"] for cell in cells)
     waiting = sum(cell["status"] != "current" for cell in cells)
     text = columns(rows, ["experiment", "cell", "setting", "status", "reason"])
     text += f"\n\n{waiting} of {len(cells)} cells to compute, about {duration(total)} with {request.jobs} jobs"
     text += "".join(f"\n{line}" for line in rewritten)
     return {"cells": cells, "estimate_s": total, "summaries": rewritten}, text, 0
-
-
-def _short(value: Any) -> str:
-    return fraction(value) if isinstance(value, float) else str(value)
 
 
 def run(request: Request) -> tuple[dict[str, Any], str, int]:

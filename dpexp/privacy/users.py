@@ -1,4 +1,4 @@
-"""The ledger of local releases: what every user, every group of users and everyone together can be told.
+"""The users of a local mechanism: what every user, every group of users and everyone together can be told.
 
 Users release once or several times for their own budgets. A user's releases compose; different users' records are
 disjoint, so that what is learned of one is bounded by their own budget whatever the others do (parallel composition).
@@ -17,7 +17,7 @@ from dpexp.privacy.accounting.gdp import eps_of
 QUANTILES = (0.05, 0.5, 0.95)
 
 
-class Ledger:
+class Users:
     """Budgets mu [N] (GDP of one release), uses [N] and group labels [N] of N users.
 
     Raises ValueError for budgets that are truth values, negative or NaN, a negative or fractional use, or arrays of

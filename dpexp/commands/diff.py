@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from dpexp.config.cells import Parameter, column_name, shared_names
 from dpexp.config.words import suggest
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.text import columns
@@ -18,7 +19,7 @@ from dpexp.store.stats import paired_difference, t_quantile
 MAIN = "param_distance_sq"
 """compared where both have it, else every metric of both"""
 Settings = dict[str, Any]
-"""parameters of a cell by dotted name, with all their digits"""
+"""parameters of a cell by name, with all their digits"""
 
 
 def diff(a: Path, b: Path, metric: str | None = None) -> tuple[dict[str, Any], str]:
@@ -30,10 +31,9 @@ def diff(a: Path, b: Path, metric: str | None = None) -> tuple[dict[str, Any], s
     for path in (a, b):
         if not any((path / name).exists() for name in ("cells.parquet", "manifest.json", "trajectories")):
             raise UsageError(f"{path} holds no results", "give two folders such as results/linear_d5")
-    settings = [_settings(path) for path in (a, b)]
-    _name_budgets(settings)
+    settings = _named([_settings(path) for path in (a, b)])
     names = _varying(settings)
-    words = _Words(settings, names)
+    words = _Words(settings)
     sides = [_final(path, own, names) for path, own in zip((a, b), settings, strict=True)]
     metrics = _metrics(sides, metric)
     matched = [key for key in sides[0] if key in sides[1]]
@@ -41,7 +41,7 @@ def diff(a: Path, b: Path, metric: str | None = None) -> tuple[dict[str, Any], s
         by = f"settings are matched by {', '.join(names)}" if names else "they have no metric in common"
         raise UsageError(f"{a} and {b} have no setting in common", by)
     shared = [key for m in metrics for key in matched if key[-1] == m]
-    rows = [_compare(words.setting(key), sides[0][key], sides[1][key], a, b) for key in shared]
+    rows = [_compare(words.setting(names, key), sides[0][key], sides[1][key], a, b) for key in shared]
     head = ["setting", "estimator", "metric", "A", "B", "A - B", "95% interval", "A / B", "how"]
     shown = [
         [r["setting"], r["estimator"], r["metric"], f"{r['a']:.4g}", f"{r['b']:.4g}", f"{r['difference']:+.3g}",
@@ -74,14 +74,14 @@ def diff(a: Path, b: Path, metric: str | None = None) -> tuple[dict[str, Any], s
 
 
 def _settings(path: Path) -> dict[str, Settings]:
-    """Parameters of every cell, and the label of its budgets."""
+    """Parameters of every cell by their place, such as problem.data.name, and the label of its budgets."""
     budgets = load_cells(path.parent, path.name, renamed=True).set_index("cell_id").budget
     parameters = load_parameters(path.parent, path.name, renamed=True)
     return {i: _flat(tree) | {"budget": str(budgets[i])} for i, tree in parameters.items()}
 
 
 def _flat(tree: dict[str, Any], prefix: str = "") -> Settings:
-    """Parameters by dotted name; values that compare, lists as text."""
+    """Parameters by their place; values that compare, lists as text."""
     flat: Settings = {}
     for name, value in tree.items():
         if isinstance(value, dict):
@@ -91,14 +91,44 @@ def _flat(tree: dict[str, Any], prefix: str = "") -> Settings:
     return flat
 
 
-def _name_budgets(settings: list[dict[str, Settings]]) -> None:
-    """Leave budgets their label alone, where it tells them all apart; else every number of theirs counts."""
+def _named(settings: list[dict[str, Settings]]) -> list[dict[str, Settings]]:
+    """The same under the names of columns. A budget goes by its label where that tells all of them apart.
+
+    Else every number of it counts: a target is `eps` and `delta`, a law `mu.uniform`, `mu.list` or `mu.choice...`.
+    """
     cells = [cell for side in settings for cell in side.values()]
-    fields = [tuple((k, str(v)) for k, v in cell.items() if k.startswith("budget.")) for cell in cells]
-    if len(set(fields)) == len({cell["budget"] for cell in cells}):
-        for cell in cells:
-            for name in [name for name in cell if name.startswith("budget.")]:
-                del cell[name]
+    laws = [tuple((k, str(v)) for k, v in cell.items() if k.startswith("budget.")) for cell in cells]
+    targets = all("budget.eps" in cell for cell in cells)
+    labels = not targets and len(set(laws)) == len({cell["budget"] for cell in cells})
+    shared = shared_names({_parameter(place) for cell in cells for place in cell})
+    return [
+        {
+            i: {
+                _name(place, shared): value
+                for place, value in cell.items()
+                if not place.startswith("budget") or (place == "budget") == labels
+            }
+            for i, cell in side.items()
+        }
+        for side in settings
+    ]
+
+
+def _parameter(place: str) -> Parameter:
+    """Section and key of a place in a cell's parameters; the section that configs call privacy is stored as budget."""
+    section, _, rest = place.partition(".")
+    key = rest.partition(".")[0]
+    if section == "budget":
+        return "privacy", key if key in ("eps", "delta") else "mu"
+    return section, key
+
+
+def _name(place: str, shared: Container[str]) -> str:
+    """The column's name, and what is inside it; a nested value is called by its name."""
+    parameter = _parameter(place)
+    inside = place.split(".")[1 if place.startswith("budget.") and parameter[1] == "mu" else 2 :]
+    inside = [] if place == "budget.mu" else inside[:-1] if inside[-1:] == ["name"] else inside
+    return ".".join([column_name(parameter, shared), *inside])
 
 
 def _varying(settings: list[dict[str, Settings]]) -> list[str]:
@@ -122,20 +152,17 @@ def _final(path: Path, settings: dict[str, Settings], names: list[str]) -> dict[
         own = settings[row["cell_id"]]
         key = (*(own.get(name) for name in names), row["estimator"], row["metric"])
         assert key not in found, f"{path}: two cells of one setting"
-        found[key] = {**{str(k): v for k, v in row.items()}, "run.seed": own["run.seed"]}
+        found[key] = {**{str(k): v for k, v in row.items()}, "seed": own.get("run.seed", own.get("seed"))}
     return found
 
 
 class _Words:
-    """Names and values of settings as they are shown: short, but never two alike."""
+    """Values of settings as they are shown: short, but never two alike."""
 
-    def __init__(self, settings: list[dict[str, Settings]], names: list[str]) -> None:
+    def __init__(self, settings: list[dict[str, Settings]]) -> None:
         cells = [cell for side in settings for cell in side.values()]
         every = dict.fromkeys(name for cell in cells for name in cell)
         self.values = {name: {cell[name] for cell in cells if name in cell} for name in every}
-        leaves = {name: name.removesuffix(".name").rsplit(".", 1)[-1] for name in names}
-        count = Counter(leaves.values())
-        self.labels = {name: leaf if count[leaf] == 1 else name for name, leaf in leaves.items()}
 
     def value(self, name: str, value: Any) -> str:
         """Four digits of a number, or as many as it takes to tell it from the others of this name."""
@@ -147,10 +174,10 @@ class _Words:
                 return f"{value:.{digits}g}"
         return repr(value)
 
-    def setting(self, key: tuple[Any, ...]) -> str:
+    def setting(self, names: Sequence[str], key: tuple[Any, ...]) -> str:
         """`name=value` of what varies; a key holds the values of `names`, then estimator and metric."""
-        pairs = zip(self.labels.items(), key, strict=False)
-        return " ".join(f"{label}={self.value(name, v)}" for (name, label), v in pairs if v is not None)
+        pairs = zip(names, key, strict=False)
+        return " ".join(f"{name}={self.value(name, v)}" for name, v in pairs if v is not None)
 
 
 def _metrics(sides: list[dict[tuple[Any, ...], dict[str, Any]]], wanted: str | None) -> list[str]:
@@ -164,7 +191,7 @@ def _metrics(sides: list[dict[tuple[Any, ...], dict[str, Any]]], wanted: str | N
 def _compare(setting: str, a: dict[str, Any], b: dict[str, Any], left: Path, right: Path) -> dict[str, Any]:
     base = {"setting": setting, "estimator": a["estimator"], "metric": a["metric"], "a": a["mean"], "b": b["mean"]}
     values = [_replicates(side, path) for side, path in ((a, left), (b, right))]
-    if a["run.seed"] == b["run.seed"] and values[0] is not None and values[1] is not None:
+    if a["seed"] == b["seed"] and values[0] is not None and values[1] is not None:
         n = min(map(len, (values[0], values[1])))
         d = paired_difference(values[0][:n], values[1][:n])
         return {**base, "difference": d.difference, "ci": [d.ci_lo, d.ci_hi], "ratio": d.ratio, "paired": True}
@@ -186,5 +213,5 @@ def _replicates(side: dict[str, Any], path: Path) -> np.ndarray | None:
         data = load_cell(path.parent, path.name, side["cell_id"], renamed=True)
     except ResultsMissing:
         return None
-    found: np.ndarray = data.values[data.estimators.index(side["estimator"]), -1, data.metrics.index(side["metric"])]
-    return found
+    values: np.ndarray = data.values[data.estimators.index(side["estimator"]), -1, data.metrics.index(side["metric"])]
+    return values

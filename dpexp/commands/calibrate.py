@@ -1,0 +1,121 @@
+"""`dpexp calibrate`: the noise or budget of a mechanism that meets a target."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from dpexp.commands.mechanism_arguments import LEAST, kind_of, mechanism_of, number, understood, values_of
+from dpexp.config.yamlfile import scalar
+from dpexp.core.errors import UsageError
+from dpexp.core.text import columns, down, up
+from dpexp.privacy.accounting.calibration import Calibrated, Unreachable, calibrate
+from dpexp.privacy.analyses.analysis import Analysis
+from dpexp.privacy.mechanisms.mechanism import Mechanism
+
+TARGETS = {"eps": "eps=... with delta=...", "mu": "mu=...", "rho": "rho=... (zCDP)", "rdp": "rdp=... with order=..."}
+WITH_TARGETS = ("delta", "order")
+LARGEST_TARGET = 1e6
+"""so that the square of a target is a number too"""
+
+
+def solve(
+    name: str, targets: Sequence[str], pairs: Sequence[str], released: str, analysis: str | None, force: bool = False
+) -> tuple[dict[str, Any], str]:
+    """The least noise of a mechanism that meets a target: document and text.
+
+    `force` accepts a refused analysis, which has to be named.
+    """
+    if force and analysis is None:
+        raise UsageError("--force accepts a refused analysis", "name it with --analysis")
+    kind = kind_of(name)
+    given = [pair for pair in pairs if _of_target(pair, kind)]
+    goal = _goal(values_of([*targets, *given]))
+    values = values_of([pair for pair in pairs if pair not in given])
+    if released not in ("all-iterates", "last-iterate"):
+        raise UsageError(f"--released is all-iterates or last-iterate, not {released!r}")
+    if kind.noise_field in values:
+        raise UsageError(f"{kind.noise_field} is what calibrate solves for", f"leave {kind.noise_field}=... out")
+    mechanism_of(name, {**values, kind.noise_field: 1.0})
+    try:
+        with understood(name):
+            found = calibrate(
+                lambda noise: kind(**{**values, kind.noise_field: noise}),
+                kind,
+                goal.spends,
+                goal.level,
+                released,
+                analysis,
+                force,
+            )
+    except Unreachable as error:
+        raise UsageError(str(error)) from None
+    return _calibrated(name, kind, found, goal.shown, released)
+
+
+def _of_target(pair: str, kind: type[Mechanism]) -> bool:
+    """Whether key=value belongs to the target; a mechanism's own `order` is a word, a Renyi order a number."""
+    key, _, text = pair.partition("=")
+    return key in WITH_TARGETS and (key not in kind.model_fields or isinstance(scalar(text), int | float))
+
+
+class Goal(NamedTuple):
+    """What an analysis spends, how much it may, and how that is shown."""
+
+    spends: Callable[[Analysis], float]
+    level: float
+    shown: dict[str, float]
+
+
+def _goal(given: dict[str, Any]) -> Goal:
+    """One of eps=... with delta=..., mu=..., rho=... (zCDP), rdp=... with order=...."""
+    measures = [key for key in TARGETS if key in given]
+    stray = next((key for key in given if key not in TARGETS and key not in WITH_TARGETS), None)
+    if len(measures) != 1 or stray:
+        raise UsageError(
+            f"a target is {', '.join(TARGETS.values())}" + (f", not {stray}" if stray else ""), "give exactly one"
+        )
+    measure = measures[0]
+    level = number(measure, given[measure], 0, math.inf)
+    if level and not LEAST <= level <= LARGEST_TARGET:
+        raise UsageError(f"{measure} is a number from {LEAST:g} to {LARGEST_TARGET:g}, not {level:g}")
+    for key in WITH_TARGETS:
+        if key in given and key not in TARGETS[measure]:
+            raise UsageError(f"a target {measure}=... takes no {key}")
+    if measure == "eps":
+        delta = number("delta", given.get("delta", 1e-5), 0, 1)
+        return Goal(lambda a: a.eps(delta), level, {"eps": level, "delta": delta})
+    if measure == "rdp":
+        if "order" not in given:
+            raise UsageError("a target rdp=... needs order=...")
+        order = number("order", given["order"], 1, math.inf)
+        return Goal(lambda a: math.inf if a.rdp is None else a.rdp(order), level, {"rdp": level, "order": order})
+    if measure == "mu":
+        return Goal(lambda a: math.inf if a.mu is None else a.mu, level, {"mu": level})
+    return Goal(lambda a: math.inf if a.zcdp is None else a.zcdp, level, {"rho": level})
+
+
+def _calibrated(
+    name: str, kind: type[Mechanism], found: Calibrated, target: dict[str, float], released: str
+) -> tuple[dict[str, Any], str]:
+    measure = next(iter(target))
+    document = {
+        "mechanism": name,
+        "target": target,
+        "released": released,
+        "parameter": kind.noise_field,
+        "value": found.value,
+        "analysis": found.analysis,
+        measure: found.spent,
+        "all": [{"analysis": a, "value": v} for a, v in found.tried],
+    }
+    safe = up if kind.more_noise_is_larger else down  # so that who copies the printed value does not overspend
+    rows = [[a, safe(v, 8) if math.isfinite(v) else "not reachable"] for a, v in found.tried]
+    where = "".join(f" at {key} = {target[key]:g}" for key in WITH_TARGETS if key in target)
+    text = (
+        f"{kind.noise_field} = {safe(found.value, 10)}\n\n"
+        f"gives {measure} = {up(found.spent, 6)} <= {target[measure]:g}{where}, {released}, by {found.analysis}.\n\n"
+        + columns(rows, ["analysis", kind.noise_field])
+    )
+    return document, text

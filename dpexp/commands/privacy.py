@@ -1,0 +1,90 @@
+"""`dpexp privacy`: the privacy statement of a config, of a mechanism given by its parameters, or of a file of users."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from dpexp.commands.mechanism_arguments import deltas_of, mechanism_of, orders_of, understood, values_of
+from dpexp.commands.notices import notices
+from dpexp.commands.privacy_of_users import of_users
+from dpexp.commands.sharing import cautions
+from dpexp.config import Experiment, load_experiment
+from dpexp.core.errors import UsageError
+from dpexp.privacy.analyses.analysis import ORDERS
+from dpexp.privacy.mechanisms.stated import NoSuchAnalysis
+from dpexp.protocols import Released
+from dpexp.reporting.statement import ConfigStatement, MechanismStatement, Statement, labelled
+
+__all__ = ["Statement", "of_config", "of_mechanism", "of_users", "only_path"]
+
+
+def only_path(arguments: Sequence[str] | None) -> Path:
+    """The one config file that is meant. Raises UsageError where there is none, or more."""
+    if arguments is None or len(arguments) != 1:
+        raise UsageError("privacy takes one config file, --mechanism NAME key=value ..., or --users FILE")
+    return Path(arguments[0])
+
+
+def of_config(path: Path, sets: Sequence[str]) -> Located:
+    """The privacy statement of a config's mechanisms, each once."""
+    return Located(path, load_experiment(path, sets))
+
+
+class Located(ConfigStatement):
+    """The statement of a config file, which names the file where an algorithm's mechanism is not what it says."""
+
+    def __init__(self, path: Path, experiment: Experiment) -> None:
+        self.path = path
+        super().__init__(released(experiment), experiment.deltas, notices(experiment), cautions(experiment))
+
+    def document(self) -> dict[str, Any]:
+        with self._located():
+            return super().document()
+
+    def text(self) -> str:
+        with self._located():
+            return super().text()
+
+    @contextmanager
+    def _located(self) -> Iterator[None]:
+        try:
+            yield
+        except NoSuchAnalysis as error:
+            raise UsageError(f"{self.path}: {error.message}", error.hint) from None
+
+
+def released(experiment: Experiment) -> dict[str, Released]:
+    """What the runs of an experiment release, each mechanism once, by a name of its own.
+
+    The name has algorithm, problem, budget, and what else tells the mechanism from others.
+    """
+    found: dict[Released, tuple[str, Mapping[str, Any]]] = {}
+    for cell in experiment.cells:
+        mechanism = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
+        name = f"{cell.algorithm.name} on {cell.problem.name}, {cell.privacy.mu.label}"
+        found.setdefault(mechanism, (name, cell.columns()))
+    return labelled([(mechanism, name, columns) for mechanism, (name, columns) in found.items()])
+
+
+def of_mechanism(name: str, pairs: Sequence[str], force: bool = False) -> Understood:
+    """The privacy statement of a mechanism. `force` lets refused analyses compete for the best."""
+    values = values_of(pairs)
+    deltas, orders = deltas_of(values), orders_of(values)
+    mechanism = mechanism_of(name, values)
+    with understood(name):
+        return Understood(name, mechanism, deltas, orders or ORDERS, force)
+
+
+class Understood(MechanismStatement):
+    """A statement at numbers that a user gave: where one of them leads nowhere, that is said."""
+
+    def document(self) -> dict[str, Any]:
+        with understood(self.name):
+            return super().document()
+
+    def text(self) -> str:
+        with understood(self.name):
+            return super().text()

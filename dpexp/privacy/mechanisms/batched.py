@@ -1,0 +1,153 @@
+"""What mechanisms on batches share: T steps, the sampling of a batch, and the bounds that use it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+
+from pydantic import model_validator
+
+from dpexp.privacy.accounting.gdp import eps_of
+from dpexp.privacy.accounting.loss_distributions import Scheme, step_loss
+from dpexp.privacy.analyses.analysis import LAST, Analysis, hockey_stick_analysis
+from dpexp.privacy.analyses.composition import (
+    ONCE_AN_EPOCH,
+    PARTITIONS,
+    SAMPLING,
+    Sampling,
+    composition_lower,
+    distance,
+    epoch_text,
+    random_step,
+)
+from dpexp.privacy.analyses.hidden_state import PoissonReach, last_iterate_delta
+from dpexp.privacy.analyses.hybrid import LogContraction, hybrid_eps, log_contraction, powers, smaller
+from dpexp.privacy.attained.lower_bounds import LowerBound, linear_cyclic, linear_last
+from dpexp.privacy.mechanisms.mechanism import Mechanism, Records, Size, Steps
+
+
+class BatchedMechanism(Mechanism):
+    """T steps of size eta on batches of b of n records."""
+
+    n: Records
+    batch_size: Records
+    step_size: Size
+    steps: Steps
+    sampling: Sampling = "fixed-size"
+
+    @property
+    def scheme(self) -> str:
+        return self.sampling
+
+    @property
+    def q(self) -> float:
+        """Probability that a record is in a batch; where batches are cut from an order, one over those in an epoch.
+
+        These are rounded down, so that a last batch of fewer records is covered whether it is run or left out.
+        """
+        if self.sampling in ONCE_AN_EPOCH:
+            return 1 / (self.n // self.batch_size)
+        return 1.0 if self.sampling == "full-batch" else self.batch_size / self.n
+
+    @model_validator(mode="after")
+    def _fits(self) -> BatchedMechanism:
+        if self.batch_size > self.n:
+            raise ValueError(f"batch_size = {self.batch_size} is larger than n = {self.n}")
+        if self.sampling == "full-batch" and self.batch_size != self.n:
+            raise ValueError(f"a full batch has batch_size = n = {self.n}, not {self.batch_size}")
+        if self.sampling in PARTITIONS and self.n % self.batch_size:
+            raise ValueError(f"a partition needs n = {self.n} to be a multiple of batch_size = {self.batch_size}")
+        return self
+
+    def described(self, noise: str) -> list[tuple[str, str]]:
+        """The lines of `describe`, with what the noise is on."""
+        once = self.sampling in ONCE_AN_EPOCH
+        share = epoch_text(self.batch_size / self.n) if once else f"probability {self.q:g} for a record"
+        return [
+            ("Protected", f"every record, against who sees what is released; neighbours: {self.neighboring_relation}"),
+            ("Sampling", f"{SAMPLING[self.sampling]}; {share}"),
+            ("Noise", noise),
+            ("Released", "see each line: all iterates, or the last one alone"),
+        ]
+
+    def contraction_bound(self, width: float, move: float, gradients: str) -> Analysis:
+        """The bound of `hidden-state`, in noise standard deviations: two starts are at most `width` apart.
+
+        `move` is how far a batch of b records can put them further apart, 2 eta C.
+        """
+        refused = self._not_fresh() or self._undefined()
+        if not math.isfinite(width):
+            refused = refused or "needs a bounded set: give diameter"
+        source = "hidden-state, main result"
+        if self.sampling == "poisson":
+            source = "ours: the recursion of hidden-state over the sizes of Poisson batches (docs/privacy.md)"
+            random = PoissonReach(width, move / self.batch_size, self.n, self.q)
+
+        def delta(eps: float) -> float:
+            if refused:
+                return 1.0
+            if self.sampling == "poisson":
+                return random.last_iterate_delta(eps, self.steps)
+            return last_iterate_delta(eps, width + move, self.q, self.steps)
+
+        return hockey_stick_analysis(
+            "contraction", source, LAST, delta, _bounded(gradients, "no convexity of the losses"), refused
+        )
+
+    def hybrid_bound(
+        self, multiplier: float, width: float, move: float, gradients: str, convex: LogContraction | None = None
+    ) -> Analysis:
+        """Ours: the last steps composed, the ones before contracted; `convex` is the contraction of convex losses.
+
+        `multiplier` is noise over one record's norm, `width` and `move` are as in `contraction_bound`.
+        """
+        refused = self._not_fresh() or self._undefined()
+        if not math.isfinite(width) and convex is None:
+            refused = refused or "needs a bounded set: give diameter"
+        step = random_step(self.q, multiplier, self.sampling, self.neighboring_relation)
+        per_step = distance(self.neighboring_relation) / multiplier
+
+        def composed(steps: int, delta: float) -> float:
+            return eps_of(math.sqrt(steps) * per_step, delta) if self.q == 1 else step_loss(*step).eps(steps, delta)
+
+        @cache
+        def eps(delta: float) -> float:
+            if refused:
+                return math.inf
+            return hybrid_eps(composed, contracted, self.steps, delta).eps
+
+        def contracted(e1: float) -> Callable[[int], float]:
+            if self.sampling != "poisson":
+                return convex(e1) if convex else log_contraction(e1, width + move)
+            any_loss = powers(PoissonReach(width, move / self.batch_size, self.n, self.q).contraction(e1))
+            return smaller(any_loss, convex(e1)) if convex else any_loss
+
+        losses = "no convexity of the losses" if convex is None else "every loss is convex and smooth"
+        source = "ours: composition of the last steps, contraction before (docs/privacy.md)"
+        return Analysis("hybrid", source, LAST, eps, _bounded(gradients, losses), refused=refused)
+
+    def linear_bounds(self, multiplier: float) -> list[LowerBound]:
+        """What linear losses attain on an unbounded set; `multiplier` is noise over one record's norm."""
+        found = composition_lower(self.q, multiplier, self.steps, self.sampling, self.neighboring_relation)
+        if self.sampling == "cyclic":  # a record of the first batch
+            visits = math.ceil(self.steps / (self.n // self.batch_size))
+            far = distance(self.neighboring_relation)
+            found.append(linear_cyclic(visits, multiplier, self.steps, far))
+        elif self.sampling not in ONCE_AN_EPOCH:
+            scheme: Scheme = "fixed-size" if self.sampling == "fixed-size" else self.neighboring_relation
+            found += linear_last(self.q, multiplier, self.steps, scheme)
+        return found
+
+    def _undefined(self) -> str:
+        """Why neighbours of this relation have no batches of this kind."""
+        if self.sampling == "fixed-size" and self.neighboring_relation == "add-remove":
+            return "batches of fixed size are defined for replace-one neighbours"
+        return ""
+
+    def _not_fresh(self) -> str:
+        return "needs a fresh random batch in every step" if self.sampling in ONCE_AN_EPOCH else ""
+
+
+def _bounded(gradients: str, losses: str) -> Sequence[str]:
+    return ("projection on a bounded convex set", gradients, losses, "only the last iterate is released")

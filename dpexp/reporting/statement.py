@@ -1,0 +1,314 @@
+"""The privacy statement, as a document and as a page: of a mechanism given by its parameters, or of what a config runs.
+
+Both are made from the same things: what a mechanism says of itself (`describe`), its analyses, and what pairs of
+neighbours attain. Upper bounds are printed rounded up, what is attained rounded down.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Protocol
+
+from dpexp.core.text import columns, down, short, up
+from dpexp.privacy.accounting.gdp import eps_of
+from dpexp.privacy.analyses.analysis import ALL, LAST, ORDERS, Analysis
+from dpexp.privacy.mechanisms.local_gaussian import ASSUMPTIONS, LocalGaussian
+from dpexp.privacy.mechanisms.mechanism import Mechanism
+from dpexp.protocols import Released
+
+LOCAL = "local-gaussian"
+NO_GUARANTEE = "NOT A GUARANTEE"
+WEAK = 8.0
+"""an epsilon above which the page says that the guarantee is weak: e^8 is a factor of 3000 between two probabilities"""
+
+
+class Statement(Protocol):
+    """What `dpexp privacy` prints; each form is computed when it is asked for."""
+
+    def document(self) -> dict[str, Any]: ...
+
+    def text(self) -> str: ...
+
+
+class MechanismStatement:
+    """Every analysis of a mechanism beside what pairs of neighbours attain; computed as far as it is asked for."""
+
+    def __init__(
+        self,
+        name: str,
+        mechanism: Mechanism,
+        deltas: Sequence[float],
+        orders: Sequence[float] = ORDERS,
+        force: bool = False,
+    ) -> None:
+        self.name, self.mechanism, self.force = name, mechanism, force
+        self.deltas, self.orders = tuple(deltas), tuple(orders)
+        self.analyses, self.lower = mechanism.analyses(), mechanism.lower_bounds()
+
+    @cached_property
+    def best(self) -> dict[str, Analysis]:
+        """The tightest valid analysis of what is released; all-iterates analyses cover the last iterate too.
+
+        Refused ones that state a number compete where that is forced.
+        """
+        first = self.deltas[0]
+        valid = [a for a in self.analyses if a.valid or (self.force and math.isfinite(a.eps(first)))]
+        kinds = {ALL: [a for a in valid if a.released == ALL], LAST: valid}
+        return {kind: min(found, key=lambda a: a.eps(first)) for kind, found in kinds.items() if found}
+
+    def document(self) -> dict[str, Any]:
+        """With the keys of `dpexp privacy --json`."""
+        best = {
+            kind: {"analysis": a.name, "eps": [[d, a.eps(d)] for d in self.deltas]} for kind, a in self.best.items()
+        }
+        return {
+            "mechanism": self.name,
+            "parameters": self.mechanism.model_dump(),
+            "neighboring_relation": self.mechanism.neighboring_relation,
+            "sampling": self.mechanism.scheme,
+            "statements": [a.statement(self.deltas, self.orders) for a in self.analyses],
+            "best": best,
+            "lower": [bound.statement(self.deltas) for bound in self.lower],
+        }
+
+    def text(self) -> str:
+        """A page to read; without the Renyi curves, which take a while."""
+        parameters = ", ".join(
+            f"{k} = {v:g}" if isinstance(v, float) else f"{k} = {v}"
+            for k, v in self.mechanism.model_dump().items()
+            if v is not None
+        )
+        marks = {kind: f"best for {kind}" for kind in self.best}
+        rows = [
+            _row(a, self.deltas, "; ".join(marks[kind] for kind, b in self.best.items() if b is a))
+            for a in self.analyses
+        ]
+        rows += [
+            [b.name, b.released, *(down(b.eps(d)) for d in self.deltas), "attained: a lower bound"] for b in self.lower
+        ]
+        lines = [f"{self.name}: {parameters}", "", *_topics(self.mechanism.describe()), "", *_table(rows, self.deltas)]
+        lines.append("")
+        for a in self.analyses:
+            lines.append(f"  {a.name}: {a.source}" if a.source else f"  {a.name}")
+            if not a.valid:
+                lines.append(f"      refused: {a.refused}")
+            elif a.assumptions:
+                lines.append("      holds if " + "; ".join(a.assumptions))
+            if a.valid and a.remark:
+                lines.append(f"      {a.remark}")
+        lines += [f"  {b.name}: the privacy loss of one pair of neighbours\n      {b.pair}" for b in self.lower]
+        if any(a.released == LAST for a in self.analyses):
+            lines += ["", "  Not covered by last-iterate analyses: averages of iterates, earlier iterates, gradients."]
+        return "\n".join(lines)
+
+
+class ConfigStatement:
+    """What the runs of a config release: each mechanism once, under a name of its own.
+
+    Local mechanisms stand together, one line a budget; every other has its own block. `data` and `cautions` are said
+    below them.
+    """
+
+    def __init__(
+        self,
+        mechanisms: Mapping[str, Released],
+        deltas: Sequence[float],
+        data: Sequence[str] = (),
+        cautions: Sequence[str] = (),
+    ) -> None:
+        self.local = [m for m in mechanisms.values() if isinstance(m, LocalGaussian)]
+        self.central = {label: m for label, m in mechanisms.items() if not isinstance(m, LocalGaussian)}
+        self.deltas, self.data, self.cautions = tuple(deltas), list(data), list(cautions)
+
+    def document(self) -> dict[str, Any]:
+        """With the keys of `dpexp privacy --json`; every statement says of which mechanism it is.
+
+        `best` has the row of cells.parquet of every mechanism, which is what the run's accountant states; of local ones
+        the smallest valid mu of each budget.
+        """
+        ordered = [*self.local, *self.central.values()]
+        kinds = [LOCAL] * bool(self.local) + [label.split(" on ")[0] for label in self.central]
+        prefix = f"{LOCAL}, " if self.central else ""  # budgets alone name the mechanisms where all are local
+        return {
+            "mechanism": _listed(kinds),
+            "neighboring_relation": _listed(m.neighboring_relation for m in ordered),
+            "sampling": _listed(m.sampling for m in ordered),
+            "statements": [
+                *(
+                    {"mechanism": LOCAL, "budget": m.mu.label, **a.statement(self.deltas)}
+                    for m in self.local
+                    for a in m.analyses()
+                ),
+                *(
+                    {"mechanism": label, **a.statement(self.deltas)}
+                    for label, m in self.central.items()
+                    for a in m.analyses()
+                ),
+            ],
+            "best": {
+                **{prefix + budget: self._held(a) for budget, a in self._best_of_budgets().items()},
+                **{label: m.row(self.deltas) for label, m in self.central.items()},
+            },
+            "data": self.data,
+            "cautions": self.cautions,
+        }
+
+    def _held(self, analysis: Analysis) -> dict[str, Any]:
+        eps = [[delta, analysis.eps(delta)] for delta in self.deltas]
+        return {"analysis": analysis.name, "mu": analysis.mu, "eps": eps}
+
+    def _best_of_budgets(self) -> dict[str, Analysis]:
+        """The tightest valid analysis of every budget; where mechanisms of one budget differ in noise, of the worst."""
+        best: dict[str, Analysis] = {}
+        for mechanism in self.local:
+            tightest = min((a for a in mechanism.analyses() if a.valid), key=_mu)
+            label = mechanism.mu.label
+            if label not in best or _mu(tightest) > _mu(best[label]):
+                best[label] = tightest
+        return best
+
+    def text(self) -> str:
+        """A page to read."""
+        blocks = [_local_block(self.local, self.deltas)] if self.local else []
+        blocks += [_block(label, m, self.deltas) for label, m in self.central.items()]
+        if self.central:
+            blocks.append("Last-iterate analyses do not cover averages of iterates, earlier iterates or gradients.")
+        return "\n\n".join([*blocks, *(f"Data: {notice}" for notice in self.data), *self.cautions])
+
+
+class UsersStatement:
+    """What users, groups of users and everyone are promised by their budgets; rows as `Users.groups` makes them."""
+
+    def __init__(self, rows: Sequence[dict[str, Any]], deltas: Sequence[float]) -> None:
+        self.rows, self.deltas = list(rows), tuple(deltas)
+
+    def document(self) -> dict[str, Any]:
+        """With the keys of `dpexp privacy --users --json`."""
+        return {
+            "mechanism": LOCAL,
+            "neighboring_relation": "replace-one",
+            "sampling": "every user as often as stated",
+            "groups": self.rows,
+        }
+
+    def text(self) -> str:
+        """A page to read."""
+        head = ["group", "users", "largest mu", *(f"eps at {d:g}" for d in self.deltas), "mu 5%", "median", "95%"]
+        table = [
+            [
+                row["group"], f"{row['users']:,}", up(row["mu"]), *(up(eps) for _, eps in row["eps"]),
+                f"{row['mu_q05']:.5g}", f"{row['mu_median']:.5g}", f"{row['mu_q95']:.5g}",
+            ]
+            for row in self.rows
+        ]  # fmt: skip
+        return columns(table, head) + (
+            "\n\nA user is protected by their own mu (k releases: sqrt(k) mu), a group by the largest of its members, "
+            "everyone by the\nlargest of all (ldp-sgd, Theorems 1 and 2): records are disjoint. "
+            "Neighbours replace one user's record."
+        )
+
+
+def labelled(released: Sequence[tuple[Released, str, Mapping[str, Any]]]) -> dict[str, Released]:
+    """Mechanisms by names of their own, in their order.
+
+    Each comes with what it is called and the parameters of its setting; those that are called alike are told apart by
+    the parameters that differ between them, and by a number where even those agree.
+    """
+    alike: dict[str, list[int]] = {}
+    for k, (_, name, _) in enumerate(released):
+        alike.setdefault(name, []).append(k)
+    labels: dict[int, str] = {}
+    for name, members in alike.items():
+        settings = {k: {key: short(value) for key, value in released[k][2].items()} for k in members}
+        keys = dict.fromkeys(key for own in settings.values() for key in own)
+        telling = [key for key in keys if len({own.get(key) for own in settings.values()}) > 1]
+        for k, own in settings.items():
+            label = ", ".join([name, *(f"{key} = {own[key]}" for key in telling if key in own)])
+            labels[k] = label if label not in labels.values() else f"{label} ({len(labels) + 1})"
+    return {labels[k]: mechanism for k, (mechanism, _, _) in enumerate(released)}
+
+
+def _block(label: str, mechanism: Released, deltas: Sequence[float]) -> str:
+    """A mechanism of a run on records: what it is, what its accountant states, and every analysis."""
+    row = mechanism.row(deltas)
+    state = "" if row.get("guarantee", True) else f" ({NO_GUARANTEE})"
+    accounting = f"{row.get('accountant', 'the mechanism')}{state}"
+    if "noise_multiplier" in row:
+        accounting += f"; noise multiplier {row['noise_multiplier']:.5g}"
+    rows = [_row(a, deltas) for a in mechanism.analyses()]
+    return "\n".join([label, *_topics([*mechanism.describe(), ("Accounting", accounting)]), "", *_table(rows, deltas)])
+
+
+def _local_block(mechanisms: Sequence[LocalGaussian], deltas: Sequence[float]) -> str:
+    """Local mechanisms, which differ in their budgets and perhaps in their noise: one line each."""
+    users = _listed(f"{m.users:,}" for m in mechanisms)
+    noises = dict.fromkeys((m.noise_sensitivity, m.exact_sensitivity) for m in mechanisms)
+    several = len(noises) > 1
+    used, exact = next(iter(noises))
+    scale = "Delta / mu_i on every coordinate of the gradient."
+    if not several:
+        scale = f"{used:.6g} / mu_i on every coordinate of the gradient;\nthe exact sensitivity is {exact:.6g}."
+    lines = ["Local Gaussian mechanism: every user adds noise to their own gradient before sending it."]
+    lines += _topics(
+        [
+            ("Users", f"{users}, each used once; neighbours differ in one user's record (replace-one)."),
+            ("Released", "all iterates (the whole transcript), and therefore the last iterate and every average."),
+            ("Noise", f"standard deviation {scale}"),
+            ("Guarantee", "user i: mu_i-GDP (ldp-sgd, Theorem 1); everything released: max mu_i-GDP (Theorems 1, 2)."),
+        ]
+    )
+    heads = ["budget mu_i", *(["Delta", "exact"] if several else []), "max mu", "with exact sens."]
+    rows = [heads + [f"eps at {d:g}" for d in deltas]]
+    for m in mechanisms:
+        held = up(m.mu.largest, 4) + ("" if m.holds else " (NOT met)")
+        sizes = [f"{m.noise_sensitivity:.4g}", f"{m.exact_sensitivity:.4g}"] if several else []
+        rows.append([m.mu.label, *sizes, held, up(m.exact_mu, 4), *(up(eps_of(m.sound_mu, d), 4) for d in deltas)])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines.append("")
+    for row in rows:
+        cells = zip(row[1:], widths[1:], strict=True)
+        lines.append("  ".join(["  " + row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in cells)]))
+    lines.append("")
+    said = [("Holds if", "\n".join(f"{a};" for a in ASSUMPTIONS))]
+    if any(math.isinf(m.mu.largest) for m in mechanisms):
+        said.append(("Non-private", "a budget of inf adds no noise: no guarantee at all."))
+    if any(WEAK < eps_of(m.sound_mu, min(deltas)) < math.inf for m in mechanisms):
+        said.append(("Weak", "an epsilon above about 8 protects little in the (epsilon, delta) sense."))
+    if not all(m.holds for m in mechanisms):
+        said.append(
+            (
+                "WARNING",
+                "the noise is smaller than the budgets ask for: the nominal mu_i-GDP does not hold;\n"
+                "epsilon is that of the guarantee that does.",
+            )
+        )
+    said.append(
+        ("Not covered", "a user who takes part twice; budgets chosen from the data; floating-point side channels.")
+    )
+    return "\n".join([*lines, *_topics(said)])
+
+
+def _topics(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """A topic and what is said of it; further lines stand below the first."""
+    return [f"  {topic:<12} " + text.replace("\n", "\n" + 15 * " ") for topic, text in pairs]
+
+
+def _row(analysis: Analysis, deltas: Sequence[float], mark: str = "") -> list[str]:
+    """An analysis as a line of the table; what is no guarantee says so."""
+    remark = mark if analysis.valid else "; ".join(filter(None, [NO_GUARANTEE, mark]))
+    return [analysis.name, analysis.released, *(up(analysis.eps(d)) for d in deltas), remark]
+
+
+def _table(rows: Sequence[Sequence[str]], deltas: Sequence[float]) -> list[str]:
+    head = ["analysis", "released", *(f"eps at {d:g}" for d in deltas), ""]
+    return ["  " + line for line in columns(rows, head).splitlines()]
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(words))
+
+
+def _mu(analysis: Analysis) -> float:
+    return math.inf if analysis.mu is None else analysis.mu
