@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from importlib.metadata import PackageNotFoundError, version
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dpexp.core.errors import DpexpError
 
@@ -83,7 +83,7 @@ def changed(used: Used) -> str | None:
     """What is different about one name, or None."""
     place = f"{used.module}.{used.name}"
     try:
-        found = importlib.import_module(used.module)
+        found: Any = importlib.import_module(used.module)
         for part in used.name.split("."):
             found = getattr(found, part)
     except (ImportError, AttributeError):
