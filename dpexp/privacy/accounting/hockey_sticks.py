@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
 
 Curve = Callable[[np.ndarray], np.ndarray]
 
 
 def gaussian(log_gamma: np.ndarray, mu: float) -> np.ndarray:
     """N(mu, 1) against N(0, 1)."""
+    from scipy.special import log_ndtr, ndtr
+
     a = mu / 2 - log_gamma / mu
     return ndtr(a) - np.exp(log_gamma + log_ndtr(a - mu))
 
@@ -30,6 +31,8 @@ def removing(eps: np.ndarray, q: float, mu: float) -> np.ndarray:
 
 def adding(eps: np.ndarray, q: float, mu: float) -> np.ndarray:
     """N(0, 1) against (1 - q) N(0, 1) + q N(mu, 1); 0 where e^eps (1 - q) >= 1."""
+    from scipy.special import log_ndtr, ndtr
+
     log_kappa = _log_positive(np.expm1(-eps) / q + 1)
     z = log_kappa / mu + mu / 2
     with np.errstate(invalid="ignore"):
@@ -39,6 +42,8 @@ def adding(eps: np.ndarray, q: float, mu: float) -> np.ndarray:
 
 def opposite(eps: np.ndarray, q: float, mu: float) -> np.ndarray:
     """(1 - q) N(0, 1) + q N(mu, 1) against (1 - q) N(0, 1) + q N(-mu, 1): Poisson sampling, one record replaced."""
+    from scipy.special import log_ndtr, ndtr
+
     gap, a = np.expm1(eps), q * np.exp(-mu * mu / 2)
     # the threshold y = e^(mu z) solves a y^2 - (1 - q) gap y - e^eps a = 0; the other root's reciprocal for gap < 0
     middle = (1 - q) * np.abs(gap)

@@ -12,7 +12,6 @@ from functools import cached_property, lru_cache, partial
 from typing import Literal
 
 import numpy as np
-from scipy.special import ndtr
 
 from dpexp.privacy.accounting.conversions import eps_of_curve
 from dpexp.privacy.accounting.discrete_losses import Discrete, from_above, from_below
@@ -94,6 +93,8 @@ class StepLoss:
 
     def beyond(self, reach: float) -> float:
         """Probability of a loss above `top`: (1 - q) Phi(-mu - reach) + q Phi(-reach), rounded up."""
+        from scipy.special import ndtr
+
         return (float(ndtr(-self.mu - reach)) + self.q * float(ndtr(-reach))) * (1 + 1e-9)
 
     def laws(self, interval: float, reach: float, side: Side) -> list[Discrete]:

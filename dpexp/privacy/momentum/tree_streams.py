@@ -16,8 +16,6 @@ import numpy as np
 
 from dpexp.privacy.momentum.trees import fixed_order, node_counts, squared_sensitivities
 
-STREAMS = ("first", "later", "change", "residual")
-
 
 def printed_counts(n: int, steps: int) -> tuple[float, float, float, float]:
     """V of each stream as printed: 3 log2 N for `first`, 4 (T / N) log2 N for the others.
