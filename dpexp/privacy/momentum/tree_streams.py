@@ -104,8 +104,8 @@ def optimal_split(costs: Sequence[float], coefficients: Sequence[float], mu: flo
     / coefficient_j), and the constraint gives sqrt(lambda) = sum_k sqrt(cost_k coefficient_k) / mu^2.
 
     `costs` are squared sensitivities (unit squared times the largest S of the stream), `coefficients` the variance that
-    unit node noise of the stream puts into the estimate. A stream of no cost gets no noise; one of cost but no coefficient gets inf, since
-    its nodes need not be released. Raises ValueError for mu <= 0 and for negative entries.
+    unit node noise of the stream puts into the estimate. A stream of no cost gets no noise; one of cost but no
+    coefficient gets inf, since its nodes need not be released. Raises ValueError for mu <= 0 and for negative entries.
     """
     cost, coefficient = np.asarray(costs, dtype=float), np.asarray(coefficients, dtype=float)
     if mu <= 0 or np.any(cost < 0) or np.any(coefficient < 0):
