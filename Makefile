@@ -1,12 +1,14 @@
 # Thin targets; the logic is in dpexp. Each sets itself up in .venv, from nothing but Python >= 3.11 and make.
 PYTHON ?= python3
 VENV ?= .venv
+PYTHON_LOWEST ?= python3.11
+VENV_LOWEST ?= .venv-lowest
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: reproduce test smoke check bench soak clean
+.PHONY: reproduce test test-lowest smoke check bench soak clean
 
 # Every experiment at full size, then every figure and table and the ledger of claims, into results/.
 reproduce: $(READY)
@@ -19,6 +21,10 @@ reproduce: $(READY)
 # The whole test suite, on two cores; a file's tests stay together.
 test: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+# The fast tests on the lowest Python with the lowest versions that pyproject.toml declares, in an environment of its own.
+test-lowest: $(VENV_LOWEST)/.ready
+	$(VENV_LOWEST)/bin/python -m pytest -n 2 --dist loadfile -m "not slow"
 
 # Every config at toy size through the same code, into results-smoke/.
 smoke: $(READY)
@@ -49,10 +55,15 @@ soak: $(READY)
 	$(BIN)/python -m dpexp.privacy.judge.survey --comparisons 21000 --out results/tables/judged.md
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info results-smoke .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV_LOWEST) build dist *.egg-info results-smoke .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+$(VENV_LOWEST)/.ready: pyproject.toml constraints-lowest.txt
+	$(PYTHON_LOWEST) -m venv $(VENV_LOWEST)
+	PIP_CONSTRAINT=constraints-lowest.txt $(VENV_LOWEST)/bin/python -m pip install --quiet --editable '.[test]'
 	touch $@

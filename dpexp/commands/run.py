@@ -112,9 +112,12 @@ def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
 
 def run(request: Request) -> tuple[dict[str, Any], str, int]:
     """Run: document, text, exit code."""
+    from dpexp.engine.lanes import internals
     from dpexp.store.run import Options
     from dpexp.store.run import run as run_one
 
+    if remark := internals.require_compiler():
+        note(remark, request.quiet)
     experiments = load_all(request)
     _require_some(experiments, request.only)
     reports = []

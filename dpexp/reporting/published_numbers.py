@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 
 from dpexp.privacy.accounting import hockey_sticks
 from dpexp.privacy.accounting.conversions import eps_of_curve, improved_eps
@@ -66,6 +65,7 @@ def _one_step(sigma: float, q: float, kind: str, eps: float) -> Callable[[], flo
 
 def _noise(q: float, steps: int) -> Callable[[], float]:
     """The least noise multiplier for (1, 1e-5) by our privacy loss distributions."""
+    from scipy.optimize import brentq
 
     def excess(log_sigma: float) -> float:
         return step_loss(q, math.exp(log_sigma), "add-remove").eps(steps, 1e-5) - 1.0

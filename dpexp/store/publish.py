@@ -9,8 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from dpexp.config import Cell, Experiment
 from dpexp.engine.result import CellData
@@ -23,6 +22,9 @@ from dpexp.store.provenance import arithmetic, commit, machine, versions
 from dpexp.store.rows import row_of
 from dpexp.store.summaries import summary_table, too_far
 from dpexp.store.trajectories import Stored, stored_cell_file, write_cell
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Fresh = dict[str, tuple[CellData, float]]
 
@@ -37,6 +39,8 @@ def publish(
     wall_s: float,
 ) -> None:
     """Bring the folder in line with the config; writes nothing where nothing has changed."""
+    import pyarrow as pa
+
     for cell in experiment.cells:
         if cell.cell_id in fresh:
             data, wall = fresh[cell.cell_id]

@@ -10,8 +10,14 @@ algorithm, with b = (1 - alpha)^N and q = (t - 1) // N:
     noise_t = C_t + r[1, t]
 
 where G[a, b] is the sum over COMPOSE(a, b) of (1 - alpha)^(b-z) times the noise of node (y, z), and r is `tree_noise`.
-This is equation (3) of the paper, term by term, at O(d log N) a step instead of O(d T log N / N). Standard deviations
-are those of the node noise of the four streams `first`, `later`, `change`, `residual`
+This is equation (3) of the paper, term by term, at O(d log N) a step instead of O(d T log N / N).
+
+Why: C_t stands for the discounted sum over all steps to t, which is that of the last N steps plus b times the one N
+steps ago. H_t stands for the sum over the last N steps. The step N earlier used the same record, so that sum is the one
+of an epoch ago plus the changes of its gradients, and H_t mixes this estimate with a fresh one in the shares 1 - gamma
+and gamma. The paper's sums only unroll the two recursions.
+
+Standard deviations are those of the node noise of the four streams `first`, `later`, `change`, `residual`
 (`dpexp.privacy.momentum.tree_streams`) in units of the momentum, so the factor alpha is part of them.
 """
 
@@ -47,6 +53,7 @@ def empty_windows(n: int, steps: int, d: int) -> Windows:
     """The memory before the first step, for epochs of n steps. Raises ValueError for n < 1."""
     if n < 1:
         raise ValueError(f"N={n}: need at least one record")
+    # nodes of length 2^level that fit into N steps: a ring of so many rows holds all that a window can need
     sizes = [n >> level for level in range(n.bit_length())]
     offsets = np.cumsum([0, *sizes[:-1]])
     rows = sum(sizes)
@@ -62,6 +69,7 @@ def empty_windows(n: int, steps: int, d: int) -> Windows:
 
 def nodes_ending(first: int, last: int, n: int) -> int:
     """How many nodes no longer than n end in the steps first..last: the normals that G and D each need there."""
+    # a node of length 2^level ends at every multiple of it
     return sum((last >> level) - ((first - 1) >> level) for level in range(n.bit_length()))
 
 
@@ -94,6 +102,7 @@ def window_noise(
     plain, moved = np.zeros(d), np.zeros(d)
     for i in range(steps):
         t = first + i
+        # 1. the nodes that end at t, one for every power of 2 that divides t, take the places of the oldest
         std = stds[0] if t <= 2 * n else stds[1]
         level = 0
         while level < levels and t & ((1 << level) - 1) == 0:
@@ -104,6 +113,7 @@ def window_noise(
             drawn += 1
             level += 1
 
+        # 2. COMPOSE over the last N steps: from the left, always the longest node that starts there and ends by t
         plain[:] = 0.0
         moved[:] = 0.0
         start = max(1, t - n + 1)
@@ -119,6 +129,7 @@ def window_noise(
                 moved[j] += factor * memory.change_nodes[row, j]
             start = end + 1
 
+        # 3. the two recursions; windows[place] and totals[place] still hold H and C of step t - N
         place = (t - 1) % n
         for j in range(d):
             if t <= n:
@@ -136,11 +147,16 @@ def stream_variances(n: int, steps: int, alpha: float, gamma: float) -> np.ndarr
     """Variance of the noise of step t = 1..T for unit node noise in one stream at a time; [4, T]. O(T log N) time.
 
     The variance for standard deviations `stds` is stds^2 @ this. All windows behind one step are disjoint, so the
-    three moments of (C_t, H_t) follow a linear recursion over epochs, for each step of the epoch at once.
+    three moments of (C_t, H_t) follow a linear recursion over epochs, for each step of the epoch at once: with
+    H_t = k H_{t-N} + new and C_t = b C_{t-N} + H_t, new being independent of the past,
+
+        Var H' = k^2 Var H + Var new,     Cov(C', H') = b k Cov(C, H) + Var H',
+        Var C' = b^2 Var C + 2 b k Cov(C, H) + Var H',      k = 1 - gamma, and 0 in the second epoch.
     """
     out = np.zeros((4, steps))
     out[3] = tree_variance(alpha, steps)
     keep, fade = 1 - gamma, float(discount(np.array(n), alpha))
+    # a variance takes the square of a discount, hence the factor 2
     weights = discount(2 * np.arange(n + 1), alpha)
     window, both, total = np.zeros((3, n)), np.zeros((3, n)), np.zeros((3, n))
     for start in range(0, steps, n):

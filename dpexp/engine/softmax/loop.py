@@ -16,8 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.engine.softmax import steps as kernel
-
 BLOCK_BYTES = 1 << 18
 """of noise held at once; it should stay in the cache of a core"""
 
@@ -44,6 +42,8 @@ def start(
     classes: int, p: int, sigma: float, regulariser: float, generator: np.random.Generator, radius: float = math.inf
 ) -> np.ndarray:
     """theta_0 ~ Proj(N(0, (2 sigma^2 / lambda) I)), float32 [classes, p]."""
+    from dpexp.engine.softmax import steps as kernel
+
     weights = generator.standard_normal((classes, p), dtype=np.float32) * np.float32(sigma * math.sqrt(2 / regulariser))
     kernel.project(weights, radius)
     return weights
@@ -62,6 +62,8 @@ def clipped_sum(
 
     weights [classes, p], x [m, p] and norms = |x| [m] (needed if clip is finite) of one float type, labels [m].
     """
+    from dpexp.engine.softmax import steps as kernel
+
     if norms is None:
         if clip < math.inf:
             raise ValueError("clipping needs the norms of the records")
@@ -103,6 +105,8 @@ def train(
     on the others. Raises ValueError for shapes that do not fit, noise without a source, or batches that end early. A
     diverged run returns values that are not finite.
     """
+    from dpexp.engine.softmax import steps as kernel
+
     features, labels = np.ascontiguousarray(features, np.float32), np.ascontiguousarray(labels, np.int64)
     weights = np.array([run.start for run in runs], np.float32)
     if weights.ndim != 3 or weights.shape[2] != features.shape[1] or len(labels) != len(features):

@@ -27,7 +27,7 @@ from dpexp.privacy.momentum.trees import cover, prefix_cover, printed_count
 from dpexp.theory.momentum import Prescription, theorem4_sigma, theorem6_schedule, theorem8_sigma, theorem9_schedule
 
 SAMPLES = 300
-"""steps that a mean over a long run is taken over"""
+"""steps that a mean over a long run is taken over: enough for a few per cent, as the sums differ by a factor of a few"""
 
 
 class Levels(NamedTuple):
@@ -44,9 +44,12 @@ class Levels(NamedTuple):
 def fixed_path_levels(n: int, epochs: int, length: float, eps: float = 1.0, delta: float = 1e-5) -> Levels:
     """Both algorithms with K epochs, eta = length / (K N), alpha = 1 / N and exact noise; one order that repeats."""
     steps, alpha, mu = n * epochs, 1 / n, mu_of(eps, delta)
+    # a step's noise is the node noise times the root of its variance for unit noise; the mean of squares is over steps
     tree = exact_node_std(alpha, 1.0, mu, fixed_tree(n, steps, alpha)) * math.sqrt(tree_variance(alpha, steps).mean())
     eta = length / steps
     plan = Plan(steps, alpha, eta, min(0.5, eta * n))
+    # noise is inverse to mu. Where the iterates are covered, `unit_deviations` is that of the nodes times the mu that
+    # the iterates have at the nodes' noise, so dividing by it gives the nodes back.
     stds = unit_deviations(plan, n, 1.0, 1.0) / mu
     variances = stream_variances(n, steps, alpha, plan.gamma).mean(axis=1)
     reduced, found = math.sqrt(float(stds**2 @ variances)), covering(plan, n, 1.0, 1.0)
@@ -63,6 +66,7 @@ def crossing(n: int, length: float, epochs: tuple[int, ...] = (2, 4, 8, 16)) -> 
         return float(epochs[0])
     for k in range(1, len(epochs)):
         if ratios[k - 1] < 0 <= ratios[k]:
+            # the log of the ratio as a straight line in the log of the epochs, which is 0 at this share of the way
             share = -ratios[k - 1] / (ratios[k] - ratios[k - 1])
             return float(math.exp((1 - share) * math.log(epochs[k - 1]) + share * math.log(epochs[k])))
     return math.inf
@@ -100,6 +104,8 @@ def printed_levels(n: int, d: int, eps: float, delta: float) -> Levels:
     window = _mean(second, lambda t: cover(max(1, t - n + 1), t))
     residual = _mean(second, lambda t: prefix_cover(t))
     keep, fade = 1 - second.gamma, math.exp(n * math.log1p(-second.alpha)) if second.alpha < 1 else 0.0
+    # The stationary moments of the recursions in `noise_windows`, H = (1 - gamma)(H + D) + gamma G and C = b C + H:
+    # own = Var H, carried = Cov(C, H), total = Var C, each solved from its own line with both sides equal.
     own = (second.gamma**2 * stds[1] ** 2 + keep**2 * stds[2] ** 2) * window / (1 - keep**2)
     carried = own / (1 - fade * keep)
     total = (own + 2 * fade * keep * carried) / (1 - fade**2)
@@ -109,6 +115,7 @@ def printed_levels(n: int, d: int, eps: float, delta: float) -> Levels:
 
 def _mean(schedule: Prescription, nodes: Callable[[int], list[tuple[int, int]]]) -> float:
     """Mean over sampled t of the sum over nodes (y, z) of (1 - alpha)^(2 (t-z))."""
+    # the same steps in every call, and a discount that is a number also at alpha = 1
     drawn, rate = random.Random(0), 2 * math.log1p(-min(schedule.alpha, 1 - 1e-16))
     total = 0.0
     for _ in range(SAMPLES):

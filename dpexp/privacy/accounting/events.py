@@ -4,7 +4,7 @@
     calibrate_dp_mechanism(lambda: MechanismAccountant("last-iterate"), lambda s: event_of(NoisySgd(noise_std=s, ...)),
                            target_epsilon, target_delta)
 
-Importing this module imports dp_accounting.
+Importing this module imports dp_accounting, which the extra `dp-accounting` installs; nothing else of dpexp needs it.
 """
 
 from __future__ import annotations
@@ -13,20 +13,25 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import attr
-from dp_accounting import (
-    ComposedDpEvent,
-    DpEvent,
-    NeighboringRelation,
-    NoOpDpEvent,
-    PrivacyAccountant,
-    SelfComposedDpEvent,
-)
-
 from dpexp.core.bisection import narrow
 from dpexp.privacy.accounting.conversions import eps_of_curve
 from dpexp.privacy.analyses.analysis import Analysis, Released
 from dpexp.privacy.mechanisms import MECHANISMS, Mechanism
+
+try:  # its classes are bases of those below, so that they cannot be imported later
+    import attr
+    from dp_accounting import (
+        ComposedDpEvent,
+        DpEvent,
+        NeighboringRelation,
+        NoOpDpEvent,
+        PrivacyAccountant,
+        SelfComposedDpEvent,
+    )
+except ImportError as error:
+    raise ImportError(
+        f"dpexp.privacy.accounting.events needs dp_accounting ({error}): pip install 'dpexp[dp-accounting]'"
+    ) from None
 
 RELATIONS = {
     "replace-one": NeighboringRelation.REPLACE_ONE,

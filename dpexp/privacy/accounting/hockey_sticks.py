@@ -2,6 +2,10 @@
 
 `mu` is the distance of the two means in noise standard deviations. Arrays in, arrays of the same shape out; 1 - e^eps
 is a lower bound of every curve, attained where the likelihood ratio never falls below e^eps.
+
+Every function finds the event on which p > e^eps r, which is the best one (Neyman and Pearson), and takes the two
+probabilities of it. All likelihood ratios here are monotone in x, so the event is a half line. Phi is evaluated in the
+log domain where it is multiplied by a number that may be huge.
 """
 
 from __future__ import annotations
@@ -9,19 +13,24 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
 
 Curve = Callable[[np.ndarray], np.ndarray]
 
 
 def gaussian(log_gamma: np.ndarray, mu: float) -> np.ndarray:
     """N(mu, 1) against N(0, 1)."""
+    from scipy.special import log_ndtr, ndtr
+
+    # log of the ratio is mu x - mu^2 / 2, so the event is x > t = log_gamma / mu + mu / 2, and Phi(mu - t) = Phi(a)
+    # under N(mu, 1), Phi(-t) = Phi(a - mu) under N(0, 1) (Balle and Wang, 2018, Theorem 8)
     a = mu / 2 - log_gamma / mu
     return ndtr(a) - np.exp(log_gamma + log_ndtr(a - mu))
 
 
 def removing(eps: np.ndarray, q: float, mu: float) -> np.ndarray:
     """(1 - q) N(0, 1) + q N(mu, 1) against N(0, 1): q times the Gaussian curve at (e^eps - 1 + q) / q."""
+    # p - e^eps r = q (N(mu, 1) - kappa N(0, 1)) with kappa = (e^eps - 1 + q) / q; for kappa <= 0 it is positive
+    # everywhere, and its integral is 1 - e^eps
     inner = _log_positive(np.expm1(eps) / q + 1)
     with np.errstate(invalid="ignore"):
         above = q * gaussian(inner, mu)
@@ -30,6 +39,9 @@ def removing(eps: np.ndarray, q: float, mu: float) -> np.ndarray:
 
 def adding(eps: np.ndarray, q: float, mu: float) -> np.ndarray:
     """N(0, 1) against (1 - q) N(0, 1) + q N(mu, 1); 0 where e^eps (1 - q) >= 1."""
+    from scipy.special import log_ndtr, ndtr
+
+    # p - e^eps r = q e^eps (kappa N(0, 1) - N(mu, 1)) with kappa = (e^-eps - 1 + q) / q, positive for x < z
     log_kappa = _log_positive(np.expm1(-eps) / q + 1)
     z = log_kappa / mu + mu / 2
     with np.errstate(invalid="ignore"):
@@ -39,8 +51,12 @@ def adding(eps: np.ndarray, q: float, mu: float) -> np.ndarray:
 
 def opposite(eps: np.ndarray, q: float, mu: float) -> np.ndarray:
     """(1 - q) N(0, 1) + q N(mu, 1) against (1 - q) N(0, 1) + q N(-mu, 1): Poisson sampling, one record replaced."""
+    from scipy.special import log_ndtr, ndtr
+
     gap, a = np.expm1(eps), q * np.exp(-mu * mu / 2)
-    # the threshold y = e^(mu z) solves a y^2 - (1 - q) gap y - e^eps a = 0; the other root's reciprocal for gap < 0
+    # With y = e^(mu x), over the density N(0, 1): p is 1 - q + a y and r is 1 - q + a / y. Times y, p - e^eps r is
+    # a y^2 - (1 - q) gap y - e^eps a, positive above the root at y = e^(mu z). The two roots have the product -e^eps,
+    # so for gap < 0 the positive one is e^eps over the size of the other, and nothing cancels.
     middle = (1 - q) * np.abs(gap)
     root = np.hypot(middle, 2 * a * np.exp(eps / 2))
     log_y = np.where(
@@ -52,11 +68,15 @@ def opposite(eps: np.ndarray, q: float, mu: float) -> np.ndarray:
 
 def symmetrised(eps: np.ndarray, q: float, mu: float) -> np.ndarray:
     """The pair with trade-off curve C_q(G(mu)) (Dong, Roth and Su): batches of fixed size, one record replaced."""
+    # C_q(f) is the convex hull of min(f_q, f_q^-1), f_q the trade-off curve of `removing` and f_q^-1 that of `adding`.
+    # delta(eps) = 1 + f*(-e^eps), and the conjugate of a minimum is the maximum of the conjugates: the larger of the
+    # two curves, which is `removing` for eps >= 0. Below 0, delta(eps) = 1 - e^eps + e^eps delta'(-eps) with delta'
+    # the curve of the exchanged pair, which here is the same.
     up = removing(np.abs(eps), q, mu)
     return np.where(eps >= 0, up, 1 - np.exp(np.minimum(eps, 0.0)) * (1 - up))
 
 
 def _log_positive(x: np.ndarray) -> np.ndarray:
-    """log x, and -inf where x <= 0."""
+    """log x, and -inf where x <= 0; the least number that enters a logarithm is subnormal, so that none warns."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(x > 0, np.log(np.maximum(x, 1e-320)), -np.inf)

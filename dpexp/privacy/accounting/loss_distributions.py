@@ -12,7 +12,6 @@ from functools import cached_property, lru_cache, partial
 from typing import Literal
 
 import numpy as np
-from scipy.special import ndtr
 
 from dpexp.privacy.accounting.conversions import eps_of_curve
 from dpexp.privacy.accounting.discrete_losses import Discrete, from_above, from_below
@@ -24,16 +23,19 @@ Curve = Callable[[np.ndarray], np.ndarray]
 """eps -> delta"""
 Scheme = Literal["add-remove", "replace-one", "fixed-size"]
 _FINEST, _COARSEST = 1e-10, 5e-3
+"""limits of the interval of losses: at 40 cells a deviation they bind where a step's loss deviates by less than 4e-9,
+or by more than 0.2"""
 _LARGEST = 600.0
-"""loss up to which e^loss is a number"""
+"""loss up to which e^loss is a number: e^709 is the largest, and 600 leaves room for the factors beside it"""
 _MOST_STEP_CELLS = 60_000
+"""cells of one step's law above 0: half a megabyte, and a few milliseconds for its curve"""
 REACHES = (6.0, 8.0, 10.0, 14.0, 20.0, 37.0)
 """how many noise units beyond the far mean losses are kept: beyond, the normal law has 1e-9, 6e-16, 8e-24, ..,
 6e-300"""
 FINER = 8
 """parts of an interval where the usual grid is wider than the bulk of the losses"""
 _NEGLIGIBLE = 1e-5
-"""part of delta that losses beyond the reach may take"""
+"""part of delta that losses beyond the reach may take: they count as never bounded, so delta is overstated by it"""
 LEAST_DELTA = 1e-250
 """below it masses are no longer numbers with all their digits, and nothing is stated"""
 ROUGH = 10**7
@@ -76,15 +78,21 @@ class StepLoss:
 
     @cached_property
     def spread(self) -> float:
-        """Deviation of the bulk of one step's loss: that of a normal law of equal total variation."""
+        """Deviation of the bulk of one step's loss: that of a normal law of equal total variation.
+
+        A Gaussian pair whose loss has the deviation s has total variation 2 Phi(s / 2) - 1 = s / sqrt(2 pi) + O(s^3).
+        It only sets the grid. The variance itself would not do: at small q it comes from losses that are rare.
+        """
         at = np.zeros(1)
         return math.sqrt(2 * math.pi) * max(float(curve(at)[0]) for curve, _ in self.curves)
 
     def top(self, reach: float) -> float:
         """The loss at `reach` noise units beyond the far mean, above which a step has the mass `beyond`.
 
-        With c = mu (mu + reach) - mu^2 / 2 it is log(1 - q + q e^c), less the log density of the opposite mixture for
-        `replace-one`. The exchanged pair stays below: (1 - q + q e^c)(1 - q + q e^-c) >= 1.
+        The far mean is mu, so the place is x = mu + reach, where N(mu, 1) is e^c times N(0, 1), c = mu x - mu^2 / 2.
+        The loss there is log(1 - q + q e^c), less the log density of the opposite mixture for `replace-one`. The
+        exchanged pair stays below: its loss at the mirrored place is -log(1 - q + q e^-c), and (1 - q + q e^c)
+        (1 - q + q e^-c) = (1 - q)^2 + q^2 + q (1 - q)(e^c + e^-c) >= 1, since the last bracket is at least 2.
         """
         far = self.mu * (self.mu + reach)
         away = math.log1p(-self.q) if self.q < 1 else -math.inf
@@ -94,12 +102,14 @@ class StepLoss:
 
     def beyond(self, reach: float) -> float:
         """Probability of a loss above `top`: (1 - q) Phi(-mu - reach) + q Phi(-reach), rounded up."""
+        from scipy.special import ndtr
+
         return (float(ndtr(-self.mu - reach)) + self.q * float(ndtr(-reach))) * (1 + 1e-9)
 
     def laws(self, interval: float, reach: float, side: Side) -> list[Discrete]:
         """One step on a grid, for every order of the neighbours that matters."""
         cells = max(2, math.ceil(self.top(reach) / interval))
-        # of the curves: five times what they miss by beside 60 digits (test_curves_have_the_stated_digits)
+        # relative error of the curves, five times the one beside 60 digits in test_curves_have_the_stated_digits
         accuracy = 3e-14 * reach**2 * (1 + 1 / self.mu)
         on_grid = from_above if side == "above" else from_below
         return [on_grid(*pair, cells, interval, accuracy) for pair in self.curves]
@@ -121,7 +131,9 @@ class StepLoss:
 
     def delta(self, steps: int, eps: float) -> float:
         """Delta of `steps` steps at epsilon >= 0, rounded up."""
+        # without sampling the steps are one Gaussian step of mu sqrt(steps): a bound for every scheme, to begin with
         best = delta_of(self.unsampled * math.sqrt(steps), eps)
+        # the reach depends on the delta that is looked for: it grows until it is the one that its own answer needs
         for reach in REACHES[1:] if steps else ():
             laws = _composed(((self, steps),), reach, "above")
             if not laws:
@@ -167,6 +179,7 @@ def eps_of_steps(parts: Steps, delta: float) -> float:
     if delta <= 0:  # a share of a delta, in a bound that splits it, can be too small for a number
         return math.inf
     steps, reach = sum(count for _, count in parts), _reach(parts, delta)
+    # every order of the neighbours must be covered, so the worst of them counts
     laws = () if reach is None else _composed(parts, reach, "above")
     try:
         found = max((law.eps(delta) for law in laws), default=math.inf)
@@ -177,6 +190,7 @@ def eps_of_steps(parts: Steps, delta: float) -> float:
 
 def plain_eps(parts: Steps, delta: float) -> float:
     """Epsilon without loss distributions: the smaller of Renyi composition and of Gaussian steps without sampling."""
+    # Gaussian steps compose by adding squares of mu (Dong, Roth and Su, 2022), Renyi divergences by adding
     mu = math.sqrt(math.fsum(count * step.unsampled**2 for step, count in parts))
     renyi, _ = eps_of_curve(lambda order: math.fsum(count * step.rdp(order) for step, count in parts), delta)
     return min(renyi, eps_of(mu, delta))
@@ -186,6 +200,7 @@ def _reach(parts: Steps, delta: float) -> float | None:
     """The least of `REACHES` beyond which the mass is negligible beside delta; None where there is none."""
     if delta < LEAST_DELTA:
         return None
+    # a sum of losses is lost where one of them is: at most the sum of the masses (union bound)
     lost = ((reach, math.fsum(count * step.beyond(reach) for step, count in parts)) for reach in REACHES)
     return next((reach for reach, mass in lost if mass <= _NEGLIGIBLE * delta), None)
 
@@ -201,8 +216,10 @@ def _composed(parts: Steps, reach: float, side: Side, finer: int = 1) -> tuple[C
     steps = sum(count for _, count in parts)
     spread = math.sqrt(math.fsum(count * step.spread**2 for step, count in parts) / steps)
     interval = grid(spread, max(step.top(reach) for step, _ in parts), steps, len(parts))
-    # 17 deviations is about what a window holds
+    # A window of tilted mass 1 - 2 e^-36 is about 17 deviations of the sum wide (8.5 on either side), and the deviation
+    # of a sum of independent losses is sqrt(steps) times that of one.
     interval = max(interval, 17 * math.sqrt(steps) * spread / MOST_CELLS) / finer
+    # laws[k] holds both orders of kind k; zip puts the kinds of one order together
     laws = [[(law, count) for law in step.laws(interval, reach, side)] for step, count in parts]
     return tuple(Composed(list(order), interval, side) for order in zip(*laws, strict=True))
 

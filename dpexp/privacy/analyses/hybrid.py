@@ -3,8 +3,14 @@
 Run both chains up to step T - R and let M be the law that follows from one chain's iterate with the other's last R
 steps. Between M and the chain that shares its last steps only the R-step kernel acts, which contracts hockey-stick
 divergences by eta_e1(K^R); between M and the chain that shares its first steps only R steps are composed. If
-P <= e^e1 M + d1 and M <= e^e2 Q + d2 on all events, then P <= e^(e1 + e2) Q + d1 + e^e1 d2; the order of the two can be
-exchanged. No convexity is needed, only a bounded set; with it the contraction is far stronger.
+P <= e^e1 M + d1 and M <= e^e2 Q + d2 on all events, then P <= e^(e1 + e2) Q + d1 + e^e1 d2 (insert the second into the
+first); the order of the two can be exchanged. No convexity is needed, only a bounded set; with it the contraction is
+far stronger.
+
+The contraction is eta_e(K) = sup over y, y' of the hockey stick of K(y) against K(y') at e. Two laws of hockey stick h
+go to laws of at most eta_e(K) h: write P - e^e Q = h A - (h + e^e - 1) B with laws A and B. Since h <= 1 and e >= 0,
+h + e^e - 1 >= h e^e, so the image is at most h (A K - e^e B K), whose positive part has mass at most h eta_e(K). So
+eta_e(K^R) <= eta_e(K)^R, and as h <= 1 before the last R steps, that is the d1 which e1 leaves.
 """
 
 from __future__ import annotations
@@ -25,10 +31,11 @@ Composed = Callable[[int, float], float]
 LogContraction = Callable[[float], Callable[[int], float]]
 """e1 -> R -> log of a bound on eta_e1(K^R): 0 is no contraction"""
 SHARES = (0.1, 0.25, 0.45, 0.65)
-"""parts of the composition's epsilon that are tried for e1"""
+"""parts of the composition's epsilon that are tried for e1; any e1 >= 0 gives a valid bound"""
 
 LEAST_DELTA = 1e-25
-"""the composition is not asked for epsilon at a smaller delta, where loss distributions have nothing to say"""
+"""a share of delta below it is not tried: so little of delta is left for the composition that another choice of R is
+better. Leaving out a choice is loose, never wrong"""
 
 
 class Hybrid(NamedTuple):
@@ -46,6 +53,7 @@ def log_contraction(eps: float, reach: float) -> Callable[[int], float]:
 
 def powers(coefficient: float) -> Callable[[int], float]:
     """R -> log of the R-th power of one step's coefficient eta_eps(K)."""
+    # in logarithms, because R is up to millions and the power would be 0
     per_step = _log(coefficient)
     return lambda steps: steps * per_step
 
@@ -69,6 +77,7 @@ def log_contraction_convex(eps: float, width: float, contraction: float = 1.0) -
     """
     lengths, logs = _blocks(eps, width, contraction)
 
+    # R = k B + remainder: k whole blocks, and the remainder does not expand (its coefficient is at most 1)
     def at(steps: int) -> float:
         fits = lengths <= steps
         return float(np.min((steps // lengths[fits]) * logs[fits])) if fits.any() else 0.0
@@ -78,6 +87,8 @@ def log_contraction_convex(eps: float, width: float, contraction: float = 1.0) -
 
 @lru_cache(maxsize=256)
 def _blocks(eps: float, width: float, contraction: float) -> tuple[np.ndarray, np.ndarray]:
+    # With c = 1, a block of B steps has mu = width / sqrt(B). Per step it gains -log delta(mu) / B, and delta tends to
+    # 1 for large mu, to mu / sqrt(2 pi) for small: the best mu is of order 1, and 8 width^2 steps bring it to 8^(-1/2).
     top = min(max(4.0, 8 * width * width), 1e18)
     lengths = np.unique(np.geomspace(1, top, 80).round().astype(np.int64))
     return lengths, np.array([_log(delta_of(width * math.sqrt(shift(int(b), contraction)), eps)) for b in lengths])
@@ -112,23 +123,31 @@ def _over_steps(
     found = Hybrid(math.inf, steps, e1)
     if least is None:
         return found
+    # With the fewest steps nearly all of delta is spent on the contraction. A few per cent more steps shrink its part
+    # by a power, and cost the composition, which grows about like the root of R, half as many per cent.
     for factor in (1.0, 1.015, 1.03, 1.06, 1.12, 1.25):
         r = min(steps, math.ceil(least * factor))
         left = math.exp(log_contracted(r))
         if left >= delta:
             continue
+        # contraction first: left + e^e1 share = delta, and epsilon is e1 plus that of the composition at `share`
         share = (delta - left) * math.exp(-e1)
         after = e1 + composed(r, share) if share > LEAST_DELTA else math.inf
+        # composition first: its delta at e2 plus e^e2 left, again with the sum e1 + e2
         before = _exchanged(composed, r, left, delta)
         found = min(found, Hybrid(float(min(after, e1 + before)), r, e1))
     return found
 
 
 def _exchanged(composed: Composed, steps: int, left: float, delta: float) -> float:
-    """The e2 with comp(e2) + e^e2 left <= delta, by raising e2 until it holds; inf if it never does."""
+    """The e2 with comp(e2) + e^e2 left <= delta, by raising e2 until it holds; inf if it never does.
+
+    What is returned was checked: the composition needs at most e2 for the room that e2 leaves. e2 only rises, from a
+    value that is too small, because a larger e2 leaves less room. 20 rounds, each of which asks the composition anew.
+    """
     e2 = composed(steps, delta - left)
     for _ in range(20):
-        room = delta - math.exp(min(e2, 700.0)) * left
+        room = delta - math.exp(min(e2, 700.0)) * left  # e^709 is the largest number
         if room <= 0:
             return math.inf
         needed = composed(steps, room)
@@ -139,7 +158,7 @@ def _exchanged(composed: Composed, steps: int, left: float, delta: float) -> flo
 
 
 def _fewest(log_contracted: Callable[[int], float], level: float, most: int) -> int | None:
-    """The fewest steps that contract below e^level, or None if `most` do not."""
+    """The fewest steps that contract below e^level, or None if `most` do not; the bound never rises with the steps."""
     if log_contracted(most) >= level:
         return None
     return first_whole(lambda steps: log_contracted(steps) < level, 0, most)
@@ -161,10 +180,12 @@ def hybrid_delta(
     larger T, so the result does not increase with T; it is inf where no R on the grid is small enough.
     """
     best = np.full(len(steps), math.inf)
+    # 40 lengths up to 400 keep the search short: a better R that is left out only makes the result larger
     lengths = np.unique(np.geomspace(1, min(int(steps[-1]), 400), 40).round().astype(int))
     contractions = {e1: log_contracted(e1) for e1 in {share * eps for share in (0.0, *SHARES)}}
     for r in lengths:
         for e1, contracted in contractions.items():
+            # both orders: left + e^e1 rest with the contraction first, rest + e^(eps - e1) left with it last
             left, rest = math.exp(contracted(int(r))), composed(int(r), eps - e1)
             value = min(left + math.exp(e1) * rest, rest + math.exp(eps - e1) * left)
             best[steps >= r] = np.minimum(best[steps >= r], value)

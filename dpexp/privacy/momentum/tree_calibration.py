@@ -1,7 +1,8 @@
 """How much noise the algorithms of `momentum` need: the printed multipliers beside sharper ones, and node noise.
 
 sigma is a multiplier of the whole mechanism: 1 / sigma-GDP for Theorem 4 (one stream), sqrt(3) / sigma-GDP for
-Theorem 8 (three). Everything is one adaptive Gaussian mechanism, so the exact conversion is that of Gaussian DP.
+Theorem 8 (three streams of 1 / sigma each, whose squares add). Everything is one adaptive Gaussian mechanism, so the
+exact conversion is that of Gaussian DP.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dpexp.theory.momentum.theorem4 import theorem4_sigma, theorem4_sigma_best_o
 from dpexp.theory.momentum.theorem8 import theorem8_sigma, theorem8_sigma_best_order
 
 FFT_ENTRIES = 1 << 22
-"""how many numbers the transforms of `square_root_sensitivities` hold at once"""
+"""how many numbers the transforms of `square_root_sensitivities` hold at once: 32 MiB of float64"""
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ def multipliers(eps: float, delta: float, theorem: Literal[4, 8] = 4) -> Multipl
     one = 1 / mu_of(eps, delta)
     classic = theorem4_sigma_best_order(eps, delta)
 
+    # Renyi divergence of 1 / sigma-GDP is order / (2 sigma^2). The improved conversion needs more noise than the exact
+    # one and less than the classic one, so that its sigma lies between; 1e-7 on top of brentq's 1e-9 keeps it above.
     def excess(sigma: float) -> float:
         return eps_of_curve(lambda order: order / (2 * sigma**2), delta, "improved")[0] - eps
 
@@ -71,7 +74,10 @@ def multipliers(eps: float, delta: float, theorem: Literal[4, 8] = 4) -> Multipl
 
 
 def printed_node_std(alpha: float, G: float, sigma: float, count: float) -> float:
-    """Standard deviation of the noise of one node of Algorithm 1 as printed: 4 alpha G sigma sqrt(V)."""
+    """Standard deviation of the noise of one node of Algorithm 1 as printed: 4 alpha G sigma sqrt(V).
+
+    4 G is the sensitivity of a node as the paper bounds it: 2 G a step, times 2 for the sum of discounts of one record.
+    """
     return 4 * alpha * G * sigma * math.sqrt(count)
 
 
@@ -98,6 +104,7 @@ def square_root_sensitivities(items: np.ndarray, alpha: float) -> np.ndarray:
     if not 0 < alpha <= 1:
         raise ValueError(f"alpha={alpha} must be in (0, 1]")
     steps, records = len(items), int(items.max()) + 1
+    # a product of two polynomials of T coefficients has 2 T - 1, so that nothing wraps around
     length = 1 << (2 * steps - 1).bit_length()
     kernel = np.fft.rfft(_square_root(alpha, steps), length)
     out = np.empty(records)
@@ -121,6 +128,11 @@ def square_root_sensitivity_fixed(n: int, steps: int, alpha: float) -> float:
 
 
 def _square_root(alpha: float, steps: int) -> np.ndarray:
-    """c_k = (1 - alpha)^k binom(2 k, k) / 4^k, k = 0..steps - 1."""
+    """c_k = (1 - alpha)^k binom(2 k, k) / 4^k, k = 0..steps - 1.
+
+    The momentum sums (1 - alpha)^k x^k = 1 / (1 - (1 - alpha) x) over past steps, x a delay of one step. Its root is
+    (1 - y)^(-1/2) = sum binom(2 k, k) / 4^k y^k, y = (1 - alpha) x, and each coefficient is (2 k - 1) / (2 k) times the
+    one before.
+    """
     k = np.arange(1, steps)
     return discounts(alpha, steps) * np.cumprod(np.concatenate([[1.0], (2 * k - 1) / (2 * k)]))[:steps]

@@ -16,8 +16,6 @@ import numpy as np
 
 from dpexp.privacy.momentum.trees import fixed_order, node_counts, squared_sensitivities
 
-STREAMS = ("first", "later", "change", "residual")
-
 
 def printed_counts(n: int, steps: int) -> tuple[float, float, float, float]:
     """V of each stream as printed: 3 log2 N for `first`, 4 (T / N) log2 N for the others.
@@ -47,7 +45,9 @@ def node_sensitivities(n: int, eta: float, G: float, L: float) -> tuple[float, f
 def occurrence_sensitivities(n: int, eta: float, G: float, L: float) -> tuple[float, float, float, float]:
     """What replacing one record changes in one summand of each stream: 2 G, 2 G, 2 L eta N, 2 L eta N.
 
-    Steps have length eta exactly, so iterates of one epoch, and anchors of consecutive ones, are within eta N.
+    Steps have length eta exactly, so iterates of one epoch, and anchors of consecutive ones, are within eta N. A
+    summand of D or r is the difference of one record's gradients at two such points, at most L eta N long for an
+    L-smooth loss, and the other record's may point the other way; one of G is a gradient, of norm at most G.
     """
     return 2 * G, 2 * G, 2 * L * eta * n, 2 * L * eta * n
 
@@ -82,6 +82,10 @@ def stream_sensitivities(
 def stream_mu(sensitivities: np.ndarray, units: Sequence[float], stds: Sequence[float]) -> float:
     """Exact mu of the whole run: the root of max over records of sum_j S_j unit_j^2 / std_j^2.
 
+    Noises of the streams are independent, so that dividing each stream by its std makes one Gaussian mechanism of
+    unit noise, whose squared sensitivity is the sum of theirs. The record comes last: one record is replaced, not one
+    in every stream.
+
     `sensitivities` [4, N] from `stream_sensitivities`, `units` and `stds` one a stream. A stream that no node belongs
     to costs nothing; a stream without noise that some record enters gives inf.
     """
@@ -95,10 +99,13 @@ def stream_mu(sensitivities: np.ndarray, units: Sequence[float], stds: Sequence[
 def optimal_split(costs: Sequence[float], coefficients: Sequence[float], mu: float) -> np.ndarray:
     """Standard deviations [4] that minimise sum_j coefficient_j s_j^2 subject to sum_j cost_j / s_j^2 = mu^2.
 
-    s_j^2 = sqrt(cost_j / coefficient_j) sum_k sqrt(cost_k coefficient_k) / mu^2, by Lagrange. `costs` are squared
-    sensitivities (unit squared times the largest S of the stream), `coefficients` the variance that unit node noise of
-    the stream puts into the estimate. A stream of no cost gets no noise; one of cost but no coefficient gets inf, since
-    its nodes need not be released. Raises ValueError for mu <= 0 and for negative entries.
+    s_j^2 = sqrt(cost_j / coefficient_j) sum_k sqrt(cost_k coefficient_k) / mu^2: the derivative by s_j^2 of the first
+    sum plus lambda times the second vanishes where coefficient_j = lambda cost_j / s_j^4, so s_j^2 = sqrt(lambda cost_j
+    / coefficient_j), and the constraint gives sqrt(lambda) = sum_k sqrt(cost_k coefficient_k) / mu^2.
+
+    `costs` are squared sensitivities (unit squared times the largest S of the stream), `coefficients` the variance that
+    unit node noise of the stream puts into the estimate. A stream of no cost gets no noise; one of cost but no
+    coefficient gets inf, since its nodes need not be released. Raises ValueError for mu <= 0 and for negative entries.
     """
     cost, coefficient = np.asarray(costs, dtype=float), np.asarray(coefficients, dtype=float)
     if mu <= 0 or np.any(cost < 0) or np.any(coefficient < 0):
@@ -112,6 +119,7 @@ def optimal_split(costs: Sequence[float], coefficients: Sequence[float], mu: flo
 def _per_stream(measure: Callable[..., np.ndarray], n: int, items: np.ndarray | None, used_only: bool) -> np.ndarray:
     if n < 1 or items is None:
         raise ValueError(f"N={n}: need at least one record and one step")
+    # nodes no longer than N: a window of N steps holds no longer one, and these have the levels 0..floor(log2 N)
     levels = n.bit_length() if used_only else None
     rows = [
         measure(items, left_only=False, levels=levels, keep=lambda start, end: end <= 2 * n),
@@ -119,4 +127,5 @@ def _per_stream(measure: Callable[..., np.ndarray], n: int, items: np.ndarray | 
         measure(items, left_only=False, levels=levels, keep=lambda start, end: start > n),
         measure(items, left_only=used_only),
     ]
+    # with fewer steps than records the last records never appear, and cost nothing
     return np.array([np.pad(row, (0, n - len(row))) for row in rows])

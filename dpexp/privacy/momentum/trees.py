@@ -4,6 +4,10 @@ A node of level b is the interval [a 2^b + 1, (a + 1) 2^b] of steps, written (st
 nodes have even a. Node (y, z) holds sum_{t=y..z} (1 - alpha)^(z-t) grad f(w_t, x_{i(t)}), so a record i changes it by
 at most 2 G times the sum of (1 - alpha)^(z-t) over the steps t that use i. `items` is the record of every step, an
 integer array [T] with values 0..N-1; it must not depend on the data.
+
+2 G is the distance of two gradients of norm at most G. A node's value depends on the data also through the iterates,
+but these are functions of what was released before: given that, only the summands of record i differ. So all nodes with
+independent noise are one adaptive Gaussian mechanism, and its squared sensitivity is the sum of the squares over nodes.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ def prefix_cover(t: int) -> list[tuple[int, int]]:
     """COMPOSE(1, t): one node for each binary digit of t, longest first; all are left nodes. Empty for t = 0."""
     cover, done = [], 0
     for level in reversed(range(t.bit_length())):
+        # `done` is a multiple of 2^(level + 1) here, as the digits above are all that it has: an even a, a left node
         if t >> level & 1:
             cover.append((done + 1, done + (1 << level)))
             done += 1 << level
@@ -37,6 +42,7 @@ def cover(first: int, last: int) -> list[tuple[int, int]]:
     nodes = []
     while first <= last:
         fits = (last - first + 1).bit_length() - 1
+        # a node of length 2^k may start at `first` if 2^k divides first - 1: count its trailing zeros (0 has them all)
         aligned = ((first - 1) & -(first - 1)).bit_length() - 1 if first > 1 else fits
         end = first + (1 << min(fits, aligned)) - 1
         nodes.append((first, end))
@@ -61,7 +67,7 @@ def largest_count(n: int, steps: int) -> int:
     epochs that use the record, nor than nodes. Attained in 55 of the 65 cases with N <= 5 and N <= T <= 5 N.
     """
     _require(n, steps)
-    epochs = -(-steps // n)
+    epochs = -(-steps // n)  # the ceiling of T / N
     return sum(min(epochs, steps >> b) for b in range(steps.bit_length()))
 
 
@@ -69,8 +75,9 @@ def largest_node_sensitivity(n: int, alpha: float, *, reshuffled: bool = False) 
     """Supremum over nodes of any length of the sum of discounts of one record; times 2 G (2 alpha G) a sensitivity.
 
     With b = (1 - alpha)^N: 1 / (1 - b) when every epoch repeats one order; 1 + (1 - alpha) / (1 - b) when a record can
-    end one epoch and begin the next. The printed 2 holds in the first case for b <= 1/2, in the second only for
-    b <= alpha.
+    end one epoch and begin the next. In the first case its steps lie 0, N, 2 N, .. from the end of the node at best, in
+    the second 0, 1, N + 1, 2 N + 1, .., because between two uses that are not neighbours lies a whole epoch or more.
+    The printed 2 holds in the first case for b <= 1/2, in the second only for b <= alpha.
     Raises ValueError for n < 1 or alpha outside (0, 1].
     """
     if n < 1 or not 0 < alpha <= 1:
@@ -128,15 +135,18 @@ def reshuffled_bound(n: int, steps: int, alpha: float, *, left_only: bool = True
 
     A node that holds j occurrences of a record sees them at distances 0, 1, N + 1, 2 N + 1, ... from its end at best,
     which weigh w_j. In a level of m nodes, K = ceil(T / N) occurrences contribute at most K max_j w_j^2 / j, and at
-    most m w_J^2, J the largest j that fits into the node.
+    most m w_J^2, J the largest j that fits into the node. The first: nodes with j_1, j_2, .. occurrences contribute
+    sum w_{j_i}^2 <= sum j_i max_j (w_j^2 / j), and the j_i sum to at most K. The second: w_j grows with j.
     """
     _require(n, steps)
     epochs, powers, total = -(-steps // n), discounts(alpha, steps + n), 0.0
     for level in range(steps.bit_length()):
         length, nodes = 1 << level, steps >> level
+        # j >= 2 occurrences need the distance (j - 2) N + 1, which is at most length - 1
         most = min(epochs, 1 if length == 1 else 2 + (length - 2) // n)
         weights = np.cumsum([1.0, *(powers[1 + i * n] for i in range(most - 1))])
         by_occurrence = epochs * float(np.max(weights**2 / np.arange(1, most + 1)))
+        # of m nodes of a level, every other one, beginning with the first, is a left node
         total += min(by_occurrence, (nodes + 1 if left_only else 2 * nodes) // 2 * float(weights[-1]) ** 2)
     return total
 
@@ -161,6 +171,7 @@ def _visits(
     record, time = np.asarray(items)[by_record], by_record + 1  # steps count from 1
     depth = steps.bit_length()
     for level in range(depth if levels is None else min(levels, depth)):
+        # node a = index of this level is [a 2^level + 1, (a + 1) 2^level]; it is released only if it ends by T
         index = (time - 1) >> level
         end = (index + 1) << level
         chosen = end <= steps
@@ -171,6 +182,7 @@ def _visits(
         holder, index, distance = record[chosen], index[chosen], (end - time)[chosen]
         if not len(holder):
             continue
+        # a run ends where the record or the node changes; reduceat sums from each start to the next
         fresh = np.ones(len(holder), dtype=bool)
         fresh[1:] = (holder[1:] != holder[:-1]) | (index[1:] != index[:-1])
         first = np.flatnonzero(fresh)

@@ -1,0 +1,131 @@
+"""Other people's packages: which versions are declared, that the core works without extras, and when each is imported."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import distribution
+
+import pytest
+
+from dpexp.engine.lanes import internals
+from tests.conftest import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+MODULES = sorted((ROOT / "dpexp").rglob("*.py"))
+HEAVY = {"numba", "llvmlite", "scipy", "pandas", "matplotlib", "pyarrow", "joblib", "rich", "threadpoolctl", "filelock",
+         "dp_accounting", "attr", "torch", "opacus", "mpmath"}  # fmt: skip
+"""imported where they are used, inside functions"""
+TOP = {"numpy", "pydantic", "pydantic_core"}
+"""may be imported at the top of any module but the command line's"""
+COMPILED = ("engine/", "theory/ldp_sgd/")
+"""where functions are compiled; what calls them imports those modules inside functions"""
+EXCEPTIONS = {
+    "cli.py": {"typer"},
+    "config/yamlfile.py": {"yaml"},
+    "engine/lanes/vectormath.py": {"scipy"},  # a table is computed when the functions are compiled
+    "privacy/accounting/events.py": {"attr", "dp_accounting"},  # its classes extend theirs
+}
+
+
+def pinned(name):
+    """Versions by name, in lower case, of a file of constraints."""
+    lines = [line.strip() for line in (ROOT / name).read_text().splitlines()]
+    return {
+        k.lower().replace("_", "-"): v
+        for k, v in (line.split("==") for line in lines if "==" in line and line[0] != "#")
+    }
+
+
+def declared(requirements):
+    """(name, floor) pairs of requirements like "numpy>=2.0.0"; an extra of dpexp itself is left out."""
+    for requirement in requirements:
+        if not requirement.startswith("dpexp["):
+            name, floor = re.fullmatch(r"([A-Za-z0-9-]+)>=([0-9.]+)", requirement).groups()
+            yield name.lower(), floor
+
+
+EXTRAS = PROJECT["optional-dependencies"]
+INSTALLED_AT_LOWEST = [*PROJECT["dependencies"], *EXTRAS["dp-accounting"], *EXTRAS["test"]]
+
+
+@pytest.mark.parametrize(("name", "floor"), list(declared(INSTALLED_AT_LOWEST)))
+def test_the_lowest_environment_has_the_declared_floors(name, floor):
+    assert pinned("constraints-lowest.txt")[name] == floor
+
+
+def release(text):
+    return tuple(int(n) for n in re.findall(r"\d+", text)[:3])
+
+
+@pytest.mark.parametrize(("name", "floor"), list(declared(INSTALLED_AT_LOWEST)))
+def test_the_newest_environment_is_no_older(name, floor):
+    assert release(pinned("constraints.txt")[name]) >= release(floor)
+
+
+def test_the_tested_range_of_numba_is_that_of_the_two_environments():
+    assert pinned("constraints-lowest.txt")["numba"] == internals.OLDEST
+    assert pinned("constraints.txt")["numba"] == internals.NEWEST
+
+
+def test_what_runs_is_within_the_declared_range():
+    """Also says which requirement is wrong where the tests run in an environment that was not made from these files."""
+    for name, floor in declared(INSTALLED_AT_LOWEST):
+        assert release(distribution(name).version) >= release(floor), name
+
+
+def top_level(body):
+    """Packages that statements import when the module is imported; not those under TYPE_CHECKING."""
+    for node in body:
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module, node.lineno
+        elif isinstance(node, ast.Try | ast.With | ast.ClassDef):
+            yield from top_level(node.body)
+        elif isinstance(node, ast.If) and ast.unparse(node.test) != "TYPE_CHECKING":
+            yield from top_level([*node.body, *node.orelse])
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda m: str(m.relative_to(ROOT)))
+def test_packages_are_imported_where_they_are_used(module):
+    place = module.relative_to(ROOT / "dpexp").as_posix()
+    allowed = TOP | EXCEPTIONS.get(place, set()) | ({"numba", "llvmlite"} if place.startswith(COMPILED) else set())
+    for name, line in top_level(ast.parse(module.read_text()).body):
+        package = name.partition(".")[0]
+        known = package in sys.stdlib_module_names or package == "dpexp" or package in allowed
+        assert known, f"{place}:{line} imports {package} at its top: import it inside the function that uses it"
+
+
+def loaded(statement, names):
+    script = f"import sys\n{statement}\nprint(sorted(set({sorted(names)!r}) & set(sys.modules)))"
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
+    return ast.literal_eval(result.stdout.strip().splitlines()[-1])
+
+
+@pytest.mark.parametrize(
+    ("statement", "more"),
+    [
+        ("import dpexp.cli", {"numpy", "pydantic", "yaml", "rich.console"}),
+        ("import dpexp.config, dpexp.algorithms, dpexp.problems, dpexp.schedules", set()),
+        ("import dpexp.commands.running, dpexp.commands.listing, dpexp.store.publish", set()),
+        ("import dpexp.privacy.accounting.loss_distributions, dpexp.privacy.accounting.mixtures", set()),
+    ],
+)
+def test_importing_loads_none_of_the_heavy_packages(statement, more):
+    assert loaded(statement, HEAVY - {"rich", "attr"} | more) == []
+
+
+def test_events_without_their_extra_say_which_it_is():
+    """The rest of dpexp does not ask for dp_accounting."""
+    missing = "import sys\nsys.modules['dp_accounting'] = None\n"
+    good = subprocess.run(
+        [sys.executable, "-c", f"{missing}import dpexp.cli, dpexp.privacy.mechanisms"], cwd=ROOT, check=False
+    )
+    assert good.returncode == 0
+    bad = subprocess.run(
+        [sys.executable, "-c", f"{missing}import dpexp.privacy.accounting.events"], capture_output=True, text=True, cwd=ROOT
+    )  # fmt: skip
+    assert bad.returncode == 1
+    assert bad.stderr.strip().splitlines()[-1].endswith("pip install 'dpexp[dp-accounting]'")

@@ -1,0 +1,108 @@
+"""The parts of numba and llvmlite that lanes rest on: still there, all listed, and named when one has changed."""
+
+import ast
+import importlib
+
+import pytest
+
+from dpexp.core.errors import DpexpError
+from dpexp.engine.lanes import internals
+from tests.conftest import ROOT
+
+LANES = ROOT / "dpexp" / "engine" / "lanes"
+
+
+def test_nothing_that_lanes_need_has_changed():
+    assert internals.changes() == []
+
+
+def test_every_internal_that_vectors_names_is_listed():
+    """Read from the source: what it imports, and every method that it calls on a builder or a context."""
+    tree = ast.parse((LANES / "vectors.py").read_text())
+    listed = {(used.module, used.name.split(".")[0]) for used in internals.USED}
+    builders = {used.name.partition(".")[2] for used in internals.USED if used.name.startswith("IRBuilder.")}
+    contexts = {used.name.partition(".")[2] for used in internals.USED if used.name.startswith("BaseContext.")}
+    modules = {"ir": "llvmlite.ir", "types": "numba.core.types", "cgutils": "numba.core.cgutils"}
+    seen = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module in ("numba.extending", "numba.core.datamodel"):
+            assert {(node.module, alias.name) for alias in node.names} <= listed
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            if node.value.id in modules:
+                seen.add((modules[node.value.id], node.attr))
+            if node.value.id in ("builder", "b"):
+                assert node.attr in builders, f"builder.{node.attr} is not listed"
+            if node.value.id == "context":
+                assert node.attr in contexts, f"context.{node.attr} is not listed"
+    assert seen <= listed
+    assert len(seen) > 10
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "replacement", "expected"),
+    [
+        ("numba.core.cgutils", "unpack_tuple", None, "numba.core.cgutils.unpack_tuple is gone"),
+        ("llvmlite.ir", "IRBuilder.shuffle_vector", None, "llvmlite.ir.IRBuilder.shuffle_vector is gone"),
+        ("llvmlite.ir", "IRBuilder.load", lambda self, ptr, typ: None, "llvmlite.ir.IRBuilder.load takes other arguments"),
+        ("numba.core.datamodel", "register_default", lambda kind, model: None, "register_default takes other arguments"),
+    ],
+)  # fmt: skip
+def test_a_change_is_named(monkeypatch, module, name, replacement, expected):
+    place = importlib.import_module(module)
+    *outer, last = name.split(".")
+    for part in outer:
+        place = getattr(place, part)
+    if replacement is None:
+        monkeypatch.delattr(place, last)
+    else:
+        monkeypatch.setattr(place, last, replacement)
+    (found,) = internals.changes()
+    assert expected in found
+    with pytest.raises(DpexpError) as caught:
+        internals.require_compiler()
+    assert expected in caught.value.message
+    assert "\n" not in caught.value.message
+    assert internals.OLDEST in caught.value.hint
+    assert internals.NEWEST in caught.value.hint
+
+
+def test_versions_outside_those_tested_are_named(monkeypatch):
+    assert internals.require_compiler() is None
+    for text, old in (("0.60.9", True), ("0.59.1", True), ("0.69.0rc1", False), ("1.0", False)):
+        monkeypatch.setattr(internals, "version", lambda name, text=text: text)
+        if old:
+            with pytest.raises(DpexpError, match=f"numba {text} is too old"):
+                internals.require_compiler()
+        else:
+            assert f"numba {text} is newer than" in internals.require_compiler()
+
+
+def test_a_numba_that_refuses_this_numpy_is_one_line(monkeypatch):
+    import builtins
+
+    imported = builtins.__import__
+
+    def refuse(name, *rest):
+        if name == "numba":
+            raise ImportError("Numba needs NumPy 2.1 or less. Got NumPy 2.4.")
+        return imported(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with pytest.raises(DpexpError, match=r"cannot be imported: Numba needs NumPy 2\.1 or less"):
+        internals.require_compiler()
+
+
+def test_a_run_stops_before_it_computes(monkeypatch, tmp_path):
+    from dpexp.commands import running
+
+    def refuse():
+        raise internals.CompilerMismatch("numba 9 cannot compile lanes: x is gone", "pip install")
+
+    monkeypatch.setattr(internals, "require_compiler", refuse)
+    request = running.Request(
+        (ROOT / "configs" / "figure1.yaml",), (), None, 1, "threads", None, None, "smoke", tmp_path, False, False,
+        True, False, False,
+    )  # fmt: skip
+    with pytest.raises(DpexpError, match="x is gone"):
+        running.run(request)
+    assert list(tmp_path.iterdir()) == []
