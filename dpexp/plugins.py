@@ -32,7 +32,7 @@ from typing import Any, NoReturn
 from dpexp.core.digests import digest
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.parameters import Parameters
-from dpexp.core.registry import Registry
+from dpexp.core.registry import BUILT_IN, Registry
 from dpexp.core.text import guess
 from dpexp.plugin import LOADED, Loaded, Plugin, inside_folder, module_file
 
@@ -134,14 +134,26 @@ def using(*paths: Path | str) -> Iterator[None]:
             forget(name)
 
 
-def use_only(files: Sequence[str]) -> None:
-    """Exactly these files and what is installed: for a worker, which may have served another run before."""
+def use_only(files: Sequence[str]) -> bool:
+    """Load exactly these files as they are now, and what is installed; whether that changed anything.
+
+    For a worker: it may have served another run before, with other plug-ins or with the same ones before an edit.
+    """
     use_installed()
-    for loaded in list(LOADED.values()):
-        if not loaded.installed and str(loaded.file) not in files:
+    before = list(LOADED.values())
+    for loaded in before:
+        if not loaded.installed and (str(loaded.file) not in files or _is_outdated(loaded)):
             forget(loaded.name)
     for file in files:
         use(file)
+    return list(LOADED.values()) != before
+
+
+def _is_outdated(loaded: Loaded) -> bool:
+    """Whether one of the modules that were imported from a plug-in's folder was written to since."""
+    modules = [module for name, module in sys.modules.items() if name.split(".")[0] == loaded.package]
+    files = [Path(module.__file__) for module in modules if getattr(module, "__file__", None)]
+    return any(not file.exists() or file.stat().st_mtime_ns > loaded.read_at for file in files)
 
 
 def files_in_use() -> tuple[str, ...]:
@@ -464,28 +476,30 @@ def register(plugin: Plugin, source: str) -> None:
     Raises UsageError where a name is taken.
     """
     loaded = next((one for one in LOADED.values() if one.plugin is plugin), None)
-    lines = Lines(loaded.file, loaded.shown) if loaded is not None and not loaded.installed else None
     added: list[tuple[Registry[Any], str]] = []
     try:
         for registry, names in _names(plugin):
             for name, value in names.items():
-                registry.add(name, value, lines.of(name) if lines else source)
+                registry.add(name, value, where(loaded, name, source))
                 added.append((registry, name))
-        _check_analyses(plugin, lines, source)
+        _check_analyses(plugin, loaded, source)
     except UsageError:
         for registry, name in added:
             registry.remove(name)
         raise
 
 
-def _check_analyses(plugin: Plugin, lines: Lines | None, source: str) -> None:
-    """An analysis belongs to a mechanism that is there."""
-    from dpexp.privacy.mechanisms import MECHANISMS
+def where(loaded: Loaded | None, what: str, source: str = BUILT_IN) -> str:
+    """`file:line` of what a plug-in's file names; the source where nothing was loaded from a file."""
+    return source if loaded is None else Lines(loaded.file, loaded.shown).of(what)
 
+
+def _check_analyses(plugin: Plugin, loaded: Loaded | None, source: str) -> None:
+    """An analysis belongs to a mechanism that is there."""
     for name in plugin.analyses:
+        from dpexp.privacy.mechanisms import MECHANISMS
+
         mechanism = name.partition("/")[0]
         if mechanism not in MECHANISMS:
             hint = f"{guess(mechanism, MECHANISMS)}mechanisms: {', '.join(MECHANISMS)}"
-            raise UsageError(
-                f"{lines.of(name) if lines else source}: the analysis '{name}': no mechanism '{mechanism}'", hint
-            )
+            raise UsageError(f"{where(loaded, name, source)}: the analysis '{name}': no mechanism '{mechanism}'", hint)

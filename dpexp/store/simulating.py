@@ -7,7 +7,11 @@ import traceback
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dpexp.core.checkpoints import checkpoint_steps
+from dpexp.engine.result import Passed
+from dpexp.plugin import blame
 
 if TYPE_CHECKING:
     from dpexp.config import Cell
@@ -27,6 +31,20 @@ def simulate(cells: Sequence[Cell], replicates: Sequence[int]) -> dict[str, Any]
             replicates,
         )
     except Exception as error:
-        return {"error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()}
+        return {"error": f"{blame(error)}{type(error).__name__}: {error}", "traceback": traceback.format_exc()}
     wall = time.perf_counter() - begin
+    if wrong := _misshapen(cells, steps, replicates, passed):
+        return {"error": f"{type(first.algorithm).__name__}.simulate returned {wrong}", "traceback": wrong}
     return {"values": passed.values, "steps": passed.steps, "wall_s": wall / len(cells)}
+
+
+def _misshapen(cells: Sequence[Cell], steps: np.ndarray, replicates: Sequence[int], passed: object) -> str:
+    """What is wrong with what an algorithm returned, which may be anybody's; empty where it can be stored."""
+    algorithm = cells[0].algorithm
+    if not isinstance(passed, Passed):
+        return f"a value of type {type(passed).__name__}, not a dpexp.engine.result.Passed"
+    wanted = (len(cells), len(algorithm.estimators), len(steps), len(algorithm.metrics), len(replicates))
+    if passed.values.shape != wanted or passed.values.dtype != np.float64:
+        found = f"values of shape {passed.values.shape} and type {passed.values.dtype}"
+        return f"{found}, not float64 {wanted}: settings, estimators, checkpoints, metrics, replicates"
+    return "" if np.array_equal(passed.steps, steps) else "steps that are not the checkpoints that were asked for"
