@@ -152,7 +152,7 @@ def use_only(files: Sequence[str]) -> bool:
 def _is_outdated(loaded: Loaded) -> bool:
     """Whether one of the modules that were imported from a plug-in's folder was written to since."""
     modules = [module for name, module in sys.modules.items() if name.split(".")[0] == loaded.package]
-    files = [Path(module.__file__) for module in modules if getattr(module, "__file__", None)]
+    files = [Path(module.__file__) for module in modules if module.__file__]
     return any(not file.exists() or file.stat().st_mtime_ns > loaded.read_at for file in files)
 
 

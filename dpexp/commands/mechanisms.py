@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from dpexp.commands.statement import Statement
-from dpexp.config.words import suggest
+from dpexp.config.words import listed, suggest
 from dpexp.config.yamlfile import scalar
 from dpexp.core.errors import UsageError
 from dpexp.core.text import columns, down, guess, up
 from dpexp.privacy.accounting.calibration import Calibrated, Unreachable, calibrate
 from dpexp.privacy.analyses.analysis import ORDERS, Analysis
-from dpexp.privacy.mechanisms import MECHANISMS, Mechanism
+from dpexp.privacy.mechanisms import MECHANISMS, Mechanism, every_analysis
 
 DELTAS = (1e-5, 1e-6)
 TARGETS = {"eps": "eps=... with delta=...", "mu": "mu=...", "rho": "rho=... (zCDP)", "rdp": "rdp=... with order=..."}
@@ -89,6 +89,7 @@ def solve(
                 released,
                 analysis,
                 force,
+                every_analysis,
             )
     except Unreachable as error:
         raise UsageError(str(error)) from None
@@ -164,7 +165,7 @@ def _calibrated(
 
 def _kind(name: str) -> type[Mechanism]:
     if name not in MECHANISMS:
-        raise UsageError(f"no mechanism '{name}'", f"{guess(name, MECHANISMS)}mechanisms: {', '.join(MECHANISMS)}")
+        raise UsageError(f"no mechanism '{name}'", f"{guess(name, MECHANISMS)}mechanisms: {listed(MECHANISMS)}")
     return MECHANISMS[name]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from dpexp.core.text import columns, down, up
 from dpexp.privacy.analyses.analysis import Analysis
-from dpexp.privacy.mechanisms import Mechanism
+from dpexp.privacy.mechanisms import Mechanism, every_analysis
 
 
 class Statement:
@@ -20,7 +20,7 @@ class Statement:
     ) -> None:
         self.name, self.mechanism, self.force = name, mechanism, force
         self.deltas, self.orders = tuple(deltas), tuple(orders)
-        self.analyses, self.lower = mechanism.analyses(), mechanism.lower_bounds()
+        self.analyses, self.lower = every_analysis(mechanism), mechanism.lower_bounds()
 
     @cached_property
     def best(self) -> dict[str, Analysis]:

@@ -1,6 +1,7 @@
 """MECHANISMS: what `dpexp privacy --mechanism NAME key=value ...` can state, one file a mechanism."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from dpexp.core.errors import UsageError
 from dpexp.core.registry import Registry
@@ -43,7 +44,10 @@ def every_analysis(mechanism: Mechanism) -> list[Analysis]:
 
 
 def _added(name: str, mechanism: Mechanism) -> Analysis:
-    """An analysis that a plug-in adds. Raises UsageError where it is something else, or is called otherwise."""
+    """An analysis that a plug-in adds, with the plug-in in its source: nothing of ours vouches for it.
+
+    Raises UsageError where it is something else, or is called otherwise.
+    """
     analysis, wanted = ANALYSES[name](mechanism), name.partition("/")[2]
     if not isinstance(analysis, Analysis):
         raise UsageError(f"{ANALYSES.sources[name]}: '{name}' returned a {type(analysis).__name__}, not an Analysis")
@@ -51,4 +55,4 @@ def _added(name: str, mechanism: Mechanism) -> Analysis:
         raise UsageError(
             f"{ANALYSES.sources[name]}: '{name}' returned the analysis '{analysis.name}'", "call it the same"
         )
-    return analysis
+    return replace(analysis, source=f"{analysis.source} (plug-in {ANALYSES.sources[name]})")
