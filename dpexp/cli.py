@@ -363,6 +363,15 @@ def _command() -> Any:
     return command
 
 
+def _end_where_a_plugin_is_at_fault(error: Exception) -> None:
+    """End with the plug-in's line, where the error passed through one."""
+    from dpexp.plugin import blame
+
+    if place := blame(error):
+        warn(f"error: {place}{type(error).__name__}: {error}\n  hint: a mistake of the plug-in; --debug shows more")
+        sys.exit(2)
+
+
 def main() -> None:
     """Entry point: errors that a user can act on are a line or two on stderr, with the contract's exit codes."""
     from dpexp.core.errors import DpexpError
@@ -382,6 +391,7 @@ def main() -> None:
     except OSError as error:
         if debug:
             raise
+        _end_where_a_plugin_is_at_fault(error)
         warn(f"error: {error.filename or 'input or output'}: {error.strerror or error}")
         sys.exit(1)
     except Interrupted:
@@ -390,12 +400,6 @@ def main() -> None:
     except Exception as error:
         if debug:
             raise
-        from dpexp.plugin import blame
-
-        if place := blame(error):
-            warn(
-                f"error: {place}{type(error).__name__}: {error}\n  hint: a mistake of the plug-in; --debug shows where"
-            )
-            sys.exit(2)
+        _end_where_a_plugin_is_at_fault(error)
         warn(f"error: unexpected {type(error).__name__}: {error}\n  hint: --debug shows where")
         sys.exit(1)

@@ -224,7 +224,9 @@ class _Loader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType | None:
         """From the source, never from `__pycache__`: the file may have been written within the clock's last tick."""
-        return self.source_to_code(self.get_data(self.path), self.path)
+        source = self.get_data(self.path)
+        _refuse_cached_kernels(source, self.path)
+        return self.source_to_code(source, self.path)
 
     def exec_module(self, module: ModuleType) -> None:
         """Run the module with an `import` of its own; Python looks that up in the module's `__builtins__`."""
@@ -242,6 +244,19 @@ class _Loader(SourceFileLoader):
         # `import a.b` binds a: the name that the statement begins with
         above = "." * name.count(".")
         return sys.modules[full.rsplit(".", len(above))[0] if above else full]
+
+
+def _refuse_cached_kernels(source: bytes, path: str) -> None:
+    """Raise SyntaxError where numba is asked to keep compiled code: it would run on after edits of what it calls."""
+    for node in ast.walk(ast.parse(source, path)):
+        jitted = isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in (
+            "jit",
+            "njit",
+            "vectorize",
+        )
+        if jitted and any(word.arg == "cache" and ast.unparse(word.value) != "False" for word in node.keywords):
+            message = "numba's cache does not notice edits of functions that are called: leave out `cache`"
+            raise SyntaxError(message, (path, node.lineno, node.col_offset, None))
 
 
 def _imported(name: str, root: Path, shown: Path) -> ModuleType:

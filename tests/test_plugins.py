@@ -11,7 +11,7 @@ import pytest
 
 from dpexp import plugin, plugins
 from dpexp.algorithms import ALGORITHMS
-from dpexp.commands import listing, showing
+from dpexp.commands import comparing, listing, mechanisms, settling, showing
 from dpexp.config import ConfigError, load_experiment
 from dpexp.config.resolved import json_schema, resolved_yaml
 from dpexp.config.stored import stored_cell
@@ -23,6 +23,7 @@ from dpexp.store.fingerprint import closure, code_of, edited_after, plugins_miss
 from dpexp.store.reading import load_generation
 from dpexp.store.run import Options, run
 from dpexp.store.simulating import simulate
+from dpexp.theory import THEOREMS
 from tests.campaigns.plugin_edits import campaign
 from tests.conftest import call, numbers
 from tests.plugin_lab import write_lab
@@ -55,15 +56,22 @@ def write(folder, name, text):
 
 def test_the_installed_command_runs_and_shows_what_a_plug_in_defines(lab):
     folder = lab.parent
-    call("run", "lab.yaml", "--plugin", "lab.py", "-q", "--jobs", 1, cwd=folder)
-    written = call("--plugin", "lab.py", "plot", "lab_errors", "--format", "svg", cwd=folder).stdout.split()
-    assert written == ["results/figures/lab_errors.svg", "results/figures/lab_errors.csv"]
-    settled = json.loads(call("claims", "--paper", "our-lab", "--json", "--plugin", "lab.py", cwd=folder).stdout)
-    assert [(entry["id"], entry["verdict"]) for entry in settled] == [("our-lab/section-1/small", "holds as a bound")]
+    call("--plugin", "lab.py", "run", "lab.yaml", "-q", "--jobs", 1, cwd=folder)
     refused = call("diff", "results/lab", "results/lab", cwd=folder, code=3).stderr
     assert "computed with the plug-in lab.py" in refused
     assert "--plugin lab.py" in refused
-    assert "nothing" not in call("diff", "results/lab", "results/lab", "--plugin", "lab.py", cwd=folder).stdout
+    with plugins.using(lab):
+        document, _ = comparing.diff(folder / "results/lab", folder / "results/lab")
+        assert [row["difference"] for row in document["rows"]] == [0, 0]
+        assert not document["not_current"]
+        written = showing.plot(["lab_errors"], False, "svg", None, folder / "results").split()
+        assert [path.rpartition("/")[2] for path in written] == ["lab_errors.svg", "lab_errors.csv"]
+        text, unexpected = settling.claims("our-lab", "json", None, folder / "results")
+        assert "| budget" in showing.table(["lab_table"], False, "md", None, folder / "results")
+    assert [(entry["id"], entry["verdict"]) for entry in json.loads(text)] == [
+        ("our-lab/section-1/small", "holds as a bound")
+    ]
+    assert unexpected == []
     for path in (folder / "results" / "lab").rglob("manifest.json"):
         assert str(folder) not in path.read_text()
 
@@ -149,6 +157,72 @@ PLUGIN = Plugin(algorithms={helper.NAME: Own})
 """
 
 
+EVERYTHING = """\
+import numpy as np
+from dpexp.plugin import Plugin
+from dpexp.privacy.analyses.analysis import gaussian_analysis
+from dpexp.privacy.budgets import Budget, ConstantBudget, Mu
+from dpexp.privacy.mechanisms.mechanism import Mechanism
+from dpexp.theory.theorem import Theorem
+
+
+class Double(ConstantBudget):
+    kind = "double"
+    double: Mu
+    mu: Mu = 1.0
+
+    @property
+    def constant(self):
+        return 2 * self.double
+
+
+class Laboratory(Mechanism):
+    noise_field = "noise"
+    noise: float
+
+    def analyses(self):
+        return [gaussian_analysis("once", "the lab", "all-iterates", 1 / self.noise, ())]
+
+    def describe(self):
+        return [("Protected", "nobody")]
+
+
+def square(x):
+    return x**2
+
+
+PLUGIN = Plugin(
+    budgets={"double": Double},
+    mechanisms={"laboratory": Laboratory},
+    theorems={"lab/theorem-1": Theorem("lab", "Theorem 1", "printed", "upper", "loss_gap", "sgd", (), "x > 0", square)},
+)
+"""
+
+
+def test_budgets_mechanisms_and_theorems_of_a_plug_in_are_used_like_ours(tmp_path):
+    file = write(tmp_path, "own.py", EVERYTHING)
+    config = write(tmp_path, "c.yaml", CONFIG_WITH_A_LAW)
+    with plugins.using(file):
+        (cell,) = load_experiment(config).cells
+        assert cell.privacy.mu.constant == 6
+        assert "own.py:own" in code_of(cell)
+        assert stored_cell("c", cell.parameters).privacy.mu == cell.privacy.mu
+        assert mechanisms.state("laboratory", ["noise=2"]).document()["statements"][0]["mu"] == 0.5
+        assert mechanisms.solve("laboratory", ["mu=0.25"], [], "all-iterates", None)[0]["value"] == pytest.approx(4)
+        assert THEOREMS["lab/theorem-1"]({"x": 3}) == 9
+    assert "laboratory" not in MECHANISMS
+    with pytest.raises(ConfigError, match="double"):
+        load_experiment(config)
+
+
+CONFIG_WITH_A_LAW = """\
+experiment: c
+problem: {name: huber-linear, d: 2}
+privacy: {mu: {double: 3}}
+run: {n: 60, replicates: 2, checkpoints: 5}
+"""
+
+
 @contextmanager
 def distribution(folder, monkeypatch, name, entry):
     """An installed distribution with one entry point."""
@@ -214,7 +288,7 @@ def test_code_of_ours_that_only_a_plug_in_uses_counts(tmp_path):
         found = closure(("own.py:own",), leave_out=fingerprint.STATEMENTS)
     assert {"own.py:own", "own.py:helper", "dpexp.privacy.mechanisms.stated", "dpexp.engine.linear.kernel"} <= set(
         found
-    ) | {"dpexp.engine.linear.kernel"}
+    )
     assert "dpexp.privacy.mechanisms.local_users" not in found
 
 
@@ -265,6 +339,10 @@ MISTAKES = {
     "wrong signature": (
         GOOD.replace("\n\nPLUGIN", "\n    def seconds(self, problem):\n        return 1.0\n\nPLUGIN"),
         r"own\.py:6: algorithm 'own': `seconds` of Own takes \(problem\), and is called with \(problem, n\)",
+    ),
+    "numba's own cache": (
+        "import numba\n\n@numba.njit(cache=True)\ndef f(x):\n    return x\n",
+        r"own\.py:3: numba's cache",
     ),
     "analysis of no mechanism": (
         "from dpexp.plugin import Plugin\nPLUGIN = Plugin(\n    analyses={'gauss/mine': print}\n)\n",

@@ -18,7 +18,7 @@ from dpexp.config.words import allowed, explain, kind, listed, show, suggest
 from dpexp.config.yamlfile import Issue, Located, Position
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Parameters
-from dpexp.plugins import use
+from dpexp.plugins import use, use_installed
 from dpexp.privacy.budgets import BUDGETS, as_budget
 from dpexp.privacy.settings import PrivacySettings
 from dpexp.privacy.targets import Target
@@ -141,10 +141,11 @@ class Reader:
         return name
 
     def plugins(self, root: Located) -> tuple[str, ...]:
-        """Load the files that `plugins:` names, by their paths from the config file.
+        """Load what is installed, and the files that `plugins:` names by their paths from the config file.
 
         Raises ConfigError where that fails: which names the sections may use is not known then.
         """
+        use_installed()
         located = root.value.get("plugins", Located([], root.where))
         files = located.value if isinstance(located.value, list) else [located]
         before = len(self.issues)
