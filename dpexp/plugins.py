@@ -249,12 +249,10 @@ class _Loader(SourceFileLoader):
 def _refuse_cached_kernels(source: bytes, path: str) -> None:
     """Raise SyntaxError where numba is asked to keep compiled code: it would run on after edits of what it calls."""
     for node in ast.walk(ast.parse(source, path)):
-        jitted = isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in (
-            "jit",
-            "njit",
-            "vectorize",
-        )
-        if jitted and any(word.arg == "cache" and ast.unparse(word.value) != "False" for word in node.keywords):
+        if not isinstance(node, ast.Call):
+            continue
+        kept = any(word.arg == "cache" and ast.unparse(word.value) != "False" for word in node.keywords)
+        if kept and ast.unparse(node.func).rpartition(".")[2] in ("jit", "njit", "vectorize"):
             message = "numba's cache does not notice edits of functions that are called: leave out `cache`"
             raise SyntaxError(message, (path, node.lineno, node.col_offset, None))
 
