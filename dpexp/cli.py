@@ -60,12 +60,35 @@ def _version(value: bool) -> None:
         raise typer.Exit
 
 
+def _use_plugins(files: list[Path] | None) -> None:
+    """Load what installed packages offer and the files that are named, before anything looks a name up."""
+    from dpexp import plugins
+
+    plugins.use_installed()
+    given = [plugins.use(file) for file in files or ()]
+    if any(one.papers or one.figures or one.tables or one.claims for one in given):
+        from dpexp import papers
+
+        papers.figures(), papers.tables(), papers.claims()  # a name that is taken is said now
+
+
 @app.callback()
 def common(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", expose_value=False, help="Show tracebacks.")] = False,
+    plugin: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE.py",
+            callback=_use_plugins,
+            is_eager=True,
+            expose_value=False,
+            show_default=False,
+            help="A plug-in, which adds names; repeatable.",
+        ),
+    ] = None,
 ) -> None:
     """A laboratory for differentially private stochastic gradient descent."""
 
@@ -319,6 +342,24 @@ def _interrupt(*_: object) -> None:
     raise Interrupted
 
 
+def _command() -> Any:
+    """The command line, in which `--plugin` and `--debug` may stand before and after the name of a command."""
+    command: Any = typer.main.get_command(app)
+    shared = [option for option in command.params if option.name in ("plugin", "debug")]
+    for one in command.commands.values():
+        one.params += shared
+    return command
+
+
+def _end_where_a_plugin_is_at_fault(error: Exception) -> None:
+    """End with the plug-in's line, where the error passed through one."""
+    from dpexp.plugin import blame
+
+    if place := blame(error):
+        warn(f"error: {place}{type(error).__name__}: {error}\n  hint: a mistake of the plug-in; --debug shows more")
+        sys.exit(2)
+
+
 def main() -> None:
     """Entry point: errors that a user can act on are a line or two on stderr, with the contract's exit codes."""
     from dpexp.core.errors import DpexpError
@@ -326,7 +367,7 @@ def main() -> None:
     debug = "--debug" in sys.argv
     signal.signal(signal.SIGINT, _interrupt)
     try:
-        app(standalone_mode=True)
+        _command()(standalone_mode=True)
     except DpexpError as error:
         if debug:
             raise
@@ -338,6 +379,7 @@ def main() -> None:
     except OSError as error:
         if debug:
             raise
+        _end_where_a_plugin_is_at_fault(error)
         warn(f"error: {error.filename or 'input or output'}: {error.strerror or error}")
         sys.exit(1)
     except Interrupted:
@@ -346,5 +388,6 @@ def main() -> None:
     except Exception as error:
         if debug:
             raise
+        _end_where_a_plugin_is_at_fault(error)
         warn(f"error: unexpected {type(error).__name__}: {error}\n  hint: --debug shows where")
         sys.exit(1)

@@ -328,7 +328,16 @@ def test_checkpoints_are_geometric_and_end_at_n(n, checkpoints):
 
 def test_schema_is_json_and_names_every_key():
     schema = json.loads(json.dumps(json_schema()))
-    assert set(schema["properties"]) == {"experiment", "problem", "algorithm", "schedule", "privacy", "run", "cases"}
+    assert set(schema["properties"]) == {
+        "experiment",
+        "plugins",
+        "problem",
+        "algorithm",
+        "schedule",
+        "privacy",
+        "run",
+        "cases",
+    }
     names = {kind["properties"]["name"]["const"] for kind in schema["properties"]["problem"]["oneOf"]}
     assert {"huber-linear", "mallows-logistic", "pinball-linear", "mallows-hinge"} <= names
     assert "sigma_min" in schema["properties"]["problem"]["oneOf"][0]["properties"]

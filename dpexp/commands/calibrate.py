@@ -12,6 +12,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.text import columns, down, up
 from dpexp.privacy.accounting.calibration import Calibrated, Unreachable, calibrate
 from dpexp.privacy.analyses.analysis import Analysis
+from dpexp.privacy.mechanisms import every_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 
 TARGETS = {"eps": "eps=... with delta=...", "mu": "mu=...", "rho": "rho=... (zCDP)", "rdp": "rdp=... with order=..."}
@@ -48,6 +49,7 @@ def solve(
                 released,
                 analysis,
                 force,
+                every_analysis,
             )
     except Unreachable as error:
         raise UsageError(str(error)) from None

@@ -21,7 +21,10 @@ def claims(paper: str | None, form: str, out: Path | None, results: Path) -> tup
         raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {form!r}")
     known = registered()
     if paper is not None and paper not in known:
-        raise UsageError(f"no claims of a paper '{paper}'", f"{guess(paper, known)}papers: {', '.join(known)}")
+        raise UsageError(
+            f"no claims of a paper '{paper}'",
+            f"{guess(paper, known)}papers: {', '.join(known)}; a plug-in's needs --plugin FILE.py",
+        )
     entries = settle(results, [claim for name in ([paper] if paper else known) for claim in known[name]])
     if form == "json":
         text = json.dumps(finite(document(entries)), indent=2)

@@ -3,36 +3,43 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from dpexp.config import ConfigError, load_experiment
+from dpexp.config.words import listed
 from dpexp.core.errors import ResultsMissing
 from dpexp.core.text import columns
-from dpexp.store import Folder, load_generation
+from dpexp.plugin import LOADED
+from dpexp.store import Damaged, Folder, load_generation
+from dpexp.store.files import read_document
+from dpexp.store.fingerprint import plugins_missing
 from dpexp.store.planning import derived_state, plan
 
 
-def registries() -> dict[str, list[str]]:
+def registries() -> dict[str, Iterable[str]]:
     """Everything that a config or command can name."""
     from dpexp.algorithms import ALGORITHMS
-    from dpexp.papers import claims, figures, tables
+    from dpexp.papers import figures, papers, tables
     from dpexp.privacy.budgets import BUDGETS
+    from dpexp.privacy.mechanisms import ANALYSES, MECHANISMS
     from dpexp.problems import PROBLEMS
     from dpexp.schedules import SCHEDULES
     from dpexp.theory import THEOREMS
 
-    found: dict[str, dict[str, Any]] = {
+    return {
         "problems": PROBLEMS,
         "algorithms": ALGORITHMS,
         "schedules": SCHEDULES,
         "budgets": BUDGETS,
+        "mechanisms": MECHANISMS,
+        "analyses": ANALYSES,
         "theorems": THEOREMS,
         "figures": figures(),
         "tables": tables(),
-        "claims of": claims(),
+        "claims of": papers(),
     }
-    return {name: list(registry) for name, registry in found.items()}
 
 
 def _trouble(results: Path, experiment: str) -> str:
@@ -42,6 +49,16 @@ def _trouble(results: Path, experiment: str) -> str:
     except ResultsMissing as error:
         return f", {error.message.removeprefix(str(Folder(results, experiment).root) + ': ')}"
     return ""
+
+
+def _needs(folder: Path) -> str:
+    """Which plug-ins stored results need that are not loaded; empty where there are none."""
+    try:
+        codes = read_document(folder / "manifest.json")["code"].values()
+    except (Damaged, OSError):
+        return ""
+    names = plugins_missing(codes)
+    return f"; computed with {', '.join(names)}, not loaded here" if names else ""
 
 
 def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
@@ -75,8 +92,11 @@ def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
     if results.is_dir():
         for folder in sorted(results.iterdir()):
             if (folder / "manifest.json").exists() and folder.name not in known:
-                rows.append([folder.name, "", "", f"results without a config in {configs}"])
+                state = f"results without a config in {configs}"
+                rows.append([folder.name, "", "", state + _needs(folder)])
     names = registries()
     text = columns(rows, ["experiment", "config", "cells", "state"]) if rows else f"no configs in {configs}"
-    text += "\n\n" + columns([[kind, ", ".join(entries)] for kind, entries in names.items()])
-    return {"cells": cells, "experiments": experiments, "registries": names}, text
+    text += "\n\n" + columns([[kind, listed(entries)] for kind, entries in names.items() if entries])
+    document = {"cells": cells, "experiments": experiments}
+    loaded = {one.name: str(one.shown) for one in LOADED.values()}
+    return {**document, "registries": {k: list(v) for k, v in names.items()}, "plugins": loaded}, text

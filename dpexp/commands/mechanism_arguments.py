@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dpexp.config.words import suggest
+from dpexp.config.words import listed, suggest
 from dpexp.config.yamlfile import scalar
 from dpexp.core.errors import UsageError
 from dpexp.core.text import guess
@@ -39,7 +39,7 @@ def understood(name: str) -> Iterator[None]:
 
 def kind_of(name: str) -> type[Mechanism]:
     if name not in MECHANISMS:
-        raise UsageError(f"no mechanism '{name}'", f"{guess(name, MECHANISMS)}mechanisms: {', '.join(MECHANISMS)}")
+        raise UsageError(f"no mechanism '{name}'", f"{guess(name, MECHANISMS)}mechanisms: {listed(MECHANISMS)}")
     return MECHANISMS[name]
 
 

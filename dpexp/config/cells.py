@@ -176,6 +176,8 @@ class Experiment:
     """when reading the config, and the data that it names, began: nanoseconds since 1970"""
     where: Position | None = None
     """of the section `run` in the file, by which sizes are set"""
+    plugins: tuple[str, ...] = ()
+    """files that the config loads, by their paths from it"""
 
     @property
     def deltas(self) -> tuple[float, ...]:

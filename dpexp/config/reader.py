@@ -17,10 +17,11 @@ from pydantic.fields import FieldInfo
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import AlgorithmBase
 from dpexp.config.cells import SECTIONS, Cell, Experiment, RunSettings, shared_names, smoke
-from dpexp.config.words import allowed, explain, kind, show, suggest
+from dpexp.config.words import allowed, explain, kind, listed, show, suggest
 from dpexp.config.yamlfile import Issue, Located, Position
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Parameters
+from dpexp.plugins import use, use_installed
 from dpexp.privacy.budgets import BUDGETS, as_budget
 from dpexp.privacy.settings import PrivacySettings
 from dpexp.privacy.targets import Target
@@ -45,6 +46,7 @@ REGISTRIES: dict[str, Mapping[str, type[Named]]] = {
     "algorithm": ALGORITHMS,
     "schedule": SCHEDULES,
 }
+PLUGINS_EXAMPLE = "for instance plugins: [my_algorithm.py], by the path from this file"
 CASES_EXAMPLE = "for instance cases: [{problem: {d: 5}}, {problem: {d: 10}, privacy: {mu: 2}}]"
 DEFAULT_NAMES = {"algorithm": "ldp-sgd", "schedule": "power"}
 
@@ -89,8 +91,8 @@ class Reader:
         if not isinstance(root.value, dict):
             self.complain(root.where, f"a config is a mapping, not {kind(root)}", f"sections: {', '.join(SECTIONS)}")
             raise ConfigError(self.issues)
-        self.unknown(root, ("experiment", *SECTIONS, "cases"), "section")
-        name = self.name(root)
+        self.unknown(root, ("experiment", "plugins", *SECTIONS, "cases"), "section")
+        name, plugins = self.name(root), self.plugins(root)
         base = {s: root.value[s] for s in SECTIONS if s in root.value}
         variants = self.cases(root.value["cases"], base, root.where) if "cases" in root.value else [base]
         grids = [self.grid(root, variant) for variant in variants]
@@ -121,7 +123,9 @@ class Reader:
         if "cases" not in root.value and not toy:
             sweeps = {(c.section, c.key): tuple(v.plain() for v in c.values) for c in grids[0][1]}
         where = root.value["run"].where if "run" in root.value else root.where
-        return Experiment(name, self.path, tuple(built), built[0].run.replicates, self.profile, sweeps, where=where)
+        return Experiment(
+            name, self.path, tuple(built), built[0].run.replicates, self.profile, sweeps, where=where, plugins=plugins
+        )
 
     def unknown(self, mapping: Located, allowed: Sequence[str], what: str) -> None:
         """Complain of keys that are not allowed."""
@@ -145,6 +149,27 @@ class Reader:
             )
             return ""
         return name
+
+    def plugins(self, root: Located) -> tuple[str, ...]:
+        """Load what is installed, and the files that `plugins:` names by their paths from the config file.
+
+        Raises ConfigError where that fails: which names the sections may use is not known then.
+        """
+        use_installed()
+        located = root.value.get("plugins", Located([], root.where))
+        files = located.value if isinstance(located.value, list) else [located]
+        before = len(self.issues)
+        for file in files:
+            if not isinstance(file.value, str):
+                self.complain(file.where, f"a plug-in is the path of a Python file, not {kind(file)}", PLUGINS_EXAMPLE)
+                continue
+            try:
+                use(self.path.parent / Path(file.value).expanduser())
+            except (UsageError, RuntimeError) as error:
+                self.complain(file.where, str(error), getattr(error, "hint", ""))
+        if len(self.issues) > before:
+            raise ConfigError(self.issues)
+        return tuple(file.value for file in files)
 
     def cases(self, cases: Located, base: dict[str, Located], where: Position) -> list[dict[str, Located]]:
         """The base merged with each case."""
@@ -233,13 +258,13 @@ class Reader:
         if named is None:
             if section in DEFAULT_NAMES:
                 return registry[self.default(section)]
-            self.complain(located.where, f"'{section}.name' is missing", f"names: {', '.join(registry)}")
+            self.complain(located.where, f"'{section}.name' is missing", f"names: {listed(registry)}")
             return None
         if isinstance(named.value, list):
             self.complain(named.where, f"'{section}.name' cannot be swept", "use `cases:`")
             return None
         if not isinstance(named.value, str) or named.value not in registry:
-            self.complain(named.where, f"unknown {section} {show(named)}", suggest(str(named.value), list(registry)))
+            self.complain(named.where, f"unknown {section} {show(named)}", suggest(str(named.value), registry))
             return None
         return registry[named.value]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -20,6 +21,7 @@ def resolved_yaml(experiment: Experiment) -> str:
         cases = [{s: v for s, v in _sections(c).items() if s not in base} for c in experiment.cells]
         first = base | {"cases": cases}
     lines = [f"experiment: {experiment.name}"]
+    lines += [f"plugins: {json.dumps(experiment.plugins)}"] if experiment.plugins else []
     for section, value in first.items():
         if section == "cases":
             lines += ["cases:", *(f"  - {_flow(case)}" for case in value)]
@@ -83,6 +85,7 @@ def json_schema() -> dict[str, Any]:
         "type": "object",
         "properties": {
             "experiment": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$"},
+            "plugins": _or_list({"type": "string", "pattern": r"\.py$"}),
             **sections,
             "cases": {"type": "array", "items": {"type": "object"}, "minItems": 1},
         },

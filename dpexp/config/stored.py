@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 from dpexp.config.cells import Cell, RunSettings
+from dpexp.core.errors import ResultsMissing
 from dpexp.privacy.settings import PrivacySettings
+
+T = TypeVar("T")
 
 
 def stored_cell(experiment: str, parameters: dict[str, Any]) -> Cell:
-    """The cell whose `parameters` these are. Raises KeyError or ValueError where this version does not know them."""
+    """The cell whose `parameters` these are.
+
+    Raises ResultsMissing where they name something that is not there, as after a plug-in has lost it, and ValueError
+    where this version does not take them.
+    """
     from dpexp.algorithms import ALGORITHMS
     from dpexp.privacy.budgets import BUDGETS, Budget
     from dpexp.privacy.targets import Target
@@ -20,15 +28,23 @@ def stored_cell(experiment: str, parameters: dict[str, Any]) -> Cell:
     values = _numbers(parameters)
     problem, algorithm, schedule = (values[section] for section in ("problem", "algorithm", "schedule"))
     kinds: list[type[Budget]] = [*BUDGETS.values(), Target]
-    (kind,) = [kind for kind in kinds if set(kind.model_fields) == set(values["budget"])]
+    budgets = {" and ".join(sorted(kind.model_fields)): kind for kind in kinds}
+    budget = _known(experiment, "law of budgets", " and ".join(sorted(values["budget"])), budgets)
     return Cell(
         experiment,
-        PROBLEMS[problem["name"]](**problem),
-        ALGORITHMS[algorithm["name"]](**algorithm),
-        SCHEDULES[schedule["name"]](**schedule),
-        PrivacySettings(mu=kind(**values["budget"])),
+        _known(experiment, "problem", problem["name"], PROBLEMS)(**problem),
+        _known(experiment, "algorithm", algorithm["name"], ALGORITHMS)(**algorithm),
+        _known(experiment, "schedule", schedule["name"], SCHEDULES)(**schedule),
+        PrivacySettings(mu=budget(**values["budget"])),
         RunSettings(**values["run"]),
     )
+
+
+def _known(experiment: str, section: str, name: str, there: Mapping[str, type[T]]) -> type[T]:
+    if name in there:
+        return there[name]
+    hint = "load the plug-in that defines it: --plugin FILE.py"
+    raise ResultsMissing(f"{experiment}: the {section} '{name}' of these results is not there", hint)
 
 
 def _numbers(value: Any) -> Any:

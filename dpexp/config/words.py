@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 
 from dpexp.config.yamlfile import Issue, Located
 from dpexp.core.parameters import OrInfinite
+from dpexp.core.registry import Registry
 
 _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     "greater_than": lambda c: f"must be greater than {c['gt']:g}",
@@ -32,10 +33,17 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
 }
 
 
-def suggest(word: str, allowed: Sequence[str]) -> str:
-    close = difflib.get_close_matches(word, allowed, n=1, cutoff=0.5)
-    names = f"allowed: {', '.join(allowed)}"
+def suggest(word: str, allowed: Iterable[str]) -> str:
+    close = difflib.get_close_matches(word, list(allowed), n=1, cutoff=0.5)
+    names = f"allowed: {listed(allowed)}"
+    if isinstance(allowed, Registry):
+        names += "; a plug-in's needs --plugin FILE.py, or plugins: [FILE.py] in the config"
     return f"did you mean '{close[0]}'? {names}" if close else names
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names in a row, those of plug-ins with their file."""
+    return ", ".join(names.words() if isinstance(names, Registry) else names)
 
 
 def show(located: Located) -> str:

@@ -8,6 +8,8 @@ from typing import TypeVar
 from dpexp.core.errors import UsageError
 
 T = TypeVar("T")
+BUILT_IN = "dpexp itself"
+"""where a name comes from that no plug-in adds"""
 
 
 class Registry(dict[str, T]):
@@ -20,12 +22,21 @@ class Registry(dict[str, T]):
         """which plug-in a name comes from, for the names that are not built in"""
 
     def add(self, name: str, value: T, source: str) -> None:
-        """Add what a plug-in defines. Raises UsageError where the name is taken."""
+        """Add a name; `source` is where a plug-in defines it, `file:line`. Raises UsageError where it is taken."""
         if name in self:
-            owner = self.sources.get(name, "dpexp itself")
+            owner = self.source(name)
             raise UsageError(f"{source}: {self.kind} '{name}' is already defined by {owner}", "give it another name")
         self[name] = value
-        self.sources[name] = source
+        if source != BUILT_IN:
+            self.sources[name] = source
+
+    def source(self, name: str) -> str:
+        """Where a name comes from."""
+        return self.sources.get(name, BUILT_IN)
+
+    def words(self) -> list[str]:
+        """The names as messages and lists show them: behind those of plug-ins, which file they come from."""
+        return [f"{name} (from {self.sources[name]})" if name in self.sources else name for name in self]
 
     def remove(self, name: str) -> None:
         """Take out what a plug-in added."""

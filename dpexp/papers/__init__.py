@@ -1,38 +1,85 @@
-"""PAPERS: the reproductions, and what they add up to: all claims, figures and tables by name."""
+"""PAPERS: the reproductions; and all claims, figures and tables by name, those of loaded plug-ins among them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from dpexp.core.errors import UsageError
 from dpexp.core.registry import Registry
 from dpexp.papers.dp_sgld import PAPER as DP_SGLD
 from dpexp.papers.hidden_state import PAPER as HIDDEN_STATE
 from dpexp.papers.ldp_sgd import PAPER as LDP_SGD
 from dpexp.papers.momentum import PAPER as MOMENTUM
 from dpexp.papers.noisy_sgd import PAPER as NOISY_SGD
+from dpexp.plugin import LOADED, Loaded, Plugin
+from dpexp.plugins import where
 from dpexp.reporting.claim import Claim
 from dpexp.reporting.figure import Figure
 from dpexp.reporting.paper import Paper
 from dpexp.reporting.table import Table
 
+T = TypeVar("T")
 PAPERS: Registry[Paper] = Registry(
     "paper", {paper.id: paper for paper in (LDP_SGD, NOISY_SGD, HIDDEN_STATE, DP_SGLD, MOMENTUM)}
 )
+"""the reproductions that dpexp itself brings"""
+
+
+def papers() -> Registry[Paper]:
+    """Every paper by its id, those of plug-ins too. Raises UsageError where two share an id."""
+    found: Registry[Paper] = Registry("paper", PAPERS)
+    for loaded in LOADED.values():
+        for paper in _each(loaded.plugin.papers, Paper, loaded):
+            found.add(paper.id, paper, where(loaded, paper.id))
+    return found
 
 
 def claims() -> dict[str, tuple[Claim, ...]]:
-    """The claims of every paper, by its id."""
-    return {paper.id: paper.claims for paper in PAPERS.values()}
+    """The claims of every paper, by its id; a plug-in may add claims to a paper of ours."""
+    found: Registry[Claim] = Registry("claim", {})
+    for loaded, claim in _all(lambda holder: holder.claims, Claim):
+        found.add(claim.id, claim, where(loaded, claim.id))
+    ids = dict.fromkeys([*papers(), *(claim.paper for claim in found.values())])
+    return {paper: tuple(claim for claim in found.values() if claim.paper == paper) for paper in ids}
 
 
-def figures() -> dict[str, Figure]:
+def figures() -> Registry[Figure]:
     """Every figure by its name."""
-    return {figure.name: figure for paper in PAPERS.values() for figure in paper.figures}
+    found: Registry[Figure] = Registry("figure", {})
+    for loaded, figure in _all(lambda holder: holder.figures, Figure):
+        found.add(figure.name, figure, where(loaded, figure.name))
+    return found
 
 
 def overlays() -> dict[str, Figure]:
     """The figures that can be drawn with theory laid over them, by the name of the plain figure."""
-    return {name: figure for paper in PAPERS.values() for name, figure in paper.overlays.items()}
+    return {name: figure for paper in papers().values() for name, figure in paper.overlays.items()}
 
 
-def tables() -> dict[str, Table]:
+def tables() -> Registry[Table]:
     """Every table by its name."""
-    return {table.name: table for paper in PAPERS.values() for table in paper.tables}
+    found: Registry[Table] = Registry("table", {})
+    for loaded, table in _all(lambda holder: holder.tables, Table):
+        found.add(table.name, table, where(loaded, table.name))
+    return found
+
+
+def _all(asked: Callable[[Paper | Plugin], Sequence[T]], kind: type[T]) -> Iterator[tuple[Loaded | None, T]]:
+    """What papers and plug-ins hold of one kind, ours first, each with the plug-in that it comes from."""
+    for paper in PAPERS.values():
+        yield from ((None, one) for one in asked(paper))
+    for loaded in LOADED.values():
+        holders: list[Paper | Plugin] = [*_each(loaded.plugin.papers, Paper, loaded), loaded.plugin]
+        for holder in holders:
+            yield from ((loaded, one) for one in _each(asked(holder), kind, loaded))
+
+
+def _each(values: Sequence[T], kind: type[T], loaded: Loaded) -> Iterator[T]:
+    """The values, of which every one is of this kind. Raises UsageError, since plug-ins are written by hand."""
+    for value in values:
+        if not isinstance(value, kind):
+            given = value.__name__ if isinstance(value, type) else f"a value of type {type(value).__name__}"
+            message = f"{given} stands among the {kind.__name__.lower()}s"
+            raise UsageError(f"{where(loaded, 'PLUGIN')}: {message}", f"each is a {kind.__module__}.{kind.__name__}")
+        yield value

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dpexp.core.errors import ResultsMissing
+from dpexp.plugin import as_options
 from dpexp.reporting.claim import VERDICTS, Claim, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.slopes import SlopeError
@@ -39,11 +40,12 @@ def settle(results: Path, claims: Sequence[Claim]) -> list[Entry]:
             missing[experiment] = error.message
     if missing:
         where = "" if results == Path("results") else f" --results {results}"
+        options = "".join(f" {word}" for word in as_options())
         configs = " ".join(f"configs/{name}.yaml" for name in missing)
         first = next(iter(missing.values()))
         more = f", and {len(missing) - 1} more experiments" if len(missing) > 1 else ""
         raise ResultsMissing(
-            f"claims need results that are missing or stale: {first}{more}", f"run: dpexp run {configs}{where}"
+            f"claims need results that are missing or stale: {first}{more}", f"run: dpexp run {configs}{where}{options}"
         )
     return [Entry(claim, _checked(claim, evidence)) for claim in claims]
 

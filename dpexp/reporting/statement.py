@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from dpexp.core.text import columns, down, short, up
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.analyses.analysis import ALL, LAST, ORDERS, Analysis
+from dpexp.privacy.mechanisms import every_analysis
 from dpexp.privacy.mechanisms.local_gaussian import ASSUMPTIONS, LocalGaussian
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.protocols import Released
@@ -45,7 +46,7 @@ class MechanismStatement:
     ) -> None:
         self.name, self.mechanism, self.force = name, mechanism, force
         self.deltas, self.orders = tuple(deltas), tuple(orders)
-        self.analyses, self.lower = mechanism.analyses(), mechanism.lower_bounds()
+        self.analyses, self.lower = every_analysis(mechanism), mechanism.lower_bounds()
 
     @cached_property
     def best(self) -> dict[str, Analysis]:

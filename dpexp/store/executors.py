@@ -3,17 +3,44 @@
 from __future__ import annotations
 
 import os
+import pickle
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
+from dpexp import plugins
 from dpexp.core.errors import UsageError
+from dpexp.store import fingerprint
 
 Task = tuple[Callable[..., Any], tuple[Any, ...]]
+
+
+class Sealed(NamedTuple):
+    """A task on its way to another process, which has to load the plug-ins before it can read the rest."""
+
+    plugins: tuple[str, ...]
+    """files to load, by absolute path"""
+    content: bytes
+
+
+def seal(task: Task) -> Sealed:
+    """A task that another process of this machine, or one that sees the same files, can open."""
+    return Sealed(plugins.files_in_use(), pickle.dumps(task))
+
+
+def opened(sealed: Sealed) -> Task:
+    """The task. Loads exactly the plug-ins that it needs: a worker may have served another run before.
+
+    Raises UsageError where a plug-in cannot be loaded any more.
+    """
+    if plugins.use_only(sealed.plugins):
+        fingerprint.forget()
+    task: Task = pickle.loads(sealed.content)
+    return task
 
 
 def _one(number: int, task: Task) -> tuple[int, Any]:
@@ -21,13 +48,13 @@ def _one(number: int, task: Task) -> tuple[int, Any]:
     return number, function(*arguments)
 
 
-def _pinned(number: int, task: Task, parent: int) -> tuple[int, Any]:
+def _pinned(number: int, sealed: Sealed, parent: int) -> tuple[int, Any]:
     """In a process of its own: linear algebra may not use several threads, on which its last bits can depend."""
     from threadpoolctl import threadpool_limits
 
     _end_with(parent)
     with threadpool_limits(1):
-        return _one(number, task)
+        return _one(number, opened(sealed))
 
 
 @lru_cache(maxsize=1)
@@ -74,7 +101,7 @@ def loky(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
         try:
             with _no_word_of_the_rest():
                 for number, result in parallel(
-                    delayed(_pinned)(number, task, os.getpid()) for number, task in list(waiting.items())
+                    delayed(_pinned)(number, seal(task), os.getpid()) for number, task in list(waiting.items())
                 ):
                     waiting.pop(number)
                     yield number, result

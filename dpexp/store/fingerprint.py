@@ -5,6 +5,10 @@ inside functions, and relative ones) from where the work starts. A package is fo
 any module, so an edit behind a facade is seen; of the `REGISTRIES` only the names that are used are followed, so that
 a new problem does not make the others stale. The shipped data files that a module names count with their contents,
 and so do a user's own.
+
+Modules of plug-ins are followed by the same rules. They are called `heavy.py:tools.losses`: the name of the plug-in's
+file and the dotted path below its folder, so that a fingerprint does not depend on where the folder lies. A cell that
+uses a name of a plug-in counts with the plug-in's file and with all that it imports from its folder.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpexp import IMPORTED_AT
+from dpexp.plugin import LOADED, Loaded, owners_of
 
 if TYPE_CHECKING:
     from dpexp.config import Cell
@@ -59,8 +64,8 @@ RUNNING = ("dpexp.store.simulating",)
 """modules that every cell's numbers pass through, whatever its problem and algorithm"""
 ROWS = ("dpexp.store.rows", "dpexp.config.cells")
 """modules that every row of cells.parquet passes through"""
-MESSAGES = frozenset({"dpexp.core.errors"})
-"""modules that say what went wrong, and cannot change a number"""
+MESSAGES = frozenset({"dpexp.core.errors", "dpexp.plugin"})
+"""modules that say what went wrong or what a plug-in adds, and cannot change a number"""
 
 
 def code_of(cell: Cell, root: Path = ROOT) -> dict[str, str]:
@@ -111,14 +116,29 @@ def _modules_of(cell: Cell) -> tuple[str, ...]:
 
 def modules_of(*values: object) -> tuple[str, ...]:
     """The modules that define the classes of some values, and the classes that these are made from; sorted."""
-    return tuple(sorted({kind.__module__ for value in values for kind in type(value).__mro__}))
+    kinds = {kind for value in values for kind in type(value).__mro__}
+    return tuple(sorted({module for kind in kinds for module in _modules_of_class(kind)}))
+
+
+def _modules_of_class(kind: type) -> list[str]:
+    """The module that a class is written in; of a plug-in's class also the plug-in's file, which may have made it."""
+    owners = [(loaded, loaded.inside_of(kind.__module__) or "") for loaded in owners_of(kind)]
+    keys = [loaded.key(inside) for loaded, own in owners for inside in (loaded.inside, own)]
+    return keys or [kind.__module__]
+
+
+def closure(modules: tuple[str, ...], root: Path = ROOT, leave_out: frozenset[str] = frozenset()) -> dict[str, str]:
+    """Hashes of the modules and of all that they import from dpexp and from their plug-in's folder, by name, sorted."""
+    return _closure(modules, root, leave_out, tuple((name, p.root, p.read_at) for name, p in LOADED.items()))
 
 
 @lru_cache(maxsize=1024)
-def closure(modules: tuple[str, ...], root: Path = ROOT, leave_out: frozenset[str] = frozenset()) -> dict[str, str]:
-    """Hashes of the modules and of all that they import from dpexp, by module name, sorted."""
+def _closure(
+    modules: tuple[str, ...], root: Path, leave_out: frozenset[str], plugins: tuple[tuple[str, Path, int], ...]
+) -> dict[str, str]:
+    """`closure`; what is loaded from where is among the arguments, since it decides what a name means."""
     hashes: dict[str, str] = {}
-    waiting = [module for module in modules if module.split(".")[0] == "dpexp"]
+    waiting = [module for module in modules if _is_followed(module)]
     while waiting:
         module = waiting.pop()
         path = source_of(module, root)
@@ -127,10 +147,44 @@ def closure(modules: tuple[str, ...], root: Path = ROOT, leave_out: frozenset[st
         if path is None:
             waiting += _listed(module, root)
             continue
-        hashes[module], imported = _read(path, module)
-        hashes |= {f"data {name}": _hash_file(root / name) for name in _named_files(path, root)}
+        loaded, _ = _split(module)
+        hashes[module], imported = _read(path, module, 0 if loaded is None else loaded.read_at)
+        hashes |= {f"data {name}": _hash_file(file) for name, file in _data_of(module, path, root).items()}
         waiting += imported
+        if ":" in module:
+            leave_out -= frozenset(imported)  # what states the privacy of our algorithms may do more for a plug-in's
+            waiting += _packages_above(module)
     return dict(sorted(hashes.items()))
+
+
+def _is_followed(module: str) -> bool:
+    return module.split(".")[0] == "dpexp" or ":" in module
+
+
+def _packages_above(module: str) -> list[str]:
+    """The packages whose `__init__.py` Python runs before a module of a plug-in: they can change what it finds."""
+    packages = []
+    while not module.endswith(":"):
+        packages.append(module := _above(module))
+    return packages
+
+
+def plugin_of(name: str) -> str | None:
+    """The plug-in that an entry of a fingerprint belongs to; None for dpexp's own code and for the user's data."""
+    plugin, colon, _ = name.removeprefix("data ").partition(":")
+    return plugin if colon and not name.startswith("file ") else None
+
+
+def plugins_missing(codes: Iterable[dict[str, str]]) -> list[str]:
+    """The plug-ins that some fingerprints need and that are not loaded, by name."""
+    needed = {plugin_of(name) for code in codes for name in code} - {None}
+    return sorted(str(name) for name in needed if name not in LOADED)
+
+
+def _split(module: str) -> tuple[Loaded | None, str]:
+    """The plug-in of a module, and the dotted path below its folder; None and the name itself for dpexp's own."""
+    name, colon, inside = module.partition(":")
+    return (LOADED.get(name), inside) if colon else (None, module)
 
 
 def _listed(name: str, root: Path) -> list[str]:
@@ -138,6 +192,8 @@ def _listed(name: str, root: Path) -> list[str]:
 
     A class that the registry lists is that class's module. The dictionary itself can give anything that is in it.
     """
+    if ":" in name:
+        return []
     package, _, word = name.rpartition(".")
     path = source_of(package, root)
     if package not in REGISTRIES or path is None:
@@ -149,36 +205,87 @@ def _listed(name: str, root: Path) -> list[str]:
 
 def source_of(module: str, root: Path = ROOT) -> Path | None:
     """The file of a module or package; None where there is none."""
+    if ":" in module:
+        loaded, inside = _split(module)
+        return None if loaded is None else loaded.source(inside)
     place = root.joinpath(*module.split(".")[1:])
     return next((p for p in (place.with_suffix(".py"), place / "__init__.py") if p.is_file()), None)
 
 
 @lru_cache(maxsize=2048)
-def _read(path: Path, module: str) -> tuple[str, tuple[str, ...]]:
-    """Hash of a module's code, and the names that it imports from dpexp: modules, or what is inside them."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    package = module.removesuffix(".__init__") if path.name == "__init__.py" else module.rpartition(".")[0]
-    imported = {name for base, alias in _imports(tree, package) for name in (base, f"{base}.{alias}")}
+def _read(path: Path, module: str, read_at: int) -> tuple[str, tuple[str, ...]]:
+    """Hash of a module's code, and the names that it imports from dpexp: modules, or what is inside them.
+
+    `read_at` is when its plug-in was loaded: one that is loaded again is read again.
+    """
+    tree = ast.parse(path.read_bytes())
+    package = module.removesuffix(".__init__") if path.name == "__init__.py" else _above(module)
+    imported = {name for base, alias in _imports(tree, package) for name in (base, _inside(base, alias))}
     digest = hashlib.sha256(repr(_plain(without_text(tree))).encode()).hexdigest()[:16]
     return digest, tuple(sorted(name for name in imported if name != module and not name.endswith(".")))
 
 
+def _above(module: str) -> str:
+    """The package that a module lies in: `dpexp.store` of dpexp.store.run, `heavy.py:` of heavy.py:helper."""
+    name, colon, inside = module.rpartition(":")
+    return f"{name}{colon}{inside.rpartition('.')[0]}"
+
+
+def _inside(package: str, name: str) -> str:
+    return f"{package}{name}" if package.endswith(":") else f"{package}.{name}"
+
+
 def _imports(tree: ast.Module, package: str) -> list[tuple[str, str]]:
-    """What a module in `package` imports from dpexp: (module, name in it), or (module, "") for a whole module."""
+    """What a module in `package` imports from dpexp, and a plug-in's from its folder.
+
+    (module, name in it), or (module, "") for a whole module.
+    """
+    loaded, here = _split(package)
     never_run = {id(inner) for node in ast.walk(tree) if _is_for_types(node) for inner in ast.walk(node)}
     found: list[tuple[str, str]] = []
     for node in ast.walk(tree):
         if id(node) in never_run:
             continue
         if isinstance(node, ast.ImportFrom):
-            # the first dot of a relative import is the package itself, every further one goes up a level
-            parts = package.split(".")
-            above = parts[: len(parts) - node.level + 1] if node.level else []
-            base = ".".join([*above, *([node.module] if node.module else [])])
+            base = _relative(node, here, loaded) if node.level else _absolute(node.module or "", loaded)
             found += [(base, alias.name) for alias in node.names]
         elif isinstance(node, ast.Import):
-            found += [(alias.name, "") for alias in node.names]
-    return [(base, name) for base, name in found if base.split(".")[0] == "dpexp"]
+            found += [(_absolute(alias.name, loaded), "") for alias in node.names]
+    return [(base, name) for base, name in found if _is_followed(base)]
+
+
+def _relative(node: ast.ImportFrom, here: str, loaded: Loaded | None) -> str:
+    """What a relative import means; its first dot is the package itself, every further one goes up a level."""
+    parts = here.split(".") if here else []
+    above = parts[: len(parts) - node.level + 1]
+    inside = ".".join([*above, *([node.module] if node.module else [])])
+    return inside if loaded is None else loaded.key(inside)
+
+
+def _absolute(name: str, loaded: Loaded | None) -> str:
+    """What an absolute import means: in a plug-in, the files of its folder come first."""
+    own = None if loaded is None else loaded.own(name)
+    return name if loaded is None or own is None else loaded.key(own)
+
+
+def _data_of(module: str, path: Path, root: Path) -> dict[str, Path]:
+    """The data files that a module names in its code, by the name that results have for them."""
+    loaded, _ = _split(module)
+    if loaded is None:
+        return {name: root / name for name in _named_files(path, root)}
+    return {loaded.key(file.relative_to(loaded.root).as_posix()): file for file in _named_beside(path, loaded.root)}
+
+
+@lru_cache(maxsize=2048)
+def _named_beside(path: Path, root: Path) -> tuple[Path, ...]:
+    """Files of a plug-in's folder that one of its modules names, from the folder or from where the module lies."""
+    found = set()
+    for node in ast.walk(without_text(ast.parse(path.read_bytes()))):
+        word = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(word, str) and 0 < len(word) < 200 and word.isprintable():
+            files = {Path(os.path.normpath(folder / word)) for folder in (root, path.parent)}
+            found |= {f for f in files if f.is_file() and f.suffix not in (".py", ".pyc") and f.is_relative_to(root)}
+    return tuple(sorted(found))
 
 
 @lru_cache(maxsize=2048)
@@ -214,7 +321,8 @@ def _files_of(name: str, root: Path) -> list[Path]:
     if kind == "file":
         return files_below(Path(path))
     if kind == "data":
-        return [root / path]
+        loaded, inside = _split(path)
+        return [root / path if loaded is None else loaded.root / inside]
     source = source_of(name, root)
     return [source] if source else []
 
@@ -228,7 +336,8 @@ def edited_after(codes: Iterable[dict[str, str]], data_read_at: int, root: Path 
     """
     late, now = [], time.time_ns()
     for name, states in source_states(codes, root).items():
-        since = data_read_at if name.startswith("file ") else IMPORTED_AT
+        loaded = LOADED.get(plugin_of(name) or "")
+        since = data_read_at if name.startswith("file ") else IMPORTED_AT if loaded is None else loaded.read_at
         if since and any(since < moment <= now for state in states for moment in state[:2]):
             late.append(_file_name(name))
     return sorted(late)
@@ -244,7 +353,7 @@ def _state(path: Path) -> State:
 
 def forget() -> None:
     """Read everything anew when asked next: for a process that outlives an edit."""
-    for cached in (closure, _read, _named_files, _shipped_files, _hash_file, hash_of_data):
+    for cached in (_closure, _read, _named_files, _named_beside, _shipped_files, _hash_file, hash_of_data):
         cached.cache_clear()
 
 
@@ -287,7 +396,20 @@ def _file_name(name: str) -> str:
     kind, _, path = name.partition(" ")
     if kind == "file":
         return path
+    if plugin := plugin_of(name):
+        return _file_of_plugin(plugin, name)
     if kind == "data":
         return f"dpexp/{path}"
     source = source_of(name)
     return f"dpexp/{source.relative_to(ROOT).as_posix()}" if source else name.replace(".", "/") + ".py"
+
+
+def _file_of_plugin(plugin: str, name: str) -> str:
+    """A plug-in's module or data file, as the user would write it; by the plug-in's name where that is not loaded."""
+    inside = name.partition(":")[2]
+    path = inside if name.startswith("data ") else inside.replace(".", "/") + ".py"
+    loaded = LOADED.get(plugin)
+    if loaded is None:
+        return f"{path} of the plug-in {plugin}"
+    source = loaded.source(inside)
+    return loaded.shown_as(source if source is not None else loaded.root / path)

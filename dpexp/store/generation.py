@@ -193,7 +193,7 @@ def _changed_data(code: dict[str, str]) -> list[str]:
 
 def what_changed(files: Iterable[str]) -> str:
     """Whether files are code, data or both, in a word."""
-    data = [not (name.startswith("dpexp/") and name.endswith(".py")) for name in files]
+    data = [not name.endswith(".py") for name in files]
     return "data" if all(data) else "code and data" if any(data) else "code"
 
 

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dpexp.core.errors import ResultsMissing
 from dpexp.core.terminal import note
+from dpexp.plugin import as_options
 from dpexp.store.files import Damaged, Filter, Sealed, read_document
+from dpexp.store.fingerprint import plugins_missing
 from dpexp.store.folder import Folder
 from dpexp.store.generation import Generation, config_path, read_generation
 from dpexp.store.trajectories import Stored
@@ -47,12 +49,24 @@ def missing(folder: Folder, what: str, as_shipped: bool = False) -> ResultsMissi
     words += ["--profile", "smoke"] * smoke
     if folder.root.parent != Path("results-smoke" if smoke else "results"):
         words += ["--results", shlex.quote(str(folder.root.parent))]
+    words += as_options()
     hint = f"run: {' '.join(words)}"
     if not path:
         hint += f"   (CONFIG is the config file of the experiment '{experiment}')"
     elif known and experiment != folder.experiment:
         hint += f"   (it writes {folder.root.parent / experiment}; a copy of another name stays as it is)"
     return ResultsMissing(f"{folder.root}: {what}", hint)
+
+
+def _without_plugins(folder: Folder, names: Sequence[str]) -> ResultsMissing:
+    """Results whose code is not here: what they say of it is the name of the plug-in, and never where it lies."""
+    which = ", ".join(names)
+    options = " ".join(f"--plugin {name}" if name.endswith(".py") else f"(install {name})" for name in names)
+    hint = f"add {options} to the command, with the path of the file"
+    if not any(name.endswith(".py") for name in names):
+        hint = f"install the package that offers {which}"
+    what = "plug-in" if len(names) == 1 else "plug-ins"
+    return ResultsMissing(f"{folder.root}: was computed with the {what} {which}, not loaded here", hint)
 
 
 def _config_of(experiment: str) -> Path | None:
@@ -85,6 +99,8 @@ def load_generation(results: Path, experiment: str, renamed: bool = False) -> Ge
     except Damaged as error:
         raise missing(folder, str(error)) from None
     manifest = generation.manifest
+    if absent_plugins := plugins_missing(manifest["code"].values()):
+        raise _without_plugins(folder, absent_plugins)
     if manifest["experiment"] != experiment and not renamed:
         raise missing(folder, f"holds the experiment '{manifest['experiment']}'")
     wanted, stored = set(manifest["cells"]), set(manifest["computed_from"])

@@ -27,6 +27,11 @@ class Calibrated(NamedTuple):
     tried: list[tuple[str, float]]
 
 
+def own_analyses(mechanism: Mechanism) -> list[Analysis]:
+    """The analyses that a mechanism brings itself."""
+    return mechanism.analyses()
+
+
 def calibrate(
     build: Callable[[float], Mechanism],
     kind: type[Mechanism],
@@ -35,11 +40,13 @@ def calibrate(
     released: str,
     analysis: str | None = None,
     force: bool = False,
+    analyses: Callable[[Mechanism], list[Analysis]] = own_analyses,
 ) -> Calibrated:
     """The best value of `kind.noise_field` over the valid analyses of what is released, never overspending.
 
     `build` makes the mechanism from a value; `spends` is what an analysis states, epsilon at a delta or mu, and inf
-    where it states no such thing; `force` accepts analyses that are no guarantee. Raises Unreachable where no valid
+    where it states no such thing; `force` accepts analyses that are no guarantee; `analyses` gives those of a
+    mechanism. Raises Unreachable where no valid
     analysis can meet the target.
     """
     sign = 1.0 if kind.more_noise_is_larger else -1.0
@@ -49,10 +56,10 @@ def calibrate(
 
     def at(name: str, x: float) -> float:
         """What one analysis spends with noise e^x."""
-        found = [a for a in build(math.exp(sign * x)).analyses() if a.name == name and applicable(a)]
+        found = [a for a in analyses(build(math.exp(sign * x))) if a.name == name and applicable(a)]
         return spends(found[0]) if found else math.inf
 
-    probe = build(1.0).analyses()
+    probe = analyses(build(1.0))
     names = [a.name for a in probe if applicable(a) and analysis in (None, a.name)]
     if not names:
         known = ", ".join(a.name for a in probe)

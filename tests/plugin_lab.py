@@ -1,0 +1,228 @@
+"""The plug-ins that tests write: a folder with a plug-in of every kind of thing, its helpers and a config."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+SCORES = '''\
+"""Median regression: the loss |y - t| / 2, whose score is half a sign."""
+
+import math
+
+import numpy as np
+from dpexp.engine.lanes.elementwise import Value, normal_cdf, normal_density, where
+
+HALF = 0.5
+
+
+def response(t: Value, e: Value, k: np.ndarray) -> Value:
+    return t + k[0] * e
+
+
+def score(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple[Value, Value]:
+    """The derivative in t."""
+    return where(y < t, HALF, -HALF), 0.0
+
+
+def conditional_risk(t: Value, scale: Value, k: np.ndarray) -> Value:
+    u = t / k[0]
+    return t * (normal_cdf(u) - HALF) + k[0] * normal_density(u)
+
+
+def density(sigma: float) -> float:
+    return 1 / (sigma * math.sqrt(2 * math.pi))
+'''
+PROBLEM = '''\
+"""The problem of the plug-in."""
+
+from typing import Literal
+
+import numpy as np
+import scores
+from dpexp.core.parameters import Positive
+from dpexp.problems.linear_predictor import LinearPredictorProblem
+from dpexp.problems.mallows import moment_matrix
+
+
+class MedianLinear(LinearPredictorProblem):
+    """y = x'beta* + N(0, sigma^2), by its median."""
+
+    name: Literal["median-linear"] = "median-linear"
+    sigma: Positive = 2.0
+
+    response_noise = "normal"
+    response = staticmethod(scores.response)
+    score = staticmethod(scores.score)
+    conditional_risk = staticmethod(scores.conditional_risk)
+
+    @property
+    def constants(self) -> np.ndarray:
+        return np.array([self.sigma])
+
+    def score_bounds(self) -> tuple[float, float]:
+        return -scores.HALF, scores.HALF
+
+    def optimum(self) -> np.ndarray:
+        return self.true_coefficients
+
+    def loss(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return self.weight(x) * scores.HALF * abs(y - np.sum(x * theta, axis=-1))
+
+    def _second_order(self) -> tuple[np.ndarray, np.ndarray]:
+        h = scores.density(self.sigma) * moment_matrix(self.d, self.sigma_z)
+        return h, moment_matrix(self.d, self.sigma_z, power=2) / 4
+'''
+STEPS = '''\
+"""Algorithms and schedules of the plug-in."""
+
+from typing import Literal
+
+import numpy as np
+from dpexp.algorithms.ldp_sgd import LdpSgd
+from dpexp.core.parameters import StepSize
+from dpexp.engine.result import Passed
+from dpexp.schedules import Schedule
+
+from .sizes import root
+
+
+class Again(LdpSgd):
+    """LDP-SGD under another name, with the kernel of the engine."""
+
+    name: Literal["again"] = "again"
+    schedules = ("power", "constant", "rooted")
+
+
+class Plain(LdpSgd):
+    """LDP-SGD written out with numpy; the numbers of a replicate depend on its setting and number alone."""
+
+    name: Literal["plain"] = "plain"
+    estimators = ("sgd",)
+    metrics = ("param_distance_sq",)
+    schedules = ("power", "constant", "rooted")
+
+    def simulate(self, problem, settings, steps, seed, replicates):
+        values = np.empty((len(settings), 1, len(steps), 1, len(replicates)))
+        for column, replicate in enumerate(replicates):
+            draws = np.random.default_rng([seed, replicate])
+            x, y = problem.sample(draws, steps[-1])
+            noise = draws.standard_normal((steps[-1], problem.p))
+            for row, (schedule, budget) in enumerate(settings):
+                theta, eta = problem.start(), schedule.step_sizes(1, steps[-1])
+                spread = problem.noise_sensitivity() / budget.constant
+                found = []
+                for i in range(steps[-1]):
+                    theta = theta - eta[i] * (problem.gradient(theta, x[i], y[i]) + spread * noise[i])
+                    found.append(sum((theta - problem.optimum()) ** 2))
+                values[row, 0, :, 0, column] = [found[k - 1] for k in steps]
+        return Passed(steps, self.estimators, self.metrics, values)
+
+
+class Rooted(Schedule):
+    """eta / sqrt(i)."""
+
+    name: Literal["rooted"] = "rooted"
+    eta: StepSize = 0.2
+
+    def step_sizes(self, first: int, last: int) -> np.ndarray:
+        return self.eta * root(np.arange(first, last + 1.0))
+'''
+SIZES = '''\
+"""One over the square root."""
+
+
+def root(i):
+    return i**-0.5
+'''
+SHOWN = '''\
+"""What the plug-in shows of stored results."""
+
+from dpexp.reporting.claim import Claim, Outcome
+from dpexp.reporting.figure import Drawing, Figure
+from dpexp.reporting.paper import Paper
+from dpexp.reporting.table import Content, Table
+from dpexp.store import load_summary
+
+
+def last(results):
+    summary = load_summary(results, "lab")
+    return summary[summary.step == summary.step.max()]
+
+
+def draw(results):
+    from matplotlib.figure import Figure as Canvas
+
+    canvas = Canvas()
+    canvas.subplots().plot(last(results)["mean"])
+    return Drawing(canvas, last(results)[["budget", "mean"]])
+
+
+def build(results):
+    rows = [[str(row.budget), f"{row.mean:.3g}"] for row in last(results).itertuples()]
+    return Content(["budget", "mean"], rows, "", [dict(zip(["budget", "mean"], row)) for row in rows])
+
+
+def check(evidence):
+    largest = max(float(run.values("sgd", "param_distance_sq")[-1].mean()) for run in evidence.runs("lab"))
+    verdict = "holds as a bound" if largest < 50 else "contradicted"
+    return Outcome(verdict, "at most 50", f"{largest:.3g}", "none")
+
+
+CLAIM = Claim(
+    "our-lab/section-1/small", "Section 1", "The error is small.", "upper", ("lab",), check, "none", "holds as a bound", "It is."
+)
+FIGURE = Figure("lab_errors", "Errors.", "our-lab", "Figure 1", ("lab",), draw)
+TABLE = Table("lab_table", "Errors", "our-lab", ("lab",), build)
+PAPER = Paper("our-lab", "Our lab", "nobody", (CLAIM,), (FIGURE,), (TABLE,), ("lab",))
+'''
+PLUGIN = '''\
+"""Everything that the lab adds."""
+
+from dpexp.plugin import Plugin
+from dpexp.privacy.analyses.analysis import gaussian_analysis
+
+from inner.shown import PAPER
+from inner.steps import Again, Plain, Rooted
+from problem import MedianLinear
+
+
+def halved(mechanism):
+    """Not true of anything: what it does is to show up."""
+    return gaussian_analysis("halved", "the lab", "all-iterates", mechanism.mu / 2, ())
+
+
+PLUGIN = Plugin(
+    problems={"median-linear": MedianLinear},
+    algorithms={"again": Again, "plain": Plain},
+    schedules={"rooted": Rooted},
+    analyses={"local-gaussian/halved": halved},
+    papers=(PAPER,),
+)
+'''
+CONFIG = """\
+experiment: lab
+problem: {name: median-linear, d: 2}
+algorithm: {name: ALGORITHM}
+schedule: {name: rooted, eta: 0.5}
+privacy: {mu: [2, inf]}
+run: {n: 60, replicates: 17, checkpoints: 5}
+"""
+
+
+def write_lab(folder: Path, algorithm: str = "plain") -> Path:
+    """Write lab.py with its helpers and lab.yaml, and return the plug-in's file."""
+    files = {
+        "lab.py": PLUGIN,
+        "problem.py": PROBLEM,
+        "scores.py": SCORES,
+        "inner/__init__.py": "",
+        "inner/steps.py": STEPS,
+        "inner/sizes.py": SIZES,
+        "inner/shown.py": SHOWN,
+        "lab.yaml": CONFIG.replace("ALGORITHM", algorithm),
+    }
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return folder / "lab.py"

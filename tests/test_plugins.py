@@ -1,0 +1,467 @@
+"""Plug-ins outside the package: what they add works everywhere, and what is wrong with one is said at its line."""
+
+import json
+import re
+import sys
+import textwrap
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from dpexp import plugin, plugins
+from dpexp.algorithms import ALGORITHMS
+from dpexp.commands import comparing, listing, mechanisms, settling, showing
+from dpexp.config import ConfigError, load_experiment
+from dpexp.config.resolved import json_schema, resolved_yaml
+from dpexp.config.stored import stored_cell
+from dpexp.core.errors import ResultsMissing, UsageError
+from dpexp.papers import claims, figures, papers, tables
+from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
+from dpexp.store import fingerprint
+from dpexp.store.fingerprint import closure, code_of, edited_after, plugins_missing
+from dpexp.store.reading import load_generation
+from dpexp.store.run import Options, run
+from dpexp.store.simulating import simulate
+from dpexp.theory import THEOREMS
+from tests.campaigns.plugin_edits import campaign
+from tests.conftest import call, numbers
+from tests.plugin_lab import write_lab
+
+
+@pytest.fixture
+def lab(tmp_path):
+    """A plug-in with an algorithm in numpy, so that nothing is compiled."""
+    return write_lab(tmp_path / "lab")
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left():
+    """No test may leave a plug-in, a name or a module behind."""
+    yield
+    assert plugin.LOADED == {}
+    assert not any(name.startswith(plugins.PREFIX) for name in sys.modules)
+    assert ALGORITHMS.sources == {}
+
+
+def write(folder, name, text):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(textwrap.dedent(text))
+    return path
+
+
+# --- what a plug-in adds ---------------------------------------------------------------------------------------------
+
+
+def test_the_installed_command_runs_and_shows_what_a_plug_in_defines(lab):
+    folder = lab.parent
+    call("--plugin", "lab.py", "run", "lab.yaml", "-q", "--jobs", 1, cwd=folder)
+    refused = call("diff", "results/lab", "results/lab", cwd=folder, code=3).stderr
+    assert "computed with the plug-in lab.py" in refused
+    assert "--plugin lab.py" in refused
+    with plugins.using(lab):
+        document, _ = comparing.diff(folder / "results/lab", folder / "results/lab")
+        assert [row["difference"] for row in document["rows"]] == [0, 0]
+        assert not document["not_current"]
+        written = showing.plot(["lab_errors"], False, "svg", None, folder / "results").split()
+        assert [path.rpartition("/")[2] for path in written] == ["lab_errors.svg", "lab_errors.csv"]
+        text, unexpected = settling.claims("our-lab", "json", None, folder / "results")
+        assert "| budget" in showing.table(["lab_table"], False, "md", None, folder / "results")
+    assert [(entry["id"], entry["verdict"]) for entry in json.loads(text)] == [
+        ("our-lab/section-1/small", "holds as a bound")
+    ]
+    assert unexpected == []
+    for path in (folder / "results" / "lab").rglob("manifest.json"):
+        assert str(folder) not in path.read_text()
+
+
+def test_a_config_loads_its_own_plug_ins_wherever_it_is_read_from(lab, tmp_path, monkeypatch):
+    config = lab.parent / "lab.yaml"
+    config.write_text("plugins: [lab.py]\n" + config.read_text())
+    monkeypatch.chdir(tmp_path)
+    with plugins.using():
+        experiment = load_experiment("lab/lab.yaml")
+        assert experiment.cells[0].algorithm.name == "plain"
+        again = write(lab.parent, "again.yaml", resolved_yaml(experiment))
+        assert {c.cell_id for c in load_experiment(again).cells} == {c.cell_id for c in experiment.cells}
+
+
+def test_mistakes_in_the_list_of_plug_ins_are_said_at_their_place(lab):
+    config = lab.parent / "lab.yaml"
+    text = config.read_text()
+    for line, expected in (
+        ("plugins: [absent.py]", r"lab\.yaml:1:11: .*absent\.py: no such plug-in file"),
+        ("plugins: [lap.py]", r"did you mean 'lab\.py'"),
+        ("plugins: [3]", r"lab\.yaml:1:11: a plug-in is the path of a Python file, not a number"),
+        ("plugins: {a: b}", r"lab\.yaml:1:10: a plug-in is the path of a Python file, not a mapping"),
+    ):
+        config.write_text(f"{line}\n{text}")
+        with pytest.raises(ConfigError, match=expected):
+            load_experiment(config)
+    config.write_text(text)
+    with pytest.raises(ConfigError, match=r"unknown problem 'median-linear'(.|\n)*--plugin FILE\.py"):
+        load_experiment(config)
+
+
+def test_lists_schema_and_hints_name_the_file(lab):
+    with plugins.using(lab):
+        text = listing.inventory(lab.parent, lab.parent / "results")[1]
+        for name in ("median-linear", "plain", "rooted", "local-gaussian/halved", "lab_errors", "lab_table", "our-lab"):
+            assert re.search(rf"{name} \(from \S*lab\.py(:\d+)?\)", text), name
+        assert "median-linear" in json.dumps(json_schema())
+        config = write(lab.parent, "wrong.yaml", (lab.parent / "lab.yaml").read_text().replace("plain", "plane"))
+        with pytest.raises(ConfigError, match=r"did you mean 'plain'\? .*plain \(from \S*lab\.py:\d+\)"):
+            load_experiment(config)
+        assert {"our-lab"} <= set(papers()) & set(claims())
+        assert "lab_errors" in figures()
+        assert "lab_table" in tables()
+    assert "lab_errors" not in figures()
+    with pytest.raises(UsageError) as error:
+        showing.plot(["lab_errors"], False, "png", None, lab.parent)
+    assert "--plugin FILE.py" in error.value.hint
+
+
+def test_an_analysis_of_a_plug_in_is_stated_and_says_where_it_comes_from(lab):
+    with plugins.using(lab):
+        mechanism = MECHANISMS["local-gaussian"].model_validate({"mu": 1.0})
+        own, every = mechanism.analyses(), every_analysis(mechanism)
+        assert [a.name for a in every] == [*(a.name for a in own), "halved"]
+        assert re.search(r"plug-in \S*lab\.py:\d+", every[-1].source)
+        assert every[-1].eps(1e-5) < own[0].eps(1e-5)
+    assert [a.name for a in every_analysis(mechanism)] == [a.name for a in own]
+
+
+def test_two_plug_ins_may_have_helpers_of_one_name_and_share_a_folder(tmp_path):
+    for lab in ("a", "b"):
+        write(tmp_path, f"{lab}/helper.py", f"NAME = 'plug-{lab}'\n")
+        write(tmp_path, f"{lab}/plug_{lab}.py", NAMED)
+    write(tmp_path, "a/other.py", "from plug_a import Own\nfrom dpexp.plugin import Plugin\nPLUGIN = Plugin()\n")
+    with plugins.using(tmp_path / "a/plug_a.py", tmp_path / "b/plug_b.py", tmp_path / "a/other.py"):
+        assert {"plug-a", "plug-b"} <= set(ALGORITHMS)
+        assert sys.modules[ALGORITHMS["plug-a"].__module__].__dict__["Own"] is ALGORITHMS["plug-a"]
+    assert "helper" not in sys.modules
+
+
+NAMED = """\
+from typing import Literal
+
+import helper
+from dpexp.algorithms.ldp_sgd import LdpSgd
+from dpexp.plugin import Plugin
+
+class Own(LdpSgd):
+    name: Literal[helper.NAME] = helper.NAME
+
+PLUGIN = Plugin(algorithms={helper.NAME: Own})
+"""
+
+
+EVERYTHING = """\
+import numpy as np
+from dpexp.plugin import Plugin
+from dpexp.privacy.analyses.analysis import gaussian_analysis
+from dpexp.privacy.budgets import Budget, ConstantBudget, Mu
+from dpexp.privacy.mechanisms.mechanism import Mechanism
+from dpexp.theory.theorem import Theorem
+
+
+class Double(ConstantBudget):
+    kind = "double"
+    double: Mu
+    mu: Mu = 1.0
+
+    @property
+    def constant(self):
+        return 2 * self.double
+
+
+class Laboratory(Mechanism):
+    noise_field = "noise"
+    noise: float
+
+    def analyses(self):
+        return [gaussian_analysis("once", "the lab", "all-iterates", 1 / self.noise, ())]
+
+    def describe(self):
+        return [("Protected", "nobody")]
+
+
+def square(x):
+    return x**2
+
+
+PLUGIN = Plugin(
+    budgets={"double": Double},
+    mechanisms={"laboratory": Laboratory},
+    theorems={"lab/theorem-1": Theorem("lab", "Theorem 1", "printed", "upper", "loss_gap", "sgd", (), "x > 0", square)},
+)
+"""
+
+
+def test_budgets_mechanisms_and_theorems_of_a_plug_in_are_used_like_ours(tmp_path):
+    file = write(tmp_path, "own.py", EVERYTHING)
+    config = write(tmp_path, "c.yaml", CONFIG_WITH_A_LAW)
+    with plugins.using(file):
+        (cell,) = load_experiment(config).cells
+        assert cell.privacy.mu.constant == 6
+        assert "own.py:own" in code_of(cell)
+        assert stored_cell("c", cell.parameters).privacy.mu == cell.privacy.mu
+        assert mechanisms.state("laboratory", ["noise=2"]).document()["statements"][0]["mu"] == 0.5
+        assert mechanisms.solve("laboratory", ["mu=0.25"], [], "all-iterates", None)[0]["value"] == pytest.approx(4)
+        assert THEOREMS["lab/theorem-1"]({"x": 3}) == 9
+    assert "laboratory" not in MECHANISMS
+    with pytest.raises(ConfigError, match="double"):
+        load_experiment(config)
+
+
+CONFIG_WITH_A_LAW = """\
+experiment: c
+problem: {name: huber-linear, d: 2}
+privacy: {mu: {double: 3}}
+run: {n: 60, replicates: 2, checkpoints: 5}
+"""
+
+
+@contextmanager
+def distribution(folder, monkeypatch, name, entry):
+    """An installed distribution with one entry point."""
+    write(folder, f"{name}-1.0.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    write(folder, f"{name}-1.0.dist-info/entry_points.txt", f"[dpexp.plugins]\n{name} = {entry}\n")
+    monkeypatch.syspath_prepend(folder)
+    plugins.use_installed.cache_clear()
+    try:
+        yield
+    finally:
+        for loaded in list(plugin.LOADED):
+            plugins.forget(loaded)
+        for module in [module for module in sys.modules if module.split(".")[0] == entry.split(".")[0]]:
+            del sys.modules[module]
+        plugins.use_installed.cache_clear()
+
+
+def test_an_installed_package_offers_a_plug_in_by_its_entry_point(lab, tmp_path, monkeypatch):
+    site = tmp_path / "site"
+    write(site, "labkit/__init__.py", "")
+    for path in lab.parent.rglob("*.py"):
+        text = re.sub(r"(?m)^(from|import) (inner|problem|scores)", r"\1 labkit.\2", path.read_text())
+        write(
+            site,
+            f"labkit/{path.relative_to(lab.parent)}",
+            text.replace("import labkit.scores", "from labkit import scores"),
+        )
+    with distribution(site, monkeypatch, "labkit", "labkit.lab"):
+        plugins.use_installed()
+        cell = load_experiment(lab.parent / "lab.yaml").cells[0]
+        code = code_of(cell)
+        assert {"labkit.lab:lab", "labkit.lab:inner.steps", "labkit.lab:inner.sizes", "labkit.lab:scores"} <= set(code)
+        assert not any("pydantic" in name or "numpy" in name for name in code)
+    assert plugins_missing([code]) == ["labkit.lab"]
+
+
+# --- what results depend on ------------------------------------------------------------------------------------------
+
+
+def test_edits_of_a_plug_in_and_its_helpers_are_noticed_and_harmless_ones_are_not():
+    assert campaign(edits=16, harmless_edits=10, seed=1)[:2] == ([], [])
+
+
+def test_an_edit_of_a_plug_in_that_is_loaded_stops_the_run(lab):
+    with plugins.using(lab):
+        experiment = load_experiment(lab.parent / "lab.yaml")
+        code = code_of(experiment.cells[0])
+        assert edited_after([code], 0) == []
+        write(lab.parent, "inner/sizes.py", "def root(i):\n    return i**-0.25\n")
+        assert edited_after([code], 0) == [str(lab.parent / "inner/sizes.py")]
+    fingerprint.forget()
+    with plugins.using(lab):
+        after = code_of(load_experiment(lab.parent / "lab.yaml").cells[0])
+    assert fingerprint.changed(code, after) == ["inner/sizes.py of the plug-in lab.py"]
+
+
+def test_code_of_ours_that_only_a_plug_in_uses_counts(tmp_path):
+    write(
+        tmp_path, "own.py", NAMED.replace("import helper", "from dpexp.privacy.mechanisms import stated\nimport helper")
+    )
+    write(tmp_path, "helper.py", "NAME = 'own'\n")
+    with plugins.using(tmp_path / "own.py"):
+        found = closure(("own.py:own",), leave_out=fingerprint.STATEMENTS)
+    assert {"own.py:own", "own.py:helper", "dpexp.privacy.mechanisms.stated", "dpexp.engine.linear.kernel"} <= set(
+        found
+    )
+    assert "dpexp.privacy.mechanisms.local_users" not in found
+
+
+def test_readers_refuse_results_of_a_plug_in_that_is_not_loaded(lab):
+    results = lab.parent / "results"
+    with plugins.using(lab):
+        report = run(load_experiment(lab.parent / "lab.yaml"), Options(results, quiet=True))
+        assert (report.computed, report.failed) == (2, 0)
+        parameters = load_generation(results, "lab").manifest["cells"]
+    with pytest.raises(ResultsMissing, match=r"computed with the plug-in lab\.py, not loaded here"):
+        load_generation(results, "lab", renamed=True)
+    with pytest.raises(ResultsMissing, match="the problem 'median-linear' of these results is not there"):
+        stored_cell("lab", next(iter(parameters.values())))
+    assert "computed with lab.py, not loaded here" in listing.inventory(lab.parent / "none", results)[1]
+
+
+# --- a plug-in's mistakes --------------------------------------------------------------------------------------------
+
+GOOD = NAMED.replace("import helper\n", "").replace("helper.NAME", '"own"')
+MISTAKES = {
+    "syntax": ("x = 1\ndef f(:\n    pass\n", r"own\.py:2: invalid syntax"),
+    "exception at import": ("x = 1\n\ny = 1 / 0\n", r"own\.py:3: ZeroDivisionError: division by zero"),
+    "exit at import": ("import sys\nsys.exit(0)\n", r"own\.py:2: SystemExit"),
+    "missing import": ("import absent_library\n", r"own\.py:1: ModuleNotFoundError"),
+    "import above its folder": ("from ..else_where import f\n", r"own\.py:1: ImportError"),
+    "no PLUGIN": ("x = 1\n", r"own\.py: defines no PLUGIN"),
+    "wrong type of PLUGIN": ("x = 1\nPLUGIN = {}\n", r"own\.py:2: PLUGIN is a value of type dict, not a Plugin"),
+    "unknown field": ("from dpexp.plugin import Plugin\nPLUGIN = Plugin(algoritms={})\n", r"own\.py:2: TypeError"),
+    "figures that are no tuple": (
+        "from dpexp.plugin import Plugin\nPLUGIN = Plugin(figures=3)\n",
+        r"own\.py:2: figures is a value",
+    ),
+    "a list of algorithms": (
+        "from dpexp.plugin import Plugin\nPLUGIN = Plugin(algorithms=[1])\n",
+        r"own\.py:2: algorithms is",
+    ),
+    "taken name": (GOOD.replace('"own"', '"sgd"'), r"own\.py:9: algorithm 'sgd' is already defined by dpexp itself"),
+    "wrong base": (GOOD.replace("Own(LdpSgd)", "Own"), r"own\.py:6: algorithm 'own' is the class Own"),
+    "an instance": (GOOD.replace(": Own}", ": Own()}"), r"own\.py:9: algorithm 'own' is a value of type Own"),
+    "other name inside": (
+        GOOD.replace('{"own"', '{"mine"'),
+        r"own\.py:6: algorithm 'mine': the class Own has the name 'own'",
+    ),
+    "missing member": (
+        GOOD.replace("LdpSgd", "Parameters").replace("algorithms.ldp_sgd", "core.parameters"),
+        r"own\.py:6: algorithm 'own': the class Own has no `estimators`",
+    ),
+    "wrong signature": (
+        GOOD.replace("\n\nPLUGIN", "\n    def seconds(self, problem):\n        return 1.0\n\nPLUGIN"),
+        r"own\.py:6: algorithm 'own': `seconds` of Own takes \(problem\), and is called with \(problem, n\)",
+    ),
+    "numba's own cache": (
+        "import numba\n\n@numba.njit(cache=True)\ndef f(x):\n    return x\n",
+        r"own\.py:3: numba's cache",
+    ),
+    "analysis of no mechanism": (
+        "from dpexp.plugin import Plugin\nPLUGIN = Plugin(\n    analyses={'gauss/mine': print}\n)\n",
+        r"own\.py:3: the analysis 'gauss/mine': no mechanism 'gauss'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_said_at_its_file_and_line(name, tmp_path):
+    text, expected = MISTAKES[name]
+    file = write(tmp_path, "own.py", text)
+    with pytest.raises(UsageError, match=expected) as error:
+        plugins.use(file)
+    assert error.value.hint
+    with plugins.using(write(tmp_path, "own.py", GOOD)):  # what was wrong is gone, and nothing of it is left
+        assert "own" in ALGORITHMS
+
+
+def test_a_mistake_in_a_helper_is_said_in_the_helper(tmp_path):
+    write(tmp_path, "deep/helper.py", "import nummpy\n")
+    file = write(tmp_path, "own.py", "from deep.helper import f\n")
+    with pytest.raises(UsageError, match=r"deep/helper\.py:1: ModuleNotFoundError: No module named 'nummpy'"):
+        plugins.use(file)
+
+
+def test_files_that_cannot_be_plug_ins(tmp_path):
+    good = write(tmp_path, "own.py", GOOD)
+    write(tmp_path, "else/own.py", GOOD)
+    for path, expected in (
+        (tmp_path, "is a folder"),
+        (tmp_path / "absent.py", "no such plug-in file"),
+        (write(tmp_path, "o n.py", GOOD), "cannot be a plug-in"),
+        (write(tmp_path, "own.txt", GOOD), "cannot be a plug-in"),
+    ):
+        with pytest.raises(UsageError, match=expected):
+            plugins.use(path)
+    with plugins.using(good, good):  # the same file twice is one plug-in
+        with pytest.raises(UsageError, match=r"else/own\.py: another plug-in is called own\.py too: .*own\.py"):
+            plugins.use(tmp_path / "else/own.py")
+        with pytest.raises(UsageError, match=r"two\.py:9: algorithm 'own' is already defined by \S*own\.py:9"):
+            plugins.use(write(tmp_path, "two.py", GOOD))
+        assert list(plugin.LOADED) == ["own.py"]
+
+
+def test_a_figure_that_is_taken_or_is_no_figure_is_said(tmp_path):
+    file = write(tmp_path, "own.py", "from dpexp.plugin import Plugin\nPLUGIN = Plugin(figures=(3,))\n")
+    with (
+        plugins.using(file),
+        pytest.raises(UsageError, match=r"own\.py:2: a value of type int stands among the figures"),
+    ):
+        figures()
+    text = "from dpexp.plugin import Plugin\nfrom dpexp.papers import figures\nPLUGIN = Plugin(figures=(figures()['rates'],))\n"
+    with (
+        plugins.using(write(tmp_path, "two.py", text)),
+        pytest.raises(UsageError, match=r"two\.py:3: figure 'rates' is already"),
+    ):
+        figures()
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("raise ValueError('no luck')", r"^\S*inner/steps\.py:\d+: ValueError: no luck$"),
+        ("return None", "Plain.simulate returned a value of type NoneType, not a dpexp.engine.result.Passed"),
+        (
+            "return Passed(steps, (), (), np.zeros((1, 2)))",
+            r"returned values of shape \(1, 2\) and type float64, not float64",
+        ),
+    ],
+)
+def test_a_mistake_inside_a_simulation_is_a_failed_cell_with_its_line(lab, line, expected):
+    steps = lab.parent / "inner/steps.py"
+    steps.write_text(
+        steps.read_text().replace("        values = np.empty", f"        {line}\n        values = np.empty")
+    )
+    with plugins.using(lab):
+        cell = load_experiment(lab.parent / "lab.yaml").cells[0]
+        assert re.search(expected, simulate([cell], [0])["error"])
+
+
+def test_the_command_says_the_line_of_a_plug_in_and_debug_shows_more(lab):
+    steps = lab.parent / "inner/steps.py"
+    text = steps.read_text()
+    steps.write_text(text + "\n    def for_losses(self, smoothness, strong_convexity):\n        return self\n")
+    shown = lab.parent / "inner/shown.py"
+    shown.write_text(shown.read_text().replace("def draw(results):", "def draw(results):\n    return results.absent"))
+    message = call("plot", "lab_errors", "--plugin", lab, code=2).stderr
+    assert re.search(r"error: \S*inner/shown\.py:\d+: AttributeError: .*absent", message)
+    assert "--debug" in message
+
+
+# --- workers ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_worker_that_served_another_plug_in_or_an_older_one_loads_what_it_needs(lab, tmp_path):
+    from dpexp.store.executors import opened, seal
+
+    other = write(tmp_path, "own.py", GOOD)
+    with plugins.using(lab):
+        cell = load_experiment(lab.parent / "lab.yaml").cells[0]
+        task = seal((simulate, ([cell], [0])))
+        here = simulate([cell], [0])["values"]
+    with plugins.using(other):
+        function, arguments = opened(task)
+        assert list(plugin.LOADED) == ["lab.py"]
+        assert np.array_equal(function(*arguments)["values"], here)
+        write(lab.parent, "inner/sizes.py", "def root(i):\n    return i**-0.25\n")
+        function, arguments = opened(task)
+        assert not np.array_equal(function(*arguments)["values"], here)
+        plugins.forget("lab.py")
+
+
+@pytest.mark.slow
+def test_compiled_algorithms_of_plug_ins_give_the_same_bits_under_every_backend(tmp_path):
+    file = write_lab(tmp_path / "lab", "again")
+    found = {}
+    for name, options in {"one": ("-j", 1), "two": ("-j", 2), "loky": ("-j", 2, "--backend", "loky")}.items():
+        call("run", "lab.yaml", "--plugin", file.name, "-q", *options, "--results", name, cwd=file.parent)
+        found[name] = numbers(file.parent / name / "lab")
+    assert len(found["one"]) == 2
+    assert found["one"] == found["two"] == found["loky"]
