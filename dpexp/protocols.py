@@ -23,6 +23,7 @@ Mechanism  dpexp.privacy.mechanisms.mechanism    a base class, what is released 
     noise_field       the parameter that `dpexp calibrate` solves for
     more_noise_is_larger  whether that parameter grows with the noise; asked by `dpexp calibrate`; default: True
     neighboring_relation  which data sets count as neighbours; asked by every privacy statement; default: replace-one
+    scheme            how records meet the steps; asked by every privacy statement; default: every record once
     analyses          every analysis that applies, the refused ones with their reason; asked by every privacy statement
     lower_bounds      what pairs of neighbours attain; asked by `dpexp privacy`; default: none
     describe          who is protected and what is released, in sentences; asked by every privacy statement
@@ -33,6 +34,7 @@ Analysis   dpexp.privacy.analyses.analysis       a value, one upper bound on the
     assumptions       what has to hold
     rdp, mu           Renyi divergence by order and Gaussian-DP parameter, where there is one; default: None
     refused           why it is no guarantee here; default: empty, it is one
+    remark            what is worth knowing of a guarantee; stands where the reason of a refusal would; default: empty
     per_user          quantiles of what single users give away, where budgets differ; default: None
 Theorem    dpexp.theory.theorem                  a value, one statement of a paper as a pure function of plain numbers
     paper, place      which statement it is

@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 
 from dpexp.engine.compiled import compiled
+from dpexp.engine.lanes import vectormath as _overloads  # noqa: F401 - teaches the compiler normal_cdf, softplus, ...
 from dpexp.engine.lanes.vectors import LANES, load, reals, store
 
 _COMPILING = Lock()
