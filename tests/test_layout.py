@@ -14,6 +14,7 @@ LEVELS = [
     {"engine", "theory", "data"},
     {"problems", "schedules", "privacy"},
     {"algorithms"},
+    {"plugins"},
     {"config"},
     {"store"},
     {"reporting"},

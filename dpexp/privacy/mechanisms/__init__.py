@@ -1,6 +1,10 @@
 """MECHANISMS: what `dpexp privacy --mechanism NAME key=value ...` can state, one file a mechanism."""
 
+from collections.abc import Callable
+
+from dpexp.core.errors import UsageError
 from dpexp.core.registry import Registry
+from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd
 from dpexp.privacy.mechanisms.gradient_recursion import GradientRecursion
 from dpexp.privacy.mechanisms.langevin import Langevin
@@ -24,3 +28,27 @@ MECHANISMS: Registry[type[Mechanism]] = Registry(
         "gradient-recursion": GradientRecursion,
     },
 )
+
+ANALYSES: Registry[Callable[[Mechanism], Analysis]] = Registry("analysis", {})
+"""more analyses of a mechanism, which plug-ins add: `mechanism/analysis` -> a function of the mechanism"""
+
+
+def every_analysis(mechanism: Mechanism) -> list[Analysis]:
+    """A mechanism's own analyses and those that plug-ins add to it.
+
+    The columns of stored cells do not ask for the latter: they would change with what happens to be loaded.
+    """
+    more = [name for name in ANALYSES if MECHANISMS.get(name.partition("/")[0]) is type(mechanism)]
+    return [*mechanism.analyses(), *(_added(name, mechanism) for name in more)]
+
+
+def _added(name: str, mechanism: Mechanism) -> Analysis:
+    """An analysis that a plug-in adds. Raises UsageError where it is something else, or is called otherwise."""
+    analysis, wanted = ANALYSES[name](mechanism), name.partition("/")[2]
+    if not isinstance(analysis, Analysis):
+        raise UsageError(f"{ANALYSES.sources[name]}: '{name}' returned a {type(analysis).__name__}, not an Analysis")
+    if analysis.name != wanted:
+        raise UsageError(
+            f"{ANALYSES.sources[name]}: '{name}' returned the analysis '{analysis.name}'", "call it the same"
+        )
+    return analysis
