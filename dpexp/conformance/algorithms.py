@@ -12,31 +12,39 @@ from typing import Any
 
 import numpy as np
 
+from dpexp.config import Cell
 from dpexp.conformance.check import Check, Failed, NotTried, Subject
 from dpexp.conformance.experiments import ToyExperiments
 from dpexp.conformance.settings import WHOLE_RUN, Toy, toys_of
-from dpexp.config import Cell
 from dpexp.core.checkpoints import checkpoint_steps
 from dpexp.schedules import SCHEDULES
 
 Kind = Subject[type[Any]]
-REPLICATES = 10
+REPLICATES = 9
 """more than the eight that the compiled kernels take at once, and not a multiple of them"""
 STATEMENT = {"analysis", "source", "released", "valid", "reason", "assumptions", "mu", "eps"}
 DELTA = 1e-5
+ROOM = 1.5
+"""noise that is small but not infinitesimal: its effect is linear up to this factor; no shrinking is 3 to 10 away"""
 
 
 @lru_cache(maxsize=64)
 def _toys(kind: type[Any], name: str) -> tuple[Toy, ...]:
-    found = tuple(toys_of(name))
+    found = tuple(sorted(toys_of(name), key=_work))
     if not found:
         takes = ", ".join(problem.__name__ for problem in kind.runs_on)
         raise Failed(f"no toy setting is accepted on any problem among {takes}", kind)
     return found
 
 
+def _work(toy: Toy) -> float:
+    """Seconds of a replicate, as the algorithm estimates them: things are tried where they are cheapest."""
+    cell = toy.cell(toy.ways.growing[1]) or toy.cell(toy.ways.none)
+    return float(cell.algorithm.seconds(cell.problem, cell.run.n)) if cell else math.inf
+
+
 def _toy(subject: Kind) -> Toy:
-    """The first way to try the algorithm, one with a private budget where there is one."""
+    """The cheapest way to try the algorithm, one with a private budget where there is one."""
     toys = _toys(subject.value, subject.name)
     return next((toy for toy in toys if toy.private()), toys[0])
 
@@ -121,9 +129,9 @@ def shapes(subject: Kind, toys: ToyExperiments) -> str:
 def chunks(subject: Kind, toys: ToyExperiments) -> str:
     cells = _cells(subject)[:1]
     whole = _values(cells, range(REPLICATES))
-    for replicates in ([0], [REPLICATES - 1], [4, 1, 7], list(range(3, REPLICATES))):
+    for replicates in ([0], [REPLICATES - 1], [4, 1], [5, 6, 7, 8]):
         _same(subject, _values(cells, replicates), whole[..., replicates], f"for replicates {replicates} alone")
-    return f"{REPLICATES} replicates at once, and {[0]}, {[REPLICATES - 1]}, {[4, 1, 7]}, 3 to {REPLICATES - 1} alone"
+    return f"{REPLICATES} replicates at once, and {[0]}, {[REPLICATES - 1]}, [4, 1], 5 to 8 alone"
 
 
 def cells_alone(subject: Kind, toys: ToyExperiments) -> str:
@@ -183,9 +191,9 @@ def seeds_matter(subject: Kind, toys: ToyExperiments) -> str:
 def noise_scales(subject: Kind, toys: ToyExperiments) -> str:
     """|metric(budget) - metric(inf)| is linear in small noise, so it falls as the stated noise does.
 
-    Two budgets so large that the noise is a small disturbance: what it changes, over all metrics that it changes at
-    all, has to shrink by the ratio of the stated noise multipliers. To a tenth where the multipliers are below 1/100;
-    else, for targets that need much noise still, to a factor of three.
+    Two budgets so large that the noise is a small disturbance: what it changes, over all numbers that it changes at
+    all, has to shrink by the ratio of the stated noise multipliers, in the median and up to `ROOM`. That ratio is 10
+    for mu = 1e3 and 1e4 and about 3 for eps = 8 and 64, so noise that does not shrink, or shrinks like a root, is seen.
     """
     for toy in _toys(subject.value, subject.name):
         public, weak = toy.cell(toy.ways.none), [toy.cell(privacy) for privacy in toy.ways.weak]
@@ -204,13 +212,10 @@ def noise_scales(subject: Kind, toys: ToyExperiments) -> str:
         if not len(ratios):
             continue
         found, wanted = float(np.median(ratios)), stated[0] / stated[1]
-        room = 1.1 if max(stated) < 0.01 else 3.0
         labels = " and ".join(cell.privacy.mu.label for cell in cells)
-        if not wanted / room <= found <= wanted * room:
-            raise Failed(
-                f"{toy}: between budgets {labels} the stated noise falls by {wanted:.3g}, what it changes by {found:.3g}",
-                subject.value.simulate,
-            )
+        if not wanted / ROOM <= found <= wanted * ROOM:
+            message = f"between budgets {labels} the stated noise falls by {wanted:.3g}, its effect by {found:.3g}"
+            raise Failed(f"{toy}: {message}", subject.value.simulate)
         return f"{toy}: budgets {labels}, noise falls by {wanted:.3g}, its effect by {found:.3g}"
     raise NotTried("takes no private budget beside none")
 
@@ -249,7 +254,9 @@ def _mechanisms(subject: Kind) -> Iterator[tuple[Toy, Cell, Any]]:
 
 def statement(subject: Kind, toys: ToyExperiments) -> str:
     kind, count = subject.value, 0
-    cells = [(toy, cell) for toy in _toys(kind, subject.name)[:3] for cell in toy.private()[:1] or [toy.cell("{mu: inf}")]]
+    cells = [
+        (toy, cell) for toy in _toys(kind, subject.name)[:3] for cell in toy.private()[:1] or [toy.cell("{mu: inf}")]
+    ]
     for toy, cell in ((toy, cell) for toy, cell in cells if cell):
         released = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
         statements = released.statements([DELTA])

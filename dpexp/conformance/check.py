@@ -92,4 +92,6 @@ def carry_out(check: Check[T], subject: Subject[T], toys: ToyExperiments) -> Res
         outcome, detail = "failed", f"{type(error).__name__}: {error}"
         where = place_of_error(error, subject.value)
     seconds = time.perf_counter() - begin
-    return Result(subject.kind, subject.name, check.name, check.tries, outcome, " ".join(detail.split()), where, seconds)
+    return Result(
+        subject.kind, subject.name, check.name, check.tries, outcome, " ".join(detail.split()), where, seconds
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,9 @@ def _settled(subject: Kind) -> Any:
 def positive(subject: Kind, toys: ToyExperiments) -> str:
     sizes = np.asarray(_settled(subject).step_sizes(1, STEPS))
     if sizes.shape != (STEPS,) or sizes.dtype != np.float64:
-        raise Failed(f"step_sizes(1, {STEPS}) is {sizes.dtype} {sizes.shape}, not float64 ({STEPS},)", subject.value.step_sizes)
+        raise Failed(
+            f"step_sizes(1, {STEPS}) is {sizes.dtype} {sizes.shape}, not float64 ({STEPS},)", subject.value.step_sizes
+        )
     if not (np.isfinite(sizes).all() and (sizes > 0).all()):
         k = int(np.flatnonzero(~(np.isfinite(sizes) & (sizes > 0)))[0])
         raise Failed(f"the step size of step {k + 1} is {sizes[k]}", subject.value.step_sizes)
@@ -52,7 +55,7 @@ def segments(subject: Kind, toys: ToyExperiments) -> str:
     value = _settled(subject)
     whole = value.step_sizes(1, STEPS)
     for edges in ((0, 1, STEPS), (0, 4096, STEPS), (0, 7, 8, 1000, 4097, STEPS)):
-        parts = [value.step_sizes(a + 1, b) for a, b in zip(edges, edges[1:], strict=False)]
+        parts = [value.step_sizes(a + 1, b) for a, b in itertools.pairwise(edges)]
         if not np.array_equal(np.concatenate(parts), whole):
             raise Failed(f"cut after steps {edges[1:-1]} the step sizes are others", subject.value.step_sizes)
     return f"{STEPS} steps whole, and cut in three ways: the same bits"
