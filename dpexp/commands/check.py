@@ -44,16 +44,17 @@ def check(file: Path | None) -> Verdict:
             places = (file.parent, file.parent / "configs", *here)
             results = list(hold(subjects, ToyExperiments(Path(folder), places)))
     counted = Counter(result.outcome for result in results)
+    counts = {outcome: counted[outcome] for outcome in ("ok", "failed", "not tried")}
     document = {
         "file": None if file is None else str(file),
         "checks": [result.document() for result in results],
-        "counts": {outcome: counted[outcome] for outcome in ("ok", "failed", "not tried")},
+        "counts": counts,
     }
     rows = [[f"{r.kind} {r.what}", r.check, r.outcome, _clipped(r.detail)] for r in results]
     wrong = [
         f"{r.where or r.what}: {r.kind} '{r.what}', {r.check}: {r.detail}" for r in results if r.outcome == "failed"
     ]
-    total = ", ".join(f"{count} {outcome}" for outcome, count in document["counts"].items() if count)
+    total = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
     text = columns(rows, ["what", "check", "result", "tried, or what is wrong"])
     text += "".join(f"\n\n{line}" for line in wrong) + f"\n\n{len(results)} checks: {total}"
     return Verdict(document, text, bool(wrong))

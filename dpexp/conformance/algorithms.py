@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -29,12 +29,15 @@ ROOM = 1.5
 
 
 @lru_cache(maxsize=64)
-def _toys(kind: type[Any], name: str) -> tuple[Toy, ...]:
+def _toys_of(kind: Hashable, name: str) -> tuple[Toy, ...]:
     found = tuple(sorted(toys_of(name), key=_work))
     if not found:
-        takes = ", ".join(problem.__name__ for problem in kind.runs_on)
-        raise Failed(f"no toy setting is accepted on any problem among {takes}", kind)
+        raise Failed("no toy setting is accepted on any problem that it takes", kind)
     return found
+
+
+def _toys(subject: Kind) -> tuple[Toy, ...]:
+    return _toys_of(cast(Hashable, subject.value), subject.name)
 
 
 def _work(toy: Toy) -> float:
@@ -45,14 +48,14 @@ def _work(toy: Toy) -> float:
 
 def _toy(subject: Kind) -> Toy:
     """The cheapest way to try the algorithm, one with a private budget where there is one."""
-    toys = _toys(subject.value, subject.name)
+    toys = _toys(subject)
     return next((toy for toy in toys if toy.private()), toys[0])
 
 
 def _cells(subject: Kind) -> list[Cell]:
     """Cells of one pass: different budgets, or without a private one different schedules."""
     toy = _toy(subject)
-    cells = toy.private() or [cell for other in _toys(subject.value, subject.name) if (cell := other.cell("{mu: inf}"))]
+    cells = toy.private() or [cell for other in _toys(subject) if (cell := other.cell("{mu: inf}"))]
     return [cell for cell in cells if cell.pass_key == cells[0].pass_key]
 
 
@@ -104,7 +107,7 @@ def members(subject: Kind, toys: ToyExperiments) -> str:
 
 def shapes(subject: Kind, toys: ToyExperiments) -> str:
     kind, tried = subject.value, []
-    for toy in _toys(kind, subject.name):
+    for toy in _toys(subject):
         cells = toy.private()[:1] or [cell for cell in [toy.cell(toy.ways.none)] if cell]
         if toy.problem in tried or not cells:
             continue
@@ -163,9 +166,9 @@ def no_global_state(subject: Kind, toys: ToyExperiments) -> str:
     try:
         random.seed(20_240_101)
         np.random.seed(20_240_101)  # noqa: NPY002
-        before = random.getstate(), np.random.get_state()[1].tobytes()  # type: ignore[index,union-attr]  # noqa: NPY002
+        before = random.getstate(), np.random.get_state()[1].tobytes()  # type: ignore[index]  # noqa: NPY002
         found = _values(cells, [0, 1])
-        after = random.getstate(), np.random.get_state()[1].tobytes()  # type: ignore[index,union-attr]  # noqa: NPY002
+        after = random.getstate(), np.random.get_state()[1].tobytes()  # type: ignore[index]  # noqa: NPY002
         if after != before:
             raise Failed("draws from the global random state; use dpexp.core.seeds", subject.value.simulate)
         _same(subject, found, whole, "with another global random state")
@@ -195,7 +198,7 @@ def noise_scales(subject: Kind, toys: ToyExperiments) -> str:
     all, has to shrink by the ratio of the stated noise multipliers, in the median and up to `ROOM`. That ratio is 10
     for mu = 1e3 and 1e4 and about 3 for eps = 8 and 64, so noise that does not shrink, or shrinks like a root, is seen.
     """
-    for toy in _toys(subject.value, subject.name):
+    for toy in _toys(subject):
         public, weak = toy.cell(toy.ways.none), [toy.cell(privacy) for privacy in toy.ways.weak]
         if public is None or None in weak or public.run.n != weak[0].run.n:  # type: ignore[union-attr]
             continue
@@ -229,7 +232,7 @@ def _multiplier(cell: Cell) -> float:
 
 def no_privacy_is_the_limit(subject: Kind, toys: ToyExperiments) -> str:
     """Without noise the numbers are those that ever smaller noise tends to: two routes through the algorithm."""
-    for toy in _toys(subject.value, subject.name):
+    for toy in _toys(subject):
         public = toy.cell(toy.ways.none)
         huge = toy.cell("{mu: 1000000}") if toy.ways is not WHOLE_RUN else None
         if public is None or huge is None or public.run.n != huge.run.n:
@@ -247,17 +250,17 @@ def no_privacy_is_the_limit(subject: Kind, toys: ToyExperiments) -> str:
 
 
 def _mechanisms(subject: Kind) -> Iterator[tuple[Toy, Cell, Any]]:
-    for toy in _toys(subject.value, subject.name)[:3]:
+    for toy in _toys(subject)[:3]:
         for cell in toy.private():
             yield toy, cell, cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
 
 
 def statement(subject: Kind, toys: ToyExperiments) -> str:
     kind, count = subject.value, 0
-    cells = [
-        (toy, cell) for toy in _toys(kind, subject.name)[:3] for cell in toy.private()[:1] or [toy.cell("{mu: inf}")]
-    ]
-    for toy, cell in ((toy, cell) for toy, cell in cells if cell):
+    for toy in _toys(subject)[:3]:
+        cell = next(iter(toy.private()), None) or toy.cell(toy.ways.none)
+        if cell is None:
+            continue
         released = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
         statements = released.statements([DELTA])
         if not statements:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
@@ -14,6 +14,7 @@ from dpexp.conformance.experiments import ToyExperiments
 from dpexp.conformance.settings import examples, literal_fields, optional_numbers
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.mechanisms import MECHANISMS
+from dpexp.privacy.mechanisms.mechanism import Mechanism
 
 DELTAS = (1e-9, 1e-5, 1e-2, 0.5)
 DIGITS = 1 + 1e-9
@@ -61,12 +62,10 @@ class _Analyses:
     """The analyses that are checked of a value: a mechanism's own, or one that a plug-in adds to it."""
 
     def __init__(self, subject: Subject[Any]) -> None:
-        if isinstance(subject.value, type):
-            self.kind, self.added = subject.value, None
-            self.at: object = subject.value.analyses  # type: ignore[attr-defined]
-        else:
-            self.kind, self.added = MECHANISMS[subject.name.partition("/")[0]], subject.value
-            self.at = subject.value
+        own = isinstance(subject.value, type)
+        self.kind: type[Mechanism] = subject.value if own else MECHANISMS[subject.name.partition("/")[0]]
+        self.added: Callable[[Any], Analysis] | None = None if own else subject.value
+        self.at: object = subject.value.analyses if own else subject.value
 
     def of(self, value: Any) -> Sequence[Analysis]:
         return _analyses_of(value) if self.added is None else [self.added(value)]

@@ -7,6 +7,7 @@ import traceback
 from dataclasses import fields, is_dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 
 def place_of(value: object) -> str:
@@ -32,7 +33,7 @@ def place_of_error(error: BaseException, value: object) -> str:
     return own
 
 
-def _written(value: object) -> type | object | None:
+def _written(value: Any) -> Any:
     while isinstance(value, partial):
         value = value.func
     if inspect.isclass(value) or inspect.isfunction(value) or inspect.ismethod(value):

@@ -38,11 +38,12 @@ def _note(event: str, arguments: tuple[Any, ...]) -> None:
 
 @contextmanager
 def watched() -> Iterator[list[str]]:
-    """Paths that Python code of this thread opens meanwhile; the hook, which cannot be taken out, then notes nothing."""
+    """Paths that Python code of this thread opens meanwhile; the hook cannot be taken out, but notes nothing after."""
     if not _watching:
         _watching.append(True)
         sys.addaudithook(_note)
-    _opened.names = names = []
+    names: list[str] = []
+    _opened.names = names
     try:
         yield names
     finally:

@@ -60,17 +60,16 @@ def built_in() -> Iterator[Subject[Any]]:
     from dpexp.schedules import SCHEDULES
     from dpexp.theory import THEOREMS
 
-    everything = Plugin(
-        PROBLEMS,
-        ALGORITHMS,
-        SCHEDULES,
-        BUDGETS,
-        MECHANISMS,
-        ANALYSES,
-        THEOREMS,
-        tuple(PAPERS.values()),  # type: ignore[arg-type]
-    )
-    return subjects_of(everything)
+    registries: dict[str, Any] = {
+        "problems": PROBLEMS,
+        "algorithms": ALGORITHMS,
+        "schedules": SCHEDULES,
+        "budgets": BUDGETS,
+        "mechanisms": MECHANISMS,
+        "analyses": ANALYSES,
+        "theorems": THEOREMS,
+    }
+    return subjects_of(Plugin(**registries, papers=tuple(PAPERS.values())))
 
 
 def hold(subjects: Iterable[Subject[Any]], toys: ToyExperiments) -> Iterator[Result]:

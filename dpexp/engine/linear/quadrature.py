@@ -12,6 +12,7 @@ from threading import Lock
 import numpy as np
 from numba import njit
 
+from dpexp.engine.lanes import vectormath as _overloads  # noqa: F401 - teaches the compiler normal_cdf, softplus, ...
 from dpexp.engine.lanes.vectors import LANES, load, reals, store
 
 _COMPILING = Lock()

@@ -74,6 +74,23 @@ class LocalGaussian:
         low, middle, high = np.quantile(budgets, [0.05, 0.5, 0.95], method="inverted_cdf")
         return {"cap": self.budget.largest, "q05": float(low), "median": float(middle), "q95": float(high)}
 
+    @property
+    def neighboring_relation(self) -> str:
+        """Which data sets count as neighbours."""
+        return "replace-one"
+
+    @property
+    def sampling(self) -> str:
+        """How users are drawn."""
+        return "every user once, in order"
+
+    def describe(self) -> list[tuple[str, str]]:
+        """Who is protected and what is released, as (topic, sentence) pairs."""
+        return [
+            ("Protected", "every user, against everyone, the server included; neighbours replace one user's record"),
+            ("Released", "the whole transcript, and therefore the last iterate and every average"),
+        ]
+
     def statements(self, deltas: Sequence[float]) -> list[dict[str, Any]]:
         """What can be said of this mechanism, one dict an analysis (keys as in `dpexp privacy --json`)."""
         nominal, exact = self.budget.largest, self.exact_mu
