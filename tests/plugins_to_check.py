@@ -128,9 +128,9 @@ def draw(results):
 
 
 def build(results):
-    data = load_summary(results, "tiny").head(3)
-    rows = [[str(step), f"{mean:.3g}"] for step, mean in zip(data.step, data["mean"])]
-    return Content(["step", "mean"], rows, "", data[["step", "mean"]].to_dict("records"))
+    stored = load_summary(results, "tiny").head(3)
+    rows = [[str(step), f"{mean:.3g}"] for step, mean in zip(stored.step, stored["mean"])]
+    return Content(["step", "mean"], rows, "", stored[["step", "mean"]].to_dict("records"))
 
 
 def check(evidence):
@@ -308,7 +308,7 @@ WRONG = {
         '    return Content(["step", "mean"], rows,', '    rows[0].append("more")\n    return Content(["step", "mean"], rows,',
         "table", "built",
     ),
-    "a verdict that does not exist": ('"contradicted"\n', '"refuted"\n', "claim", "settled"),
+    "a verdict that does not exist": ('verdict = "reproduced" if', 'verdict = "confirmed" if', "claim", "settled"),
     "a claim that reads what it does not declare": ('evidence.run("tiny")', 'evidence.run("other")', "claim", "settled"),
     "a check that cannot fail": ("< 100 else", "< math.inf else", "claim", "sabotage"),
     "a claim whose config is not there": ('"upper", ("tiny",)', '"upper", ("gone",)', "claim", "members"),

@@ -59,9 +59,8 @@ def test_a_wrong_plug_in_fails_the_check_that_is_for_it(name, place, toys):
         result = carry_out(one, subject, toys)
     assert result.outcome == "failed", result.detail
     assert result.detail
-    if kind != "paper" or check == "ids":
-        assert result.where.startswith(f"{path}:")
-        assert int(result.where.rpartition(":")[2]) > 1
+    assert result.where.startswith(f"{path}:")
+    assert int(result.where.rpartition(":")[2]) > 1
 
 
 def test_the_line_of_an_error_is_told(place, toys):

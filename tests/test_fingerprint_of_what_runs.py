@@ -120,6 +120,7 @@ def test_what_runs_for_a_statement_is_in_the_fingerprint_of_the_row(name):
     assert ran(lambda: row_of(cell, (1e-5,), data)) - set(statement_of(cell)) - set(CANNOT_CHANGE_A_NUMBER) == set()
 
 
+@pytest.mark.slow
 def test_the_profiler_sees_what_it_should():
     """The check has power: a fingerprint that lacks one of its modules would be found wanting."""
     seen = ran(lambda: simulate([CELLS["ldp-sgd on huber-linear"]], [0]))

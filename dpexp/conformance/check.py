@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from dpexp.conformance.places import place_of, place_of_error
+from dpexp.conformance.places import place_in_file_of, place_of_error
 
 if TYPE_CHECKING:
     from dpexp.conformance.experiments import ToyExperiments
@@ -87,7 +87,7 @@ def carry_out(check: Check[T], subject: Subject[T], toys: ToyExperiments) -> Res
         outcome, detail = "not tried", str(reason)
     except Failed as error:
         outcome, detail = "failed", str(error)
-        where = place_of(error.at) or place_of(subject.value)
+        where = place_in_file_of(error.at, subject.value)
     except Exception as error:  # a subject may raise anything at all: that is what is being found out
         outcome, detail = "failed", f"{type(error).__name__}: {error}"
         where = place_of_error(error, subject.value)

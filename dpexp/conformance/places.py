@@ -23,6 +23,12 @@ def place_of(value: object) -> str:
     return f"{_short(file)}:{max(line, 1)}" if file else ""
 
 
+def place_in_file_of(part: object, value: object) -> str:
+    """Where a part is written, if that is in the file of the value; else, as for what is inherited, the value's place."""
+    own, inner = place_of(value), place_of(part)
+    return inner if inner.rpartition(":")[0] == own.rpartition(":")[0] or not own else own
+
+
 def place_of_error(error: BaseException, value: object) -> str:
     """The innermost line of the file in which the value is written that led to the error; else where it is written."""
     own = place_of(value)
@@ -38,12 +44,11 @@ def _written(value: Any) -> Any:
         value = value.func
     if inspect.isclass(value) or inspect.isfunction(value) or inspect.ismethod(value):
         return inspect.unwrap(value) if callable(value) else value
-    if is_dataclass(value) and not isinstance(value, type):
-        for each in fields(value):
-            inner = getattr(value, each.name)
-            if isinstance(inner, partial) or inspect.isfunction(inner):
-                return _written(inner)
-    return type(value) if value is not None and type(value).__module__ != "builtins" else None
+    if isinstance(value, tuple):
+        return next(filter(None, map(_written, value)), None)
+    if is_dataclass(value) and not isinstance(value, type):  # a figure, claim or paper: by the functions that it holds
+        return next(filter(None, (_written(getattr(value, each.name)) for each in fields(value))), None)
+    return None
 
 
 def _short(file: str | None) -> str:
