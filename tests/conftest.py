@@ -67,4 +67,4 @@ def toys(tmp_path_factory):
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent  # the same for all workers: one of them computes
-    return ToyExperiments(shared / "toys", (ROOT / "configs",))
+    return ToyExperiments(shared / "toys", (ROOT / "configs",), figures=shared / "toys" / "figures")

@@ -393,8 +393,10 @@ def settled(good):
 
 
 def test_every_claim_is_tested_on_wrong_data():
-    assert set(WRONG) | set(THEORY_ALONE) | OTHERWISE == set(BY_ID)
-    assert len(WRONG) + len(THEORY_ALONE) + len(OTHERWISE) == len(BY_ID)
+    """Here, or by the sabotage that the claim itself supplies, which the conformance suite tries."""
+    own = {name for name, claim in BY_ID.items() if claim.sabotage is not None}
+    assert set(WRONG) | set(THEORY_ALONE) | OTHERWISE == set(BY_ID) - own
+    assert len(WRONG) + len(THEORY_ALONE) + len(OTHERWISE) == len(BY_ID) - len(own)
 
 
 @pytest.mark.slow

@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure as Canvas
 
+from dpexp.conformance.check import Subject
+from dpexp.conformance.shown import numbers_of
 from dpexp.core.errors import ResultsMissing
 from dpexp.papers import figures, overlays, tables
 from dpexp.papers.momentum.figures.runs import LOOKS
@@ -34,10 +36,10 @@ def needed(shown, toys):
 
 
 @pytest.mark.parametrize("name", WITH_RESULTS)
-def test_means_are_those_that_are_stored(name, toys, tmp_path):
+def test_means_are_those_that_are_stored(name, toys):
     """Every mean of a figure's CSV is the mean of some stored summary; that it is drawn at all is tested for all alike."""
     results = needed(FIGURES[name], toys)
-    data = pd.read_csv(write(FIGURES[name], results, tmp_path, ["svg"])[1])
+    data = pd.read_csv(numbers_of(Subject("figure", name, FIGURES[name]), toys))
     if "mean" not in data:
         pytest.skip("shows no means")
     stored = np.sort(np.concatenate([load_summary(results, name)["mean"] for name in FIGURES[name].needs]))
@@ -49,19 +51,15 @@ def test_means_are_those_that_are_stored(name, toys, tmp_path):
         assert (data["mean"] <= data.ci_hi).all()
 
 
-def drawn(name, tmp_path):
-    """The numbers of a figure that needs no stored results; nothing in it is clipped."""
-    figure = FIGURES[name]
-    assert not figure.needs
-    assert figure.caption
-    paths = write(figure, tmp_path, tmp_path, ["png"])
-    assert paths[0].read_bytes().startswith(b"\x89PNG")
-    return pd.read_csv(paths[1])
+def drawn(name, toys):
+    """The numbers of a figure that needs no stored results."""
+    assert not FIGURES[name].needs
+    return pd.read_csv(numbers_of(Subject("figure", name, FIGURES[name]), toys))
 
 
 @pytest.mark.slow
-def test_the_region_of_dp_sgld(tmp_path):
-    data = drawn("dp_sgld_region", tmp_path)
+def test_the_region_of_dp_sgld(toys):
+    data = drawn("dp_sgld_region", toys)
     assert np.isinf(data.order).any()
     assert data.order.min() == 1.5
     for _, row in data.groupby(["steps", "q"]):  # larger shifts fail at smaller orders
@@ -69,8 +67,8 @@ def test_the_region_of_dp_sgld(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_figure_of_noisy_sgd(tmp_path):
-    data = drawn("noisy_sgd_figure1", tmp_path)
+def test_the_figure_of_noisy_sgd(toys):
+    data = drawn("noisy_sgd_figure1", toys)
     assert (data.exact_pm > data.exact_paper).all()
     assert (data.symmetrised_over_exact >= 1).all()
     assert data.literal_over_exact.min() < 1
@@ -78,9 +76,9 @@ def test_the_figure_of_noisy_sgd(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_figure_of_hidden_state(tmp_path):
+def test_the_figure_of_hidden_state(toys):
     """Crossings of the sheet: composition with batches of one, and with the step that forgets eta."""
-    data = drawn("hidden_state_figure", tmp_path)
+    data = drawn("hidden_state_figure", toys)
     found = data.groupby(["baseline", "eps"]).crossing.first()
     for eps, same, forgotten in ((0.1, 6.7e6, 1.4e3), (0.5, 9.1e7, 2.1e4), (1.0, 2.6e8, 6.2e4), (2.0, 6.9e8, 1.6e5)):
         assert found["same", eps] == pytest.approx(same, rel=0.05)
@@ -91,8 +89,8 @@ def test_the_figure_of_hidden_state(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_figure_of_all_analyses(tmp_path):
-    data = drawn("privacy_analyses", tmp_path)
+def test_the_figure_of_all_analyses(toys):
+    data = drawn("privacy_analyses", toys)
     assert len(data) >= 100
     upper = data[["pld-composition", "renyi-composition", "iteration-symmetrised", "contraction", "hybrid"]]
     assert (upper.min(axis=1) > data["exact-walk"]).all()

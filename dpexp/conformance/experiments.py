@@ -15,8 +15,11 @@ from dpexp.core.digests import digest
 class ToyExperiments:
     """Experiments at the size of `--profile smoke`, in one folder that several processes may share."""
 
-    def __init__(self, root: Path, configs: Sequence[Path] = (Path("configs"),)) -> None:
+    def __init__(self, root: Path, configs: Sequence[Path] = (Path("configs"),), figures: Path | None = None) -> None:
         self.root = root
+        root.mkdir(parents=True, exist_ok=True)
+        self.figures = figures
+        """where the numbers of figures are kept for others; None draws each anew"""
         self.configs = tuple(configs)
         """folders of config files, looked through in this order"""
 
@@ -37,19 +40,15 @@ class ToyExperiments:
         """
         wanted = sorted(set(experiments))
         folder = self.root / "views" / digest(wanted, 12) / "results"
-        with FileLock(self._locks() / "views.lock"):
+        with FileLock(self.root / "views.lock"):
             folder.mkdir(parents=True, exist_ok=True)
         for experiment in wanted:
             computed = self._computed(experiment)
             link = folder / experiment
-            with FileLock(self._locks() / "views.lock"):
+            with FileLock(self.root / "views.lock"):
                 if not link.is_symlink():
                     link.symlink_to(computed.resolve(), target_is_directory=True)
         return folder
-
-    def _locks(self) -> Path:
-        self.root.mkdir(parents=True, exist_ok=True)
-        return self.root
 
     def _computed(self, experiment: str) -> Path:
         from dpexp.config import load_experiment
@@ -60,7 +59,7 @@ class ToyExperiments:
             places = ", ".join(map(str, self.configs))
             raise Failed(f"needs the experiment '{experiment}', of which there is no config in {places}")
         done = self.root / f"{experiment}.done"
-        with FileLock(self._locks() / f"{experiment}.lock"):
+        with FileLock(self.root / f"{experiment}.lock"):
             if not done.exists():
                 toy = load_experiment(config, profile="smoke")
                 report = run(toy, Options(self.root / "all" / "results", quiet=True))

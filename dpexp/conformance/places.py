@@ -24,7 +24,7 @@ def place_of(value: object) -> str:
 
 
 def place_in_file_of(part: object, value: object) -> str:
-    """Where a part is written, if that is in the file of the value; else, as for what is inherited, the value's place."""
+    """Where a part is written, if that is the value's own file; else, as for what is inherited, the value's place."""
     own, inner = place_of(value), place_of(part)
     return inner if inner.rpartition(":")[0] == own.rpartition(":")[0] or not own else own
 
