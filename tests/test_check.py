@@ -3,11 +3,15 @@
 import json
 
 import pytest
+from typer.testing import CliRunner
 
+from dpexp.cli import app
 from dpexp.conformance.check import carry_out
 from dpexp.conformance.experiments import ToyExperiments
 from dpexp.conformance.suite import SUITE, hold, subjects_of
-from dpexp.plugins import load_file, using
+from dpexp.core.errors import UsageError
+from dpexp.plugin import LOADED
+from dpexp.plugins import forget, load_file, using
 from tests.conftest import call
 from tests.plugins_to_check import RIGHT, TINY, WRONG
 
@@ -37,6 +41,7 @@ def plugin_of(place, text):
     return path
 
 
+@pytest.mark.slow
 def test_a_right_plug_in_passes_every_check(place, toys):
     path = plugin_of(place, RIGHT)
     with using(path):
@@ -92,26 +97,43 @@ PLUGIN = Plugin(schedules={"slow": Slow})
 """
 
 
+def said(path, *arguments):
+    """What the command answers, in this process, which forgets the plug-in after it."""
+    try:
+        return CliRunner().invoke(app, ["check", str(path), *arguments])
+    finally:
+        if path.name in LOADED:
+            forget(path.name)
+
+
 def test_the_command(tmp_path):
     path = plugin_of(tmp_path, SHORT)
     page = call("check", path).stdout
     assert "schedule slow" in page
     assert "3 checks: 3 ok" in page
     wrong = plugin_of(tmp_path, SHORT.replace("1.0 /", "-1.0 /"))
-    done = json.loads(call("check", wrong, "--json", code=1).stdout)
+    found = said(wrong, "--json")
+    assert found.exit_code == 1
+    done = json.loads(found.stdout)
     assert done["counts"] == {"ok": 2, "failed": 1, "not tried": 0}
     (failed,) = [check for check in done["checks"] if check["result"] == "failed"]
     assert failed["check"] == "positive"
     assert failed["where"].startswith(f"{wrong}:")
     assert {"kind", "what", "check", "tries", "result", "detail", "where", "seconds"} == set(failed)
-    assert f"{wrong}:" in call("check", wrong, code=1).stdout
+    assert f"\n\n{failed['where']}: schedule 'slow', positive: " in said(wrong).stdout
 
 
 def test_a_file_that_cannot_be_loaded_is_refused_at_its_line(tmp_path):
     path = plugin_of(tmp_path, SHORT.replace("return 1.0", "return 1.0 1.0"))
     assert f"{path}:12" in call("check", path, code=2).stderr
-    path = plugin_of(tmp_path, SHORT.replace("def step_sizes", "def steps_of"))
-    assert "step_sizes" in call("check", path, code=2).stderr
-    path = plugin_of(tmp_path, SHORT.replace('schedules={"slow": Slow}', ""))
-    assert "adds nothing" in call("check", path, code=2).stderr
-    assert "no such plug-in file" in call("check", tmp_path / "gone.py", code=2).stderr
+    for text, message in (
+        (SHORT.replace("def step_sizes", "def steps_of"), "step_sizes"),
+        (SHORT.replace('schedules={"slow": Slow}', ""), "adds nothing"),
+        (SHORT.replace("PLUGIN =", "plugin ="), "defines no PLUGIN"),
+    ):
+        found = said(plugin_of(tmp_path, text))
+        assert isinstance(found.exception, UsageError)
+        assert found.exception.exit_code == 2
+        assert message in found.exception.message
+        assert str(path) in found.exception.message
+    assert "no such plug-in file" in said(tmp_path / "gone.py").exception.message
