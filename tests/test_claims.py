@@ -573,8 +573,8 @@ def test_markdown_and_latex_hold_every_claim(entries):
 
 
 @pytest.mark.slow
-def test_a_surprise_is_told(entries):
-    first = entries[0]
+def test_a_surprise_is_told(settled):
+    first = Entry(BY_ID[FROM_RESULTS[0]], settled(FROM_RESULTS[0]))
     wrong = first._replace(claim=replace(first.claim, expected="not testable"))
     assert first.claim.id in surprises([wrong])[0]
     assert "expected: not testable" in markdown([wrong])

@@ -309,7 +309,9 @@ FILE = """ASSUMES = {"sampling": "full-batch", "relation": "replace-one", "relea
 def eps(delta, *, noise_multiplier, steps):
     return VALUE
 """
-RIGHT = "__import__('dpexp.privacy.accounting.gdp').privacy.accounting.gdp.eps_of(2 * steps**.5 / noise_multiplier, delta)"
+RIGHT = (
+    "__import__('dpexp.privacy.accounting.gdp').privacy.accounting.gdp.eps_of(2 * steps**.5 / noise_multiplier, delta)"
+)
 
 
 @pytest.fixture
