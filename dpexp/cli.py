@@ -225,6 +225,19 @@ def judge(
 
 
 @app.command()
+def check(
+    file: Annotated[Path | None, typer.Argument(help="A plug-in.  [default: what is built in]")] = None,
+    as_json: Json = False,
+) -> None:
+    """Try everything that a plug-in adds: the conformance suite; exit code 1 if a check fails."""
+    from dpexp.commands import check as checking
+
+    verdict = checking.check(_home(file))
+    _print_json(verdict.document) if as_json else say(verdict.text)
+    raise typer.Exit(1 if verdict.failed else 0)
+
+
+@app.command()
 def claims(
     paper: Annotated[str | None, typer.Option(metavar="ID", help="One paper, such as ldp-sgd.  [default: all]")] = None,
     form: Annotated[str, typer.Option("--format", metavar="md|json|tex", help="How to print.")] = "md",

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
+
+from dpexp.conformance.experiments import ToyExperiments
 
 ROOT = Path(__file__).parent.parent
 COMMAND = Path(sys.executable).parent / "dpexp"
@@ -61,15 +62,9 @@ def config(tmp_path):
 
 
 @pytest.fixture(scope="session")
-def toy_results(tmp_path_factory):
-    """Every shipped config at toy size, computed once a session by the installed command."""
+def toys(tmp_path_factory):
+    """Shipped experiments at toy size: each is computed once in a session, by the first test that asks for it."""
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent  # the same for all workers: one of them computes
-    results = shared / "toy" / "results"
-    done = shared / "toy-done"
-    with FileLock(shared / "toy.lock"):
-        if not done.exists():
-            call("run", "--profile", "smoke", *sorted((ROOT / "configs").glob("*.yaml")), "--results", results, "-q")
-            done.touch()
-    return results
+    return ToyExperiments(shared / "toys", (ROOT / "configs",), figures=shared / "toys" / "figures")

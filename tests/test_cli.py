@@ -211,9 +211,9 @@ def test_missing_results_exit_3_with_the_command_to_run(tmp_path):
 
 
 @pytest.mark.slow
-def test_every_config_runs_at_toy_size(toy_results):
+def test_every_config_runs_at_toy_size(toys):
     for path in CONFIGS:
-        cells = pd.read_parquet(toy_results / path.stem / "cells.parquet")
+        cells = pd.read_parquet(toys.results([path.stem]) / path.stem / "cells.parquet")
         assert set(cells.status) == {"done"}
         assert set(cells.replicates) == {load_experiment(path, profile="smoke").replicates}
         assert cells.replicates.max() <= 8

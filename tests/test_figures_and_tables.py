@@ -10,59 +10,59 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure as Canvas
 
+from dpexp.conformance.check import Subject
+from dpexp.conformance.shown import numbers_of
 from dpexp.core.errors import ResultsMissing
 from dpexp.papers import figures, overlays, tables
 from dpexp.papers.momentum.figures.runs import LOOKS
 from dpexp.papers.momentum.rows import METHODS
 from dpexp.reporting.figure import write
 from dpexp.reporting.style import BUDGET_COLOURS, RC
-from dpexp.reporting.table import FORMATS, render
+from dpexp.reporting.table import render
 from dpexp.store import load_summary, load_trajectories
 from dpexp.store.files import read_document, write_document
 
 FIGURES, THEORY, TABLES = figures(), overlays(), tables()
 
-pytestmark = pytest.mark.slow  # every config runs once at toy size first
+pytestmark = pytest.mark.slow  # experiments run at toy size first
 
 
-@pytest.mark.parametrize("name", [name for name, figure in FIGURES.items() if figure.needs])
-def test_figures_are_written_with_their_numbers(name, toy_results, tmp_path):
-    paths = write(FIGURES[name], toy_results, tmp_path, ["png"])
-    assert [p.name for p in paths] == [f"{name}.png", f"{name}.csv"]
-    assert paths[0].read_bytes().startswith(b"\x89PNG")
-    data = pd.read_csv(paths[1])
-    assert len(data) >= (14 if name.startswith(("sweeps", "momentum")) else 50)
-    figure = FIGURES[name]
-    assert figure.caption
-    assert figure.paper == ("momentum" if name.startswith("momentum") else "ldp-sgd")
-    if figure.paper == "momentum":
-        assert {"method", "N", "mean", "ci_lo", "ci_hi"} <= set(data.columns)
+WITH_RESULTS = [name for name, figure in FIGURES.items() if figure.needs]
+
+
+def needed(shown, toys):
+    """Toy results of what a figure or table declares, and of nothing else."""
+    return toys.results(shown.needs)
+
+
+@pytest.mark.parametrize("name", WITH_RESULTS)
+def test_means_are_those_that_are_stored(name, toys):
+    """Every mean of a figure's CSV is the mean of some stored summary; that it is drawn at all is tested for all alike."""
+    results = needed(FIGURES[name], toys)
+    data = pd.read_csv(numbers_of(Subject("figure", name, FIGURES[name]), toys))
+    if "mean" not in data:
+        pytest.skip("shows no means")
+    if "ci_lo" in data:
+        data = data[data.ci_lo.notna()]  # single replicates have no interval
+    assert len(data)
+    stored = np.sort(np.concatenate([load_summary(results, name)["mean"] for name in FIGURES[name].needs]))
+    place = np.clip(np.searchsorted(stored, data["mean"]), 1, len(stored) - 1)
+    nearest = np.minimum(np.abs(stored[place] / data["mean"] - 1), np.abs(stored[place - 1] / data["mean"] - 1))
+    assert nearest.max() < 1e-5  # six digits are written
+    if "ci_lo" in data:
         assert (data.ci_lo <= data["mean"]).all()
-        return
-    if name == "rates":
-        assert {"alpha", "experiment", "step", "slope", "reach"} == set(data.columns)
-        return
-    assert {"estimator", "step", "mean"} <= set(data.columns)
-    if name not in ("figure1", "sweeps"):
-        metric = "loss_gap" if "loss" in name or name.startswith("figure4") else "param_distance"
-        summary = load_summary(toy_results, figure.needs[0])
-        want = summary[summary.metric == metric]["mean"].sort_values().to_numpy()
-        np.testing.assert_allclose(data["mean"].sort_values(), want, rtol=1e-5)
+        assert (data["mean"] <= data.ci_hi).all()
 
 
-def drawn(name, tmp_path):
-    """The numbers of a figure that needs no stored results; nothing in it is clipped."""
-    figure = FIGURES[name]
-    assert not figure.needs
-    assert figure.caption
-    paths = write(figure, tmp_path, tmp_path, ["png"])
-    assert paths[0].read_bytes().startswith(b"\x89PNG")
-    return pd.read_csv(paths[1])
+def drawn(name, toys):
+    """The numbers of a figure that needs no stored results."""
+    assert not FIGURES[name].needs
+    return pd.read_csv(numbers_of(Subject("figure", name, FIGURES[name]), toys))
 
 
 @pytest.mark.slow
-def test_the_region_of_dp_sgld(tmp_path):
-    data = drawn("dp_sgld_region", tmp_path)
+def test_the_region_of_dp_sgld(toys):
+    data = drawn("dp_sgld_region", toys)
     assert np.isinf(data.order).any()
     assert data.order.min() == 1.5
     for _, row in data.groupby(["steps", "q"]):  # larger shifts fail at smaller orders
@@ -70,8 +70,8 @@ def test_the_region_of_dp_sgld(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_figure_of_noisy_sgd(tmp_path):
-    data = drawn("noisy_sgd_figure1", tmp_path)
+def test_the_figure_of_noisy_sgd(toys):
+    data = drawn("noisy_sgd_figure1", toys)
     assert (data.exact_pm > data.exact_paper).all()
     assert (data.symmetrised_over_exact >= 1).all()
     assert data.literal_over_exact.min() < 1
@@ -79,9 +79,9 @@ def test_the_figure_of_noisy_sgd(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_figure_of_hidden_state(tmp_path):
+def test_the_figure_of_hidden_state(toys):
     """Crossings of the sheet: composition with batches of one, and with the step that forgets eta."""
-    data = drawn("hidden_state_figure", tmp_path)
+    data = drawn("hidden_state_figure", toys)
     found = data.groupby(["baseline", "eps"]).crossing.first()
     for eps, same, forgotten in ((0.1, 6.7e6, 1.4e3), (0.5, 9.1e7, 2.1e4), (1.0, 2.6e8, 6.2e4), (2.0, 6.9e8, 1.6e5)):
         assert found["same", eps] == pytest.approx(same, rel=0.05)
@@ -92,8 +92,8 @@ def test_the_figure_of_hidden_state(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_figure_of_all_analyses(tmp_path):
-    data = drawn("privacy_analyses", tmp_path)
+def test_the_figure_of_all_analyses(toys):
+    data = drawn("privacy_analyses", toys)
     assert len(data) >= 100
     upper = data[["pld-composition", "renyi-composition", "iteration-symmetrised", "contraction", "hybrid"]]
     assert (upper.min(axis=1) > data["exact-walk"]).all()
@@ -102,8 +102,9 @@ def test_the_figure_of_all_analyses(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["figure2", "figure4", "linear_loss_d10"])
-def test_theory_is_laid_over_the_measured_means(name, toy_results, tmp_path):
-    paths = write(THEORY[name], toy_results, tmp_path, ["png"])
+def test_theory_is_laid_over_the_measured_means(name, toys, tmp_path):
+    results = needed(THEORY[name], toys)
+    paths = write(THEORY[name], results, tmp_path, ["png"])
     assert [p.name for p in paths] == [f"{name}_theory.png", f"{name}_theory.csv"]
     data = pd.read_csv(paths[1])
     assert {"mean", "bound", "prediction", "asymptote"} <= set(data.columns)
@@ -111,18 +112,18 @@ def test_theory_is_laid_over_the_measured_means(name, toy_results, tmp_path):
     assert len(last) == 6
     assert (last.bound > last["mean"]).all()
     assert (last.prediction / last["mean"]).between(0.1, 10).all()
-    plain = load_summary(toy_results, THEORY[name].needs[0])
+    plain = load_summary(results, THEORY[name].needs[0])
     metric = "param_distance_sq" if name == "figure2" else "loss_gap"
     assert set(data["mean"]) <= {float(f"{v:.6g}") for v in plain[plain.metric == metric]["mean"]}
 
 
-def test_every_format_and_the_same_bytes_again(toy_results, tmp_path):
-    digests = []
+def test_every_format_and_the_same_bytes_again(toys, tmp_path):
+    results, digests = needed(FIGURES["figure1"], toys), []
     for turn in ("1", "2"):
-        paths = write(FIGURES["figure1"], toy_results, tmp_path / turn, ["png", "pdf", "svg"])
+        paths = write(FIGURES["figure1"], results, tmp_path / turn, ["png", "pdf", "svg"])
         digests.append({p.suffix: hashlib.sha256(p.read_bytes()).hexdigest() for p in paths})
     assert digests[0] == digests[1]
-    (alone, _) = write(FIGURES["figure1"], toy_results, tmp_path / "3", ["pdf"])
+    (alone, _) = write(FIGURES["figure1"], results, tmp_path / "3", ["pdf"])
     assert hashlib.sha256(alone.read_bytes()).hexdigest() == digests[0][".pdf"]  # whatever else is written
     assert set(digests[0]) == {".png", ".pdf", ".svg", ".csv"}
     assert b"Type3" not in (tmp_path / "1" / "figure1.pdf").read_bytes()
@@ -141,9 +142,9 @@ def test_every_format_and_the_same_bytes_again(toy_results, tmp_path):
         "momentum_epochs",
     ],
 )
-def test_axes_are_labelled_and_nothing_is_clipped(name, toy_results):
+def test_axes_are_labelled_and_nothing_is_clipped(name, toys):
     with mpl.rc_context(RC):
-        drawing = FIGURES[name].draw(toy_results)
+        drawing = FIGURES[name].draw(needed(FIGURES[name], toys))
         canvas: Canvas = drawing.canvas
         canvas.draw_without_rendering()
         renderer = canvas._get_renderer()
@@ -202,19 +203,21 @@ def test_results_of_other_settings_are_refused(tmp_path):
     assert "no column alpha" in call("table", "table1", "--results", tmp_path, code=3).stderr
 
 
-def test_figures_do_not_compute(toy_results, tmp_path, monkeypatch):
+def test_figures_do_not_compute(toys, tmp_path, monkeypatch):
     from dpexp.algorithms.ldp_sgd import LdpSgd
 
+    shown = FIGURES["figure2"], TABLES["table1"]
+    results = [needed(one, toys) for one in shown]
     monkeypatch.setattr(LdpSgd, "simulate", None)
-    write(FIGURES["figure2"], toy_results, tmp_path, ["png"])
-    render(TABLES["table1"], toy_results, "md")
+    write(shown[0], results[0], tmp_path, ["png"])
+    render(shown[1], results[1], "md")
 
 
-def test_missing_damaged_and_partial_results_name_the_command(toy_results, tmp_path):
+def test_missing_damaged_and_partial_results_name_the_command(toys, tmp_path):
     results = tmp_path / "results"
     with pytest.raises(ResultsMissing, match="no results yet"):
         write(FIGURES["figure2"], results, tmp_path, ["png"])
-    shutil.copytree(toy_results / "linear_d5", results / "linear_d5")
+    shutil.copytree(toys.results(["linear_d5"]) / "linear_d5", results / "linear_d5")
     shutil.rmtree(results / "linear_d5" / "trajectories")
     write(FIGURES["figure2"], results, tmp_path, ["png"])  # summaries are enough
     with pytest.raises(ResultsMissing, match="not the trajectories") as caught:
@@ -239,26 +242,9 @@ def test_missing_damaged_and_partial_results_name_the_command(toy_results, tmp_p
         write(FIGURES["figure2"], results, tmp_path, ["png"])
 
 
-@pytest.mark.parametrize("name", TABLES)
-@pytest.mark.parametrize("form", FORMATS)
-def test_tables_in_every_format(name, form, toy_results):
-    text = render(TABLES[name], toy_results, form)
-    if form == "md":
-        lines = [line for line in text.splitlines() if line.startswith("|")]
-        assert len({line.count("|") for line in lines}) == 1
-        assert len({len(line) for line in lines}) == 1
-    elif form == "tex":
-        body = text.split("\\midrule\n")[1].split("\n\\bottomrule")[0].splitlines()
-        assert {line.count("&") for line in body} == {body[0].count("&")}
-        assert "toprule" in text
-    elif form == "csv":
-        assert len(text.splitlines()) > (4 if name.startswith(("sgld", "momentum")) else 10)
-    else:
-        assert json.loads(text)["rows"]
-
-
-def test_table1_holds_printed_exponents_beside_fitted_slopes(toy_results):
-    rows = pd.DataFrame(json.loads(render(TABLES["table1"], toy_results, "json"))["rows"])
+def test_table1_holds_printed_exponents_beside_fitted_slopes(toys):
+    results = needed(TABLES["table1"], toys)
+    rows = pd.DataFrame(json.loads(render(TABLES["table1"], results, "json"))["rows"])
     assert len(rows) == 2 * 2 * 4 * 2 * 5
     row = rows[(rows.experiment == "linear_d5") & (rows.metric == "param_distance_sq") & (rows.estimator == "asgd")]
     assert set(row[row.alpha < 0.4].table1) == {-1.0}
@@ -267,26 +253,28 @@ def test_table1_holds_printed_exponents_beside_fitted_slopes(toy_results):
     assert (rows.slope <= rows.ci_hi).all()
 
 
-def test_final_tables_are_the_last_step(toy_results):
-    rows = pd.DataFrame(json.loads(render(TABLES["final_linear"], toy_results, "json"))["rows"])
-    summary = load_summary(toy_results, "linear_d10")
+def test_final_tables_are_the_last_step(toys):
+    results = needed(TABLES["final_linear"], toys)
+    rows = pd.DataFrame(json.loads(render(TABLES["final_linear"], results, "json"))["rows"])
+    summary = load_summary(results, "linear_d10")
     last = summary[(summary.step == 2000) & (summary.metric == "loss_gap") & (summary.estimator == "asgd")]
     got = rows[(rows.d == 10) & (rows.metric == "loss_gap") & (rows.estimator == "asgd")]
     np.testing.assert_allclose(sorted(got["mean"]), sorted(last["mean"]))
 
 
-def test_every_tuned_method_is_shown_with_equal_grids_and_without_noise(toy_results):
-    rows = pd.DataFrame(json.loads(render(TABLES["momentum_tuned"], toy_results, "json"))["rows"])
+def test_every_tuned_method_is_shown_with_equal_grids_and_without_noise(toys):
+    results = toys.results({*TABLES["momentum_tuned"].needs, *TABLES["momentum_adult"].needs})
+    rows = pd.DataFrame(json.loads(render(TABLES["momentum_tuned"], results, "json"))["rows"])
     assert set(rows[rows.settings != 6].method) == {"descent"}
     for n, eps, d in ((500, 1.0, 10), (2000, 1.0, 10), (8000, 1.0, 10), (2000, 0.5, 10), (2000, 1.0, 100)):
         here = rows[(n == rows.N) & (rows.eps == eps) & (rows.d == d)]
         assert set(here.method) == set(METHODS)
     quiet = rows[rows.eps == "inf"]
     assert set(quiet.method) == set(METHODS)
-    text = render(TABLES["momentum_tuned"], toy_results, "md")
+    text = render(TABLES["momentum_tuned"], results, "md")
     assert text.count("| no noise") == len(METHODS)
-    table = json.loads(render(TABLES["momentum_adult"], toy_results, "json"))["rows"]
-    summary = load_summary(toy_results, "momentum_adult")
+    table = json.loads(render(TABLES["momentum_adult"], results, "json"))["rows"]
+    summary = load_summary(results, "momentum_adult")
     for row in table:  # gradient norm, F and |w| of one and the same cell
         last = summary[(summary.step == row["step"]) & np.isclose(summary["mean"], row["mean"], rtol=1e-12)]
         (cell,) = set(last[last.metric == "mean_grad_norm"].cell_id)

@@ -119,6 +119,7 @@ def test_what_runs_for_a_statement_is_in_the_fingerprint_of_the_row(name):
     assert ran(lambda: row_of(cell, (1e-5,), data)) - set(statement_of(cell)) - set(CANNOT_CHANGE_A_NUMBER) == set()
 
 
+@pytest.mark.slow
 def test_the_profiler_sees_what_it_should():
     """The check has power: a fingerprint that lacks one of its modules would be found wanting."""
     seen = ran(lambda: simulate([CELLS["ldp-sgd on huber-linear"]], [0]))
@@ -135,9 +136,9 @@ def home(function):
 
 def shown():
     """What is shown from stored results, one figure, table or claim of every module that writes some: its function."""
-    drawn = {f"figure {name}": (figure.draw, None) for name, figure in figures().items()}
-    built = {f"table {name}": (table.build, None) for name, table in tables().items()}
-    checked = {c.id: (c.check, c.experiments) for paper in claims().values() for c in paper}
+    drawn = {f"figure {name}": (figure.draw, figure.needs, False) for name, figure in figures().items()}
+    built = {f"table {name}": (table.build, table.needs, False) for name, table in tables().items()}
+    checked = {c.id: (c.check, c.experiments, True) for paper in claims().values() for c in paper}
     one_a_module = {home(value[0]): name for name, value in [*checked.items(), *built.items(), *drawn.items()]}
     everything = drawn | built | checked
     return {name: everything[name] for name in sorted(one_a_module.values()) if name != LONG}
@@ -157,10 +158,11 @@ READING = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", shown())
-def test_what_runs_for_a_figure_table_or_claim_is_found_from_its_module(name, toy_results):
-    function, experiments = shown()[name]
+def test_what_runs_for_a_figure_table_or_claim_is_found_from_its_module(name, toys):
+    function, needs, claimed = shown()[name]
+    results = toys.results(needs)
     try:
-        seen = ran(lambda: function(toy_results if experiments is None else Evidence(toy_results)))
+        seen = ran(lambda: function(Evidence(results) if claimed else results))
     except (ResultsMissing, SlopeError, ValueError, AssertionError, IndexError):
         pytest.skip("toy results settle nothing here")
     code = closure((home(function),))

@@ -19,6 +19,7 @@ LEVELS = [
     {"store"},
     {"reporting"},
     {"papers"},
+    {"conformance"},
     {"commands"},
     {"cli", "__main__"},
 ]

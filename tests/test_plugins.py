@@ -289,7 +289,7 @@ def test_code_of_ours_that_only_a_plug_in_uses_counts(tmp_path):
     assert {"own.py:own", "own.py:helper", "dpexp.privacy.mechanisms.stated", "dpexp.engine.linear.kernel"} <= set(
         found
     )
-    assert "dpexp.privacy.mechanisms.local_users" not in found
+    assert "dpexp.privacy.mechanisms.local_gaussian" not in found
 
 
 def test_readers_refuse_results_of_a_plug_in_that_is_not_loaded(lab):

@@ -41,6 +41,8 @@ class Claim:
     expected: Verdict
     why: str
     """why we expect that verdict"""
+    sabotage: Callable[[Evidence], Evidence] | None = None
+    """evidence made wrong on purpose, of which the check must not say the same; tried by `dpexp check`"""
 
     @property
     def paper(self) -> str:

@@ -15,6 +15,7 @@ class GradientRecursion(Mechanism):
     """T steps of length `step_size`; noise is split between the first step and the others (`recursion_noise`)."""
 
     noise_field: ClassVar[str] = "sigma"
+    noise_for_all_steps: ClassVar[bool] = True
     n: Records
     steps: Steps
     step_size: Size

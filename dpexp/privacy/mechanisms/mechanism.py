@@ -31,6 +31,8 @@ class Mechanism(Parameters):
     noise_field: ClassVar[str]
     """the parameter that `dpexp calibrate` solves for"""
     more_noise_is_larger: ClassVar[bool] = True
+    noise_for_all_steps: ClassVar[bool] = False
+    """whether the noise is that of a whole run, split among its steps: more steps then cost nothing more"""
     neighboring_relation: Relation = "replace-one"
 
     @property

@@ -41,6 +41,7 @@ class ReducedMomentum(Mechanism):
     """
 
     noise_field: ClassVar[str] = "sigma"
+    noise_for_all_steps: ClassVar[bool] = True
     n: Records
     steps: Steps
     momentum: Annotated[float, Field(gt=0, le=1)]

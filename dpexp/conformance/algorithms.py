@@ -1,0 +1,354 @@
+"""What every algorithm must do: the members, numbers that depend on nothing else, noise as stated, honest estimates."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Hashable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import Any, cast
+
+import numpy as np
+
+from dpexp.config import Cell
+from dpexp.conformance.check import Check, Failed, NotTried, Subject
+from dpexp.conformance.experiments import ToyExperiments
+from dpexp.conformance.settings import WHOLE_RUN, Toy, toys_of
+from dpexp.core.checkpoints import checkpoint_steps
+from dpexp.privacy.analyses.analysis import Analysis
+from dpexp.schedules import SCHEDULES
+
+Kind = Subject[type[Any]]
+REPLICATES = 9
+"""more than the eight that the compiled kernels take at once, and not a multiple of them"""
+STATEMENT = {"analysis", "source", "released", "valid", "reason", "assumptions", "mu", "eps"}
+DELTA = 1e-5
+ROOM = 1.5
+"""noise that is small but not infinitesimal: its effect is linear up to this factor; no shrinking is 3 to 10 away"""
+
+
+@lru_cache(maxsize=64)
+def _toys_of(kind: Hashable, name: str) -> tuple[Toy, ...]:
+    found = tuple(sorted(toys_of(name), key=_work))
+    if not found:
+        raise Failed("no toy setting is accepted on any problem that it takes", kind)
+    return found
+
+
+def _toys(subject: Kind) -> tuple[Toy, ...]:
+    return _toys_of(cast(Hashable, subject.value), subject.name)
+
+
+def _work(toy: Toy) -> float:
+    """Seconds of a replicate, as the algorithm estimates them: things are tried where they are cheapest."""
+    cell = toy.cell(toy.ways.growing[1]) or toy.cell(toy.ways.none)
+    return float(cell.algorithm.seconds(cell.problem, cell.run.n)) if cell else math.inf
+
+
+def _toy(subject: Kind) -> Toy:
+    """The cheapest way to try the algorithm, one with a private budget where there is one."""
+    toys = _toys(subject)
+    return next((toy for toy in toys if toy.private()), toys[0])
+
+
+def _cells(subject: Kind) -> list[Cell]:
+    """Cells of one pass: different budgets, or without a private one different schedules."""
+    toy = _toy(subject)
+    cells = toy.private() or [cell for other in _toys(subject) if (cell := other.cell("{mu: inf}"))]
+    return [cell for cell in cells if cell.pass_key == cells[0].pass_key]
+
+
+def _simulate(cells: Sequence[Cell], replicates: Sequence[int], seed: int | None = None) -> Any:
+    first = cells[0]
+    steps = checkpoint_steps(first.run.n, first.run.checkpoints)
+    settings = [(cell.schedule, cell.privacy.mu) for cell in cells]
+    chosen = first.run.seed if seed is None else seed
+    return first.algorithm.simulate(first.problem, settings, steps, chosen, list(replicates))
+
+
+def _values(cells: Sequence[Cell], replicates: Sequence[int], seed: int | None = None) -> np.ndarray:
+    return np.asarray(_simulate(cells, replicates, seed).values)
+
+
+def _same(subject: Kind, a: np.ndarray, b: np.ndarray, what: str) -> None:
+    if a.shape != b.shape or not np.array_equal(a, b, equal_nan=True):
+        different = "shapes differ" if a.shape != b.shape else f"{int(np.sum(a != b))} of {a.size} numbers differ"
+        raise Failed(f"not the same bits {what}: {different}", subject.value.simulate)
+
+
+# --- members ---------------------------------------------------------------------------------------------------
+
+
+def members(subject: Kind, toys: ToyExperiments) -> str:
+    kind = subject.value
+    required = ("estimators", "metrics", "runs_on", "schedules", "seconds", "memory", "mechanism", "simulate")
+    lacking = [name for name in required if not hasattr(kind, name)]
+    if lacking:
+        raise Failed(f"lacks {', '.join(lacking)}", kind)
+    value = kind()
+    if value.name != subject.name:
+        raise Failed(f"is registered as '{subject.name}', but its name is '{value.name}'", kind)
+    for name in ("estimators", "metrics", "schedules"):
+        words = getattr(kind, name)
+        if not (isinstance(words, tuple) and words and all(isinstance(word, str) and word for word in words)):
+            raise Failed(f"{name} is a tuple of words, not {words!r}", kind)
+        if len(set(words)) < len(words):
+            raise Failed(f"{name} names something twice: {words}", kind)
+    if unknown := [word for word in kind.schedules if word not in SCHEDULES]:
+        raise Failed(f"takes the schedule '{unknown[0]}', which does not exist", kind)
+    if not (isinstance(kind.runs_on, tuple) and kind.runs_on and all(isinstance(c, type) for c in kind.runs_on)):
+        raise Failed(f"runs_on is a tuple of classes of problems, not {kind.runs_on!r}", kind)
+    size = getattr(kind, "smoke_size", (1, 1))
+    if not (isinstance(size, tuple) and len(size) == 2 and all(isinstance(n, int) and n > 0 for n in size)):
+        raise Failed(f"smoke_size is two whole numbers, steps and replicates, not {size!r}", kind)
+    return f"{len(required)} members; {', '.join(kind.estimators)}; {len(kind.metrics)} metrics"
+
+
+def shapes(subject: Kind, toys: ToyExperiments) -> str:
+    kind, tried = subject.value, []
+    for toy in _toys(subject):
+        cells = toy.private()[:1] or [cell for cell in [toy.cell(toy.ways.none)] if cell]
+        if toy.problem in tried or not cells:
+            continue
+        tried.append(toy.problem)
+        passed = _simulate(cells, [0, 1])
+        if passed.estimators != kind.estimators or passed.metrics != kind.metrics:
+            raise Failed(f"{toy}: simulate names other estimators or metrics than the class", kind.simulate)
+        values = np.asarray(passed.values)
+        wanted = (1, len(kind.estimators), len(passed.steps), len(kind.metrics), 2)
+        if values.shape != wanted or values.dtype != np.float64:
+            raise Failed(f"{toy}: values are {values.dtype} {values.shape}, not float64 {wanted}", kind.simulate)
+        if not np.isfinite(values).all():
+            (e, k, m, r) = map(int, np.argwhere(~np.isfinite(values[0]))[0])
+            bad = f"{kind.metrics[m]} of {kind.estimators[e]} at step {passed.steps[k]}"
+            raise Failed(f"{toy}: {bad} is {values[0, e, k, m, r]}", kind.simulate)
+    return f"{', '.join(tried)}: [settings, {len(kind.estimators)}, K, {len(kind.metrics)}, R], finite"
+
+
+# --- the same numbers ------------------------------------------------------------------------------------------
+
+
+def chunks(subject: Kind, toys: ToyExperiments) -> str:
+    cells = _cells(subject)[:1]
+    whole = _values(cells, range(REPLICATES))
+    for replicates in ([0], [REPLICATES - 1], [4, 1], [5, 6, 7, 8]):
+        _same(subject, _values(cells, replicates), whole[..., replicates], f"for replicates {replicates} alone")
+    return f"{REPLICATES} replicates at once, and {[0]}, {[REPLICATES - 1]}, [4, 1], 5 to 8 alone"
+
+
+def cells_alone(subject: Kind, toys: ToyExperiments) -> str:
+    cells = _cells(subject)
+    if len(cells) < 2:
+        raise NotTried("only one setting is accepted")
+    whole = _values(cells, [0, 1])
+    for k, cell in enumerate(cells):
+        _same(subject, _values([cell], [0, 1])[0], whole[k], f"for the setting {cell.privacy.mu.label} without others")
+    _same(subject, _values(cells[::-1], [0, 1])[::-1], whole, "with the settings in another order")
+    return f"{len(cells)} settings together, alone and in reverse"
+
+
+def again_and_in_parallel(subject: Kind, toys: ToyExperiments) -> str:
+    cells = _cells(subject)[:1]
+    whole = _values(cells, range(6))
+    _same(subject, _values(cells, range(6)), whole, "when computed again")
+    with ThreadPoolExecutor(4) as pool:
+        parts = list(pool.map(lambda r: _values(cells, [r]), range(6)))
+    for r, part in enumerate(parts):
+        _same(subject, part[..., 0], whole[..., r], f"for replicate {r} beside other threads")
+    return "again, and six replicates on four threads at once"
+
+
+def no_global_state(subject: Kind, toys: ToyExperiments) -> str:
+    cells = _cells(subject)[:1]
+    whole = _values(cells, [0, 1])
+    kept = random.getstate(), np.random.get_state()  # noqa: NPY002 - that global state is what is tried
+    try:
+        random.seed(20_240_101)
+        np.random.seed(20_240_101)  # noqa: NPY002
+        before = random.getstate(), np.random.get_state()[1].tobytes()  # type: ignore[index]  # noqa: NPY002
+        found = _values(cells, [0, 1])
+        after = random.getstate(), np.random.get_state()[1].tobytes()  # type: ignore[index]  # noqa: NPY002
+        if after != before:
+            raise Failed("draws from the global random state; use dpexp.core.seeds", subject.value.simulate)
+        _same(subject, found, whole, "with another global random state")
+    finally:
+        random.setstate(kept[0])
+        np.random.set_state(kept[1])  # noqa: NPY002
+    return "random and numpy.random, set before: not used, not moved"
+
+
+def seeds_matter(subject: Kind, toys: ToyExperiments) -> str:
+    cells = _cells(subject)[:1]
+    values = _values(cells, [0, 1])
+    if np.array_equal(values[..., 0], values[..., 1]):
+        raise Failed("replicates 0 and 1 have the same numbers", subject.value.simulate)
+    if np.array_equal(values, _values(cells, [0, 1], seed=cells[0].run.seed + 1)):
+        raise Failed("two seeds give the same numbers", subject.value.simulate)
+    return "replicates 0 and 1 differ, and so do two seeds"
+
+
+# --- noise -----------------------------------------------------------------------------------------------------
+
+
+def noise_scales(subject: Kind, toys: ToyExperiments) -> str:
+    """|metric(budget) - metric(inf)| is linear in small noise, so it falls as the stated noise does.
+
+    Two budgets so large that the noise is a small disturbance: what it changes, over all numbers that it changes at
+    all, has to shrink by the ratio of the stated noise multipliers, in the median and up to `ROOM`. That ratio is 10
+    for mu = 1e3 and 1e4 and about 3 for eps = 8 and 64, so noise that does not shrink, or shrinks like a root, is seen.
+    """
+    for toy in _toys(subject):
+        public, weak = toy.cell(toy.ways.none), [toy.cell(privacy) for privacy in toy.ways.weak]
+        if public is None or None in weak or public.run.n != weak[0].run.n:  # type: ignore[union-attr]
+            continue
+        cells = [cell for cell in weak if cell]
+        stated = [_multiplier(cell) for cell in cells]
+        base, values = _values([public], range(4))[0], [_values([cell], range(4))[0] for cell in cells]
+        moved = [np.abs(v - base) for v in values]
+        if not all(np.any(m > 0) for m in moved):
+            k = next(k for k, m in enumerate(moved) if not np.any(m > 0))
+            label = cells[k].privacy.mu.label
+            raise Failed(f"{toy}: budget {label} gives the numbers of no privacy", subject.value.simulate)
+        both = (moved[0] > 1e-9 * (np.abs(base) + 1e-9)) & (moved[1] > 1e-11 * (np.abs(base) + 1e-9))
+        ratios = moved[0][both] / moved[1][both]
+        if not len(ratios):
+            continue
+        found, wanted = float(np.median(ratios)), stated[0] / stated[1]
+        labels = " and ".join(cell.privacy.mu.label for cell in cells)
+        # noise for a whole run is not that small: where errors are mostly noise, their squares fall as its square does
+        most = ROOM * (wanted**2 if toy.ways is WHOLE_RUN else wanted)
+        if not wanted / ROOM <= found <= most:
+            message = f"between budgets {labels} the stated noise falls by {wanted:.3g}, its effect by {found:.3g}"
+            raise Failed(f"{toy}: {message}", subject.value.simulate)
+        return f"{toy}: budgets {labels}, noise falls by {wanted:.3g}, its effect by {found:.3g}"
+    raise NotTried("takes no private budget beside none")
+
+
+def _multiplier(cell: Cell) -> float:
+    """The noise that the mechanism states, in units of its sensitivity; 1 / mu where it states none."""
+    ledger = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n).row([DELTA])
+    stated = float(ledger.get("noise_multiplier", math.nan))
+    return stated if stated > 0 else 1 / float(cell.privacy.mu.constant or cell.privacy.mu.largest)
+
+
+def no_privacy_is_the_limit(subject: Kind, toys: ToyExperiments) -> str:
+    """Without noise the numbers are those that ever smaller noise tends to: two routes through the algorithm."""
+    for toy in _toys(subject):
+        public = toy.cell(toy.ways.none)
+        huge = toy.cell("{mu: 1000000}") if toy.ways is not WHOLE_RUN else None
+        if public is None or huge is None or public.run.n != huge.run.n:
+            continue
+        base, near = (_values([cell], range(4)) for cell in (public, huge))
+        scale = np.maximum(np.abs(base), np.abs(base).mean(axis=(2, 4), keepdims=True) + 1e-12)
+        gap = float(np.max(np.abs(near - base) / scale))
+        if gap > 1e-2:
+            raise Failed(f"{toy}: mu = 1e6 and mu = inf differ by {gap:.2g} of the numbers", subject.value.simulate)
+        return f"{toy}: mu = 1e6 within {gap:.1g} of mu = inf"
+    raise NotTried("takes no budget mu beside none")
+
+
+# --- statements ------------------------------------------------------------------------------------------------
+
+
+def _mechanisms(subject: Kind) -> Iterator[tuple[Toy, Cell, Any]]:
+    for toy in _toys(subject)[:3]:
+        for cell in toy.private():
+            yield toy, cell, cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
+
+
+def statement(subject: Kind, toys: ToyExperiments) -> str:
+    kind, count = subject.value, 0
+    for toy in _toys(subject)[:3]:
+        cell = next(iter(toy.private()), None) or toy.cell(toy.ways.none)
+        if cell is None:
+            continue
+        released = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
+        statements = list(released.analyses())
+        if not statements:
+            raise Failed(f"{toy}: the mechanism states nothing", kind.mechanism)
+        for said in statements:
+            if not isinstance(said, Analysis):
+                raise Failed(f"{toy}: analyses() holds a {type(said).__name__}, not an Analysis", kind.mechanism)
+            if lacking := STATEMENT - set(said.statement([DELTA])):
+                raise Failed(f"{toy}: a statement lacks {', '.join(sorted(lacking))}", kind.mechanism)
+        pairs = released.describe()
+        if not pairs or not all(len(pair) == 2 and all(isinstance(w, str) and w for w in pair) for pair in pairs):
+            raise Failed(f"{toy}: describe() is a list of (topic, sentence)", kind.mechanism)
+        if not (released.neighboring_relation and released.sampling):
+            raise Failed(f"{toy}: the mechanism names no neighboring relation or no sampling", kind.mechanism)
+        if f"eps_{DELTA:g}" not in released.row([DELTA]):
+            raise Failed(f"{toy}: the ledger has no column eps_{DELTA:g}", kind.mechanism)
+        count += len(statements)
+    return f"{count} statements, with who is protected"
+
+
+def within_budget(subject: Kind, toys: ToyExperiments) -> str:
+    """What the ledger states is at most what was asked for, wherever it says that it is a guarantee."""
+    tried = []
+    for toy, cell, released in _mechanisms(subject):
+        budget, ledger = cell.privacy.mu, released.row([DELTA])
+        if not (ledger.get("guarantee", True) and ledger.get("gdp_valid", True)):
+            continue
+        if toy.ways is WHOLE_RUN:
+            asked, stated, word = cell.privacy.eps, float(ledger[f"eps_{DELTA:g}"]), "eps"
+        else:
+            asked, stated, word = budget.largest, float(ledger.get("gdp_mu", math.nan)), "mu"
+        if asked is None or math.isnan(stated):
+            continue
+        if stated > asked * (1 + 1e-12):
+            raise Failed(f"{toy}: states {word} = {stated:.6g} for a budget of {asked:.6g}", subject.value.mechanism)
+        tried.append(f"{word} {stated:.4g} of {asked:.4g}")
+    if not tried:
+        raise NotTried("no private setting is a guarantee")
+    return ", ".join(tried[:3])
+
+
+def monotone(subject: Kind, toys: ToyExperiments) -> str:
+    tried = 0
+    for _, group in itertools.groupby(_mechanisms(subject), lambda found: found[0]):
+        ledgers = [(cell, released.row([DELTA])) for _, cell, released in group]
+        for (small, a), (large, b) in itertools.pairwise(ledgers):
+            key = f"eps_{DELTA:g}"
+            if not 0 <= float(a[key]) <= float(b[key]) * (1 + 1e-9):
+                which = f"{small.privacy.mu.label} and {large.privacy.mu.label}"
+                raise Failed(f"eps is {a[key]:.6g} and {b[key]:.6g} at budgets {which}", subject.value.mechanism)
+            tried += 1
+    if not tried:
+        raise NotTried("takes no two private budgets")
+    return f"eps grows with the budget in {tried} pairs"
+
+
+def estimates(subject: Kind, toys: ToyExperiments) -> str:
+    kind, toy = subject.value, _toy(subject)
+    cell = toy.cell(toy.ways.growing[1]) or toy.cell(toy.ways.none)
+    if cell is None:
+        raise NotTried("no toy setting is accepted")
+    sizes = [cell.run.n, 4 * cell.run.n, 64 * cell.run.n]
+    times = [float(cell.algorithm.seconds(cell.problem, n)) for n in sizes]
+    if not all(math.isfinite(t) and t > 0 for t in times):
+        raise Failed(f"seconds is {times} for {sizes} steps: it is a positive number", kind.seconds)
+    if not times[0] < times[1] < times[2]:
+        raise Failed(f"seconds is {times} for {sizes} steps: it grows with them", kind.seconds)
+    bytes_of = [cell.algorithm.memory(cell.problem, n, k, s) for n, k, s in ((sizes[0], 4, 1), (sizes[2], 40, 8))]
+    if not all(isinstance(b, int) and b > 0 for b in bytes_of) or bytes_of[0] > bytes_of[1]:
+        raise Failed(f"memory is {bytes_of}: whole positive numbers of bytes that grow with the work", kind.memory)
+    return f"{times[0]:.2g} s to {times[2]:.2g} s for {sizes[0]} to {sizes[2]} steps; {bytes_of[0]:,} bytes and more"
+
+
+CHECKS: tuple[Check[type[Any]], ...] = (
+    Check("members", "Every required member is there, and of its type.", members),
+    Check("shapes", "One toy cell on every problem that it takes: shapes, names and finite numbers.", shapes),
+    Check("chunks", "A replicate has the same bits alone, in any chunk and in any order.", chunks),
+    Check("other cells", "A setting has the same bits alone, among others and in any order.", cells_alone),
+    Check("jobs", "The same bits when computed again and on several threads.", again_and_in_parallel),
+    Check("global state", "Nothing is drawn from random or numpy.random.", no_global_state),
+    Check("seeds", "Replicates differ from each other, and so do seeds.", seeds_matter),
+    Check("noise", "What the noise changes shrinks as the noise that the mechanism states does.", noise_scales),
+    Check("no privacy", "A budget of inf is what ever larger budgets tend to.", no_privacy_is_the_limit),
+    Check("statement", "The mechanism states who is protected, how, and every analysis with its reason.", statement),
+    Check("budget kept", "What is stated as a guarantee is no more than what was asked for.", within_budget),
+    Check("monotone", "Larger budgets never state less epsilon.", monotone),
+    Check("estimates", "Estimated seconds and bytes are positive and grow with the work.", estimates),
+)

@@ -1,0 +1,88 @@
+"""What every law of budgets must do: draws within its own ends, of the law that it states, one user at a time."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dpexp.conformance.check import Check, Failed, Subject
+from dpexp.conformance.experiments import ToyExperiments
+from dpexp.conformance.settings import examples
+
+Kind = Subject[type[Any]]
+USERS = 20_000
+
+
+def _tried(subject: Kind) -> list[Any]:
+    """A few budgets of this law, among them the first that differ in their label."""
+    found: dict[str, Any] = {}
+    for value in examples(subject.value):
+        found.setdefault(value.label, value)
+        if len(found) == 3:
+            break
+    if not found:
+        raise Failed("no values for its fields were found: give them defaults", subject.value)
+    return list(found.values())
+
+
+def members(subject: Kind, toys: ToyExperiments) -> str:
+    kind = subject.value
+    wanted = ("kind", "label", "constant", "largest", "smallest", "mean_inverse_square", "draw")
+    if lacking := [name for name in wanted if not hasattr(kind, name)]:
+        raise Failed(f"lacks {', '.join(lacking)}; dpexp.privacy.budgets.Budget is its base", kind)
+    if kind.kind != subject.name:
+        raise Failed(f"is registered as '{subject.name}', but its kind is '{kind.kind}'", kind)
+    values = _tried(subject)
+    if not all(isinstance(value.label, str) and value.label for value in values):
+        raise Failed("its label is not a word", kind)
+    return f"{len(wanted)} members; " + "; ".join(value.label for value in values)
+
+
+def within(subject: Kind, toys: ToyExperiments) -> str:
+    for value in _tried(subject):
+        u = (np.arange(USERS) + 1.0) / USERS
+        drawn = np.asarray(value.draw(u, 1))
+        if drawn.shape != u.shape:
+            raise Failed(f"{value.label}: draws {drawn.shape} for {u.shape} users", subject.value.draw)
+        low, high = float(drawn.min()), float(drawn.max())
+        if not 0 < value.smallest * (1 - 1e-12) <= low <= high <= value.largest * (1 + 1e-12):
+            ends = f"[{value.smallest:g}, {value.largest:g}]"
+            raise Failed(f"{value.label}: draws from {low:g} to {high:g}, stated {ends}", subject.value.draw)
+        if value.constant is not None and not low == high == value.constant:
+            raise Failed(f"{value.label}: says that it is constant, and draws others", subject.value.draw)
+    return f"{USERS:,} users between smallest and largest"
+
+
+def moments(subject: Kind, toys: ToyExperiments) -> str:
+    """Evenly spread uniform numbers give the mean of 1 / mu^2 to an error of order 1 / users."""
+    shown = []
+    for value in _tried(subject):
+        u = (np.arange(USERS) + 0.5) / USERS
+        found = float(np.mean(np.asarray(value.draw(u, 1)) ** -2.0))
+        if not math.isclose(found, value.mean_inverse_square, rel_tol=2e-3, abs_tol=1e-12):
+            message = f"{value.label}: E 1/mu^2 is {found:.6g}, stated {value.mean_inverse_square:.6g}"
+            raise Failed(message, subject.value)
+        shown.append(f"{found:.4g}")
+    return f"E 1/mu^2 = {', '.join(shown)} as stated"
+
+
+def one_by_one(subject: Kind, toys: ToyExperiments) -> str:
+    """A user's budget depends on its own uniform number and place only: segments and replicates do not matter."""
+    u = np.random.default_rng(5).random((60, 3)) * 0.999 + 0.0005
+    for value in _tried(subject):
+        whole = np.asarray(value.draw(u, 1))
+        parts = np.concatenate([np.asarray(value.draw(u[a:b], a + 1)) for a, b in ((0, 1), (1, 17), (17, 60))])
+        alone = np.stack([np.asarray(value.draw(u[:, r], 1)) for r in range(3)], axis=1)
+        if not (np.array_equal(whole, parts) and np.array_equal(whole, alone)):
+            raise Failed(f"{value.label}: draws others when asked in parts", subject.value.draw)
+    return "60 users whole, in three segments and in three replicates: the same bits"
+
+
+CHECKS: tuple[Check[type[Any]], ...] = (
+    Check("members", "Every required member is there.", members),
+    Check("ends", "Budgets are drawn between the smallest and the largest.", within),
+    Check("mean inverse square", "The mean of 1 / mu^2 is the stated one.", moments),
+    Check("order", "A user's budget does not depend on how users are cut into segments.", one_by_one),
+)

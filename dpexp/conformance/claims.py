@@ -1,0 +1,84 @@
+"""What every claim must do: be complete, settle on results of any size, and notice its own sabotage."""
+
+from __future__ import annotations
+
+import re
+
+from dpexp.conformance.check import Check, Failed, NotTried, Subject
+from dpexp.conformance.experiments import ToyExperiments
+from dpexp.conformance.shown import only_declared, watched
+from dpexp.core.errors import ResultsMissing
+from dpexp.reporting.claim import VERDICTS, Claim, Outcome
+from dpexp.reporting.evidence import Evidence
+from dpexp.reporting.slopes import SlopeError
+
+Thing = Subject[Claim]
+
+
+def members(subject: Thing, toys: ToyExperiments) -> str:
+    claim = subject.value
+    if not re.fullmatch(r"[a-z0-9-]+(/[a-z0-9-]+)+", claim.id):
+        raise Failed(f"'{claim.id}' is no id such as paper/theorem-1/topic", claim.check)
+    for word in ("place", "statement", "tolerance"):
+        if not getattr(claim, word):
+            raise Failed(f"has no {word}", claim.check)
+    if not claim.statement.endswith("."):
+        raise Failed("its statement is no sentence: it ends without a full stop", claim.check)
+    if claim.expected not in VERDICTS:
+        raise Failed(f"expects '{claim.expected}', which is none of {', '.join(VERDICTS)}", claim.check)
+    if not claim.why and claim.expected != "reproduced":
+        raise Failed(f"does not say why it expects '{claim.expected}'", claim.check)
+    for experiment in claim.experiments:
+        if toys.config_of(experiment) is None:
+            raise Failed(f"needs the experiment '{experiment}', of which there is no config", claim.check)
+    return f"{claim.kind} of {claim.place}; {len(claim.experiments)} experiments"
+
+
+def _outcome(claim: Claim, toys: ToyExperiments, sabotaged: bool = False) -> Outcome:
+    results = toys.results(claim.experiments)
+    evidence = Evidence(results)
+    if sabotaged and claim.sabotage:
+        evidence = claim.sabotage(evidence)
+    with watched() as names:
+        try:
+            outcome = claim.check(evidence)
+        except SlopeError as error:
+            outcome = Outcome("not at this sample size", "", f"no slope can be fitted: {error}", "none")
+        except ResultsMissing as error:
+            message = f"asks for results that `experiments` does not declare: {error.message}"
+            raise Failed(message, claim.check) from None
+    only_declared(claim.experiments, results, names, claim.check)
+    return outcome
+
+
+def settles(subject: Thing, toys: ToyExperiments) -> str:
+    """On toy results any verdict may come; a claim that theory alone settles has to come out as expected."""
+    claim = subject.value
+    outcome = _outcome(claim, toys)
+    if not isinstance(outcome, Outcome) or outcome.verdict not in VERDICTS:
+        given = outcome.verdict if isinstance(outcome, Outcome) else type(outcome).__name__
+        raise Failed(f"its check gives '{given}', which is none of {', '.join(VERDICTS)}", claim.check)
+    if not outcome.measured:
+        raise Failed("its check does not say what was measured", claim.check)
+    if not claim.experiments and outcome.verdict != claim.expected:
+        raise Failed(
+            f"theory alone says '{outcome.verdict}', expected '{claim.expected}': {outcome.measured}", claim.check
+        )
+    return f"{outcome.verdict}: {outcome.measured}"[:200]
+
+
+def sabotage(subject: Thing, toys: ToyExperiments) -> str:
+    claim = subject.value
+    if claim.sabotage is None:
+        raise NotTried("supplies no sabotage")
+    right, wrong = _outcome(claim, toys).verdict, _outcome(claim, toys, sabotaged=True).verdict
+    if right == wrong:
+        raise Failed(f"says '{right}' of its own sabotage too", claim.check)
+    return f"'{right}' becomes '{wrong}'"
+
+
+CHECKS: tuple[Check[Claim], ...] = (
+    Check("members", "Every field is filled in, and its experiments have configs.", members),
+    Check("settled", "Its check gives a verdict on toy results of what it declares, or on none.", settles),
+    Check("sabotage", "Evidence that it makes wrong itself gives another verdict.", sabotage),
+)

@@ -1,0 +1,69 @@
+"""Toy results: the experiments that a figure, table or claim declares, computed once each and only when asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from filelock import FileLock
+
+from dpexp.conformance.check import Failed
+from dpexp.core.digests import digest
+
+
+class ToyExperiments:
+    """Experiments at the size of `--profile smoke`, in one folder that several processes may share."""
+
+    def __init__(self, root: Path, configs: Sequence[Path] = (Path("configs"),), figures: Path | None = None) -> None:
+        self.root = root
+        root.mkdir(parents=True, exist_ok=True)
+        self.figures = figures
+        """where the numbers of figures are kept for others; None draws each anew"""
+        self.configs = tuple(configs)
+        """folders of config files, looked through in this order"""
+
+    def config_of(self, experiment: str) -> Path | None:
+        """The config file of an experiment: the one of its name first, then any that says `experiment: NAME`."""
+        said = re.compile(rf"""^experiment:\s*["']?{re.escape(experiment)}["']?\s*(#.*)?$""", re.MULTILINE)
+        for folder in self.configs:
+            for path in (folder / f"{experiment}.yaml", *sorted(folder.glob("*.yaml"))):
+                if path.exists() and said.search(path.read_text(encoding="utf-8-sig")):
+                    return path
+        return None
+
+    def results(self, experiments: Sequence[str]) -> Path:
+        """A results folder that holds exactly these experiments. Raises Failed for one that has no config.
+
+        Every experiment is computed once and lies in one place; a folder of some of them is made of links, so that
+        whoever reads another experiment than it has asked for finds nothing there.
+        """
+        wanted = sorted(set(experiments))
+        folder = self.root / "views" / digest(wanted, 12) / "results"
+        with FileLock(self.root / "views.lock"):
+            folder.mkdir(parents=True, exist_ok=True)
+        for experiment in wanted:
+            computed = self._computed(experiment)
+            link = folder / experiment
+            with FileLock(self.root / "views.lock"):
+                if not link.is_symlink():
+                    link.symlink_to(computed.resolve(), target_is_directory=True)
+        return folder
+
+    def _computed(self, experiment: str) -> Path:
+        from dpexp.config import load_experiment
+        from dpexp.store.run import Options, run
+
+        config = self.config_of(experiment)
+        if config is None:
+            places = ", ".join(map(str, self.configs))
+            raise Failed(f"needs the experiment '{experiment}', of which there is no config in {places}")
+        done = self.root / f"{experiment}.done"
+        with FileLock(self.root / f"{experiment}.lock"):
+            if not done.exists():
+                toy = load_experiment(config, profile="smoke")
+                report = run(toy, Options(self.root / "all" / "results", quiet=True))
+                if report.failed:
+                    raise Failed(f"{report.failed} cells of the experiment '{experiment}' ({config}) failed")
+                done.touch()
+        return self.root / "all" / "results" / experiment

@@ -1,0 +1,197 @@
+"""What mechanisms and analyses must do: epsilon falls with delta and noise, and is never below what is attained."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any
+
+from dpexp.conformance.check import Check, Failed, NotTried, Subject
+from dpexp.conformance.experiments import ToyExperiments
+from dpexp.conformance.settings import examples, literal_fields, optional_numbers
+from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
+from dpexp.privacy.mechanisms import MECHANISMS
+from dpexp.privacy.mechanisms.mechanism import Mechanism
+
+DELTAS = (1e-9, 1e-5, 1e-2, 0.5)
+DIGITS = 1 + 1e-9
+"""rounding of the computation of epsilon"""
+MOST_SETTINGS = 3
+"""of one mechanism: the analyses of some take a second each"""
+
+
+@lru_cache(maxsize=64)
+def settings_of(kind: type[Any]) -> tuple[Any, ...]:
+    """Settings of a mechanism: a first one in which an analysis states something, and variations of it.
+
+    Varied are the numbers that are off by default, all at once, and every choice between words.
+    """
+    first = None
+    for value in examples(kind):
+        if any(a.valid and 0 < a.eps(1e-5) < math.inf for a in value.analyses()):
+            first = value
+            break
+    if first is None:
+        raise Failed("in no setting that was tried does an analysis state a positive, finite epsilon", kind)
+    found = [first]
+    given = {name: getattr(first, name) for name in kind.model_fields}
+    more = [optional_numbers(kind), *({name: value} for name, value in literal_fields(kind))]
+    for change in filter(None, more):
+        if len(found) == MOST_SETTINGS:
+            break
+        with suppress(ValueError):  # a choice that does not go with the rest
+            found.append(kind.model_validate(given | change))
+    return tuple(found)
+
+
+@lru_cache(maxsize=512)
+def _analyses_of(value: Any) -> tuple[Analysis, ...]:
+    """A mechanism's own analyses, kept with what they have computed already."""
+    return tuple(value.analyses())
+
+
+def _shown(value: Any, analysis: Analysis) -> str:
+    fields = ", ".join(f"{name} = {getattr(value, name)}" for name in type(value).model_fields)
+    return f"{analysis.name} of {fields}"
+
+
+class _Analyses:
+    """The analyses that are checked of a value: a mechanism's own, or one that a plug-in adds to it."""
+
+    def __init__(self, subject: Subject[Any]) -> None:
+        own = isinstance(subject.value, type)
+        self.kind: type[Mechanism] = subject.value if own else MECHANISMS[subject.name.partition("/")[0]]
+        self.added: Callable[[Any], Analysis] | None = None if own else subject.value
+        self.at: object = subject.value.analyses if own else subject.value
+
+    def of(self, value: Any) -> Sequence[Analysis]:
+        return _analyses_of(value) if self.added is None else [self.added(value)]
+
+    def settings(self) -> tuple[Any, ...]:
+        return settings_of(self.kind)
+
+
+def members(subject: Subject[Any], toys: ToyExperiments) -> str:
+    found, names = _Analyses(subject), []
+    value = found.settings()[0]
+    if found.added is None:
+        if found.kind.noise_field not in found.kind.model_fields:
+            raise Failed(f"noise_field is '{found.kind.noise_field}', which is no parameter", found.kind)
+        pairs = value.describe()
+        if not pairs or not all(len(p) == 2 and all(isinstance(w, str) and w for w in p) for p in pairs):
+            raise Failed("describe() is a list of (topic, sentence)", found.kind.describe)
+    for analysis in found.of(value):
+        if not isinstance(analysis, Analysis):
+            raise Failed(f"gives {type(analysis).__name__}, not an Analysis", found.at)
+        if not (analysis.name and analysis.source and analysis.released in (ALL, LAST) and list(analysis.assumptions)):
+            raise Failed(f"{analysis.name}: an analysis says its name, source, release and assumptions", found.at)
+        analysis.statement([1e-5])
+        names.append(analysis.name)
+    if len(set(names)) < len(names):
+        raise Failed(f"two analyses have one name: {', '.join(names)}", found.at)
+    return ", ".join(names)
+
+
+def in_delta(subject: Subject[Any], toys: ToyExperiments) -> str:
+    found, count = _Analyses(subject), 0
+    for value in found.settings():
+        for analysis in found.of(value):
+            eps = [analysis.eps(delta) for delta in DELTAS]
+            if any(math.isnan(e) or e < 0 for e in eps):
+                raise Failed(f"{_shown(value, analysis)}: eps is {eps} at delta {DELTAS}", found.at)
+            if any(b > a * DIGITS for a, b in itertools.pairwise(eps)):
+                raise Failed(f"{_shown(value, analysis)}: eps grows with delta: {eps} at {DELTAS}", found.at)
+            if not analysis.valid and not analysis.refused.strip():
+                raise Failed(f"{_shown(value, analysis)}: refused without a reason", found.at)
+            count += 1
+    return f"{count} analyses at {len(DELTAS)} deltas"
+
+
+def _compared(found: _Analyses, field: str, factors: tuple[float, ...], falling: bool) -> str:
+    """Epsilon along a field: it falls, or grows, as it should; refused analyses are not compared."""
+    count = 0
+    for value in found.settings():
+        start = getattr(value, field)
+        series: dict[str, list[float]] = {}
+        for factor in factors:
+            changed = type(value).model_validate(
+                {name: getattr(value, name) for name in type(value).model_fields} | {field: type(start)(start * factor)}
+            )
+            for analysis in found.of(changed):
+                if analysis.valid:
+                    series.setdefault(analysis.name, []).append(analysis.eps(1e-5))
+        for name, eps in series.items():
+            ordered = eps if falling else eps[::-1]
+            if any(b > a * DIGITS for a, b in itertools.pairwise(ordered)):
+                at = ", ".join(f"{start * factor:g}" for factor in factors)
+                way = "more noise costs more" if falling else "more steps cost less"
+                raise Failed(f"{name}: {way}: eps is {eps} at {field} = {at}", found.at)
+            count += len(eps) > 1
+    return f"{count} analyses along {field}"
+
+
+def in_noise(subject: Subject[Any], toys: ToyExperiments) -> str:
+    found = _Analyses(subject)
+    return _compared(found, found.kind.noise_field, (0.5, 1.0, 2.0), found.kind.more_noise_is_larger)
+
+
+def in_steps(subject: Subject[Any], toys: ToyExperiments) -> str:
+    found = _Analyses(subject)
+    if "steps" not in found.kind.model_fields:
+        raise NotTried("has no steps")
+    if found.kind.noise_for_all_steps:
+        raise NotTried("its noise is set for all steps together, so it grows with them")
+    return _compared(found, "steps", (1.0, 2.0, 5.0), False)
+
+
+def above_attained(subject: Subject[Any], toys: ToyExperiments) -> str:
+    """No guarantee is below the exact loss of a pair of neighbours; one for all iterates covers the last one too."""
+    found, count = _Analyses(subject), 0
+    for value in found.settings():
+        bounds = value.lower_bounds()
+        for analysis in found.of(value):
+            for bound in bounds:
+                if not analysis.valid or (analysis.released == LAST and bound.released == ALL):
+                    continue
+                for delta in (1e-5, 1e-2):
+                    stated, attained = analysis.eps(delta), bound.eps(delta)
+                    if stated < attained * (1 - 1e-9) - 1e-12:
+                        message = f"states eps = {stated:.6g} at delta = {delta:g}; {bound.name} attains {attained:.6g}"
+                        raise Failed(f"{_shown(value, analysis)}: {message} ({bound.pair})", found.at)
+                    count += 1
+    return f"{count} comparisons" if count else "no pair of neighbours is known exactly"
+
+
+def edges(subject: Subject[Any], toys: ToyExperiments) -> str:
+    """Nothing dies at the ends: no noise or all of it, no step, delta close to 0 and to 1; and epsilon is a number."""
+    found, count = _Analyses(subject), 0
+    value = found.settings()[0]
+    given = {name: getattr(value, name) for name in type(value).model_fields}
+    ends: list[dict[str, Any]] = [{}, {found.kind.noise_field: 0.0}, {found.kind.noise_field: math.inf}]
+    if "steps" in given:
+        ends.append({"steps": 0})
+    for end in ends:
+        try:
+            changed = type(value).model_validate(given | end)
+        except ValueError:
+            continue  # a mechanism may refuse it by its fields
+        for analysis in found.of(changed):
+            for delta in (1e-300, 1 - 1e-12):
+                eps = analysis.eps(delta)
+                if math.isnan(eps) or eps < 0:
+                    raise Failed(f"{_shown(changed, analysis)}: eps is {eps} at delta = {delta}", found.at)
+                count += 1
+    return f"{count} values of epsilon"
+
+
+CHECKS: tuple[Check[Any], ...] = (
+    Check("members", "Members are there; every analysis names itself, its source and what it assumes.", members),
+    Check("in delta", "Epsilon falls as delta grows, and is never negative; a refusal has a reason.", in_delta),
+    Check("in noise", "Epsilon falls as the noise grows.", in_noise),
+    Check("in steps", "Epsilon grows with the number of steps.", in_steps),
+    Check("attained", "No guarantee is below what a pair of neighbours attains.", above_attained),
+    Check("edges", "No noise, all noise, no step, delta close to 0 and to 1: a number, and no error.", edges),
+)

@@ -1,0 +1,345 @@
+"""What every problem must do: losses and gradients that belong together, constants that hold, an optimum that is one.
+
+Two families of losses say enough of themselves to be tried: weighted M-estimators, whose users can be drawn and whose
+risk is known (`LinearPredictorProblem`), and finite sums of compiled losses (`FiniteSum`). For other problems what is
+tried is that they have the members and that the algorithms that take them run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from dpexp.algorithms import ALGORITHMS
+from dpexp.config.reader import parameters_of
+from dpexp.conformance.check import Check, Failed, NotTried, Subject
+from dpexp.conformance.experiments import ToyExperiments
+from dpexp.conformance.settings import toys_of
+from dpexp.core.parameters import Parameters
+from dpexp.problems import PROBLEMS
+from dpexp.problems.finite_sum import FiniteSum
+from dpexp.problems.linear_predictor import LinearPredictorProblem
+
+SMALL_N = 200
+"""records of a finite sum that is tried"""
+
+
+def value_of(subject: Subject[Any]) -> Any:
+    """The problem with its defaults, or the value that is itself the subject."""
+    return subject.value if isinstance(subject.value, Parameters) else subject.value()
+
+
+def _kind(subject: Subject[Any]) -> type[Any]:
+    return type(subject.value) if isinstance(subject.value, Parameters) else subject.value
+
+
+def _linear(subject: Subject[Any]) -> LinearPredictorProblem:
+    value = value_of(subject)
+    if not isinstance(value, LinearPredictorProblem):
+        raise NotTried("no M-estimator of a linear predictor")
+    return value
+
+
+def _sum(subject: Subject[Any]) -> FiniteSum:
+    value = value_of(subject)
+    if not isinstance(value, FiniteSum):
+        raise NotTried("no finite sum")
+    return value.model_copy(update={"N": SMALL_N}) if "N" in type(value).model_fields else value
+
+
+def _points(problem: LinearPredictorProblem, rng: np.random.Generator, count: int, spread: float = 0.7) -> np.ndarray:
+    """Parameters around the optimum [count, p], scales kept positive."""
+    theta = problem.optimum() + spread * rng.standard_normal((count, problem.p))
+    if problem.has_scale:
+        theta[:, -1] = np.maximum(np.abs(theta[:, -1]), 0.3)
+    return theta
+
+
+def _any_users(problem: LinearPredictorProblem, rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Users anywhere in the data space: rows of all lengths and directions, responses far out on both sides."""
+    z = rng.standard_normal((size, problem.d)) * np.exp(rng.uniform(-3, 3, (size, 1)))
+    exact = rng.random(size) < 0.5  # half of them with |x|^2 = 2, where the weighted row is longest
+    z[exact] /= np.linalg.norm(z[exact], axis=1, keepdims=True)
+    x = np.concatenate([np.ones((size, 1)), z], axis=1)
+    _, y = problem.sample(rng, size)
+    if problem.response_noise == "normal":
+        y = y + rng.standard_normal(size) * np.exp(rng.uniform(-3, 6, size))
+    return x, y
+
+
+def _norms(gradient: np.ndarray) -> np.ndarray:
+    norms: np.ndarray = np.sqrt(np.sum(gradient**2, axis=-1))
+    return norms
+
+
+# --- every problem ---------------------------------------------------------------------------------------------
+
+
+def members(subject: Subject[Any], toys: ToyExperiments) -> str:
+    value, kind = value_of(subject), _kind(subject)
+    if value.name not in PROBLEMS:
+        raise Failed(f"its name is '{value.name}', which is in no registry", kind)
+    if value != kind.model_validate(value.model_dump(), strict=False):
+        raise Failed("is not what its own parameters make: model_dump and back gives another", kind)
+    size = value.memory()
+    if not isinstance(size, int) or size < 0:
+        raise Failed(f"memory() is {size!r}, not a number of bytes", kind.memory)
+    said = list(value.notices())
+    if not all(isinstance(text, str) and text for text in said):
+        raise Failed(f"notices() is {said!r}, not sentences", kind.notices)
+    if not isinstance(value.files(), Mapping):
+        raise Failed("files() is no mapping of paths to hashes", kind.files)
+    return f"{size:,} bytes of data; {len(said)} notices"
+
+
+def is_run(subject: Subject[Any], toys: ToyExperiments) -> str:
+    """Every registered algorithm that takes the problem accepts some toy setting of it."""
+    kind = _kind(subject)
+    name = value_of(subject).name
+    found = []
+    for algorithm, runner in ALGORITHMS.items():
+        if issubclass(kind, runner.runs_on) and any(toys_of(algorithm, {name: parameters_of(kind)})):
+            found.append(algorithm)
+    if not found:
+        raise Failed("no algorithm runs on it, in any toy setting", kind)
+    return ", ".join(found)
+
+
+# --- M-estimators ----------------------------------------------------------------------------------------------
+
+
+def gradient(subject: Subject[Any], toys: ToyExperiments) -> str:
+    problem, rng = _linear(subject), np.random.default_rng(1)
+    count, h = 300, 1e-6
+    theta = _points(problem, rng, count)
+    x, y = problem.sample(rng, count)
+    differences = np.stack(
+        [(problem.loss(theta + h * e, x, y) - problem.loss(theta - h * e, x, y)) / (2 * h) for e in np.eye(problem.p)],
+        axis=-1,
+    )
+    off = np.abs(differences - problem.gradient(theta, x, y)).max(axis=-1)
+    agree = float(np.mean(off < 1e-5))
+    if agree <= 0.98:  # a kink within h of a point spoils its finite difference
+        message = f"differs from the slope of the loss at {1 - agree:.0%} of {count} points, by up to {off.max():.2g}"
+        raise Failed(message, type(problem).score)
+    return f"{count} points, {agree:.1%} within 1e-5"
+
+
+def sensitivity_holds(subject: Subject[Any], toys: ToyExperiments) -> str:
+    """Random pairs of users at common parameters; the constants are no larger than the ones derived from them."""
+    problem, rng = _linear(subject), np.random.default_rng(2)
+    worst = bound = 0.0
+    for spread in (0.5, 5.0, 100.0):
+        theta = _points(problem, rng, 20_000, spread)
+        first, second = (problem.gradient(theta, *_any_users(problem, rng, len(theta))) for _ in range(2))
+        worst, bound = max(worst, _norms(first - second).max()), max(bound, _norms(first).max())
+    exact, largest = problem.exact_sensitivity(), problem.gradient_bound()
+    kind = type(problem)
+    if worst > exact * (1 + 1e-12):
+        raise Failed(
+            f"two users' gradients are {worst:.6g} apart, the sensitivity says {exact:.6g}", kind.exact_sensitivity
+        )
+    if bound > largest * (1 + 1e-12):
+        raise Failed(f"a gradient of norm {bound:.6g}, the bound says {largest:.6g}", kind.gradient_bound)
+    if exact > 2 * largest * (1 + 1e-12) or exact > problem.paper_sensitivity() * (1 + 1e-12):
+        raise Failed("the exact sensitivity is larger than the bounds on it", kind.exact_sensitivity)
+    return f"60,000 pairs: at most {worst:.4g} of {exact:.4g} apart"
+
+
+def sensitivity_reached(subject: Subject[Any], toys: ToyExperiments) -> str:
+    """A search by random steps over both users and the parameter comes within 3 % of the exact sensitivity.
+
+    64 pairs at a time; each keeps the best of its random moves, whose size shrinks.
+    """
+    problem, rng = _linear(subject), np.random.default_rng(3)
+    d, walkers, moves = problem.d, 64, 24
+    real = problem.response_noise == "normal"
+    values = np.unique(problem.sample(rng, 400)[1]) if not real else None
+
+    def distances(v: np.ndarray) -> np.ndarray:
+        """Of the gradients of two users [..., 2] at one parameter, for coordinates v [..., 3 d + 4]."""
+        z = v[..., : 2 * d].reshape(*v.shape[:-1], 2, d)
+        x = np.concatenate([np.ones((*z.shape[:-1], 1)), z], axis=-1)
+        theta = np.broadcast_to(problem.optimum(), (*v.shape[:-1], problem.p)).copy()
+        theta[..., : d + 1] = v[..., 2 * d : 3 * d + 1] * 30
+        theta = np.broadcast_to(theta[..., None, :], (*x.shape[:-1], problem.p))
+        if real:
+            y = np.sum(x * theta[..., : d + 1], axis=-1) + v[..., -2:] * 10
+            return _norms(np.diff(problem.gradient(theta, x, y), axis=-2)[..., 0, :])
+        assert values is not None
+        best = np.zeros(v.shape[:-1])
+        for a in (values[0], values[-1]):
+            for b in (values[0], values[-1]):
+                y = np.broadcast_to(np.array([a, b]), x.shape[:-1])
+                best = np.maximum(best, _norms(np.diff(problem.gradient(theta, x, y), axis=-2)[..., 0, :]))
+        return best
+
+    at = rng.standard_normal((walkers, 3 * d + 3))
+    reached, exact = distances(at), problem.exact_sensitivity()
+    for step in np.geomspace(1.0, 0.01, 160):
+        tried = at[:, None] + step * rng.standard_normal((walkers, moves, at.shape[1]))
+        found = distances(tried)
+        best = found.argmax(axis=1)
+        better = found.max(axis=1) > reached
+        at[better] = tried[better, best[better]]
+        reached = np.maximum(reached, found.max(axis=1))
+        if reached.max() > 0.97 * exact:
+            break
+    most, kind = float(reached.max()), type(problem)
+    if most > exact * (1 + 1e-12):
+        raise Failed(
+            f"two users' gradients are {most:.6g} apart, the sensitivity says {exact:.6g}", kind.exact_sensitivity
+        )
+    if most < 0.97 * exact:
+        raise Failed(
+            f"no two gradients are further than {most:.6g} apart, the exact sensitivity says {exact:.6g}",
+            kind.exact_sensitivity,
+        )
+    return f"two users {most:.4g} apart, of {exact:.4g}"
+
+
+def optimum(subject: Subject[Any], toys: ToyExperiments) -> str:
+    problem, rng = _linear(subject), np.random.default_rng(4)
+    x, y = problem.sample(rng, 100_000)
+
+    def z_score(theta: np.ndarray) -> float:
+        g = problem.gradient(np.broadcast_to(theta, (len(y), problem.p)), x, y)
+        return float(np.max(np.abs(g.mean(axis=0)) / np.maximum(g.std(axis=0) / math.sqrt(len(y)), 1e-12)))
+
+    here = z_score(problem.optimum())
+    if here >= 4.5:
+        message = f"the mean gradient at optimum() is {here:.3g} standard errors from zero"
+        raise Failed(message, type(problem).optimum)
+    away = z_score(problem.optimum() + (1.0 if problem.curvature().M == 0 else 0.25))
+    if away <= 4.5:
+        raise Failed("the mean gradient is as small away from optimum()", type(problem).optimum)
+    return f"100,000 users: {here:.2g} standard errors from zero, {away:.3g} nearby"
+
+
+def risk(subject: Subject[Any], toys: ToyExperiments) -> str:
+    problem, rng = _linear(subject), np.random.default_rng(5)
+    kind = type(problem)
+    x, y = problem.sample(rng, 100_000)
+    star = np.broadcast_to(problem.optimum(), (len(y), problem.p))
+    at_star, most = problem.loss(star, x, y), 0.0
+    for theta in [problem.start(), *_points(problem, rng, 4, spread=1.0)]:
+        difference = problem.loss(np.broadcast_to(theta, star.shape), x, y) - at_star
+        error = difference.std() / math.sqrt(len(y))
+        off = abs(float(problem.risk_gap(theta)) - difference.mean()) / max(error, 1e-300)
+        if off >= 4.5:
+            raise Failed(
+                f"risk_gap is {off:.3g} standard errors from the mean loss of 100,000 users", kind.conditional_risk
+            )
+        most = max(most, off)
+    if problem.risk_gap(problem.optimum()) != 0 or not np.all(problem.risk_gap(_points(problem, rng, 200, 2.0)) > 0):
+        raise Failed("risk_gap is not zero at optimum() and positive elsewhere", kind.optimum)
+    theta = _points(problem, rng, 21)
+    whole = problem.risk_gap(theta)
+    if not np.array_equal([problem.risk_gap(t) for t in theta], whole):
+        raise Failed("risk_gap depends on what else is asked for with a point", kind.risk_gap)
+    return f"5 points, at most {most:.2g} standard errors from 100,000 users"
+
+
+def curvature(subject: Subject[Any], toys: ToyExperiments) -> str:
+    problem, rng = _linear(subject), np.random.default_rng(6)
+    kind, found = type(problem), problem.curvature()
+    star, h, axes = problem.optimum(), 0.02, np.eye(problem.p)
+    signs = ((1, 1), (1, -1), (-1, 1), (-1, -1))
+    stencil = np.array([[star + h * (a * s + b * t) for s, t in signs] for a in axes for b in axes])
+    gaps = problem.risk_gap(stencil)
+    hessian = (gaps[:, 0] - gaps[:, 1] - gaps[:, 2] + gaps[:, 3]).reshape(problem.p, problem.p) / (4 * h * h)
+    off = float(np.abs(hessian - found.hessian).max())
+    if off > 0.004 * max(found.M, 0.05):  # M = 0 where the risk is flat
+        raise Failed(f"the Hessian is {off:.2g} from second differences of the risk", kind._second_order)
+    eigenvalues = np.linalg.eigvalsh(found.hessian)
+    if not np.allclose((found.m, found.M), (eigenvalues[0], eigenvalues[-1]), rtol=1e-9, atol=1e-15):
+        raise Failed("m and M are not the ends of the Hessian's eigenvalues", kind.curvature)
+    x, y = problem.sample(rng, 100_000)
+    g = problem.gradient(np.broadcast_to(star, (len(y), problem.p)), x, y)
+    products = g[:, :, None] * g[:, None, :]
+    error = products.std(axis=0) / math.sqrt(len(y))
+    if np.any(np.abs(products.mean(axis=0) - found.score_covariance) >= 5 * error + 1e-12):
+        raise Failed("the score covariance is not that of 100,000 users' gradients", kind._second_order)
+    return f"Hessian within {off:.1g} of second differences; covariance of 100,000 users"
+
+
+# --- finite sums -----------------------------------------------------------------------------------------------
+
+
+def _gradients(problem: FiniteSum, w: np.ndarray) -> np.ndarray:
+    """Gradients of every record at w, [N, d], by the compiled loss."""
+    data, compute = problem.records, problem.pair.gradient
+    out = np.empty((problem.count, problem.dimension))
+    for i in range(problem.count):
+        compute(w, data.x[i], data.y[i], problem.constants, out[i])
+    return out
+
+
+def sum_gradient(subject: Subject[Any], toys: ToyExperiments) -> str:
+    problem, rng = _sum(subject), np.random.default_rng(7)
+    h, worst = 1e-6, 0.0
+    for spread in (0.1, 1.0, 3.0):
+        w = problem.start() + spread * rng.standard_normal(problem.dimension)
+        _, slope = problem.objective(w)
+        axes = np.eye(problem.dimension)
+        differences = [(problem.objective(w + h * e)[0] - problem.objective(w - h * e)[0]) / (2 * h) for e in axes]
+        worst = max(worst, float(np.abs(slope - differences).max()))
+    if worst > 1e-6 * max(1.0, problem.lipschitz):
+        raise Failed(f"grad F differs from the slope of F by {worst:.2g}", type(problem))
+    return f"3 points of {problem.dimension} parameters, within {worst:.1g}"
+
+
+def sum_constants(subject: Subject[Any], toys: ToyExperiments) -> str:
+    """G and L on the data, at points near and far; the data themselves the same when built again."""
+    problem, rng = _sum(subject), np.random.default_rng(8)
+    kind = type(problem)
+    first, second = problem.build(), problem.build()
+    if not (np.array_equal(first.x, second.x) and np.array_equal(first.y, second.y)):
+        raise Failed("the data are others when they are built again", kind.build)
+    if first.x.shape != (problem.count, problem.dimension) or first.y.shape != (problem.count,):
+        message = (
+            f"the data are {first.x.shape} and {first.y.shape}, stated N = {problem.count}, d = {problem.dimension}"
+        )
+        raise Failed(message, kind.build)
+    steepest = bend = 0.0
+    direct: Callable[[], np.ndarray] = lambda: rng.standard_normal(problem.dimension)  # noqa: E731
+    for spread in (0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 20.0):
+        w = spread * direct()
+        near = w + 1e-4 * direct()
+        a, b = _gradients(problem, w), _gradients(problem, near)
+        # neighbours differ in what depends on the record: a common part of all gradients is no record's
+        apart = _norms(a - a[:1]).max() / 2
+        steepest = max(
+            steepest, min(float(_norms(a).max()), float(apart)) if apart < problem.lipschitz else float(apart)
+        )
+        bend = max(bend, float((_norms(b - a) / np.linalg.norm(near - w)).max()))
+    if steepest > problem.lipschitz * (1 + 1e-9):
+        message = f"two records' gradients are {2 * steepest:.6g} apart, more than 2 G = {2 * problem.lipschitz:.6g}"
+        raise Failed(message, kind.lipschitz.fget)  # type: ignore[attr-defined]
+    if bend > problem.smoothness * (1 + 1e-6):
+        message = f"a gradient changes by {bend:.6g} a unit, more than L = {problem.smoothness:.6g}"
+        raise Failed(message, kind.smoothness.fget)  # type: ignore[attr-defined]
+    return f"at most {steepest:.3g} of G = {problem.lipschitz:.3g} and {bend:.3g} of L = {problem.smoothness:.3g}"
+
+
+LOSSES: tuple[Check[Any], ...] = (
+    Check("gradient", "The gradient is the slope of the loss, by finite differences.", gradient),
+    Check(
+        "sensitivity holds", "No random pair of users is further apart than the exact sensitivity.", sensitivity_holds
+    ),
+    Check("sensitivity reached", "Some pair of users is as far apart, up to 3 %.", sensitivity_reached),
+    Check("optimum", "The mean gradient of many users is zero at the optimum, and not nearby.", optimum),
+    Check("risk", "The risk gap is the mean of the losses of many users; zero at the optimum, else positive.", risk),
+    Check("curvature", "Hessian and score covariance are those of the risk and of the gradients.", curvature),
+    Check("gradient of the sum", "The gradient of F is its slope, by finite differences.", sum_gradient),
+    Check("constants of the sum", "No record exceeds G and L; the data are the same when built again.", sum_constants),
+)
+"""what holds for any parameters of a problem"""
+CHECKS: tuple[Check[Any], ...] = (
+    Check("members", "Its members are there and say what they should of memory, notices and files.", members),
+    Check("is run", "Some algorithm runs on it.", is_run),
+    *LOSSES,
+)

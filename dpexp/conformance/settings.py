@@ -1,0 +1,155 @@
+"""Settings to try things with: toy cells of an algorithm on a problem, and values for fields that have no default."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import types
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
+
+from pydantic import ValidationError
+
+from dpexp.algorithms import ALGORITHMS
+from dpexp.config import Cell, ConfigError, read_experiment
+from dpexp.core.parameters import Parameters
+from dpexp.problems import PROBLEMS
+
+P = TypeVar("P", bound=Parameters)
+
+
+class Budgets(NamedTuple):
+    """One way to write budgets: smaller and larger ones, those of little noise, and none at all."""
+
+    growing: tuple[str, ...]
+    weak: tuple[str, ...]
+    """so large that the noise is a small disturbance"""
+    none: str
+
+
+EACH_USER = Budgets(("{mu: 0.5}", "{mu: 1}", "{mu: 2}"), ("{mu: 1000}", "{mu: 10000}"), "{mu: inf}")
+WHOLE_RUN = Budgets(
+    ("{eps: 0.5, delta: 1e-5}", "{eps: 1, delta: 1e-5}", "{eps: 4, delta: 1e-5}"),
+    ("{eps: 8, delta: 1e-5}", "{eps: 64, delta: 1e-5}"),
+    "{eps: inf, delta: 1e-5}",
+)
+WAYS = (EACH_USER, WHOLE_RUN)
+STEPS = ("n: 48, ", "")
+"""a run of a few steps, or as many as the algorithm prescribes"""
+MOST_WORK = 30.0
+"""seconds that the replicates of a toy cell may take by the algorithm's own estimate"""
+
+
+def cell_of(problem: str, algorithm: str, schedule: str, privacy: str, n: str = STEPS[0]) -> Cell | None:
+    """A toy cell, or None where the algorithm refuses the setting. Configs are read as a user's are."""
+    text = (
+        f"experiment: toy\nproblem: {{name: {problem}}}\nalgorithm: {{name: {algorithm}}}\n"
+        f"schedule: {{name: {schedule}}}\nprivacy: {privacy}\nrun: {{{n}replicates: 2, checkpoints: 4}}\n"
+    )
+    try:
+        cell = read_experiment(text, "toy.yaml").cells[0]
+    except ConfigError:
+        return None
+    return cell if cell.algorithm.seconds(cell.problem, cell.run.n) < MOST_WORK else None
+
+
+class Toy(NamedTuple):
+    """One problem, schedule and number of steps with which an algorithm can be tried."""
+
+    problem: str
+    algorithm: str
+    schedule: str
+    n: str
+    ways: Budgets
+
+    def cell(self, privacy: str) -> Cell | None:
+        return cell_of(self.problem, self.algorithm, self.schedule, privacy, self.n)
+
+    def private(self) -> list[Cell]:
+        """Cells of growing budgets."""
+        return [cell for privacy in self.ways.growing if (cell := self.cell(privacy))]
+
+    def __str__(self) -> str:
+        return f"{self.algorithm} on {self.problem}, schedule {self.schedule}"
+
+
+def toys_of(algorithm: str, problems: Mapping[str, type[Parameters]] | None = None) -> Iterator[Toy]:
+    """Ways to try an algorithm, one for each problem and schedule that it takes; private ones where it takes them."""
+    kind: Any = ALGORITHMS[algorithm]
+    for problem, family in (PROBLEMS if problems is None else problems).items():
+        if not issubclass(family, kind.runs_on):
+            continue
+        for schedule in kind.schedules:
+            found = None
+            for n, ways in itertools.product(STEPS, WAYS):
+                toy = Toy(problem, algorithm, schedule, n, ways)
+                if toy.cell(ways.growing[1]):
+                    found = toy
+                    break
+                if found is None and toy.cell(ways.none):
+                    found = toy
+            if found:
+                yield found
+
+
+# --- fields without a default ----------------------------------------------------------------------------------
+
+NUMBERS = (1.0, 0.1, 0.5, 2.0, 10.0)
+COUNTS = (100, 10, 20, 1)
+MOST_TRIED = 4000
+SHAPES: tuple[Any, ...] = (1.0, (0.5, 2.0), (0.5, 1.0, 2.0), {"values": (1.0, 2.0), "probabilities": (0.5, 0.5)}, 3)
+
+
+def values_for(annotation: Any) -> tuple[Any, ...]:
+    """Plain values worth trying for a field, by its type."""
+    if get_origin(annotation) is Annotated:
+        return values_for(get_args(annotation)[0])
+    if get_origin(annotation) is Literal:
+        return get_args(annotation)
+    if get_origin(annotation) in (Union, types.UnionType):
+        return tuple(value for part in get_args(annotation) if part is not type(None) for value in values_for(part))
+    if annotation is bool:
+        return (True, False)
+    if annotation is int:
+        return COUNTS
+    if annotation is float:
+        return NUMBERS
+    return SHAPES
+
+
+def examples(kind: type[P], **fixed: Any) -> Iterator[P]:
+    """Values of a class, the fields that have no default filled in by their types, in a fixed order."""
+    open_fields = {name: f for name, f in kind.model_fields.items() if f.is_required() and name not in fixed}
+    choices = [values_for(f.annotation) for f in open_fields.values()]
+    for values in itertools.islice(itertools.product(*choices), MOST_TRIED):
+        try:
+            yield kind.model_validate(dict(zip(open_fields, values, strict=True)) | fixed)
+        except ValidationError:
+            continue
+
+
+def literal_fields(kind: type[Parameters]) -> Iterator[tuple[str, Any]]:
+    """(field, value) for every value of the fields that are a choice between words, but the first of each."""
+    for name, field in kind.model_fields.items():
+        if get_origin(field.annotation) is Literal and name != "name":
+            for value in get_args(field.annotation):
+                if value != field.default:
+                    yield name, value
+
+
+def optional_numbers(kind: type[Parameters]) -> dict[str, float]:
+    """1 for every field that is off by default: None or infinite."""
+    found = {}
+    for name, field in kind.model_fields.items():
+        off = not field.is_required() and (field.default is None or field.default == math.inf)
+        if off and float in _plain(field.annotation):
+            found[name] = 1.0
+    return found
+
+
+def _plain(annotation: Any) -> set[Any]:
+    if get_origin(annotation) is Annotated:
+        return _plain(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, types.UnionType):
+        return {kind for part in get_args(annotation) for kind in _plain(part)}
+    return {annotation}

@@ -1,0 +1,79 @@
+"""The suite: which checks are for which kind, and what there is to be checked, built in or of a plug-in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from dpexp.conformance import algorithms, budgets, claims, mechanisms, papers, problems, schedules, shown, theorems
+from dpexp.conformance.check import Check, Result, Subject, carry_out
+from dpexp.conformance.experiments import ToyExperiments
+from dpexp.plugin import Plugin
+
+SUITE: dict[str, tuple[Check[Any], ...]] = {
+    "problem": problems.CHECKS,
+    "algorithm": algorithms.CHECKS,
+    "schedule": schedules.CHECKS,
+    "budget": budgets.CHECKS,
+    "mechanism": mechanisms.CHECKS,
+    "analysis": mechanisms.CHECKS,
+    "theorem": theorems.CHECKS,
+    "paper": papers.CHECKS,
+    "figure": shown.FIGURE_CHECKS,
+    "table": shown.TABLE_CHECKS,
+    "claim": claims.CHECKS,
+}
+"""kind -> its checks, in the order in which they are made"""
+
+
+def subjects_of(plugin: Plugin) -> Iterator[Subject[Any]]:
+    """Everything that a plug-in adds, what its papers list included."""
+    named: tuple[tuple[str, Mapping[str, Any]], ...] = (
+        ("problem", plugin.problems),
+        ("algorithm", plugin.algorithms),
+        ("schedule", plugin.schedules),
+        ("budget", plugin.budgets),
+        ("mechanism", plugin.mechanisms),
+        ("analysis", plugin.analyses),
+        ("theorem", plugin.theorems),
+        ("paper", {paper.id: paper for paper in plugin.papers}),
+    )
+    for kind, entries in named:
+        for name, value in entries.items():
+            yield Subject(kind, name, value)
+    lists = [(plugin.figures, plugin.tables, plugin.claims), *((p.figures, p.tables, p.claims) for p in plugin.papers)]
+    for figures, tables, some in lists:
+        yield from (Subject("figure", figure.name, figure) for figure in figures)
+        yield from (Subject("table", table.name, table) for table in tables)
+        yield from (Subject("claim", claim.id, claim) for claim in some)
+    for paper in plugin.papers:
+        yield from (Subject("figure", overlay.name, overlay) for overlay in paper.overlays.values())
+
+
+def built_in() -> Iterator[Subject[Any]]:
+    """Everything in the registries."""
+    from dpexp.algorithms import ALGORITHMS
+    from dpexp.papers import PAPERS
+    from dpexp.privacy.budgets import BUDGETS
+    from dpexp.privacy.mechanisms import ANALYSES, MECHANISMS
+    from dpexp.problems import PROBLEMS
+    from dpexp.schedules import SCHEDULES
+    from dpexp.theory import THEOREMS
+
+    registries: dict[str, Any] = {
+        "problems": PROBLEMS,
+        "algorithms": ALGORITHMS,
+        "schedules": SCHEDULES,
+        "budgets": BUDGETS,
+        "mechanisms": MECHANISMS,
+        "analyses": ANALYSES,
+        "theorems": THEOREMS,
+    }
+    return subjects_of(Plugin(**registries, papers=tuple(PAPERS.values())))
+
+
+def hold(subjects: Iterable[Subject[Any]], toys: ToyExperiments) -> Iterator[Result]:
+    """The result of every check of every subject, as they come."""
+    for subject in subjects:
+        for check in SUITE[subject.kind]:
+            yield carry_out(check, subject, toys)

@@ -1,0 +1,139 @@
+"""`dpexp check`: a right plug-in passes every check, and each of many wrong ones fails the one that is for it."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from dpexp.cli import app
+from dpexp.conformance.check import carry_out
+from dpexp.conformance.experiments import ToyExperiments
+from dpexp.conformance.suite import SUITE, hold, subjects_of
+from dpexp.core.errors import UsageError
+from dpexp.plugin import LOADED
+from dpexp.plugins import forget, load_file, using
+from tests.conftest import call
+from tests.plugins_to_check import RIGHT, TINY, WRONG
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A folder with the configs of the plug-in."""
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs" / "tiny.yaml").write_text(TINY)
+    (tmp_path / "configs" / "other.yaml").write_text(TINY.replace("tiny", "other"))
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def toys(tmp_path_factory):
+    """Toy results of these configs, once for all wrong plug-ins: none of them changes what is computed."""
+    folder = tmp_path_factory.mktemp("toys")
+    (folder / "configs").mkdir()
+    (folder / "configs" / "tiny.yaml").write_text(TINY)
+    (folder / "configs" / "other.yaml").write_text(TINY.replace("tiny", "other"))
+    return ToyExperiments(folder, (folder / "configs",))
+
+
+def plugin_of(place, text):
+    path = place / "mine.py"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.slow
+def test_a_right_plug_in_passes_every_check(place, toys):
+    path = plugin_of(place, RIGHT)
+    with using(path):
+        results = list(hold(subjects_of(load_file(path)), toys))
+    assert not [r for r in results if r.outcome == "failed"]
+    assert {r.kind for r in results} == set(SUITE)
+    assert all(r.detail for r in results)
+    idle = {(r.kind, r.check) for r in results if r.outcome == "not tried"}
+    assert idle == {("problem", "gradient of the sum"), ("problem", "constants of the sum")}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_plug_in_fails_the_check_that_is_for_it(name, place, toys):
+    right, wrong, kind, check = WRONG[name]
+    assert RIGHT.count(right) == 1
+    path = plugin_of(place, RIGHT.replace(right, wrong))
+    with using(path):
+        (subject,) = [s for s in subjects_of(load_file(path)) if s.kind == kind]
+        (one,) = [c for c in SUITE[kind] if c.name == check]
+        result = carry_out(one, subject, toys)
+    assert result.outcome == "failed", result.detail
+    assert result.detail
+    assert result.where.startswith(f"{path}:")
+    assert int(result.where.rpartition(":")[2]) > 1
+
+
+def test_the_line_of_an_error_is_told(place, toys):
+    path = plugin_of(place, RIGHT.replace("return n * 1e-8", "return n / 0"))
+    with using(path):
+        (subject,) = [s for s in subjects_of(load_file(path)) if s.kind == "algorithm"]
+        (one,) = [c for c in SUITE["algorithm"] if c.name == "estimates"]
+        result = carry_out(one, subject, toys)
+    line = 1 + next(k for k, text in enumerate(path.read_text().splitlines()) if "n / 0" in text)
+    assert result.where == f"{path}:{line}"
+    assert "ZeroDivisionError" in result.detail
+
+
+SHORT = """
+from typing import Literal
+from dpexp.plugin import Plugin
+from dpexp.schedules import Schedule
+import numpy as np
+
+
+class Slow(Schedule):
+    name: Literal["slow"] = "slow"
+
+    def step_sizes(self, first, last):
+        return 1.0 / np.arange(first, last + 1)
+
+
+PLUGIN = Plugin(schedules={"slow": Slow})
+"""
+
+
+def said(path, *arguments):
+    """What the command answers, in this process, which forgets the plug-in after it."""
+    try:
+        return CliRunner().invoke(app, ["check", str(path), *arguments])
+    finally:
+        if path.name in LOADED:
+            forget(path.name)
+
+
+def test_the_command(tmp_path):
+    path = plugin_of(tmp_path, SHORT)
+    page = call("check", path).stdout
+    assert "schedule slow" in page
+    assert "3 checks: 3 ok" in page
+    wrong = plugin_of(tmp_path, SHORT.replace("1.0 /", "-1.0 /"))
+    found = said(wrong, "--json")
+    assert found.exit_code == 1
+    done = json.loads(found.stdout)
+    assert done["counts"] == {"ok": 2, "failed": 1, "not tried": 0}
+    (failed,) = [check for check in done["checks"] if check["result"] == "failed"]
+    assert failed["check"] == "positive"
+    assert failed["where"].startswith(f"{wrong}:")
+    assert {"kind", "what", "check", "tries", "result", "detail", "where", "seconds"} == set(failed)
+    assert f"\n\n{failed['where']}: schedule 'slow', positive: " in said(wrong).stdout
+
+
+def test_a_file_that_cannot_be_loaded_is_refused_at_its_line(tmp_path):
+    path = plugin_of(tmp_path, SHORT.replace("return 1.0", "return 1.0 1.0"))
+    assert f"{path}:12" in call("check", path, code=2).stderr
+    for text, message in (
+        (SHORT.replace("def step_sizes", "def steps_of"), "step_sizes"),
+        (SHORT.replace('schedules={"slow": Slow}', ""), "adds nothing"),
+        (SHORT.replace("PLUGIN =", "plugin ="), "defines no PLUGIN"),
+    ):
+        found = said(plugin_of(tmp_path, text))
+        assert isinstance(found.exception, UsageError)
+        assert found.exception.exit_code == 2
+        assert message in found.exception.message
+        assert str(path) in found.exception.message
+    assert "no such plug-in file" in said(tmp_path / "gone.py").exception.message
