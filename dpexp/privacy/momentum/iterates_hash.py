@@ -1,3 +1,3 @@
 """The hash of the stored certificates, written with them."""
 
-SHA256 = "583feec9cfb396ecc2d547826226c2339934cfacbedd6c69f9d9aae955363751"
+SHA256 = "0e715e0a9b7525b278a086c1ebc3cc8c97cd515b6a4dbe4e71cbe2ec38aae1cd"
