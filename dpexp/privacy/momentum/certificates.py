@@ -25,9 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpexp.privacy.momentum.difference_bound import certified, largest_form
-from dpexp.privacy.momentum.iterates import FINE, LONG, certify, grams, refusal, visits
 from dpexp.privacy.momentum.iterates_hash import SHA256
-from dpexp.privacy.momentum.places import certify_all
 from dpexp.privacy.momentum.tree_split import unit_split
 
 STORE, HASH = Path(__file__).with_name("iterates.json"), Path(__file__).with_name("iterates_hash.py")
@@ -99,20 +97,28 @@ def computed(setting: Setting, all_at_once: bool = False) -> Certificate | None:
     By conjugate gradients, place by place, or for all places at once by `dpexp.privacy.momentum.places`, which is exact
     up to rounding and much faster for long runs.
     """
+    from dpexp.privacy.momentum.iterates import certify, refusal
+
     n, steps, alpha, gamma, ratio = setting
     if min(n, steps) < 1 or refusal(n, alpha, 1.0):
         return None
     stds = unit_split(*setting)
     if refusal(n, alpha, stds[3]):
         return None
-    method = certify_all if all_at_once else certify
-    found = method(n, steps, alpha, gamma, np.array(stds), 1.0, ratio)
+    if all_at_once:
+        from dpexp.privacy.momentum.places import certify_all
+
+        found = certify_all(n, steps, alpha, gamma, np.array(stds), 1.0, ratio)
+    else:
+        found = certify(n, steps, alpha, gamma, np.array(stds), 1.0, ratio)
     weights = tuple(tuple(map(float, some)) for some in found.weights)
     return Certificate(setting, stds, found.mu, found.lower, found.position, weights, False)
 
 
 def recheck(held: Certificate, positions: np.ndarray) -> float:
     """The largest bound on mu over some positions, by the stored weights; solved closely where these say more."""
+    from dpexp.privacy.momentum.iterates import FINE, LONG, grams, visits
+
     n, steps, alpha, gamma, ratio = held.setting
     stds, worst = np.array(held.stds), 0.0
     for count in {len(visits(n, steps, int(i))) for i in positions}:

@@ -24,7 +24,7 @@ are kept, from the interval around it, and the eliminated ones follow (Takahashi
 The cost is about N (K log N)^3 / (places of a leaf) operations for all N places together.
 
 Rounding. Cholesky's factors are exact for S + D with |D_ij| <= c u sqrt(S_ii S_jj), c a small multiple of the size of
-a front. The identity sum_ij (S^-1)_ij S_ij = T, of which all terms are at hand because S is zero elsewhere, measures the
+a front. The identity sum_ij (S^-1)_ij S_ij = T, whose terms are all at hand because S is zero elsewhere, measures the
 loss; `all_grams` refuses to answer where it fails by more than CHECKED, and the bound on mu^2 is raised by ALLOWED.
 """
 
@@ -107,9 +107,7 @@ def all_grams(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray) 
     return found
 
 
-def certify_all(
-    n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray, G: float, move: float
-) -> Certified:
+def certify_all(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray, G: float, move: float) -> Certified:
     """mu of the iterates over all N places, `move` being L eta N; see `dpexp.privacy.momentum.iterates`.
 
     The program is solved for the place with the largest bound so far, and its weights then bound all others, until the
