@@ -85,6 +85,8 @@ class Composed:
     def __init__(self, parts: Parts, interval: float, side: Side) -> None:
         self.parts, self.interval, self.side = [part for part in parts if part[1] > 0], interval, side
         self._transforms: OrderedDict[float, Tilted] = OrderedDict()
+        self._saddles: dict[float, tuple[float, float]] = {}
+        """by rate: every search halves the same interval, so that searches share most of their rates"""
 
     @cached_property
     def lost(self) -> float:
@@ -126,9 +128,12 @@ class Composed:
 
     def _saddle(self, rate: float) -> tuple[float, float]:
         """The eps for which the rate is best, and about log delta there."""
-        value, mean, variance = self._cumulants(rate)
-        eps = mean - 1 / rate - 1 / (1 + rate)
-        return eps, value - rate * eps - math.log(rate * (1 + rate) * math.sqrt(2 * math.pi * variance) + 1)
+        if rate not in self._saddles:
+            value, mean, variance = self._cumulants(rate)
+            eps = mean - 1 / rate - 1 / (1 + rate)
+            level = value - rate * eps - math.log(rate * (1 + rate) * math.sqrt(2 * math.pi * variance) + 1)
+            self._saddles[rate] = eps, level
+        return self._saddles[rate]
 
     def _rate(self, enough: Callable[[float, float], bool]) -> float:
         """The least rate, to 1%, whose eps and log delta are `enough`, which is true from some rate on."""
