@@ -7,8 +7,8 @@ all four divides mu. So mu is at most the certificate's times the largest ratio 
 Runs of at most MOST_STEPS steps and MOST_VISITS epochs are computed when they are asked for (seconds). Longer ones need
 a stored certificate, in `iterates.json` beside this file, whose hash is in `iterates_hash`, so that cells whose noise
 rests on it become stale with it. Where there is none the release of all nodes is accounted for, which is always valid.
- `python -m dpexp.privacy.momentum.certificates` computes what is missing from the shipped settings,
-`python -m dpexp.privacy.momentum.certificates recheck` examines random positions of what is stored.
+`python -m dpexp.privacy.momentum.certificates` computes what is missing from the shipped settings (seconds to a minute
+or two each; 120 epochs of 2,000 records take longer), and `python -m dpexp.privacy.momentum.certificates recheck` examines random positions of what is stored.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ SAME = 1e-9
 """relative difference up to which two settings are one, for sizes that went through a config"""
 
 SETTINGS = [
-    *((500, epochs, length / 0.75) for epochs in (10, 30, 60) for length in (3, 6)),
-    *((2000, epochs, length / 0.75) for epochs in (10, 30) for length in (3, 6)),
-    *((8000, 10, length / 0.75) for length in (3, 6)),
+    *((500, epochs, length / 0.75) for epochs in (10, 30, 60, 120) for length in (3, 6)),
+    *((2000, epochs, length / 0.75) for epochs in (10, 30, 60) for length in (3, 6)),
+    *((8000, epochs, length / 0.75) for epochs in (10, 30, 60) for length in (3, 6)),
     *((1000, epochs, 2.2) for epochs in (3, 4, 6, 8, 12, 16)),
+    *((2000, 120, length / 0.75) for length in (3, 6)),
 ]
 """(N, epochs, path length in units of G / L) of the shipped experiments; alpha = 1 / N and gamma as left out"""
 

@@ -1,3 +1,3 @@
 """The hash of the stored certificates, written with them."""
 
-SHA256 = "0e715e0a9b7525b278a086c1ebc3cc8c97cd515b6a4dbe4e71cbe2ec38aae1cd"
+SHA256 = "23c0041eb869998a27e3816f38df44889524a89b293469aa216f3438ac8dc0ee"
