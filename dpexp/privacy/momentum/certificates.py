@@ -8,7 +8,7 @@ Runs of at most MOST_STEPS steps and MOST_VISITS epochs are computed when they a
 a stored certificate, in `iterates.json` beside this file, whose hash is in `iterates_hash`, so that cells whose noise
 rests on it become stale with it. Where there is none the release of all nodes is accounted for, which is always valid.
 `python -m dpexp.privacy.momentum.certificates` computes what is missing from the shipped settings (seconds to a minute
-or two each; 120 epochs of 2,000 records take longer), and `python -m dpexp.privacy.momentum.certificates recheck` examines random positions of what is stored.
+or two each); `python -m dpexp.privacy.momentum.certificates recheck` examines random positions of what is stored.
 """
 
 from __future__ import annotations

@@ -1,3 +1,3 @@
 """The hash of the stored certificates, written with them."""
 
-SHA256 = "23c0041eb869998a27e3816f38df44889524a89b293469aa216f3438ac8dc0ee"
+SHA256 = "48c5d9952668b44bb2cb7fea37c15b59631ed660ba92564a78dc7c26e7539b38"

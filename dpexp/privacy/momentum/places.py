@@ -225,9 +225,10 @@ def _reach(covariance: sparse.csr_matrix, place: np.ndarray) -> tuple[np.ndarray
 def _eliminate(problem: _Problem, first: int, last: int) -> tuple[_Front, np.ndarray]:
     """The front of an interval of places, and what is left [outer, outer] of the covariance of the kept steps."""
     covariance = problem.covariance
+    parts: tuple[_Front, ...] = ()
     if last - first <= problem.leaf:
         held = np.flatnonzero((problem.place >= first) & (problem.place < last))
-        block, parts = covariance[held][:, held].toarray(), ()
+        block = covariance[held][:, held].toarray()
     else:
         middle = (first + last) // 2
         (one, left), (two, right) = _eliminate(problem, first, middle), _eliminate(problem, middle, last)
