@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import pickle
-import threading
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from dpexp import plugins
 from dpexp.core.errors import UsageError
+from dpexp.core.workers import end_with
 from dpexp.store import fingerprint
 
 Task = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -48,25 +46,12 @@ def _one(number: int, task: Task) -> tuple[int, Any]:
     return number, function(*arguments)
 
 
-def _pinned(number: int, sealed: Sealed, parent: int) -> tuple[int, Any]:
+def _pinned(number: int, sealed: Sealed) -> tuple[int, Any]:
     """In a process of its own: linear algebra may not use several threads, on which its last bits can depend."""
     from threadpoolctl import threadpool_limits
 
-    _end_with(parent)
     with threadpool_limits(1):
         return _one(number, opened(sealed))
-
-
-@lru_cache(maxsize=1)
-def _end_with(parent: int) -> None:
-    """Let this worker end within a second of its parent: a parent that is killed cannot stop its workers."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 @contextmanager
@@ -92,16 +77,16 @@ def threads(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
 
 def loky(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
     """Processes. When a worker is killed all workers are restarted, once, for the tasks that are unfinished."""
-    from joblib import Parallel, delayed
+    from joblib import Parallel, delayed, parallel_config
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
     waiting = dict(enumerate(tasks))
     for attempt in range(2):
-        parallel = Parallel(n_jobs=jobs, backend="loky", return_as="generator_unordered")
         try:
-            with _no_word_of_the_rest():
+            with parallel_config("loky", initializer=end_with, initargs=(os.getpid(),)), _no_word_of_the_rest():
+                parallel = Parallel(n_jobs=jobs, return_as="generator_unordered")
                 for number, result in parallel(
-                    delayed(_pinned)(number, seal(task), os.getpid()) for number, task in list(waiting.items())
+                    delayed(_pinned)(number, seal(task)) for number, task in list(waiting.items())
                 ):
                     waiting.pop(number)
                     yield number, result
