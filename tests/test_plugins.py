@@ -423,7 +423,7 @@ def test_a_mistake_inside_a_simulation_is_a_failed_cell_with_its_line(lab, line,
     )
     with plugins.using(lab):
         cell = load_experiment(lab.parent / "lab.yaml").cells[0]
-        assert re.search(expected, simulate([cell], [0])["error"])
+        assert re.search(expected, simulate([cell], [0]).error)
 
 
 def test_the_command_says_the_line_of_a_plug_in_and_debug_shows_more(lab):
@@ -447,14 +447,14 @@ def test_a_worker_that_served_another_plug_in_or_an_older_one_loads_what_it_need
     with plugins.using(lab):
         cell = load_experiment(lab.parent / "lab.yaml").cells[0]
         task = seal((simulate, ([cell], [0])))
-        here = simulate([cell], [0])["values"]
+        here = simulate([cell], [0]).passed.values
     with plugins.using(other):
         function, arguments = opened(task)
         assert list(plugin.LOADED) == ["lab.py"]
-        assert np.array_equal(function(*arguments)["values"], here)
+        assert np.array_equal(function(*arguments).passed.values, here)
         write(lab.parent, "inner/sizes.py", "def root(i):\n    return i**-0.25\n")
         function, arguments = opened(task)
-        assert not np.array_equal(function(*arguments)["values"], here)
+        assert not np.array_equal(function(*arguments).passed.values, here)
         plugins.forget("lab.py")
 
 
