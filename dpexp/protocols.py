@@ -21,6 +21,7 @@ Budget     dpexp.privacy.budgets                 a base class, the law of the us
     draw              the budgets of some users from their uniform numbers; asked by the engine
 Mechanism  dpexp.privacy.mechanisms.mechanism    a base class, what is released with which noise, as plain parameters
     noise_field       the parameter that `dpexp calibrate` solves for
+    noise_for_all_steps   whether its noise is set for all steps together; asked by `dpexp check`; default: False
     more_noise_is_larger  whether that parameter grows with the noise; asked by `dpexp calibrate`; default: True
     neighboring_relation  which data sets count as neighbours; asked by every privacy statement; default: replace-one
     scheme            how records meet the steps; asked by every privacy statement; default: every record once
@@ -54,6 +55,7 @@ Claim      dpexp.reporting.claim                 a value, a sentence of a paper 
     id, place, statement, kind   which sentence it is
     experiments       the experiments whose stored results the check reads; empty where theory alone settles it
     check             the verdict and its numbers, from `dpexp.reporting.evidence.Evidence`
+    sabotage          evidence made wrong, which the check must notice; asked by `dpexp check`; default: none
     tolerance, expected, why     what counts as agreement, and which verdict we expect for which reason
 Paper      dpexp.reporting.paper                 a value, all of one reproduction; asked by `dpexp.papers` and plug-ins
     id, title, authors   what it is called everywhere

@@ -6,6 +6,7 @@ import hashlib
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,22 @@ import pytest
 from dpexp.conformance.experiments import ToyExperiments
 
 ROOT = Path(__file__).parent.parent
+KERNELS = f"dpexp-tests-{os.getuid()}-{hashlib.sha256(os.fsencode(ROOT.resolve())).hexdigest()[:12]}"
+"""the folder of this user and this checkout under the temporary directory"""
+
+
+def pytest_configure():
+    """Compiled kernels lie in one folder for all workers and for the commands that tests start.
+
+    It is kept, so that a second session compiles nothing: what is stored there is found by all that it depends on
+    (`dpexp.engine.compiled`). Tests never read or fill the cache of the user. With several workers this runs in the
+    process that starts them, and they inherit the variable. It runs before any module that compiles is imported.
+    """
+    folder = os.environ.setdefault("DPEXP_CACHE", str(Path(tempfile.gettempdir()) / KERNELS))
+    if folder.startswith("/"):  # not one of the words that say: keep nothing
+        Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
 COMMAND = Path(sys.executable).parent / "dpexp"
 
 SMALL = """experiment: small

@@ -188,7 +188,7 @@ from problem import MedianLinear
 
 def halved(mechanism):
     """Not true of anything: what it does is to show up."""
-    return gaussian_analysis("halved", "the lab", "all-iterates", mechanism.mu / 2, ())
+    return gaussian_analysis("halved", "the lab", "all-iterates", mechanism.mu.largest / 2, ())
 
 
 PLUGIN = Plugin(

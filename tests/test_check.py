@@ -6,12 +6,13 @@ import pytest
 from typer.testing import CliRunner
 
 from dpexp.cli import app
-from dpexp.conformance.check import carry_out
+from dpexp.conformance.check import Subject, carry_out
 from dpexp.conformance.experiments import ToyExperiments
 from dpexp.conformance.suite import SUITE, hold, subjects_of
 from dpexp.core.errors import UsageError
 from dpexp.plugin import LOADED
 from dpexp.plugins import forget, load_file, using
+from dpexp.theory.theorem import Theorem
 from tests.conftest import call
 from tests.plugins_to_check import RIGHT, TINY, WRONG
 
@@ -77,6 +78,36 @@ def test_the_line_of_an_error_is_told(place, toys):
     line = 1 + next(k for k, text in enumerate(path.read_text().splitlines()) if "n / 0" in text)
     assert result.where == f"{path}:{line}"
     assert "ZeroDivisionError" in result.detail
+
+
+def stated(function, kind, quantity, check):
+    """What a check says of a statement about many passes over a finite sum."""
+    theorem = Theorem("p", "Theorem 1", "printed", kind, quantity, "last", ("true",), "always", function)
+    (one,) = [c for c in SUITE["theorem"] if c.name == check]
+    return carry_out(one, Subject("theorem", "p/theorem-1", theorem), None)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "kind", "quantity", "check"),
+    [
+        (lambda n, eps, d: d / (n * eps), lambda n, eps, d: eps * d / n, "upper", "loss_gap", "budget"),
+        (lambda sigma, order: order / sigma**2, lambda sigma, order: order * sigma, "guarantee", "rdp", "budget"),
+        (lambda eps, delta: 1 / eps, lambda eps, delta: eps, "prescription", "noise_multiplier", "budget"),
+        (lambda N, eps: N * eps, lambda N, eps: N / eps, "prescription", "steps", "budget"),
+        (lambda gap, eta, steps: gap / eta, lambda gap, eta, steps: -gap / eta, "upper", "mean_grad_norm", "sign"),
+        (lambda n, sigma, steps: sigma / n, lambda n, sigma, steps: [sigma / n] * 2, "upper", "loss_gap", "sign"),
+    ],
+)
+def test_statements_of_finite_sums_are_tried_with_numbers_of_their_own(right, wrong, kind, quantity, check):
+    assert stated(right, kind, quantity, check).outcome == "ok"
+    assert stated(wrong, kind, quantity, check).outcome == "failed"
+
+
+def test_a_statement_without_numbers_to_try_it_with_says_which():
+    result = stated(lambda n, speed_of_light: n, "upper", "loss_gap", "sign")
+    assert result.outcome == "not tried"
+    assert "speed_of_light" in result.detail
+    assert stated(lambda gap, L: gap / L, "upper", "mean_grad_norm", "budget").outcome == "not tried"
 
 
 SHORT = """

@@ -7,12 +7,21 @@ import sys
 
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
+from dpexp.cli import app
 from dpexp.config import load_experiment
 from tests.conftest import COMMAND, ROOT, call
 from tests.test_config import GOOD, MISTAKES
 
 CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
+
+
+def said(*arguments):
+    """What the command answers on stdout, in this process."""
+    result = CliRunner().invoke(app, [*map(str, arguments)])
+    assert result.exit_code == 0, result.output
+    return result.stdout
 
 
 def test_help_imports_nothing_heavy():
@@ -38,7 +47,7 @@ def test_help_imports_nothing_heavy():
         "env",
     ):
         assert re.search(rf"^  {command} ", page, re.MULTILINE)
-        call(command, "--help")
+        said(command, "--help")
 
 
 def test_version():
@@ -106,16 +115,16 @@ def test_damaged_configs_through_the_command(tmp_path):
 
 def test_show_prints_a_config_that_reads_back(tmp_path):
     path = tmp_path / "again.yaml"
-    path.write_text(call("show", CONFIGS[0], "--set", "run.n=1234").stdout)
+    path.write_text(said("show", CONFIGS[0], "--set", "run.n=1234"))
     assert "n: 1234" in path.read_text()
-    call("validate", path)
+    said("validate", path)
 
 
 def test_schema_and_env_are_json():
-    assert json.loads(call("schema").stdout)["title"] == "dpexp config"
-    document = json.loads(call("env", "--json").stdout)
+    assert json.loads(said("schema"))["title"] == "dpexp config"
+    document = json.loads(said("env", "--json"))
     assert {"versions", "commit", "dirty", "machine"} <= set(document)
-    assert "numpy" in call("env").stdout
+    assert "numpy" in said("env")
 
 
 @pytest.mark.slow
@@ -140,9 +149,7 @@ def test_dry_run_says_what_and_why_and_writes_nothing(tmp_path):
     assert text.count("not computed yet") == 4
     assert "4 of 4 cells to compute" in text
     assert not results.exists()
-    document = json.loads(
-        call("run", config, "--results", results, "--dry-run", "--json", "--only", "mu == inf").stdout
-    )
+    document = json.loads(said("run", config, "--results", results, "--dry-run", "--json", "--only", "mu == inf"))
     assert [(c["status"], c["mu"]) for c in document["cells"]] == [("missing", "non-private")] * 2
     assert document["estimate_s"] > 0
     assert not results.exists()

@@ -17,8 +17,8 @@ MODULES = sorted((ROOT / "dpexp").rglob("*.py"))
 HEAVY = {"numba", "llvmlite", "scipy", "pandas", "matplotlib", "pyarrow", "joblib", "rich", "threadpoolctl", "filelock",
          "dp_accounting", "attr", "torch", "opacus", "mpmath"}  # fmt: skip
 """imported where they are used, inside functions"""
-TOP = {"numpy", "pydantic", "pydantic_core"}
-"""may be imported at the top of any module but the command line's"""
+TOP = {"numpy", "pydantic", "pydantic_core", "annotated_types"}
+"""may be imported at the top of any module but the command line's; the last two come with pydantic"""
 COMPILED = ("engine/", "theory/ldp_sgd/")
 """where functions are compiled; what calls them imports those modules inside functions"""
 EXCEPTIONS = {
@@ -109,7 +109,7 @@ def loaded(statement, names):
     [
         ("import dpexp.cli", {"numpy", "pydantic", "yaml", "rich.console"}),
         ("import dpexp.config, dpexp.algorithms, dpexp.problems, dpexp.schedules", set()),
-        ("import dpexp.commands.running, dpexp.commands.listing, dpexp.store.publish", set()),
+        ("import dpexp.commands.run, dpexp.commands.list, dpexp.store.publish", set()),
         ("import dpexp.privacy.accounting.loss_distributions, dpexp.privacy.accounting.mixtures", set()),
     ],
 )

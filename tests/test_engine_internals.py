@@ -93,7 +93,7 @@ def test_a_numba_that_refuses_this_numpy_is_one_line(monkeypatch):
 
 
 def test_a_run_stops_before_it_computes(monkeypatch, tmp_path):
-    from dpexp.commands import running
+    from dpexp.commands import run as running
 
     def refuse():
         raise internals.CompilerMismatch("numba 9 cannot compile lanes: x is gone", "pip install")

@@ -11,7 +11,9 @@ import pytest
 
 from dpexp import plugin, plugins
 from dpexp.algorithms import ALGORITHMS
-from dpexp.commands import comparing, listing, mechanisms, settling, showing
+from dpexp.commands import calibrate, diff, plot, privacy, table
+from dpexp.commands import claims as settling
+from dpexp.commands import list as listing
 from dpexp.config import ConfigError, load_experiment
 from dpexp.config.resolved import json_schema, resolved_yaml
 from dpexp.config.stored import stored_cell
@@ -61,13 +63,13 @@ def test_the_installed_command_runs_and_shows_what_a_plug_in_defines(lab):
     assert "computed with the plug-in lab.py" in refused
     assert "--plugin lab.py" in refused
     with plugins.using(lab):
-        document, _ = comparing.diff(folder / "results/lab", folder / "results/lab")
+        document, _ = diff.diff(folder / "results/lab", folder / "results/lab")
         assert [row["difference"] for row in document["rows"]] == [0, 0]
         assert not document["not_current"]
-        written = showing.plot(["lab_errors"], False, "svg", None, folder / "results").split()
+        written = plot.plot(["lab_errors"], False, "svg", None, folder / "results").split()
         assert [path.rpartition("/")[2] for path in written] == ["lab_errors.svg", "lab_errors.csv"]
         text, unexpected = settling.claims("our-lab", "json", None, folder / "results")
-        assert "| budget" in showing.table(["lab_table"], False, "md", None, folder / "results")
+        assert "| budget" in table.table(["lab_table"], False, "md", None, folder / "results")
     assert [(entry["id"], entry["verdict"]) for entry in json.loads(text)] == [
         ("our-lab/section-1/small", "holds as a bound")
     ]
@@ -118,7 +120,7 @@ def test_lists_schema_and_hints_name_the_file(lab):
         assert "lab_table" in tables()
     assert "lab_errors" not in figures()
     with pytest.raises(UsageError) as error:
-        showing.plot(["lab_errors"], False, "png", None, lab.parent)
+        plot.plot(["lab_errors"], False, "png", None, lab.parent)
     assert "--plugin FILE.py" in error.value.hint
 
 
@@ -207,8 +209,8 @@ def test_budgets_mechanisms_and_theorems_of_a_plug_in_are_used_like_ours(tmp_pat
         assert cell.privacy.mu.constant == 6
         assert "own.py:own" in code_of(cell)
         assert stored_cell("c", cell.parameters).privacy.mu == cell.privacy.mu
-        assert mechanisms.state("laboratory", ["noise=2"]).document()["statements"][0]["mu"] == 0.5
-        assert mechanisms.solve("laboratory", ["mu=0.25"], [], "all-iterates", None)[0]["value"] == pytest.approx(4)
+        assert privacy.of_mechanism("laboratory", ["noise=2"]).document()["statements"][0]["mu"] == 0.5
+        assert calibrate.solve("laboratory", ["mu=0.25"], [], "all-iterates", None)[0]["value"] == pytest.approx(4)
         assert THEOREMS["lab/theorem-1"]({"x": 3}) == 9
     assert "laboratory" not in MECHANISMS
     with pytest.raises(ConfigError, match="double"):
@@ -421,7 +423,7 @@ def test_a_mistake_inside_a_simulation_is_a_failed_cell_with_its_line(lab, line,
     )
     with plugins.using(lab):
         cell = load_experiment(lab.parent / "lab.yaml").cells[0]
-        assert re.search(expected, simulate([cell], [0])["error"])
+        assert re.search(expected, simulate([cell], [0]).error)
 
 
 def test_the_command_says_the_line_of_a_plug_in_and_debug_shows_more(lab):
@@ -445,14 +447,14 @@ def test_a_worker_that_served_another_plug_in_or_an_older_one_loads_what_it_need
     with plugins.using(lab):
         cell = load_experiment(lab.parent / "lab.yaml").cells[0]
         task = seal((simulate, ([cell], [0])))
-        here = simulate([cell], [0])["values"]
+        here = simulate([cell], [0]).passed.values
     with plugins.using(other):
         function, arguments = opened(task)
         assert list(plugin.LOADED) == ["lab.py"]
-        assert np.array_equal(function(*arguments)["values"], here)
+        assert np.array_equal(function(*arguments).passed.values, here)
         write(lab.parent, "inner/sizes.py", "def root(i):\n    return i**-0.25\n")
         function, arguments = opened(task)
-        assert not np.array_equal(function(*arguments)["values"], here)
+        assert not np.array_equal(function(*arguments).passed.values, here)
         plugins.forget("lab.py")
 
 

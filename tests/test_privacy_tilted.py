@@ -90,7 +90,7 @@ def test_random_settings_lower_below_upper_below_renyi():
     """q from 1e-4 to 1, noise 0.3 to 20, T 1 to 1e5, delta 1e-14 to 0.3."""
     rng = np.random.default_rng(11)
     compared = 0
-    for k in range(30):
+    for k in range(15):
         q, noise = 10 ** rng.uniform(-4, 0), math.exp(rng.uniform(math.log(0.3), math.log(20)))
         steps, delta = int(10 ** rng.uniform(0, 5)), 10 ** rng.uniform(-14, math.log10(0.3))
         loss = StepLoss(q, noise, list(PAIRS)[k % 3])
@@ -98,8 +98,8 @@ def test_random_settings_lower_below_upper_below_renyi():
         assert low <= up <= plain_eps(((loss, steps),), delta) * (1 + 1e-9)
         compared += low <= up <= low * 1.005
     assert (
-        compared > 24
-    )  # of 30; the others are near 0, or a record is in no batch but for a probability of about delta
+        compared > 11
+    )  # of 15; the others are near 0, or a record is in no batch but for a probability of about delta
 
 
 def test_monotone_in_everything():
@@ -117,7 +117,7 @@ def test_monotone_in_everything():
             assert bracket(delta, **more)[0] > up
         assert bracket(delta / 1.1)[0] > up
     loss = step_loss(0.02, 1.1, "add-remove")
-    values = [loss.delta(700, eps) for eps in np.linspace(0, 12, 60)]
+    values = [loss.delta(700, eps) for eps in np.linspace(0, 12, 25)]
     assert all(b <= a for a, b in pairwise(values))
 
 

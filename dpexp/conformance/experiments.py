@@ -6,8 +6,6 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from filelock import FileLock
-
 from dpexp.conformance.check import Failed
 from dpexp.core.digests import digest
 
@@ -38,6 +36,8 @@ class ToyExperiments:
         Every experiment is computed once and lies in one place; a folder of some of them is made of links, so that
         whoever reads another experiment than it has asked for finds nothing there.
         """
+        from filelock import FileLock
+
         wanted = sorted(set(experiments))
         folder = self.root / "views" / digest(wanted, 12) / "results"
         with FileLock(self.root / "views.lock"):
@@ -51,6 +51,8 @@ class ToyExperiments:
         return folder
 
     def _computed(self, experiment: str) -> Path:
+        from filelock import FileLock
+
         from dpexp.config import load_experiment
         from dpexp.store.run import Options, run
 

@@ -114,7 +114,7 @@ def _compared(found: _Analyses, field: str, factors: tuple[float, ...], falling:
     """Epsilon along a field: it falls, or grows, as it should; refused analyses are not compared."""
     count = 0
     for value in found.settings():
-        start = getattr(value, field)
+        start = value.model_dump()[field]  # as a plain number, also where it is the budget that everybody has
         series: dict[str, list[float]] = {}
         for factor in factors:
             changed = type(value).model_validate(

@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from dpexp.conformance.check import Check, Failed, NotTried, Subject
 from dpexp.conformance.experiments import ToyExperiments
 from dpexp.core.errors import ResultsMissing
@@ -95,6 +93,8 @@ def numbers_of(subject: Subject[Figure], toys: ToyExperiments) -> Path:
 
     It is drawn twice if it shows stored results; a figure of theory alone may take long, and is drawn once.
     """
+    from filelock import FileLock
+
     out = toys.figures or Path(tempfile.mkdtemp(dir=toys.root))
     out.mkdir(parents=True, exist_ok=True)
     at, csv = subject.value.draw, out / f"{subject.name}.csv"

@@ -146,15 +146,23 @@ def _needs_convexity(case: Case, a: Analysis) -> bool:
     return convex and a.released != ALL and "no convexity of the losses" not in a.assumptions
 
 
-def survey(case: Case, comparisons: int) -> list[Row]:
-    """The rows of one case, from at least so many comparisons where the case has any; deterministic."""
+def survey(case: Case, comparisons: int, settings: int = 2, climbs: int = 2) -> list[Row]:
+    """The rows of one case, from at least so many comparisons where the case has any; deterministic.
+
+    `settings` are tried at a time before it is asked whether there are enough, and `climbs` is the least number of
+    steps of the search from each analysis' worst point: 1 and 0 are the least that a survey can do.
+    """
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
-        return _momentum(case, comparisons) if case.mechanism in MOMENTUM else _survey(case, comparisons)
+        return (
+            _momentum(case, comparisons, settings)
+            if case.mechanism in MOMENTUM
+            else _survey(case, comparisons, settings, climbs)
+        )
 
 
-def _survey(case: Case, comparisons: int) -> list[Row]:
+def _survey(case: Case, comparisons: int, settings: int, climbs: int) -> list[Row]:
     """Space-filling for all analyses together, then from the worst point of each a search for a worse one."""
     from scipy.stats import qmc
 
@@ -163,7 +171,7 @@ def _survey(case: Case, comparisons: int) -> list[Row]:
     refused: dict[tuple[str, str], str] = {}
     tried = 0
     while sum(map(len, held.values())) < FILLING * comparisons and tried < 400 and (held or tried < 40):
-        for x in sobol.random(2):
+        for x in sobol.random(settings):
             tried += 1
             s = _setting(case, x)
             found = _mechanism(case, s).analyses()
@@ -176,7 +184,7 @@ def _survey(case: Case, comparisons: int) -> list[Row]:
     left = comparisons - sum(map(len, held.values()))
     rng = np.random.default_rng(7)
     for ratios in list(held.values()):
-        _climb(case, ratios, max(2, left // len(held)), rng)
+        _climb(case, ratios, max(climbs, left // len(held)), rng)
     rows = [_row(case, name, released, ratios) for (name, released), ratios in held.items()]
     return rows + [Row(case, n, r, (), 0, "", why) for (n, r), why in refused.items() if (n, r) not in held]
 
@@ -277,12 +285,12 @@ def _row(case: Case, name: str, released: str, ratios: list[Ratio]) -> Row:
     return Row(case, name, released, tuple(r.ratio for r in ratios), sum(r.violated for r in ratios), worst.where)
 
 
-def _momentum(case: Case, comparisons: int) -> list[Row]:
+def _momentum(case: Case, comparisons: int, settings: int) -> list[Row]:
     """Gaussian statements against constant gradients, by the literal nodes or steps that are released."""
     rng = np.random.default_rng(11)
     held: Held = {}
     refused: dict[tuple[str, str], str] = {}
-    for _ in range(max(4, comparisons // 6)):
+    for _ in range(max(2 * settings, comparisons // 6)):
         mechanism, mu = constant_gradients(case.mechanism, rng)
         for a in mechanism.analyses():
             if not a.valid:
