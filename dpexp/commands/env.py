@@ -1,4 +1,4 @@
-"""`dpexp env`: versions, commit and machine."""
+"""`dpexp env`: versions, commit, machine, and where compiled code is kept."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ from dpexp.store.provenance import environment
 
 def env() -> tuple[dict[str, Any], str]:
     """Document and text."""
-    document = environment()
+    from dpexp.engine.compiled import folder
+
+    place = folder()
+    document = {**environment(), "compiled_code": None if place is None else str(place)}
     rows = [*document["versions"].items(), ("commit", document["commit"] or "not in a git checkout")]
     rows += [("uncommitted changes", document["dirty"]), *document["machine"].items()]
+    rows += [
+        (
+            "compiled code in",
+            place or "nowhere: every process compiles (DPEXP_CACHE is off, or its folder is not ours alone)",
+        )
+    ]
     return document, columns([[str(k), str(v)] for k, v in rows])
