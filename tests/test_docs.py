@@ -15,6 +15,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from dpexp import plugins
 from tests.conftest import ROOT
 
 PAGES = [ROOT / name for name in ("README.md", "NOTATION.md", "CONTRIBUTING.md")] + sorted((ROOT / "docs").glob("*.md"))
@@ -62,6 +63,17 @@ class Block(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+    @property
+    def file(self) -> str:
+        """The file that this is, by the last words above it; empty where they name none."""
+        named = re.search(r"\(`([\w/]+\.(?:py|yaml))`\)[.:]\s*\Z", self.before)
+        return named[1] if named else ""
+
+    @property
+    def of_the_package(self) -> bool:
+        """Whether it shows a file of the package, and not one that a reader writes."""
+        return self.file.startswith("dpexp/")
 
 
 @cache
@@ -131,6 +143,13 @@ def parser():
     return typer.main.get_command(app)
 
 
+def apart(words: list[str]) -> tuple[list[str], list[str]]:
+    """The options --plugin of a command, which `dpexp` itself takes wherever they stand; and the other words."""
+    named = [k for k, word in enumerate(words) if word == "--plugin"]
+    taken = {k + j for k in named for j in (0, 1)}
+    return [words[k] for k in sorted(taken)], [word for k, word in enumerate(words) if k not in taken]
+
+
 def check_dpexp(words: list[str], strict: bool) -> None:
     """Parse a dpexp command without running it, and look up what it names. Where not `strict`, arguments may lack."""
     from dpexp.papers import PAPERS, figures, overlays, tables
@@ -138,6 +157,7 @@ def check_dpexp(words: list[str], strict: bool) -> None:
 
     if words and words[0] in ("--help", "--version"):
         return
+    with_plugins, words = apart(words)
     name, arguments = words[0], words[1:]
     assert name in parser().commands, f"no command {name}"
     try:
@@ -146,10 +166,10 @@ def check_dpexp(words: list[str], strict: bool) -> None:
         if strict or type(error).__name__ != "MissingParameter":
             raise AssertionError(f"{name}: {error}") from error
         return
-    known = {"plot": {**figures(), **overlays()}, "table": tables()}.get(name, {})
+    known = {} if with_plugins else {"plot": {**figures(), **overlays()}, "table": tables()}.get(name, {})
     for word in given.get("names") or [] if known else []:
         assert word in known or word.isupper(), f"no {name} of the name {word}"
-    assert given.get("paper") in (None, "ID", *PAPERS)
+    assert with_plugins or given.get("paper") in (None, "ID", *PAPERS)
     named = given.get("mechanism")
     if named and named != "NAME":
         keys = [word.split("=")[0] for word in arguments if "=" in word and not word.startswith("-")]
@@ -227,13 +247,14 @@ def desk(tmp_path, monkeypatch):
     (tmp_path / "people.csv").write_text(people())
     for page in PAGES:
         for block in blocks(page):
-            named = re.findall(r"\(`(\w+\.py)`\)", block.before)
-            if block.language == "python" and named:
-                (tmp_path / named[-1]).write_text(block.text + "\n")
+            if block.language in ("python", "yaml") and block.file and not block.of_the_package:
+                (tmp_path / block.file).parent.mkdir(exist_ok=True)
+                (tmp_path / block.file).write_text(block.text + "\n")
     for folder in ("configs", "results"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    with plugins.using():  # whatever a test loads is forgotten
+        yield tmp_path
 
 
 def agrees(expected: list[str], printed: list[str]) -> bool:
@@ -255,11 +276,17 @@ def agrees(expected: list[str], printed: list[str]) -> bool:
     return anywhere or not any(printed[place:])
 
 
-def check_output(example: Example) -> None:
+def invoked(words: list[str]):
+    """What a command of dpexp does, run in this process."""
     from dpexp.cli import app
 
+    with_plugins, rest = apart(words[1:])
+    return CliRunner().invoke(app, [*with_plugins, *rest], catch_exceptions=False)
+
+
+def check_output(example: Example) -> None:
     (words,) = commands(example.command)
-    result = CliRunner().invoke(app, words[1:], catch_exceptions=False)
+    result = invoked(words)
     printed = [line.rstrip() for line in result.output.splitlines()]
     assert agrees(example.output, printed), "\n".join(printed)
 
@@ -301,7 +328,7 @@ def completed(text: str) -> str:
 def test_configs_are_valid(block, desk):
     from dpexp.config import read_experiment
 
-    assert read_experiment(completed(block.text), "shown.yaml").cells
+    assert read_experiment(completed(block.text), block.file or "shown.yaml").cells
 
 
 def needs(block: Block) -> str:
@@ -320,12 +347,41 @@ def test_python_blocks_run(page, desk):
     for block in blocks(page):
         if block.language != "python":
             continue
+        if block.of_the_package:
+            assert block.text.strip() in (ROOT / block.file).read_text(), f"{block}: {block.file} has changed"
+            continue
         code = compile(block.text, str(block), "exec")
+        if re.search(r"^PLUGIN = ", block.text, re.MULTILINE):
+            plugins.use(block.file)
+            continue
         if needs(block) and importlib.util.find_spec(needs(block)) is None:
             continue
         if needs(block) == "torch":  # ten minutes of images, which a user has
             continue
         exec(code, names)
+
+
+def of_plugins() -> list[str]:
+    """The commands by which the page tries its own plug-ins, in their order."""
+    shown = [e.command for b in blocks(ROOT / "docs/extending.md") if b.language == "sh" for e in examples(b)]
+    return [command for command in shown if "lab/" in command]
+
+
+@pytest.mark.slow
+def test_plugins_of_the_page_do_what_it_says(desk):
+    """The commands in their order, on a results folder of their own: every one succeeds."""
+    (desk / "results").unlink()
+    assert len(of_plugins()) >= 7
+    printed = {}
+    for command in of_plugins():
+        with plugins.using():  # a command of its own: it knows what it names, and no more
+            result = invoked(shlex.split(command))
+        assert result.exit_code == 0, f"{command}\n{result.output}"
+        printed[command] = result.output
+    (ledger,) = (text for command, text in printed.items() if command.startswith("dpexp claims"))
+    row = next(line for line in ledger.splitlines() if line.startswith("| directions |"))
+    assert [cell.strip() for cell in row.split("|")[2:8]] == ["2", "1", "1", "0", "0", "0"], row
+    assert (desk / "results/figures/directions.csv").exists()
 
 
 def slug(title: str) -> str:
@@ -351,10 +407,13 @@ STORED = re.compile(r"results/[^/]+/(trajectories|partial|orphaned|provenance)|\
 
 
 def test_paths_exist():
+    shown = {found[1] for b in all_blocks("yaml") if (found := re.match(r"experiment: (\w+)", b.text)) and b.file}
     for page in PAGES:
         for path in PATH.findall(page.read_text()):
             path = path.rstrip(".")
             if "<" in path or re.search(r"[A-Z]{3,}(?!S\.md)", path) or STORED.search(path):
+                continue
+            if path.removeprefix("results/") in shown:  # of a config that the reader writes
                 continue
             assert list(ROOT.glob(path.rstrip("/"))), f"{page.name}: {path}"
 
