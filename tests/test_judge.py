@@ -410,6 +410,24 @@ def test_every_analysis_passes(case):
     assert f"| {case.mechanism} | {case.sampling} |" in text
 
 
+def test_the_estimates_of_algorithm_2_alone_are_held_against_their_own_pair(monkeypatch):
+    """Dense covariances: the certified statement holds closely, and one from a mu a third too small does not."""
+    from dpexp.privacy.judge import literal_momentum
+
+    case = Case("reduced-momentum", "one record a step", "replace-one")
+
+    def certified():
+        return next(r for r in survey(case, 36) if r.analysis == "certified-iterates")
+
+    sound = certified()
+    assert sound.violations == 0
+    assert len(sound.ratios) >= 12
+    assert min(sound.ratios) < 1.1
+    real = literal_momentum.certificate
+    monkeypatch.setattr(literal_momentum, "certificate", lambda s: real(s)._replace(mu=2 / 3 * real(s).mu))
+    assert certified().violations > 0
+
+
 def test_the_survey_sees_a_wrong_analysis(monkeypatch):
     from dpexp.privacy.analyses import composition
 

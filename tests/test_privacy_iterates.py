@@ -22,6 +22,7 @@ from dpexp.privacy.momentum import certificates
 from dpexp.privacy.momentum.certificates import Setting, certificate, default_setting
 from dpexp.privacy.momentum.difference_bound import certified, largest_form
 from dpexp.privacy.momentum.iterates import certify, grams, rounded_up, visits
+from dpexp.privacy.momentum.places import all_grams, certify_all
 from dpexp.privacy.momentum.reshuffled_iterates import _signals, reshuffled_mu
 from dpexp.privacy.momentum.tree_split import unit_split
 from dpexp.privacy.momentum.tree_streams import printed_counts, printed_sensitivities
@@ -179,6 +180,48 @@ def test_values_that_other_code_computed(setting, mu, position, constant):
         assert found.position == position
     one = grams(n, n * epochs, 1 / n, gamma, stds, np.array([position]), 1e-6)[0]
     assert one.sum() == pytest.approx(constant, rel=1e-6)
+
+
+@pytest.mark.parametrize("leaf", [700, 1])
+@pytest.mark.parametrize(
+    ("n", "steps", "alpha", "gamma"), [*CASES, (64, 256, 1 / 64, 0.2), (5, 3, 0.2, 0.3), (1, 1, 0.3, 0.2)]
+)
+def test_all_places_at_once_is_dense_algebra(n, steps, alpha, gamma, leaf, monkeypatch):
+    """Exactly, at every place, however finely the places are divided."""
+    monkeypatch.setattr("dpexp.privacy.momentum.places._LEAF", leaf)
+    stds = np.array([3.0, 2.0, 1.5, 0.7])
+    found = all_grams(n, steps, alpha, gamma, stds)
+    noise = noise_map(n, steps, alpha, gamma, stds)
+    lag = np.subtract.outer(np.arange(steps), np.arange(steps))
+    momentum = np.where(lag >= 0, (1.0 - alpha) ** np.maximum(lag, 0), 0.0)
+    inner = momentum.T @ np.linalg.solve(noise @ noise.T, momentum)
+    assert len(found) == min(n, steps)
+    for i, gram in enumerate(found):
+        exact = inner[i::n, i::n]
+        np.testing.assert_allclose(gram, exact, rtol=0, atol=1e-10 * np.trace(exact))
+
+
+def test_rounding_that_shows_is_refused(monkeypatch):
+    from dpexp.privacy.momentum import places
+
+    whole = places._restore
+    monkeypatch.setattr(places, "_restore", lambda *given: whole(*given) * (1 + 1e-6))
+    with pytest.raises(ArithmeticError, match="off by"):
+        all_grams(8, 40, 0.1, 0.3, np.ones(4))
+
+
+@pytest.mark.parametrize(("setting", "mu", "position", "constant"), GOLDEN)
+def test_all_places_at_once_has_the_values_that_other_code_computed(setting, mu, position, constant):
+    """Published to five digits for the worst position found; the others were known to 3e-2 only."""
+    n, epochs, length, G, L = setting
+    stds, gamma, move = split_of(n, epochs, length, G, L)
+    found = certify_all(n, n * epochs, 1 / n, gamma, stds, G, move)
+    assert mu * (1 - 1e-5) <= found.mu <= mu * 1.0012  # rounded up to four digits
+    assert found.position == position
+    assert found.lower == pytest.approx(mu, rel=2e-5)
+    assert all_grams(n, n * epochs, 1 / n, gamma, stds)[position].sum() == pytest.approx(constant, rel=1e-6)
+    place_by_place = certify(n, n * epochs, 1 / n, gamma, stds, G, move).mu if n * epochs <= 640 else 2 * mu
+    assert found.mu <= place_by_place * (1 + 1e-9)  # which is an upper bound, as this is
 
 
 def test_few_positions_are_not_all_positions():

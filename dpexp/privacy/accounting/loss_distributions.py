@@ -6,6 +6,7 @@ Batches of fixed size, whose pair dp_accounting lacks, are one more curve.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable
 from functools import cached_property, lru_cache, partial
@@ -36,6 +37,8 @@ FINER = 8
 """parts of an interval where the usual grid is wider than the bulk of the losses"""
 _NEGLIGIBLE = 1e-5
 """part of delta that losses beyond the reach may take: they count as never bounded, so delta is overstated by it"""
+_LARGE = 1e-2
+"""delta from which on no rounding error is felt (relative to it, less than 1e-9)"""
 LEAST_DELTA = 1e-250
 """below it masses are no longer numbers with all their digits, and nothing is stated"""
 ROUGH = 10**7
@@ -131,20 +134,36 @@ class StepLoss:
 
     def delta(self, steps: int, eps: float) -> float:
         """Delta of `steps` steps at epsilon >= 0, rounded up."""
+        parts, passed = ((self, steps),), list[tuple[Composed, ...]]()
         # without sampling the steps are one Gaussian step of mu sqrt(steps): a bound for every scheme, to begin with
         best = delta_of(self.unsampled * math.sqrt(steps), eps)
         # the reach depends on the delta that is looked for: it grows until it is the one that its own answer needs
         for reach in REACHES[1:] if steps else ():
-            laws = _composed(((self, steps),), reach, "above")
+            laws = _composed(parts, reach, "above")
             if not laws:
                 break
+            if reach < REACHES[-1] and self._too_short(laws, eps):
+                passed.append(laws)
+                continue
             try:
                 best = min(best, max(law.delta(eps) for law in laws))
             except TooWide:
                 break
-            if best == 0 or _reach(((self, steps),), best) in (reach, None):
+            needed = _reach(parts, best)
+            # a delta that needs less than this reach is as it will be; a small one may still lose rounding errors
+            if best == 0 or needed in (reach, None) or (needed < reach and best >= _LARGE):
                 break
+        for laws in passed:
+            if max(law.lost for law in laws) < best:
+                with contextlib.suppress(TooWide):
+                    best = min(best, max(law.delta(eps) for law in laws))
         return best
+
+    @staticmethod
+    def _too_short(laws: tuple[Composed, ...], eps: float) -> bool:
+        """Whether what lies beyond the reach of these laws is surely more than may be neglected (a factor 10 aside)."""
+        lost = max(law.lost for law in laws)
+        return lost > 10 * _NEGLIGIBLE * (lost + max(law.rough_delta(eps) for law in laws))
 
     def attained(self, steps: int, delta: float) -> float:
         """What this very pair attains in `steps` steps, rounded down; 0 where it is not known."""

@@ -68,6 +68,8 @@ _FIRST, _LAST = -170, 340
 """exponents of RATIO"""
 _POOR, _SEARCHED = 1e-3, 1 << 20
 """error relative to delta from which on other rates are tried, on windows of at most so many cells"""
+_VANISHING = 1e-12
+"""a delta that is smaller than this beside another is not sought more closely"""
 Answer = tuple[float, float]
 """a bound on eps or delta, and the part of delta that is charged for errors"""
 
@@ -83,6 +85,8 @@ class Composed:
     def __init__(self, parts: Parts, interval: float, side: Side) -> None:
         self.parts, self.interval, self.side = [part for part in parts if part[1] > 0], interval, side
         self._transforms: OrderedDict[float, Tilted] = OrderedDict()
+        self._saddles: dict[float, tuple[float, float]] = {}
+        """by rate: every search halves the same interval, so that searches share most of their rates"""
 
     @cached_property
     def lost(self) -> float:
@@ -124,9 +128,12 @@ class Composed:
 
     def _saddle(self, rate: float) -> tuple[float, float]:
         """The eps for which the rate is best, and about log delta there."""
-        value, mean, variance = self._cumulants(rate)
-        eps = mean - 1 / rate - 1 / (1 + rate)
-        return eps, value - rate * eps - math.log(rate * (1 + rate) * math.sqrt(2 * math.pi * variance) + 1)
+        if rate not in self._saddles:
+            value, mean, variance = self._cumulants(rate)
+            eps = mean - 1 / rate - 1 / (1 + rate)
+            level = value - rate * eps - math.log(rate * (1 + rate) * math.sqrt(2 * math.pi * variance) + 1)
+            self._saddles[rate] = eps, level
+        return self._saddles[rate]
 
     def _rate(self, enough: Callable[[float, float], bool]) -> float:
         """The least rate, to 1%, whose eps and log delta are `enough`, which is true from some rate on."""
@@ -145,8 +152,11 @@ class Composed:
         self._transforms.move_to_end(rate)
         return self._transforms[rate]
 
-    def _ask(self, rate: float, answer: Callable[[Tilted], Answer]) -> float:
+    def _ask(self, rate: float, answer: Callable[[Tilted], Answer], enough: float = 0.0) -> float:
         """The answer of the transform of the power of RATIO below, or the best of a few rates where rounding is felt.
+
+        From above nothing is gained by another rate once the answer is at most `enough`: 0 for an eps, and for a delta
+        what vanishes beside the probability of an unbounded loss, which is added to it.
 
         That happens where one large loss is as likely as many small ones: the tilted law has two humps, and between two
         rates that are close its mean leaps over the eps in question.
@@ -154,7 +164,7 @@ class Composed:
         power = min(max(math.floor(math.log(rate) / math.log(RATIO)), _FIRST), _LAST)
         first = self._transform(RATIO**power)
         found, share = answer(first)
-        if share <= _POOR or first.cells > _SEARCHED:
+        if share <= _POOR or first.cells > _SEARCHED or (self.side == "above" and found <= enough):
             return found
         sign = 1.0 if self.side == "above" else -1.0
 
@@ -199,7 +209,16 @@ class Composed:
         rate = self._rate(lambda at, _: at >= eps)
         if self.side == "below":
             return max(0.0, self._ask(rate, lambda t: t.delta_below(eps)))
-        return min(1.0, self.lost + self._ask(rate, lambda t: t.delta_above(eps)))
+        return min(1.0, self.lost + self._ask(rate, lambda t: t.delta_above(eps), _VANISHING * self.lost))
+
+    def rough_delta(self, eps: float) -> float:
+        """About delta(eps) of bounded losses, by the saddle point: no bound, and at best within a factor of a few."""
+        if not self._coarse:
+            return 0.0
+        rate = self._rate(lambda at, _: at >= eps)
+        value, _, variance = self._cumulants(rate)
+        log_delta = value - rate * eps - math.log(rate * (1 + rate) * math.sqrt(2 * math.pi * variance) + 1)
+        return math.exp(min(log_delta, 0.0))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -29,6 +29,8 @@ SEEN = 1e-12
 """batch sizes less probable than this do not make the panels narrower: a small part of so little"""
 UNSEEN = 1e-60
 """a mass below this before the last step adds nothing to an interval"""
+FAR = 39.0
+"""noise units beyond which a normal law has less mass than any number: 1e-332"""
 SIDES = 4
 """intervals of one noise unit; those at which the ratio crosses its level are divided, others lose nothing"""
 DIVIDED = 100
@@ -49,10 +51,11 @@ def _moves(update: Update, y: np.ndarray, included: bool) -> Moves:
     return [(1.0, y + (1 - 1 / b if included else 1.0) * f + own)]
 
 
-def _sizes(others: int, q: float) -> list[tuple[int, float]]:
-    """(k, P(Bin(others, q) = k)) of the sizes that are not dropped."""
+@lru_cache(maxsize=64)
+def _sizes(others: int, q: float) -> tuple[tuple[int, float], ...]:
+    """(k, P(Bin(others, q) = k)) of the sizes that are not dropped; every step of a run asks for the same ones."""
     if q == 1:
-        return [(others, 1.0)]
+        return ((others, 1.0),)
     log_p = [
         math.lgamma(others + 1)
         - math.lgamma(k + 1)
@@ -61,7 +64,7 @@ def _sizes(others: int, q: float) -> list[tuple[int, float]]:
         + (others - k) * math.log1p(-q)
         for k in range(others + 1)
     ]
-    return [(k, math.exp(v)) for k, v in enumerate(log_p) if v > math.log(DROPPED)]
+    return tuple((k, math.exp(v)) for k, v in enumerate(log_p) if v > math.log(DROPPED))
 
 
 def count_of_sizes(n: int, q: float) -> int:
@@ -232,11 +235,13 @@ class NodeLaw:
             seen = mass > UNSEEN
             if not seen.any():
                 continue
+            weight = mass[seen]
             for p, mean in _moves(self.update, state.y[seen], included):
-                away = edges[:, None] - mean
+                near = (mean > edges[0] - FAR) & (mean < edges[-1] + FAR)
+                away = edges[:, None] - mean[near]
                 tail = ndtr(-np.abs(away))  # differences of tails keep their digits
                 part = np.where(away[:-1] * away[1:] < 0, 1 - tail[:-1] - tail[1:], np.abs(tail[1:] - tail[:-1]))
-                out += p * (part @ mass[seen])
+                out += p * (part @ weight[near])
         return out
 
 
@@ -263,6 +268,17 @@ class NodePair:
         q = np.append(self.other.intervals(edges), self.other.masses[-2:])
         return Cells(p, q, self.relative)
 
+    @cached_property
+    def _known(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+        return {}
+
+    def _divided(self, k: int, left: float, right: float) -> tuple[np.ndarray, np.ndarray]:
+        """Masses of both laws in the parts of interval k; both orders of the neighbours divide much the same ones."""
+        if k not in self._known:
+            fine = np.linspace(left, right, DIVIDED + 1)
+            self._known[k] = self.one.intervals(fine), self.other.intervals(fine)
+        return self._known[k]
+
     def at(self, delta: float, swapped: bool) -> float:
         """A lower bound of epsilon at delta of the pair, or of it swapped."""
         cells = self.cells.swapped if swapped else self.cells
@@ -279,8 +295,7 @@ class NodePair:
         edges = np.linspace(-h, h, len(inner_p) + 1)
         p, q = [np.delete(cells.p, critical)], [np.delete(cells.q, critical)]
         for k in critical:
-            fine = np.linspace(edges[k], edges[k + 1], DIVIDED + 1)
-            a, b = self.one.intervals(fine), self.other.intervals(fine)
+            a, b = self._divided(int(k), float(edges[k]), float(edges[k + 1]))
             p.append(b if swapped else a)
             q.append(a if swapped else b)
         return max(eps, Cells(np.concatenate(p), np.concatenate(q), self.relative).eps(delta))

@@ -1,6 +1,10 @@
-"""Gaussian releases with constant gradients, from their definitions: a record's is G in one run, -G in the other.
+"""Gaussian releases from their definitions, for pairs of losses whose gradients do not depend on the noise.
 
-Each returns a mechanism at random parameters with the exact mu of what it releases on this pair.
+Constant gradients: a record's is G in one run, -G in the other. Alternating gradients, in one dimension: f(w, x) =
+x (a eta / pi) sin(pi w / eta) has the gradient a x (-1)^(t - 1) at step t on every path, because every step has the
+length eta; it is a-Lipschitz and pi a / eta-smooth. With an odd number of records a record's gradient then changes its
+sign from epoch to epoch. All other records have gradient 0. Each function returns a mechanism at random parameters with
+the exact mu of what it releases on such a pair.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ import math
 import numpy as np
 
 from dpexp.privacy.mechanisms import MECHANISMS, Mechanism
+from dpexp.privacy.momentum.certificates import Setting, certificate
 from dpexp.privacy.momentum.recursion_noise import recursion_stds
 
 
@@ -85,4 +90,96 @@ def _left_nodes(n: int, steps: int, position: int, alpha: float, longest: int) -
             if used:
                 found.append((end, total**2))
         length *= 2
+    return found
+
+
+def iterates_alone(rng: np.random.Generator) -> tuple[Mechanism, dict[str, float]]:
+    """Algorithm 2 with one order that repeats, and mu of its estimates alone on each pair; the nodes stay secret.
+
+    With the printed noise, or with that which runs get by exact calibration for the iterates. The estimates are a
+    linear map of the gradients plus C z; the record at one place moves them by A U d, so that mu^2 =
+    (A U d)' (C C')^-1 (A U d), by dense algebra. All in units without alpha.
+    """
+    n, epochs = 2 * int(rng.integers(1, 10)) + 1, int(rng.integers(1, 9))
+    steps, alpha = n * epochs - int(rng.integers(0, n)), float(rng.uniform(0.3, 1.5)) / n
+    lipschitz, sigma = float(10 ** rng.uniform(-1, 1)), float(10 ** rng.uniform(-1, 1))
+    move = lipschitz * float(10 ** rng.uniform(-2, 1.5))  # L eta N
+    eta, exact = float(10 ** rng.uniform(-3, 0)), bool(rng.random() < 0.5)
+    gamma, smoothness = min(0.5, move / lipschitz), move / (eta * n)
+    mechanism = MECHANISMS["reduced-momentum"].model_validate(
+        {
+            "n": n,
+            "steps": steps,
+            "momentum": alpha,
+            "step_size": eta,
+            "lipschitz": lipschitz,
+            "smoothness": smoothness,
+            "sigma": sigma,
+            "calibration": "exact" if exact else "paper",
+            "accounting": "iterates" if exact else "nodes",
+        }
+    )
+    if exact:
+        held = certificate(Setting(n, steps, alpha, gamma, move / lipschitz))
+        if held is None:
+            return mechanism, {}
+        stds = lipschitz * sigma * held.mu * np.array(held.stds)
+    else:
+        later = 4 * steps / n * math.log2(n)
+        counts = np.array([3 * math.log2(n), later, later, later])
+        stds = sigma * np.array([4 * lipschitz, 4 * lipschitz, 2 * eta * n, 2 * eta * n]) * np.sqrt(counts)
+    noise = _estimate_noise(n, steps, alpha, gamma, stds)
+    covariance = noise @ noise.T
+    lag = np.subtract.outer(np.arange(steps), np.arange(steps))
+    weights = np.where(lag >= 0, (1 - alpha) ** np.maximum(lag, 0), 0.0)
+    inner = weights.T @ np.linalg.solve(covariance, weights)
+    constant, alternating = 0.0, 0.0
+    for place in range(min(n, steps)):  # the record at the worst one
+        gram = inner[place::n, place::n]
+        signs = (-1.0) ** np.arange(len(gram))
+        constant, alternating = max(constant, float(gram.sum())), max(alternating, float(signs @ gram @ signs))
+    turning = min(lipschitz, smoothness * eta / math.pi)
+    return mechanism, {
+        "constant gradients": 2 * lipschitz * math.sqrt(constant),
+        "alternating gradients": 2 * turning * math.sqrt(alternating),
+    }
+
+
+def _estimate_noise(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray) -> np.ndarray:
+    """C [T, nodes] by equation (3) as printed: the noise of the estimate for unit normals at the nodes of each tree."""
+    beta, columns = 1 - alpha, dict[tuple[str, int, int], int]()
+    entries: list[tuple[int, int, float]] = []
+
+    def add(row: int, kind: str, first: int, last: int, weight: float) -> None:
+        for start, end in _composed_of(first, last):
+            std = stds[{"G": 0 if end <= 2 * n else 1, "D": 2, "r": 3}[kind]]
+            column = columns.setdefault((kind, start, end), len(columns))
+            entries.append((row, column, weight * beta ** (last - end) * std))
+
+    for t in range(1, steps + 1):
+        q, r = (t - 1) // n, (t - 1) % n + 1
+        add(t - 1, "G", 1, r, beta ** (t - r))
+        for i in range(q):
+            add(t - 1, "G", r + 1, r + n, beta ** (n * i) * (1 - gamma) ** (q - (i + 1)))
+        for i in range(1, q):
+            share = sum((1 - gamma) ** j * beta ** ((i - 1 - j) * n) for j in range(i))
+            first, last = t - i * n + 1, t - (i - 1) * n
+            add(t - 1, "D", first, last, share * (1 - gamma))
+            add(t - 1, "G", first, last, share * gamma)
+        add(t - 1, "r", 1, t, 1.0)
+    out = np.zeros((steps, len(columns)))
+    for row, column, value in entries:
+        out[row, column] += value
+    return out
+
+
+def _composed_of(first: int, last: int) -> list[tuple[int, int]]:
+    """COMPOSE(first, last): the interval cut into nodes of the tree, the longest that begins here and fits first."""
+    found = []
+    while first <= last:
+        length = 1
+        while (first - 1) % (2 * length) == 0 and first + 2 * length - 1 <= last:
+            length *= 2
+        found.append((first, first + length - 1))
+        first += length
     return found

@@ -94,7 +94,7 @@ class NoisySgd(BatchedMechanism):
             found += self._partitioned(c, refused)
         else:
             found += self._iteration(c, refused or self._not_bounded(c) or self._not_fixed_size())
-            if self.sampling == "full-batch":
+            if self.sampling in ("full-batch", "fixed-size") and self.batch_size == self.n:  # all records in every step
                 found.append(self._full_batch(c, refused or self._not_bounded(c)))
         gradients = "gradients of norm at most L"
         move = 2 / self.multiplier * self.batch_size

@@ -7,8 +7,8 @@ all four divides mu. So mu is at most the certificate's times the largest ratio 
 Runs of at most MOST_STEPS steps and MOST_VISITS epochs are computed when they are asked for (seconds). Longer ones need
 a stored certificate, in `iterates.json` beside this file, whose hash is in `iterates_hash`, so that cells whose noise
 rests on it become stale with it. Where there is none the release of all nodes is accounted for, which is always valid.
- `python -m dpexp.privacy.momentum.certificates` computes what is missing from the shipped settings,
-`python -m dpexp.privacy.momentum.certificates recheck` examines random positions of what is stored.
+`python -m dpexp.privacy.momentum.certificates` computes what is missing from the shipped settings (seconds to a minute
+or two each); `python -m dpexp.privacy.momentum.certificates recheck` examines random positions of what is stored.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import sys
 import time
 from functools import lru_cache
@@ -26,20 +25,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpexp.privacy.momentum.difference_bound import certified, largest_form
-from dpexp.privacy.momentum.iterates import FINE, LONG, certify, grams, refusal, visits
 from dpexp.privacy.momentum.iterates_hash import SHA256
 from dpexp.privacy.momentum.tree_split import unit_split
 
 STORE, HASH = Path(__file__).with_name("iterates.json"), Path(__file__).with_name("iterates_hash.py")
 MOST_STEPS, MOST_VISITS = 2_000, 40
+CLOSE = 1e-4
+"""relative residual of the solves that examine a certificate: 1e-3 would lose more than rounding to four digits does"""
 SAME = 1e-9
 """relative difference up to which two settings are one, for sizes that went through a config"""
 
 SETTINGS = [
-    *((500, epochs, length / 0.75) for epochs in (10, 30, 60) for length in (3, 6)),
-    *((2000, epochs, length / 0.75) for epochs in (10, 30) for length in (3, 6)),
-    *((8000, 10, length / 0.75) for length in (3, 6)),
+    *((500, epochs, length / 0.75) for epochs in (10, 30, 60, 120) for length in (3, 6)),
+    *((2000, epochs, length / 0.75) for epochs in (10, 30, 60) for length in (3, 6)),
+    *((8000, epochs, length / 0.75) for epochs in (10, 30, 60) for length in (3, 6)),
     *((1000, epochs, 2.2) for epochs in (3, 4, 6, 8, 12, 16)),
+    *((2000, 120, length / 0.75) for length in (3, 6)),
 ]
 """(N, epochs, path length in units of G / L) of the shipped experiments; alpha = 1 / N and gamma as left out"""
 
@@ -93,21 +94,34 @@ def certificate(setting: Setting) -> Certificate | None:
     return None
 
 
-def computed(setting: Setting, threads: int = 1) -> Certificate | None:
-    """The certificate, from scratch; None where the method does not apply."""
+def computed(setting: Setting, all_at_once: bool = False) -> Certificate | None:
+    """The certificate, from scratch; None where the method does not apply.
+
+    By conjugate gradients, place by place, or for all places at once by `dpexp.privacy.momentum.places`, which is exact
+    up to rounding and much faster for long runs.
+    """
+    from dpexp.privacy.momentum.iterates import certify, refusal
+
     n, steps, alpha, gamma, ratio = setting
     if min(n, steps) < 1 or refusal(n, alpha, 1.0):
         return None
     stds = unit_split(*setting)
     if refusal(n, alpha, stds[3]):
         return None
-    found = certify(n, steps, alpha, gamma, np.array(stds), 1.0, ratio, threads=threads)
+    if all_at_once:
+        from dpexp.privacy.momentum.places import certify_all
+
+        found = certify_all(n, steps, alpha, gamma, np.array(stds), 1.0, ratio)
+    else:
+        found = certify(n, steps, alpha, gamma, np.array(stds), 1.0, ratio)
     weights = tuple(tuple(map(float, some)) for some in found.weights)
     return Certificate(setting, stds, found.mu, found.lower, found.position, weights, False)
 
 
 def recheck(held: Certificate, positions: np.ndarray) -> float:
     """The largest bound on mu over some positions, by the stored weights; solved closely where these say more."""
+    from dpexp.privacy.momentum.iterates import LONG, grams, visits
+
     n, steps, alpha, gamma, ratio = held.setting
     stds, worst = np.array(held.stds), 0.0
     for count in {len(visits(n, steps, int(i))) for i in positions}:
@@ -117,7 +131,7 @@ def recheck(held: Certificate, positions: np.ndarray) -> float:
         bounds = np.min([certified(coarse, w, 2.0, 2 * ratio) for w in sets], axis=0)
         close = np.flatnonzero(np.sqrt(bounds) > held.mu)
         if len(close):
-            solved = grams(n, steps, alpha, gamma, stds, group[close], FINE)
+            solved = grams(n, steps, alpha, gamma, stds, group[close], CLOSE, whole=True)
             bounds[close] = [largest_form(gram, 2.0, 2 * ratio).upper for gram in solved]
         worst = max(worst, float(bounds.max()))
     return math.sqrt(worst)
@@ -172,12 +186,13 @@ def main(words: list[str]) -> int:
         setting = default_setting(*size)
         if any(c.setting == setting for c in certificates):
             continue
-        began = time.perf_counter()
-        found = computed(setting, os.cpu_count() or 1)
+        began = time.process_time()
+        found = computed(setting, all_at_once=True)
         if found is not None:
             certificates.append(found)
             write(certificates)
-            print(f"{size}: mu {found.mu} over all positions, {time.perf_counter() - began:.0f} s", flush=True)
+            spent = time.process_time() - began
+            print(f"{size}: mu {found.mu}, largest at {found.position}, {spent:.0f} CPU seconds", flush=True)
     return 0
 
 

@@ -1,3 +1,3 @@
 """The hash of the stored certificates, written with them."""
 
-SHA256 = "583feec9cfb396ecc2d547826226c2339934cfacbedd6c69f9d9aae955363751"
+SHA256 = "48c5d9952668b44bb2cb7fea37c15b59631ed660ba92564a78dc7c26e7539b38"

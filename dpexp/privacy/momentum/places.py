@@ -1,0 +1,273 @@
+"""What the iterates of Algorithm 2 give away, for all places of a record in the order at once, without iterations.
+
+`dpexp.privacy.momentum.iterates` needs Q = (A U)' Sigma^-1 (A U) for every place p of the order, U the columns of the
+identity at the visits p + 1, p + 1 + N, .. . Here Sigma^-1 is not solved with once a place. A change of variables makes
+the signal of a place stay at that place, so that the K x K blocks on the diagonal of one inverse give every Q.
+
+With B the shift by one step and E the shift by an epoch (both fill in zeros), beta = 1 - alpha, f = beta^N and J the
+projection on the steps after 2 N, the noise of m_hat is C_win u + R r, C_win = (1 - f E)^-1 (1 - (1 - gamma) J E)^-1 W,
+where row t of W is the window (t - N, t] of one epoch. Put
+
+    x = F (1 - beta B) m_hat,    F = (1 - (1 - gamma) J E)(1 - f E),
+
+an invertible map. (1 - beta B) A is the identity, so that the signal of a visit at t is F e_t: at steps of the same
+place only. B and E commute, and (1 - (1 - gamma) J E)(1 - beta B) is (1 - beta B)(1 - (1 - gamma) J E) but in row
+2 N + 1, where it has (1 - gamma) beta more in column N. Hence the noise of x is (1 - beta B) W u, with (1 - gamma) beta
+times row N of W added to row 2 N + 1, plus F (1 - beta B) R r. A node enters and leaves the windows at few steps, all
+of them within about its own length of its two ends: the matrix P of this noise is sparse, and the steps that share a
+node of length l lie at places near each other, up to l.
+
+So S = P P' is factored by nested dissection of the places (a multifrontal Cholesky factorisation): an interval of
+places keeps, of all its steps, only those that share a node with a step outside, about log N a visit; the others are
+eliminated. Two neighbouring intervals then join. On the way back the inverse is known on the steps of an interval that
+are kept, from the interval around it, and the eliminated ones follow (Takahashi's equations, one front at a time).
+The cost is about N (K log N)^3 / (places of a leaf) operations for all N places together.
+
+Rounding. Cholesky's factors are exact for S + D with |D_ij| <= c u sqrt(S_ii S_jj), c a small multiple of the size of
+a front. The identity sum_ij (S^-1)_ij S_ij = T, whose terms are all at hand because S is zero elsewhere, measures the
+loss; `all_grams` refuses to answer where it fails by more than CHECKED, and the bound on mu^2 is raised by ALLOWED.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import cholesky, solve_triangular
+
+from dpexp.privacy.momentum.difference_bound import certified, largest_form
+from dpexp.privacy.momentum.iterates import Certified, refusal, rounded_up
+from dpexp.privacy.momentum.trees import cover, prefix_cover
+
+CHECKED = 1e-9
+"""relative error of the identity beyond which the factors are not trusted"""
+ALLOWED = 1e-6
+"""what mu^2 is raised by, relative: a thousand times the largest error that passes"""
+_LEAF = 700
+"""steps of a leaf interval: about as many as a front of two joined intervals keeps"""
+_SMALL = 1e-9
+"""entries of P below it, beside 1, are differences of equal numbers"""
+_SLACK = 1.0001
+"""programs are solved until no other place can have more than this times the largest mu^2 found"""
+
+
+class _Problem(NamedTuple):
+    """The covariance S [T, T] of x, and what the dissection needs of it."""
+
+    covariance: sparse.csr_matrix
+    place: np.ndarray
+    """of each step, [T]"""
+    low: np.ndarray
+    """least place of the steps that share a node with the step, [T]"""
+    high: np.ndarray
+    leaf: int
+    """places of an interval that is not divided"""
+
+
+class _Front(NamedTuple):
+    """An interval of places after its inner steps are eliminated."""
+
+    first: int
+    last: int
+    inner: np.ndarray
+    """steps that share nodes only with steps of the interval and are not eliminated further down, from 0"""
+    outer: np.ndarray
+    """steps that are kept"""
+    factor: np.ndarray
+    """lower triangular L, L L' the front's block of the inner steps"""
+    across: np.ndarray
+    """L^-1 times the block (inner, outer)"""
+    parts: tuple[_Front, ...]
+
+
+def all_grams(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray) -> list[np.ndarray]:
+    """Q [K, K] for every place 0..N-1 that is visited, `stds` [4] of the nodes, in units without alpha.
+
+    Raises ArithmeticError where rounding shows.
+    """
+    noise = noise_map(n, steps, alpha, gamma, np.asarray(stds, dtype=float))
+    covariance = (noise @ noise.T).tocsr()
+    covariance.sort_indices()
+    place = np.arange(steps) % n
+    problem = _Problem(covariance, place, *_reach(covariance, place), max(1, _LEAF * n // steps))
+    root, _ = _eliminate(problem, 0, min(n, steps))
+    inverse: list[np.ndarray] = []
+    total = _restore(problem, root, np.zeros((0, 0)), inverse)
+    if not abs(total - steps) <= CHECKED * steps:
+        raise ArithmeticError(f"the inverse is off by {abs(total / steps - 1):.1e}")
+    keep, fade = 1 - gamma, math.exp(n * math.log1p(-alpha))
+    signals = _signals(-(-steps // n), keep, fade)
+    found = []
+    for p in range(min(n, steps)):
+        count = len(inverse[p])
+        shaped = signals[:count, :count]
+        found.append(shaped.T @ inverse[p] @ shaped)
+    return found
+
+
+def certify_all(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray, G: float, move: float) -> Certified:
+    """mu of the iterates over all N places, `move` being L eta N; see `dpexp.privacy.momentum.iterates`.
+
+    The program is solved for the place with the largest bound so far, and its weights then bound all others, until the
+    largest bound is one that was solved. Raises ValueError where `refusal` says why.
+    """
+    from threadpoolctl import threadpool_limits
+
+    why = refusal(n, alpha, float(stds[3]))
+    if why:
+        raise ValueError(why)
+    with threadpool_limits(limits=1):  # fronts are small, and threads wait for each other on a busy machine
+        every = all_grams(n, steps, alpha, gamma, stds)
+        best, lower, at, weights = 0.0, 0.0, 0, []
+        for count in sorted({len(gram) for gram in every}, reverse=True):
+            group = np.array([i for i, gram in enumerate(every) if len(gram) == count])
+            grams = np.array([every[i] for i in group])
+            bounds, solved = np.full(len(group), np.inf), np.zeros(len(group), dtype=bool)
+            index, sets, most = len(group) // 2, [], (-1.0, 0)
+            while True:
+                found = largest_form(grams[index], 2 * G, 2 * move)
+                sets.append(found.weights)
+                open_ = np.flatnonzero(~solved & (bounds > best))
+                bounds[open_] = np.minimum(bounds[open_], certified(grams[open_], found.weights, 2 * G, 2 * move))
+                bounds[index], solved[index] = found.upper, True
+                best, most = max(best, found.upper), max(most, (found.upper, len(sets) - 1))
+                if found.lower > lower:
+                    lower, at = found.lower, int(group[index])
+                index = int(np.argmax(np.where(solved, 0.0, bounds)))
+                if solved[index] or bounds[index] <= best * _SLACK:
+                    break
+            best = max(best, float(bounds.max()))
+            weights += [sets[0], sets[most[1]]]
+    return Certified(rounded_up(math.sqrt(best * (1 + ALLOWED))), math.sqrt(lower), at, tuple(weights))
+
+
+def _signals(count: int, keep: float, fade: float) -> np.ndarray:
+    """F at one place, [K, K]: (1 - keep J E)(1 - fade E), J leaving out the first two visits."""
+    shift = np.eye(count, k=-1)
+    gated = shift.copy()
+    gated[:2] = 0.0
+    return (np.eye(count) - keep * gated) @ (np.eye(count) - fade * shift)
+
+
+def noise_map(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray) -> sparse.csr_matrix:
+    """P [T, nodes]: the noise of x for unit normals at the nodes.
+
+    Columns: of G, with weight gamma once two epochs are over, and of D, nodes that end within two epochs; nodes of
+    gamma G + (1 - gamma) D, which is all that enters of later ones; left nodes of the residuals, at their ends.
+    """
+    first, later, change, residual = map(float, stds)
+    keep = 1 - gamma
+    fade = np.exp(math.log1p(-alpha) * np.arange(2 * n + 1))
+    mixed = math.hypot(gamma * later, keep * change)
+    names: dict[tuple[str, int, int], int] = {}
+    windows, held = _Entries([], [], []), _Entries([], [], [])
+    for t in range(1, steps + 1):
+        for y, z in cover(max(1, t - n + 1), t):
+            weight = fade[t - z]
+            if z > 2 * n:
+                kinds = [("mixed", mixed)]
+            elif t <= 2 * n:
+                kinds = [("gradient", first)]
+            else:
+                kinds = [("gradient", gamma * first), ("change", keep * change)]
+            for kind, std in kinds:
+                windows.add(t - 1, names.setdefault((kind, y, z), len(names)), weight * std)
+    logs = math.log1p(-alpha)
+    for t in range(1, steps + 1):
+        for _, z in prefix_cover(t):
+            held.add(t - 1, z - 1, residual * math.exp(logs * (t - z)))
+    step = sparse.eye(steps) - fade[1] * _later(steps, 1)
+    epoch = _later(steps, n)
+    late = sparse.diags((np.arange(steps) >= 2 * n).astype(float), format="csr")
+    filtered = (sparse.eye(steps) - keep * late @ epoch) @ (sparse.eye(steps) - fade[n] * epoch)
+    seen = windows.matrix(steps, len(names))
+    moved = step @ seen
+    if steps > 2 * n:
+        moved = moved + sparse.csr_matrix(([keep * fade[1]], ([2 * n], [n - 1])), shape=(steps, steps)) @ seen
+    whole = sparse.hstack([moved, filtered @ step @ held.matrix(steps, steps)]).tocsr()
+    whole.data[np.abs(whole.data) < _SMALL * max(first, later, change, residual)] = 0.0
+    whole.eliminate_zeros()
+    return whole
+
+
+def _later(steps: int, count: int) -> sparse.csr_matrix:
+    """The shift by some steps, [T, T]."""
+    to = np.arange(count, steps)
+    return sparse.csr_matrix((np.ones(len(to)), (to, to - count)), shape=(steps, steps))
+
+
+class _Entries(NamedTuple):
+    """A sparse matrix while it is written down."""
+
+    rows: list[int]
+    columns: list[int]
+    values: list[float]
+
+    def add(self, row: int, column: int, value: float) -> None:
+        """One entry; equal places add up."""
+        self.rows.append(row)
+        self.columns.append(column)
+        self.values.append(value)
+
+    def matrix(self, rows: int, columns: int) -> sparse.csr_matrix:
+        """All of it."""
+        return sparse.csr_matrix((self.values, (self.rows, self.columns)), shape=(rows, columns))
+
+
+def _reach(covariance: sparse.csr_matrix, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the greatest place of the steps that a step shares nodes with (it shares some with itself)."""
+    other = place[covariance.indices]
+    return np.minimum.reduceat(other, covariance.indptr[:-1]), np.maximum.reduceat(other, covariance.indptr[:-1])
+
+
+def _eliminate(problem: _Problem, first: int, last: int) -> tuple[_Front, np.ndarray]:
+    """The front of an interval of places, and what is left [outer, outer] of the covariance of the kept steps."""
+    covariance = problem.covariance
+    parts: tuple[_Front, ...] = ()
+    if last - first <= problem.leaf:
+        held = np.flatnonzero((problem.place >= first) & (problem.place < last))
+        block = covariance[held][:, held].toarray()
+    else:
+        middle = (first + last) // 2
+        (one, left), (two, right) = _eliminate(problem, first, middle), _eliminate(problem, middle, last)
+        held, parts = np.concatenate([one.outer, two.outer]), (one, two)
+        size = len(one.outer)
+        block = np.zeros((len(held), len(held)))
+        block[:size, :size], block[size:, size:] = left, right
+        block[:size, size:] = covariance[one.outer][:, two.outer].toarray()
+        block[size:, :size] = block[:size, size:].T
+    done = (problem.low[held] >= first) & (problem.high[held] < last)
+    inner, outer = held[done], held[~done]
+    factor = cholesky(block[np.ix_(done, done)], lower=True, check_finite=False)
+    across = solve_triangular(factor, block[np.ix_(done, ~done)], lower=True, check_finite=False)
+    front = _Front(first, last, inner, outer, factor, across, parts)
+    return front, block[np.ix_(~done, ~done)] - across.T @ across
+
+
+def _restore(problem: _Problem, front: _Front, known: np.ndarray, out: list[np.ndarray]) -> float:
+    """Appends the inverse's blocks [K, K] of the places of an interval, `known` [outer, outer] being its inverse.
+
+    Returns the part of sum_ij (S^-1)_ij S_ij of pairs of which one is eliminated here and the other is not earlier.
+    """
+    size = len(front.inner)
+    held = np.concatenate([front.inner, front.outer])
+    back = solve_triangular(front.factor, front.across, lower=True, trans="T", check_finite=False)
+    whole = np.empty((len(held), len(held)))
+    whole[size:, size:] = known
+    whole[:size, size:] = -back @ known
+    whole[size:, :size] = whole[:size, size:].T
+    root = solve_triangular(front.factor, np.eye(size), lower=True, check_finite=False)
+    whole[:size, :size] = root.T @ root - whole[:size, size:] @ back.T
+    shared = problem.covariance[front.inner][:, held].multiply(whole[:size]).tocsr()
+    total = float(shared[:, :size].sum() + 2 * shared[:, size:].sum())
+    order = np.argsort(held, kind="stable")
+    for part in front.parts:
+        at = order[np.searchsorted(held, part.outer, sorter=order)]
+        total += _restore(problem, part, whole[np.ix_(at, at)], out)
+    if not front.parts:
+        for p in range(front.first, front.last):
+            at = order[problem.place[held[order]] == p]
+            out.append(whole[np.ix_(at, at)])
+    return total
