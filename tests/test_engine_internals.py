@@ -93,16 +93,16 @@ def test_a_numba_that_refuses_this_numpy_is_one_line(monkeypatch):
 
 
 def test_a_run_stops_before_it_computes(monkeypatch, tmp_path):
-    from dpexp.commands import run as command
+    from dpexp.commands import run as running
 
     def refuse():
         raise internals.CompilerMismatch("numba 9 cannot compile lanes: x is gone", "pip install")
 
     monkeypatch.setattr(internals, "require_compiler", refuse)
-    request = command.Request(
+    request = running.Request(
         (ROOT / "configs" / "figure1.yaml",), (), None, 1, "threads", None, None, "smoke", tmp_path, False, False,
         True, False, False,
     )  # fmt: skip
     with pytest.raises(DpexpError, match="x is gone"):
-        command.run(request)
+        running.run(request)
     assert list(tmp_path.iterdir()) == []
