@@ -90,6 +90,19 @@ def test_a_second_process_compiles_nothing_and_finds_the_same(place):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "gone",
+    ["compiler.CompileResult._find_referenced_environments", "codegen.Codegen.unserialize_library"],
+)
+def test_a_numba_without_what_keeping_needs_compiles_in_every_process(place, gone):
+    """Also where nobody has turned keeping off: the same numbers, and nothing loaded."""
+    run, _ = place
+    broken = f"from numba.core import {gone.partition('.')[0]}\ndel {gone}\n" + KERNEL
+    for _ in range(2):
+        assert run(kernel=broken) == (right(), 0, 1)
+
+
+@pytest.mark.slow
 def test_every_edit_of_what_a_kernel_calls_is_seen_and_no_comment_is(place):
     run, _ = place
     run()

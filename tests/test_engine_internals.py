@@ -1,7 +1,8 @@
-"""The parts of numba and llvmlite that lanes rest on: still there, all listed, and named when one has changed."""
+"""The parts of numba and llvmlite that lanes and kept code rest on: still there, all listed, and named when one has changed."""
 
 import ast
 import importlib
+import os
 
 import pytest
 
@@ -12,8 +13,9 @@ from tests.conftest import ROOT
 LANES = ROOT / "dpexp" / "engine" / "lanes"
 
 
-def test_nothing_that_lanes_need_has_changed():
+def test_nothing_that_we_need_has_changed():
     assert internals.changes() == []
+    assert internals.changes(internals.KEPT) == []
 
 
 def test_every_internal_that_vectors_names_is_listed():
@@ -36,6 +38,78 @@ def test_every_internal_that_vectors_names_is_listed():
                 assert node.attr in contexts, f"context.{node.attr} is not listed"
     assert seen <= listed
     assert len(seen) > 10
+
+
+OURS = {
+    "suppress",
+    "loads",
+    "PicklingError",
+    "dumps",
+    "place",
+    "dispatcher",
+    "name",
+    "append",
+    "rpartition",
+    "items",
+    "codegen",
+    "env_name",
+}
+"""of Python or of `compiled` itself, or of two things one of which is listed"""
+DOCUMENTED = {"typing_context", "signature", "return_type", "__qualname__", "__new__"}
+"""plain fields that a named tuple of a compilation has in every numba so far, and Python's own"""
+
+
+def test_every_internal_that_keeping_names_is_listed():
+    """Read from the source: what `compiled` imports of numba, and every attribute where code goes to a file and back."""
+    tree = ast.parse((LANES.parent / "compiled.py").read_text())
+    imported = {(used.module, used.name) for used in internals.USED}
+    last = {used.name.rpartition(".")[2] for used in internals.KEPT}
+    attributes = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("numba.core."):
+            assert {(node.module, alias.name) for alias in node.names} <= imported
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            if node.value.id == "types":
+                assert ("numba.core.types", node.attr) in imported
+            if node.value.id == "compiler":
+                assert ("numba.core.compiler", node.attr) in imported
+            if node.value.id == "llvm":
+                assert node.attr in last, f"llvm.{node.attr} is not listed"
+        if isinstance(node, ast.FunctionDef) and node.name in (
+            "load_overload",
+            "save_overload",
+            "_reduced",
+            "_rebuilt",
+        ):
+            attributes |= {inner.attr for inner in ast.walk(node) if isinstance(inner, ast.Attribute)}
+    assert attributes <= last | OURS | DOCUMENTED
+    assert len(attributes & last) > 15
+
+
+@pytest.mark.parametrize(
+    ("module", "kind", "name"),
+    [
+        ("numba.core.codegen", "JITCPUCodegen", "unserialize_library"),
+        ("numba.core.funcdesc", "FunctionDescriptor", "llvm_func_name"),
+        ("numba.core.codegen", "JITCPUCodegen", "_tm"),
+    ],
+)
+def test_code_is_not_kept_where_numba_has_changed(monkeypatch, module, kind, name):
+    """Lanes still compile: a remark, not a refusal."""
+    monkeypatch.setenv("DPEXP_CACHE", "somewhere")
+    assert internals.keep_only_what_fits() is None
+    assert os.environ["DPEXP_CACHE"] == "somewhere"
+    for base in getattr(importlib.import_module(module), kind).__mro__:
+        for attribute, value in list(vars(base).items()):
+            # an attribute of instances is gone when no method names it any more
+            if attribute == name or (
+                name == "_tm" and name in getattr(getattr(value, "__code__", None), "co_names", ())
+            ):
+                monkeypatch.delattr(base, attribute)
+    remark = internals.keep_only_what_fits()
+    assert remark.startswith(f"compiled code is not kept on disk: {module}.{kind}.{name} is gone, in numba ")
+    assert os.environ["DPEXP_CACHE"] == "off"
+    assert internals.require_compiler() is None
 
 
 @pytest.mark.parametrize(

@@ -116,8 +116,9 @@ def run(request: Request) -> tuple[dict[str, Any], str, int]:
     from dpexp.store.run import Options
     from dpexp.store.run import run as run_one
 
-    if remark := internals.require_compiler():
-        note(remark, request.quiet)
+    for remark in (internals.require_compiler(), internals.keep_only_what_fits()):
+        if remark:
+            note(remark, request.quiet)
     experiments = load_all(request)
     _require_some(experiments, request.only)
     reports = []

@@ -1,5 +1,10 @@
 """Composition by a Fourier transform without a tilt: below the truth at delta <= 1e-10, kept so that the judge refutes it.
 
+A transform rounds every cell by about 1e-16 of the largest, which says nothing of cells that are smaller than that: here
+they count as empty, and what they hold in truth is missing from every delta. Left as they come, with negative ones set to
+zero, the value is above the truth or below it by chance: at (q, noise, steps, delta) = (0.01, 1, 1000, 1e-14), from 2% below
+to 14% above, with the length of the transform and the release of the library. That one would be refuted by luck alone.
+
 A step is its hockey-stick curve, and T steps are the T-fold convolution of the loss it describes. The curve is replaced
 by its chords on a grid of e^eps, which are never below it (connect-the-dots; Doroshenko et al., 2022).
 Batches of fixed size, whose pair dp_accounting lacks, are one more curve.
@@ -20,6 +25,8 @@ Curve = Callable[[np.ndarray], np.ndarray]
 Scheme = Literal["add-remove", "replace-one", "fixed-size"]
 _TAIL = 1e-15
 """mass that may lie outside the window; it is added to every delta"""
+_ROUNDING = 1e-14
+"""mass of a cell below which it counts as empty: a hundred times the rounding of a transform, so that no library decides"""
 _FINEST, _COARSEST = 1e-10, 5e-3
 _LARGEST = 600.0
 """loss up to which e^loss is a number"""
@@ -191,7 +198,8 @@ def summed(parts: Sequence[tuple[Discrete, int]], interval: float) -> Composed:
         return Composed(0.0, interval, np.zeros(1), 1.0)
     size = fft.next_fast_len(count, real=True)
     spectrum = math.prod(fft.rfft(masses, size) ** times for (_, masses, _), times in parts)
-    law = np.maximum(np.roll(fft.irfft(spectrum, size), -low)[: high - low + 1], 0.0)
+    law = np.roll(fft.irfft(spectrum, size), -low)[: high - low + 1]
+    law = np.where(law < _ROUNDING, 0.0, law)
     return Composed(first + interval * low, interval, law, min(1.0, lost + _TAIL))
 
 

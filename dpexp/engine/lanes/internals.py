@@ -1,14 +1,19 @@
-"""What lanes need of numba and llvmlite beyond what those two promise to keep, and whether the installed ones have it.
+"""What we need of numba and llvmlite beyond what those two promise to keep, and whether the installed ones have it.
 
 numba's documentation covers `njit`, `overload` and `intrinsic`. A new type whose values are vectors also needs its data
 model, the builder of LLVM instructions and a few helpers, which any release may rename. Each is listed here with the
 arguments that we pass, so that a numba that does not fit is named by what changed, before anything is compiled.
+
+Keeping compiled code on disk (`dpexp.engine.compiled`) needs more of the same kind. What that module imports must be
+there. Where something else is missing, no number is wrong but nothing can be kept: every process then compiles, and a
+remark says why.
 """
 
 from __future__ import annotations
 
 import importlib
 import inspect
+import os
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
@@ -27,11 +32,21 @@ class Used(NamedTuple):
     arguments: int | None = None
     """how many are passed by position, `self` included; None where it is not called"""
     keywords: tuple[str, ...] = ()
+    of_instances: bool = False
+    """an attribute that objects of the class are given when they are made: some method of the class must name it"""
 
 
 _BINARY = ("fadd", "fsub", "fmul", "fdiv", "add", "sub", "mul", "xor", "and_", "or_", "shl", "lshr")
 
 USED = (
+    # what `compiled` imports
+    Used("numba.core.caching", "_Cache"),
+    Used("numba.core.compiler", "CompileResult"),
+    Used("numba.core.dispatcher", "Dispatcher"),
+    Used("numba.core.funcdesc", "FunctionDescriptor"),
+    Used("numba.core.serialize", "dumps", 1),
+    Used("numba.core.typing.templates", "signature", 2),
+    *(Used("numba.core.types", name) for name in ("Dispatcher", "Tuple", "UniTuple", "NamedTuple", "NamedUniTuple")),
     # the type and its data model
     Used("numba.core.types", "Type", 1),  # and `name`, which `Type.__init__` takes
     Used("numba.core.types", "Type.__init__", 1, ("name",)),
@@ -72,7 +87,45 @@ USED = (
     Used("llvmlite.ir", "IRBuilder.load", 2, ("align",)),
     Used("llvmlite.ir", "IRBuilder.store", 3, ("align",)),
 )
-"""all that `vectors` uses; its tests compare this list with the source"""
+"""all that `vectors` uses, and all that `compiled` imports; its tests compare this list with the source"""
+
+KEPT = (
+    # between numba's dispatcher and the file of a kernel
+    Used("numba.core.dispatcher", "Dispatcher._cache", of_instances=True),
+    Used("numba.core.dispatcher", "Dispatcher.py_func", of_instances=True),
+    Used("numba.core.dispatcher", "Dispatcher.targetoptions", of_instances=True),
+    Used("numba.core.caching", "_Cache.load_overload", 3),
+    Used("numba.core.caching", "_Cache.save_overload", 3),
+    Used("numba.core.base", "BaseContext.refresh", 1),
+    # what was compiled, as a file
+    Used("numba.core.compiler", "CompileResult._find_referenced_environments", 1),
+    *(Used("numba.core.compiler", f"CompileResult.{name}") for name in ("library", "fndesc", "environment", "lifted")),
+    Used("numba.core.funcdesc", "FunctionDescriptor.__slots__"),
+    Used("numba.core.funcdesc", "FunctionDescriptor.llvm_func_name"),
+    Used("numba.core.funcdesc", "FunctionDescriptor.llvm_cpython_wrapper_name"),
+    Used("numba.core.funcdesc", "FunctionDescriptor.llvm_cfunc_wrapper_name"),
+    Used("numba.core.codegen", "JITCodeLibrary.has_dynamic_globals"),
+    Used("numba.core.codegen", "JITCodeLibrary._get_module_for_linking", 1),
+    Used("numba.core.codegen", "JITCodeLibrary._final_module", of_instances=True),
+    Used("numba.core.codegen", "JITCPUCodegen._tm", of_instances=True),
+    Used("llvmlite.binding", "parse_bitcode", 1),
+    Used("llvmlite.binding", "ModuleRef.as_bitcode", 1),
+    Used("llvmlite.binding", "ModuleRef.functions"),
+    Used("llvmlite.binding", "ValueRef.is_declaration"),
+    Used("llvmlite.binding", "ValueRef.linkage"),
+    Used("llvmlite.binding", "TargetMachine.emit_object", 2),
+    # and the way back
+    Used("numba.core.cpu", "CPUContext.codegen", 1),
+    Used("numba.core.cpu", "CPUContext.get_executable", 4),
+    Used("numba.core.codegen", "JITCPUCodegen.unserialize_library", 2),
+    Used("numba.core.codegen", "JITCPUCodegen.set_env", 3),
+    # the machine and its processor, for the key
+    Used("llvmlite.binding", "get_process_triple", 0),
+    Used("llvmlite.binding", "get_host_cpu_name", 0),
+    Used("llvmlite.binding", "get_host_cpu_features", 0),
+    Used("llvmlite.binding", "FeatureMap.flatten", 1),
+)
+"""what `compiled` uses to keep compiled code; its tests compare this list with the source"""
 
 
 class CompilerMismatch(DpexpError):
@@ -82,10 +135,14 @@ class CompilerMismatch(DpexpError):
 def changed(used: Used) -> str | None:
     """What is different about one name, or None."""
     place = f"{used.module}.{used.name}"
+    *outer, last = used.name.split(".")
     try:
         found: Any = importlib.import_module(used.module)
-        for part in used.name.split("."):
+        for part in outer:
             found = getattr(found, part)
+        if used.of_instances:
+            return None if last in _named_in(found) else f"{place} is gone"
+        found = getattr(found, last)
     except (ImportError, AttributeError):
         return f"{place} is gone"
     if used.arguments is None:
@@ -99,9 +156,26 @@ def changed(used: Used) -> str | None:
     return None
 
 
-def changes() -> list[str]:
+def _named_in(kind: type) -> set[str]:
+    """The names that the methods of a class and of its bases set or read."""
+    methods = [value for base in kind.__mro__ for value in vars(base).values() if inspect.isfunction(value)]
+    return {name for method in methods for name in method.__code__.co_names}
+
+
+def changes(names: tuple[Used, ...] = USED) -> list[str]:
     """Everything that is different."""
-    return [found for found in map(changed, USED) if found]
+    return [found for found in map(changed, names) if found]
+
+
+def keep_only_what_fits() -> str | None:
+    """Turn keeping off, for this process and its workers, where numba has changed below it; a remark that says so.
+
+    To be called before the first kernel is defined: that is when `compiled` asks for its folder.
+    """
+    if not (wrong := changes(KEPT)):
+        return None
+    os.environ["DPEXP_CACHE"] = "off"
+    return f"compiled code is not kept on disk: {wrong[0]}, in numba {_installed('numba')}"
 
 
 def require_compiler() -> str | None:
