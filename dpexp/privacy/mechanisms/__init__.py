@@ -21,7 +21,6 @@ __all__ = [
     "ClippedNoisySgd",
     "GradientRecursion",
     "Langevin",
-    "LocalGaussianRelease",
     "Mechanism",
     "NoisySgd",
     "ReducedMomentum",
