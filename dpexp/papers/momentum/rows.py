@@ -82,7 +82,7 @@ def adult_rows(results: Path, metric: str = "mean_grad_norm") -> pd.DataFrame:
 def tuned_rows(results: Path, metric: str = "grad_norm") -> pd.DataFrame:
     """For every method, N, d and eps (inf without noise) the setting with the least mean of a final metric.
 
-    Reading off the best setting is not private; all methods have as many settings.
+    Reading off the best setting is not private. The column `settings` counts those of each method's grid.
     """
     import pandas as pd
 

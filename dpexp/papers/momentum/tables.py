@@ -147,10 +147,9 @@ def tuned(results: Path) -> Content:
         for r in records
     ]  # fmt: skip
     note = (
-        "Rippled mean; all methods calibrated exactly to (eps, 1e-5) for replaced records, with grids of six settings "
-        "(nine of full-batch descent), and without noise on the same grids. Algorithm 2 is accounted for by its "
-        "iterates where every position of a record is certified, and by its nodes elsewhere, which takes two to three "
-        "times the noise; the cells name which. The best setting is read off the results, which is not private. Last "
+        "Rippled mean; all methods calibrated exactly to (eps, 1e-5) for replaced records, each on a grid of its own ('best "
+        "of' counts its settings), and without noise on the same grids. Algorithm 2 is accounted for by its iterates, "
+        "certified for every position of a record. The best setting is read off the results, which is not private. Last "
         "iterates; 95% intervals over replicates."
     )
     return Content(head, rows, note, records)
