@@ -134,7 +134,7 @@ def build(results):
 
 
 def check(evidence):
-    values = evidence.run("tiny").values("asgd", "loss_gap")
+    values = evidence.runs("tiny")[0].values("asgd", "loss_gap")
     verdict = "reproduced" if values[-1].mean() < 100 else "contradicted"
     return Outcome(verdict, "below 100", f"{values[-1].mean():.3g}", "none")
 
@@ -309,7 +309,7 @@ WRONG = {
         "table", "built",
     ),
     "a verdict that does not exist": ('verdict = "reproduced" if', 'verdict = "confirmed" if', "claim", "settled"),
-    "a claim that reads what it does not declare": ('evidence.run("tiny")', 'evidence.run("other")', "claim", "settled"),
+    "a claim that reads what it does not declare": ('evidence.runs("tiny")[0]', 'evidence.run("other")', "claim", "settled"),
     "a check that cannot fail": ("< 100 else", "< math.inf else", "claim", "sabotage"),
     "a claim whose config is not there": ('"upper", ("tiny",)', '"upper", ("gone",)', "claim", "members"),
     "a figure of another paper": ('"A caption.", "mine"', '"A caption.", "theirs"', "paper", "ids"),

@@ -239,12 +239,12 @@ def test_diff_of_any_results_names_what_differs_and_matches_the_rest(tmp_path):
     call("run", config, "--results", a.parent, "-q")
     call("run", config, "--results", b.parent, "-q", "--set", "algorithm.clip=0.1")
     document = json.loads(call("diff", a, b, "--json").stdout)
-    assert document["changes"] == {"algorithm.clip": ["1", "0.1"]}
+    assert document["changes"] == {"clip": ["1", "0.1"]}
     assert document["metric"] == "param_norm_sq, test_accuracy, train_loss"
     assert len(document["rows"]) == 4 * 3
     assert {row["setting"] for row in document["rows"]} == {
-        f"regulariser={lam} budget={budget}" for lam in ("0.01", "0.1") for budget in ("eps = 1", "non-private")
+        f"regulariser={lam} eps={eps}" for lam in ("0.01", "0.1") for eps in ("1", "inf")
     }
     losses = json.loads(call("diff", a, b, "--metric", "train_loss", "--json").stdout)["rows"]
-    assert all(row["paired"] and row["difference"] < 0 for row in losses if "non-private" in row["setting"])
+    assert all(row["paired"] and row["difference"] < 0 for row in losses if "eps=inf" in row["setting"])
     assert "did you mean 'train_loss'" in call("diff", a, b, "--metric", "train_lose", code=2).stderr

@@ -436,9 +436,13 @@ def test_a_stored_certificate_holds_at_random_positions():
 
 @pytest.mark.slow
 def test_every_stored_certificate_holds_at_random_positions():
+    """A few of them in every run of the tests: `python -m dpexp.privacy.momentum.certificates recheck` examines all."""
     rng = np.random.default_rng()
-    for held in certificates.stored():
-        assert certificates.recheck(held, rng.choice(held.setting.n, 8, replace=False)) <= held.mu, held.setting
+    short = [held for held in certificates.stored() if held.setting.steps <= 20_000]
+    assert len(short) >= 8
+    for k in rng.choice(len(short), 3, replace=False):
+        held = short[k]
+        assert certificates.recheck(held, rng.choice(held.setting.n, 3, replace=False)) <= held.mu, held.setting
 
 
 def test_a_certificate_covers_more_noise_and_scales():

@@ -56,7 +56,7 @@ def draw_prescribed(results: Path) -> Drawing:
     canvas.axes[0].set_ylabel(r"$|\nabla F|$ over $G$")
     canvas.suptitle(r"prescribed schedules, $d$ = 10, $\varepsilon$ = 1, $\delta$ = $10^{-5}$", fontsize=9.5)
     run_legend(canvas, frames[0])
-    return Drawing(canvas, pd.concat(frames, ignore_index=True))
+    return Drawing(canvas, pd.concat(frames, ignore_index=True).drop(columns="epochs"))  # the schedule sets the steps
 
 
 def draw_tuned(results: Path) -> Drawing:
