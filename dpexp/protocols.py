@@ -43,11 +43,11 @@ Theorem    dpexp.theory.theorem                  a value, one statement of a pap
     kind, quantity, estimator   what it bounds or prescribes; asked by `dpexp.reporting.checks.bound_holds`
     assumes, valid    when it may be trusted
     function          the function; its parameters are looked up by name in a dictionary of numbers
-Figure     dpexp.reporting.figure                a value, asked by `dpexp plot` and `dpexp reproduce`
+Figure     dpexp.reporting.figure                a value, asked by `dpexp plot`
     name, caption, paper, place   what it is called and what it shows
     needs             the experiments whose stored results it reads
     draw              the drawing and the numbers in it, from the folder of results; it never simulates
-Table      dpexp.reporting.table                 a value, asked by `dpexp table` and `dpexp reproduce`
+Table      dpexp.reporting.table                 a value, asked by `dpexp table`
     name, title, paper   what it is called
     needs             the experiments whose stored results it reads
     build             the text and the numbers of it, from the folder of results; it never simulates

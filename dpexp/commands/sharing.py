@@ -1,11 +1,10 @@
 """What a statement of privacy does not cover when the runs of one experiment leave the house.
 
 All settings of an experiment are driven by the same random numbers (`dpexp.core.seeds`: streams are keyed by seed,
-replicate
-and role, never by a setting), so that differences between settings are paired. On private records that is a leak: with
-noise s Z in one run and 2 s Z in the other, and linear steps, 2 w1 - w2 is free of noise. Composition theorems ask for
-independent noise and so do not cover such a pair. Runs with other seeds, and replicates, have noise of their own: they
-compose. And whoever knows the seed can compute the noise.
+replicate and role, never by a setting), so that differences between settings are paired. On private records that is a
+leak: with noise s Z in one run and 2 s Z in the other, and linear steps, 2 w1 - w2 is free of noise. Composition
+theorems ask for independent noise and so do not cover such a pair. Runs with other seeds, and replicates, have noise of
+their own: they compose. And whoever knows the seed can compute the noise.
 
 Simulated users (`ldp-sgd`) and made-up records are nobody's, so nothing is said of them.
 """

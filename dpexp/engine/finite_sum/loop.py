@@ -3,10 +3,9 @@
     m_t = (1 - alpha) m_{t-1} + alpha grad f(w_t, x_{i(t)}),   m_hat_t = m_t + noise_t,
     w_{t+1} = w_t - eta m_hat_t / |m_hat_t|    (or - eta m_hat_t)
 
-`Momentum` steps so, with any noise of `dpexp.engine.finite_sum.noise_process`: Algorithm 1 of `momentum`, and
-Algorithm 2 for
-one order repeated in every epoch. `Reconstruction` is Algorithm 2 for any order: its estimate is built from the values
-of the trees, which is m_t only when the order repeats. The momentum itself is private: only m_hat_t and w_t are
+`Momentum` steps so, with any noise of `dpexp.engine.finite_sum.noise_process`: Algorithm 1 of `momentum`, and Algorithm
+2 for one order repeated in every epoch. `Reconstruction` is Algorithm 2 for any order: its estimate is built from the
+values of the trees, which is m_t only when the order repeats. The momentum itself is private: only m_hat_t and w_t are
 released, and metrics that use it are diagnostics.
 """
 

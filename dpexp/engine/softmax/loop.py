@@ -100,10 +100,9 @@ def train(
     """Iterates of each run after `checkpoints` steps, float32 [runs, checkpoints, classes, p].
 
     features float32 [n, p] with the bias entry, labels [n], batches a generator of `dpexp.engine.softmax.batches`,
-    batch_size
-    the expected one by which sums are divided, noise the source of the directions. The numbers of a run do not depend
-    on the others. Raises ValueError for shapes that do not fit, noise without a source, or batches that end early. A
-    diverged run returns values that are not finite.
+    batch_size the expected one by which sums are divided, noise the source of the directions. The numbers of a run do
+    not depend on the others. Raises ValueError for shapes that do not fit, noise without a source, or batches that end
+    early. A diverged run returns values that are not finite.
     """
     from dpexp.engine.softmax import steps as kernel
 

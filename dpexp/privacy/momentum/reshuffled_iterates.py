@@ -3,10 +3,9 @@
 The trees are fed with their values, so that the estimate is a linear map of two vectors for every visit of a record,
 both taken at public points given the past: a_k at the anchor of the epoch and h_k at the iterate of the visit t_k. The
 noise has the same law as for an order that repeats, and the rest of the proof in `dpexp.privacy.momentum.iterates`
-holds word
-for word. No vector is longer than 2 G, and two of them differ by at most 2 L eta times the number of steps between
-their points, because steps have length eta. In the stream G the value a_k enters at t_k; in D it enters at t_k (from
-the second epoch on) and leaves, with a minus, at the next visit; in r the value h_k enters at t_k and a_k leaves.
+holds word for word. No vector is longer than 2 G, and two of them differ by at most 2 L eta times the number of steps
+between their points, because steps have length eta. In the stream G the value a_k enters at t_k; in D it enters at t_k
+(from the second epoch on) and leaves, with a minus, at the next visit; in r the value h_k enters at t_k and a_k leaves.
 Dense algebra, for small runs: O(T^3) once an order, and a bound for every record.
 """
 

@@ -1,8 +1,8 @@
 """How Algorithm 2 of `momentum` divides its noise over four streams: the best split for the release of all its nodes.
 
 The split is also used where only the iterates are accounted for (`dpexp.privacy.momentum.iterates`): all four
-deviations are
-then scaled by one number. Splits chosen for the iterates themselves gained 1 to 3.5 % where they were tried.
+deviations are then scaled by one number. Splits chosen for the iterates themselves gained 1 to 3.5 % where they were
+tried.
 """
 
 from __future__ import annotations
