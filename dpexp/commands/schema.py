@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpexp.config.resolved import json_schema
+from dpexp.config.schema import json_schema
 
 
 def schema() -> dict[str, Any]:

@@ -1,0 +1,218 @@
+"""The JSON schema of config files, for editors and for programs that write configs.
+
+It is made from the same annotations that `validate` checks, by walking them: pydantic's own schema cannot be used,
+since it writes the limits of whole numbers in words that JSON Schema does not have (`ge`, `lt`), and leaves references
+without what they refer to.
+
+What the schema accepts: everything that `dpexp validate` accepts. What it refuses: every unknown key, every value of a
+wrong type and every number out of its range. What it cannot say is left to `validate`: whether an algorithm runs on a
+problem, whether a file exists, whether two fields fit each other, and how `cases` complete each other.
+
+A number may be written as a text that only dpexp's reader takes for a number: 1/3, inf, and 1e-5, which PyYAML alone
+reads as text. The schema knows the sign of such a text, and its size is checked by `validate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le, Lt, MinLen
+from pydantic import AfterValidator, BeforeValidator
+from pydantic.fields import FieldInfo
+
+from dpexp.algorithms import ALGORITHMS
+from dpexp.algorithms.algorithm import AlgorithmBase
+from dpexp.config.cells import RunSettings
+from dpexp.config.reader import DEFAULT_NAMES, REGISTRIES, parameters_of, takes_a_list
+from dpexp.core.parameters import OrInfinite, Parameters, integral
+from dpexp.privacy.budgets import BUDGETS, Mu
+from dpexp.privacy.settings import PrivacySettings
+
+Schema = dict[str, Any]
+
+LARGEST = 1.7976931348623157e308
+"""the largest finite number: what is larger, as a program holds it, is infinite"""
+UNSIGNED = r"(\d[\d_]*\s*/\s*\d[\d_]*|(\d[\d_]*\.?\d*|\.\d+)([eE][+-]?\d+)?)"
+"""a number as `yamlfile.scalar` reads it from text"""
+INFINITE = r"\.?[iI][nN][fF]([iI][nN][iI][tT][yY])?"
+NAME = "^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$"
+
+
+def json_schema() -> Schema:
+    """The schema of what can be named today, plug-ins that are loaded included."""
+    whole: Schema = {section: _section(section) for section in REGISTRIES}
+    loose: Schema = {section: _section(section, whole_section=False) for section in REGISTRIES}
+    whole |= {"privacy": _privacy(), "run": _mapping(RunSettings, needed=False)}
+    loose |= {"privacy": _privacy(whole_section=False), "run": whole["run"]}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "dpexp config",
+        "type": "object",
+        "properties": {
+            "experiment": {"type": "string", "pattern": NAME},
+            "plugins": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+            **dict.fromkeys(whole, True),
+            "cases": {"type": "array", "items": _object(loose), "minItems": 1},
+        },
+        "required": ["experiment"],
+        "additionalProperties": False,
+        # A case completes the sections that stand outside, so that with cases none of these needs to be whole.
+        "if": {"required": ["cases"]},
+        "then": {"properties": loose},
+        "else": {"properties": whole, "required": ["problem", "privacy"], **_steps_needed()},
+    }
+
+
+def _steps_needed() -> Schema:
+    """`run.n` is needed with every algorithm that never knows its number of steps."""
+    never: object = AlgorithmBase.steps
+    names = [name for name, kind in ALGORITHMS.items() if kind.steps is never]
+    named: Schema = {"properties": {"algorithm": {"properties": {"name": {"enum": names}}}}}
+    if DEFAULT_NAMES["algorithm"] not in names:
+        named["required"] = ["algorithm"]
+    return {
+        "if": named,
+        "then": {"properties": {"run": {"required": ["n"]}}, "required": ["run"]},
+    }
+
+
+def _section(section: str, whole_section: bool = True) -> Schema:
+    """A section that names an entry of a registry: the keys are those of the entry.
+
+    Without a name, a problem is incomplete. An algorithm is then the default; a schedule depends on the algorithm, and
+    a section of `cases` on what stands outside, so that there the keys of some entry must fit.
+    """
+    registry = REGISTRIES[section]
+    kinds = {name: parameters_of(kind) for name, kind in registry.items()}
+    named = [
+        {
+            "if": {"properties": {"name": {"const": name}}, "required": ["name"]},
+            "then": _mapping(kind, needed=whole_section),
+        }
+        for name, kind in kinds.items()
+    ]
+    unnamed: Schema = {"anyOf": [_mapping(kind, needed=False) for kind in kinds.values()]}
+    if whole_section and section == "algorithm":
+        unnamed = _mapping(kinds[DEFAULT_NAMES[section]])
+    rest = [] if whole_section and section == "problem" else [{"if": {"not": {"required": ["name"]}}, "then": unnamed}]
+    schema: Schema = {"type": "object", "properties": {"name": {"enum": list(kinds)}}, "allOf": [*named, *rest]}
+    return schema | ({"required": ["name"]} if whole_section and section == "problem" else {})
+
+
+def _privacy(whole_section: bool = True) -> Schema:
+    """Budgets of the users, or a target of the whole run."""
+    laws = [_mapping(kind) for law, kind in BUDGETS.items() if law != "constant"]
+    fields = PrivacySettings.model_fields
+    schema = _object(
+        {
+            "mu": _or_list({"anyOf": [_of(Mu), *laws]}),
+            "eps": _or_list(_of_field(fields["eps"])),
+            "delta": _or_list(_of_field(fields["delta"])),
+            "deltas": _of_field(fields["deltas"]),
+        }
+    )
+    if whole_section:
+        schema |= {
+            "oneOf": [{"required": ["mu"]}, {"required": ["eps"]}],
+            "dependentRequired": {"delta": ["eps"]},
+        }
+    return schema
+
+
+def _mapping(kind: type[Parameters], needed: bool = True) -> Schema:
+    """The keys of one class of parameters; a value that is not itself a list may be a list, which sweeps."""
+    properties: Schema = {}
+    for key, field in kind.model_fields.items():
+        one = _of_field(field)
+        sweeps = key not in ("name", "replicates") and not takes_a_list(kind, key) and not _is_part(kind)
+        properties[key] = _or_list(one) if sweeps else one
+    required = [key for key, field in kind.model_fields.items() if field.is_required() and key not in ("name", "n")]
+    return _object(properties) | ({"required": required} if needed and required else {})
+
+
+def _is_part(kind: type[Parameters]) -> bool:
+    """Whether a class describes a part of a value, whose keys do not sweep: a source of data, a law of budgets."""
+    named = any(kind in registry.values() for registry in REGISTRIES.values())
+    return not named and kind is not RunSettings
+
+
+def _object(properties: Schema) -> Schema:
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _or_list(one: Schema) -> Schema:
+    return {"anyOf": [one, {"type": "array", "items": one, "minItems": 1}]}
+
+
+def _of_field(field: FieldInfo) -> Schema:
+    """What one field takes, with its docstring where it has one."""
+    return _of(field.annotation, field.metadata)
+
+
+def _of(annotation: Any, metadata: Sequence[Any] = ()) -> Schema:
+    """What a value of this annotation is written as."""
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _of(inner[0], [*inner[1:], *metadata])
+    flat = [item for entry in metadata for item in (entry.metadata if isinstance(entry, FieldInfo) else [entry])]
+    if origin is Literal:
+        return {"enum": list(inner)}
+    if origin in (Union, UnionType):
+        return {"anyOf": [_of(kind) for kind in inner]}
+    if any(isinstance(item, BeforeValidator) and item.func is not integral for item in flat):
+        # It converts what is written before anything is checked (True to the text "True"), in a way only it knows.
+        return {"type": "object"} if origin is dict else {"type": "array"} if origin is tuple else {}
+    if origin is tuple:
+        return _list_of(inner, flat)
+    if annotation is type(None):
+        return {"type": "null"}
+    if annotation is bool:
+        return {"type": "boolean"}
+    if annotation is str:
+        return {"type": "string"}
+    if annotation in (int, float):
+        return _number(annotation is int, flat)
+    if isinstance(annotation, type) and issubclass(annotation, Parameters):
+        return _mapping(annotation)
+    return {}  # a kind that a plug-in has thought of: `validate` knows
+
+
+def _list_of(inner: tuple[Any, ...], metadata: Sequence[Any]) -> Schema:
+    """A list of any length, or of one value for each annotation."""
+    if len(inner) == 2 and inner[1] is Ellipsis:
+        least = max((item.min_length for item in metadata if isinstance(item, MinLen)), default=0)
+        return {"type": "array", "items": _of(inner[0]), "minItems": least}
+    each = [_of(kind) for kind in inner]
+    return {"type": "array", "prefixItems": each, "minItems": len(each), "maxItems": len(each)}
+
+
+def _number(whole: bool, metadata: Sequence[Any]) -> Schema:
+    """A number in its range, or a text that dpexp reads as one."""
+    limits: Schema = {}
+    for item in metadata:
+        match item:  # the narrowest counts, where an annotation is narrowed twice
+            case Ge(ge=float() | int() as least):
+                limits["minimum"] = max(least, limits.get("minimum", least))
+            case Gt(gt=float() | int() as least):
+                limits["exclusiveMinimum"] = max(least, limits.get("exclusiveMinimum", least))
+            case Le(le=float() | int() as most):
+                limits["maximum"] = min(most, limits.get("maximum", most))
+            case Lt(lt=float() | int() as most):
+                limits["exclusiveMaximum"] = min(most, limits.get("exclusiveMaximum", most))
+    or_infinite = [item.func for item in metadata if isinstance(item, AfterValidator)]
+    highest = [check.le_or_inf for check in or_infinite if isinstance(check, OrInfinite)]
+    if highest:
+        limits["maximum"] = min(highest)
+    bounded = "maximum" in limits or "exclusiveMaximum" in limits
+    signed = min(limits.get("minimum", -1), limits.get("exclusiveMinimum", -1)) < 0
+    if "minimum" in limits or "exclusiveMinimum" in limits:
+        signed = max(limits.get("minimum", -1), limits.get("exclusiveMinimum", -1)) < 0
+    text = UNSIGNED if bounded and not highest else f"({UNSIGNED}|{INFINITE})"
+    forms: list[Schema] = [
+        {"type": "integer" if whole else "number", **limits},
+        {"type": "string", "pattern": f"^[+{'-' if signed else ''}]?{text}$"},
+    ]
+    forms += [{"type": "number", "exclusiveMinimum": LARGEST}] if highest else []
+    return {"anyOf": forms}
