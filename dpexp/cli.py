@@ -300,13 +300,32 @@ def diff(
 def list_(
     results: Results = None,
     configs: Annotated[Path, typer.Option(metavar="DIR", help="Folder of config files.")] = Path("configs"),
+    shipped: Annotated[bool, typer.Option("--shipped", help="List the configs that come with dpexp.")] = False,
     as_json: Json = False,
 ) -> None:
     """List experiments with their state, and what configs can name."""
     from dpexp.commands import list as command
 
-    document, text = command.inventory(_home(configs) or configs, _folder(results))
+    if shipped:
+        document, text = command.shipped_configs()
+    else:
+        document, text = command.inventory(_home(configs) or configs, _folder(results))
     _print_json(document) if as_json else say(text)
+
+
+@app.command()
+def init(
+    problem: Annotated[str | None, typer.Argument(metavar="[PROBLEM]", help="A problem.", show_default=False)] = None,
+    algorithm: Annotated[str | None, typer.Option(metavar="NAME", help="An algorithm.")] = None,
+    data: Annotated[Path | None, typer.Option(metavar="FILE", help="Your own table or folder of images.")] = None,
+    target: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of --data to predict.")] = None,
+    of: Annotated[str | None, typer.Option("--from", metavar="NAME", help="Copy a shipped config.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a new file instead of printing.")] = None,
+) -> None:
+    """Write a commented config to start from."""
+    from dpexp.commands import init as command
+
+    say(command.init(problem, algorithm, _home(data), target, of, _home(out)).rstrip("\n"))
 
 
 @app.command()

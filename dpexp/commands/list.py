@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from dpexp.config import ConfigError, load_experiment
+from dpexp.config.shipped import shipped
 from dpexp.config.words import listed
 from dpexp.core.errors import ResultsMissing
 from dpexp.core.text import columns
@@ -40,6 +42,21 @@ def registries() -> dict[str, Iterable[str]]:
         "tables": tables(),
         "claims of": papers(),
     }
+
+
+def shipped_configs() -> tuple[dict[str, Any], str]:
+    """The configs that come with dpexp: document and text."""
+    rows = [{"name": name, "config": f"@{name}", "about": _about(path)} for name, path in shipped().items()]
+    text = columns([[row["config"], row["about"]] for row in rows], ["config", "what it is"])
+    text += "\n\nrun one: dpexp run @NAME; copy one to edit it: dpexp init --from NAME --out mine.yaml"
+    return {"shipped": rows}, text
+
+
+def _about(path: Path) -> str:
+    """The comment on the first lines of a config."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    comment = list(takewhile(lambda line: line.startswith("#"), lines))
+    return " ".join(line.lstrip("# ") for line in comment)
 
 
 def _trouble(results: Path, experiment: str) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from dpexp.config.cells import Cell, Experiment, RunSettings
 from dpexp.config.overrides import override
 from dpexp.config.reader import ConfigError, Reader
+from dpexp.config.shipped import located
 from dpexp.config.yamlfile import Issue, Located, YamlErrors, decode, parse, read_bytes
 from dpexp.core.checkpoints import checkpoint_steps
 
@@ -24,14 +25,14 @@ __all__ = ["Cell", "ConfigError", "Experiment", "RunSettings", "checkpoint_steps
 def load_experiment(
     path: Path | str, overrides: Iterable[str] = (), replicates: int | None = None, profile: str = "paper"
 ) -> Experiment:
-    """Read and validate a config.
+    """Read and validate a config: a file, or a shipped one as `@NAME`.
 
     `overrides` are `section.key=value` (value in YAML), `replicates` and `profile` ("paper", "smoke") those of the
     command line. Raises ConfigError with every problem found, each at its place.
     """
-    path = Path(path)
     read_at = time.time_ns()
     try:
+        path = located(path)
         data = read_bytes(path)
         root = decode(data, path)
     except YamlErrors as error:

@@ -23,9 +23,9 @@ def resolved_yaml(experiment: Experiment) -> str:
     lines += [f"plugins: {json.dumps(experiment.plugins)}"] if experiment.plugins else []
     for section, value in first.items():
         if section == "cases":
-            lines += ["cases:", *(f"  - {_flow(case)}" for case in value)]
+            lines += ["cases:", *(f"  - {flow(case)}" for case in value)]
         else:
-            lines += [f"{section}:", *(f"  {key}: {_flow(v)}" for key, v in value.items())]
+            lines += [f"{section}:", *(f"  {key}: {flow(v)}" for key, v in value.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -41,12 +41,12 @@ def _sections(cell: Cell) -> dict[str, dict[str, Any]]:
     }
 
 
-def _flow(value: Any) -> str:
+def flow(value: Any) -> str:
     """YAML in one line; numbers keep all their digits."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{k}: {_flow(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{k}: {flow(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_flow, value)) + "]"
+        return "[" + ", ".join(map(flow, value)) + "]"
     if isinstance(value, bool) or value is None:
         return "null" if value is None else str(value).lower()
     if isinstance(value, float):

@@ -134,8 +134,8 @@ def _mapping(kind: type[Parameters], needed: bool = True) -> Schema:
 
 def _is_part(kind: type[Parameters]) -> bool:
     """Whether a class describes a part of a value, whose keys do not sweep: a source of data, a law of budgets."""
-    named = any(kind in registry.values() for registry in REGISTRIES.values())
-    return not named and kind is not RunSettings
+    named = {parameters_of(entry) for registry in REGISTRIES.values() for entry in registry.values()}
+    return kind not in named and kind is not RunSettings
 
 
 def _object(properties: Schema) -> Schema:

@@ -72,7 +72,8 @@ def allowed(annotation: Any, metadata: Sequence[Any] = ()) -> str:
         return f"a list, each {allowed(inner[0])}"
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return f"a mapping of {', '.join(annotation.model_fields)}"
-    noun = {float: "a number", int: "a whole number", str: "text"}.get(annotation, "a mapping")
+    nouns = {float: "a number", int: "a whole number", str: "text", bool: "true or false"}
+    noun = nouns.get(annotation, "a mapping")
     flat = [item for entry in metadata for item in (entry.metadata if isinstance(entry, FieldInfo) else [entry])]
     limits = [limit for item in flat for limit in _limits(item)]
     limits += [f"<= {item.func.le_or_inf:g} or inf" for item in flat if _is_or_infinite(item)]

@@ -202,12 +202,20 @@ _BRACKETS = "check brackets, quotes and indentation"
 
 
 def _neighbour(path: Path) -> str:
-    """A file of nearly this name beside it."""
+    """A file of nearly this name beside it or among the configs, or a shipped config of this name."""
+    from dpexp.config.shipped import MARK, shipped
+
+    if (path.parent / f"{path.name}.yaml").is_file():
+        return f"did you mean {path}.yaml?"
     try:
-        close = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.yaml")], n=1)
+        near = {p.stem: str(p) for folder in (Path("configs"), path.parent) for p in folder.glob("*.yaml")}
     except OSError:
-        close = []
-    return f"did you mean {path.parent / close[0]}?" if close else "check the path"
+        near = {}
+    known = {name: f"{MARK}{name}" for name in shipped()} | near
+    close = difflib.get_close_matches(path.stem, known, n=1)
+    if not close:
+        return f"check the path; configs that come with dpexp are written {MARK}NAME (dpexp list --shipped)"
+    return f"did you mean {known[close[0]]}?"
 
 
 def _at(mark: Any, source: str) -> Position:

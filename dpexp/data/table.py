@@ -33,7 +33,7 @@ def read_table(
 
     npz: arrays of n rows, `target` names the labels; columns of a 2-dimensional array `x` are x[0], x[1] and so on.
     """
-    frame = _frame(path)
+    frame = read_frame(path)
     ranges = dict(ranges or {})
     stated = {name: [str(v) for v in values] for name, values in (categories or {}).items()}
     problems = _problems(frame, target, ranges, stated)
@@ -60,7 +60,7 @@ def read_table(
     return Dataset(path.stem, features, labels, classes, "the user's", _note(path, names, seen))
 
 
-def _frame(path: Path) -> Any:
+def read_frame(path: Path) -> Any:
     """The file as a pandas frame."""
     import pandas as pd
 

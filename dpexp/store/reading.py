@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from dpexp.config.shipped import spelled
 from dpexp.core.errors import ResultsMissing
 from dpexp.core.terminal import note
 from dpexp.plugin import as_options
@@ -43,7 +44,8 @@ def missing(folder: Folder, what: str, as_shipped: bool = False) -> ResultsMissi
         known = None
     path = known or _config_of(folder.experiment)
     smoke = bool(manifest) and manifest["profile"] == "smoke"
-    words = ["dpexp", "run", shlex.quote(str(path)) if path else "CONFIG"]
+    named = shlex.quote(str(path)) if path else spelled(folder.experiment) or "CONFIG"
+    words = ["dpexp", "run", named]
     if known and not as_shipped:
         words += [word for text in manifest["config"]["set"] for word in ("--set", shlex.quote(text))]
     words += ["--profile", "smoke"] * smoke
@@ -51,7 +53,7 @@ def missing(folder: Folder, what: str, as_shipped: bool = False) -> ResultsMissi
         words += ["--results", shlex.quote(str(folder.root.parent))]
     words += as_options()
     hint = f"run: {' '.join(words)}"
-    if not path:
+    if named == "CONFIG":
         hint += f"   (CONFIG is the config file of the experiment '{experiment}')"
     elif known and experiment != folder.experiment:
         hint += f"   (it writes {folder.root.parent / experiment}; a copy of another name stays as it is)"

@@ -1,0 +1,52 @@
+"""`dpexp init`: a commented config to start from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dpexp.config.shipped import located
+from dpexp.config.starter import starter
+from dpexp.config.yamlfile import YamlErrors
+from dpexp.core.errors import UsageError
+
+
+def init(
+    problem: str | None,
+    algorithm: str | None,
+    data: Path | None,
+    target: str | None,
+    of: str | None,
+    out: Path | None,
+) -> str:
+    """The text of a starter config, or where it was written."""
+    if of is not None and (problem or algorithm or data):
+        raise UsageError("--from copies a shipped config as it is", "give it alone, or a problem without --from")
+    if target is not None and data is None:
+        raise UsageError("--target is a column of --data", "for instance --data people.csv --target income")
+    name = "my_experiment" if out is None else out.stem
+    if of is not None:
+        text = _copy(of)
+    elif data is not None:
+        from dpexp.data.drafting import draft
+
+        text = starter(problem or "softmax", algorithm or "dp-sgd", draft(data, target), name)
+    else:
+        text = starter(problem, algorithm, experiment=name)
+    return text if out is None else _write(out, text)
+
+
+def _copy(name: str) -> str:
+    try:
+        return located("@" + name.removeprefix("@")).read_text(encoding="utf-8")
+    except YamlErrors as error:
+        raise UsageError(str(error.issues[0].message), error.issues[0].hint) from None
+
+
+def _write(out: Path, text: str) -> str:
+    """Write a new file, and never over one that is there."""
+    try:
+        with out.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise UsageError(f"{out} is there already", "choose another name, or move it away") from None
+    return f"{out}\nnext: dpexp run {out}"

@@ -1,0 +1,206 @@
+"""A first config to edit: every key of a problem and an algorithm with its default, what it means and what it takes."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import itertools
+import math
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from dpexp.algorithms import ALGORITHMS
+from dpexp.config.cells import RunSettings
+from dpexp.config.reader import REGISTRIES, ConfigError, parameters_of, takes_a_list
+from dpexp.config.resolved import flow
+from dpexp.config.words import allowed, suggest
+from dpexp.config.yamlfile import Issue
+from dpexp.core.errors import UsageError
+from dpexp.core.parameters import Parameters
+from dpexp.data.drafting import Draft
+from dpexp.problems import PROBLEMS
+
+COLUMN = 34
+"""where comments begin"""
+WIDTH = 118
+BUDGETS: Sequence[Mapping[str, Any]] = ({"mu": 1}, {"eps": 1, "delta": 1e-5}, {"mu": math.inf})
+"""budgets that are tried in turn: one for every user, a target for the whole run, and none"""
+BATCHES = (250, 64, 16, 4, 1)
+"""batch sizes that are tried in turn: no batch is larger than the data"""
+STEPS: Sequence[Mapping[str, Any]] = ({}, {"n": 20_000})
+"""some algorithms know their number of steps, the others are told"""
+SIMULATED: Mapping[str, Any] = {"replicates": 20, "seed": 1}
+OWN: Mapping[str, Any] = {"replicates": 1, "seed": 1}
+"""on a user's own records every replicate is one more release, which a statement of privacy has to count"""
+MEANINGS = {
+    "n": "steps; each is one user where every user is asked once",
+    "replicates": "independent repetitions, from which intervals are computed",
+    "seed": "of all random numbers: the same seed gives the same bits",
+    "checkpoints": "steps at which the state is recorded, evenly on a log scale",
+    "diverged_above": "a replicate counts as diverged beyond this distance to the optimum",
+    "mu": "budget of every user in Gaussian DP; inf is no privacy; a law: {uniform: [1, 2]}",
+    "eps": "the whole run is (eps, delta)-DP: noise is set so that this holds",
+    "delta": "see eps",
+}
+
+
+def starter(
+    problem: str | None, algorithm: str | None, data: Draft | None = None, experiment: str = "my_experiment"
+) -> str:
+    """A config that validates, with comments.
+
+    Without a name the first algorithm that runs on the problem is taken, and the first problem that it runs on.
+    Raises UsageError for names that are not there or do not go together.
+    """
+    _known("problem", problem)
+    _known("algorithm", algorithm)
+    complaints: list[Issue] = []
+    for sections in _candidates(problem, algorithm, data.source if data else None):
+        text = _written(experiment, sections, data.template if data else ())
+        try:
+            _read(text)
+        except ConfigError as error:
+            complaints += [error.issues[0]]
+            continue
+        return text
+    if data:  # the most usual config, with its batches small enough: what is wrong then is wrong with the records
+        said = complaints[len(BATCHES) - 1]
+        raise UsageError(said.message, said.hint)
+    if problem and algorithm:
+        names = [name for name, kind in PROBLEMS.items() if issubclass(kind, ALGORITHMS[algorithm].runs_on)]
+        raise UsageError(
+            f"algorithm '{algorithm}' does not run on problem '{problem}'", f"it runs on: {', '.join(names)}"
+        )
+    raise UsageError(
+        f"no starter for {problem or algorithm}", "start from a shipped config: dpexp init --from linear_d5"
+    )
+
+
+def _read(text: str) -> None:
+    from dpexp.config import read_experiment
+
+    read_experiment(text, "starter.yaml")
+
+
+def _known(section: str, name: str | None) -> None:
+    registry = REGISTRIES[section]
+    if name is not None and name not in registry:
+        raise UsageError(f"unknown {section} '{name}'", suggest(name, registry))
+
+
+def _candidates(
+    problem: str | None, algorithm: str | None, data: Mapping[str, Any] | None
+) -> Iterator[dict[str, dict[str, Any]]]:
+    """Configs that may be valid, the most usual first."""
+    for a in [algorithm] if algorithm else ALGORITHMS:
+        for p in [problem] if problem else PROBLEMS:
+            if not issubclass(PROBLEMS[p], ALGORITHMS[a].runs_on):
+                continue
+            for schedule in ALGORITHMS[a].schedules:
+                batches = (
+                    [{"batch_size": size} for size in BATCHES]
+                    if data and "batch_size" in parameters_of(ALGORITHMS[a]).model_fields
+                    else [{}]
+                )
+                for budget, steps, batch in itertools.product(BUDGETS[1:] if data else BUDGETS, STEPS, batches):
+                    yield {
+                        "problem": {"name": p} | ({"data": data} if data else {}),
+                        "algorithm": {"name": a, **batch},
+                        "schedule": {"name": schedule},
+                        "privacy": dict(budget),
+                        "run": {**steps, **(OWN if data else SIMULATED)},
+                    }
+
+
+def _written(experiment: str, sections: Mapping[str, Mapping[str, Any]], template: Sequence[str]) -> str:
+    """The sections with all their keys, one line each; below the data, what the user should add there."""
+    kinds = {s: parameters_of(REGISTRIES[s][sections[s]["name"]]) for s in REGISTRIES}
+    lines = [
+        "# `dpexp validate FILE` checks this, `dpexp run FILE` computes it, and `dpexp plot NAME` draws the results.",
+        "# A list in place of a value runs each of them: alpha: [1/3, 1/2, 1]. A key that is left out has this value.",
+        *_line(f"experiment: {experiment}", "names the folder of the results"),
+    ]
+    for section, kind in kinds.items():
+        lines += ["", *_line(f"{section}:", _first_sentence(inspect.getdoc(kind) or ""))]
+        lines += _keys(kind, sections[section], _others(section, sections), template)
+    lines += ["", "privacy:"]
+    for key, value in sections["privacy"].items():
+        lines += _line(f"  {key}: {flow(value)}", MEANINGS[key])
+    lines += ["", "run:"]
+    lines += _keys(RunSettings, sections["run"], ())
+    return "\n".join(lines) + "\n"
+
+
+def _others(section: str, sections: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """What could stand in place of a section's name with the other sections as they are."""
+    algorithm = ALGORITHMS[sections["algorithm"]["name"]]
+    if section == "schedule":
+        names = list(algorithm.schedules)
+    elif section == "problem":
+        names = [name for name, kind in PROBLEMS.items() if issubclass(kind, algorithm.runs_on)]
+    else:
+        problem = PROBLEMS[sections["problem"]["name"]]
+        names = [name for name, kind in ALGORITHMS.items() if issubclass(problem, kind.runs_on)]
+    return [name for name in names if name != sections[section]["name"]]
+
+
+def _keys(
+    kind: type[Parameters], given: Mapping[str, Any], others: Sequence[str], template: Sequence[str] = ()
+) -> Iterator[str]:
+    """Every key of a class with the value given or its default, and what it is; a comment where there is no value."""
+    meanings = docstrings(kind)
+    for key, field in kind.model_fields.items():
+        value = given.get(key, None if field.is_required() else field.get_default(call_default_factory=True))
+        says = MEANINGS.get(key, "") if kind is RunSettings else meanings.get(key, "")
+        takes = "" if key == "name" else allowed(field.annotation, field.metadata)
+        if key == "name":
+            takes = f"or {', '.join(others)}" if others else ""
+        elif takes_a_list(kind, key):
+            takes += " (a list is one value)"
+        comment = "; ".join(part for part in (says, takes) if part)
+        if value is None:
+            if not field.is_required():
+                yield from _line(f"  # {key}: ", comment)
+            continue
+        if isinstance(value, Mapping):
+            yield from _line(f"  {key}:", comment)
+            yield from (f"    {inner}: {flow(v)}" for inner, v in value.items())
+            yield from (f"    {line}" for line in template)
+            continue
+        plain = value.model_dump(exclude_none=True, exclude_defaults=True) if isinstance(value, Parameters) else value
+        yield from _line(f"  {key}: {flow(plain)}", comment)
+
+
+def _line(text: str, comment: str) -> list[str]:
+    """A line of YAML with its comment beside it, and below where it is long."""
+    if not comment:
+        return [text]
+    parts = textwrap.wrap(comment, max(40, WIDTH - max(COLUMN, len(text) + 2) - 2))
+    first, rest = parts[0], parts[1:]
+    return [f"{text:<{COLUMN}}# {first}" if len(text) < COLUMN else f"{text}  # {first}"] + [
+        " " * COLUMN + f"# {more}" for more in rest
+    ]
+
+
+def _first_sentence(text: str) -> str:
+    paragraph = " ".join(text.split("\n\n")[0].split())
+    return paragraph.split(". ")[0].rstrip(".")
+
+
+def docstrings(kind: type[Parameters]) -> dict[str, str]:
+    """What the source says below each field of a class and of those that it inherits from; one line each."""
+    found: dict[str, str] = {}
+    for part in reversed(kind.__mro__):
+        if not issubclass(part, Parameters) or part is Parameters:
+            continue
+        try:
+            (tree,) = ast.parse(textwrap.dedent(inspect.getsource(part))).body
+        except (OSError, TypeError, SyntaxError):
+            continue  # typed at a prompt: there is no source
+        body = tree.body if isinstance(tree, ast.ClassDef) else []
+        for field, below in itertools.pairwise(body):
+            match field, below:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str() as text)):
+                    found[name] = " ".join(text.split())
+    return found

@@ -1,0 +1,116 @@
+"""`dpexp init` and shipped configs by name: a first config for everything that is there, valid and complete."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dpexp.algorithms import ALGORITHMS
+from dpexp.commands import init as command
+from dpexp.config import ConfigError, load_experiment, read_experiment
+from dpexp.config.shipped import located, shipped, spelled
+from dpexp.config.starter import docstrings, starter
+from dpexp.core.errors import UsageError
+from dpexp.problems import PROBLEMS
+from dpexp.problems.softmax import DataSource
+
+PAIRS = [(p, a) for p in PROBLEMS for a in ALGORITHMS if issubclass(PROBLEMS[p], ALGORITHMS[a].runs_on)]
+CSV = "age,job title,income\n30,cook,low\n41,clerk,high\n52,cook,low\n28,clerk,high\n39,cook,low\n60,clerk,low\n"
+
+
+@pytest.mark.parametrize(("problem", "algorithm"), PAIRS)
+def test_every_pair_has_a_starter_that_names_every_key(problem, algorithm):
+    text = starter(problem, algorithm)
+    (cell,) = read_experiment(text, "starter.yaml").cells
+    assert (cell.problem.name, cell.algorithm.name) == (problem, algorithm)
+    for part in (cell.problem, cell.algorithm, cell.schedule):
+        for key in type(part).model_fields:
+            assert f"  {key}:" in text or f"  # {key}:" in text
+    assert max(map(len, text.splitlines())) <= 120
+    assert "a mapping;" not in text
+
+
+@pytest.mark.parametrize("name", [*PROBLEMS, *ALGORITHMS])
+def test_one_name_is_enough(name):
+    text = starter(name, None) if name in PROBLEMS else starter(None, name)
+    assert re.search(rf"name: {name}\b", text)
+    assert read_experiment(text, "starter.yaml")
+
+
+def test_what_a_field_means_is_read_from_the_source():
+    assert docstrings(DataSource)["target"] == "column of the classes, of a table"
+    assert "passes over" in docstrings(ALGORITHMS["tree-momentum"])["epochs"]
+
+
+def test_own_table_by_names_and_kinds_alone(tmp_path):
+    table = tmp_path / "people.csv"
+    table.write_text(CSV)
+    text = command.init(None, None, table, "income", None, None)
+    assert "# ranges: {age: [LOW, HIGH]}" in text
+    assert '# categories: {"job title": [ONE, OTHER], income: [ONE, OTHER]}' in text
+    assert not [value for value in ("cook", "clerk", "41", "52", "high") if value in text]
+    filled = text.replace("# ranges: {age: [LOW, HIGH]}", "ranges: {age: [0, 100]}")
+    (cell,) = read_experiment(filled, "mine.yaml").cells
+    assert cell.problem.data.ranges == {"age": (0.0, 100.0)}
+    assert cell.privacy.eps == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"problem": "hubert-linear"}, "unknown problem 'hubert-linear'"),
+        ({"algorithm": "ldpsgd"}, "unknown algorithm 'ldpsgd'"),
+        ({"problem": "huber-linear", "algorithm": "dp-sgd"}, "does not run on"),
+        ({"of": "linear_d6"}, "no shipped config"),
+        ({"of": "linear_d5", "problem": "softmax"}, "as it is"),
+        ({"target": "y"}, "is a column of --data"),
+    ],
+)
+def test_what_does_not_fit_is_said(arguments, words):
+    given = {"problem": None, "algorithm": None, "data": None, "target": None, "of": None, "out": None} | arguments
+    with pytest.raises(UsageError, match=words):
+        command.init(**given)
+
+
+def test_target_is_asked_for_and_nothing_is_overwritten(tmp_path):
+    table, out = tmp_path / "people.csv", tmp_path / "mine.yaml"
+    table.write_text(CSV)
+    with pytest.raises(UsageError, match="which column"):
+        command.init(None, None, table, None, None, None)
+    with pytest.raises(UsageError, match="no column 'incom'"):
+        command.init(None, None, table, "incom", None, None)
+    assert f"dpexp run {out}" in command.init("huber-linear", None, None, None, None, out)
+    assert "experiment: mine" in out.read_text()
+    with pytest.raises(UsageError, match="there already"):
+        command.init("huber-linear", None, None, None, None, out)
+
+
+def test_shipped_configs_have_names(tmp_path, monkeypatch):
+    root = Path(__file__).parent.parent
+    assert sorted(shipped()) == sorted(path.stem for path in (root / "configs").glob("*.yaml"))
+    here = load_experiment(root / "configs" / "linear_d5.yaml")
+    assert {cell.cell_id for cell in load_experiment("@linear_d5").cells} == {cell.cell_id for cell in here.cells}
+    assert command.init(None, None, None, None, "linear_d5", None) == (root / "configs" / "linear_d5.yaml").read_text()
+    monkeypatch.chdir(root)
+    assert spelled("linear_d5") == "configs/linear_d5.yaml"
+    monkeypatch.chdir(tmp_path)
+    assert spelled("linear_d5") == "@linear_d5"
+    assert spelled("mine") is None
+    Path("@odd.yaml").touch()
+    assert located("@odd.yaml") == Path("@odd.yaml")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "hint"),
+    [
+        ("configs/linear_d5.yaml", "did you mean @linear_d5?"),
+        ("linear_d5", "did you mean @linear_d5?"),
+        ("@linear_d50", "did you mean 'linear_d5'?"),
+        ("zzzzz.yaml", "dpexp list --shipped"),
+    ],
+)
+def test_a_config_that_is_not_there_leads_on(wanted, hint, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError) as error:
+        load_experiment(wanted)
+    assert hint in str(error.value)
