@@ -1,20 +1,63 @@
-"""dpexp: a command-line laboratory for differentially private stochastic gradient descent."""
+"""dpexp: a command-line laboratory for differentially private stochastic gradient descent.
 
+The names of the Python API are those of the commands (`dpexp.api`); they are imported when they are first used.
+"""
+
+import sys
 import time
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 IMPORTED_AT = time.time_ns()
 """when this process began to import dpexp: code that was edited later is not the code that runs"""
 
+API = ("Result", "advise", "calibrate", "claims", "judge", "load", "privacy", "read", "run")
+__all__ = ["API", "IMPORTED_AT", "__version__", *API]
+
 if TYPE_CHECKING:
+    from dpexp.api import Result as Result
+    from dpexp.api import advise as advise
+    from dpexp.api import calibrate as calibrate
+    from dpexp.api import claims as claims
+    from dpexp.api import load as load
+    from dpexp.api import read as read
+    from dpexp.api import run as run
     from dpexp.privacy.judge import judge as judge
 
 
-def __getattr__(name: str) -> Any:
-    """The Python API, imported when it is first used."""
-    if name == "judge":
-        from dpexp.privacy.judge import judge
+class _Room(ModuleType):
+    """The room `dpexp.privacy`, which is also the function of that name."""
 
-        return judge
+    def __call__(self, *arguments: Any, **parameters: Any) -> Any:
+        from dpexp.api import privacy
+
+        return privacy(*arguments, **parameters)
+
+
+class _Package(ModuleType):
+    """dpexp itself: whoever imports the room `dpexp.privacy` first, it can be called."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name == "privacy" and isinstance(value, ModuleType):
+            value.__class__ = _Room
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
+def __getattr__(name: str) -> Any:
+    """A name of the API, imported now."""
+    if name == "privacy":
+        return import_module("dpexp.privacy")
+    if name == "judge":
+        return import_module("dpexp.privacy.judge").judge
+    if name in API:
+        return getattr(import_module("dpexp.api"), name)
     raise AttributeError(f"module 'dpexp' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *API})

@@ -21,6 +21,7 @@ LEVELS = [
     {"papers"},
     {"conformance"},
     {"commands"},
+    {"api"},
     {"cli", "__main__"},
 ]
 """rooms from the ground up: a room imports from lower floors, and from its own"""

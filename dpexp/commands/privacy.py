@@ -30,7 +30,12 @@ def only_path(arguments: Sequence[str] | None) -> Path:
 
 def of_config(path: Path, sets: Sequence[str]) -> Located:
     """The privacy statement of a config's mechanisms, each once."""
-    return Located(path, load_experiment(path, sets))
+    return of_experiment(load_experiment(path, sets))
+
+
+def of_experiment(experiment: Experiment) -> Located:
+    """The privacy statement of an experiment that is loaded."""
+    return Located(experiment.path, experiment)
 
 
 class Located(ConfigStatement):

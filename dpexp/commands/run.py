@@ -112,6 +112,11 @@ def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
 
 def run(request: Request) -> tuple[dict[str, Any], str, int]:
     """Run: document, text, exit code."""
+    return run_all(load_all(request), request)
+
+
+def run_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, Any], str, int]:
+    """Run experiments that are loaded: document, text, exit code."""
     from dpexp.engine.lanes import internals
     from dpexp.store.run import Options
     from dpexp.store.run import run as run_one
@@ -119,7 +124,6 @@ def run(request: Request) -> tuple[dict[str, Any], str, int]:
     for remark in (internals.require_compiler(), internals.keep_only_what_fits()):
         if remark:
             note(remark, request.quiet)
-    experiments = load_all(request)
     _require_some(experiments, request.only)
     reports = []
     for experiment in experiments:

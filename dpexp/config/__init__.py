@@ -41,13 +41,15 @@ def load_experiment(
     return replace(experiment, sha256=hashlib.sha256(data).hexdigest(), read_at=read_at)
 
 
-def read_experiment(text: str, source: str, overrides: Iterable[str] = ()) -> Experiment:
+def read_experiment(
+    text: str, source: str, overrides: Iterable[str] = (), replicates: int | None = None, profile: str = "paper"
+) -> Experiment:
     """An experiment from YAML text instead of a file; `source` names it in errors. Raises ConfigError."""
     try:
         root = parse(text, source)
     except YamlErrors as error:
         raise ConfigError(error.issues) from None
-    return _resolve(root, Path(source), overrides, None, "paper")
+    return _resolve(root, Path(source), overrides, replicates, profile)
 
 
 def _resolve(root: Located, path: Path, overrides: Iterable[str], replicates: int | None, profile: str) -> Experiment:

@@ -1,0 +1,188 @@
+"""dpexp from Python: each function is the command of its name, and what the command prints it returns.
+
+    import dpexp
+
+    experiment = dpexp.load("configs/linear_d5.yaml", replicates=20)
+    result = dpexp.run(experiment)
+    result.summary                     # a DataFrame, as `results/linear_d5/summary.parquet` holds it
+
+Mistakes raise `dpexp.core.errors.DpexpError` with the message of the command, which names the place and a way out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dpexp.config import Experiment
+    from dpexp.privacy.judge import judge as judge
+    from dpexp.reporting.statement import Statement
+
+RESULTS = Path("results")
+
+
+@dataclass(frozen=True)
+class Result:
+    """Stored results of one experiment, checked each time they are read."""
+
+    experiment: str
+    folder: Path
+
+    @property
+    def summary(self) -> pd.DataFrame:
+        """One row per cell, estimator, step and metric: mean, interval, quantiles; parameters are columns too."""
+        from dpexp.store.reading import load_summary
+
+        return load_summary(self.folder.parent, self.folder.name)
+
+    @property
+    def cells(self) -> pd.DataFrame:
+        """One row per cell: its parameters, its privacy and its state."""
+        from dpexp.store.reading import load_cells
+
+        return load_cells(self.folder.parent, self.folder.name)
+
+    def trajectories(self, cell_id: str | None = None) -> pd.DataFrame:
+        """One row per cell, replicate, estimator and step, of every cell or of one."""
+        from dpexp.store.reading import load_trajectories
+
+        return load_trajectories(self.folder.parent, self.folder.name, None if cell_id is None else [cell_id])
+
+
+def load(
+    config: Experiment | Mapping[str, Any] | str | os.PathLike[str],
+    *,
+    set: Sequence[str] = (),
+    replicates: int | None = None,
+    profile: Literal["paper", "smoke"] = "paper",
+) -> Experiment:
+    """The experiment of a config: a file, `@NAME` of a shipped one, or its sections as a dict.
+
+    `set` changes values as `--set` does: ["run.n=1000"]. Raises ConfigError with everything that is wrong.
+    """
+    from dpexp.config import Experiment, load_experiment, read_experiment
+    from dpexp.config.resolved import flow
+
+    if isinstance(config, Experiment):
+        if set or replicates is not None or profile != "paper":
+            raise TypeError("this experiment is loaded: give set, replicates and profile to the call that loads it")
+        return config
+    if isinstance(config, Mapping):
+        text = "".join(f"{key}: {flow(value)}\n" for key, value in config.items())
+        return read_experiment(text, "dict", set, replicates, profile)
+    return load_experiment(os.fspath(config), set, replicates, profile)
+
+
+def run(
+    config: Experiment | Mapping[str, Any] | str | os.PathLike[str],
+    *,
+    results: str | os.PathLike[str] = RESULTS,
+    jobs: int | None = None,
+    only: str | None = None,
+    force: bool = False,
+    quiet: bool = True,
+) -> Result:
+    """Compute what is missing or stale of an experiment. Raises DpexpError where a cell fails."""
+    from dpexp.commands import run as command
+    from dpexp.config.resources import require_room
+    from dpexp.core.errors import DpexpError
+
+    experiment = load(config)
+    require_room(experiment, jobs or os.cpu_count() or 1)
+    request = command.Request(
+        (), (), only, jobs or os.cpu_count() or 1, "threads", None, None, experiment.profile, Path(results), force,
+        False, quiet, False, False,
+    )  # fmt: skip
+    document, _, code = command.run_all([experiment], request)
+    if code:
+        failed = [cell for cell in document["cells"] if cell["status"] == "failed"]
+        raise DpexpError(f"{len(failed)} cells failed, the first with: {failed[0]['reason']}")
+    return Result(experiment.name, Path(results) / experiment.name)
+
+
+def read(name: str | os.PathLike[str], *, results: str | os.PathLike[str] = RESULTS) -> Result:
+    """Stored results by the experiment's name, or by their folder. Raises ResultsMissing, with the command to run."""
+    from dpexp.store.reading import load_generation
+
+    folder = Path(name) if (Path(name) / "manifest.json").is_file() else Path(results) / os.fspath(name)
+    load_generation(folder.parent, folder.name)
+    return Result(folder.name, folder)
+
+
+def privacy(
+    what: Experiment | Mapping[str, Any] | str | os.PathLike[str], *, force: bool = False, **parameters: Any
+) -> Statement:
+    """The privacy statement of a config, or of a mechanism by its name and parameters.
+
+    `str` of it is the text that the command prints, `.document()` the same for programs.
+    """
+    from dpexp.commands import privacy as command
+    from dpexp.privacy.mechanisms import MECHANISMS
+
+    if isinstance(what, str) and what in MECHANISMS:
+        return command.of_mechanism(what, _pairs(parameters), force)
+    if parameters or force:
+        raise TypeError("parameters belong to a mechanism, and what a config says is changed by load(..., set=[...])")
+    return command.of_experiment(load(what))
+
+
+def calibrate(
+    mechanism: str = "sampled-gaussian",
+    *,
+    target: Mapping[str, float],
+    released: Literal["all-iterates", "last-iterate"] = "all-iterates",
+    analysis: str | None = None,
+    force: bool = False,
+    **parameters: Any,
+) -> dict[str, Any]:
+    """The least noise of a mechanism that meets a target, such as {"eps": 1, "delta": 1e-5}."""
+    from dpexp.commands import calibrate as command
+
+    return command.solve(mechanism, _pairs(target), _pairs(parameters), released, analysis, force)[0]
+
+
+def claims(paper: str | None = None, *, results: str | os.PathLike[str] = RESULTS) -> pd.DataFrame:
+    """The ledger, one row per claim: what a paper says, what was measured, and the verdict."""
+    import pandas as pd
+
+    from dpexp.commands import claims as command
+
+    text, _ = command.claims(paper, "json", None, Path(results))
+    return pd.DataFrame(json.loads(text))
+
+
+def advise(
+    problem: str | os.PathLike[str],
+    *,
+    n: int | None = None,
+    d: int | None = None,
+    mu: float | Mapping[str, Any] | None = None,
+    set: Sequence[str] = (),
+    metric: Literal["distance", "loss"] = "distance",
+    replicates: int = 64,
+) -> list[dict[str, Any]]:
+    """Step size, decay and estimator for a problem, or for every problem and budget of a config file."""
+    from dpexp.commands import advise as command
+    from dpexp.config.resolved import flow
+
+    said = [None if value is None else flow(value) for value in (n, d, mu)]
+    document, _ = command.recommend(os.fspath(problem), said[0], said[1], said[2], set, metric, replicates)
+    advice: list[dict[str, Any]] = document["advice"]
+    return advice
+
+
+def _pairs(parameters: Mapping[str, Any]) -> list[str]:
+    """key=value as a command line has them; a list is written with commas."""
+    from dpexp.config.resolved import flow
+
+    def written(value: Any) -> str:
+        return ",".join(map(flow, value)) if isinstance(value, list | tuple) else flow(value)
+
+    return [f"{key}={written(value)}" for key, value in parameters.items()]

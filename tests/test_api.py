@@ -1,0 +1,134 @@
+"""The Python API: every name, and that it is the command of its name."""
+
+import json
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import dpexp
+from dpexp.config import ConfigError
+from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
+
+CONFIG = {
+    "experiment": "small",
+    "problem": {"name": "huber-linear", "d": 2},
+    "schedule": {"name": "power", "alpha": [1 / 3, 1]},
+    "privacy": {"mu": [1, math.inf]},
+    "run": {"n": 200, "replicates": 4, "seed": 3, "checkpoints": 5},
+}
+MECHANISM = {"noise_multiplier": 1, "sampling_probability": 0.01, "steps": 100, "delta": [1e-5, 1e-6]}
+PYTHON = [sys.executable, "-m", "dpexp"]
+
+
+def said(*arguments):
+    return json.loads(subprocess.run([*PYTHON, *arguments], check=True, capture_output=True, text=True).stdout)
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    return dpexp.run(CONFIG, results=tmp_path_factory.mktemp("api"), jobs=1)
+
+
+def test_every_name_is_there_and_documented():
+    assert set(dpexp.API) <= set(dir(dpexp))
+    for name in dpexp.API:
+        assert getattr(dpexp, name).__doc__
+    with pytest.raises(AttributeError, match="no attribute 'plots'"):
+        dpexp.plots  # noqa: B018
+
+
+def test_import_loads_no_library():
+    """Whoever imports dpexp pays for nothing before it is used."""
+    code = "import dpexp, sys; print([m for m in ('numpy', 'numba', 'pandas', 'pydantic') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize("first", ["dpexp.privacy", "import dpexp.privacy.budgets", "import dpexp.privacy"])
+def test_privacy_is_a_room_and_a_function_whichever_comes_first(first):
+    code = f"import dpexp\n{first}\nprint(dpexp.privacy('local-gaussian', mu=1).document()['mechanism'], dpexp.privacy.budgets)"
+    out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert "local-gaussian" in out
+    assert "module" in out
+
+
+def test_load_takes_a_dict_a_file_and_a_shipped_name(tmp_path):
+    loaded = dpexp.load(CONFIG)
+    assert [cell.privacy.mu.constant for cell in loaded.cells] == [1, math.inf, 1, math.inf]
+    assert loaded.cells[0].schedule.alpha == 1 / 3
+    assert dpexp.load(loaded) is loaded
+    with pytest.raises(TypeError, match="is loaded"):
+        dpexp.load(loaded, replicates=3)
+    assert dpexp.load("@linear_d5", replicates=7, set=["run.n=500"]).cells[0].run.n == 500
+    with pytest.raises(ConfigError, match="did you mean 'problem'"):
+        dpexp.load(CONFIG | {"problme": {}})
+
+
+def test_run_and_read_give_what_the_store_holds(result):
+    again = dpexp.read("small", results=result.folder.parent)
+    assert again == result == dpexp.read(result.folder)
+    assert set(again.cells["mu"]) == {1, math.inf}
+    last = again.summary.query("step == 200 and metric == 'param_distance_sq' and estimator == 'sgd'")
+    one = last.iloc[0]
+    rows = again.trajectories(one["cell_id"]).query("step == 200 and estimator == 'sgd'")
+    assert len(rows) == 4
+    assert np.mean(rows["param_distance_sq"]) == pytest.approx(one["mean"], rel=1e-12)
+    assert len(again.trajectories()) == 4 * len(again.trajectories(one["cell_id"]))
+    with pytest.raises(ResultsMissing, match="no results yet"):
+        dpexp.read("other", results=result.folder.parent)
+
+
+def test_run_gives_the_bits_of_the_command(result, tmp_path):
+    config = tmp_path / "small.yaml"
+    config.write_text(
+        "experiment: small\nproblem: {name: huber-linear, d: 2}\nschedule: {name: power, alpha: [1/3, 1]}\n"
+        "privacy: {mu: [1, inf]}\nrun: {n: 200, replicates: 4, seed: 3, checkpoints: 5}\n"
+    )
+    said("run", str(config), "--results", str(tmp_path / "results"), "--json")
+    theirs = dpexp.read("small", results=tmp_path / "results").summary
+    assert theirs.equals(result.summary)
+
+
+def test_a_failed_cell_is_raised(monkeypatch, tmp_path):
+    def fail(self, *arguments):
+        raise FloatingPointError("no such number")
+
+    monkeypatch.setattr("dpexp.algorithms.ldp_sgd.LdpSgd.simulate", fail)
+    with pytest.raises(DpexpError, match="no such number"):
+        dpexp.run(CONFIG, results=tmp_path, jobs=1)
+
+
+def test_privacy_is_the_command(result):
+    pairs = ["noise_multiplier=1", "sampling_probability=0.01", "steps=100", "delta=1e-5,1e-6"]
+    statement = dpexp.privacy("sampled-gaussian", **MECHANISM)
+    assert statement.document() == said("privacy", "--mechanism", "sampled-gaussian", *pairs, "--json")
+    assert dpexp.privacy(CONFIG).document()
+    with pytest.raises(UsageError, match="noise_multiplier"):
+        dpexp.privacy("sampled-gaussian", **MECHANISM | {"noise_multiplier": -1})
+    with pytest.raises(TypeError, match="belong to a mechanism"):
+        dpexp.privacy(CONFIG, steps=3)
+
+
+def test_calibrate_meets_its_target():
+    found = dpexp.calibrate(target={"eps": 1, "delta": 1e-5}, sampling_probability=0.01, steps=100)
+    spent = dpexp.privacy("sampled-gaussian", **MECHANISM | {"noise_multiplier": found["value"], "delta": 1e-5})
+    best = [s for s in spent.document()["statements"] if s["valid"] and s["released"] == "all-iterates"]
+    assert min(s["eps"][0][1] for s in best if s["eps"]) == pytest.approx(1, rel=1e-3)
+
+
+def test_claims_and_advice_are_those_of_the_commands(tmp_path):
+    with pytest.raises(ResultsMissing, match="missing or stale"):
+        dpexp.claims("ldp-sgd", results=tmp_path)
+    with pytest.raises(UsageError, match="no claims of a paper"):
+        dpexp.claims("ldp")
+    (advice,) = dpexp.advise("huber-linear", n=1000, mu=2, d=2, replicates=4)
+    assert advice["n"] == 1000
+    with pytest.raises(UsageError, match="neither a problem"):
+        dpexp.advise("hubert")
+
+
+def test_judge_is_a_name_of_the_api():
+    assumes = {"sampling": "full-batch", "relation": "replace-one", "released": "all-iterates"}
+    assert dpexp.judge(lambda delta, noise_multiplier, steps: 0.0, assumes=assumes, comparisons=20).refuted
