@@ -1,14 +1,14 @@
 """dpexp: a command-line laboratory for differentially private stochastic gradient descent."""
 
-import time
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
-IMPORTED_AT = time.time_ns()
-"""when this process began to import dpexp: code that was edited later is not the code that runs"""
+from dpexp.core.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from dpexp.privacy.judge import judge as judge
+
+
+__all__ = ["__version__", "judge"]
 
 
 def __getattr__(name: str) -> Any:

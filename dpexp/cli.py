@@ -54,18 +54,18 @@ def _print_json(document: Any) -> None:
 
 def _version(value: bool) -> None:
     if value:
-        from dpexp import __version__
+        from dpexp.core.version import VERSION
 
-        say(f"dpexp {__version__}")
+        say(f"dpexp {VERSION}")
         raise typer.Exit
 
 
 def _use_plugins(files: list[Path] | None) -> None:
     """Load what installed packages offer and the files that are named, before anything looks a name up."""
-    from dpexp import plugins
+    from dpexp.plugins import loading
 
-    plugins.use_installed()
-    given = [plugins.use(file) for file in files or ()]
+    loading.use_installed()
+    given = [loading.use(file) for file in files or ()]
     if any(one.papers or one.figures or one.tables or one.claims for one in given):
         from dpexp import papers
 
@@ -366,7 +366,7 @@ def _command() -> Any:
 
 def _end_where_a_plugin_is_at_fault(error: Exception) -> None:
     """End with the plug-in's line, where the error passed through one."""
-    from dpexp.plugin import blame
+    from dpexp.plugins.loaded import blame
 
     if place := blame(error):
         warn(f"error: {place}{type(error).__name__}: {error}\n  hint: a mistake of the plug-in; --debug shows more")

@@ -36,7 +36,7 @@ def check(file: Path | None) -> Verdict:
         if file is None:
             results = list(hold(built_in(), ToyExperiments(Path(folder), here)))
         else:
-            from dpexp.plugins import use
+            from dpexp.plugins.loading import use
 
             subjects = list(subjects_of(use(file)))
             if not subjects:

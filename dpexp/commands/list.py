@@ -11,7 +11,7 @@ from dpexp.config import ConfigError, load_experiment
 from dpexp.config.words import listed
 from dpexp.core.errors import ResultsMissing
 from dpexp.core.text import columns
-from dpexp.plugin import LOADED
+from dpexp.plugins.loaded import LOADED
 from dpexp.store import Damaged, Folder, load_generation
 from dpexp.store.files import read_document
 from dpexp.store.fingerprint import plugins_missing

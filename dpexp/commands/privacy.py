@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from dpexp.algorithms.algorithm import Released
 from dpexp.commands.mechanism_arguments import deltas_of, mechanism_of, orders_of, understood, values_of
 from dpexp.commands.notices import notices
 from dpexp.commands.privacy_of_users import of_users
@@ -15,7 +16,6 @@ from dpexp.config import Experiment, load_experiment
 from dpexp.core.errors import UsageError
 from dpexp.privacy.analyses.analysis import ORDERS
 from dpexp.privacy.mechanisms.stated import NoSuchAnalysis
-from dpexp.protocols import Released
 from dpexp.reporting.statement import ConfigStatement, MechanismStatement, Statement, labelled
 
 __all__ = ["Statement", "of_config", "of_mechanism", "of_users", "only_path"]

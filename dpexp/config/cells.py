@@ -18,8 +18,9 @@ from dpexp.core.text import short
 from dpexp.privacy.settings import PrivacySettings
 
 if TYPE_CHECKING:
+    from dpexp.algorithms.algorithm import Algorithm
     from dpexp.config.yamlfile import Position
-    from dpexp.protocols import Algorithm, Problem
+    from dpexp.problems.problem import Problem
     from dpexp.schedules import Schedule
 
 ID_LENGTH = 12

@@ -21,7 +21,7 @@ from dpexp.config.words import allowed, explain, kind, listed, show, suggest
 from dpexp.config.yamlfile import Issue, Located, Position
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Parameters
-from dpexp.plugins import use, use_installed
+from dpexp.plugins.loading import use, use_installed
 from dpexp.privacy.budgets import BUDGETS, as_budget
 from dpexp.privacy.settings import PrivacySettings
 from dpexp.privacy.targets import Target
@@ -29,7 +29,9 @@ from dpexp.problems import PROBLEMS
 from dpexp.schedules import SCHEDULES, Schedule
 
 if TYPE_CHECKING:
-    from dpexp.protocols import Algorithm, Named, Problem
+    from dpexp.algorithms.algorithm import Algorithm
+    from dpexp.core.parameters import Named
+    from dpexp.problems.problem import Problem
 
 N = TypeVar("N", bound="Named")
 V = TypeVar("V")

@@ -13,8 +13,9 @@ from typing import Any, cast
 import numpy as np
 
 from dpexp.config import Cell
-from dpexp.conformance.check import Check, Failed, NotTried, Subject
+from dpexp.conformance.check import Check, Subject
 from dpexp.conformance.experiments import ToyExperiments
+from dpexp.conformance.failures import Failed, NotTried
 from dpexp.conformance.settings import WHOLE_RUN, Toy, toys_of
 from dpexp.core.checkpoints import checkpoint_steps
 from dpexp.privacy.analyses.analysis import Analysis

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from dpexp.conformance.check import Check, Failed, NotTried, Subject
+from dpexp.conformance.check import Check, Subject
 from dpexp.conformance.experiments import ToyExperiments
+from dpexp.conformance.failures import Failed, NotTried
 from dpexp.conformance.shown import only_declared, watched
 from dpexp.core.errors import ResultsMissing
 from dpexp.reporting.claim import VERDICTS, Claim, Outcome

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from dpexp.conformance.check import Failed
+from dpexp.conformance.failures import Failed
 from dpexp.core.digests import digest
 
 

@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dpexp.conformance.check import Check, Failed, NotTried, Subject
+from dpexp.conformance.check import Check, Subject
 from dpexp.conformance.experiments import ToyExperiments
+from dpexp.conformance.failures import Failed, NotTried
 from dpexp.core.errors import ResultsMissing
 from dpexp.reporting.figure import Figure, write
 from dpexp.reporting.table import FORMATS, Table, render

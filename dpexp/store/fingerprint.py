@@ -22,8 +22,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp import IMPORTED_AT
-from dpexp.plugin import LOADED, Loaded, owners_of
+from dpexp.core.version import IMPORTED_AT
+from dpexp.plugins.loaded import LOADED, Loaded, owners_of
 
 if TYPE_CHECKING:
     from dpexp.config import Cell
@@ -64,7 +64,7 @@ RUNNING = ("dpexp.store.simulating",)
 """modules that every cell's numbers pass through, whatever its problem and algorithm"""
 ROWS = ("dpexp.store.rows", "dpexp.config.cells")
 """modules that every row of cells.parquet passes through"""
-MESSAGES = frozenset({"dpexp.core.errors", "dpexp.plugin"})
+MESSAGES = frozenset({"dpexp.core.errors", "dpexp.plugins", "dpexp.plugins.loaded"})
 """modules that say what went wrong or what a plug-in adds, and cannot change a number"""
 
 

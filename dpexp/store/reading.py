@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dpexp.core.errors import ResultsMissing
 from dpexp.core.terminal import note
-from dpexp.plugin import as_options
+from dpexp.plugins.loaded import as_options
 from dpexp.store.files import Damaged, Filter, Sealed, read_document
 from dpexp.store.fingerprint import plugins_missing
 from dpexp.store.folder import Folder

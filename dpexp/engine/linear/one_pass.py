@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from dpexp.engine.lanes.vectors import LANES
 from dpexp.engine.linear.kernel import BLOCK, UNROLLED, Block, Law, Record, Shape, Sizes, State, Streams
 from dpexp.engine.linear.kernel import compiled_segment as _compiled_segment
 from dpexp.engine.linear.rule import Rule
-
-if TYPE_CHECKING:
-    from dpexp.protocols import Budget, Schedule
 
 SEGMENT = 32 * BLOCK
 """steps whose step sizes and user budgets are computed together"""
@@ -37,11 +34,26 @@ class Model(NamedTuple):
     """theta_0 [p]"""
 
 
+class StepSizes(Protocol):
+    """What the pass asks of a `dpexp.schedules.Schedule`."""
+
+    def step_sizes(self, first: int, last: int) -> np.ndarray: ...
+
+
+class NoiseLevels(Protocol):
+    """What the pass asks of a `dpexp.privacy.budgets.Budget`: the users' mu_i, which decide how much noise each adds."""
+
+    @property
+    def constant(self) -> float | None: ...
+
+    def draw(self, uniform: np.ndarray, first: int) -> np.ndarray: ...
+
+
 class Setting(NamedTuple):
     """One setting of a pass."""
 
-    schedule: Schedule
-    budget: Budget
+    schedule: StepSizes
+    budget: NoiseLevels
 
 
 class Snapshots(NamedTuple):

@@ -23,7 +23,7 @@ from dpexp.theory.ldp_sgd.sandwich import (
 if TYPE_CHECKING:
     from dpexp.privacy.budgets import Budget
     from dpexp.problems.linear_predictor import Curvature
-    from dpexp.protocols import Problem
+    from dpexp.problems.problem import Problem
     from dpexp.schedules import Schedule
 
 
