@@ -10,9 +10,10 @@ from typing import Any
 from dpexp.config import ConfigError, load_experiment
 from dpexp.config.words import listed
 from dpexp.core.errors import ResultsMissing
+from dpexp.core.files import Damaged
 from dpexp.core.text import columns
 from dpexp.plugins.loaded import LOADED
-from dpexp.store import Damaged, Folder, load_generation
+from dpexp.store import Folder, load_generation
 from dpexp.store.files import read_document
 from dpexp.store.fingerprint import plugins_missing
 from dpexp.store.planning import derived_state, plan

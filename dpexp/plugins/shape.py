@@ -1,4 +1,4 @@
-"""The shape of a plug-in: what is wrong with its value PLUGIN, before any of its names can be used, and on which line."""
+"""The shape of a plug-in: what is wrong with its value PLUGIN, and on which line, before any of it is used."""
 
 from __future__ import annotations
 

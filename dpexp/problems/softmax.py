@@ -7,7 +7,6 @@ of every record's loss. Nothing is computed from several records.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -17,6 +16,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
+from dpexp.core.digests import hash_of_data
 from dpexp.core.parameters import Parameters, Seed, integral
 from dpexp.data.dataset import NORM, Dataset, Shape, Split, held_out, prepare
 from dpexp.data.loading import DATASETS, TEST_FRACTION, load
@@ -144,7 +144,7 @@ class Softmax(ProblemBase):
 
     def files(self) -> Mapping[str, str]:
         """Hashes of the user's files, by path, as they were when they were first read; empty for shipped data."""
-        return {} if self.data.path is None else {self.data.path: hash_of(self.data.path)}
+        return {} if self.data.path is None else {self.data.path: hash_of_data(self.data.path)}
 
     def notices(self) -> Sequence[str]:
         """What the records are, how they are encoded, and what of it is not private."""
@@ -182,18 +182,6 @@ class Softmax(ProblemBase):
     def _source(self) -> str:
         """What decides the records, as text."""
         return self.model_dump_json(include={"data", "test_fraction", "data_seed", "random_features"})
-
-
-@lru_cache(maxsize=64)
-def hash_of(path: str) -> str:
-    """Hash of a file, or of the names and contents of a folder's files."""
-    place = Path(path)
-    hashed = hashlib.sha256()
-    for file in sorted(p for p in place.rglob("*") if p.is_file()) if place.is_dir() else [place]:
-        with file.open("rb") as content:
-            digest = hashlib.file_digest(content, "sha256").hexdigest()
-        hashed.update(f"{file.relative_to(place)} {digest}\n".encode())
-    return hashed.hexdigest()[:16]
 
 
 @lru_cache(maxsize=2)

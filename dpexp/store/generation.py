@@ -17,9 +17,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.core.digests import digest
-from dpexp.store.files import SCHEMA_VERSION, Damaged, Sealed, read_document, read_sealed
-from dpexp.store.fingerprint import STATEMENTS, changed, closure, data_of, hash_of_data, statement_of
+from dpexp.core.digests import digest, hash_of_data
+from dpexp.core.files import Damaged
+from dpexp.store.files import SCHEMA_VERSION, Sealed, read_document, read_sealed
+from dpexp.store.fingerprint import STATEMENTS, changed, closure, data_of, statement_of
 from dpexp.store.folder import Folder
 from dpexp.store.stats import CI_NAME
 from dpexp.store.trajectories import Stored, stored_cell_file

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from dpexp.config import Cell, Experiment
-from dpexp.store import Damaged, Folder
+from dpexp.core.files import Damaged
+from dpexp.store import Folder
 from dpexp.store.fingerprint import changed, code_of
 from dpexp.store.generation import describe, read_generation, what_changed
 from dpexp.store.provenance import arithmetic

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dpexp.core.errors import ResultsMissing
+from dpexp.core.files import Damaged
 from dpexp.core.terminal import note
 from dpexp.plugins.loaded import as_options
-from dpexp.store.files import Damaged, Filter, Sealed, read_document
+from dpexp.store.files import Filter, Sealed, read_document
 from dpexp.store.fingerprint import plugins_missing
 from dpexp.store.folder import Folder
 from dpexp.store.generation import Generation, config_path, read_generation

@@ -41,7 +41,7 @@ class StepSizes(Protocol):
 
 
 class NoiseLevels(Protocol):
-    """What the pass asks of a `dpexp.privacy.budgets.Budget`: the users' mu_i, which decide how much noise each adds."""
+    """What the pass asks of a `dpexp.privacy.budgets.Budget`: noise grows with 1 / mu_i."""
 
     @property
     def constant(self) -> float | None: ...
