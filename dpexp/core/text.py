@@ -32,6 +32,16 @@ def _is_number(text: str) -> bool:
     return True
 
 
+def counted(number: int, thing: str) -> str:
+    """`1 claim`, `2 claims`, `1,000 cells`: how many there are of a thing whose plural ends in s."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def few(names: Sequence[str], most: int = 3) -> str:
+    """The first names, and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
 def guess(word: str, known: Iterable[str]) -> str:
     """`did you mean 'x'? ` where a known name is close to the word, else nothing."""
     close = difflib.get_close_matches(word, list(known), n=1)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpexp.core.digests import digest, hash_of_data
 from dpexp.core.files import Damaged
+from dpexp.core.text import few
 from dpexp.store.files import SCHEMA_VERSION, Sealed, read_document, read_sealed
 from dpexp.store.fingerprint import STATEMENTS, changed, closure, data_of, statement_of
 from dpexp.store.folder import Folder
@@ -114,7 +115,7 @@ class Generation:
         if m["summary_code"] != summary_code():
             files += changed(m["summary_code"], summary_code())
         if files:
-            return f"stale, {what_changed(files)} changed since: {', '.join(dict.fromkeys(files))}"
+            return f"stale, {what_changed(files)} changed since: {few(list(dict.fromkeys(files)))}"
         return _config_change(m, self.folder)
 
     @property

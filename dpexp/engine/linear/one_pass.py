@@ -122,7 +122,7 @@ def run_lane_group(
 class _Sizes:
     """Step sizes and noise of one segment after the other.
 
-    A setting whose users share one budget has one fixed row of noise; where budgets differ it has a row a step.
+    A setting whose users share one budget has one fixed row of noise. Where budgets differ, it has a row for each step.
     """
 
     def __init__(self, settings: Sequence[Setting], sensitivity: float, budget_stream: np.ndarray) -> None:
