@@ -45,11 +45,9 @@ def _home(path: Path | None) -> Path | None:
 
 
 def _print_json(document: Any) -> None:
-    import json
+    from dpexp.core.standard_json import standard_json
 
-    from dpexp.core.text import finite
-
-    say(json.dumps(finite(document), indent=2))
+    say(standard_json(document))
 
 
 def _version(value: bool) -> None:

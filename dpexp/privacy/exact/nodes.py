@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from dpexp.privacy.exact.outcome import Cells
+from dpexp.privacy.exact.outcome import Cells, EitherOrder
 from dpexp.privacy.exact.update import PARTITIONED, Update
 
 POINTS = 16
@@ -306,13 +306,12 @@ class NodePair:
 
     def renyi(self, order: float) -> float:
         """The larger Renyi divergence of the two orders, from masses at the nodes."""
-        cells = Cells(self.one.masses, self.other.masses, self.relative)
-        return max(cells.renyi(order), cells.swapped.renyi(order))
+        return EitherOrder(Cells(self.one.masses, self.other.masses, self.relative)).renyi(order)
 
     @property
     def variation(self) -> float:
-        """Total variation distance, about."""
-        return self.cells.delta(0.0)
+        """Total variation distance, from below."""
+        return EitherOrder(self.cells).variation
 
 
 def _product(steps: list[np.ndarray]) -> np.ndarray:
