@@ -280,3 +280,20 @@ def test_the_grid_has_the_divergence_of_large_orders_too():
     for order in (2.0, 400.0, 5000.0):
         grid, nodes = GridPair(one, other).renyi(order), pair(one, other).renyi(order)
         assert grid == pytest.approx(nodes, rel=1e-5)
+
+
+@pytest.mark.parametrize(("b", "n", "drift"), [(1, 400, 3.9), (3, 60, 0.4), (2, 900, 1.5), (1, 6, 0.05)])
+def test_mixtures_of_batch_sizes_are_sums_term_by_term(b, n, drift, monkeypatch):
+    """By Horner's rule and by nodes in intervals, beside one exponential and one normal probability for every size."""
+    others = Drift((-5.0, 1.0, 1.0, 5.0), (-drift * b, -0.3 * drift * b, drift * b, 0.0))
+    one = Update("poisson", n, b, 3, 5.0, others, affine(-0.1, 1.5 * b, 5.0))
+    edges = np.linspace(-5, 5, 41)
+    fine = np.linspace(edges[7], edges[8], 101)
+
+    def all_of(law):
+        return [law.masses, law.intervals(edges), law.intervals(fine)]
+
+    fast = all_of(pair(one, replace(one, record=None)).one)
+    monkeypatch.setattr("dpexp.privacy.exact.nodes.NodeLaw._mixes", False)
+    for quick, slow in zip(fast, all_of(pair(one, replace(one, record=None)).one), strict=True):
+        np.testing.assert_allclose(quick, slow, rtol=2e-11, atol=1e-120)
