@@ -32,7 +32,13 @@ def test_bounds_are_rounded_to_the_safe_side():
 
 def test_json_says_beside_a_null_which_number_it_was():
     rows = [[1e-5, np.float64(math.inf)], (1e-6, 2.0)]
-    document = {"mu": math.nan, "eps": rows, 2: {"low": -math.inf, "high": np.int64(3)}, "words": ["inf"], "at": np.eye(1)}
+    document = {
+        "mu": math.nan,
+        "eps": rows,
+        2: {"low": -math.inf, "high": np.int64(3)},
+        "words": ["inf"],
+        "at": np.eye(1),
+    }
 
     def refuse(constant):
         raise ValueError(constant)
