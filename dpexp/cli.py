@@ -45,11 +45,9 @@ def _home(path: Path | None) -> Path | None:
 
 
 def _print_json(document: Any) -> None:
-    import json
+    from dpexp.core.standard_json import standard_json
 
-    from dpexp.core.text import finite
-
-    say(json.dumps(finite(document), indent=2))
+    say(standard_json(document))
 
 
 def _version(value: bool) -> None:
@@ -216,12 +214,12 @@ def judge(
     comparisons: Annotated[int, typer.Option(metavar="N", help="How many exact laws.")] = 1200,
     as_json: Json = False,
 ) -> None:
-    """Hold a bound on the privacy loss against exact laws; exit code 1 if one refutes it."""
+    """Hold a bound on the privacy loss against exact laws; exit code 1 if one refutes it, 2 if nothing is compared."""
     from dpexp.commands import judge as command
 
     verdict = command.hold(file, at, seconds, seed, comparisons)
     _print_json(verdict.document) if as_json else say(verdict.text)
-    raise typer.Exit(1 if verdict.refuted else 0)
+    raise typer.Exit(verdict.exit_code)
 
 
 @app.command()

@@ -16,7 +16,7 @@ from dpexp.engine.softmax import loop as engine
 from dpexp.engine.softmax.batches import SAMPLING
 from dpexp.privacy.accounting import langevin_accounting as accounting
 from dpexp.privacy.accounting import langevin_run
-from dpexp.privacy.accounting.varying_noise import grouped
+from dpexp.privacy.accounting.varying_noise import GROWTH, grouped
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.privacy.targets import Target
 from dpexp.problems.softmax import DataSource, Softmax
@@ -177,8 +177,10 @@ def test_groups_of_steps_are_rounded_down():
     groups = grouped(relative)
     assert sum(count for _, count in groups) == 200
     below = np.repeat([noise for noise, _ in groups], [count for _, count in groups])
-    assert (below <= relative * (1 + 1e-9)).all()
+    assert (below <= relative).all()
     assert (relative / below < 1.06).all()
+    just_below = np.array([1.0, GROWTH**10 * (1 - 2e-11), GROWTH**10, 3.0])
+    assert [noise for noise, _ in grouped(just_below)] == [1.0, GROWTH**9, GROWTH**10, GROWTH**22]
     assert grouped(np.ones(7)) == ((1.0, 7),)
 
 

@@ -61,19 +61,6 @@ def fraction(value: float) -> str:
     return str(close) if abs(float(close) - value) < 1e-12 else f"{value:g}"
 
 
-def finite(value: Any) -> Any:
-    """JSON has no infinity: "inf", "-inf" and null for nan."""
-    if isinstance(value, dict):
-        return {str(k): finite(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(v) for v in value]
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else "inf" if value > 0 else "-inf"
-    return value
-
-
 def up(value: float, digits: int = 5) -> str:
     """A number of so many digits that is not below the value: upper bounds are rounded up, never to a false claim."""
     return _rounded(value, digits, ROUND_CEILING)

@@ -299,7 +299,8 @@ def _topics(pairs: Iterable[tuple[str, str]]) -> list[str]:
 def _row(analysis: Analysis, deltas: Sequence[float], mark: str = "") -> list[str]:
     """An analysis as a line of the table; what is no guarantee says so."""
     remark = mark if analysis.valid else "; ".join(filter(None, [NO_GUARANTEE, mark]))
-    return [analysis.name, analysis.released, *(up(analysis.eps(d)) for d in deltas), remark]
+    released = analysis.released + (f", no {analysis.secret}" if analysis.secret else "")
+    return [analysis.name, released, *(up(analysis.eps(d)) for d in deltas), remark]
 
 
 def _table(rows: Sequence[Sequence[str]], deltas: Sequence[float]) -> list[str]:
