@@ -29,7 +29,7 @@ from dpexp.store.run import Options, run
 from dpexp.store.simulating import simulate
 from dpexp.theory import THEOREMS
 from tests.campaigns.plugin_edits import campaign
-from tests.conftest import call, numbers
+from tests.conftest import call, installed, numbers
 from tests.plugin_lab import write_lab
 
 
@@ -60,7 +60,7 @@ def write(folder, name, text):
 
 def test_the_installed_command_runs_and_shows_what_a_plug_in_defines(lab):
     folder = lab.parent
-    call("--plugin", "lab.py", "run", "lab.yaml", "-q", "--jobs", 1, cwd=folder)
+    installed("--plugin", "lab.py", "run", "lab.yaml", "-q", "--jobs", 1, cwd=folder)
     refused = call("diff", "results/lab", "results/lab", cwd=folder, code=3).stderr
     assert "computed with the plug-in lab.py" in refused
     assert "--plugin lab.py" in refused
@@ -465,7 +465,7 @@ def test_compiled_algorithms_of_plug_ins_give_the_same_bits_under_every_backend(
     file = write_lab(tmp_path / "lab", "again")
     found = {}
     for name, options in {"one": ("-j", 1), "two": ("-j", 2), "loky": ("-j", 2, "--backend", "loky")}.items():
-        call("run", "lab.yaml", "--plugin", file.name, "-q", *options, "--results", name, cwd=file.parent)
+        installed("run", "lab.yaml", "--plugin", file.name, "-q", *options, "--results", name, cwd=file.parent)
         found[name] = numbers(file.parent / name / "lab")
     assert len(found["one"]) == 2
     assert found["one"] == found["two"] == found["loky"]

@@ -9,6 +9,7 @@ import pytest
 from dpexp.algorithms import ALGORITHMS
 from dpexp.commands import notices, privacy, validate
 from dpexp.config import ConfigError, load_experiment
+from dpexp.core.errors import ResultsMissing
 from dpexp.core.seeds import generator
 from dpexp.data import DATASETS, DataError
 from dpexp.data.dataset import NORM
@@ -327,15 +328,21 @@ def test_what_is_not_private_is_said(tmp_path):
     assert "BSD-3-Clause" in notices.notices(load_experiment(shipped))[0]
 
 
-def test_changed_records_make_a_cell_stale(tmp_path):
+@pytest.mark.parametrize("below", ["", "~"])
+def test_changed_records_make_a_cell_stale(tmp_path, monkeypatch, below):
+    """Also where the path begins with the sign for the user's home, which is kept as it is written."""
+    monkeypatch.setenv("HOME", str(tmp_path))
     table, options = tmp_path / "t.csv", Options(tmp_path / "results", jobs=1, quiet=True)
+    named = f"{below or tmp_path}/t.csv"
     table.write_text("a,y\n" + "".join(f"{k},{k % 3}\n" for k in range(40)))
-    experiment = load_experiment(users_config(tmp_path, f"{{path: {table}, target: y}}"))
+    experiment = load_experiment(users_config(tmp_path, f"{{path: {named}, target: y}}"))
     assert run(experiment, options).computed == 2
     assert run(experiment, options).reused == 2
     table.write_text(table.read_text().replace("\n7,", "\n8,"))
     hash_of_data.cache_clear()
-    assert {p.reason for p in plan(experiment, options.results)} == {f"data changed: {table}"}
+    assert {p.reason for p in plan(experiment, options.results)} == {f"data changed: {named}"}
+    with pytest.raises(ResultsMissing, match=r"stale, data changed since: \S*t\.csv"):
+        load_cells(options.results, "toy")
     table.unlink()
     assert len(load_cells(options.results, "toy")) == 2  # stored numbers can be looked at without the data
 

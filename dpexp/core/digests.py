@@ -18,7 +18,7 @@ def digest(value: Any, length: int = 32) -> str:
 @lru_cache(maxsize=64)
 def hash_of_data(path: str) -> str:
     """Hash of a file, or of the names and contents of a folder's files, those behind links to folders too."""
-    place = Path(path)
+    place = Path(os.path.expanduser(path))
     hashed = hashlib.sha256()
     for file in files_below(place):
         with file.open("rb") as content:

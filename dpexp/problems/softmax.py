@@ -7,6 +7,7 @@ of every record's loss. Nothing is computed from several records.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -54,7 +55,10 @@ Words = Annotated[tuple[str, ...], BeforeValidator(_tuple)]
 
 
 class DataSource(Parameters):
-    """A shipped data set by `name`, or the user's by `path`: a table with a `target` column, or a folder of images."""
+    """A shipped data set by `name`, or the user's by `path`: a table with a `target` column, or a folder of images.
+
+    A path that starts with ~ is kept as it is written and means the home of whoever reads it.
+    """
 
     name: Literal["adult", "digits", "fashion"] | None = None
     path: str | None = None
@@ -78,7 +82,7 @@ class DataSource(Parameters):
             if idle:
                 raise ValueError(f"{', '.join(idle)}: only for data given by path, not for {self.name!r}")
             return self
-        place = Path(self.path)
+        place = Path(os.path.expanduser(self.path))
         if not place.exists():
             raise ValueError(f"{self.path}: no such file or folder (paths start where the command is run)")
         if place.is_file() and place.suffix not in FORMATS:

@@ -293,7 +293,7 @@ def source_states(codes: Iterable[dict[str, str]], root: Path = ROOT) -> dict[st
 def _files_of(name: str, root: Path) -> list[Path]:
     kind, _, path = name.partition(" ")
     if kind == "file":
-        return files_below(Path(path))
+        return files_below(Path(os.path.expanduser(path)))
     if kind == "data":
         loaded, inside = _split(path)
         return [root / path if loaded is None else loaded.root / inside]

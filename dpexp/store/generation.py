@@ -129,7 +129,7 @@ class Generation:
             if today is not None and today.name != m["experiment"]:
                 gone = [f"the experiment '{m['experiment']}' in {path}"]
         names = {name for code in self.manifest["code"].values() for name in code if name.startswith("file ")}
-        return gone + sorted(path for name in names if not Path(path := name.removeprefix("file ")).exists())
+        return gone + sorted(path for name in names if not _there(path := name.removeprefix("file ")))
 
 
 def read_generation(folder: Folder) -> Generation:
@@ -190,7 +190,12 @@ def _stale_files(codes: Iterable[dict[str, str]]) -> list[str]:
 
 def _changed_data(code: dict[str, str]) -> list[str]:
     paths = {name.removeprefix("file "): digest for name, digest in code.items() if name.startswith("file ")}
-    return [path for path, digest in paths.items() if Path(path).exists() and hash_of_data(path) != digest]
+    return [path for path, digest in paths.items() if _there(path) and hash_of_data(path) != digest]
+
+
+def _there(path: str) -> bool:
+    """Whether a data file or folder that a config names is there now."""
+    return os.path.exists(os.path.expanduser(path))
 
 
 def what_changed(files: Iterable[str]) -> str:

@@ -144,14 +144,19 @@ def load_parameters(results: Path, experiment: str, renamed: bool = False) -> di
 
 
 def load_summary(results: Path, experiment: str, needs: Sequence[str] = (), renamed: bool = False) -> pd.DataFrame:
-    """summary.parquet joined with the columns of its cells, among them `needs`. Raises ResultsMissing."""
+    """summary.parquet joined with the columns of its cells, among them `needs`. Raises ResultsMissing.
+
+    No column of the cells is lost: where the summary has one of that name, its section stands before it. So `n` is the
+    number of replicates and `run.n` that of steps; `n_diverged` counts them at one step, `cell.n_diverged` at any.
+    """
     cells = load_cells(results, experiment, needs, renamed)
     generation = load_generation(results, experiment, renamed)
     if generation.summary is None:
         raise missing(generation.folder, "no cell has been computed")
     summary = _frame(generation.summary)
     shared = set(summary.columns) - {"cell_id"}
-    return summary.merge(cells.drop(columns=[c for c in cells.columns if c in shared]), on="cell_id")
+    names = {name: f"{'run' if name == 'n' else 'cell'}.{name}" for name in cells.columns if name in shared}
+    return summary.merge(cells.rename(columns=names), on="cell_id")
 
 
 def load_trajectories(
