@@ -51,6 +51,7 @@ bench: $(READY)
 soak: $(READY)
 	$(BIN)/python -m tests.campaigns.faults
 	$(BIN)/python -m tests.campaigns.edits
+	$(BIN)/python -m tests.campaigns.kernel_edits
 	$(BIN)/python -m tests.campaigns.config_mutants
 	$(BIN)/python -m dpexp.privacy.judge.survey --comparisons 21000 --out results/tables/judged.md
 

@@ -4,17 +4,14 @@ The names of the Python API are those of the commands (`dpexp.api`); they are im
 """
 
 import sys
-import time
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
-IMPORTED_AT = time.time_ns()
-"""when this process began to import dpexp: code that was edited later is not the code that runs"""
+from dpexp.core.version import VERSION as __version__
 
 API = ("Result", "advise", "calibrate", "claims", "judge", "load", "privacy", "read", "run")
-__all__ = ["API", "IMPORTED_AT", "__version__", *API]
+__all__ = ["API", "__version__", *API]
 
 if TYPE_CHECKING:
     from dpexp.api import Result as Result

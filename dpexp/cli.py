@@ -45,27 +45,25 @@ def _home(path: Path | None) -> Path | None:
 
 
 def _print_json(document: Any) -> None:
-    import json
+    from dpexp.core.standard_json import standard_json
 
-    from dpexp.core.text import finite
-
-    say(json.dumps(finite(document), indent=2))
+    say(standard_json(document))
 
 
 def _version(value: bool) -> None:
     if value:
-        from dpexp import __version__
+        from dpexp.core.version import VERSION
 
-        say(f"dpexp {__version__}")
+        say(f"dpexp {VERSION}")
         raise typer.Exit
 
 
 def _use_plugins(files: list[Path] | None) -> None:
     """Load what installed packages offer and the files that are named, before anything looks a name up."""
-    from dpexp import plugins
+    from dpexp.plugins import loading
 
-    plugins.use_installed()
-    given = [plugins.use(file) for file in files or ()]
+    loading.use_installed()
+    given = [loading.use(file) for file in files or ()]
     if any(one.papers or one.figures or one.tables or one.claims for one in given):
         from dpexp import papers
 
@@ -216,12 +214,12 @@ def judge(
     comparisons: Annotated[int, typer.Option(metavar="N", help="How many exact laws.")] = 1200,
     as_json: Json = False,
 ) -> None:
-    """Hold a bound on the privacy loss against exact laws; exit code 1 if one refutes it."""
+    """Hold a bound on the privacy loss against exact laws; exit code 1 if one refutes it, 2 if nothing is compared."""
     from dpexp.commands import judge as command
 
     verdict = command.hold(file, at, seconds, seed, comparisons)
     _print_json(verdict.document) if as_json else say(verdict.text)
-    raise typer.Exit(1 if verdict.refuted else 0)
+    raise typer.Exit(verdict.exit_code)
 
 
 @app.command()
@@ -385,7 +383,7 @@ def _command() -> Any:
 
 def _end_where_a_plugin_is_at_fault(error: Exception) -> None:
     """End with the plug-in's line, where the error passed through one."""
-    from dpexp.plugin import blame
+    from dpexp.plugins.loaded import blame
 
     if place := blame(error):
         warn(f"error: {place}{type(error).__name__}: {error}\n  hint: a mistake of the plug-in; --debug shows more")

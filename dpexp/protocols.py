@@ -1,11 +1,31 @@
 """The seams of dpexp: every kind of thing that can be added, what it offers, and who asks for it.
 
-Read this page before you add something. Two of the kinds are interfaces, defined here: a class is a `Problem` or an
-`Algorithm` by having the members below. Whoever inherits from `dpexp.problems.problem.ProblemBase` or
-`dpexp.algorithms.algorithm.AlgorithmBase` gets the members marked "default" and the fields of a config. The other kinds
-are concrete classes. They are defined in the module named here and only re-exported for type hints:
+Read this page before you add something. Every kind is defined in the module that is named here, and all of them can be
+imported from this one. Problems and algorithms are interfaces: a class is a `Problem` or an `Algorithm` by having their
+members. Whoever inherits from `dpexp.problems.problem.ProblemBase` or `dpexp.algorithms.algorithm.AlgorithmBase` gets
+the members marked "default" and the fields of a config. The other kinds are classes to inherit from, or values:
 
 kind       defined in                            what one is, and who asks for its members
+Problem    dpexp.problems.problem                an interface, what is learnt from which data
+    name, model_dump  its name in a config, and its parameters; `dpexp.core.parameters.Parameters` has the second
+    memory            bytes of the data that are kept; asked by `dpexp.config.resources`; default: 0
+    prepare           reads what has to be read; asked by the config reader; default: nothing
+    notices           what is said of the data in `validate`, `run` and `privacy`; default: nothing
+    files             the user's own data files; asked by `dpexp.store.fingerprint`; default: none
+Algorithm  dpexp.algorithms.algorithm            an interface, an update rule and the mechanism that it is
+    name, model_dump  as for a problem
+    estimators, metrics   what is measured at every checkpoint; asked by the store
+    runs_on, schedules    the classes of problems and the schedules that it takes; asked by the config reader
+    smoke_size        steps and replicates of `--profile smoke`; default: (2000, 8)
+    steps             the number of steps where a config does not say it; default: the config must say it
+    complaints        what is wrong with a setting, in words; asked by the config reader; default: nothing
+    seconds, memory   what a run costs; asked by `dpexp.config.resources` and `run --dry-run`
+    mechanism         what a run releases, a `Released`; asked by `dpexp.store.rows` and `dpexp privacy`
+    simulate          the computation; asked by `dpexp.store.simulating`
+Released   dpexp.algorithms.algorithm            an interface, what a run releases, as a privacy statement needs it
+    neighboring_relation, sampling   which data sets count as neighbours, and how records meet the steps
+    row               the privacy columns of cells.parquet; asked by `dpexp.store.rows`
+    analyses, describe   as for a mechanism; asked by `dpexp.reporting.statement`
 Schedule   dpexp.schedules                       a base class, a rule for the step sizes
     name              its name in a config; asked by the reader
     step_sizes        the sizes of some steps [steps]; asked by algorithms that take one step for every user or batch
@@ -61,28 +81,21 @@ Paper      dpexp.reporting.paper                 a value, all of one reproductio
     id, title, authors   what it is called everywhere
     claims, figures, tables, configs   what belongs to it; default: none
     overlays          figures that can also be drawn with theory laid over them; default: none
-Plugin     dpexp.plugin                          a value, everything that one file outside the package adds
+Plugin     dpexp.plugins.plugin                  a value, everything that one file outside the package adds
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from dpexp.engine.result import Passed
-    from dpexp.plugin import Plugin
-    from dpexp.privacy.analyses.analysis import Analysis
-    from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.mechanism import Mechanism
-    from dpexp.reporting.claim import Claim
-    from dpexp.reporting.figure import Figure
-    from dpexp.reporting.paper import Paper
-    from dpexp.reporting.table import Table
-    from dpexp.schedules import Schedule
-    from dpexp.theory.theorem import Theorem
+from dpexp.algorithms.algorithm import Algorithm, Released
+from dpexp.plugins.plugin import Plugin
+from dpexp.privacy.analyses.analysis import Analysis
+from dpexp.privacy.budgets import Budget
+from dpexp.privacy.mechanisms.mechanism import Mechanism
+from dpexp.problems.problem import Problem
+from dpexp.reporting.claim import Claim
+from dpexp.reporting.figure import Figure
+from dpexp.reporting.paper import Paper
+from dpexp.reporting.table import Table
+from dpexp.schedules import Schedule
+from dpexp.theory.theorem import Theorem
 
 __all__ = [
     "Algorithm",
@@ -91,7 +104,6 @@ __all__ = [
     "Claim",
     "Figure",
     "Mechanism",
-    "Named",
     "Paper",
     "Plugin",
     "Problem",
@@ -100,102 +112,3 @@ __all__ = [
     "Table",
     "Theorem",
 ]
-
-
-class Named(Protocol):
-    """A value that a config names. It is frozen and inherits from `dpexp.core.parameters.Parameters`."""
-
-    @property
-    def name(self) -> str:
-        """What the config calls it."""
-
-    def model_dump(self, *, exclude_defaults: bool = False) -> dict[str, Any]:
-        """Its parameters by name, or those alone that differ from their defaults. `Parameters` has it."""
-
-
-class Problem(Named, Protocol):
-    """What is learnt from which data.
-
-    Algorithms ask a problem for more than this, and each says by `runs_on` of which classes: those on fresh users need
-    a `dpexp.problems.linear_predictor.LinearPredictorProblem`, those on a finite sum a
-    `dpexp.problems.finite_sum.FiniteSum`, those on labelled records a `dpexp.problems.softmax.Softmax`.
-    """
-
-    def memory(self) -> int:
-        """Bytes of the data that are kept. Asked by `dpexp.config.resources`; default 0."""
-
-    def prepare(self) -> None:
-        """Read what has to be read. Raises UsageError, which the reader places in the config; default: nothing."""
-
-    def notices(self) -> Sequence[str]:
-        """What is said of the data in `validate`, `run` and `privacy`; default: nothing."""
-
-    def files(self) -> Mapping[str, str]:
-        """The user's own data files, path -> hash. Asked by `dpexp.store.fingerprint`; default: none."""
-
-
-class Released(Protocol):
-    """What an algorithm's run releases, as a privacy statement needs it; asked by `run` and `privacy`."""
-
-    @property
-    def neighboring_relation(self) -> str: ...
-
-    @property
-    def sampling(self) -> str:
-        """How records meet the steps."""
-
-    def row(self, deltas: Sequence[float]) -> dict[str, Any]:
-        """Columns of cells.parquet: the noise, epsilon at each delta, and by which analysis. Asked by `store.rows`."""
-
-    def analyses(self) -> Sequence[Analysis]:
-        """Every analysis, refused ones included with their reason. Asked by `dpexp.reporting.statement`."""
-
-    def describe(self) -> list[tuple[str, str]]:
-        """Who is protected and what is released, as (topic, sentence) pairs."""
-
-
-class Algorithm(Named, Protocol):
-    """An update rule, what it remembers, and the mechanism that it is.
-
-    `Any` stands for the problems that it runs on: the reader has checked `runs_on` before it calls a method, so an
-    algorithm writes its own class of problems there.
-    """
-
-    estimators: ClassVar[tuple[str, ...]]
-    """what is measured at every checkpoint: an iterate, an average; the second axis of `Passed.values`"""
-    metrics: ClassVar[tuple[str, ...]]
-    """the numbers that are kept of every estimator; the fourth axis of `Passed.values`"""
-    runs_on: ClassVar[tuple[type, ...]]
-    """classes of problems; checked by the reader, so the methods may rely on it"""
-    schedules: ClassVar[tuple[str, ...]]
-    """names of the schedules that it takes; the first is the default where `power` is not among them"""
-    smoke_size: ClassVar[tuple[int, int]]
-    """steps and replicates of `--profile smoke`; default (2000, 8)"""
-
-    def steps(self, problem: Any, schedule: Schedule, budget: Budget) -> int | None:
-        """The number of steps where the config leaves out `run.n`. Asked by the reader; default None: it must say."""
-
-    def complaints(self, problem: Any, schedule: Schedule, budget: Budget, n: int) -> list[str]:
-        """What is wrong with a setting, in words; default: nothing. Asked by the reader, so by every command."""
-
-    def seconds(self, problem: Any, n: int) -> float:
-        """Estimated time of one replicate of one setting. Asked by `run --dry-run` and `dpexp.config.resources`."""
-
-    def memory(self, problem: Any, n: int, checkpoints: int, settings: int) -> int:
-        """Bytes that one worker holds at once. Asked by `dpexp.config.resources`."""
-
-    def mechanism(self, problem: Any, schedule: Schedule, budget: Budget, n: int) -> Released:
-        """What n steps release. Asked by `dpexp.store.rows` for every cell, and by `dpexp privacy`."""
-
-    def simulate(
-        self,
-        problem: Any,
-        settings: Sequence[tuple[Schedule, Budget]],
-        steps: np.ndarray,
-        seed: int,
-        replicates: Sequence[int],
-    ) -> Passed:
-        """Metrics of every setting and replicate at `steps`, the checkpoints. Asked by `dpexp.store.simulating`.
-
-        A number depends on its own setting, the seed and its own replicate only, whatever else is in the call.
-        """

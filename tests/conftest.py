@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -40,16 +44,58 @@ run: {n: 700, replicates: 20, seed: 3, checkpoints: 12}
 """
 
 
-def call(*arguments, code=0, cwd=None, env=None, timeout=300):
-    """Run the installed command; its exit code must be `code` and it never shows a traceback or terminal codes."""
-    result = subprocess.run(
-        [COMMAND, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=cwd or ROOT,
-        env={**os.environ, **(env or {})},
-        timeout=timeout,
+def installed(*arguments, code=0, cwd=None, env=None, timeout=300):
+    """Run the installed command in a process of its own; its exit code must be `code`.
+
+    It takes a second to start, so this is for what happens between processes: start and end, signals, workers, the
+    environment. `call` answers the same in no time.
+    """
+    return checked(
+        subprocess.run(
+            [COMMAND, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            cwd=cwd or ROOT,
+            env={**os.environ, **(env or {})},
+            timeout=timeout,
+        ),
+        code,
     )
+
+
+def call(*arguments, code=0, cwd=None, env=None):
+    """What the command prints, from its entry point on, in this process; its exit code must be `code`.
+
+    Arguments, working folder, variables, exit code and both streams are as `installed` has them; plug-ins are forgotten
+    after it.
+    """
+    from dpexp import cli
+    from dpexp.plugins import using
+    from dpexp.problems import softmax
+    from dpexp.store import fingerprint, reading
+
+    for kept in (softmax._loaded, softmax.hash_of, fingerprint.hash_of_data, reading._say_once):
+        kept.cache_clear()  # of the user's files: a new process has read none, and has said nothing
+
+    words = ["dpexp", *map(str, arguments)]
+    out, err = io.StringIO(), io.StringIO()
+    handler, arguments_before = signal.getsignal(signal.SIGINT), sys.argv
+    sys.argv = words
+    try:
+        with patch.dict(os.environ, env or {}), chdir(cwd or ROOT), redirect_stdout(out), redirect_stderr(err), using():
+            try:
+                cli.main()
+                status = 0
+            except SystemExit as end:
+                status = end.code or 0
+    finally:
+        sys.argv = arguments_before
+        signal.signal(signal.SIGINT, handler)
+    return checked(subprocess.CompletedProcess(words, status, out.getvalue(), err.getvalue()), code)
+
+
+def checked(result, code):
+    """The exit code is the wanted one, and no traceback or terminal code is shown."""
     assert result.returncode == code, result.stdout + result.stderr
     assert "Traceback" not in result.stdout + result.stderr
     assert "\x1b[" not in result.stdout + result.stderr

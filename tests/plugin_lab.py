@@ -178,7 +178,7 @@ PAPER = Paper("our-lab", "Our lab", "nobody", (CLAIM,), (FIGURE,), (TABLE,), ("l
 PLUGIN = '''\
 """Everything that the lab adds."""
 
-from dpexp.plugin import Plugin
+from dpexp.plugins import Plugin
 from dpexp.privacy.analyses.analysis import gaussian_analysis
 
 from inner.shown import PAPER

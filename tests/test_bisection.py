@@ -2,9 +2,11 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from dpexp.core.bisection import first_whole, narrow
+from dpexp.core.brent import least, root
 from dpexp.privacy.accounting.conversions import zcdp_eps, zcdp_of_eps
 from dpexp.privacy.analyses.analysis import eps_of_delta
 
@@ -59,3 +61,30 @@ def test_the_numbers_are_bit_for_bit_those_of_a_loop_written_out():
         middle = (low + high) / 2
         low, high = (middle, high) if zcdp_eps(middle, 1e-5) <= 2.5 else (low, middle)
     assert zcdp_of_eps(2.5, 1e-5) == low
+
+
+def test_brent_is_that_of_scipy_bit_for_bit():
+    """Roots and minima of 300 functions each: smooth, steep, flat, with kinks, with the best place at an end."""
+    from scipy.optimize import brentq, minimize_scalar
+
+    rng = np.random.default_rng(5)
+    shapes = [
+        lambda x, c: math.tanh(3 * (x - c)) + 0.1 * (x - c),
+        lambda x, c: (x - c) ** 3,
+        lambda x, c: math.exp(4 * x) - math.exp(4 * c),
+        lambda x, c: abs(x - c) * (x - c) + 1e-3 * (x - c),
+        lambda x, c: math.copysign(1.0, x - c) if x != c else 0.0,
+    ]
+    for k in range(300):
+        shape, c = shapes[k % len(shapes)], float(rng.uniform(-1, 2))
+        a, b = c - float(rng.exponential()), c + float(rng.exponential())
+        xtol = float(10 ** rng.uniform(-14, -2))
+        assert root(lambda x: shape(x, c), a, b, xtol=xtol, most=900) == brentq(
+            shape, a, b, args=(c,), xtol=xtol, maxiter=900
+        )  # noqa: B023
+        found = least(lambda x: abs(shape(x, c)) + 0.1 * x, a, b - (k % 3) * (b - a) / 3, xatol=xtol)  # noqa: B023
+        other = minimize_scalar(lambda x: abs(shape(x, c)) + 0.1 * x, bounds=(a, b - (k % 3) * (b - a) / 3),  # noqa: B023
+                                method="bounded", options={"xatol": xtol})  # fmt: skip
+        assert found == (other.x, other.fun)
+    with pytest.raises(ValueError, match="different signs"):
+        root(lambda x: x * x + 1, -1, 1)

@@ -10,8 +10,8 @@ from dpexp.conformance.check import Subject, carry_out
 from dpexp.conformance.experiments import ToyExperiments
 from dpexp.conformance.suite import SUITE, hold, subjects_of
 from dpexp.core.errors import UsageError
-from dpexp.plugin import LOADED
-from dpexp.plugins import forget, load_file, using
+from dpexp.plugins.loaded import LOADED
+from dpexp.plugins.loading import forget, load_file, using
 from dpexp.theory.theorem import Theorem
 from tests.conftest import call
 from tests.plugins_to_check import RIGHT, TINY, WRONG
@@ -112,7 +112,7 @@ def test_a_statement_without_numbers_to_try_it_with_says_which():
 
 SHORT = """
 from typing import Literal
-from dpexp.plugin import Plugin
+from dpexp.plugins import Plugin
 from dpexp.schedules import Schedule
 import numpy as np
 

@@ -21,8 +21,10 @@ from dpexp.privacy.mechanisms.stated import Stated
 from dpexp.privacy.targets import Target
 from dpexp.problems import PROBLEMS
 from dpexp.schedules import SCHEDULES
+from dpexp.store import load_cells, load_summary
 from dpexp.store.rows import beside
 from dpexp.store.run import Options, identity, run
+from dpexp.store.stats import COLUMNS
 from tests.test_comparing import Beta, BetaSteps, built, cell_of
 
 FIXED = {*NAMED, "mu", "budget"}
@@ -152,6 +154,30 @@ def test_parameters_that_are_called_alike_have_two_names_in_the_dry_run(register
     for cell in planned["cells"]:
         assert [key for key in cell if key not in ("experiment", "cell_id", "status", "reason", "estimate_s")] == names
     assert "problem.beta=2 algorithm.beta=4 schedule.alpha=1/3 mu=non-private" in text
+
+
+class Summarised(Beta):
+    """A problem whose parameters are called as what summaries hold."""
+
+    median: float = 7.5
+    step: int = 8
+
+
+def test_no_column_of_a_cell_is_lost_where_summaries_are_joined_with_it(monkeypatch, tmp_path):
+    reserved = {"cell_id", "estimator", "step", "metric", *COLUMNS} - {"n"}
+    assert reserved <= set(OTHER_COLUMNS)
+    monkeypatch.setitem(PROBLEMS, "beta-problem", Summarised)
+    monkeypatch.setitem(ALGORITHMS, "beta-steps", Named)
+    one = COLLIDING.replace("[1, 2]", "1").replace("[3, 4]", "3").replace("[1/3, 1/2]", "1/2")
+    run(read_experiment(one, "colliding.yaml"), Options(tmp_path, jobs=1, quiet=True))
+    cells, summary = load_cells(tmp_path, "colliding"), load_summary(tmp_path, "colliding")
+    assert not summary.columns.duplicated().any()
+    assert len(summary.columns) == len(cells.columns) + 3 + len(COLUMNS)  # each has a cell_id
+    assert set(summary["problem.median"]) == {7.5}
+    assert set(summary["problem.step"]) == {8}
+    assert (set(summary["run.n"]), set(summary["n"])) == ({20}, {2})
+    assert summary["step"].max() == 20
+    assert set(summary["cell.n_diverged"]) == {0}
 
 
 @pytest.mark.slow

@@ -26,7 +26,6 @@ EXCEPTIONS = {
     "config/yamlfile.py": {"yaml"},
     "engine/lanes/vectormath.py": {"scipy"},  # a table is computed when the functions are compiled
     "privacy/accounting/events.py": {"attr", "dp_accounting"},  # its classes extend theirs
-    "privacy/momentum/places.py": {"scipy"},  # its one function is solving; the module is imported inside functions
 }
 
 
@@ -111,6 +110,7 @@ def loaded(statement, names):
         ("import dpexp.cli", {"numpy", "pydantic", "yaml", "rich.console"}),
         ("import dpexp.config, dpexp.algorithms, dpexp.problems, dpexp.schedules", set()),
         ("import dpexp.commands.run, dpexp.commands.list", set()),
+        ("import dpexp.privacy.mechanisms, dpexp.commands.privacy", set()),
         ("import dpexp.privacy.accounting.loss_distributions, dpexp.privacy.accounting.mixtures", set()),
     ],
 )

@@ -15,7 +15,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from dpexp import plugins
+from dpexp.plugins import loading as plugins
 from tests.conftest import ROOT
 
 PAGES = [ROOT / name for name in ("README.md", "NOTATION.md", "CONTRIBUTING.md")] + sorted((ROOT / "docs").glob("*.md"))

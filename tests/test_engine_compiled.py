@@ -7,6 +7,11 @@ import textwrap
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from numba import njit, types
+
+from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
+from dpexp.engine import compiled as compiled_code
+from tests.conftest import ROOT
 
 HELPER = """
 FACTOR = 2.0
@@ -125,6 +130,58 @@ def test_every_edit_of_what_a_kernel_calls_is_seen_and_no_comment_is(place):
     assert run(kernel="# a comment\n" + KERNEL.replace("found = 0.0", "found = 0.0  # so far"))[1:] == (1, 0)
 
 
+def test_no_edit_of_a_kernel_is_missed():
+    """A share of the campaign: an edit in each of its files, and two files without their comments."""
+    command = [sys.executable, "-m", "tests.campaigns.kernel_edits", "--edits", "11", "--harmless", "2"]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert found.stdout.splitlines()[0] == "11 edits of what kernels call: 0 missed"
+
+
+def test_the_options_of_a_function_that_is_an_argument_count():
+    def twice(x):
+        return x + x
+
+    def kernel(f, x):
+        return f(x)
+
+    def key(**options):
+        argument = njit(**options)(twice)  # its numba type holds it by a weak reference only
+        return compiled_code.key_of(njit(kernel), (types.Dispatcher(argument), types.float64))
+
+    assert key() == key()
+    assert key() != key(fastmath=True)
+
+
+@pytest.mark.parametrize("way", ["ours", "of another user", "open to the group", "open to all", "a file"])
+def test_a_folder_is_used_only_if_it_is_ours_alone(way, tmp_path, monkeypatch):
+    place = tmp_path / "kernels"
+    place.touch() if way == "a file" else place.mkdir(mode=0o700)
+    if way == "of another user":
+        monkeypatch.setattr(os, "getuid", lambda: place.stat().st_uid + 1)
+    if way.startswith("open"):
+        place.chmod(0o770 if way == "open to the group" else 0o707)
+    monkeypatch.setenv("DPEXP_CACHE", str(place))
+    assert compiled_code.folder.__wrapped__() == (place if way == "ours" else None)
+
+
+def test_a_kept_file_is_private_whatever_the_umask_and_must_not_be_anybody_elses(tmp_path, monkeypatch):
+    path, before = tmp_path / "kernel", os.umask(0)
+    try:
+        write_bytes_sealed(path, b"code", private=True)
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert read_bytes_sealed(path, private=True) == b"code"
+    path.chmod(0o620)
+    with pytest.raises(Damaged, match="others may write"):
+        read_bytes_sealed(path, private=True)
+    path.chmod(0o600)
+    monkeypatch.setattr(os, "getuid", lambda: path.stat().st_uid + 1)
+    with pytest.raises(Damaged, match="somebody else"):
+        read_bytes_sealed(path, private=True)
+
+
 @pytest.mark.slow
 def test_code_of_two_processes_is_not_mixed_up_in_a_third(place):
     """Two closures of one name, compiled alone, would be one symbol; loaded together each must stay what it is."""
@@ -163,6 +220,10 @@ def test_what_is_damaged_foreign_or_open_to_others_is_left_alone(place, tmp_path
     shared.chmod(0o777)
     assert run(cache=shared) == (right(), 0, 1)
     assert not list(shared.iterdir())
+    run(slope="0.75")
+    (other,) = [path for path in kept.iterdir() if path != file]
+    other.write_bytes(file.read_bytes())  # whole and ours, but the code of another function
+    assert run(slope="0.75") == (right(slope=0.75), 0, 1)
     assert run(cache=tmp_path / "code" / "kernel.py") == (right(), 0, 1)  # a file where the folder should be
 
 

@@ -268,7 +268,7 @@ def test_every_tuned_method_is_shown_with_its_grid_and_without_noise(toys):
     for n, eps, d in ((500, 1.0, 10), (2000, 1.0, 10), (8000, 1.0, 10), (2000, 0.5, 10), (2000, 1.0, 100)):
         here = rows[(n == rows.N) & (rows.eps == eps) & (rows.d == d)]
         assert set(here.method) == set(METHODS)
-    quiet = rows[rows.eps == "inf"]
+    quiet = rows[rows.eps_is == "infinity"]
     assert set(quiet.method) == set(METHODS)
     noisy = rows[(rows.N == 2000) & (rows.eps == 1.0) & (rows.d == 10)].set_index("method").settings
     assert dict(noisy) == dict(quiet.set_index("method").settings)  # the best of equally many, with noise and without

@@ -1,5 +1,6 @@
 """`dpexp init` and shipped configs by name: a first config for everything that is there, valid and complete."""
 
+import os
 import re
 from pathlib import Path
 
@@ -7,8 +8,8 @@ import pytest
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.commands import init as command
-from dpexp.config import ConfigError, load_experiment, read_experiment
-from dpexp.config.shipped import located, shipped, spelled
+from dpexp.config import ConfigError, load_experiment, located, read_experiment
+from dpexp.config.shipped import shipped, spelled
 from dpexp.config.starter import docstrings, starter
 from dpexp.core.errors import UsageError
 from dpexp.problems import PROBLEMS
@@ -114,3 +115,28 @@ def test_a_config_that_is_not_there_leads_on(wanted, hint, tmp_path, monkeypatch
     with pytest.raises(ConfigError) as error:
         load_experiment(wanted)
     assert hint in str(error.value)
+
+
+def test_paths_start_at_the_config_wherever_the_command_is_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("sub").mkdir()
+    Path("people.csv").write_text(CSV)
+    out = Path("sub/mine.yaml")
+    command.init(None, None, Path("people.csv"), "income", None, out)
+    assert "path: ../people.csv\n" in out.read_text()
+    for folder, seen in ((".", "people.csv"), ("sub", "../people.csv")):
+        monkeypatch.chdir(tmp_path / folder)
+        (cell,) = load_experiment(os.path.relpath(tmp_path / out)).cells
+        assert cell.problem.data.path == seen
+    monkeypatch.chdir(tmp_path)
+    Path("other.csv").write_text(CSV)
+    (cell,) = load_experiment(out, ["problem.data={path: other.csv, target: income}"]).cells
+    assert cell.problem.data.path == "other.csv"
+    with pytest.raises(ConfigError, match=r"nowhere.csv: no such file .* starts at the config's folder"):
+        read_experiment(out.read_text().replace("../people.csv", "nowhere.csv"), "sub/mine.yaml")
+    out.write_text(
+        "experiment: x\nproblem: {name: softmax}\nprivacy: {eps: 1}\nalgorithm: {name: dp-sgd, batch_size: 2}\n"
+        "cases:\n  - problem: {data: {path: ../people.csv, target: income}}\n"
+        "  - problem: {data: {path: ../other.csv, target: income}}\n"
+    )
+    assert [cell.problem.data.path for cell in load_experiment(out).cells] == ["people.csv", "other.csv"]

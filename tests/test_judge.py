@@ -387,6 +387,24 @@ def test_a_bound_that_says_nothing_is_not_compared():
     assert verdict.document["comparisons"] == 0
     assert verdict.document["vacuous"] > 0
     assert not verdict.refuted
+    assert verdict.document["verdict"] == "nothing-compared"
+    assert "infinite" in verdict.document["reason"]
+
+
+def test_a_search_without_a_comparison_is_no_pass_and_says_why(tmp_path):
+    """It blamed the families when the clock had stopped it, and ended like a bound that holds."""
+    file = tmp_path / "bound.py"
+    file.write_text(f"ASSUMES = {WRONG['sensitivity'][1]!r}\ndef eps(delta):\n    return 1.0\n")
+    result = CliRunner().invoke(app, ["judge", str(file), "--seconds", "1e-9", "--json"])
+    document = json.loads(result.stdout)
+    assert result.exit_code == 2
+    assert (document["verdict"], document["comparisons"], document["worst"]) == ("nothing-compared", 0, None)
+    assert "clock" in document["reason"]
+    point = {"n": 2, "batch_size": 2, "steps": 1, "step_size": 1.0, "noise_std": 100.0, "lipschitz": 1.0}
+    point |= {"strong_convexity": 0.0, "delta": 0.3, "family": "composition", "against": 0.5}
+    zero = rerun(lambda delta: 1.0, json.dumps(point), WRONG["sensitivity"][1])
+    assert not zero.compared
+    assert "nothing is attained" in zero.text
 
 
 def test_a_search_stops_by_the_clock():

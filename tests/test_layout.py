@@ -2,6 +2,7 @@
 
 import ast
 import re
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,6 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "dpexp"
 LEVELS = [
     {"core"},
-    {"protocols", "plugin"},
     {"engine", "theory", "data"},
     {"problems", "schedules", "privacy"},
     {"algorithms"},
@@ -18,19 +18,18 @@ LEVELS = [
     {"config"},
     {"store"},
     {"reporting"},
-    {"papers"},
+    {"papers", "protocols"},
     {"conformance"},
     {"commands"},
     {"api"},
-    {"cli", "__main__"},
+    {"cli", "__main__", "__init__"},
 ]
 """rooms from the ground up: a room imports from lower floors, and from its own"""
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
 def room(module: Path) -> str:
-    parts = module.relative_to(PACKAGE).with_suffix("").parts
-    return parts[0]
+    return module.relative_to(PACKAGE).with_suffix("").parts[0]
 
 
 def level(name: str) -> int:
@@ -38,34 +37,49 @@ def level(name: str) -> int:
     return found
 
 
-def imported_rooms(module: Path) -> set[str]:
-    """Rooms of dpexp that a module imports, also inside functions; not under TYPE_CHECKING."""
-    tree = ast.parse(module.read_text())
-    hidden = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-        for inner in ast.walk(node)
-    }
+def imported(module: Path) -> set[Path]:
+    """Files of dpexp that a module imports: also inside functions, and also what it needs for its types alone."""
     names: set[str] = set()
-    for node in ast.walk(tree):
-        if id(node) in hidden:
-            continue
+    for node in ast.walk(ast.parse(module.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "dpexp":
-            parts = node.module.split(".")
-            names |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import):
-            names |= {a.name.split(".")[1] for a in node.names if a.name.startswith("dpexp.")}
-    return {name for name in names if name not in ("__version__", "IMPORTED_AT")}
+            names |= {alias.name for alias in node.names if alias.name.split(".")[0] == "dpexp"}
+    return {found for name in names for found in [_file_of(name)] if found != module}
 
 
-@pytest.mark.parametrize("module", [m for m in MODULES if m.name != "__init__.py" or m.parent != PACKAGE], ids=str)
+def _file_of(name: str) -> Path:
+    """The file of a module or package; of a name inside one, that module's file."""
+    place = ROOT.joinpath(*name.split("."))
+    files = (place.with_suffix(".py"), place / "__init__.py")
+    return next((file for file in files if file.is_file()), None) or _file_of(name.rpartition(".")[0])
+
+
+IMPORTS = {module: imported(module) for module in MODULES}
+ARROWS = {(room(a), room(b)) for a, below in IMPORTS.items() for b in below if room(a) != room(b)}
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda m: str(m.relative_to(PACKAGE)))
 def test_imports_point_one_way(module):
     here = room(module)
-    for other in imported_rooms(module):
+    for other in sorted({room(file) for file in IMPORTS[module]}):
         assert level(other) <= level(here), f"{here} imports {other}"
         if here in ("theory", "privacy"):
             assert other not in ("problems", "algorithms"), f"{here} imports {other}"
+
+
+def test_no_room_and_no_file_needs_what_needs_it():
+    rooms = {here: {b for a, b in ARROWS if a == here} for here, _ in ARROWS}
+    for graph in (rooms, IMPORTS):
+        TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
+    with pytest.raises(CycleError):  # as it would where the engine asked the store for something
+        TopologicalSorter({**rooms, "engine": {"store"}}).prepare()
+
+
+def test_the_house_stays_small():
+    """Few rooms, and few pairs of rooms that know each other: this number may only fall."""
+    assert len(set().union(*LEVELS)) <= 20
+    assert len(ARROWS) <= 101
 
 
 def test_every_name_in_a_registry_is_its_own():

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from dpexp import plugin, plugins
 from dpexp.algorithms import ALGORITHMS
 from dpexp.commands import calibrate, diff, plot, privacy, table
 from dpexp.commands import claims as settling
@@ -19,6 +18,9 @@ from dpexp.config.resolved import json_schema, resolved_yaml
 from dpexp.config.stored import stored_cell
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.papers import claims, figures, papers, tables
+from dpexp.plugins import loaded as plugin
+from dpexp.plugins import loading as plugins
+from dpexp.plugins.importing import PREFIX
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.store import fingerprint
 from dpexp.store.fingerprint import closure, code_of, edited_after, plugins_missing
@@ -27,7 +29,7 @@ from dpexp.store.run import Options, run
 from dpexp.store.simulating import simulate
 from dpexp.theory import THEOREMS
 from tests.campaigns.plugin_edits import campaign
-from tests.conftest import call, numbers
+from tests.conftest import call, installed, numbers
 from tests.plugin_lab import write_lab
 
 
@@ -42,7 +44,7 @@ def nothing_is_left():
     """No test may leave a plug-in, a name or a module behind."""
     yield
     assert plugin.LOADED == {}
-    assert not any(name.startswith(plugins.PREFIX) for name in sys.modules)
+    assert not any(name.startswith(PREFIX) for name in sys.modules)
     assert ALGORITHMS.sources == {}
 
 
@@ -58,7 +60,7 @@ def write(folder, name, text):
 
 def test_the_installed_command_runs_and_shows_what_a_plug_in_defines(lab):
     folder = lab.parent
-    call("--plugin", "lab.py", "run", "lab.yaml", "-q", "--jobs", 1, cwd=folder)
+    installed("--plugin", "lab.py", "run", "lab.yaml", "-q", "--jobs", 1, cwd=folder)
     refused = call("diff", "results/lab", "results/lab", cwd=folder, code=3).stderr
     assert "computed with the plug-in lab.py" in refused
     assert "--plugin lab.py" in refused
@@ -138,7 +140,7 @@ def test_two_plug_ins_may_have_helpers_of_one_name_and_share_a_folder(tmp_path):
     for lab in ("a", "b"):
         write(tmp_path, f"{lab}/helper.py", f"NAME = 'plug-{lab}'\n")
         write(tmp_path, f"{lab}/plug_{lab}.py", NAMED)
-    write(tmp_path, "a/other.py", "from plug_a import Own\nfrom dpexp.plugin import Plugin\nPLUGIN = Plugin()\n")
+    write(tmp_path, "a/other.py", "from plug_a import Own\nfrom dpexp.plugins import Plugin\nPLUGIN = Plugin()\n")
     with plugins.using(tmp_path / "a/plug_a.py", tmp_path / "b/plug_b.py", tmp_path / "a/other.py"):
         assert {"plug-a", "plug-b"} <= set(ALGORITHMS)
         assert sys.modules[ALGORITHMS["plug-a"].__module__].__dict__["Own"] is ALGORITHMS["plug-a"]
@@ -150,7 +152,7 @@ from typing import Literal
 
 import helper
 from dpexp.algorithms.ldp_sgd import LdpSgd
-from dpexp.plugin import Plugin
+from dpexp.plugins import Plugin
 
 class Own(LdpSgd):
     name: Literal[helper.NAME] = helper.NAME
@@ -161,7 +163,7 @@ PLUGIN = Plugin(algorithms={helper.NAME: Own})
 
 EVERYTHING = """\
 import numpy as np
-from dpexp.plugin import Plugin
+from dpexp.plugins import Plugin
 from dpexp.privacy.analyses.analysis import gaussian_analysis
 from dpexp.privacy.budgets import Budget, ConstantBudget, Mu
 from dpexp.privacy.mechanisms.mechanism import Mechanism
@@ -318,13 +320,13 @@ MISTAKES = {
     "import above its folder": ("from ..else_where import f\n", r"own\.py:1: ImportError"),
     "no PLUGIN": ("x = 1\n", r"own\.py: defines no PLUGIN"),
     "wrong type of PLUGIN": ("x = 1\nPLUGIN = {}\n", r"own\.py:2: PLUGIN is a value of type dict, not a Plugin"),
-    "unknown field": ("from dpexp.plugin import Plugin\nPLUGIN = Plugin(algoritms={})\n", r"own\.py:2: TypeError"),
+    "unknown field": ("from dpexp.plugins import Plugin\nPLUGIN = Plugin(algoritms={})\n", r"own\.py:2: TypeError"),
     "figures that are no tuple": (
-        "from dpexp.plugin import Plugin\nPLUGIN = Plugin(figures=3)\n",
+        "from dpexp.plugins import Plugin\nPLUGIN = Plugin(figures=3)\n",
         r"own\.py:2: figures is a value",
     ),
     "a list of algorithms": (
-        "from dpexp.plugin import Plugin\nPLUGIN = Plugin(algorithms=[1])\n",
+        "from dpexp.plugins import Plugin\nPLUGIN = Plugin(algorithms=[1])\n",
         r"own\.py:2: algorithms is",
     ),
     "taken name": (GOOD.replace('"own"', '"sgd"'), r"own\.py:9: algorithm 'sgd' is already defined by dpexp itself"),
@@ -347,7 +349,7 @@ MISTAKES = {
         r"own\.py:3: numba's cache",
     ),
     "analysis of no mechanism": (
-        "from dpexp.plugin import Plugin\nPLUGIN = Plugin(\n    analyses={'gauss/mine': print}\n)\n",
+        "from dpexp.plugins import Plugin\nPLUGIN = Plugin(\n    analyses={'gauss/mine': print}\n)\n",
         r"own\.py:3: the analysis 'gauss/mine': no mechanism 'gauss'",
     ),
 }
@@ -391,13 +393,13 @@ def test_files_that_cannot_be_plug_ins(tmp_path):
 
 
 def test_a_figure_that_is_taken_or_is_no_figure_is_said(tmp_path):
-    file = write(tmp_path, "own.py", "from dpexp.plugin import Plugin\nPLUGIN = Plugin(figures=(3,))\n")
+    file = write(tmp_path, "own.py", "from dpexp.plugins import Plugin\nPLUGIN = Plugin(figures=(3,))\n")
     with (
         plugins.using(file),
         pytest.raises(UsageError, match=r"own\.py:2: a value of type int stands among the figures"),
     ):
         figures()
-    text = "from dpexp.plugin import Plugin\nfrom dpexp.papers import figures\nPLUGIN = Plugin(figures=(figures()['rates'],))\n"
+    text = "from dpexp.plugins import Plugin\nfrom dpexp.papers import figures\nPLUGIN = Plugin(figures=(figures()['rates'],))\n"
     with (
         plugins.using(write(tmp_path, "two.py", text)),
         pytest.raises(UsageError, match=r"two\.py:3: figure 'rates' is already"),
@@ -463,7 +465,7 @@ def test_compiled_algorithms_of_plug_ins_give_the_same_bits_under_every_backend(
     file = write_lab(tmp_path / "lab", "again")
     found = {}
     for name, options in {"one": ("-j", 1), "two": ("-j", 2), "loky": ("-j", 2, "--backend", "loky")}.items():
-        call("run", "lab.yaml", "--plugin", file.name, "-q", *options, "--results", name, cwd=file.parent)
+        installed("run", "lab.yaml", "--plugin", file.name, "-q", *options, "--results", name, cwd=file.parent)
         found[name] = numbers(file.parent / name / "lab")
     assert len(found["one"]) == 2
     assert found["one"] == found["two"] == found["loky"]

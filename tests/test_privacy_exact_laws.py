@@ -216,12 +216,14 @@ def test_one_bin_is_a_normal_step():
 
 def test_a_loss_that_remembers():
     """adversary.md 4.4: 1.455 on 36 noise units; one threshold on 24 remembers more than the linear law (.6137)."""
-    assert memory.Memory(0.01, 0.99 / 0.7, 0.5, 3, 3000).eps(1e-5) == pytest.approx(1.455, abs=1e-3)
+    assert memory.Memory(0.01, 0.99 / 0.7, 0.5, 3, 3000).pair.eps(1e-5) == pytest.approx(1.455, abs=1e-3)
     chain = memory.Memory(0.001, 0.99 / 0.6, 4.0, 2, 10_000)
     assert chain.width == 24
-    assert chain.eps(1e-5) == pytest.approx(1.97580568, rel=1e-7)
+    assert chain.pair.eps(1e-5) == pytest.approx(1.97580568, rel=1e-7)
     assert linear("poisson", False, 0.001, 0.6, 10_000).eps(1e-5) == pytest.approx(0.6137, abs=1e-4)
-    assert inverted(Step("add-remove", 0.001, 0.99 / 0.6), 10_000, chain.eps(1e-5)) > 1e-5  # all iterates leak more
+    assert (
+        inverted(Step("add-remove", 0.001, 0.99 / 0.6), 10_000, chain.pair.eps(1e-5)) > 1e-5
+    )  # all iterates leak more
 
 
 def test_the_memory_by_simulation():
@@ -269,3 +271,29 @@ def test_values_are_rounded_down():
 def test_runs_that_do_not_exist(wrong):
     with pytest.raises(ValueError):
         replace(run("fixed-size", 3, constant(1.0)), **wrong)
+
+
+def test_the_grid_has_the_divergence_of_large_orders_too():
+    """Powers of densities leave the range of numbers there, which was a warning and no number."""
+    one = Update("full-batch", 2, 2, 3, 2.0, constant(0.0), constant(2.0))
+    other = replace(one, record=constant(-2.0))
+    for order in (2.0, 400.0, 5000.0):
+        grid, nodes = GridPair(one, other).renyi(order), pair(one, other).renyi(order)
+        assert grid == pytest.approx(nodes, rel=1e-5)
+
+
+@pytest.mark.parametrize(("b", "n", "drift"), [(1, 400, 3.9), (3, 60, 0.4), (2, 900, 1.5), (1, 6, 0.05)])
+def test_mixtures_of_batch_sizes_are_sums_term_by_term(b, n, drift, monkeypatch):
+    """By Horner's rule and by nodes in intervals, beside one exponential and one normal probability for every size."""
+    others = Drift((-5.0, 1.0, 1.0, 5.0), (-drift * b, -0.3 * drift * b, drift * b, 0.0))
+    one = Update("poisson", n, b, 3, 5.0, others, affine(-0.1, 1.5 * b, 5.0))
+    edges = np.linspace(-5, 5, 41)
+    fine = np.linspace(edges[7], edges[8], 101)
+
+    def all_of(law):
+        return [law.masses, law.intervals(edges), law.intervals(fine)]
+
+    fast = all_of(pair(one, replace(one, record=None)).one)
+    monkeypatch.setattr("dpexp.privacy.exact.nodes.NodeLaw._mixes", False)
+    for quick, slow in zip(fast, all_of(pair(one, replace(one, record=None)).one), strict=True):
+        np.testing.assert_allclose(quick, slow, rtol=2e-11, atol=1e-120)

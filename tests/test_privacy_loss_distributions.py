@@ -129,6 +129,19 @@ def test_gathering_steps_never_spends_less():
     assert steps.gathered(1000).rdp(1.5) < 1.15 * steps.rdp(1.5)
 
 
+def test_gathering_rounds_to_the_safe_side_at_the_ends_of_the_range(monkeypatch):
+    """No probability is rounded down and no multiplier up, however small: each step beside the one that covers it."""
+    rng = np.random.default_rng(3)
+    for low in (10, 300):
+        steps, made = Steps(10.0 ** -rng.uniform(1, low, 3000), np.where(np.arange(3000) % 2, 0.0, 2.0)), []
+        with monkeypatch.context() as patch:
+            patch.setattr(Steps, "__init__", lambda self, *given, made=made: made.append(given))
+            steps.gathered(500)
+        (q, multiplier, _) = made[0]
+        assert (q >= steps.q).all()
+        assert (multiplier <= steps.multiplier).all()
+
+
 def test_epsilon_of_distinct_steps():
     same = Steps(np.full(1000, 0.01), np.full(1000, 1.1))
     eps, order = composed_eps(same, 1e-5)

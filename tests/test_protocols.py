@@ -4,6 +4,7 @@ import importlib
 import inspect
 import re
 from dataclasses import MISSING, fields, is_dataclass
+from typing import Protocol
 
 import pytest
 
@@ -32,12 +33,17 @@ def kinds():
 KINDS = kinds()
 
 
-def test_the_page_speaks_of_every_kind():
-    defined = {
-        name for name, value in vars(page).items() if inspect.isclass(value) and value.__module__ == page.__name__
-    }
-    assert set(KINDS) | defined == set(page.__all__)
-    assert defined == {"Named", "Problem", "Algorithm", "Released"}
+def test_the_page_speaks_of_every_kind_and_offers_it():
+    assert set(KINDS) == set(page.__all__)
+    for kind, (module, *_) in KINDS.items():
+        assert getattr(page, kind) is getattr(importlib.import_module(module), kind)
+
+
+def members_of(interface):
+    """The members of a Protocol, of those that it inherits from too."""
+    kinds = [kind for kind in interface.__mro__ if getattr(kind, "_is_protocol", False) and kind is not Protocol]
+    names = {name for kind in kinds for name in (*vars(kind), *getattr(kind, "__annotations__", {}))}
+    return {name for name in names if not name.startswith("_")}
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "Plugin"])
@@ -48,6 +54,9 @@ def test_the_members_of_a_kind_are_those_that_the_page_names(kind):
         assert set(members) == {field.name for field in fields(defined)}
         may = {f.name for f in fields(defined) if f.default is not MISSING or f.default_factory is not MISSING}
         assert set(defaults) == may
+    elif getattr(defined, "_is_protocol", False):
+        assert set(members) == members_of(defined)
+        assert set(defaults) == DEFAULTS.get(defined, (None, set()))[1]
     else:
         own = set(defined.__annotations__) | {
             name
@@ -77,8 +86,7 @@ def test_the_bases_have_what_the_page_calls_default(interface):
     ("registry", "interface"), [(PROBLEMS, page.Problem), (ALGORITHMS, page.Algorithm)], ids=["problems", "algorithms"]
 )
 def test_everything_registered_has_every_member(registry, interface):
-    members = {name for kind in interface.__mro__ for name in (*vars(kind), *getattr(kind, "__annotations__", {}))}
-    members = {name for name in members if not name.startswith("_")}
+    members = members_of(interface)
     assert {"name", "memory"} <= members
     for name, kind in registry.items():
         value = kind()

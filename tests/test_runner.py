@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 from dpexp.config import load_experiment
+from dpexp.core import files as whole
 from dpexp.core.errors import DpexpError, UsageError
-from dpexp.store import Folder, files, partials
+from dpexp.store import Folder, partials
 from dpexp.store.executors import EXECUTORS
 from dpexp.store.planning import plan
 from dpexp.store.progress import Progress
@@ -328,9 +329,9 @@ def test_one_writer_at_a_time(config, done):
 def test_leftovers_of_a_killed_run_are_cleared(config, done):
     dead = subprocess.Popen(["true"])
     dead.wait()
-    leftover = done.root / "trajectories" / f".x.parquet.{files._HOST}.{dead.pid}.tmp"
+    leftover = done.root / "trajectories" / f".x.parquet.{whole._HOST}.{dead.pid}.tmp"
     leftover.write_bytes(b"half")
-    living = leftover.with_name(f".y.parquet.{files._HOST}.1.tmp")
+    living = leftover.with_name(f".y.parquet.{whole._HOST}.1.tmp")
     living.write_bytes(b"half")
     go(config, done.root.parent)
     assert not leftover.exists()

@@ -15,19 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpexp.config import load_experiment
+from dpexp.core import files as whole
 from dpexp.core.errors import DpexpError, ResultsMissing
-from dpexp.store import Folder, NotWritable, files, load_cell, load_cells, load_summary, load_trajectories
+from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
+from dpexp.store import Folder, NotWritable, load_cell, load_cells, load_summary, load_trajectories
 from dpexp.store import folder as folders
 from dpexp.store import run as running
-from dpexp.store.files import (
-    Damaged,
-    read_bytes_sealed,
-    read_document,
-    read_sealed,
-    write_bytes_sealed,
-    write_document,
-    write_table,
-)
+from dpexp.store.files import read_document, read_sealed, write_document, write_table
 from dpexp.store.run import Options, run
 from tests.campaigns.faults import damage
 from tests.conftest import SMALL, numbers
@@ -319,12 +313,12 @@ def test_a_holder_is_another_living_process(done):
 def test_what_a_killed_plot_leaves_behind_goes_with_the_next_one(tmp_path):
     dead = subprocess.Popen(["true"])
     dead.wait()
-    host = files._HOST
+    host = whole._HOST
     left, being_written = (tmp_path / f".figure2.png.{host}.{pid}.tmp" for pid in (dead.pid, 1))
     elsewhere = tmp_path / ".figure2.png.another-host.7.tmp"
     for path in (left, being_written, elsewhere):
         path.write_bytes(b"half a picture")
-    files.atomically(tmp_path / "figure3.png", lambda path: path.write_bytes(b"whole"))
+    whole.atomically(tmp_path / "figure3.png", lambda path: path.write_bytes(b"whole"))
     assert not left.exists()
     assert being_written.exists()
     assert elsewhere.exists()

@@ -1,18 +1,18 @@
 """Attacks on the store from outside: what is in the way, what moves or changes while a run is at work, and where a hint leads."""
 
+import hashlib
 import os
 import shlex
 from pathlib import Path
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from dpexp.cli import app
 from dpexp.commands import diff
-from dpexp.commands import list as listing
 from dpexp.config import load_experiment
 from dpexp.config.cells import RunSettings
+from dpexp.core.digests import hash_of_data
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.problems import softmax
 from dpexp.store import Folder, executors, fingerprint, load_cells, load_summary, partials
@@ -230,7 +230,7 @@ def test_hidden_files_beside_trajectories_are_left_alone(here):
 def table(here):
     (here / "toy.yaml").write_text(DATA_CONFIG)
     (here / "people.csv").write_text(people(False))
-    for cached in (softmax.hash_of, softmax._loaded, fingerprint.hash_of_data):
+    for cached in (softmax._loaded, hash_of_data):
         cached.cache_clear()
     return here / "people.csv"
 
@@ -267,7 +267,7 @@ def test_an_edit_of_equal_size_and_time_is_noticed(table):
     table.write_text(text.replace("yes", "noo", 1))
     os.utime(table, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert table.stat().st_size == before.st_size
-    fingerprint.hash_of_data.cache_clear()
+    hash_of_data.cache_clear()
     assert "data changed since: people.csv" in refusal(Folder(table.parent / "r", "toy")).message
 
 
@@ -294,71 +294,18 @@ def test_files_behind_a_linked_folder_count(tmp_path):
     (tmp_path / "data" / "train" / "A").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "data" / "round").symlink_to(tmp_path / "data")
     (tmp_path / "elsewhere" / "1.png").write_bytes(b"1")
-    one = fingerprint.hash_of_data(str(tmp_path / "data"))
+    one = hash_of_data(str(tmp_path / "data"))
     (tmp_path / "elsewhere" / "2.png").write_bytes(b"2")
-    fingerprint.hash_of_data.cache_clear()
-    assert fingerprint.hash_of_data(str(tmp_path / "data")) != one
+    hash_of_data.cache_clear()
+    assert hash_of_data(str(tmp_path / "data")) != one
 
 
 def test_the_hash_of_an_ordinary_folder_is_the_one_that_stored_results_hold(tmp_path):
+    """Written out from its definition: a line for every file, with its name and the SHA-256 of its content."""
     for name in ("b/2", "b/1", "a", "b c/3"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)
-    assert fingerprint.hash_of_data(str(tmp_path)) == softmax.hash_of(str(tmp_path))
-    assert fingerprint.hash_of_data(str(tmp_path / "a")) == softmax.hash_of(str(tmp_path / "a"))
-
-
-def test_a_row_belongs_to_the_data_that_its_statement_was_made_for(table):
-    """Rows that are written anew beside a stale trajectory hold the statement for today's records, not for its own."""
-    _, folder = go()
-    table.write_text(people(True))
-    fingerprint.forget()
-    softmax._loaded.cache_clear()
-    (table.parent / "toy.yaml").write_text(DATA_CONFIG + "# another config file, the same settings\n")
-    go(only=frozenset())
-    table.write_text(people(False))
-    fingerprint.forget()
-    softmax._loaded.cache_clear()
-    assert "data changed since: people.csv" in refusal(folder).message
-    report, _ = go()
-    assert report.computed == 0  # the trajectories are right again
-    load_summary(table.parent / "r", "toy")
-
-
-def test_results_without_any_cell_are_refused_with_a_word(here):
-    _, folder = go(only=frozenset())
-    assert "2 of 2 cells are not computed yet" in refusal(folder).message
-
-
-# --- lists ----------------------------------------------------------------------------------------------------------
-
-
-def test_list_says_where_derived_files_are_refused(here):
-    _, folder = go()
-    text = listing.inventory(here, here / "r")[1]
-    assert "summaries" not in text
-    folder.summary.write_bytes(b"")
-    assert "summaries to write again: summary.parquet is damaged" in listing.inventory(here, here / "r")[1]
-    go()
-    os.rename(folder.root / "trajectories", here / "kept")
-    assert "2 missing (but summaries are stored)" in listing.inventory(here, here / "r")[1]
-    (here / "toy.yaml").write_text(CONFIG.replace("0.2", "0.3"))
-    assert "(but summaries are stored, stale," in listing.inventory(here, here / "r")[1]
-
-
-# --- what git keeps -------------------------------------------------------------------------------------------------
-
-
-def test_committed_files_are_the_same_bytes_however_they_came_about(here):
-    _, folder = go(results="a", jobs=1)
-    _, other = go(results="b", jobs=2, only=frozenset([load_experiment("toy.yaml").cells[1].cell_id]))
-    go(results="b", jobs=2)
-    (here / "toy.yaml").write_text(CONFIG.replace("replicates: 2", "replicates: 1"))
-    _, third = go(results="c")
-    (here / "toy.yaml").write_text(CONFIG)
-    go(results="c")
-    for name in ("manifest.json", "cells.parquet", "summary.parquet"):
-        data = (folder.root / name).read_bytes()
-        assert (other.root / name).read_bytes() == data, name
-        assert (third.root / name).read_bytes() == data, name
-    assert np.isfinite(load_summary(here / "a", "toy")["mean"]).all()
+    lines = [f"{name} {hashlib.sha256(name.encode()).hexdigest()}\n" for name in ("a", "b/1", "b/2", "b c/3")]
+    assert hash_of_data(str(tmp_path)) == hashlib.sha256("".join(lines).encode()).hexdigest()[:16]
+    alone = f". {hashlib.sha256(b'a').hexdigest()}\n"
+    assert hash_of_data(str(tmp_path / "a")) == hashlib.sha256(alone.encode()).hexdigest()[:16]

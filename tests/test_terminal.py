@@ -81,6 +81,6 @@ def test_every_option_with_a_path_takes_a_tilde(tmp_path, config):
     assert "small" in call("list", "--configs", "~", "--results", "~/r", env=home).stdout
     (tmp_path / "users.csv").write_text("mu\n1\n")
     call("privacy", "--users", "~/users.csv", env=home)
-    call("table", "sgld_counterexamples", "--out", "~/t", env=home)
-    assert (tmp_path / "t" / "sgld_counterexamples.md").is_file()
+    call("table", "sgld_table4", "--out", "~/t", env=home)
+    assert (tmp_path / "t" / "sgld_table4.md").is_file()
     assert "--results" in call("table", "table1", "--results", "~/none", env=home, code=3).stderr

@@ -1,10 +1,12 @@
 """Numbers as words."""
 
+import json
 import math
 
 import numpy as np
 import pytest
 
+from dpexp.core.standard_json import standard_json
 from dpexp.core.text import down, exponent, fraction, up
 
 
@@ -26,3 +28,23 @@ def test_bounds_are_rounded_to_the_safe_side():
             assert float(down(value, digits)) >= value * (1 - 10.0 ** (1 - digits) - 1e-15)
     assert [up(v) for v in (0.1, 1, 1.000001, 0.999994, 0.0, math.inf)] == ["0.1", "1", "1.0001", "1", "0", "inf"]
     assert [down(v) for v in (0.1, 1.99999999, 123456.0)] == ["0.1", "1.9999", "1.2345e+05"]
+
+
+def test_json_says_beside_a_null_which_number_it_was():
+    rows = [[1e-5, np.float64(math.inf)], (1e-6, 2.0)]
+    document = {
+        "mu": math.nan,
+        "eps": rows,
+        2: {"low": -math.inf, "high": np.int64(3)},
+        "words": ["inf"],
+        "at": np.eye(1),
+    }
+
+    def refuse(constant):
+        raise ValueError(constant)
+
+    assert json.loads(standard_json(document), parse_constant=refuse) == {
+        "mu": None, "mu_is": "undefined",
+        "eps": [[1e-5, None], [1e-6, 2.0]], "eps_is": [[None, "infinity"], None],
+        "2": {"low": None, "low_is": "-infinity", "high": 3}, "words": ["inf"], "at": [[1.0]],
+    }  # fmt: skip

@@ -1,5 +1,6 @@
 """ALGORITHMS: the registry of algorithms, one file each."""
 
+from dpexp.algorithms.algorithm import Algorithm
 from dpexp.algorithms.batch_descent import BatchDescent
 from dpexp.algorithms.clipped_ldp_sgd import ClippedLdpSgd
 from dpexp.algorithms.dp_sgd import DpSgd
@@ -11,7 +12,6 @@ from dpexp.algorithms.reduced_momentum import ReducedMomentum
 from dpexp.algorithms.sgd import Sgd
 from dpexp.algorithms.tree_momentum import TreeMomentum
 from dpexp.core.registry import Registry
-from dpexp.protocols import Algorithm
 
 ALGORITHMS: Registry[type[Algorithm]] = Registry(
     "algorithm",

@@ -1,18 +1,90 @@
-"""The base of algorithms: a frozen set of parameters, and what an algorithm is that says nothing else of itself."""
+"""What an algorithm is, and the base of algorithms: frozen parameters, and what holds where one says nothing else."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from dpexp.core.parameters import Parameters
+from dpexp.core.parameters import Named, Parameters
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from dpexp.engine.result import Passed
+    from dpexp.privacy.analyses.analysis import Analysis
     from dpexp.privacy.budgets import Budget
     from dpexp.schedules import Schedule
 
 
+class Released(Protocol):
+    """What an algorithm's run releases, as a privacy statement needs it; asked by `run` and `privacy`."""
+
+    @property
+    def neighboring_relation(self) -> str: ...
+
+    @property
+    def sampling(self) -> str:
+        """How records meet the steps."""
+
+    def row(self, deltas: Sequence[float]) -> dict[str, Any]:
+        """Columns of cells.parquet: the noise, epsilon at each delta, and by which analysis. Asked by `store.rows`."""
+
+    def analyses(self) -> Sequence[Analysis]:
+        """Every analysis, refused ones included with their reason. Asked by `dpexp.reporting.statement`."""
+
+    def describe(self) -> list[tuple[str, str]]:
+        """Who is protected and what is released, as (topic, sentence) pairs."""
+
+
+class Algorithm(Named, Protocol):
+    """An update rule, what it remembers, and the mechanism that it is.
+
+    `Any` stands for the problems that it runs on: the reader has checked `runs_on` before it calls a method, so an
+    algorithm writes its own class of problems there.
+    """
+
+    estimators: ClassVar[tuple[str, ...]]
+    """what is measured at every checkpoint: an iterate, an average; the second axis of `Passed.values`"""
+    metrics: ClassVar[tuple[str, ...]]
+    """the numbers that are kept of every estimator; the fourth axis of `Passed.values`"""
+    runs_on: ClassVar[tuple[type, ...]]
+    """classes of problems; checked by the reader, so the methods may rely on it"""
+    schedules: ClassVar[tuple[str, ...]]
+    """names of the schedules that it takes; the first is the default where `power` is not among them"""
+    smoke_size: ClassVar[tuple[int, int]]
+    """steps and replicates of `--profile smoke`; default (2000, 8)"""
+
+    def steps(self, problem: Any, schedule: Schedule, budget: Budget) -> int | None:
+        """The number of steps where the config leaves out `run.n`. Asked by the reader; default None: it must say."""
+
+    def complaints(self, problem: Any, schedule: Schedule, budget: Budget, n: int) -> list[str]:
+        """What is wrong with a setting, in words; default: nothing. Asked by the reader, so by every command."""
+
+    def seconds(self, problem: Any, n: int) -> float:
+        """Estimated time of one replicate of one setting. Asked by `run --dry-run` and `dpexp.config.resources`."""
+
+    def memory(self, problem: Any, n: int, checkpoints: int, settings: int) -> int:
+        """Bytes that one worker holds at once. Asked by `dpexp.config.resources`."""
+
+    def mechanism(self, problem: Any, schedule: Schedule, budget: Budget, n: int) -> Released:
+        """What n steps release. Asked by `dpexp.store.rows` for every cell, and by `dpexp privacy`."""
+
+    def simulate(
+        self,
+        problem: Any,
+        settings: Sequence[tuple[Schedule, Budget]],
+        steps: np.ndarray,
+        seed: int,
+        replicates: Sequence[int],
+    ) -> Passed:
+        """Metrics of every setting and replicate at `steps`, the checkpoints. Asked by `dpexp.store.simulating`.
+
+        A number depends on its own setting, the seed and its own replicate only, whatever else is in the call.
+        """
+
+
 class AlgorithmBase(Parameters):
-    """The members of `dpexp.protocols.Algorithm` that have a default; the others every algorithm writes itself.
+    """The members of `Algorithm` that have a default; the others every algorithm writes itself.
 
     `Any` stands for the problems that an algorithm runs on: the reader has checked `runs_on` before any of these is
     called, so an algorithm may write its own class of problems there.

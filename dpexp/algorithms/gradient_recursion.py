@@ -62,11 +62,11 @@ class GradientRecursion(FiniteSumAlgorithm):
         return RecursionSteps(data, problem.start(), noise, plan.gamma, plan.eta, first, later)
 
     def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
-        from dpexp.privacy.mechanisms.gradient_recursion import GradientRecursion as Released
+        from dpexp.privacy.mechanisms.gradient_recursion import NoisyGradientRecursion
         from dpexp.privacy.mechanisms.stated import Stated
 
         mu, plan = self.mu(budget), self.plan(problem, schedule, budget, n)
-        mechanism = Released.model_validate(
+        mechanism = NoisyGradientRecursion.model_validate(
             {
                 "n": problem.count,
                 "steps": n,

@@ -82,9 +82,9 @@ class ReducedMomentum(PrivateMomentum):
         return Reconstruction(data, problem.start(), order, noise, plan.alpha, plan.eta, plan.gamma)
 
     def released(self) -> type[Mechanism]:
-        from dpexp.privacy.mechanisms.reduced_momentum import ReducedMomentum as Released
+        from dpexp.privacy.mechanisms.reduced_momentum import NoisyReducedMomentum
 
-        return Released
+        return NoisyReducedMomentum
 
     def own_settings(self, problem: FiniteSum, plan: Plan) -> dict[str, Any]:
         found = {"order": self.order, "step_size": plan.eta, "smoothness": problem.smoothness, "gamma": plan.gamma}

@@ -92,9 +92,9 @@ class TreeMomentum(PrivateMomentum):
         return Momentum(data, problem.start(), order, noise, plan.alpha, plan.eta, self.normalised)
 
     def released(self) -> type[Mechanism]:
-        from dpexp.privacy.mechanisms.tree_momentum import TreeMomentum as Released
+        from dpexp.privacy.mechanisms.tree_momentum import NoisyTreeMomentum
 
-        return Released
+        return NoisyTreeMomentum
 
     def own_settings(self, problem: FiniteSum, plan: Plan) -> dict[str, Any]:
         return {"order": self.order, "design": self.design}

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from dpexp.commands.mechanism_arguments import LEAST, kind_of, mechanism_of, number, understood, values_of
-from dpexp.config.yamlfile import scalar
 from dpexp.core.errors import UsageError
+from dpexp.core.scalars import scalar
 from dpexp.core.text import columns, down, up
 from dpexp.privacy.accounting.calibration import Calibrated, Unreachable, calibrate
 from dpexp.privacy.analyses.analysis import Analysis

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dpexp.core.errors import UsageError
-from dpexp.core.text import columns
+from dpexp.core.text import columns, counted
 
 WIDEST = 88
 """letters of a detail that the table shows; `--json` has all of it"""
@@ -36,15 +36,15 @@ def check(file: Path | None) -> Verdict:
         if file is None:
             results = list(hold(built_in(), ToyExperiments(Path(folder), here)))
         else:
-            from dpexp.plugins import use
+            from dpexp.plugins.loading import use
 
             subjects = list(subjects_of(use(file)))
             if not subjects:
                 raise UsageError(f"{file}: its PLUGIN adds nothing", "give it algorithms, problems, figures or claims")
             places = (file.parent, file.parent / "configs", *here)
             results = list(hold(subjects, ToyExperiments(Path(folder), places)))
-    counted = Counter(result.outcome for result in results)
-    counts = {outcome: counted[outcome] for outcome in ("ok", "failed", "not tried")}
+    outcomes = Counter(result.outcome for result in results)
+    counts = {outcome: outcomes[outcome] for outcome in ("ok", "failed", "not tried")}
     document = {
         "file": None if file is None else str(file),
         "checks": [result.document() for result in results],
@@ -56,7 +56,7 @@ def check(file: Path | None) -> Verdict:
     ]
     total = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
     text = columns(rows, ["what", "check", "result", "tried, or what is wrong"])
-    text += "".join(f"\n\n{line}" for line in wrong) + f"\n\n{len(results)} checks: {total}"
+    text += "".join(f"\n\n{line}" for line in wrong) + f"\n\n{counted(len(results), 'check')}: {total}"
     return Verdict(document, text, bool(wrong))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from dpexp.core.errors import UsageError
@@ -12,7 +11,8 @@ FORMATS = ("md", "json", "tex")
 
 def claims(paper: str | None, form: str, out: Path | None, results: Path) -> tuple[str, list[str]]:
     """The ledger as text, or the path written; and a line for every verdict that is not the expected one."""
-    from dpexp.core.text import finite, guess
+    from dpexp.core.standard_json import standard_json
+    from dpexp.core.text import guess
     from dpexp.papers import claims as registered
     from dpexp.reporting.claims_ledger import document, latex, markdown, settle, surprises
     from dpexp.store import write_text
@@ -26,10 +26,7 @@ def claims(paper: str | None, form: str, out: Path | None, results: Path) -> tup
             f"{guess(paper, known)}papers: {', '.join(known)}; a plug-in's needs --plugin FILE.py",
         )
     entries = settle(results, [claim for name in ([paper] if paper else known) for claim in known[name]])
-    if form == "json":
-        text = json.dumps(finite(document(entries)), indent=2)
-    else:
-        text = markdown(entries) if form == "md" else latex(entries)
+    text = standard_json(document(entries)) if form == "json" else markdown(entries) if form == "md" else latex(entries)
     if out is not None:
         path = out / f"CLAIMS.{form}"
         write_text(path, text)
@@ -39,7 +36,7 @@ def claims(paper: str | None, form: str, out: Path | None, results: Path) -> tup
 
 def conformance(form: str) -> tuple[str, list[str]]:
     """Published reference values beside ours, as text, and a line for every one that disagrees."""
-    from dpexp.core.text import finite
+    from dpexp.core.standard_json import standard_json
     from dpexp.reporting.published_numbers import conformance as run
     from dpexp.reporting.table import latex_table, markdown_table
 
@@ -50,7 +47,7 @@ def conformance(form: str) -> tuple[str, list[str]]:
         f"{row['what']}: {row['ours']:.10g}, published {row['published']:.10g}" for row in rows if not row["agrees"]
     ]
     if form == "json":
-        return json.dumps(finite(rows), indent=2), wrong
+        return standard_json(rows), wrong
     head = ["value", "published", "ours", "relation", "difference", "agrees", "where from"]
     cells = [
         [

@@ -12,7 +12,7 @@ import numpy as np
 from dpexp.config.cells import Parameter, column_name, shared_names
 from dpexp.config.words import suggest
 from dpexp.core.errors import ResultsMissing, UsageError
-from dpexp.core.text import columns
+from dpexp.core.text import columns, counted
 from dpexp.store import load_cell, load_cells, load_generation, load_parameters, load_summary
 from dpexp.store.stats import paired_difference, t_quantile
 
@@ -61,7 +61,7 @@ def diff(a: Path, b: Path, metric: str | None = None) -> tuple[dict[str, Any], s
     lines += ["", columns(shown, head)]
     only = [len({key[:-2] for key in side}) - len({key[:-2] for key in matched}) for side in sides]
     if any(only):
-        lines += ["", f"{only[0]} settings only in A, {only[1]} only in B"]
+        lines += ["", f"{counted(only[0], 'setting')} only in A, {only[1]} only in B"]
     document = {
         "a": str(a),
         "b": str(b),

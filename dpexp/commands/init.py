@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-from dpexp.config.shipped import located
+from dpexp.config import located
 from dpexp.config.starter import starter
 from dpexp.config.yamlfile import YamlErrors
 from dpexp.core.errors import UsageError
@@ -30,6 +31,8 @@ def init(
         from dpexp.data.drafting import draft
 
         text = starter(problem or "softmax", algorithm or "dp-sgd", draft(data, target), name)
+        if out is not None and not data.is_absolute():  # a path in a config starts at its folder
+            text = text.replace(f"    path: {data}\n", f"    path: {os.path.relpath(data, out.parent)}\n")
     else:
         text = starter(problem, algorithm, experiment=name)
     return text if out is None else _write(out, text)

@@ -12,12 +12,13 @@ from dpexp.config import ConfigError, load_experiment
 from dpexp.config.shipped import shipped
 from dpexp.config.words import listed
 from dpexp.core.errors import ResultsMissing
-from dpexp.core.text import columns
-from dpexp.plugin import LOADED
-from dpexp.store import Damaged, Folder, load_generation
+from dpexp.core.files import Damaged
+from dpexp.core.text import columns, counted
+from dpexp.plugins.loaded import LOADED
+from dpexp.store import Folder, load_generation
 from dpexp.store.files import read_document
-from dpexp.store.fingerprint import plugins_missing
-from dpexp.store.planning import derived_state, plan
+from dpexp.store.fingerprint import changed, code_of, plugins_missing
+from dpexp.store.planning import CellPlan, derived_state, plan
 
 
 def registries() -> dict[str, Iterable[str]]:
@@ -78,6 +79,12 @@ def _needs(folder: Path) -> str:
     return f"; computed with {', '.join(names)}, not loaded here" if names else ""
 
 
+def changed_files(plans: Iterable[CellPlan]) -> list[str]:
+    """All files that changed since stale cells were computed, of which a message names the first few."""
+    stale = [(p.file.code, p.cell) for p in plans if p.status == "stale" and p.file is not None]
+    return sorted({name for code, cell in stale for name in changed(code, code_of(cell))})
+
+
 def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
     """Document and text."""
     from dpexp.store.run import identity
@@ -87,7 +94,8 @@ def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
         try:
             experiment = load_experiment(path)
         except ConfigError as error:
-            rows.append([path.stem, str(path), "", f"invalid: {len(error.issues)} problems, see dpexp validate {path}"])
+            problems = counted(len(error.issues), "problem")
+            rows.append([path.stem, str(path), "", f"invalid: {problems}, see dpexp validate {path}"])
             continue
         plans = plan(experiment, results)
         states = Counter(p.status for p in plans)
@@ -100,7 +108,13 @@ def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
             state += f" (but summaries are stored{_trouble(results, experiment.name)})"
         rows.append([experiment.name, str(path), str(len(plans)), state])
         experiments.append(
-            {"experiment": experiment.name, "config": str(path), "cells": len(plans), "status": dict(states)}
+            {
+                "experiment": experiment.name,
+                "config": str(path),
+                "cells": len(plans),
+                "status": dict(states),
+                "changed": changed_files(plans),
+            }
         )
         for p in plans:
             named = identity(p.cell)

@@ -9,9 +9,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dpexp.config.words import listed, suggest
-from dpexp.config.yamlfile import scalar
 from dpexp.core.errors import UsageError
+from dpexp.core.scalars import scalar
 from dpexp.core.text import guess
 from dpexp.privacy.accounting.calibration import Unreachable
 from dpexp.privacy.mechanisms import MECHANISMS
@@ -39,6 +38,8 @@ def understood(name: str) -> Iterator[None]:
 
 def kind_of(name: str) -> type[Mechanism]:
     if name not in MECHANISMS:
+        from dpexp.config.words import listed
+
         raise UsageError(f"no mechanism '{name}'", f"{guess(name, MECHANISMS)}mechanisms: {listed(MECHANISMS)}")
     return MECHANISMS[name]
 
@@ -93,6 +94,8 @@ def mechanism_of(name: str, values: dict[str, Any]) -> Mechanism:
     fields = kind.model_fields
     for key in values:
         if key not in fields:
+            from dpexp.config.words import suggest
+
             raise UsageError(f"{name} has no parameter '{key}'", suggest(key, list(fields)))
     missing = [key for key, field in fields.items() if field.is_required() and key not in values]
     if missing:

@@ -18,7 +18,7 @@ def plot(
     theory: bool = False,
     stored: bool = False,
 ) -> str:
-    """Draw figures, or those with theory laid over them; the paths written, a line each."""
+    """Draw figures, or those with theory laid over them; the paths that were written, one in each line."""
     from dpexp.papers import figures, overlays
     from dpexp.reporting.figure import write
 

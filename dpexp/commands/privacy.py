@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from dpexp.algorithms.algorithm import Released
 from dpexp.commands.mechanism_arguments import deltas_of, mechanism_of, orders_of, understood, values_of
-from dpexp.commands.notices import notices
 from dpexp.commands.privacy_of_users import of_users
-from dpexp.commands.sharing import cautions
-from dpexp.config import Experiment, load_experiment
 from dpexp.core.errors import UsageError
 from dpexp.privacy.analyses.analysis import ORDERS
 from dpexp.privacy.mechanisms.stated import NoSuchAnalysis
-from dpexp.protocols import Released
 from dpexp.reporting.statement import ConfigStatement, MechanismStatement, Statement, labelled
+
+if TYPE_CHECKING:
+    from dpexp.config import Experiment
 
 __all__ = ["Statement", "of_config", "of_mechanism", "of_users", "only_path"]
 
@@ -30,6 +30,8 @@ def only_path(arguments: Sequence[str] | None) -> Path:
 
 def of_config(path: Path, sets: Sequence[str]) -> Located:
     """The privacy statement of a config's mechanisms, each once."""
+    from dpexp.config import load_experiment
+
     return of_experiment(load_experiment(path, sets))
 
 
@@ -42,6 +44,9 @@ class Located(ConfigStatement):
     """The statement of a config file, which names the file where an algorithm's mechanism is not what it says."""
 
     def __init__(self, path: Path, experiment: Experiment) -> None:
+        from dpexp.commands.notices import notices
+        from dpexp.commands.sharing import cautions
+
         self.path = path
         super().__init__(released(experiment), experiment.deltas, notices(experiment), cautions(experiment))
 

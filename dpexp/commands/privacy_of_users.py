@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dpexp.commands.mechanism_arguments import DELTAS
-from dpexp.config.yamlfile import scalar
 from dpexp.core.errors import UsageError
+from dpexp.core.scalars import scalar
 from dpexp.data.users import read_users
 from dpexp.reporting.statement import UsersStatement
 

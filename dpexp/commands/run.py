@@ -14,7 +14,7 @@ from dpexp.config.expressions import matches
 from dpexp.config.resources import require_room
 from dpexp.core.errors import UsageError
 from dpexp.core.terminal import note
-from dpexp.core.text import columns
+from dpexp.core.text import columns, counted
 from dpexp.store import Folder
 from dpexp.store.executors import EXECUTORS
 from dpexp.store.planning import CellPlan, derived_state, plan
@@ -105,7 +105,8 @@ def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
     total = sum(cell["estimate_s"] for cell in cells)
     waiting = sum(cell["status"] != "current" for cell in cells)
     text = columns(rows, ["experiment", "cell", "setting", "status", "reason"])
-    text += f"\n\n{waiting} of {len(cells)} cells to compute, about {duration(total)} with {request.jobs} jobs"
+    text += f"\n\n{waiting} of {counted(len(cells), 'cell')} to compute, about {duration(total)}"
+    text += f" with {counted(request.jobs, 'job')}"
     text += "".join(f"\n{line}" for line in rewritten)
     return {"cells": cells, "estimate_s": total, "summaries": rewritten}, text, 0
 

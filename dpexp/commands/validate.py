@@ -9,6 +9,7 @@ from dpexp.commands.notices import notices
 from dpexp.commands.profiles import known_profile
 from dpexp.config import ConfigError, load_experiment
 from dpexp.config.resources import require_room
+from dpexp.core.text import counted
 
 
 def validate(paths: Sequence[Path], sets: Sequence[str], profile: str) -> tuple[list[str], list[str]]:
@@ -22,6 +23,6 @@ def validate(paths: Sequence[Path], sets: Sequence[str], profile: str) -> tuple[
         except ConfigError as error:
             issues += [str(issue) for issue in error.issues]
         else:
-            lines.append(f"ok {path} ({len(experiment.cells)} cells)")
+            lines.append(f"ok {path} ({counted(len(experiment.cells), 'cell')})")
             lines += [f"    {notice}" for notice in notices(experiment, own=True)]
     return lines, issues

@@ -15,11 +15,21 @@ from pathlib import Path
 from dpexp.config.cells import Cell, Experiment, RunSettings
 from dpexp.config.overrides import override
 from dpexp.config.reader import ConfigError, Reader
-from dpexp.config.shipped import located
-from dpexp.config.yamlfile import Issue, Located, YamlErrors, decode, parse, read_bytes
+from dpexp.config.shipped import MARK, shipped
+from dpexp.config.words import suggest
+from dpexp.config.yamlfile import Issue, Located, Position, YamlErrors, decode, parse, read_bytes
 from dpexp.core.checkpoints import checkpoint_steps
 
-__all__ = ["Cell", "ConfigError", "Experiment", "RunSettings", "checkpoint_steps", "load_experiment", "read_experiment"]
+__all__ = [
+    "Cell",
+    "ConfigError",
+    "Experiment",
+    "RunSettings",
+    "checkpoint_steps",
+    "load_experiment",
+    "located",
+    "read_experiment",
+]
 
 
 def load_experiment(
@@ -50,6 +60,21 @@ def read_experiment(
     except YamlErrors as error:
         raise ConfigError(error.issues) from None
     return _resolve(root, Path(source), overrides, replicates, profile)
+
+
+def located(path: Path | str) -> Path:
+    """The file that a command line means: `@NAME` is a shipped config, anything else a path.
+
+    Raises YamlErrors for a name that is not shipped.
+    """
+    written = str(path)
+    if not written.startswith(MARK) or Path(written).exists():
+        return Path(path)
+    name = written.removeprefix(MARK).removesuffix(".yaml")
+    if name not in shipped():
+        message = f"no shipped config is called '{name}'"
+        raise YamlErrors([Issue(Position(written), message, suggest(name, shipped()))])
+    return shipped()[name]
 
 
 def _resolve(root: Located, path: Path, overrides: Iterable[str], replicates: int | None, profile: str) -> Experiment:

@@ -18,8 +18,9 @@ from dpexp.core.text import short
 from dpexp.privacy.settings import PrivacySettings
 
 if TYPE_CHECKING:
+    from dpexp.algorithms.algorithm import Algorithm
     from dpexp.config.yamlfile import Position
-    from dpexp.protocols import Algorithm, Problem
+    from dpexp.problems.problem import Problem
     from dpexp.schedules import Schedule
 
 ID_LENGTH = 12
@@ -28,8 +29,10 @@ SECTIONS = ("problem", "algorithm", "schedule", "privacy", "run")
 OTHER_COLUMNS = (
     "cell_id", "problem", "algorithm", "schedule", "mu", "budget", "eps", "delta", "status", "reason", "replicates",
     "n_diverged", "wall_s",
+    "estimator", "step", "metric", "mean", "sd", "se", "median", "q05", "q25", "q75", "q95", "ci_lo", "ci_hi",
 )  # fmt: skip
-"""columns of cells.parquet that are no parameters of a section"""
+"""columns of cells.parquet and, in the last line, of summary.parquet that are no parameters of a section. The summary's
+`n`, its number of replicates, is not among them: the parameter `n` of a run has that name in cells.parquet"""
 PRIVACY_COLUMNS = (
     "noise_multiplier", "noise_sigma", "guarantee", "gdp_mu", "gdp_mu_exact", "gdp_valid", "mu_mean_inverse_square",
     "projections",

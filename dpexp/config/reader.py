@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +22,7 @@ from dpexp.config.words import allowed, explain, kind, listed, show, suggest
 from dpexp.config.yamlfile import Issue, Located, Position
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Parameters
-from dpexp.plugins import use, use_installed
+from dpexp.plugins.loading import use, use_installed
 from dpexp.privacy.budgets import BUDGETS, as_budget
 from dpexp.privacy.settings import PrivacySettings
 from dpexp.privacy.targets import Target
@@ -29,7 +30,9 @@ from dpexp.problems import PROBLEMS
 from dpexp.schedules import SCHEDULES, Schedule
 
 if TYPE_CHECKING:
-    from dpexp.protocols import Algorithm, Named, Problem
+    from dpexp.algorithms.algorithm import Algorithm
+    from dpexp.core.parameters import Named
+    from dpexp.problems.problem import Problem
 
 N = TypeVar("N", bound="Named")
 V = TypeVar("V")
@@ -93,6 +96,7 @@ class Reader:
             raise ConfigError(self.issues)
         self.unknown(root, ("experiment", "plugins", *SECTIONS, "cases"), "section")
         name, plugins = self.name(root), self.plugins(root)
+        root = _from_here(root, self.path.parent)
         base = {s: root.value[s] for s in SECTIONS if s in root.value}
         variants = self.cases(root.value["cases"], base, root.where) if "cases" in root.value else [base]
         grids = [self.grid(root, variant) for variant in variants]
@@ -470,6 +474,45 @@ def _build(kind: type[V], values: Mapping[str, Located]) -> V:
     built = parameters_of(kind).model_validate(plain)
     assert isinstance(built, kind)
     return built
+
+
+def _from_here(root: Located, folder: Path) -> Located:
+    """The file with its data paths as seen from the working directory: in a config they start at its own folder.
+
+    A path given on the command line (it has no line) starts where the command is run, and stays as it is.
+    """
+    sections = dict(root.value)
+    if "problem" in sections:
+        sections["problem"] = _placed(sections["problem"], folder)
+    cases = sections.get("cases")
+    if cases is not None and isinstance(cases.value, list):
+        sections["cases"] = replace(cases, value=[_from_here(c, folder) if _is_map(c) else c for c in cases.value])
+    return replace(root, value=sections)
+
+
+def _placed(problem: Located, folder: Path) -> Located:
+    """A problem section whose `data.path`, or paths that sweep, are seen from the working directory."""
+    data = problem.value.get("data") if _is_map(problem) else None
+    if data is None:
+        return problem
+    if isinstance(data.value, list):
+        moved = [_moved(one, folder) for one in data.value]
+        return replace(problem, value={**problem.value, "data": replace(data, value=moved)})
+    return replace(problem, value={**problem.value, "data": _moved(data, folder)})
+
+
+def _moved(data: Located, folder: Path) -> Located:
+    path = data.value.get("path") if _is_map(data) else None
+    if path is None or not isinstance(path.value, str) or not path.where.line:
+        return data
+    if Path(path.value).is_absolute() or path.value.startswith("~") or not path.value:
+        return data
+    seen = os.path.normpath(folder / path.value)
+    return replace(data, value={**data.value, "path": replace(path, value=seen)})
+
+
+def _is_map(located: Located) -> bool:
+    return isinstance(located.value, dict)
 
 
 def _merge(base: Located | None, over: Located) -> Located:

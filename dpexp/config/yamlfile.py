@@ -8,8 +8,6 @@ errors.
 from __future__ import annotations
 
 import difflib
-import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,19 +15,16 @@ from typing import Any
 
 import yaml
 
+from dpexp.core.scalars import scalar
+
 _MAX_BYTES = 1_000_000
 _MAX_DEPTH = 20
-_MAX_DIGITS = 40
 _MAX_VALUES = 100_000
 """keys and values of a file: more take seconds to read, and no sweep or list of budgets needs them"""
 _TAGS = {
     f"tag:yaml.org,2002:{name}"
     for name in ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "value", "merge")
 }
-_INTEGER = re.compile(r"[+-]?\d[\d_]*")
-_FLOAT = re.compile(r"[+-]?(\d[\d_]*\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_FRACTION = re.compile(r"([+-]?\d[\d_]*)\s*/\s*(\d[\d_]*)")
-_INFINITE = re.compile(r"([+-]?)\.?inf(inity)?", re.IGNORECASE)
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -81,27 +76,6 @@ class YamlErrors(Exception):
     def __init__(self, issues: list[Issue]) -> None:
         super().__init__("\n".join(map(str, issues)))
         self.issues = issues
-
-
-def scalar(text: str) -> Any:
-    """The value of a plain scalar: None, bool, int, float (also 1/3, 1e-5, inf) or str."""
-    if text in ("", "~", "null", "Null", "NULL"):
-        return None
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    if len(text) > _MAX_DIGITS:
-        return text
-    if _INTEGER.fullmatch(text):
-        return int(text.replace("_", ""))
-    if _FLOAT.fullmatch(text):
-        value = float(text.replace("_", ""))
-        return value if math.isfinite(value) else text
-    if match := _FRACTION.fullmatch(text):
-        numerator, denominator = (int(part.replace("_", "")) for part in match.groups())
-        return numerator / denominator if denominator else text
-    if match := _INFINITE.fullmatch(text):
-        return -math.inf if match.group(1) == "-" else math.inf
-    return text
 
 
 def read(path: Path) -> Located:

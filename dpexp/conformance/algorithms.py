@@ -13,10 +13,12 @@ from typing import Any, cast
 import numpy as np
 
 from dpexp.config import Cell
-from dpexp.conformance.check import Check, Failed, NotTried, Subject
+from dpexp.conformance.check import Check, Subject
 from dpexp.conformance.experiments import ToyExperiments
+from dpexp.conformance.failures import Failed, NotTried
 from dpexp.conformance.settings import WHOLE_RUN, Toy, toys_of
 from dpexp.core.checkpoints import checkpoint_steps
+from dpexp.core.text import counted
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.schedules import SCHEDULES
 
@@ -146,7 +148,7 @@ def cells_alone(subject: Kind, toys: ToyExperiments) -> str:
     for k, cell in enumerate(cells):
         _same(subject, _values([cell], [0, 1])[0], whole[k], f"for the setting {cell.privacy.mu.label} without others")
     _same(subject, _values(cells[::-1], [0, 1])[::-1], whole, "with the settings in another order")
-    return f"{len(cells)} settings together, alone and in reverse"
+    return f"{counted(len(cells), 'setting')} together, alone and in reverse"
 
 
 def again_and_in_parallel(subject: Kind, toys: ToyExperiments) -> str:

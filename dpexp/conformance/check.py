@@ -5,27 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
+from dpexp.conformance.experiments import ToyExperiments
+from dpexp.conformance.failures import Failed, NotTried
 from dpexp.conformance.places import place_in_file_of, place_of_error
-
-if TYPE_CHECKING:
-    from dpexp.conformance.experiments import ToyExperiments
 
 T = TypeVar("T")
 Outcome = Literal["ok", "failed", "not tried"]
-
-
-class Failed(Exception):
-    """A promise that is not kept, in words; `at` is the function or class whose lines are to be looked at."""
-
-    def __init__(self, message: str, at: object = None) -> None:
-        super().__init__(message)
-        self.at = at
-
-
-class NotTried(Exception):
-    """Why a check says nothing here."""
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
-from dpexp.conformance.check import Check, Failed, NotTried, Subject
+from dpexp.conformance.check import Check, Subject
 from dpexp.conformance.experiments import ToyExperiments
+from dpexp.conformance.failures import Failed, NotTried
 from dpexp.conformance.shown import only_declared, watched
 from dpexp.core.errors import ResultsMissing
+from dpexp.core.text import counted
 from dpexp.reporting.claim import VERDICTS, Claim, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.slopes import SlopeError
@@ -31,7 +33,7 @@ def members(subject: Thing, toys: ToyExperiments) -> str:
     for experiment in claim.experiments:
         if toys.config_of(experiment) is None:
             raise Failed(f"needs the experiment '{experiment}', of which there is no config", claim.check)
-    return f"{claim.kind} of {claim.place}; {len(claim.experiments)} experiments"
+    return f"{claim.kind} of {claim.place}; {counted(len(claim.experiments), 'experiment')}"
 
 
 def _outcome(claim: Claim, toys: ToyExperiments, sabotaged: bool = False) -> Outcome:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from dpexp.conformance.check import Failed
+from dpexp.conformance.failures import Failed
 from dpexp.core.digests import digest
+from dpexp.core.text import counted
 
 
 class ToyExperiments:
@@ -66,6 +67,6 @@ class ToyExperiments:
                 toy = load_experiment(config, profile="smoke")
                 report = run(toy, Options(self.root / "all" / "results", quiet=True))
                 if report.failed:
-                    raise Failed(f"{report.failed} cells of the experiment '{experiment}' ({config}) failed")
+                    raise Failed(f"{counted(report.failed, 'cell')} of the experiment '{experiment}' ({config}) failed")
                 done.touch()
         return self.root / "all" / "results" / experiment

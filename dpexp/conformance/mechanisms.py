@@ -9,9 +9,11 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
-from dpexp.conformance.check import Check, Failed, NotTried, Subject
+from dpexp.conformance.check import Check, Subject
 from dpexp.conformance.experiments import ToyExperiments
+from dpexp.conformance.failures import Failed, NotTried
 from dpexp.conformance.settings import examples, literal_fields, optional_numbers
+from dpexp.core.text import counted
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.mechanism import Mechanism
@@ -162,7 +164,7 @@ def above_attained(subject: Subject[Any], toys: ToyExperiments) -> str:
                         message = f"states eps = {stated:.6g} at delta = {delta:g}; {bound.name} attains {attained:.6g}"
                         raise Failed(f"{_shown(value, analysis)}: {message} ({bound.pair})", found.at)
                     count += 1
-    return f"{count} comparisons" if count else "no pair of neighbours is known exactly"
+    return counted(count, "comparison") if count else "no pair of neighbours is known exactly"
 
 
 def edges(subject: Subject[Any], toys: ToyExperiments) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dpexp.conformance.check import Check, Failed, Subject
+from dpexp.conformance.check import Check, Subject
 from dpexp.conformance.experiments import ToyExperiments
+from dpexp.conformance.failures import Failed
+from dpexp.core.text import counted
 from dpexp.reporting.paper import Paper
 
 Thing = Subject[Paper]
@@ -23,7 +25,10 @@ def ids(subject: Thing, toys: ToyExperiments) -> str:
     for what, said, at in belongs:
         if said != paper.id:
             raise Failed(f"{what} says that it belongs to '{said}'", at)
-    return f"{len(paper.claims)} claims, {len(paper.figures)} figures, {len(paper.tables)} tables"
+    return ", ".join(
+        counted(len(values), thing)
+        for values, thing in ((paper.claims, "claim"), (paper.figures, "figure"), (paper.tables, "table"))
+    )
 
 
 def names(subject: Thing, toys: ToyExperiments) -> str:

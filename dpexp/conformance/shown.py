@@ -11,9 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dpexp.conformance.check import Check, Failed, NotTried, Subject
+from dpexp.conformance.check import Check, Subject
 from dpexp.conformance.experiments import ToyExperiments
+from dpexp.conformance.failures import Failed, NotTried
 from dpexp.core.errors import ResultsMissing
+from dpexp.core.text import counted
 from dpexp.reporting.figure import Figure, write
 from dpexp.reporting.table import FORMATS, Table, render
 
@@ -127,7 +129,7 @@ def figure(subject: Subject[Figure], toys: ToyExperiments) -> str:
     bad = [str(name) for name in numbers if not np.isfinite(numbers[name].to_numpy(dtype=float)).any()]
     if numbers.shape[1] == 0 or bad:
         raise Failed(f"its CSV has no finite number in {', '.join(bad) or 'any column'}", at)
-    return f"{len(data)} rows of {', '.join(map(str, data.columns))}"[:200]
+    return f"{counted(len(data), 'row')} of {', '.join(map(str, data.columns))}"[:200]
 
 
 def table(subject: Subject[Table], toys: ToyExperiments) -> str:
@@ -148,7 +150,7 @@ def table(subject: Subject[Table], toys: ToyExperiments) -> str:
     body = texts["tex"].split("\\midrule\n")[1].split("\n\\bottomrule")[0].splitlines()
     if len({line.replace(r"\&", "").count("&") for line in body}) != 1:
         raise Failed("its rows have different numbers of cells in LaTeX", thing.build)
-    return f"{len(lines) - 2} rows, {len(rows)} records, in {', '.join(FORMATS)}"
+    return f"{counted(len(lines) - 2, 'row')}, {counted(len(rows), 'record')}, in {', '.join(FORMATS)}"
 
 
 def computes_nothing(subject: Subject[Any], toys: ToyExperiments) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from dpexp.conformance import algorithms, budgets, claims, mechanisms, papers, problems, schedules, shown, theorems
 from dpexp.conformance.check import Check, Result, Subject, carry_out
 from dpexp.conformance.experiments import ToyExperiments
-from dpexp.plugin import Plugin
+from dpexp.plugins import Plugin
 
 SUITE: dict[str, tuple[Check[Any], ...]] = {
     "problem": problems.CHECKS,

@@ -1,12 +1,42 @@
-"""One hash for JSON values: what names a cell, and what checks a document."""
+"""Hashes: of JSON values, which name a cell and check a document, and of a user's data files."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 
 def digest(value: Any, length: int = 32) -> str:
     """Hexadecimal SHA-256 of a JSON value, cut to `length` digits; equal values have equal digests."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:length]
+
+
+@lru_cache(maxsize=64)
+def hash_of_data(path: str) -> str:
+    """Hash of a file, or of the names and contents of a folder's files, those behind links to folders too."""
+    place = Path(os.path.expanduser(path))
+    hashed = hashlib.sha256()
+    for file in files_below(place):
+        with file.open("rb") as content:
+            digest = hashlib.file_digest(content, "sha256").hexdigest()
+        hashed.update(f"{file.relative_to(place)} {digest}\n".encode(errors="surrogateescape"))
+    return hashed.hexdigest()[:16]
+
+
+def files_below(place: Path) -> list[Path]:
+    """The files in a folder, sorted, in the folders that links in it lead to as well; or the file itself."""
+    if not place.is_dir():
+        return [place]
+    found, seen = [], set()
+    for folder, inner, names in os.walk(place, followlinks=True):
+        if (real := os.path.realpath(folder)) in seen:  # links can lead in a circle
+            inner.clear()
+            continue
+        seen.add(real)
+        inner.sort()
+        found += [file for name in names if (file := Path(folder, name)).is_file()]
+    return sorted(found)

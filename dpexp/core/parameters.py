@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
@@ -13,6 +13,17 @@ class Parameters(BaseModel):
     """Frozen parameters of a problem, algorithm, schedule, budget or run; equal parameters are equal values."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=True)
+
+
+class Named(Protocol):
+    """A value that a config names. It is frozen and inherits from `Parameters`."""
+
+    @property
+    def name(self) -> str:
+        """What the config calls it."""
+
+    def model_dump(self, *, exclude_defaults: bool = False) -> dict[str, Any]:
+        """Its parameters by name, or those alone that differ from their defaults. `Parameters` has it."""
 
 
 def integral(value: Any) -> Any:

@@ -32,6 +32,16 @@ def _is_number(text: str) -> bool:
     return True
 
 
+def counted(number: int, thing: str) -> str:
+    """`1 claim`, `2 claims`, `1,000 cells`: how many there are of a thing whose plural ends in s."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def few(names: Sequence[str], most: int = 3) -> str:
+    """The first names, and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
 def guess(word: str, known: Iterable[str]) -> str:
     """`did you mean 'x'? ` where a known name is close to the word, else nothing."""
     close = difflib.get_close_matches(word, list(known), n=1)
@@ -49,19 +59,6 @@ def fraction(value: float) -> str:
         return f"{value:g}"
     close = Fraction(value).limit_denominator(12)
     return str(close) if abs(float(close) - value) < 1e-12 else f"{value:g}"
-
-
-def finite(value: Any) -> Any:
-    """JSON has no infinity: "inf", "-inf" and null for nan."""
-    if isinstance(value, dict):
-        return {str(k): finite(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(v) for v in value]
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else "inf" if value > 0 else "-inf"
-    return value
 
 
 def up(value: float, digits: int = 5) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
@@ -46,7 +47,7 @@ def load(
             raise DataError(f"no data set {name!r}", f"shipped: {', '.join(DATASETS)}; or give a path")
         source = DATASETS[name]
     else:
-        source = _at(Path(str(path)), target, ranges, categories, features, tuple(by_file_name))
+        source = _at(Path(os.path.expanduser(str(path))), target, ranges, categories, features, tuple(by_file_name))
     data = source.read()
     if test_fraction is None and source.published_test:
         cut = len(data) - source.published_test

@@ -21,9 +21,7 @@ import contextlib
 import hashlib
 import os
 import pickle
-import stat
 import sys
-import tempfile
 import types as python_types
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -42,6 +40,8 @@ from numba.core.funcdesc import FunctionDescriptor
 from numba.core.serialize import dumps
 from numba.core.typing.templates import signature as signature_of
 
+from dpexp.core.files import is_ours_alone, read_bytes_sealed, write_bytes_sealed
+
 Result: Any = compiler.CompileResult  # its fields are those of a named tuple, which types do not see
 OFF = ("0", "off", "no")
 """values of DPEXP_CACHE that say: keep nothing"""
@@ -49,8 +49,6 @@ MOST_FILES = 400
 """of the folder; the oldest go first. A kernel takes 50 to 400 kB"""
 VERSIONED = frozenset({"math", "cmath", "operator", "numpy", "numba", "llvmlite", "scipy"})
 """packages whose functions are known by the version of the package, or of Python"""
-SEAL = 32
-"""bytes of SHA-256 before the content of a file"""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -90,8 +88,7 @@ def folder() -> Path | None:
         state = place.stat()
     except (OSError, RuntimeError):
         return None
-    private = state.st_uid == os.getuid() and not state.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return place if private and os.access(place, os.R_OK | os.W_OK | os.X_OK) else None
+    return place if is_ours_alone(state) and os.access(place, os.R_OK | os.W_OK | os.X_OK) else None
 
 
 class Kept(_Cache):
@@ -122,10 +119,11 @@ class Kept(_Cache):
             key = key_of(self.dispatcher, sig)
         except (TypeError, ValueError):
             return None  # it names something that has no text; it is compiled in every process
-        content = _read(self.place / key)
-        if content is not None:
-            with contextlib.suppress(Exception):  # of another version of numba, say
-                return _rebuilt(pickle.loads(content), sig, target_context)
+        # What is damaged, open to others or of another version of numba is compiled again, and replaced.
+        with contextlib.suppress(Exception):
+            content = read_bytes_sealed(self.place / key, private=True)
+            if content.startswith(key.encode()):  # and was not copied here from the place of another function
+                return _rebuilt(pickle.loads(content[len(key) :]), sig, target_context)
         # numba names the symbol after this if it compiles now; one compilation at a time, under numba's lock
         function.__qualname__ = f"{self.name}_{key}"
         return None
@@ -134,10 +132,13 @@ class Kept(_Cache):
         """Store what was compiled; a disk that is full or read-only keeps nothing."""
         function = self.dispatcher.py_func
         named, function.__qualname__ = function.__qualname__, self.name
-        if named == self.name or data.lifted or data.library.has_dynamic_globals:
+        if named == self.name:
             return
+        key = named.rpartition("_")[2]
         with contextlib.suppress(OSError, pickle.PicklingError, TypeError, AttributeError):
-            _write(self.place / named.rpartition("_")[2], dumps(_reduced(data)))
+            if data.lifted or data.library.has_dynamic_globals:
+                return
+            write_bytes_sealed(self.place / key, key.encode() + dumps(_reduced(data)), private=True)
             _tidy(self.place)
 
 
@@ -211,7 +212,7 @@ def _tools() -> str:
 def _type(argument: types.Type) -> str:
     """A type as text; a function as its code, also inside of tuples."""
     if isinstance(argument, types.Dispatcher):
-        return identity(argument.dispatcher.py_func)
+        return identity(argument.dispatcher)
     if isinstance(argument, types.Tuple | types.UniTuple | types.NamedTuple | types.NamedUniTuple):
         named = getattr(argument, "instance_class", tuple)
         return f"{named.__qualname__}{getattr(named, '_fields', '')}({', '.join(map(_type, argument.types))})"
@@ -219,7 +220,7 @@ def _type(argument: types.Type) -> str:
 
 
 def identity(function: Callable[..., Any]) -> str:
-    """A hash of a function's code and of all that it names, and so on."""
+    """A hash of a function's code and of all that it names, and so on; of a compiled one with its options."""
     return hashlib.sha256("\n".join(_walk(function, {})).encode()).hexdigest()
 
 
@@ -299,31 +300,6 @@ def _names(code: python_types.CodeType) -> list[str]:
 
 
 # --- files --------------------------------------------------------------------------------------------------------
-
-
-def _read(path: Path) -> bytes | None:
-    """The content of a whole, undamaged file of ours, else None."""
-    try:
-        with path.open("rb") as file:
-            state = os.fstat(file.fileno())
-            if state.st_uid != os.getuid() or state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-                return None
-            data = file.read()
-    except OSError:
-        return None
-    return data[SEAL:] if hashlib.sha256(data[SEAL:]).digest() == data[:SEAL] else None
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Whole or not at all, also where several processes write the same."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(content).digest() + content)
-        os.replace(temporary, path)
-    except OSError:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _tidy(place: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from dpexp.core.errors import UsageError
@@ -12,8 +12,9 @@ from dpexp.papers.hidden_state import PAPER as HIDDEN_STATE
 from dpexp.papers.ldp_sgd import PAPER as LDP_SGD
 from dpexp.papers.momentum import PAPER as MOMENTUM
 from dpexp.papers.noisy_sgd import PAPER as NOISY_SGD
-from dpexp.plugin import LOADED, Loaded, Plugin
-from dpexp.plugins import where
+from dpexp.plugins.loaded import LOADED, Loaded
+from dpexp.plugins.loading import where
+from dpexp.plugins.plugin import Plugin
 from dpexp.reporting.claim import Claim
 from dpexp.reporting.figure import Figure
 from dpexp.reporting.paper import Paper
@@ -65,17 +66,17 @@ def tables() -> Registry[Table]:
     return found
 
 
-def _all(asked: Callable[[Paper | Plugin], Sequence[T]], kind: type[T]) -> Iterator[tuple[Loaded | None, T]]:
+def _all(asked: Callable[[Paper | Plugin], Sequence[object]], kind: type[T]) -> Iterator[tuple[Loaded | None, T]]:
     """What papers and plug-ins hold of one kind, ours first, each with the plug-in that it comes from."""
     for paper in PAPERS.values():
-        yield from ((None, one) for one in asked(paper))
+        yield from ((None, one) for one in asked(paper) if isinstance(one, kind))
     for loaded in LOADED.values():
         holders: list[Paper | Plugin] = [*_each(loaded.plugin.papers, Paper, loaded), loaded.plugin]
         for holder in holders:
             yield from ((loaded, one) for one in _each(asked(holder), kind, loaded))
 
 
-def _each(values: Sequence[T], kind: type[T], loaded: Loaded) -> Iterator[T]:
+def _each(values: Iterable[object], kind: type[T], loaded: Loaded) -> Iterator[T]:
     """The values, of which every one is of this kind. Raises UsageError, since plug-ins are written by hand."""
     for value in values:
         if not isinstance(value, kind):

@@ -13,9 +13,9 @@ from dpexp.problems.nonconvex_linear import (
     WelschRegression,
 )
 from dpexp.problems.pinball_linear import PinballLinear
+from dpexp.problems.problem import Problem
 from dpexp.problems.robust_means import RippledMean, WelschMean
 from dpexp.problems.softmax import Softmax
-from dpexp.protocols import Problem
 
 PROBLEMS: Registry[type[Problem]] = Registry(
     "problem",

@@ -78,7 +78,7 @@ class FiniteSum(ProblemBase):
 
     @property
     def records(self) -> Records:
-        """The data, built once a process."""
+        """The data, built once in a process."""
         return _records(self)
 
     def objective(self, w: np.ndarray) -> tuple[float, np.ndarray]:

@@ -1,14 +1,36 @@
-"""The base of problems: a frozen set of parameters, and what a problem is that says nothing else of itself."""
+"""What a problem is, and the base of problems: frozen parameters, and what holds where a problem says nothing else."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
-from dpexp.core.parameters import Parameters
+from dpexp.core.parameters import Named, Parameters
+
+
+class Problem(Named, Protocol):
+    """What is learnt from which data.
+
+    Algorithms ask a problem for more than this, and each says by `runs_on` of which classes: those on fresh users need
+    a `dpexp.problems.linear_predictor.LinearPredictorProblem`, those on a finite sum a
+    `dpexp.problems.finite_sum.FiniteSum`, those on labelled records a `dpexp.problems.softmax.Softmax`.
+    """
+
+    def memory(self) -> int:
+        """Bytes of the data that are kept. Asked by `dpexp.config.resources`; default 0."""
+
+    def prepare(self) -> None:
+        """Read what has to be read. Raises UsageError, which the reader places in the config; default: nothing."""
+
+    def notices(self) -> Sequence[str]:
+        """What is said of the data in `validate`, `run` and `privacy`; default: nothing."""
+
+    def files(self) -> Mapping[str, str]:
+        """The user's own data files, path -> hash. Asked by `dpexp.store.fingerprint`; default: none."""
 
 
 class ProblemBase(Parameters):
-    """The members of `dpexp.protocols.Problem` with their defaults: no data are kept, read or spoken of."""
+    """The members of `Problem` with their defaults: no data are kept, read or spoken of."""
 
     name: str
 

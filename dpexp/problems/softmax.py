@@ -7,7 +7,7 @@ of every record's loss. Nothing is computed from several records.
 
 from __future__ import annotations
 
-import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
+from dpexp.core.digests import hash_of_data
 from dpexp.core.parameters import Parameters, Seed, integral
 from dpexp.data.dataset import NORM, Dataset, Shape, Split, held_out, prepare
 from dpexp.data.loading import DATASETS, TEST_FRACTION, load
@@ -54,7 +55,10 @@ Words = Annotated[tuple[str, ...], BeforeValidator(_tuple)]
 
 
 class DataSource(Parameters):
-    """A shipped data set by `name`, or the user's by `path`: a table with a `target` column, or a folder of images."""
+    """A shipped data set by `name`, or the user's by `path`: a table with a `target` column, or a folder of images.
+
+    A path that starts with ~ is kept as it is written and means the home of whoever reads it.
+    """
 
     name: Literal["adult", "digits", "fashion"] | None = None
     path: str | None = None
@@ -78,9 +82,9 @@ class DataSource(Parameters):
             if idle:
                 raise ValueError(f"{', '.join(idle)}: only for data given by path, not for {self.name!r}")
             return self
-        place = Path(self.path)
+        place = Path(os.path.expanduser(self.path))
         if not place.exists():
-            raise ValueError(f"{self.path}: no such file or folder (paths start where the command is run)")
+            raise ValueError(f"{self.path}: no such file or folder (a path in a config starts at the config's folder)")
         if place.is_file() and place.suffix not in FORMATS:
             raise ValueError(f"{self.path}: the format must be one of {', '.join(FORMATS)}")
         if place.is_file() and self.target is None:
@@ -144,7 +148,7 @@ class Softmax(ProblemBase):
 
     def files(self) -> Mapping[str, str]:
         """Hashes of the user's files, by path, as they were when they were first read; empty for shipped data."""
-        return {} if self.data.path is None else {self.data.path: hash_of(self.data.path)}
+        return {} if self.data.path is None else {self.data.path: hash_of_data(self.data.path)}
 
     def notices(self) -> Sequence[str]:
         """What the records are, how they are encoded, and what of it is not private."""
@@ -182,18 +186,6 @@ class Softmax(ProblemBase):
     def _source(self) -> str:
         """What decides the records, as text."""
         return self.model_dump_json(include={"data", "test_fraction", "data_seed", "random_features"})
-
-
-@lru_cache(maxsize=64)
-def hash_of(path: str) -> str:
-    """Hash of a file, or of the names and contents of a folder's files."""
-    place = Path(path)
-    hashed = hashlib.sha256()
-    for file in sorted(p for p in place.rglob("*") if p.is_file()) if place.is_dir() else [place]:
-        with file.open("rb") as content:
-            digest = hashlib.file_digest(content, "sha256").hexdigest()
-        hashed.update(f"{file.relative_to(place)} {digest}\n".encode())
-    return hashed.hexdigest()[:16]
 
 
 @lru_cache(maxsize=2)

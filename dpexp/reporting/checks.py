@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dpexp.core.text import few
 from dpexp.reporting.claim import Outcome, Verdict
 from dpexp.reporting.evidence import Run, labels
 from dpexp.reporting.slopes import SlopeError, rate
@@ -61,7 +62,7 @@ def bound_holds(
         f"{_power(ends[-1])}"
     )
     if violations:
-        measured += f"; exceeded in {len(violations)} of {len(runs)} runs: {_few(violations)}"
+        measured += f"; exceeded in {len(violations)} of {len(runs)} runs: {few(violations, 4)}"
     verdict: Verdict = "contradicted" if violations else "holds as a bound"
     return Outcome(
         verdict,
@@ -92,9 +93,10 @@ def in_order(pairs: Sequence[Pair], predicted: str) -> Outcome:
     ratios = [f.ratio for f in found.values()]
     measured = f"ratio of means {min(ratios):.3g} to {max(ratios):.3g} in {len(pairs)} comparisons"
     if wrong:
-        measured += f"; above 1 in {len(wrong)}: " + _few([f"{label} ({f.ratio:.3g})" for label, f in wrong.items()])
+        measured += f"; above 1 in {len(wrong)}: " + few([f"{label} ({f.ratio:.3g})" for label, f in wrong.items()], 4)
     if open_:
-        measured += f"; undecided in {len(open_)}: " + _few([f"{label} ({f.ratio:.3g})" for label, f in open_.items()])
+        undecided = [f"{label} ({f.ratio:.3g})" for label, f in open_.items()]
+        measured += f"; undecided in {len(open_)}: {few(undecided, 4)}"
     verdict: Verdict = "contradicted" if wrong else "not at this sample size" if open_ else "reproduced"
     reach = max(f.ratio_hi - f.ratio for f in found.values())
     numbers = {"ratios": {label: [f.ratio, f.ratio_lo, f.ratio_hi] for label, f in found.items()}}
@@ -175,7 +177,7 @@ def predictions_agree(ratios: Sequence[Ratio], tolerance: float, predicted: str)
     verdict: Verdict = "contradicted" if wrong else "not at this sample size" if open_ else "reproduced"
     measured = "measured / predicted: " + "; ".join(f"{r.label} {r.value:.3f}" for r in ratios)
     if wrong:
-        measured += f"; off in {len(wrong)} of {len(ratios)}: " + _few([r.label for r in wrong])
+        measured += f"; off in {len(wrong)} of {len(ratios)}: " + few([r.label for r in wrong], 4)
     reach = max(r.high - r.value for r in ratios)
     return Outcome(
         verdict,
@@ -191,7 +193,3 @@ def _power(log10: float) -> str:
     if math.isinf(log10):
         return "infinite"
     return f"{10**log10:.3g}" if abs(log10) < 5 else f"1e{log10:.0f}"
-
-
-def _few(names: Sequence[str], most: int = 4) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

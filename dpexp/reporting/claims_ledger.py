@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dpexp.core.errors import ResultsMissing
-from dpexp.plugin import as_options
+from dpexp.plugins.loaded import as_options
 from dpexp.reporting.claim import VERDICTS, Claim, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.slopes import SlopeError

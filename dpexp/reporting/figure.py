@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dpexp.store import atomically
+from dpexp.core.files import atomically
 
 if TYPE_CHECKING:
     import pandas as pd

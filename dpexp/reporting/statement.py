@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
+from dpexp.algorithms.algorithm import Released
 from dpexp.core.text import columns, down, short, up
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.analyses.analysis import ALL, LAST, ORDERS, Analysis
 from dpexp.privacy.mechanisms import every_analysis
 from dpexp.privacy.mechanisms.local_gaussian import ASSUMPTIONS, LocalGaussian
 from dpexp.privacy.mechanisms.mechanism import Mechanism
-from dpexp.protocols import Released
 
 LOCAL = "local-gaussian"
 NO_GUARANTEE = "NOT A GUARANTEE"
@@ -299,7 +299,8 @@ def _topics(pairs: Iterable[tuple[str, str]]) -> list[str]:
 def _row(analysis: Analysis, deltas: Sequence[float], mark: str = "") -> list[str]:
     """An analysis as a line of the table; what is no guarantee says so."""
     remark = mark if analysis.valid else "; ".join(filter(None, [NO_GUARANTEE, mark]))
-    return [analysis.name, analysis.released, *(up(analysis.eps(d)) for d in deltas), remark]
+    released = analysis.released + (f", no {analysis.secret}" if analysis.secret else "")
+    return [analysis.name, released, *(up(analysis.eps(d)) for d in deltas), remark]
 
 
 def _table(rows: Sequence[Sequence[str]], deltas: Sequence[float]) -> list[str]:

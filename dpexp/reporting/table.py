@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpexp.core.text import finite
+from dpexp.core.standard_json import standard_json
 
 FORMATS = ("md", "tex", "csv", "json")
 
@@ -40,7 +39,7 @@ def render(table: Table, results: Path, form: str) -> str:
     content = table.build(results)
     if form == "json":
         document = {"table": table.name, "title": table.title, "note": content.note, "rows": content.records}
-        return json.dumps(finite(document), indent=2)
+        return standard_json(document)
     if form == "csv":
         buffer = io.StringIO()
         writer = csv.DictWriter(buffer, list(content.records[0]), lineterminator="\n")

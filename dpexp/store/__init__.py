@@ -4,7 +4,7 @@
 `manifest.json` are derived from it, one generation at a time.
 """
 
-from dpexp.store.files import SCHEMA_VERSION, Damaged, atomically, write_text
+from dpexp.store.files import SCHEMA_VERSION, write_text
 from dpexp.store.folder import Folder, NotWritable
 from dpexp.store.reading import (
     load_cell,
@@ -19,10 +19,8 @@ from dpexp.store.reading import (
 
 __all__ = [
     "SCHEMA_VERSION",
-    "Damaged",
     "Folder",
     "NotWritable",
-    "atomically",
     "load_cell",
     "load_cells",
     "load_generation",

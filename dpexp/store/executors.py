@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from dpexp import plugins
 from dpexp.core.errors import UsageError
 from dpexp.core.workers import end_with
+from dpexp.plugins import loading
 from dpexp.store import fingerprint
 
 Task = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -27,7 +27,7 @@ class Sealed(NamedTuple):
 
 def seal(task: Task) -> Sealed:
     """A task that another process of this machine, or one that sees the same files, can open."""
-    return Sealed(plugins.files_in_use(), pickle.dumps(task))
+    return Sealed(loading.files_in_use(), pickle.dumps(task))
 
 
 def opened(sealed: Sealed) -> Task:
@@ -35,7 +35,7 @@ def opened(sealed: Sealed) -> Task:
 
     Raises UsageError where a plug-in cannot be loaded any more.
     """
-    if plugins.use_only(sealed.plugins):
+    if loading.use_only(sealed.plugins):
         fingerprint.forget()
     task: Task = pickle.loads(sealed.content)
     return task

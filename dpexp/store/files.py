@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and in which no damaged byte goes unnoticed.
+"""Files of results, in which no damaged byte goes unnoticed; `dpexp.core.files` writes them whole or not at all.
 
 A parquet file of ours carries a seal: a marker and the SHA-256 of everything else in the file, between the last page
 and the footer. A parquet reader finds the footer from the end of the file and the pages by their offsets from its
@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import re
-import socket
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpexp.core.digests import digest
+from dpexp.core.files import Damaged, atomically
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,51 +32,6 @@ _SEAL = len(_MARKER) + hashlib.sha256().digest_size
 Filter = tuple[str, str, Any]
 """column, one of `_COMPARISONS`, value"""
 _COMPARISONS = {"==": "equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"}
-_HOST = re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:40]
-
-
-class Damaged(Exception):
-    """A stored file that cannot be read, or is not what it claims to be."""
-
-
-def atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a temporary file beside `path`, then put it in place.
-
-    The temporary file names its process, so that what a killed process left behind can be told from what another one is
-    writing; leftovers of dead processes are cleared here.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    clear_leftovers(path.parent)
-    temporary = path.parent / f".{path.name}.{_HOST}.{os.getpid()}.tmp"
-    try:
-        write(temporary)
-        with temporary.open("rb") as handle:
-            os.fsync(handle.fileno())
-        os.replace(temporary, path)
-    except OSError as error:  # of a write that fails only the number is known
-        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-
-
-def clear_leftovers(folder: Path) -> None:
-    """Remove temporary files of processes of this machine that are no longer there."""
-    for leftover in folder.glob(".*.tmp"):
-        named = re.fullmatch(rf"\..*\.{re.escape(_HOST)}\.(\d+)\.tmp", leftover.name)
-        if named and not is_alive(int(named[1])):
-            leftover.unlink(missing_ok=True)
-
-
-def is_alive(pid: int) -> bool:
-    """Whether a process of this machine is running; one that belongs to somebody else is."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        return True
-    return True
 
 
 def write_text(path: Path, text: str) -> None:
@@ -204,26 +156,3 @@ def read_sealed(path: Path) -> Sealed:
     if metadata.get("schema_version") != SCHEMA_VERSION:
         raise Damaged(f"{path.name} was written by another version of dpexp")
     return Sealed(path.name, data, hashed.hexdigest(), metadata)
-
-
-def write_bytes_sealed(path: Path, data: bytes) -> None:
-    """Write bytes whole, after their SHA-256."""
-
-    def write(temporary: Path) -> None:
-        with temporary.open("wb") as handle:
-            handle.writelines([hashlib.sha256(data).digest(), data])
-
-    atomically(path, write)
-
-
-def read_bytes_sealed(path: Path) -> bytes:
-    """Bytes that `write_bytes_sealed` wrote. Raises Damaged, FileNotFoundError."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise Damaged(f"{path.name} cannot be read ({error.strerror})") from None
-    if hashlib.sha256(memoryview(content)[32:]).digest() != content[:32]:
-        raise Damaged(f"{path.name} is damaged (its checksum does not agree)")
-    return content[32:]

@@ -22,8 +22,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp import IMPORTED_AT
-from dpexp.plugin import LOADED, Loaded, owners_of
+from dpexp.core.digests import files_below, hash_of_data
+from dpexp.core.version import IMPORTED_AT
+from dpexp.plugins.loaded import LOADED, Loaded, owners_of
 
 if TYPE_CHECKING:
     from dpexp.config import Cell
@@ -64,7 +65,7 @@ RUNNING = ("dpexp.store.simulating",)
 """modules that every cell's numbers pass through, whatever its problem and algorithm"""
 ROWS = ("dpexp.store.rows", "dpexp.config.cells")
 """modules that every row of cells.parquet passes through"""
-MESSAGES = frozenset({"dpexp.core.errors", "dpexp.plugin"})
+MESSAGES = frozenset({"dpexp.core.errors", "dpexp.plugins", "dpexp.plugins.loaded"})
 """modules that say what went wrong or what a plug-in adds, and cannot change a number"""
 
 
@@ -81,33 +82,6 @@ def statement_of(cell: Cell, root: Path = ROOT) -> dict[str, str]:
 def data_of(cell: Cell) -> dict[str, str]:
     """Hashes of the user's data files, by path, as they were when they were first read."""
     return {f"file {path}": hash_of_data(path) for path in cell.problem.files()}
-
-
-@lru_cache(maxsize=64)
-def hash_of_data(path: str) -> str:
-    """Hash of a file, or of the names and contents of a folder's files, those behind links to folders too."""
-    place = Path(path)
-    hashed = hashlib.sha256()
-    for file in files_below(place):
-        with file.open("rb") as content:
-            digest = hashlib.file_digest(content, "sha256").hexdigest()
-        hashed.update(f"{file.relative_to(place)} {digest}\n".encode(errors="surrogateescape"))
-    return hashed.hexdigest()[:16]
-
-
-def files_below(place: Path) -> list[Path]:
-    """The files in a folder, sorted, in the folders that links in it lead to as well; or the file itself."""
-    if not place.is_dir():
-        return [place]
-    found, seen = [], set()
-    for folder, inner, names in os.walk(place, followlinks=True):
-        if (real := os.path.realpath(folder)) in seen:  # links can lead in a circle
-            inner.clear()
-            continue
-        seen.add(real)
-        inner.sort()
-        found += [file for name in names if (file := Path(folder, name)).is_file()]
-    return sorted(found)
 
 
 def _modules_of(cell: Cell) -> tuple[str, ...]:
@@ -319,7 +293,7 @@ def source_states(codes: Iterable[dict[str, str]], root: Path = ROOT) -> dict[st
 def _files_of(name: str, root: Path) -> list[Path]:
     kind, _, path = name.partition(" ")
     if kind == "file":
-        return files_below(Path(path))
+        return files_below(Path(os.path.expanduser(path)))
     if kind == "data":
         loaded, inside = _split(path)
         return [root / path if loaded is None else loaded.root / inside]

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dpexp.core.errors import DpexpError
-from dpexp.store.files import clear_leftovers, is_alive
+from dpexp.core.files import clear_leftovers, is_alive
 
 HOLDER = ".lock-holder.json"
 """says which process holds the folder"""

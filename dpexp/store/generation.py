@@ -17,9 +17,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.core.digests import digest
-from dpexp.store.files import SCHEMA_VERSION, Damaged, Sealed, read_document, read_sealed
-from dpexp.store.fingerprint import STATEMENTS, changed, closure, data_of, hash_of_data, statement_of
+from dpexp.core.digests import digest, hash_of_data
+from dpexp.core.files import Damaged
+from dpexp.core.text import few
+from dpexp.store.files import SCHEMA_VERSION, Sealed, read_document, read_sealed
+from dpexp.store.fingerprint import STATEMENTS, changed, closure, data_of, statement_of
 from dpexp.store.folder import Folder
 from dpexp.store.stats import CI_NAME
 from dpexp.store.trajectories import Stored, stored_cell_file
@@ -113,7 +115,7 @@ class Generation:
         if m["summary_code"] != summary_code():
             files += changed(m["summary_code"], summary_code())
         if files:
-            return f"stale, {what_changed(files)} changed since: {', '.join(dict.fromkeys(files))}"
+            return f"stale, {what_changed(files)} changed since: {few(list(dict.fromkeys(files)))}"
         return _config_change(m, self.folder)
 
     @property
@@ -127,7 +129,7 @@ class Generation:
             if today is not None and today.name != m["experiment"]:
                 gone = [f"the experiment '{m['experiment']}' in {path}"]
         names = {name for code in self.manifest["code"].values() for name in code if name.startswith("file ")}
-        return gone + sorted(path for name in names if not Path(path := name.removeprefix("file ")).exists())
+        return gone + sorted(path for name in names if not _there(path := name.removeprefix("file ")))
 
 
 def read_generation(folder: Folder) -> Generation:
@@ -188,7 +190,12 @@ def _stale_files(codes: Iterable[dict[str, str]]) -> list[str]:
 
 def _changed_data(code: dict[str, str]) -> list[str]:
     paths = {name.removeprefix("file "): digest for name, digest in code.items() if name.startswith("file ")}
-    return [path for path, digest in paths.items() if Path(path).exists() and hash_of_data(path) != digest]
+    return [path for path, digest in paths.items() if _there(path) and hash_of_data(path) != digest]
+
+
+def _there(path: str) -> bool:
+    """Whether a data file or folder that a config names is there now."""
+    return os.path.exists(os.path.expanduser(path))
 
 
 def what_changed(files: Iterable[str]) -> str:

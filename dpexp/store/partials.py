@@ -11,8 +11,8 @@ import numpy as np
 
 from dpexp.config import Cell
 from dpexp.core.digests import digest
+from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
 from dpexp.engine.result import Passed
-from dpexp.store.files import Damaged, read_bytes_sealed, write_bytes_sealed
 from dpexp.store.fingerprint import code_of
 from dpexp.store.provenance import arithmetic
 from dpexp.store.simulating import Done

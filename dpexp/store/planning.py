@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from dpexp.config import Cell, Experiment
-from dpexp.store import Damaged, Folder
+from dpexp.core.files import Damaged
+from dpexp.core.text import counted, few
+from dpexp.store import Folder
 from dpexp.store.fingerprint import changed, code_of
 from dpexp.store.generation import describe, read_generation, what_changed
 from dpexp.store.provenance import arithmetic
@@ -73,18 +75,15 @@ def _plan_cell(cell: Cell, wanted: int, folder: Folder, force: bool) -> CellPlan
         return CellPlan(cell, "stale", "--force", everything, 0, file)
     files = changed(file.code, code_of(cell))
     if files:
-        return CellPlan(cell, "stale", f"{what_changed(files)} changed: {_few(files)}", everything, 0, file)
+        return CellPlan(cell, "stale", f"{what_changed(files)} changed: {few(files)}", everything, 0, file)
     stored = file.replicates
     warning = _mixture(file.metadata["arithmetic"])
     if stored < wanted:
         reason = f"{stored} of {wanted} replicates"
         return CellPlan(cell, "incomplete", reason, range(stored, wanted), stored, file, warning)
-    reason = "up to date" if stored == wanted else f"{stored} replicates stored, {wanted} asked for: all kept"
+    kept = f"{counted(stored, 'replicate')} stored, {wanted} asked for: all kept"
+    reason = "up to date" if stored == wanted else kept
     return CellPlan(cell, "current", reason, range(0), stored, file, warning)
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _mixture(stored: dict[str, Any]) -> str:

@@ -12,8 +12,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from dpexp.config import Cell, Experiment
+from dpexp.core.files import Damaged
 from dpexp.engine.result import CellData
-from dpexp.store.files import Damaged, write_document, write_table
+from dpexp.store.files import write_document, write_table
 from dpexp.store.fingerprint import code_of
 from dpexp.store.folder import Folder
 from dpexp.store.generation import Generation, describe, read_generation, summary_code

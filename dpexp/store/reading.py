@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dpexp.config.shipped import spelled
 from dpexp.core.errors import ResultsMissing
+from dpexp.core.files import Damaged
 from dpexp.core.terminal import note
-from dpexp.plugin import as_options
-from dpexp.store.files import Damaged, Filter, Sealed, read_document
+from dpexp.plugins.loaded import as_options
+from dpexp.store.files import Filter, Sealed, read_document
 from dpexp.store.fingerprint import plugins_missing
 from dpexp.store.folder import Folder
 from dpexp.store.generation import Generation, config_path, read_generation
@@ -145,14 +146,19 @@ def load_parameters(results: Path, experiment: str, renamed: bool = False) -> di
 
 
 def load_summary(results: Path, experiment: str, needs: Sequence[str] = (), renamed: bool = False) -> pd.DataFrame:
-    """summary.parquet joined with the columns of its cells, among them `needs`. Raises ResultsMissing."""
+    """summary.parquet joined with the columns of its cells, among them `needs`. Raises ResultsMissing.
+
+    No column of the cells is lost: where the summary has one of that name, its section stands before it. So `n` is the
+    number of replicates and `run.n` that of steps; `n_diverged` counts them at one step, `cell.n_diverged` at any.
+    """
     cells = load_cells(results, experiment, needs, renamed)
     generation = load_generation(results, experiment, renamed)
     if generation.summary is None:
         raise missing(generation.folder, "no cell has been computed")
     summary = _frame(generation.summary)
     shared = set(summary.columns) - {"cell_id"}
-    return summary.merge(cells.drop(columns=[c for c in cells.columns if c in shared]), on="cell_id")
+    names = {name: f"{'run' if name == 'n' else 'cell'}.{name}" for name in cells.columns if name in shared}
+    return summary.merge(cells.rename(columns=names), on="cell_id")
 
 
 def load_trajectories(

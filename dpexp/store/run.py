@@ -12,9 +12,10 @@ from typing import Any
 
 from dpexp.config import Cell, Experiment
 from dpexp.core.errors import DpexpError
+from dpexp.core.files import Damaged
 from dpexp.core.terminal import note
 from dpexp.engine.result import CellData
-from dpexp.store import Damaged, Folder, NotWritable, partials
+from dpexp.store import Folder, NotWritable, partials
 from dpexp.store.executors import EXECUTORS
 from dpexp.store.fingerprint import changed, code_of, edited_after, forget, source_states
 from dpexp.store.partials import Chunk, chunks_of

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpexp.core.checkpoints import checkpoint_steps
 from dpexp.engine.result import Passed
-from dpexp.plugin import blame
+from dpexp.plugins.loaded import blame
 
 if TYPE_CHECKING:
     from dpexp.config import Cell

@@ -17,8 +17,9 @@ import numpy as np
 
 from dpexp.config.cells import ID_LENGTH
 from dpexp.core.digests import digest
+from dpexp.core.files import Damaged
 from dpexp.engine.result import CellData
-from dpexp.store.files import Damaged, Sealed, read_sealed, write_table
+from dpexp.store.files import Sealed, read_sealed, write_table
 from dpexp.store.folder import Folder
 from dpexp.store.summaries import with_distance
 

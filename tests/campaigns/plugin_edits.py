@@ -20,8 +20,9 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from dpexp import plugin, plugins
 from dpexp.config import Cell, load_experiment
+from dpexp.plugins import loaded as plugin
+from dpexp.plugins import loading as plugins
 from dpexp.store import fingerprint
 from dpexp.store.fingerprint import code_of
 from tests.campaigns.edits import change, harmless, places

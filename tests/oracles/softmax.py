@@ -20,7 +20,7 @@ def clipped(gradient, clip):
 
 
 def run(features, labels, weights, batches, steps, batch_size, regulariser, clip, scales, draws, radius):
-    """The last iterate; batches, steps, scales and draws have an entry a step."""
+    """The last iterate; batches, steps, scales and draws have one entry for each step."""
     weights = [[float(w) for w in row] for row in weights]
     classes, p = len(weights), len(weights[0])
     for index, step, scale, draw in zip(batches, steps, scales, draws, strict=True):

@@ -1,4 +1,4 @@
-"""Losses of one record and their gradients as small compiled functions, composed once a loss.
+"""Losses of one record and their gradients as small compiled functions, composed once for each loss.
 
 Every loss is a pair with one signature: `loss(w, x, y, c) -> float` and `gradient(w, x, y, c, out)`, which fills out
 [d]; w, x and out are float64 [d], y is a float, c holds the constants of the problem, float64. A loss of a linear

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from dpexp.engine.lanes.vectors import LANES
 from dpexp.engine.linear.kernel import BLOCK, UNROLLED, Block, Law, Record, Shape, Sizes, State, Streams
 from dpexp.engine.linear.kernel import compiled_segment as _compiled_segment
 from dpexp.engine.linear.rule import Rule
-
-if TYPE_CHECKING:
-    from dpexp.protocols import Budget, Schedule
 
 SEGMENT = 32 * BLOCK
 """steps whose step sizes and user budgets are computed together"""
@@ -37,11 +34,26 @@ class Model(NamedTuple):
     """theta_0 [p]"""
 
 
+class StepSizes(Protocol):
+    """What the pass asks of a `dpexp.schedules.Schedule`."""
+
+    def step_sizes(self, first: int, last: int) -> np.ndarray: ...
+
+
+class NoiseLevels(Protocol):
+    """What the pass asks of a `dpexp.privacy.budgets.Budget`: noise grows with 1 / mu_i."""
+
+    @property
+    def constant(self) -> float | None: ...
+
+    def draw(self, uniform: np.ndarray, first: int) -> np.ndarray: ...
+
+
 class Setting(NamedTuple):
     """One setting of a pass."""
 
-    schedule: Schedule
-    budget: Budget
+    schedule: StepSizes
+    budget: NoiseLevels
 
 
 class Snapshots(NamedTuple):
@@ -110,7 +122,7 @@ def run_lane_group(
 class _Sizes:
     """Step sizes and noise of one segment after the other.
 
-    A setting whose users share one budget has one fixed row of noise; where budgets differ it has a row a step.
+    A setting whose users share one budget has one fixed row of noise. Where budgets differ, it has a row for each step.
     """
 
     def __init__(self, settings: Sequence[Setting], sensitivity: float, budget_stream: np.ndarray) -> None:

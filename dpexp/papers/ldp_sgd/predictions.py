@@ -23,7 +23,7 @@ from dpexp.theory.ldp_sgd.sandwich import (
 if TYPE_CHECKING:
     from dpexp.privacy.budgets import Budget
     from dpexp.problems.linear_predictor import Curvature
-    from dpexp.protocols import Problem
+    from dpexp.problems.problem import Problem
     from dpexp.schedules import Schedule
 
 
@@ -62,7 +62,7 @@ def linear(problem: Problem) -> LinearPredictorProblem:
 
 @lru_cache(maxsize=64)
 def _curvature(problem: LinearPredictorProblem) -> Curvature:
-    """The quadratures behind the curvature, once a problem."""
+    """The quadratures behind the curvature, done once for each problem."""
     return problem.curvature()
 
 
@@ -97,7 +97,7 @@ def constants(problem: LinearPredictorProblem, schedule: Schedule, budget: Budge
 
 @lru_cache(maxsize=256)
 def _constants(problem: LinearPredictorProblem, schedule: Schedule, budget: Budget) -> dict[str, Any]:
-    """`constants`, whose quadratures are done once a setting."""
+    """`constants`, whose quadratures are done once for each setting."""
     curvature = _curvature(problem)
     eta, alpha = decay_of(schedule)
     error = problem.start() - problem.optimum()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
+from dpexp.core.brent import root
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 
@@ -92,8 +93,6 @@ def _solve(f: Callable[[float], float], level: float, tolerance: float) -> float
 
     `f` decreases; between the ends of a bracket log f is close to a line, so a root finder needs few evaluations.
     """
-    from scipy.optimize import brentq
-
     high = 0.0
     while f(high) > level:
         high += 2.0
@@ -110,7 +109,7 @@ def _solve(f: Callable[[float], float], level: float, tolerance: float) -> float
 
     if level <= 0 or excess(high) >= 0:
         return high
-    x, step = float(brentq(excess, low, high, xtol=tolerance / 4)), tolerance / 4
+    x, step = root(excess, low, high, xtol=tolerance / 4), tolerance / 4
     while f(x) > level and x < high:
         x, step = x + step, 2 * step
     return min(x, high)

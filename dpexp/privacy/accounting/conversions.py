@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dpexp.core.bisection import narrow
+from dpexp.core.brent import least, root
 
 ORDERS = 1 + np.geomspace(5e-4, 4e3, 25)
 """orders at which curves are evaluated before the best is refined"""
@@ -41,7 +42,6 @@ def optimal_eps(order: float, rdp: float, delta: float) -> float:
 
     Smallest eps with sup {p - e^eps r : D_order(Bern p || Bern r) <= rdp} <= delta.
     """
-    from scipy.optimize import brentq, minimize_scalar
 
     def divergence(p: float, r: float) -> float:
         a = order * math.log(p) + (1 - order) * math.log(r)
@@ -53,7 +53,7 @@ def optimal_eps(order: float, rdp: float, delta: float) -> float:
         low = math.log(p) - (rdp + (order / (order - 1)) * -math.log(p) + 50)
         if divergence(p, math.exp(max(low, -700.0))) <= rdp:
             return max(low, -700.0)
-        return float(brentq(lambda x: divergence(p, math.exp(x)) - rdp, max(low, -700.0), math.log(p), xtol=1e-13))
+        return root(lambda x: divergence(p, math.exp(x)) - rdp, max(low, -700.0), math.log(p), xtol=1e-13)
 
     def needed(log_p: float) -> float:
         p = math.exp(log_p)
@@ -64,8 +64,8 @@ def optimal_eps(order: float, rdp: float, delta: float) -> float:
     values = [needed(float(x)) for x in grid]
     best = int(np.argmax(values))
     low, high = grid[max(0, best - 1)], grid[min(len(grid) - 1, best + 1)]
-    found = minimize_scalar(lambda x: -needed(float(x)), bounds=(low, high), method="bounded", options={"xatol": 1e-12})
-    return max(0.0, -float(found.fun), max(values))
+    found = least(lambda x: -needed(x), float(low), float(high), xatol=1e-12)
+    return max(0.0, -found.value, max(values))
 
 
 RULES: dict[str, Callable[[float, float, float], float]] = {
@@ -86,8 +86,6 @@ def eps_of_curve(
     Any order is valid, so a search that misses the minimum is loose but never wrong. `sharp` is a tighter and slower
     form of the curve, evaluated at the order that is found.
     """
-    from scipy.optimize import minimize_scalar
-
     convert = improved_eps if rule == "optimal" else RULES[rule]
 
     def at(log_excess: float) -> float:
@@ -101,8 +99,8 @@ def eps_of_curve(
     if not math.isfinite(values[best]):
         return math.inf, math.nan
     low, high = grid[max(0, best - 1)], grid[min(len(grid) - 1, best + 1)]
-    found = minimize_scalar(at, bounds=(low, high), method="bounded", options={"xatol": 1e-4})
-    x = float(found.x) if found.fun < values[best] else float(grid[best])
+    found = least(at, float(low), float(high), xatol=1e-4)
+    x = found.x if found.value < values[best] else float(grid[best])
     order = 1 + math.exp(x)
     divergence = min(curve(order), sharp(order)) if sharp else curve(order)
     return RULES[rule](order, divergence, delta), order

@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from dpexp.core.brent import root
+
 NEAR = 0.5
 """below this mu a difference of two Mills ratios loses digits, and its integral form is used"""
 
@@ -78,8 +80,6 @@ def _mean_slope(start: float, length: float) -> float:
 
 def _decreasing_root(f: Callable[[float], float], level: float) -> float:
     """The x > 0 at which the decreasing function f falls to `level`, on the side where f <= level; inf if none is."""
-    from scipy.optimize import brentq
-
     low = high = 1.0
     while f(high) > level:
         low, high = high, high * 2
@@ -87,7 +87,7 @@ def _decreasing_root(f: Callable[[float], float], level: float) -> float:
         low, high = low / 2, low
     if math.isinf(high):
         return math.inf
-    x = float(brentq(lambda v: _log(f(v)) - math.log(level), low, high, xtol=1e-300, rtol=8.9e-16, maxiter=500))
+    x = root(lambda v: _log(f(v)) - math.log(level), low, high, xtol=1e-300, rtol=8.9e-16, most=500)
     step = math.ulp(x)
     while f(x) > level:  # steps that grow, because f can be flatter than its rounding error
         x, step = x + step, 2 * step

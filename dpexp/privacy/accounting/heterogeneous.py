@@ -12,7 +12,6 @@ Divergences of independent steps add.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
@@ -42,8 +41,8 @@ class Steps:
         self.q, self.multiplier = pairs.real, pairs.imag
         self.count = np.bincount(np.ravel(where), weights=count[used], minlength=len(pairs))
 
-    def gathered(self, most: int, rounding: Callable[[np.ndarray], np.ndarray] = np.ceil) -> Steps:
-        """At most about `most` pairs; rounded up, each is at least as costly as those it stands for."""
+    def gathered(self, most: int, nearest: bool = False) -> Steps:
+        """At most about `most` pairs, each at least as costly as those it stands for, or else the `nearest` ones."""
         if len(self.q) <= most:
             return self
         x, y = np.log(self.q), -np.log(np.maximum(self.multiplier, 1e-300))
@@ -55,13 +54,18 @@ class Steps:
             cells[spans.argmax()] = most
         else:
             cells[:] = np.maximum(1, np.sqrt(most * spans / spans[::-1]))
+        rounding = np.round if nearest else np.ceil
         up = [
             low + rounding((v - low) / span * k) / k * span if (span := float(np.ptp(v))) > 0 else v
             for v, low, k in ((x, x.min(), cells[0]), (y, y.min(), cells[1]))
         ]
-        # A logarithm l is off by a few |l| 2^-53, and e^l in relative terms by as much: 1e-14 keeps the bound on the
-        # safe side up to |l| = 20 or so, that is for every q above 2e-9.
-        return Steps(np.minimum(1.0, np.exp(up[0]) * (1 + 1e-14)), np.exp(-up[1]) * (1 - 1e-14), self.count)
+        # A logarithm l is off by a few |l| 2^-53, and e^l in relative terms by as much; 1e-14 makes up for that where
+        # |l| is below 20 or so, that is for every q above 2e-9. Beyond, and for a multiplier of 0, the pair itself is
+        # taken where its cell would cost less: no probability is ever rounded down, and no multiplier up.
+        q, multiplier = np.minimum(1.0, np.exp(up[0]) * (1 + 1e-14)), np.exp(-up[1]) * (1 - 1e-14)
+        if not nearest:
+            q, multiplier = np.maximum(q, self.q), np.minimum(multiplier, self.multiplier)
+        return Steps(q, multiplier, self.count)
 
     def rdp(self, order: float) -> float:
         """Renyi divergence of all steps, Poisson sampling, add/remove; order > 1, relative error 1e-10."""
@@ -125,7 +129,7 @@ def composed_eps(steps: Steps, delta: float) -> tuple[float, float]:
     # 24 orders from 1.01 to 501, then seven around the best, from 0.7 to 1.4 times its excess over 1
     order = 0.0
     for most, excesses in ((_COARSE, np.geomspace(1e-2, 500, 24)), (_CLOSER, np.geomspace(0.7, 1.4, 7))):
-        curve = steps.gathered(most, np.round).rdp  # a fair stand-in: any order is valid
+        curve = steps.gathered(most, nearest=True).rdp  # a fair stand-in: any order is valid
         tried = 1 + excesses * (order - 1 if order else 1)
         order = float(tried[np.argmin([improved_eps(a, curve(float(a)), delta) for a in tried])])
     return improved_eps(order, steps.gathered(MOST).rdp(order), delta), order

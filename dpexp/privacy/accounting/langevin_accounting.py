@@ -23,6 +23,8 @@ from dpexp.privacy.analyses.composition import (
     PLD,
     POISSON,
     PUBLIC,
+    Sampling,
+    batch_complaint,
     batches_of,
     distance,
     random_step,
@@ -53,15 +55,9 @@ def complaints(run: LangevinRun, accountant: Accountant) -> list[str]:
     return [*sampling_complaints(run.n, run.batch_size, run.sampling, accountant), *_step_complaints(run, accountant)]
 
 
-def sampling_complaints(n: int, batch_size: int, sampling: str, accountant: Accountant) -> list[str]:
+def sampling_complaints(n: int, batch_size: int, sampling: Sampling, accountant: Accountant) -> list[str]:
     """What is wrong with the batches, or with this accountant for them."""
-    found = []
-    if batch_size > n:
-        found.append(f"batch_size = {batch_size} is larger than the {n} training records")
-    if sampling == "shuffled" and n % batch_size:
-        near = [m for m in range(max(1, batch_size // 2), min(n, 2 * batch_size) + 1) if n % m == 0]
-        hint = f" (near: {', '.join(map(str, sorted(near, key=lambda m: abs(m - batch_size))[:3]))})" if near else ""
-        found.append(f"shuffled batches must divide the {n} training records evenly{hint}")
+    found = [wrong] if (wrong := batch_complaint(n, batch_size, sampling, f"the {n} training records")) else []
     if sampling not in SPEAKS_OF[accountant]:
         fits = [name for name in get_args(Accountant) if sampling in SPEAKS_OF[name] and name not in REFUSED]
         found.append(

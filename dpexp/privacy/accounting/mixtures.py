@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpexp.core.brent import root
+
 BELOW = 60.0
 """a region whose integrand lies this many nats under its maximum is left out: e^-60 = 9e-27, so that a million such
 points are still below the rounding of the sum"""
@@ -101,7 +103,6 @@ def hockey_stick_of(p: GaussianMixture, q: GaussianMixture, eps: float) -> float
     The best event is the set where p > e^eps q (Neyman and Pearson), a half line because the ratio increases. It is
     empty if the ratio never comes to e^eps (the value is 0), and everything if it is never below (1 - e^eps).
     """
-    from scipy.optimize import brentq
 
     def excess(x: float) -> float:
         at = np.array([x])
@@ -118,7 +119,7 @@ def hockey_stick_of(p: GaussianMixture, q: GaussianMixture, eps: float) -> float
         high *= 2
     if excess(low) > 0:
         return -math.expm1(eps)
-    t = float(brentq(excess, low, high, xtol=1e-13 * width, rtol=1e-14))
+    t = root(excess, low, high, xtol=1e-13 * width, rtol=1e-14)
     # P - e^eps Q = -P (e^(eps + log Q - log P) - 1): nothing is subtracted from a nearly equal number
     log_p = p.log_above(t)
     return max(0.0, -math.exp(log_p) * math.expm1(q.log_above(t) + eps - log_p))

@@ -26,11 +26,21 @@ Groups = tuple[tuple[float, int], ...]
 
 def grouped(relative: np.ndarray) -> Groups:
     """Groups of steps of noise `relative` [K], each >= 1, rounded down to powers of `GROWTH`."""
-    # 1e-9 keeps an exact power of GROWTH, whose logarithm is rounded, in its own group: it rounds up by 5e-11 at most
-    powers, counts = np.unique(np.floor(np.log(relative) / math.log(GROWTH) + 1e-9).astype(int), return_counts=True)
     if np.all(relative == relative[0]):
         return ((float(relative[0]), len(relative)),)
-    return tuple((max(1.0, GROWTH ** int(k)), int(c)) for k, c in zip(powers, counts, strict=True))
+    # The quotient of logarithms may come out just below a power of GROWTH; 1e-9 keeps that power in its own group. It
+    # may also lift a noise that lies just below a power to it, which would be rounding up. So the power itself, as the
+    # number that is returned, is compared with the noise, and the next lower one taken where it is larger. One step
+    # down is enough: the exponent is too large by 1 at most. Noises are >= 1, hence so is what max() returns for k < 0.
+    exponents = np.floor(np.log(relative) / math.log(GROWTH) + 1e-9).astype(int)
+    powers = np.array([_power(k) for k in range(int(exponents.max()) + 1)])
+    exponents = np.maximum(exponents - (powers[exponents] > relative), 0)
+    groups, counts = np.unique(exponents, return_counts=True)
+    return tuple((_power(int(k)), int(c)) for k, c in zip(groups, counts, strict=True))
+
+
+def _power(k: int) -> float:
+    return max(1.0, GROWTH**k)
 
 
 @lru_cache(maxsize=32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal
 
 from dpexp.core.bisection import narrow
@@ -40,6 +40,8 @@ class Analysis:
     """quantiles of what the users are promised, where each has a guarantee of their own"""
     remark: str = ""
     """what must be known of a valid analysis"""
+    secret: str = ""
+    """what a run computes beside `released` and must not leave for this analysis, in a word or two"""
 
     @property
     def zcdp(self) -> float | None:
@@ -56,6 +58,7 @@ class Analysis:
             "analysis": self.name,
             "source": self.source,
             "released": self.released,
+            "secret": self.secret or None,
             "per_user": self.per_user,
             "valid": self.valid,
             "reason": self.refused or self.remark,
@@ -92,13 +95,15 @@ def gaussian_analysis(
     mu: float,
     assumptions: Sequence[str],
     refused: str = "",
+    secret: str = "",
 ) -> Analysis:
     """From a Gaussian-DP parameter, converted exactly."""
 
     def eps(delta: float) -> float:
         return eps_of(mu, delta)
 
-    return Analysis(name, source, released, eps, tuple(assumptions), lambda order: rdp_of(mu, order), mu, refused)
+    curve = partial(rdp_of, mu)
+    return Analysis(name, source, released, eps, tuple(assumptions), curve, mu, refused, secret=secret)
 
 
 def hockey_stick_analysis(

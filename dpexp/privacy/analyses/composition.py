@@ -78,6 +78,21 @@ def partition_complaint(q: float, sampling: Sampling) -> str:
     return ""
 
 
+def batch_complaint(n: int, batch_size: int, sampling: Sampling, records: str = "") -> str:
+    """Why n records give no batches of that size; empty where they do. `records` is what the n records are called."""
+    called = records or f"n = {n}"
+    if batch_size > n:
+        return f"batch_size = {batch_size} is larger than {called}"
+    if sampling == "full-batch" and batch_size != n:
+        return f"a full batch has batch_size = {called}, not {batch_size}"
+    if sampling in PARTITIONS and n % batch_size:
+        near = [m for m in range(max(1, batch_size // 2), min(n, 2 * batch_size) + 1) if n % m == 0]
+        nearest = ", ".join(str(m) for m in sorted(near, key=lambda m: abs(m - batch_size))[:3])
+        hint = f" (near: {nearest})" if nearest else ""
+        return f"a partition needs {called} to be a multiple of batch_size = {batch_size}{hint}"
+    return ""
+
+
 def epoch_text(q: float) -> str:
     """How many batches an epoch has, for a statement."""
     uneven = (

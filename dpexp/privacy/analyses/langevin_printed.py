@@ -7,7 +7,6 @@ that its epsilon is the paper's; `dp-sgld-renyi` by the rule of Canonne, Kamath 
 from __future__ import annotations
 
 from dpexp.privacy.analyses.analysis import LAST, Analysis, renyi_analysis
-from dpexp.theory.dp_sgld.privacy import corollary32, eps_of_slope
 
 PRINTED, CONVERTED = "dp-sgld-printed", "dp-sgld-renyi"
 ASSUMED = ("full batches", "theta_0 ~ N(0, 2 sigma^2 / lambda), projected", "only the last iterate is released")
@@ -25,6 +24,9 @@ def printed_analyses(
     relation: str,
 ) -> list[Analysis]:
     """Both forms of the corollary, refused where its hypotheses fail or where it is false."""
+    # imported here, because the package of theorems takes a while, and other mechanisms need none of them
+    from dpexp.theory.dp_sgld.privacy import corollary32, eps_of_slope
+
     slope = corollary32(1, lipschitz, n, sigma, strong_convexity, step_size, steps)
     refused = ""
     if batch_size < n:

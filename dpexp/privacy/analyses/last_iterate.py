@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dpexp.core.brent import least
 from dpexp.privacy.accounting.sampled_gaussian import base_from_mixture, mixture_from_base, symmetrised
 
 STEP: dict[str, Callable[[float, float, float], float]] = {
@@ -76,8 +77,6 @@ def _refined(
     best: Optimum, order: float, q: float, multiplier: float, spread: float, steps: int, step: str, contraction: float
 ) -> Optimum:
     """Improve the share between its neighbours on the grid."""
-    from scipy.optimize import minimize_scalar
-
     centre = math.log(best.share / (1 - best.share))
 
     def at(logit: float) -> tuple[float, int]:
@@ -85,11 +84,9 @@ def _refined(
         cost = STEP[step](order, q, multiplier * math.sqrt(1 - share))
         return _over_steps(cost, spread / share, steps, contraction)
 
-    found = minimize_scalar(
-        lambda x: at(x)[0], bounds=(centre - 0.5, centre + 0.5), method="bounded", options={"xatol": 1e-6}
-    )
-    if found.fun < best.rdp:
-        return Optimum(float(found.fun), at(found.x)[1], 1 / (1 + math.exp(-found.x)))
+    found = least(lambda x: at(x)[0], centre - 0.5, centre + 0.5, xatol=1e-6)
+    if found.value < best.rdp:
+        return Optimum(found.value, at(found.x)[1], 1 / (1 + math.exp(-found.x)))
     return best
 
 

@@ -18,6 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
+from dpexp.core.brent import root
 from dpexp.privacy.accounting.mixtures import GaussianMixture, hockey_stick_of, renyi_of
 
 ENUMERATED = 12
@@ -93,14 +94,12 @@ class QuadraticLangevin:
 
     def eps(self, delta: float, removed: bool = False) -> float:
         """Smallest eps >= 0 at which the pair is (eps, delta)-close, by bisection to 1e-10 relative."""
-        from scipy.optimize import brentq
-
         if self.delta(0.0, removed) <= delta:
             return 0.0
         high = 1.0
         while self.delta(high, removed) > delta:
             high *= 2
-        return float(brentq(lambda e: self.delta(e, removed) - delta, 0.0, high, xtol=1e-10, rtol=1e-10))
+        return root(lambda e: self.delta(e, removed) - delta, 0.0, high, xtol=1e-10, rtol=1e-10)
 
     def claimed_slope(self) -> float:
         """eps(order) / order of Theorem 3.1 with L = B: 2 (q shift)^2 / (eta lambda) (1 - exp(-eta lambda K / 2))."""
@@ -124,15 +123,13 @@ def first_failing_order(
     `orders` are scanned upwards; `refine` locates the crossing between the last order that holds and the first that
     fails, to 1e-3 relative. L = B here, which favours the theorem (a projected set needs a larger L).
     """
-    from scipy.optimize import brentq
-
     test_bed = QuadraticLangevin(eta_lambda, steps, q, shift)
     before: float | None = None
     for order in sorted(orders):
         if test_bed.ratio(order) > 1:
             if not refine or before is None:
                 return float(order)
-            return float(brentq(lambda a: math.log(test_bed.ratio(a)), before, order, rtol=1e-3))
+            return root(lambda a: math.log(test_bed.ratio(a)), before, order, rtol=1e-3)
         before = order
     return math.inf
 

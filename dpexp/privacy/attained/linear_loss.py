@@ -21,6 +21,7 @@ from functools import cached_property
 
 import numpy as np
 
+from dpexp.core.brent import root
 from dpexp.privacy.accounting.binomials import likely_counts
 from dpexp.privacy.accounting.gdp import delta_of, eps_of
 from dpexp.privacy.accounting.loss_distributions import Scheme
@@ -122,7 +123,6 @@ def _eps_of_threshold(p: GaussianMixture, r: GaussianMixture, delta: float) -> f
     At its own epsilon(t) = log p(t) / r(t), which increases, the half line is the best event: its excess
     P(x > t) - e^epsilon(t) R(x > t) decreases in t, so that one root finder gives epsilon and delta together.
     """
-    from scipy.optimize import brentq
 
     def log_ratio(t: float) -> float:
         at = np.array([t])
@@ -138,13 +138,11 @@ def _eps_of_threshold(p: GaussianMixture, r: GaussianMixture, delta: float) -> f
     step = 1.0
     while excess(start + step) > 0:
         step *= 2
-    return max(0.0, log_ratio(float(brentq(excess, start, start + step, xtol=1e-12, rtol=1e-14))))
+    return max(0.0, log_ratio(root(excess, start, start + step, xtol=1e-12, rtol=1e-14)))
 
 
 def _crossing(increasing: Callable[[float], float]) -> float | None:
     """Where an increasing function is 0, in deviations of the noise; None if it is not above 0 within 1e12."""
-    from scipy.optimize import brentq
-
     low, high = -1.0, 1.0
     while increasing(high) < 0:
         high *= 2
@@ -154,4 +152,4 @@ def _crossing(increasing: Callable[[float], float]) -> float | None:
         low *= 2
         if low < -1e12:
             return low
-    return float(brentq(increasing, low, high, xtol=1e-13, rtol=1e-14))
+    return root(increasing, low, high, xtol=1e-13, rtol=1e-14)

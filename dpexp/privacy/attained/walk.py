@@ -16,6 +16,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from dpexp.core.brent import root
+
 Move = Callable[[np.ndarray], np.ndarray]
 
 
@@ -199,8 +201,6 @@ class HockeyStick:
         return places, self.p.density(places), self.q.density(places)
 
     def __call__(self, eps: float) -> float:
-        from scipy.optimize import brentq
-
         grid, p, q = self._grid
         factor = math.exp(eps)
 
@@ -211,7 +211,7 @@ class HockeyStick:
         def cut(a: float, b: float) -> float:
             """Where the sign changes; a sign that is only rounding changes nothing that can be seen."""
             at_a, at_b = excess(a), excess(b)
-            return float(brentq(excess, a, b, xtol=1e-14)) if at_a * at_b < 0 else a if abs(at_a) < abs(at_b) else b
+            return root(excess, a, b, xtol=1e-14) if at_a * at_b < 0 else a if abs(at_a) < abs(at_b) else b
 
         values = p - factor * q
         changes = np.flatnonzero(np.diff(values >= 0))  # a zero on the grid counts as positive

@@ -218,6 +218,15 @@ class GridPair:
         return low
 
     def renyi(self, order: float) -> float:
-        """The larger of the two Renyi divergences."""
+        """The larger of the two Renyi divergences.
+
+        The integrand a^order b^(1 - order) is summed as logarithms, since its powers leave the range of numbers at
+        large orders. A point at which a density is below every number is left out, which lowers the sum.
+        """
         p, q, w = self._laws
-        return max(math.log(float(np.sum(w * a**order * b ** (1 - order)))) / (order - 1) for a, b in ((p, q), (q, p)))
+        seen = (p > 0) & (q > 0)
+        weight, one, other = (np.log(v[seen]) for v in (w, p, q))
+        return max(
+            float(np.logaddexp.reduce(weight + order * a + (1 - order) * b)) / (order - 1)
+            for a, b in ((one, other), (other, one))
+        )

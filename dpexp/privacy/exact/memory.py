@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpexp.privacy.exact.outcome import Cells
+from dpexp.privacy.exact.outcome import Cells, EitherOrder
 
 W = 12.0
 PARTS = 120
@@ -119,17 +119,10 @@ class Memory:
             masses.append(total[PARTS:-PARTS])
         return Cells(masses[0], masses[1], 1e-11 + 4e-15 * self.steps)
 
-    def eps(self, delta: float) -> float:
-        """A lower bound of epsilon at delta, both orders."""
-        return max(self.cells.eps(delta), self.cells.swapped.eps(delta))
-
-    def renyi(self, order: float) -> float:
-        """A lower bound of the larger divergence."""
-        return max(self.cells.renyi(order), self.cells.swapped.renyi(order))
-
     @property
-    def variation(self) -> float:
-        return self.cells.delta(0.0)
+    def pair(self) -> EitherOrder:
+        """Both orders of the neighbours."""
+        return EitherOrder(self.cells)
 
 
 def _between(edges: np.ndarray) -> np.ndarray:

@@ -69,6 +69,26 @@ class Cells:
         return max(0.0, value - _renyi_error(value, order, self.relative))
 
 
+@dataclass(frozen=True)
+class EitherOrder:
+    """What two neighbours' laws attain in the order that tells them apart better."""
+
+    cells: Cells
+
+    def eps(self, delta: float) -> float:
+        """A lower bound of epsilon at delta."""
+        return max(self.cells.eps(delta), self.cells.swapped.eps(delta))
+
+    def renyi(self, order: float) -> float:
+        """A lower bound of the larger divergence."""
+        return max(self.cells.renyi(order), self.cells.swapped.renyi(order))
+
+    @property
+    def variation(self) -> float:
+        """Total variation distance, from below; it is the same in either order."""
+        return self.cells.delta(0.0)
+
+
 def _renyi_error(value: float, order: float, relative: float) -> float:
     """What relative errors of the masses can do to a Renyi divergence.
 

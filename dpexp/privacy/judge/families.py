@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from dpexp.privacy.exact import bins, composition, linear, memory, nodes, recursion
-from dpexp.privacy.exact.outcome import Cells
+from dpexp.privacy.exact.outcome import EitherOrder
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
 from dpexp.privacy.judge.setting import Assumes, Setting
 
@@ -86,23 +86,6 @@ class Normal:
     @property
     def variation(self) -> float:
         return math.erf(self.mu / 2**1.5)
-
-
-@dataclass(frozen=True)
-class Merged:
-    """Cells as they are."""
-
-    cells: Cells
-
-    def eps(self, delta: float) -> float:
-        return max(self.cells.eps(delta), self.cells.swapped.eps(delta))
-
-    def renyi(self, order: float) -> float:
-        return max(self.cells.renyi(order), self.cells.swapped.renyi(order))
-
-    @property
-    def variation(self) -> float:
-        return self.cells.delta(0.0)
 
 
 def walk(
@@ -241,7 +224,7 @@ def _memory(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None:
             return None
         kappa = (u - memory.Memory(s.q, kappa, step, states, s.steps).largest_drift) / s.batch_size
     chain = memory.Memory(s.q, kappa * (1 - 1e-9), step, states, s.steps) if kappa > 0.05 else None
-    return chain if chain is not None and chain.needs(s.batch_size) <= u * (1 + 1e-9) else None
+    return chain.pair if chain is not None and chain.needs(s.batch_size) <= u * (1 + 1e-9) else None
 
 
 def _linear_free(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None:
@@ -306,9 +289,9 @@ def _composition(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None
     if a.sampling == "cyclic":
         return Normal(distance * math.sqrt(epochs + (left > 0)))
     if a.sampling == "shuffled":
-        return Merged(bins.epochs(distance * math.sqrt(epochs), s.batches, 1, 0.05)) if epochs else None
+        return EitherOrder(bins.epochs(distance * math.sqrt(epochs), s.batches, 1, 0.05)) if epochs else None
     if a.sampling == "reshuffled":
-        return Merged(bins.epochs(distance, s.batches, epochs, 0.05)) if 0 < epochs <= 200 else None
+        return EitherOrder(bins.epochs(distance, s.batches, epochs, 0.05)) if 0 < epochs <= 200 else None
     if a.sampling == "poisson":
         return Composed("opposite" if replaced else "add-remove", s.q, step, s.steps)
     return (

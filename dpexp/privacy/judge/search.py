@@ -77,7 +77,7 @@ class Search:
         self, kind: str, assumes: Assumes, bound: BoundAt, comparisons: int, seconds: float, seed: int
     ) -> None:
         self.kind, self.assumes, self.bound = kind, assumes, bound
-        self.most, self.seed = comparisons, seed
+        self.most, self.seed, self.seconds = comparisons, seed, seconds
         self.deadline = time.monotonic() + seconds
         self.families = admitted(assumes)
         self.done: list[Comparison] = []

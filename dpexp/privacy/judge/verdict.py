@@ -19,6 +19,7 @@ from dpexp.privacy.judge.families import FAMILIES, Family, admitted
 from dpexp.privacy.judge.search import FLOOR, MARGIN, Comparison, Search, confirmed, exact_pair
 from dpexp.privacy.judge.setting import Assumes, Setting
 
+REFUTED, NOT_REFUTED, NOTHING = "refuted", "not-refuted", "nothing-compared"
 COMPARISONS = 1200
 SECONDS = 60.0
 QUANTILES = (0.0, 0.1, 0.5, 0.9)
@@ -38,7 +39,17 @@ class Verdict:
 
     @property
     def refuted(self) -> bool:
-        return bool(self.document["verdict"] == "refuted")
+        return bool(self.document["verdict"] == REFUTED)
+
+    @property
+    def compared(self) -> bool:
+        """Whether the bound was held against anything."""
+        return bool(self.document["verdict"] != NOTHING)
+
+    @property
+    def exit_code(self) -> int:
+        """Of the command: 1 where the bound is refuted, 2 where the question as it was put compares nothing."""
+        return 1 if self.refuted else 0 if self.compared else 2
 
     def __str__(self) -> str:
         return self.text
@@ -104,10 +115,12 @@ def _worst(bound: Bound, done: Sequence[Comparison]) -> Found | None:
 
 def _verdict(bound: Bound, search: Search | None, done: Sequence[Comparison], worst: Found | None) -> Verdict:
     refuted = worst is not None and worst[0].violated
+    nothing = _nothing(bound, search, done)
     ratios = [c.bound / c.exact for c in done if c.exact > FLOOR and not c.violated]
     families = admitted(bound.assumes)
     document: dict[str, Any] = {
-        "verdict": "refuted" if refuted else "not-refuted",
+        "verdict": REFUTED if refuted else NOTHING if nothing else NOT_REFUTED,
+        "reason": nothing,
         "comparisons": len(done),
         "informative": sum(c.exact > FLOOR for c in done),
         "stopped_by_clock": bool(search and search.stopped),
@@ -121,12 +134,14 @@ def _verdict(bound: Bound, search: Search | None, done: Sequence[Comparison], wo
         "competitor": None,
     }
     lines = []
-    if worst is not None:
+    if worst is not None and not nothing:
         c, error, how = worst
         document["worst"] = _shown(bound, c, error, how)
         document["competitor"] = tightest(c.setting, bound.assumes, bound.kind, c.at)
     if refuted:
         lines.append(f"refuted: {bound.file}:{bound.line}: {bound.kind} is below what a pair of neighbours attains.")
+    elif nothing:
+        return Verdict(document, f"{NOTHING}: {nothing}\nthis says nothing about the bound, neither for nor against it")
     else:
         names = ", ".join(f.name for f in families) or "none"
         lines.append(f"not-refuted in {len(done):,} comparisons of these families: {names}.")
@@ -141,6 +156,21 @@ def _verdict(bound: Bound, search: Search | None, done: Sequence[Comparison], wo
     if document["stopped_by_clock"]:
         lines.append("stopped by the clock: give --seconds for all comparisons, which the seed then determines")
     return Verdict(document, "\n".join(lines))
+
+
+def _nothing(bound: Bound, search: Search | None, done: Sequence[Comparison]) -> str:
+    """Why the bound was held against nothing: no finite value of it beside an exact one above 0. Empty where it was."""
+    if any(c.exact > FLOOR and math.isfinite(c.bound) for c in done):
+        return ""
+    if not admitted(bound.assumes):
+        return "no family of pairs fits these assumptions"
+    if search is not None and search.stopped:
+        return f"the clock stopped the search before a first comparison: give more than --seconds {search.seconds:g}"
+    if (search is not None and search.vacuous) or any(math.isinf(c.bound) for c in done):
+        return "the bound is infinite at every point that was tried"
+    if done:
+        return f"nothing is attained above {FLOOR:g} at the points that were tried, so that no bound is below it"
+    return "none of the settings that were tried has a pair"
 
 
 def _shown(bound: Bound, c: Comparison, error: float, how: str) -> dict[str, Any]:
@@ -164,9 +194,7 @@ def _shown(bound: Bound, c: Comparison, error: float, how: str) -> dict[str, Any
 
 def _worst_lines(bound: Bound, document: dict[str, Any]) -> list[str]:
     worst = document["worst"]
-    if worst is None:
-        return ["no comparison could be made: no family has a pair that the assumptions admit"]
-    refuted = document["verdict"] == "refuted"
+    refuted = document["verdict"] == REFUTED
     key, at = next(iter(worst["at"].items()))
     name = "epsilon" if bound.kind == "eps" else "Renyi divergence"
     lines = [

@@ -7,25 +7,25 @@ from dpexp.core.errors import UsageError
 from dpexp.core.registry import Registry
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd
-from dpexp.privacy.mechanisms.gradient_recursion import GradientRecursion
+from dpexp.privacy.mechanisms.gradient_recursion import NoisyGradientRecursion
 from dpexp.privacy.mechanisms.langevin import Langevin
 from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
-from dpexp.privacy.mechanisms.reduced_momentum import ReducedMomentum
+from dpexp.privacy.mechanisms.reduced_momentum import NoisyReducedMomentum
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
-from dpexp.privacy.mechanisms.tree_momentum import TreeMomentum
+from dpexp.privacy.mechanisms.tree_momentum import NoisyTreeMomentum
 
 __all__ = [
     "MECHANISMS",
     "ClippedNoisySgd",
-    "GradientRecursion",
     "Langevin",
     "Mechanism",
+    "NoisyGradientRecursion",
+    "NoisyReducedMomentum",
     "NoisySgd",
-    "ReducedMomentum",
+    "NoisyTreeMomentum",
     "SampledGaussian",
-    "TreeMomentum",
 ]
 
 MECHANISMS: Registry[type[Mechanism]] = Registry(
@@ -36,9 +36,9 @@ MECHANISMS: Registry[type[Mechanism]] = Registry(
         "noisy-sgd": NoisySgd,
         "clipped-noisy-sgd": ClippedNoisySgd,
         "langevin": Langevin,
-        "tree-momentum": TreeMomentum,
-        "reduced-momentum": ReducedMomentum,
-        "gradient-recursion": GradientRecursion,
+        "tree-momentum": NoisyTreeMomentum,
+        "reduced-momentum": NoisyReducedMomentum,
+        "gradient-recursion": NoisyGradientRecursion,
     },
 )
 

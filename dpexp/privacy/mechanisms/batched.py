@@ -13,9 +13,9 @@ from dpexp.privacy.accounting.loss_distributions import Scheme, step_loss
 from dpexp.privacy.analyses.analysis import LAST, Analysis, hockey_stick_analysis
 from dpexp.privacy.analyses.composition import (
     ONCE_AN_EPOCH,
-    PARTITIONS,
     SAMPLING,
     Sampling,
+    batch_complaint,
     composition_lower,
     distance,
     epoch_text,
@@ -52,12 +52,9 @@ class BatchedMechanism(Mechanism):
 
     @model_validator(mode="after")
     def _fits(self) -> BatchedMechanism:
-        if self.batch_size > self.n:
-            raise ValueError(f"batch_size = {self.batch_size} is larger than n = {self.n}")
-        if self.sampling == "full-batch" and self.batch_size != self.n:
-            raise ValueError(f"a full batch has batch_size = n = {self.n}, not {self.batch_size}")
-        if self.sampling in PARTITIONS and self.n % self.batch_size:
-            raise ValueError(f"a partition needs n = {self.n} to be a multiple of batch_size = {self.batch_size}")
+        wrong = batch_complaint(self.n, self.batch_size, self.sampling)
+        if wrong:
+            raise ValueError(wrong)
         return self
 
     def described(self, noise: str) -> list[tuple[str, str]]:

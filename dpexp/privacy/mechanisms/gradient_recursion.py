@@ -11,7 +11,7 @@ from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Size, Steps
 
 
-class GradientRecursion(Mechanism):
+class NoisyGradientRecursion(Mechanism):
     """T steps of length `step_size`; noise is split between the first step and the others (`recursion_noise`)."""
 
     noise_field: ClassVar[str] = "sigma"

@@ -28,12 +28,13 @@ REPEATED = (
     "every step has length `step_size`; the noisy sums stay secret",
     NOISE,
 )
+NODES = "tree nodes"
 UNCOVERED = (
     "no certificate covers all positions of this size: `python -m dpexp.privacy.momentum.certificates` computes them"
 )
 
 
-class ReducedMomentum(Mechanism):
+class NoisyReducedMomentum(Mechanism):
     """Algorithm 2: trees over gradients at anchors, their changes and residuals; steps have length `step_size` exactly.
 
     Node noise is delta sigma sqrt(V) for each stream as printed, or split over the streams (`exact`) and then scaled to
@@ -58,7 +59,7 @@ class ReducedMomentum(Mechanism):
     """with exact calibration: whose release is 1 / sigma-GDP"""
 
     @model_validator(mode="after")
-    def _covered(self) -> ReducedMomentum:
+    def _covered(self) -> NoisyReducedMomentum:
         if self.accounting == "iterates" and (self.calibration == "paper" or self.order == "reshuffled"):
             raise ValueError("accounting: iterates needs exact calibration and one order that repeats")
         return self
@@ -76,7 +77,7 @@ class ReducedMomentum(Mechanism):
                 nodes, alone = inverse / share, inverse
             return [
                 gaussian_analysis("exact-sensitivities", source, ALL, nodes, drawn),
-                gaussian_analysis("certified-iterates", ITERATES, ALL, alone, REPEATED, refused),
+                gaussian_analysis("certified-iterates", ITERATES, ALL, alone, REPEATED, refused, NODES),
             ]
         refused = ""
         if self.order == "reshuffled":
@@ -99,7 +100,7 @@ class ReducedMomentum(Mechanism):
             refused, share = self._printed_share
             alone = inverse * share if inverse > 0 else 0.0
             alone = alone if refused else min(alone, mu)  # the nodes contain the iterates
-            found.append(gaussian_analysis("certified-iterates", ITERATES, ALL, alone, REPEATED, refused))
+            found.append(gaussian_analysis("certified-iterates", ITERATES, ALL, alone, REPEATED, refused, NODES))
         return found
 
     @property

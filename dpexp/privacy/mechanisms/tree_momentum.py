@@ -17,7 +17,7 @@ NOISE = "node noise independent of the data"
 DRAWN = "permutations drawn before the data are used; the noise is set to the order that was drawn"
 
 
-class TreeMomentum(Mechanism):
+class NoisyTreeMomentum(Mechanism):
     """Momentum from the nodes of a binary tree, T steps on one record each.
 
     Node noise is 4 alpha G sigma sqrt(V) (`paper`), or 2 alpha G sigma sqrt(S) with the exact squared sensitivity S

@@ -31,15 +31,16 @@ loss; `all_grams` refuses to answer where it fails by more than CHECKED, and the
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy import sparse
-from scipy.linalg import cholesky, solve_triangular
 
 from dpexp.privacy.momentum.difference_bound import certified, largest_form
 from dpexp.privacy.momentum.iterates import Certified, refusal, rounded_up
 from dpexp.privacy.momentum.trees import cover, prefix_cover
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 CHECKED = 1e-9
 """relative error of the identity beyond which the factors are not trusted"""
@@ -157,6 +158,8 @@ def noise_map(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray) 
     Columns: of G, with weight gamma once two epochs are over, and of D, nodes that end within two epochs; nodes of
     gamma G + (1 - gamma) D, which is all that enters of later ones; left nodes of the residuals, at their ends.
     """
+    from scipy import sparse
+
     first, later, change, residual = map(float, stds)
     keep = 1 - gamma
     fade = np.exp(math.log1p(-alpha) * np.arange(2 * n + 1))
@@ -194,6 +197,8 @@ def noise_map(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray) 
 
 def _later(steps: int, count: int) -> sparse.csr_matrix:
     """The shift by some steps, [T, T]."""
+    from scipy import sparse
+
     to = np.arange(count, steps)
     return sparse.csr_matrix((np.ones(len(to)), (to, to - count)), shape=(steps, steps))
 
@@ -213,6 +218,8 @@ class _Entries(NamedTuple):
 
     def matrix(self, rows: int, columns: int) -> sparse.csr_matrix:
         """All of it."""
+        from scipy import sparse
+
         return sparse.csr_matrix((self.values, (self.rows, self.columns)), shape=(rows, columns))
 
 
@@ -224,6 +231,8 @@ def _reach(covariance: sparse.csr_matrix, place: np.ndarray) -> tuple[np.ndarray
 
 def _eliminate(problem: _Problem, first: int, last: int) -> tuple[_Front, np.ndarray]:
     """The front of an interval of places, and what is left [outer, outer] of the covariance of the kept steps."""
+    from scipy.linalg import cholesky
+
     covariance = problem.covariance
     parts: tuple[_Front, ...] = ()
     if last - first <= problem.leaf:
@@ -240,8 +249,10 @@ def _eliminate(problem: _Problem, first: int, last: int) -> tuple[_Front, np.nda
         block[size:, :size] = block[:size, size:].T
     done = (problem.low[held] >= first) & (problem.high[held] < last)
     inner, outer = held[done], held[~done]
-    factor = cholesky(block[np.ix_(done, done)], lower=True, check_finite=False)
-    across = solve_triangular(factor, block[np.ix_(done, ~done)], lower=True, check_finite=False)
+    factor = block[np.ix_(done, done)]
+    if len(inner):
+        factor = cholesky(factor, lower=True, check_finite=False)
+    across = _solved(factor, block[np.ix_(done, ~done)])
     front = _Front(first, last, inner, outer, factor, across, parts)
     return front, block[np.ix_(~done, ~done)] - across.T @ across
 
@@ -253,12 +264,12 @@ def _restore(problem: _Problem, front: _Front, known: np.ndarray, out: list[np.n
     """
     size = len(front.inner)
     held = np.concatenate([front.inner, front.outer])
-    back = solve_triangular(front.factor, front.across, lower=True, trans="T", check_finite=False)
+    back = _solved(front.factor, front.across, transposed=True)
     whole = np.empty((len(held), len(held)))
     whole[size:, size:] = known
     whole[:size, size:] = -back @ known
     whole[size:, :size] = whole[:size, size:].T
-    root = solve_triangular(front.factor, np.eye(size), lower=True, check_finite=False)
+    root = _solved(front.factor, np.eye(size))
     whole[:size, :size] = root.T @ root - whole[:size, size:] @ back.T
     shared = problem.covariance[front.inner][:, held].multiply(whole[:size]).tocsr()
     total = float(shared[:, :size].sum() + 2 * shared[:, size:].sum())
@@ -271,3 +282,15 @@ def _restore(problem: _Problem, front: _Front, known: np.ndarray, out: list[np.n
             at = order[problem.place[held[order]] == p]
             out.append(whole[np.ix_(at, at)])
     return total
+
+
+def _solved(factor: np.ndarray, right: np.ndarray, transposed: bool = False) -> np.ndarray:
+    """L^-1 or L'^-1 times some columns, L lower triangular.
+
+    Short runs have fronts without a step to eliminate, or none that is kept; scipy 1.13 refuses empty matrices there.
+    """
+    from scipy.linalg import solve_triangular
+
+    if not right.size:
+        return np.zeros(right.shape)
+    return np.asarray(solve_triangular(factor, right, lower=True, trans="T" if transposed else "N", check_finite=False))

@@ -50,8 +50,6 @@ def multipliers(eps: float, delta: float, theorem: Literal[4, 8] = 4) -> Multipl
     """
     if not 0 < eps < math.inf or not 0 < delta < 1:
         raise ValueError(f"eps={eps}, delta={delta}: need 0 < eps < inf and 0 < delta < 1")
-    from scipy.optimize import brentq
-
     root = 1.0 if theorem == 4 else math.sqrt(3)
     one = 1 / mu_of(eps, delta)
     classic = theorem4_sigma_best_order(eps, delta)
@@ -62,7 +60,7 @@ def multipliers(eps: float, delta: float, theorem: Literal[4, 8] = 4) -> Multipl
         return eps_of_curve(lambda order: order / (2 * sigma**2), delta, "improved")[0] - eps
 
     low, high = one, max(classic, one) * (1 + 1e-6)
-    improved = float(brentq(excess, low, high, rtol=1e-9)) if excess(low) > 0 else low
+    improved = root(excess, low, high, rtol=1e-9) if excess(low) > 0 else low
     return Multipliers(
         eps,
         delta,

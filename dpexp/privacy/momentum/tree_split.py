@@ -11,7 +11,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpexp.engine.finite_sum.noise_windows import stream_variances
 from dpexp.privacy.momentum.tree_streams import occurrence_sensitivities, optimal_split, stream_mu, stream_sensitivities
 
 
@@ -26,6 +25,8 @@ def unit_split(
     to one record, all are then scaled down to spend exactly mu = 1. `items`: the order as bytes of int64, one order
     that repeats where it is left out. A stream that no estimate reads is not released and has deviation 0.
     """
+    from dpexp.engine.finite_sum.noise_windows import stream_variances
+
     order = None if items is None else np.frombuffer(items, dtype=np.int64)
     held = stream_sensitivities(n, steps, alpha, items=order)
     units = np.array(occurrence_sensitivities(1, 1.0, 1.0, ratio))

@@ -76,7 +76,7 @@ def _number(value: float, digits: int = 3) -> str:
 
 
 def build(experiment: str, results: Path) -> Content:
-    """Tables 1 and 2: a row a data set, lambda, method and accounting."""
+    """Tables 1 and 2: one row for each data set, lambda, method and accounting."""
     records = rows_of(results, experiment)
     head = [
         "data",
@@ -99,7 +99,7 @@ def build(experiment: str, results: Path) -> Content:
 
 
 def build3(results: Path) -> Content:
-    """Table 3: a row a number of features and a method."""
+    """Table 3: one row for each number of features and each method."""
     records = rows_of(results, "dp_sgld_table3")
     head = ["features", "parameters", "method", "accounting", "eps", ACCURACY]
     rows = [

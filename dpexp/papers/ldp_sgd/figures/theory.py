@@ -38,7 +38,7 @@ ASYMPTOTE_FROM = 30.0
 
 
 def draw(experiment: str, metric: str, title: str, results: Path) -> Drawing:
-    """A row an alpha, a column an estimator; at most three budgets, the smallest, a middle one and the largest."""
+    """One row for each alpha, one column for each estimator; at most three budgets, the smallest, a middle one and the largest."""
     import pandas as pd
     from matplotlib.figure import Figure as Canvas
 

@@ -1,4 +1,4 @@
-"""Mean trajectories, a panel an alpha: figures 2, 3 and 4 of `ldp-sgd` and their appendix versions."""
+"""Mean trajectories, one panel for each alpha: figures 2, 3 and 4 of `ldp-sgd` and their appendix versions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from dpexp.core.text import fraction
+from dpexp.core.text import counted, fraction
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing, Figure
 from dpexp.store import load_summary
@@ -71,7 +71,9 @@ def _panel(axes: Axes, rows: pd.DataFrame, budgets: list[str], alpha: float, qua
             ends.append(curve["mean"].iloc[-1])
             starts.append(curve["mean"][curve.step >= last / style.GUIDE].iloc[0])
     diverged = int(rows.groupby(["budget", "estimator"]).n_diverged.max().sum())
-    axes.set_title(rf"$\alpha$ = {fraction(alpha)}" + (f"   ({diverged} replicates diverged)" if diverged else ""))
+    axes.set_title(
+        rf"$\alpha$ = {fraction(alpha)}" + (f"   ({counted(diverged, 'replicate')} diverged)" if diverged else "")
+    )
     if alpha < 1:
         exponent = quantity.rate * alpha
         text = rf"slope $-${fraction(exponent)}"
@@ -108,5 +110,7 @@ def plans() -> list[Plan]:
 def figure(plan: Plan) -> Figure:
     """The figure of a plan."""
     name, experiment, quantity, place, what = plan
-    caption = f"{what}: {quantity.name}; a panel a decay rate alpha, common random numbers for all curves."
+    caption = (
+        f"{what}: {quantity.name}; one panel for each decay rate alpha, with common random numbers for all curves."
+    )
     return Figure(name, caption, "ldp-sgd", place, (experiment,), partial(draw, experiment, quantity, what))

@@ -19,7 +19,7 @@ SHOWN = {"param_distance_sq": "squared distance", "loss_gap": "loss gap"}
 
 
 def build(results: Path) -> Content:
-    """A row an experiment, quantity, alpha and estimator; a column a budget, each a slope with its 95% interval."""
+    """One row for each experiment, quantity, alpha and estimator; a column of slopes and intervals for each budget."""
     records = [record for experiment in EXPERIMENTS for record in _records(results, experiment)]
     budgets = list(dict.fromkeys(record["budget"] for record in records))
     head = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -113,11 +114,12 @@ def intervals(axes: Axes, x: Any, rows: pd.DataFrame, look: tuple[str, str], **s
 
 
 def plain_ticks(axes: Axes) -> None:
-    """Ticks at 1, 2 and 5 times powers of ten, or at twentieths on a short axis, written out."""
+    """Ticks at 1, 2 and 5 times powers of ten, written out; on a short axis at the widest even steps that give three."""
     low, high = axes.get_ylim()
     ticks = [t for t in TICKS if low <= t <= high]
-    if len(ticks) < 3:
-        ticks = [k / 20 for k in range(1, 20) if low <= k / 20 <= high]
+    steps = iter((0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001))
+    while len(ticks) < 3 and (step := next(steps, 0.0)):
+        ticks = [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
     axes.set_yticks(ticks, [f"{t:g}" for t in ticks])
 
 

@@ -1,50 +1,18 @@
-"""What a plug-in is: one value `PLUGIN` in a Python file, which says what the file adds to dpexp; and which are loaded.
+"""Which plug-ins this process has loaded, where their code lies, and which of their lines an error comes from.
 
-A reproduction of ours is the same thing: `dpexp.papers` lists papers, and a plug-in may bring some of its own. The
-loading itself is in `dpexp.plugins`. This module says what others ask of a loaded plug-in: where its code lies, which
-of its imports are its own, and which of its lines an error comes from.
+The loading itself is in `dpexp.plugins.loading`.
 """
 
 from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from traceback import walk_tb
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from dpexp.privacy.analyses.analysis import Analysis
-    from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.mechanism import Mechanism
-    from dpexp.protocols import Algorithm, Problem
-    from dpexp.reporting.claim import Claim
-    from dpexp.reporting.figure import Figure
-    from dpexp.reporting.paper import Paper
-    from dpexp.reporting.table import Table
-    from dpexp.schedules import Schedule
-    from dpexp.theory.theorem import Theorem
-
-
-@dataclass(frozen=True)
-class Plugin:
-    """Everything that one file adds, by name. All of it is optional."""
-
-    problems: Mapping[str, type[Problem]] = field(default_factory=dict)
-    algorithms: Mapping[str, type[Algorithm]] = field(default_factory=dict)
-    schedules: Mapping[str, type[Schedule]] = field(default_factory=dict)
-    budgets: Mapping[str, type[Budget]] = field(default_factory=dict)
-    mechanisms: Mapping[str, type[Mechanism]] = field(default_factory=dict)
-    analyses: Mapping[str, Callable[[Mechanism], Analysis]] = field(default_factory=dict)
-    """more analyses of mechanisms that are there: `mechanism/analysis` -> a function of the mechanism"""
-    theorems: Mapping[str, Theorem] = field(default_factory=dict)
-    papers: tuple[Paper, ...] = ()
-    figures: tuple[Figure, ...] = ()
-    """figures, tables and claims that belong to no paper of the plug-in"""
-    tables: tuple[Table, ...] = ()
-    claims: tuple[Claim, ...] = ()
+from dpexp.plugins.plugin import Plugin
 
 
 @dataclass(frozen=True)

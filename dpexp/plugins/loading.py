@@ -1,0 +1,239 @@
+"""Loading plug-ins: a Python file, or the module that an installed package offers, becomes names that configs can use.
+
+Whatever is wrong with a plug-in is a UsageError that begins with its file and line.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from dpexp.core.errors import UsageError
+from dpexp.core.registry import BUILT_IN, Registry
+from dpexp.core.text import guess
+from dpexp.plugins.importing import FOLDERS, drop_modules, imported, package_of
+from dpexp.plugins.loaded import LOADED, Loaded
+from dpexp.plugins.plugin import Plugin
+from dpexp.plugins.shape import Lines, complaints
+
+GROUP = "dpexp.plugins"
+"""the entry points by which an installed package offers a plug-in"""
+EXAMPLE = (
+    "for instance PLUGIN = Plugin(algorithms={'my-algorithm': MyAlgorithm}), with `from dpexp.plugins import Plugin`"
+)
+
+
+def use(path: Path | str, shown: Path | str | None = None) -> Plugin:
+    """Load a file and add everything that it defines; a file that is in use already is left as it is."""
+    known = _known(Path(path))
+    plugin = load_file(path, shown)
+    if known is None:
+        loaded = _known(Path(path))
+        assert loaded is not None
+        try:
+            register(plugin, str(loaded.shown))
+        except BaseException:
+            forget(loaded.name)
+            raise
+    return plugin
+
+
+def load_file(path: Path | str, shown: Path | str | None = None) -> Plugin:
+    """The PLUGIN of a Python file, which is not registered yet. `shown` is what messages call the file.
+
+    Raises UsageError at the line that is wrong.
+    """
+    shown = Path(path if shown is None else shown)
+    file = _checked(Path(path), shown)
+    if known := _known(file):
+        return known.plugin
+    if file.name in LOADED:
+        other = LOADED[file.name].shown
+        raise UsageError(f"{shown}: another plug-in is called {file.name} too: {other}", "rename one of the files")
+    package = package_of(file.parent)
+    begun = time.time_ns()
+    before = set(sys.modules)
+    try:
+        module = imported(f"{package}.{file.stem}", file.parent, shown.parent)
+        plugin = _plugin_in(module, "PLUGIN", file, shown)
+    except BaseException:
+        drop_modules(name for name in set(sys.modules) - before if name.split(".")[0] == package)
+        raise
+    LOADED[file.name] = Loaded(file.name, plugin, file, shown, file.parent, package, False, begun)
+    return plugin
+
+
+@lru_cache(maxsize=1)
+def use_installed() -> None:
+    """Load and register what installed packages offer."""
+    for entry in sorted(metadata.entry_points(group=GROUP), key=lambda e: e.module):
+        if entry.module in LOADED:
+            continue
+        begun = time.time_ns()
+        told = f"installed plug-in {entry.module}"
+        try:
+            module = importlib.import_module(entry.module)
+        except (Exception, SystemExit) as error:
+            hint = "mend the package, or uninstall it"
+            raise UsageError(f"{told} cannot be imported: {type(error).__name__}: {error}", hint) from error
+        file = Path(str(module.__file__)).resolve()
+        plugin = _plugin_in(module, entry.attr or "PLUGIN", file, file)
+        top = entry.module.split(".")[0]
+        place = getattr(sys.modules[top], "__path__", None)
+        root = file.parent if place is None else Path(next(iter(place))).resolve()
+        LOADED[entry.module] = Loaded(entry.module, plugin, file, file, root, "" if place is None else top, True, begun)
+        register(plugin, told)
+
+
+def forget(name: str) -> None:
+    """Take out everything that a plug-in added, and its modules."""
+    loaded = LOADED.pop(name)
+    for registry, names in _names(loaded.plugin):
+        for one, value in names.items():
+            if one in registry.sources and registry[one] is value:
+                registry.remove(one)
+    if loaded.package not in {other.package for other in LOADED.values()} and not loaded.installed:
+        drop_modules(module for module in sys.modules if module.split(".")[0] == loaded.package)
+        FOLDERS.pop(loaded.package, None)
+
+
+@contextmanager
+def using(*paths: Path | str) -> Iterator[None]:
+    """The plug-ins of these files for a while: for tests, and for what looks at a plug-in once."""
+    before = set(LOADED)
+    try:
+        for path in paths:
+            use(path)
+        yield
+    finally:
+        for name in set(LOADED) - before:
+            forget(name)
+
+
+def use_only(files: Sequence[str]) -> bool:
+    """Load exactly these files as they are now, and what is installed; whether that changed anything.
+
+    For a worker: it may have served another run before, with other plug-ins or with the same ones before an edit.
+    """
+    use_installed()
+    before = list(LOADED.values())
+    for loaded in before:
+        if not loaded.installed and (str(loaded.file) not in files or _is_outdated(loaded)):
+            forget(loaded.name)
+    for file in files:
+        use(file)
+    return list(LOADED.values()) != before
+
+
+def _is_outdated(loaded: Loaded) -> bool:
+    """Whether one of the modules that were imported from a plug-in's folder was written to since."""
+    modules = [module for name, module in sys.modules.items() if name.split(".")[0] == loaded.package]
+    files = [Path(module.__file__) for module in modules if module.__file__]
+    return any(not file.exists() or file.stat().st_mtime_ns > loaded.read_at for file in files)
+
+
+def files_in_use() -> tuple[str, ...]:
+    """The files that a worker has to load before it can be handed work."""
+    return tuple(str(loaded.file) for loaded in LOADED.values() if not loaded.installed)
+
+
+def _known(path: Path) -> Loaded | None:
+    file = path.expanduser().resolve()
+    return next((loaded for loaded in LOADED.values() if loaded.file == file and not loaded.installed), None)
+
+
+def _checked(path: Path, shown: Path) -> Path:
+    """The file as an absolute path. Raises UsageError where there is none, or its name cannot be one of a module."""
+    try:
+        file = path.expanduser().resolve()
+        there, folder = file.is_file(), file.is_dir()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise UsageError(f"{shown}: {error}", "a plug-in is a Python file") from None
+    if folder:
+        raise UsageError(f"{shown}: is a folder, not a Python file", f"name the file: {shown}/FILE.py")
+    if not there:
+        near = guess(path.name, [other.name for other in sorted(file.parent.glob("*.py"))])
+        raise UsageError(f"{shown}: no such plug-in file", near.strip() or "check the path")
+    if not re.fullmatch(r"[A-Za-z0-9_-]+\.py", file.name):
+        raise UsageError(
+            f"{shown}: cannot be a plug-in", "a plug-in's file is called NAME.py, of letters, digits, _ and -"
+        )
+    return file
+
+
+def _plugin_in(module: ModuleType, name: str, file: Path, shown: Path) -> Plugin:
+    """The value PLUGIN of a module, checked. Raises UsageError."""
+    lines = Lines(file, shown)
+    if not hasattr(module, name):
+        raise UsageError(f"{shown}: defines no {name}", EXAMPLE)
+    plugin = getattr(module, name)
+    if not isinstance(plugin, Plugin):
+        given = "the class Plugin itself" if plugin is Plugin else f"a value of type {type(plugin).__name__}"
+        raise UsageError(f"{lines.of(name)}: {name} is {given}, not a Plugin", EXAMPLE)
+    for problem, hint, at in complaints(plugin):
+        raise UsageError(f"{lines.of(at)}: {problem}", hint)
+    return plugin
+
+
+def _names(plugin: Plugin) -> Iterator[tuple[Registry[Any], Mapping[str, Any]]]:
+    """Every registry that a plug-in adds to, and what it adds; `dpexp.papers` lists papers and what they show."""
+    for field, where in REGISTRIES.items():
+        if names := getattr(plugin, field):
+            module, registry = where
+            yield getattr(importlib.import_module(module), registry), names
+
+
+REGISTRIES = {
+    "problems": ("dpexp.problems", "PROBLEMS"),
+    "algorithms": ("dpexp.algorithms", "ALGORITHMS"),
+    "schedules": ("dpexp.schedules", "SCHEDULES"),
+    "budgets": ("dpexp.privacy.budgets", "BUDGETS"),
+    "mechanisms": ("dpexp.privacy.mechanisms", "MECHANISMS"),
+    "analyses": ("dpexp.privacy.mechanisms", "ANALYSES"),
+    "theorems": ("dpexp.theory", "THEOREMS"),
+}
+"""which field of a Plugin is added to which dictionary, imported when there is something to add"""
+
+
+def register(plugin: Plugin, source: str) -> None:
+    """Add every name of a plug-in to its registry, or none. `source` is what messages call the plug-in.
+
+    Raises UsageError where a name is taken.
+    """
+    loaded = next((one for one in LOADED.values() if one.plugin is plugin), None)
+    added: list[tuple[Registry[Any], str]] = []
+    try:
+        for registry, names in _names(plugin):
+            for name, value in names.items():
+                registry.add(name, value, where(loaded, name, source))
+                added.append((registry, name))
+        _check_analyses(plugin, loaded, source)
+    except UsageError:
+        for registry, name in added:
+            registry.remove(name)
+        raise
+
+
+def where(loaded: Loaded | None, what: str, source: str = BUILT_IN) -> str:
+    """`file:line` of what a plug-in's file names; the source where nothing was loaded from a file."""
+    return source if loaded is None else Lines(loaded.file, loaded.shown).of(what)
+
+
+def _check_analyses(plugin: Plugin, loaded: Loaded | None, source: str) -> None:
+    """An analysis belongs to a mechanism that is there."""
+    for name in plugin.analyses:
+        from dpexp.privacy.mechanisms import MECHANISMS
+
+        mechanism = name.partition("/")[0]
+        if mechanism not in MECHANISMS:
+            hint = f"{guess(mechanism, MECHANISMS)}mechanisms: {', '.join(MECHANISMS)}"
+            raise UsageError(f"{where(loaded, name, source)}: the analysis '{name}': no mechanism '{mechanism}'", hint)

@@ -1,0 +1,182 @@
+"""The shape of a plug-in: what is wrong with its value PLUGIN, and on which line, before any of it is used."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from dpexp.core.parameters import Parameters
+from dpexp.plugins.importing import shown_below
+from dpexp.plugins.plugin import Plugin
+
+
+class Lines:
+    """Where things stand in a plug-in's file, for messages."""
+
+    def __init__(self, file: Path, shown: Path) -> None:
+        self.shown, self.file = shown, file
+        self.tree = ast.parse(file.read_text(encoding="utf-8"))
+
+    def of(self, what: str | type) -> str:
+        """`file:line` of a class, of a name that is assigned, or of a text in the file; the file alone if not found."""
+        if isinstance(what, type):
+            return self._of_class(what)
+        for node in self.tree.body:
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            if any(isinstance(target, ast.Name) and target.id == what for target in targets):
+                return f"{self.shown}:{node.lineno}"
+        words = (n for n in ast.walk(self.tree) if isinstance(n, ast.Constant) and n.value == what)
+        lines = sorted(node.lineno for node in words)
+        return f"{self.shown}:{lines[-1]}" if lines else str(self.shown)
+
+    def _of_class(self, kind: type) -> str:
+        try:
+            file, (_, line) = Path(inspect.getfile(kind)).resolve(), inspect.getsourcelines(kind)
+        except (OSError, TypeError):
+            return str(self.shown)
+        return f"{shown_below(file, self.file.parent, self.shown.parent)}:{line}"
+
+
+Complaint = tuple[str, str, str | type]
+"""what is wrong, what could be done about it, and what stands at the place"""
+MEMBERS = {
+    "problem": (),
+    "algorithm": ("estimators", "metrics", "runs_on", "schedules", "seconds", "memory", "mechanism", "simulate"),
+    "schedule": ("step_sizes", "for_losses"),
+    "budget": ("label", "largest", "smallest", "mean_inverse_square", "draw"),
+    "mechanism": ("noise_field", "analyses", "describe"),
+}
+"""what a class must have of its own or from a base; `dpexp.protocols` says what each is for"""
+
+
+def complaints(plugin: Plugin) -> Iterator[Complaint]:
+    """What is wrong with the shape of a plug-in: types, names and missing members."""
+    for entry in fields(Plugin):
+        value, one = getattr(plugin, entry.name), ONE_OF[entry.name]
+        if entry.name in SHOWN:
+            if not isinstance(value, tuple | list):
+                wrong = f"{entry.name} is a value of type {type(value).__name__}, not a tuple"
+                yield wrong, f"write {entry.name}=(ONE, ANOTHER)", "PLUGIN"
+            continue  # what they hold is checked where they are listed, by `dpexp.papers`
+        if not isinstance(value, Mapping):
+            wrong = f"{entry.name} is a value of type {type(value).__name__}, not a dict"
+            yield wrong, f"write {entry.name}={{'name': ...}}", "PLUGIN"
+            continue
+        for name, kind in value.items():
+            if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,99}", name):
+                yield (
+                    f"{name!r} cannot be the name of a {one}",
+                    "a name has letters, digits, '-', '_', '.' and '/'",
+                    name,
+                )
+            elif one == "theorem":
+                yield from _wrong_theorem(name, kind)
+            elif one == "analysis":
+                if not callable(kind) or "/" not in name:
+                    hint = "an analysis is 'mechanism/analysis': a function of the mechanism that returns an Analysis"
+                    yield f"the analysis '{name}' is no such pair", hint, name
+            else:
+                yield from _wrong_class(one, name, kind)
+
+
+SHOWN = ("papers", "figures", "tables", "claims")
+ONE_OF = {entry.name: entry.name.removesuffix("s") for entry in fields(Plugin)} | {"analyses": "analysis"}
+
+
+def _wrong_theorem(name: str, value: object) -> Iterator[Complaint]:
+    from dpexp.theory.theorem import Theorem
+
+    if not isinstance(value, Theorem):
+        yield (
+            f"theorem '{name}' is a value of type {type(value).__name__}",
+            "a theorem is a dpexp.theory.theorem.Theorem",
+            name,
+        )
+
+
+def _wrong_class(one: str, name: str, kind: Any) -> Iterator[Complaint]:
+    """What is wrong with a class that a config or a command line can name."""
+    base = _base_of(one)
+    if not isinstance(kind, type) or not issubclass(kind, base):
+        given = f"the class {kind.__name__}" if isinstance(kind, type) else f"a value of type {type(kind).__name__}"
+        at = kind if isinstance(kind, type) else name
+        yield (
+            f"{one} '{name}' is {given}",
+            f"it has to be a class that inherits from {base.__module__}.{base.__name__}",
+            at,
+        )
+        return
+    if one in ("problem", "algorithm", "schedule"):
+        field = kind.model_fields.get("name")
+        if field is None or field.default != name:
+            own = "no field `name`" if field is None else f"the name {field.default!r}"
+            hint = f'write `name: Literal["{name}"] = "{name}"` in the class'
+            yield f"{one} '{name}': the class {kind.__name__} has {own}", hint, kind
+    elif one == "budget" and (getattr(kind, "kind", None) != name or name not in kind.model_fields):
+        hint = f'write `kind = "{name}"`, and call the field that a config sets `{name}`'
+        yield f"law of budgets '{name}': the class {kind.__name__} has another kind or no such field", hint, kind
+    for member in MEMBERS[one]:
+        if not _has(kind, base, member):
+            hint = f"dpexp.protocols says what it is for; all of them: {', '.join(MEMBERS[one])}"
+            yield f"{one} '{name}': the class {kind.__name__} has no `{member}`", hint, kind
+        elif wrong := _wrong_signature(one, kind, member):
+            yield f"{one} '{name}': {wrong}", "dpexp.protocols says what it is called with", kind
+
+
+def _base_of(one: str) -> type[Parameters]:
+    if one == "schedule":
+        from dpexp.schedules import Schedule
+
+        return Schedule
+    if one == "budget":
+        from dpexp.privacy.budgets import Budget
+
+        return Budget
+    if one == "mechanism":
+        from dpexp.privacy.mechanisms.mechanism import Mechanism
+
+        return Mechanism
+    return Parameters
+
+
+def _interface_of(one: str) -> type:
+    """The class whose methods say how those of a plug-in are called."""
+    if one == "problem":
+        from dpexp.problems.problem import Problem
+
+        return Problem
+    if one == "algorithm":
+        from dpexp.algorithms.algorithm import Algorithm
+
+        return Algorithm
+    return _base_of(one)
+
+
+def _has(kind: type, base: type, member: str) -> bool:
+    """Whether a class has a member; of a schedule one of its two ways to give step sizes must be its own."""
+    found = inspect.getattr_static(kind, member, None)
+    if base.__name__ == "Schedule":
+        return any(
+            inspect.getattr_static(kind, way) is not inspect.getattr_static(base, way) for way in MEMBERS["schedule"]
+        )
+    return found is not None and found is not inspect.getattr_static(base, member, None)
+
+
+def _wrong_signature(one: str, kind: type, member: str) -> str:
+    """How a method's parameters differ from those that it is called with; empty where it can be called so."""
+    wanted = inspect.getattr_static(_interface_of(one), member, None)
+    method = inspect.getattr_static(kind, member)
+    if not inspect.isfunction(wanted) or not inspect.isfunction(method):
+        return ""
+    asked = list(inspect.signature(wanted).parameters)
+    try:
+        inspect.signature(method).bind(*[None] * len(asked))
+    except TypeError:
+        given = ", ".join(list(inspect.signature(method).parameters)[1:])
+        return f"`{member}` of {kind.__name__} takes ({given}), and is called with ({', '.join(asked[1:])})"
+    return ""

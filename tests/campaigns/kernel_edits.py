@@ -1,0 +1,155 @@
+"""The campaign of edits of kernels: compiled code is never taken from the disk after an edit of what it was made from.
+
+dpexp is copied to a temporary folder. One number or operator of the copy is changed at a time, in a function that one
+of three kernels calls, however indirectly. Which functions these are is written down by hand below, from the text of
+the kernels; nothing of it is shared with the code that finds them. Every edit must change the key under which the
+kernel is kept. Comments, docstrings and formatting of the same files must not, except in the files that define lanes:
+these count as text.
+
+Every copy is imported by a process of its own, forked from one that has imported numba and the like but not dpexp.
+
+`python -m tests.campaigns.kernel_edits` prints the counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import json
+import os
+import random
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[2] / "dpexp"
+ALL = "every function of the file"
+CALLED: dict[str, tuple[str, ...] | str] = {
+    "engine/linear/kernel.py": ("draw", "moved", "step", "keep", "segment", "remember", "_recalling"),
+    "engine/lanes/streams.py": ("next_state", "unit", "fill_uniform", "fill_normal"),
+    "engine/lanes/elementwise.py": ALL,
+    "engine/lanes/vectors.py": ALL,
+    "engine/lanes/vectormath.py": ALL,
+    "problems/huber_linear.py": ("response", "score"),
+    "problems/linear_predictor.py": ("mallows_weight",),
+    "algorithms/heavy_ball_ldp_sgd.py": ("update",),
+    "engine/softmax/steps.py": ("_scores", "_add", "_clipped_slopes", "gradient_sums", "project", "_move", "steps"),
+    "engine/finite_sum/loop.py": ("move", "_momentum_steps"),
+    "engine/finite_sum/losses.py": ("_logistic_gradient", "dot", "sigmoid"),
+}
+"""file -> its functions that are called by a pass of heavy-ball LDP-SGD, a run of softmax steps or of momentum steps"""
+OTHER: dict[type, type] = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.Lt: ast.LtE,
+                           ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}  # fmt: skip
+
+
+def keys() -> dict[str, str]:
+    """The keys of the three kernels, from the dpexp that is imported here."""
+    from numba import types
+
+    from dpexp.algorithms.heavy_ball_ldp_sgd import HeavyBallLdpSgd
+    from dpexp.engine.compiled import key_of
+    from dpexp.engine.finite_sum import loop
+    from dpexp.engine.finite_sum.losses import LOSSES
+    from dpexp.engine.linear.kernel import compiled_segment
+    from dpexp.engine.softmax import steps
+    from dpexp.problems.huber_linear import HuberLinear
+
+    one_pass = compiled_segment(HuberLinear().model().shape, HeavyBallLdpSgd().rule().source, None)
+    gradient = types.Dispatcher(LOSSES["logistic-ridge"].gradient)
+    return {
+        "pass": key_of(one_pass, ()),
+        "softmax": key_of(steps.steps, ()),
+        "momentum": key_of(loop._momentum_steps, (gradient,)),
+    }
+
+
+def keys_of(folder: Path) -> dict[str, str]:
+    """The keys that a process finds which imports dpexp from this folder."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            sys.path.insert(0, str(folder))
+            importlib.invalidate_caches()
+            os.write(writing, json.dumps(keys()).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        found: dict[str, str] = json.loads(pipe.read() or b"{}")
+    os.waitpid(child, 0)
+    return found
+
+
+def places(tree: ast.Module, called: tuple[str, ...] | str) -> list[ast.AST]:
+    """Numbers and operators inside the functions, also of those that are defined in other functions."""
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and (called == ALL or n.name in called)]
+    assert called == ALL or {f.name for f in functions} == set(called), "a function is called otherwise now"
+    inside = list({id(n): n for f in functions for s in f.body for n in ast.walk(s)}.values())
+    numbers = [n for n in inside if isinstance(n, ast.Constant) and type(n.value) in (int, float)]
+    binary = [n for n in inside if isinstance(n, ast.BinOp) and type(n.op) in OTHER]
+    compared = [n for n in inside if isinstance(n, ast.Compare) and type(n.ops[0]) in OTHER]
+    return [*numbers, *binary, *compared]
+
+
+def edit(source: str, called: tuple[str, ...] | str, draws: random.Random) -> tuple[str, str]:
+    """The text with one number or operator changed, and what was done, in words."""
+    tree = ast.parse(source)
+    node = draws.choice(places(tree, called))
+    if isinstance(node, ast.Constant):
+        what = f"{node.value} -> {node.value + 1}"
+        node.value += 1
+    elif isinstance(node, ast.BinOp):
+        what = f"{type(node.op).__name__} -> {OTHER[type(node.op)].__name__}"
+        node.op = OTHER[type(node.op)]()
+    else:
+        what = f"{type(node.ops[0]).__name__} -> {OTHER[type(node.ops[0])].__name__}"
+        node.ops[0] = OTHER[type(node.ops[0])]()
+    return ast.unparse(tree), f"line {node.lineno}: {what}"
+
+
+def campaign(edits: int, harmless: int, seed: int = 0) -> tuple[list[str], list[str]]:
+    """Edits after which a kernel kept its key, and harmless ones after which it did not."""
+    draws = random.Random(seed)
+    missed, alarms = [], []
+    plain = [name for name in CALLED if not name.startswith("engine/lanes/")]
+    with tempfile.TemporaryDirectory(prefix="dpexp-kernel-edits-") as name:
+        copy = Path(name)
+        shutil.copytree(PACKAGE, copy / "dpexp", ignore=shutil.ignore_patterns("__pycache__"))
+        before = keys_of(copy)
+        assert len(before) == 3, "the kernels cannot be imported"
+        for k in range(edits + harmless):
+            file = [*CALLED][k % len(CALLED)] if k < edits else plain[k % len(plain)]
+            path = copy / "dpexp" / file
+            original = path.read_text()
+            text, what = edit(original, CALLED[file], draws) if k < edits else (ast.unparse(ast.parse(original)), "")
+            path.write_text(text)
+            after = keys_of(copy)
+            if k < edits and after == before:
+                missed.append(f"{file}, {what}")
+            if k >= edits and after != before:
+                alarms.append(f"{file} without comments and formatting")
+            path.write_text(original)
+    return missed, alarms
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--edits", type=int, default=30)
+    parser.add_argument("--harmless", type=int, default=7)
+    wanted = parser.parse_args()
+    sys.dont_write_bytecode = True
+    for module in ("numba", "scipy.special", "pydantic", "filelock"):
+        importlib.import_module(module)
+    assert "dpexp" not in sys.modules
+    missed, alarms = campaign(wanted.edits, wanted.harmless)
+    print(f"{wanted.edits} edits of what kernels call: {len(missed)} missed")
+    print(f"{wanted.harmless} files without their comments and formatting: {len(alarms)} false alarms")
+    print("\n".join([*missed, *alarms]))
+    return 1 if missed or alarms else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
