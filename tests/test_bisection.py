@@ -1,6 +1,7 @@
 """Halving an interval: the ends stay on their sides, the same numbers as the loops that it replaced, and it ends."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -76,15 +77,13 @@ def test_brent_is_that_of_scipy_bit_for_bit():
         lambda x, c: math.copysign(1.0, x - c) if x != c else 0.0,
     ]
     for k in range(300):
-        shape, c = shapes[k % len(shapes)], float(rng.uniform(-1, 2))
+        c = float(rng.uniform(-1, 2))
+        shape = partial(lambda x, c, kind: kind(x, c), c=c, kind=shapes[k % len(shapes)])
+        bumpy = partial(lambda x, shape: abs(shape(x)) + 0.1 * x, shape=shape)
         a, b = c - float(rng.exponential()), c + float(rng.exponential())
-        xtol = float(10 ** rng.uniform(-14, -2))
-        assert root(lambda x: shape(x, c), a, b, xtol=xtol, most=900) == brentq(
-            shape, a, b, args=(c,), xtol=xtol, maxiter=900
-        )  # noqa: B023
-        found = least(lambda x: abs(shape(x, c)) + 0.1 * x, a, b - (k % 3) * (b - a) / 3, xatol=xtol)  # noqa: B023
-        other = minimize_scalar(lambda x: abs(shape(x, c)) + 0.1 * x, bounds=(a, b - (k % 3) * (b - a) / 3),  # noqa: B023
-                                method="bounded", options={"xatol": xtol})  # fmt: skip
-        assert found == (other.x, other.fun)
+        xtol, end = float(10 ** rng.uniform(-14, -2)), b - (k % 3) * (b - a) / 3
+        assert root(shape, a, b, xtol=xtol, most=900) == brentq(shape, a, b, xtol=xtol, maxiter=900)
+        other = minimize_scalar(bumpy, bounds=(a, end), method="bounded", options={"xatol": xtol})
+        assert least(bumpy, a, end, xatol=xtol) == (other.x, other.fun)
     with pytest.raises(ValueError, match="different signs"):
         root(lambda x: x * x + 1, -1, 1)

@@ -33,6 +33,8 @@ LogContraction = Callable[[float], Callable[[int], float]]
 SHARES = (0.1, 0.25, 0.45, 0.65)
 """parts of the composition's epsilon that are tried for e1; any e1 >= 0 gives a valid bound"""
 
+ALIKE = 1 + 1e-6
+"""more than rounding makes the composition of fewer steps, or at a larger delta, the larger one"""
 LEAST_DELTA = 1e-25
 """a share of delta below it is not tried: so little of delta is left for the composition that another choice of R is
 better. Leaving out a choice is loose, never wrong"""
@@ -102,23 +104,35 @@ def hybrid_eps(composed: Composed, log_contracted: LogContraction, steps: int, d
     """
     if not (steps > 1 and delta > 0):
         return Hybrid(composed(steps, delta), steps, 0.0)
-    best = _over_steps(composed, log_contracted(0.0), 0.0, steps, delta)
+    known: dict[int, float] = {}
+    best = _over_steps(composed, log_contracted(0.0), 0.0, steps, delta, math.inf, known)
     if not math.isfinite(best.eps):
         best = Hybrid(composed(steps, delta), steps, 0.0)
     for _ in range(2):  # e1 is tried as a share of an epsilon that the first round brings down
         before = best.eps
         for share in SHARES if 0 < before < math.inf else ():
             e1 = share * before
-            best = min(best, _over_steps(composed, log_contracted(e1), e1, steps, delta))
+            best = min(best, _over_steps(composed, log_contracted(e1), e1, steps, delta, best.eps, known))
         if best.eps > 0.9 * before:
             break
     return best
 
 
 def _over_steps(
-    composed: Composed, log_contracted: Callable[[int], float], e1: float, steps: int, delta: float
+    composed: Composed,
+    log_contracted: Callable[[int], float],
+    e1: float,
+    steps: int,
+    delta: float,
+    held: float,
+    known: dict[int, float],
 ) -> Hybrid:
-    """Fewest steps that contract below delta, and a few more: the composition grows, its share of delta too."""
+    """Fewest steps that contract below delta, and a few more: the composition grows, its share of delta too.
+
+    Choices that cannot be below `held` are passed over. Both orders of the chain state at least e1 plus the composition
+    at all of delta, which grows with the steps and is in `known` for the steps that were asked about; `ALIKE` is for
+    its rounding. The laws of other numbers of steps are nearly all that the search costs.
+    """
     least = _fewest(log_contracted, math.log(delta), steps)
     found = Hybrid(math.inf, steps, e1)
     if least is None:
@@ -128,7 +142,11 @@ def _over_steps(
     for factor in (1.0, 1.015, 1.03, 1.06, 1.12, 1.25):
         r = min(steps, math.ceil(least * factor))
         left = math.exp(log_contracted(r))
-        if left >= delta:
+        if left >= delta or e1 + max((v for k, v in known.items() if k <= r), default=0.0) > held * ALIKE:
+            continue
+        if r not in known:
+            known[r] = composed(r, delta)
+        if e1 + known[r] > held * ALIKE:
             continue
         # contraction first: left + e^e1 share = delta, and epsilon is e1 plus that of the composition at `share`
         share = (delta - left) * math.exp(-e1)
@@ -136,6 +154,7 @@ def _over_steps(
         # composition first: its delta at e2 plus e^e2 left, again with the sum e1 + e2
         before = _exchanged(composed, r, left, delta)
         found = min(found, Hybrid(float(min(after, e1 + before)), r, e1))
+        held = min(held, found.eps)
     return found
 
 

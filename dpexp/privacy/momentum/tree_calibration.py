@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from dpexp.core.brent import root
 from dpexp.privacy.accounting.conversions import eps_of_curve
 from dpexp.privacy.accounting.gdp import mu_of
 from dpexp.privacy.momentum.trees import discounts
@@ -50,7 +51,7 @@ def multipliers(eps: float, delta: float, theorem: Literal[4, 8] = 4) -> Multipl
     """
     if not 0 < eps < math.inf or not 0 < delta < 1:
         raise ValueError(f"eps={eps}, delta={delta}: need 0 < eps < inf and 0 < delta < 1")
-    root = 1.0 if theorem == 4 else math.sqrt(3)
+    streams = 1.0 if theorem == 4 else math.sqrt(3)
     one = 1 / mu_of(eps, delta)
     classic = theorem4_sigma_best_order(eps, delta)
 
@@ -66,8 +67,8 @@ def multipliers(eps: float, delta: float, theorem: Literal[4, 8] = 4) -> Multipl
         delta,
         theorem4_sigma(eps, delta) if theorem == 4 else theorem8_sigma(eps, delta),
         classic if theorem == 4 else theorem8_sigma_best_order(eps, delta),
-        improved * (1 + 1e-7) * root,
-        one * root,
+        improved * (1 + 1e-7) * streams,
+        one * streams,
     )
 
 
