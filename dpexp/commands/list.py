@@ -106,7 +106,7 @@ def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
     if results.is_dir():
         for folder in sorted(results.iterdir()):
             if (folder / "manifest.json").exists() and folder.name not in known:
-                state = f"results without a config in {configs}"
+                state = f"results without a config in {configs} (--configs DIR looks elsewhere)"
                 rows.append([folder.name, "", "", state + _needs(folder)])
     names = registries()
     text = columns(rows, ["experiment", "config", "cells", "state"]) if rows else f"no configs in {configs}"
