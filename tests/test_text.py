@@ -4,8 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
-from dpexp.core.text import down, exponent, fraction, up
+from dpexp.core.text import counted, down, exponent, few, fraction, up
+from dpexp.papers.momentum.figures.runs import plain_ticks
 
 
 @pytest.mark.parametrize(
@@ -26,3 +28,25 @@ def test_bounds_are_rounded_to_the_safe_side():
             assert float(down(value, digits)) >= value * (1 - 10.0 ** (1 - digits) - 1e-15)
     assert [up(v) for v in (0.1, 1, 1.000001, 0.999994, 0.0, math.inf)] == ["0.1", "1", "1.0001", "1", "0", "inf"]
     assert [down(v) for v in (0.1, 1.99999999, 123456.0)] == ["0.1", "1.9999", "1.2345e+05"]
+
+
+@pytest.mark.parametrize(
+    ("number", "words"), [(0, "0 claims"), (1, "1 claim"), (2, "2 claims"), (1234, "1,234 claims")]
+)
+def test_a_count_has_the_plural_of_its_number(number, words):
+    assert counted(number, "claim") == words
+
+
+def test_of_many_names_the_first_few_are_said():
+    assert few(["a", "b", "c"]) == "a, b, c"
+    assert few(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
+    assert few([]) == ""
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.455, 0.597), (0.497, 0.503), (0.01, 0.5), (1.2, 1.3), (2, 9)])
+def test_an_axis_has_a_few_ticks_however_short_it_is(low, high):
+    axes = Figure().subplots()
+    axes.set_yscale("log")
+    axes.set_ylim(low, high)
+    plain_ticks(axes)
+    assert 3 <= len([tick for tick in axes.get_yticks() if low <= tick <= high]) <= 10
