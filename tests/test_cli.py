@@ -4,12 +4,14 @@ import json
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from dpexp.cli import app
+from dpexp.commands import list as listing
 from dpexp.config import load_experiment
 from tests.conftest import COMMAND, ROOT, call
 from tests.test_config import GOOD, MISTAKES
@@ -249,3 +251,15 @@ def test_diff_of_any_results_names_what_differs_and_matches_the_rest(tmp_path):
     losses = json.loads(call("diff", a, b, "--metric", "train_loss", "--json").stdout)["rows"]
     assert all(row["paired"] and row["difference"] < 0 for row in losses if "eps=inf" in row["setting"])
     assert "did you mean 'train_loss'" in call("diff", a, b, "--metric", "train_lose", code=2).stderr
+
+
+def test_list_names_every_changed_file_for_programs(monkeypatch):
+    """A message names the first three; `--json` has them all, once each, and those of stale cells alone."""
+    old = SimpleNamespace(code={f"dpexp.module_{k}": "then" for k in range(5)})
+    other = SimpleNamespace(code={"dpexp.other": "then"})
+    plans = [
+        SimpleNamespace(status=status, file=file, cell=None)
+        for status, file in (("stale", old), ("stale", old), ("current", other), ("missing", None))
+    ]
+    monkeypatch.setattr(listing, "code_of", lambda cell: {})
+    assert listing.changed_files(plans) == [f"dpexp/module_{k}.py" for k in range(5)]

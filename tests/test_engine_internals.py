@@ -55,7 +55,7 @@ OURS = {
     "env_name",
 }
 """of Python or of `compiled` itself, or of two things one of which is listed"""
-DOCUMENTED = {"typing_context", "signature", "return_type", "__qualname__", "__new__"}
+DOCUMENTED = {"encode", "startswith", "typing_context", "signature", "return_type", "__qualname__", "__new__"}
 """plain fields that a named tuple of a compilation has in every numba so far, and Python's own"""
 
 

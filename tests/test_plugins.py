@@ -344,6 +344,19 @@ MISTAKES = {
         GOOD.replace("\n\nPLUGIN", "\n    def seconds(self, problem):\n        return 1.0\n\nPLUGIN"),
         r"own\.py:6: algorithm 'own': `seconds` of Own takes \(problem\), and is called with \(problem, n\)",
     ),
+    "a problem without a response": (
+        GOOD.replace("LdpSgd", "LinearPredictorProblem")
+        .replace("algorithms.ldp_sgd", "problems.linear_predictor")
+        .replace("algorithms=", "problems="),
+        r"own\.py:6: problem 'own': the class Own has no `response_noise`",
+    ),
+    "arguments of step_sizes": (
+        GOOD.replace("LdpSgd", "Schedule")
+        .replace("algorithms.ldp_sgd", "schedules")
+        .replace("algorithms=", "schedules=")
+        .replace("\n\nPLUGIN", "\n    def step_sizes(self, first):\n        return 1.0\n\nPLUGIN"),
+        r"own\.py:6: schedule 'own': `step_sizes` of Own takes \(first\), and is called with \(first, last\)",
+    ),
     "numba's own cache": (
         "import numba\n\n@numba.njit(cache=True)\ndef f(x):\n    return x\n",
         r"own\.py:3: numba's cache",

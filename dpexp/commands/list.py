@@ -15,34 +15,18 @@ from dpexp.core.errors import ResultsMissing
 from dpexp.core.files import Damaged
 from dpexp.core.text import columns, counted
 from dpexp.plugins.loaded import LOADED
+from dpexp.plugins.loading import registries
 from dpexp.store import Folder, load_generation
 from dpexp.store.files import read_document
 from dpexp.store.fingerprint import changed, code_of, plugins_missing
 from dpexp.store.planning import CellPlan, derived_state, plan
 
 
-def registries() -> dict[str, Iterable[str]]:
+def names_in_use() -> dict[str, Iterable[str]]:
     """Everything that a config or command can name."""
-    from dpexp.algorithms import ALGORITHMS
     from dpexp.papers import figures, papers, tables
-    from dpexp.privacy.budgets import BUDGETS
-    from dpexp.privacy.mechanisms import ANALYSES, MECHANISMS
-    from dpexp.problems import PROBLEMS
-    from dpexp.schedules import SCHEDULES
-    from dpexp.theory import THEOREMS
 
-    return {
-        "problems": PROBLEMS,
-        "algorithms": ALGORITHMS,
-        "schedules": SCHEDULES,
-        "budgets": BUDGETS,
-        "mechanisms": MECHANISMS,
-        "analyses": ANALYSES,
-        "theorems": THEOREMS,
-        "figures": figures(),
-        "tables": tables(),
-        "claims of": papers(),
-    }
+    return {**registries(), "figures": figures(), "tables": tables(), "claims of": papers()}
 
 
 def shipped_configs() -> tuple[dict[str, Any], str]:
@@ -123,9 +107,9 @@ def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
     if results.is_dir():
         for folder in sorted(results.iterdir()):
             if (folder / "manifest.json").exists() and folder.name not in known:
-                state = f"results without a config in {configs}"
+                state = f"results without a config in {configs} (--configs DIR looks elsewhere)"
                 rows.append([folder.name, "", "", state + _needs(folder)])
-    names = registries()
+    names = names_in_use()
     text = columns(rows, ["experiment", "config", "cells", "state"]) if rows else f"no configs in {configs}"
     text += "\n\n" + columns([[kind, listed(entries)] for kind, entries in names.items() if entries])
     document = {"cells": cells, "experiments": experiments}

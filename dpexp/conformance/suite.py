@@ -9,6 +9,7 @@ from dpexp.conformance import algorithms, budgets, claims, mechanisms, papers, p
 from dpexp.conformance.check import Check, Result, Subject, carry_out
 from dpexp.conformance.experiments import ToyExperiments
 from dpexp.plugins import Plugin
+from dpexp.plugins.loading import registries
 
 SUITE: dict[str, tuple[Check[Any], ...]] = {
     "problem": problems.CHECKS,
@@ -52,24 +53,10 @@ def subjects_of(plugin: Plugin) -> Iterator[Subject[Any]]:
 
 def built_in() -> Iterator[Subject[Any]]:
     """Everything in the registries."""
-    from dpexp.algorithms import ALGORITHMS
     from dpexp.papers import PAPERS
-    from dpexp.privacy.budgets import BUDGETS
-    from dpexp.privacy.mechanisms import ANALYSES, MECHANISMS
-    from dpexp.problems import PROBLEMS
-    from dpexp.schedules import SCHEDULES
-    from dpexp.theory import THEOREMS
 
-    registries: dict[str, Any] = {
-        "problems": PROBLEMS,
-        "algorithms": ALGORITHMS,
-        "schedules": SCHEDULES,
-        "budgets": BUDGETS,
-        "mechanisms": MECHANISMS,
-        "analyses": ANALYSES,
-        "theorems": THEOREMS,
-    }
-    return subjects_of(Plugin(**registries, papers=tuple(PAPERS.values())))
+    ours: dict[str, Any] = dict(registries())
+    return subjects_of(Plugin(**ours, papers=tuple(PAPERS.values())))
 
 
 def hold(subjects: Iterable[Subject[Any]], toys: ToyExperiments) -> Iterator[Result]:

@@ -186,10 +186,9 @@ def _plugin_in(module: ModuleType, name: str, file: Path, shown: Path) -> Plugin
 
 def _names(plugin: Plugin) -> Iterator[tuple[Registry[Any], Mapping[str, Any]]]:
     """Every registry that a plug-in adds to, and what it adds; `dpexp.papers` lists papers and what they show."""
-    for field, where in REGISTRIES.items():
+    for field in REGISTRIES:
         if names := getattr(plugin, field):
-            module, registry = where
-            yield getattr(importlib.import_module(module), registry), names
+            yield _registry(field), names
 
 
 REGISTRIES = {
@@ -202,6 +201,17 @@ REGISTRIES = {
     "theorems": ("dpexp.theory", "THEOREMS"),
 }
 """which field of a Plugin is added to which dictionary, imported when there is something to add"""
+
+
+def registries() -> dict[str, Registry[Any]]:
+    """Every registry that a plug-in can add to, by the field of a Plugin."""
+    return {field: _registry(field) for field in REGISTRIES}
+
+
+def _registry(field: str) -> Registry[Any]:
+    module, name = REGISTRIES[field]
+    registry: Registry[Any] = getattr(importlib.import_module(module), name)
+    return registry
 
 
 def register(plugin: Plugin, source: str) -> None:

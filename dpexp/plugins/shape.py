@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,10 @@ MEMBERS = {
     "mechanism": ("noise_field", "analyses", "describe"),
 }
 """what a class must have of its own or from a base; `dpexp.protocols` says what each is for"""
+OF_PREDICTOR = ("response_noise", "response", "score", "conditional_risk", "score_bounds", "optimum", "loss")
+"""what a problem on `dpexp.problems.linear_predictor.LinearPredictorProblem` must have of its own"""
+OF_SUM = ("coercive", "count", "dimension", "lipschitz", "smoothness", "build")
+"""what a problem on `dpexp.problems.finite_sum.FiniteSum` must have of its own"""
 
 
 def complaints(plugin: Plugin) -> Iterator[Complaint]:
@@ -120,9 +124,10 @@ def _wrong_class(one: str, name: str, kind: Any) -> Iterator[Complaint]:
     elif one == "budget" and (getattr(kind, "kind", None) != name or name not in kind.model_fields):
         hint = f'write `kind = "{name}"`, and call the field that a config sets `{name}`'
         yield f"law of budgets '{name}': the class {kind.__name__} has another kind or no such field", hint, kind
-    for member in MEMBERS[one]:
+    base, members, page = _wanted(one, kind, base)
+    for member in members:
         if not _has(kind, base, member):
-            hint = f"dpexp.protocols says what it is for; all of them: {', '.join(MEMBERS[one])}"
+            hint = f"{page} says what it is for; all of them: {', '.join(members)}"
             yield f"{one} '{name}': the class {kind.__name__} has no `{member}`", hint, kind
         elif wrong := _wrong_signature(one, kind, member):
             yield f"{one} '{name}': {wrong}", "dpexp.protocols says what it is called with", kind
@@ -142,6 +147,19 @@ def _base_of(one: str) -> type[Parameters]:
 
         return Mechanism
     return Parameters
+
+
+def _wanted(one: str, kind: type[Parameters], base: type[Parameters]) -> tuple[type[Parameters], Sequence[str], str]:
+    """The base whose members a class must have made its own, these members, and the page that explains them."""
+    if one == "problem":
+        from dpexp.problems.finite_sum import FiniteSum
+        from dpexp.problems.linear_predictor import LinearPredictorProblem
+
+        if issubclass(kind, LinearPredictorProblem):
+            return LinearPredictorProblem, OF_PREDICTOR, "docs/extending.md"
+        if issubclass(kind, FiniteSum):
+            return FiniteSum, OF_SUM, "dpexp.problems.finite_sum"
+    return base, MEMBERS[one], "dpexp.protocols"
 
 
 def _interface_of(one: str) -> type:

@@ -230,7 +230,7 @@ class LinearPredictorProblem(ProblemBase):
 
     def _second_order(self) -> tuple[np.ndarray, np.ndarray]:
         """Hessian of the risk and covariance of the gradient at the optimum, [p, p] each."""
-        raise NotImplementedError
+        raise NotImplementedError(f"the curvature of {self.name} is not known: its class has no `_second_order`")
 
     def smoothness(self) -> float:
         """M of `ldp-sgd`, Condition 2(i): by default the local one, the largest eigenvalue of the Hessian at theta*."""

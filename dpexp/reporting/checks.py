@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpexp.core.text import few
+from dpexp.core.text import counted, few
 from dpexp.reporting.claim import Outcome, Verdict
 from dpexp.reporting.evidence import Run, labels
 from dpexp.reporting.slopes import SlopeError, rate
@@ -91,7 +91,7 @@ def in_order(pairs: Sequence[Pair], predicted: str) -> Outcome:
     wrong = {label: f for label, f in found.items() if f.ratio_lo > 1}
     open_ = {label: f for label, f in found.items() if f.ratio_lo <= 1 <= f.ratio_hi}
     ratios = [f.ratio for f in found.values()]
-    measured = f"ratio of means {min(ratios):.3g} to {max(ratios):.3g} in {len(pairs)} comparisons"
+    measured = f"ratio of means {min(ratios):.3g} to {max(ratios):.3g} in {counted(len(pairs), 'comparison')}"
     if wrong:
         measured += f"; above 1 in {len(wrong)}: " + few([f"{label} ({f.ratio:.3g})" for label, f in wrong.items()], 4)
     if open_:

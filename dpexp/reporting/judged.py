@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from dpexp.core.text import counted
 from dpexp.reporting.claim import Outcome
 
 EXACT = "exact law: error below 1e-9"
@@ -21,7 +22,8 @@ def at_least_exact(
     """From bound / exact by case: one value below 1 contradicts the bound. Raises ValueError where there is no case."""
     worst = min(ratios, key=lambda name: ratios[name])
     violated = [name for name, ratio in ratios.items() if not ratio >= 1 - ROUNDING]
-    measured = f"{what}: {ratios[worst]:.3g} ({worst}) to {max(ratios.values()):.3g} in {len(ratios)} comparisons"
+    measured = f"{what}: {ratios[worst]:.3g} ({worst}) to {max(ratios.values()):.3g}"
+    measured += f" in {counted(len(ratios), 'comparison')}"
     measured += f"; {setting}" if setting else ""
     if violated:
         measured += f"; exceeded in {len(violated)} of {len(ratios)}"

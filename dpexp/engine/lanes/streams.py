@@ -40,7 +40,11 @@ def next_state(s0, s1, s2, s3):
 
 @njit(nogil=True, forceinline=True)
 def unit(bits):
-    """Uniform numbers in (0, 1], multiples of 2^-52, from the 52 high bits."""
+    """Uniform numbers in (0, 1], multiples of 2^-52, from the 52 high bits.
+
+    ONE_BITS are the sign and exponent of 1.0. With the 52 bits as its fraction this is the float 1 + m 2^-52 in [1, 2).
+    2 less it is never 0, so its logarithm is finite.
+    """
     return 2.0 - real_of((bits >> _B12) | ONE_BITS)
 
 
@@ -61,7 +65,10 @@ def fill_uniform(state, out, count):
 def fill_normal(state, out, count):
     """Write the next `count` (even) standard normals of every lane to out [>= count, 8]; state uint64 [4, 8] moves on.
 
-    The angle is uniform in an eighth of the circle; three spare bits choose the eighth (swap, and the two signs).
+    Box and Muller: for uniform U and an independent uniform angle, sqrt(-2 log U) (sin, cos) of the angle are two
+    independent standard normals. The angle is drawn in the first eighth of the circle, where sine and cosine are cheap.
+    The reflections in the diagonal and in both axes map that eighth onto each of the eight, so three fair bits that are
+    independent of the angle make it uniform on the whole circle. These are the lowest three; `unit` uses bits 12 to 63.
     """
     s0, s1, s2, s3 = load(state, (0,)), load(state, (1,)), load(state, (2,)), load(state, (3,))
     for k in range(count // 2):
@@ -69,9 +76,10 @@ def fill_normal(state, out, count):
         b, s0, s1, s2, s3 = next_state(s0, s1, s2, s3)
         radius = sqrt(-2.0 * log(unit(a)))
         sine, cosine = sin_cos(unit(b) * _QUARTER_PI)
-        swap = (b & _B1) != _ZERO
+        swap = (b & _B1) != _ZERO  # bit 0: the reflection in the diagonal
         u = radius * where(swap, sine, cosine)
         v = radius * where(swap, cosine, sine)
+        # bits 1 and 2, moved to where a float has its sign: the reflections in the axes
         store(out, (2 * k,), real_of(bits_of(u) ^ ((b << _B62) & _SIGN)))
         store(out, (2 * k + 1,), real_of(bits_of(v) ^ ((b << _B61) & _SIGN)))
     store(state, (0,), s0)

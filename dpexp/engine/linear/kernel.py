@@ -207,6 +207,8 @@ def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Calla
     @njit(nogil=True, forceinline=True)
     def moved(s, j, theta_j, direction_j, omega_j, known, state, numbers):
         """Coordinate j of theta after the update of setting s, whose gradient is known.gradient direction_j there."""
+        # The user sends g + (Delta / mu) omega, and the server takes eta times that. The gradient is a number times a
+        # direction: w s x in the coefficients, for the score s, and w h in the scale.
         step = known.gradient_step * direction_j + known.noise_step * omega_j
         noisy = known.gradient * direction_j + known.noise * omega_j  # costs nothing where the rule does not use it
         received = Received(known.i, known.eta, noisy, step)

@@ -53,11 +53,16 @@ def _add(total, slopes, c, d, features, rows):
 
 @njit(nogil=True)
 def _clipped_slopes(scores, label, norm, clip):
-    """softmax(scores) - e_label in place, scaled so that its length times `norm` is at most `clip`."""
+    """softmax(scores) - e_label in place, scaled so that its length times `norm` is at most `clip`.
+
+    The loss of one record is log sum_c exp(w_c x) - w_label x. Its gradient in w_c is s_c x with the slope
+    s_c = softmax_c - 1{c = label}: the outer product of slopes and record. Its length over all classes is |s| |x|, so
+    clipping needs no pass over the features, and clipping the slopes clips the gradient.
+    """
     top = scores.max()
     total = square = scores.dtype.type(0)
     for c in range(len(scores)):
-        scores[c] = np.exp(scores[c] - top)
+        scores[c] = np.exp(scores[c] - top)  # softmax is the same when all scores move; so none overflows
         total += scores[c]
     for c in range(len(scores)):
         scores[c] /= total
@@ -89,7 +94,7 @@ def gradient_sums(totals, weights, features, labels, norms, index, clips):
                 if first + k <= last:
                     _clipped_slopes(slopes[k], labels[rows[k]], norms[rows[k]], clips[r])
                 else:
-                    slopes[k] = 0
+                    slopes[k] = 0  # a last group of fewer than four repeats a record, which must not count
             for c in range(0, classes, 2):
                 _add(totals[r], slopes, c, min(c + 1, classes - 1), features, rows)
 
@@ -109,7 +114,9 @@ def _move(weights, total, draw, mean, shrink, scale):
     for c in range(weights.shape[0]):
         for j in range(weights.shape[1]):
             w = weights[c, j]
-            moved = (w - mean * total[c, j]) - shrink * w  # 1 - eta lambda would round to 1
+            # w - eta (mean gradient + lambda w) + noise. The factor 1 - eta lambda would round to 1 in float32, so the
+            # ridge is subtracted by itself.
+            moved = (w - mean * total[c, j]) - shrink * w
             weights[c, j] = moved + scale * draw[c, j]
 
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from dpexp.core.text import counted
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.theory.dp_sgld import decreasing, utility
@@ -23,7 +24,7 @@ def _outcome(ratios: dict[str, float], words: str, extra: str = "") -> Outcome:
     return Outcome(
         "holds as a bound" if ratios[worst] >= 1 else "contradicted",
         words,
-        f"bound / exact: {ratios[worst]:.3g} ({worst}) to {max(ratios.values()):.3g} in {len(ratios)} comparisons{extra}",
+        f"bound / exact: {ratios[worst]:.3g} ({worst}) to {max(ratios.values()):.3g} in {counted(len(ratios), 'comparison')}{extra}",
         "exact moments of ridge regression (n = 200, d = 5, batches of 4), no simulation",
         {"least": ratios[worst], "most": max(ratios.values())},
     )

@@ -28,7 +28,7 @@ LOOKS: dict[str, tuple[str, str]] = {
     "poisson": ("#a50f4c", "*"),
 }
 LINES: dict[str, Any] = {"paper": "-", "exact": (0, (4, 1.6)), "none": ":"}
-TICKS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+TICKS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
 def draw_prescribed(results: Path) -> Drawing:
@@ -117,7 +117,7 @@ def plain_ticks(axes: Axes) -> None:
     """Ticks at 1, 2 and 5 times powers of ten, written out; on a short axis at the widest even steps that give three."""
     low, high = axes.get_ylim()
     ticks = [t for t in TICKS if low <= t <= high]
-    steps = iter((0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001))
+    steps = iter((1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001))
     while len(ticks) < 3 and (step := next(steps, 0.0)):
         ticks = [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
     axes.set_yticks(ticks, [f"{t:g}" for t in ticks])
