@@ -62,7 +62,7 @@ def bound_holds(
     )
     if violations:
         measured += f"; exceeded in {len(violations)} of {len(runs)} runs: {_few(violations)}"
-    verdict: Verdict = "contradicted" if violations else "holds as a bound"
+    verdict: Verdict = "false" if violations else "holds as a bound"
     return Outcome(
         verdict,
         "the measured mean is below the bound at every checkpoint",
@@ -95,7 +95,7 @@ def in_order(pairs: Sequence[Pair], predicted: str) -> Outcome:
         measured += f"; above 1 in {len(wrong)}: " + _few([f"{label} ({f.ratio:.3g})" for label, f in wrong.items()])
     if open_:
         measured += f"; undecided in {len(open_)}: " + _few([f"{label} ({f.ratio:.3g})" for label, f in open_.items()])
-    verdict: Verdict = "contradicted" if wrong else "not at this sample size" if open_ else "reproduced"
+    verdict: Verdict = "false" if wrong else "not at this sample size" if open_ else "reproduced"
     reach = max(f.ratio_hi - f.ratio for f in found.values())
     numbers = {"ratios": {label: [f.ratio, f.ratio_lo, f.ratio_hi] for label, f in found.items()}}
     uncertainty = f"+- {reach:.2g} at most, joint 95% over {len(pairs)}, paired by replicate"
@@ -142,7 +142,7 @@ def rates_agree(
 
 def _verdict_of_rates(states: Sequence[str]) -> Verdict:
     if "slower" in states:
-        return "contradicted"
+        return "false"
     if all(state == "reached" for state in states):
         return "reproduced"
     if all(state in ("reached", "faster") for state in states):
@@ -172,7 +172,7 @@ def predictions_agree(ratios: Sequence[Ratio], tolerance: float, predicted: str)
     """
     wrong = [r for r in ratios if r.low > 1 + tolerance or r.high < 1 - tolerance]
     open_ = [r for r in ratios if r not in wrong and (r.value > 1 + 2 * tolerance or r.value < 1 - 2 * tolerance)]
-    verdict: Verdict = "contradicted" if wrong else "not at this sample size" if open_ else "reproduced"
+    verdict: Verdict = "false" if wrong else "not at this sample size" if open_ else "reproduced"
     measured = "measured / predicted: " + "; ".join(f"{r.label} {r.value:.3f}" for r in ratios)
     if wrong:
         measured += f"; off in {len(wrong)} of {len(ratios)}: " + _few([r.label for r in wrong])

@@ -66,7 +66,7 @@ def alpha_one(evidence: Evidence) -> Outcome:
     steep = min(slope.slope for slope in slopes.values())
     exponents = sorted({2 * constants_of(r)["eta"] * constants_of(r)["m"] for r in runs})
     return Outcome(
-        "contradicted" if converging else "reproduced",
+        "false" if converging else "reproduced",
         f"slopes near 0: the start is forgotten like n^-{exponents[-1]:.3f} (linear), n^-{exponents[0]:.4f} (logistic)",
         f"steepest slope {steep:.3f} of {len(slopes)}; root mean square distance at the end {min(moved):.2f} to {max(moved):.2f} "
         "times that at the start",
@@ -101,7 +101,7 @@ def _log_slope(x: Sequence[float], values: Sequence[np.ndarray]) -> tuple[float,
 def _exponent_verdict(slope: float, se: float, wanted: float) -> Verdict:
     if abs(slope - wanted) + 1.96 * se <= RATE_TOLERANCE:
         return "reproduced"
-    return "contradicted" if abs(slope - wanted) - 1.96 * se > RATE_TOLERANCE else "not at this sample size"
+    return "false" if abs(slope - wanted) - 1.96 * se > RATE_TOLERANCE else "not at this sample size"
 
 
 def _budget_exponent(
@@ -182,7 +182,7 @@ def start_is_forgotten(evidence: Evidence) -> Outcome:
     m, M = constants_of(run)["m"], constants_of(run)["M"]
     inside = m - reach <= h <= M + reach
     return Outcome(
-        "reproduced" if inside else "contradicted",
+        "reproduced" if inside else "false",
         f"delta0 exp(-2 h eta psi_(1/3)(n)), h between m = {m:.4f} and M = {M:.4f}",
         f"h = {h:.4f} over the last decade of {run.name}, where the start still dominates",
         f"+- {reach:.2g}, 95%",
@@ -197,7 +197,7 @@ def summation_b(evidence: Evidence) -> Outcome:
     table = {alpha: log10_summation_b(steps, numbers["eta"], alpha, numbers["m"]) for alpha in (0.0, 1 / 3, 0.5, 2 / 3)}
     grows = table[0.0][2] - table[0.0][1] > 10
     return Outcome(
-        "contradicted" if grows else "reproduced",
+        "false" if grows else "reproduced",
         "B stays finite as n grows, for all alpha in [0, 1)",
         "; ".join(f"alpha = {a:.2g}: log10 B = " + ", ".join(f"{v:.4g}" for v in row) for a, row in table.items())
         + " at n = 1e3, 1e4, 1e5",
@@ -218,7 +218,7 @@ def start_in_the_average(evidence: Evidence) -> Outcome:
         slopes[f"{alpha:.3g}"] = float(np.log10(average[1] / average[0]))
     agree = all(abs(slope + 2) < 0.05 for slope in slopes.values())
     return Outcome(
-        "reproduced" if agree else "contradicted",
+        "reproduced" if agree else "false",
         "exponent -2",
         "exponent "
         + ", ".join(f"{slope:.3f} (alpha = {alpha})" for alpha, slope in slopes.items())
@@ -239,7 +239,7 @@ CLAIMS = (
     Claim(
         "ldp-sgd/theorem-3/recursion", "Theorem 3, completed",
         "The bound holds without its spare factor 16, as a recursion with the exact second moment of the noise.",
-        "upper", SMALL, _bounded("ldp-sgd/theorem-3/recursion", SMALL), LOCAL, "contradicted",
+        "upper", SMALL, _bounded("ldp-sgd/theorem-3/recursion", SMALL), LOCAL, "false",
         "for small mu the noise drives iterates to where the curvature is below m: the local m is no global one, and only the "
         "printed factor 64 hides it",
     ),
@@ -253,7 +253,7 @@ CLAIMS = (
     Claim(
         "ldp-sgd/theorem-4/without-b", "Theorem 4, Remark 2",
         "The terms of the bound that give its advertised rate, those without B, bound the error.",
-        "upper", SMALL, _bounded("ldp-sgd/theorem-4/without-b", SMALL), LOCAL, "contradicted",
+        "upper", SMALL, _bounded("ldp-sgd/theorem-4/without-b", SMALL), LOCAL, "false",
         "they lack the square of the bias, of order n^-2 alpha",
     ),
     Claim(
@@ -286,7 +286,7 @@ CLAIMS = (
     Claim(
         "ldp-sgd/remark-1/dimension", "Remark 1",
         "The error grows linearly with the dimension.",
-        "rate", ("sweep_d",), dimension, f"{RATE_TOLERANCE} in the exponent", "contradicted",
+        "rate", ("sweep_d",), dimension, f"{RATE_TOLERANCE} in the exponent", "false",
         "linear only at fixed curvature: under the weights m falls like 1 / d, so that the error grows like d^2",
     ),
     Claim(
@@ -298,7 +298,7 @@ CLAIMS = (
     Claim(
         "ldp-sgd/remark-1/smallest-budget", "Remark 1",
         "The smallest budget among the users governs the error.",
-        "prediction", ("budget_mix",), smallest_budget, "10% of the mean squared error", "contradicted",
+        "prediction", ("budget_mix",), smallest_budget, "10% of the mean squared error", "false",
         "true of the printed bound, which is loose by the ratio of the two; see ldp-sgd/remark-1/mean-inverse-square",
     ),
     Claim(
@@ -310,7 +310,7 @@ CLAIMS = (
     Claim(
         "ldp-sgd/remark-2/summation", "Remark 2",
         "The summation B is finite for all alpha in [0, 1).",
-        "value", ("linear_d5",), summation_b, "none", "contradicted",
+        "value", ("linear_d5",), summation_b, "none", "false",
         "at alpha = 0 its terms grow like exp((1 + 4 eta^3 - m eta / 4) k)",
     ),
     Claim(
@@ -328,7 +328,7 @@ CLAIMS = (
     Claim(
         "ldp-sgd/remark-2/factors", "Remark 2",
         "mu affects the error of the average in the same manner as that of LDP-SGD.",
-        "rate", ("sweep_mu",), budget_of_asgd, f"{RATE_TOLERANCE} in the exponent", "contradicted",
+        "rate", ("sweep_mu",), budget_of_asgd, f"{RATE_TOLERANCE} in the exponent", "false",
         "true of the printed bounds; for alpha < 1/2 the bias dominates the average",
     ),
 )  # fmt: skip
