@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +26,54 @@ def test_every_claim_is_quoted_or_ours_and_can_be_false(paper):
         assert claim.false_if.endswith("."), claim.id
         assert len(claim.quote.split()) <= 25, claim.id
         assert bool(claim.quote) == (claim.source == "paper"), claim.id
+
+
+GREEK = dict(
+    zip(
+        "αβγδεθκλμσωΔψ",
+        ["alpha", "beta", "gamma", "delta", "epsilon", "theta", "kappa", "lambda", "mu", "sigma", "omega", "Delta", "psi"],
+        strict=True,
+    )
+)
+SIGNS = r"\\(?:geq?|leq?|l?dots|cup|cap|mathcal|mathbb|tilde|bar|hat|left|right|text|mathrm|operatorname|quad)\b"
+
+
+def letters(text):
+    """Letters and digits alone, formulas spelt in words: what a quotation and a scanned text have in common."""
+    for sign, word in GREEK.items():
+        text = text.replace(sign, word)
+    text = re.sub(SIGNS, "", text).replace("alpha", "lpha")  # the scan loses the a of some alphas
+    return re.sub(r"[^a-z0-9]", "", text.lower())
+
+
+def quoted(quote, text):
+    """Whether the parts of a quotation, between its dots, follow each other in a text."""
+    place = 0
+    for part in map(letters, quote.split("...")):
+        found = text.find(part, place)
+        if found < 0:
+            return False
+        place = found + len(part)
+    return True
+
+
+def test_a_quotation_is_found_in_a_scan_and_a_changed_one_is_not():
+    text = letters(r"the rate is $O(n^{-\alpha})$ for $\alpha \in [0,1)$, and B = O(n).")
+    assert quoted("the rate is O(n^-alpha) for alpha in [0,1)", text)
+    assert quoted("the rate ... B = O(n)", text)
+    assert not quoted("the rate is O(n^-2alpha)", text)
+    assert not quoted("B = O(n) ... the rate", text)
+
+
+@pytest.mark.skipif(
+    "DPEXP_PAPERS" not in os.environ, reason="the papers' texts are not ours to ship; name their folder"
+)
+@pytest.mark.parametrize("paper", PAPERS)
+def test_quotations_are_verbatim(paper):
+    """DPEXP_PAPERS: a folder with a text file of each paper, whose name begins with the paper's id."""
+    (path,) = Path(os.environ["DPEXP_PAPERS"]).glob(f"{paper}*.txt")
+    text = letters(path.read_text())
+    assert [c.id for c in PAPERS[paper].claims if c.quote and not quoted(c.quote, text)] == []
 
 
 @pytest.mark.parametrize("paper", PAPERS)
