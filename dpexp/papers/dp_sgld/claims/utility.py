@@ -72,7 +72,7 @@ def relaxed_step(evidence: Evidence) -> Outcome:
         toy = Ridge(seed)
         step = largest_step(toy.smoothness)
         for sigma in SIGMAS:
-            risks = toy.risks(np.full(100, step), sigma, toy.n)
+            risks = full_batch_risks(toy, np.full(100, step), sigma)
             for k in (1, 10, 100):
                 bound = utility.lemma7(
                     k, step, toy.smoothness, toy.strong_convexity, toy.d, sigma, 0.0, toy.start_distance(sigma)
@@ -84,6 +84,10 @@ def relaxed_step(evidence: Evidence) -> Outcome:
         "at least E risk of theta_K with full batches",
         f"; the step is beta / lambda = {gain:.2g} times as long as lambda / (2 beta^2), or more",
     )
+
+
+def full_batch_risks(toy: Ridge, steps: np.ndarray, sigma: float) -> np.ndarray:
+    return toy.risks(steps, sigma, toy.n)
 
 
 def largest_step(smoothness: float) -> float:
