@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -67,13 +66,12 @@ def of_theory(results: Path, aged: bool, outcomes: Path, count: int, minutes: fl
     return all(f["tests"] or f["claims"] for f in found)
 
 
-def of_code(outcomes: Path, count: int, minutes: float, again: bool, slow: bool, log: Log) -> bool:
+def of_code(outcomes: Path, count: int, minutes: float, again: bool, stages: Sequence[str], log: Log) -> bool:
     from tests.campaigns import mutants_of_code as code
 
     mutants = code.drawn(200)[:count]
     log(f"Code: {len(mutants)} mutants")
-    copy = Path(tempfile.gettempdir()) / f"dpexp-mutants-{code.digest_of_tree()}"
-    found = code.campaign(mutants, copy, outcomes / "code.jsonl", minutes, slow, again, log)
+    found = code.campaign(mutants, outcomes, minutes, stages, again, log)
     log("\n".join([code.table(found, "part"), code.table(found, "kind")]))
     for f in found:
         if f["noticed"] == "nothing":
@@ -100,7 +98,7 @@ def main() -> int:
     parser.add_argument("--code", type=int, default=200, help="mutants of code, the first so many of 200")
     parser.add_argument("--minutes", type=float, default=1e9, help="of CPU time, after which theory or code stops")
     parser.add_argument("--again", action="store_true", help="try again what fast tests did not notice")
-    parser.add_argument("--no-slow", action="store_true", help="no slow tests")
+    parser.add_argument("--stages", nargs="*", default=["near", "fast", "slow"], help="which tests: near, fast, slow")
     options = parser.parse_args()
     parts = options.parts or PARTS
     if wrong := set(parts) - set(PARTS):
@@ -116,7 +114,7 @@ def main() -> int:
     if "theory" in parts:
         good &= of_theory(options.results, options.aged, options.outcomes, options.theory, options.minutes, log)
     if "code" in parts:
-        good &= of_code(options.outcomes, options.code, options.minutes, options.again, not options.no_slow, log)
+        good &= of_code(options.outcomes, options.code, options.minutes, options.again, options.stages, log)
     return 0 if good else 1
 
 

@@ -19,12 +19,14 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.campaigns.equivalent_mutants import EQUIVALENT
 from tests.campaigns.places_of_mutants import Place, module_name, places
 
 ROOT = Path(__file__).parent.parent.parent
@@ -39,6 +41,8 @@ PARTS: dict[str, tuple[int, tuple[str, ...]]] = {
     "privacy": (30, ("dpexp/privacy",)),
 }
 """part of the code -> how many of 200 mutants, and where"""
+Log = Callable[[str], object]
+STAGES = ("near", "fast", "slow")
 LIMIT_S = {"near": 150, "fast": 420, "slow": 420}
 """wall clock of a stage; a mutant that never ends is noticed"""
 
@@ -106,14 +110,15 @@ def imports(path: Path) -> set[str]:
 
 
 class Tests:
-    """Test files, how far each is from a module, and how long its fast tests take."""
+    """Test files of a copy, how far each is from a module, and how long its fast tests take there."""
 
-    def __init__(self, root: Path, seconds: dict[str, float]) -> None:
-        self.files = sorted(p.relative_to(root).as_posix() for p in (root / "tests").glob("test_*.py"))
-        self.seconds = seconds
-        everything = [*(root / "dpexp").rglob("*.py"), *(root / "tests").rglob("*.py")]
-        self._names = {module_name(path, root) for path in everything}
-        self._imports = {module_name(path, root): imports(path) & self._names for path in everything}
+    def __init__(self, copy: Path, known: Path, log: Log) -> None:
+        self.copy, self._known, self._log = copy, known, log
+        self.files = sorted(p.relative_to(copy).as_posix() for p in (copy / "tests").glob("test_*.py"))
+        self._seconds: dict[str, float] = json.loads(known.read_text()) if known.exists() else {}
+        everything = [*(copy / "dpexp").rglob("*.py"), *(copy / "tests").rglob("*.py")]
+        names = {module_name(path, copy) for path in everything}
+        self._imports = {module_name(path, copy): imports(path) & names for path in everything}
 
     def distance(self, test: str, module: str) -> int:
         """Imports between a test file and a module; 99 where there is no path."""
@@ -137,29 +142,56 @@ class Tests:
             least = min(self.distance(t, module) for t in self.files)
             close = [t for t in self.files if self.distance(t, module) == least]
         ordered, taken = [], 0.0
-        for test in sorted(close, key=lambda t: (self.distance(t, module) > 1, self.seconds.get(t, 1.0))):
-            taken += self.seconds.get(test, 1.0)
+        for test in sorted(close, key=lambda t: (self.distance(t, module) > 1, self.seconds(t))):
+            taken += self.seconds(test)
             if taken <= 30 or not ordered:
                 ordered.append(test)
-        return ordered
+        return [t for t in ordered if self.seconds(t) > 0]
 
-    def others(self, module: str, taken: Sequence[str]) -> list[str]:
+    def others(self, module: str) -> list[str]:
         """All other files, nearest and then fastest first, but for those that have no fast test."""
-        rest = [t for t in self.files if t not in taken and self.seconds.get(t, 1.0) > 0]
-        return sorted(rest, key=lambda t: (self.distance(t, module), self.seconds.get(t, 1.0)))
+        near = self.near(module)
+        rest = [t for t in self.files if t not in near and self.seconds(t) > 0]
+        return sorted(rest, key=lambda t: (self.distance(t, module), self.seconds(t)))
+
+    def seconds(self, test: str) -> float:
+        """CPU seconds of a file's fast tests; 0 if it has none, or if they fail without any mutant.
+
+        Every module that may be mutated has one more line that does nothing: a test that fails only because the text has
+        changed would notice every mutant, and nothing would be learnt from it.
+        """
+        key = f"{test} {hashlib.sha256((self.copy / test).read_bytes()).hexdigest()[:8]}"
+        if key not in self._seconds:
+            touched = {path: path.read_bytes() for part in PARTS for path in files_of(part, self.copy)}
+            for path, text in touched.items():
+                path.write_bytes(text + b"\n_NOTHING = None\n")
+            try:
+                verdict, by, used = tested(self.copy, ["-m", "not slow", test], 1200)
+            finally:
+                for path, text in touched.items():
+                    path.write_bytes(text)
+            none = "deselected" in by and "passed" not in by
+            if verdict != "passed":
+                self._log(f"{test} fails without any mutant and is left out: {by}")
+            self._seconds[key] = 0.0 if none or verdict != "passed" else max(used, 0.1)
+            self._known.write_text(json.dumps(self._seconds, indent=1))
+        return self._seconds[key]
 
 
 # --- running tests in a copy ------------------------------------------------------------------------------------
 
 
 def copied(root: Path, target: Path) -> None:
-    """What git knows of the tree, with large results as a link."""
-    names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=root, capture_output=True, text=True, check=True)  # fmt: skip
-    for name in names.stdout.splitlines():
-        if name.startswith("results/") or not (root / name).is_file():
-            continue
+    """What git knows of the tree and what is new in it, as it is now; results are a link."""
+    known = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=root, capture_output=True, text=True, check=True)
+    names = [name for name in known.stdout.splitlines() if not name.startswith("results/") and (root / name).is_file()]
+    for old in [*target.glob("dpexp/**/*.py"), *target.glob("tests/**/*.py")]:
+        if old.relative_to(target).as_posix() not in names:
+            old.unlink()
+    for name in names:
         (target / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(root / name, target / name)
+        if not (target / name).exists() or (target / name).read_bytes() != (root / name).read_bytes():
+            shutil.copy(root / name, target / name)
     if not (target / "results").exists():
         (target / "results").symlink_to(root / "results")
     subprocess.run(["git", "init", "-q"], cwd=target, check=True)
@@ -218,89 +250,73 @@ def tested(copy: Path, arguments: Sequence[str], limit_s: float) -> tuple[str, s
     return verdict, by[:200], round(used, 1)
 
 
-def timed(copy: Path, log: Any = print) -> dict[str, float]:
-    """CPU seconds of the fast tests of every file; a tree whose tests fail cannot tell anything.
-
-    Every module that may be mutated has one more line that does nothing: a test that fails only because the text has
-    changed would notice every mutant, and nothing would be learnt from it.
-    """
-    touched = {path: path.read_bytes() for part in PARTS for path in files_of(part, copy)}
-    for path, text in touched.items():
-        path.write_bytes(text + b"\n_NOTHING = None\n")
-    seconds, broken = {}, []
-    try:
-        for test in sorted((copy / "tests").glob("test_*.py")):
-            name = test.relative_to(copy).as_posix()
-            verdict, by, used = tested(copy, ["-m", "not slow", name], 900)
-            nothing = "deselected" in by and "passed" not in by
-            seconds[name] = 0.0 if nothing else max(used, 0.1)
-            log(f"{used:6.1f} s  {name}  {verdict}")
-            if verdict != "passed":
-                broken.append(f"{name}: {by}")
-    finally:
-        for path, text in touched.items():
-            path.write_bytes(text)
-    if broken:
-        log("these fail without any mutant and are left out:\n" + "\n".join(broken))
-    return {name: used for name, used in seconds.items() if not any(b.startswith(name + ":") for b in broken)}
-
-
-def outcome(mutant: Mutant, copy: Path, tests: Tests, slow: bool = True) -> dict[str, Any]:
-    """What notices a mutant: the stage, the test, and CPU seconds of all stages."""
+def outcome(mutant: Mutant, copy: Path, tests: Tests, stages: Sequence[str]) -> dict[str, Any]:
+    """What notices a mutant: the stage, the test, and CPU seconds of the stages that were tried."""
     path = copy / mutant.path
     original = path.read_bytes()
     module = module_name(path, copy)
     becomes = mutant.becomes(copy)
-    near = [t for t in tests.near(module) if t in tests.seconds]
-    stages = [("near", ["-x", "-m", "not slow", *near])]
-    stages.append(("fast", ["-x", "-m", "not slow", *(t for t in tests.others(module, near) if t in tests.seconds)]))
-    if slow:
-        stages.append(("slow", ["-x", "-m", "slow", *tests.near(module)]))
-    found: dict[str, Any] = {"id": mutant.id, "part": mutant.part, "path": mutant.path, "line": mutant.place.line,
-                             "kind": mutant.place.kind, "was": mutant.was, "becomes": becomes}  # fmt: skip
+    files = {"near": tests.near, "fast": tests.others, "slow": tests.near}
+    chosen = {stage: files[stage](module) for stage in stages}
     cpu, noticed, by = 0.0, "nothing", ""
     path.write_bytes(mutant.place.applied(original))
     try:
-        for stage, arguments in stages:
-            verdict, test, used = tested(copy, arguments, LIMIT_S[stage])
+        for stage in stages:
+            verdict, test, used = tested(copy, ["-x", "-m", "slow" if stage == "slow" else "not slow", *chosen[stage]], LIMIT_S[stage])
             cpu += used
             if verdict == "never ends" and stage == "slow":
-                noticed, by = "nothing", "slow tests took too long to tell"
+                by = "slow tests took too long to tell"
             elif verdict != "passed":
                 noticed, by = stage, verdict if verdict == "never ends" else test
                 break
     finally:
         path.write_bytes(original)
-    return found | {"noticed": noticed, "by": by, "cpu_s": round(cpu, 1)}
+    return {
+        "id": mutant.id, "part": mutant.part, "path": mutant.path, "line": mutant.place.line, "kind": mutant.place.kind,
+        "was": mutant.was, "becomes": becomes, "noticed": noticed, "by": by, "tried": list(stages), "cpu_s": round(cpu, 1),
+    }  # fmt: skip
 
 
 def campaign(
-    mutants: Sequence[Mutant], copy: Path, outcomes: Path, cpu_minutes: float, slow: bool, again: bool, log: Any = print
+    mutants: Sequence[Mutant], folder: Path, cpu_minutes: float, stages: Sequence[str], again: bool, log: Log
 ) -> list[dict[str, Any]]:
-    """Outcomes of all mutants that were tried, now or before; `again` tries those that nothing noticed once more."""
+    """Outcomes of all mutants that were tried, now or before. Those that are known are not tried again.
+
+    A mutant that was not noticed goes on with the stages that it has not been through. `again`: it begins anew, as it
+    should where tests have been added.
+    """
     preload()
-    timing = copy.with_name(copy.name + "-seconds.json")
-    if not (copy / "dpexp").exists():
-        copied(ROOT, copy)
-    if not timing.exists():
-        timing.write_text(json.dumps(timed(copy, log), indent=1))
-    tests = Tests(copy, json.loads(timing.read_text()))
+    copy = Path(tempfile.gettempdir()) / f"dpexp-mutants-{os.getuid()}-{hashlib.sha256(os.fsencode(ROOT)).hexdigest()[:12]}"
+    os.environ["DPEXP_CACHE"] = str(copy / ".kernels")
+    copied(ROOT, copy)
+    (copy / ".kernels").mkdir(mode=0o700, exist_ok=True)
+    tests = Tests(copy, folder / "seconds.json", log)
+    outcomes = folder / "code.jsonl"
     known = {}
     if outcomes.exists():
         known = {found["id"]: found for found in map(json.loads, outcomes.read_text().splitlines())}
     spent = 0.0
     for mutant in mutants:
         before = known.get(mutant.id)
-        if before is not None and not (again and before["noticed"] in ("nothing", "slow")):
+        wanted = list(stages)
+        if before is not None:
+            unnoticed = before["noticed"] == "nothing"
+            wanted = [s for s in stages if again or s not in before["tried"]] if unnoticed else []
+            if again and before["noticed"] == "slow":
+                wanted = [s for s in stages if s != "slow"]
+        if not wanted:
             continue
         if spent > 60 * cpu_minutes:
             log(f"stopped after {spent / 60:.1f} CPU minutes; the same command goes on from here")
             break
-        if (copy / mutant.path).read_bytes() != (ROOT / mutant.path).read_bytes():
-            log(f"{mutant.path} has changed since the copy was made: delete {copy}")
-            break
-        known[mutant.id] = found = outcome(mutant, copy, tests, slow)
+        found = outcome(mutant, copy, tests, wanted)
         spent += found["cpu_s"]
+        if before is not None:
+            found["tried"] = list(dict.fromkeys([*before["tried"], *wanted]))
+            found["cpu_s"] = round(found["cpu_s"] + before["cpu_s"], 1)
+            if found["noticed"] == "nothing":
+                found |= {"noticed": before["noticed"], "by": before["by"]}
+        known[mutant.id] = found
         with outcomes.open("a") as file:
             file.write(json.dumps(found) + "\n")
         log(f"{found['noticed']:8} {found['cpu_s']:6.1f} s  {found['path']}:{found['line']}  {found['was']}  ->  {found['becomes']}   {found['by'][:110]}")
@@ -316,3 +332,8 @@ def table(found: Sequence[dict[str, Any]], column: str) -> str:
         mine = [sum(n for (a, b), n in counts.items() if name in (a, "all") and b == s) for s in ("near", "fast", "slow", "nothing")]
         rows.append(f"{name:12} {sum(mine):7}  {mine[0]:4}  {mine[1]:4}  {mine[2]:4}  {mine[3]:7}")
     return "\n".join(rows)
+
+
+def explained(found: dict[str, Any]) -> str:
+    """Why nothing can notice a mutant, where that is known."""
+    return EQUIVALENT.get((found["path"], found["was"], found["becomes"]), "")
