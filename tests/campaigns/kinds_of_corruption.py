@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from dpexp.reporting.evidence import Run
-from tests.campaigns.altered_runs import Alteration, Altered, Change, relabelled, through, whole
+from tests.campaigns.altered_runs import Alteration, Change, relabelled, through
 
 LOSS = ("loss_gap",)
 DISTANCE = ("param_distance_sq", "coef_distance_sq")
@@ -46,12 +46,17 @@ def tilted(exponent: float, metrics: Sequence[str] = SIZES, estimators: Sequence
     return change
 
 
-def spread(factor: float) -> Change:
-    """Deviations from the mean over replicates times a factor."""
+def spread(factor: float, estimators: Sequence[str] | None = None) -> Change:
+    """Deviations over replicates times a factor, of the logarithms where all values are positive; the means stay."""
 
     def change(run: Run, estimator: str, metric: str, values: np.ndarray) -> np.ndarray:
+        if estimators is not None and estimator not in estimators:
+            return values
         mean = values.mean(axis=-1, keepdims=True)
-        return mean + factor * (values - mean)
+        if not np.all(values > 0):
+            return mean + factor * (values - mean)
+        wider = (values / mean) ** factor
+        return mean * wider / wider.mean(axis=-1, keepdims=True)
 
     return change
 
@@ -441,8 +446,12 @@ class Family(NamedTuple):
     words: str
     """what is altered, as it ends the sentence 'would notice a factor 1.1 in ...'"""
     make: Callable[[float], Alteration]
-    tilt: bool = False
-    """the size is an exponent that is added and not a factor"""
+    sort: Literal["level", "shape", "exponent"] = "level"
+    """what is altered is how large numbers are, how they are spread, or the exponent of n, to which the size is added"""
+
+    @property
+    def tilt(self) -> bool:
+        return self.sort == "exponent"
 
 
 def _on(metric: str) -> Callable[[Run], bool]:
@@ -467,13 +476,13 @@ FAMILIES = (
     Family("the gradient norms of Algorithm 2", lambda f: through(scaled(f, GRADIENT), lambda r: r.cell.algorithm.name == "reduced-momentum")),
     Family("the gradient norms at the largest N", lambda f: lambda runs: through(scaled(f, GRADIENT), lambda r: r.row.get("N") == max(x.row.get("N", 0) for x in runs) and _on("grad_norm")(r))(runs)),
     Family("the power of the privacy noise", noise_power),
-    Family("the last checkpoint", lambda f: through(at(-1, f), lambda r: len(r.steps) > 1)),
-    Family("the spread over replicates", lambda f: through(spread(f))),
+    Family("the last checkpoint", lambda f: through(at(-1, f), lambda r: len(r.steps) > 1), "shape"),
+    Family("the spread over replicates", lambda f: through(spread(f)), "shape"),
+    Family("the spread of the average over replicates", lambda f: through(spread(f, ("asgd",)), _by("asgd")), "shape"),
+    Family("the gap between slack and 0", lambda f: through(lowered(f - 1), _on("lemma5_slack"))),
     Family("the stated privacy parameter", lambda f: rows(gdp_mu_exact=f)),
-    Family("the rate of all errors", lambda t: through(tilted(t), lambda r: len(r.steps) > 1), True),
-    Family("the rate of the average's errors", lambda t: through(tilted(t, SIZES, ("asgd",)), _by("asgd")), True),
-    Family("the rate of the iterate's errors", lambda t: through(tilted(t, SIZES, ("sgd",)), _by("sgd")), True),
+    Family("all errors", lambda t: through(tilted(t), lambda r: len(r.steps) > 1), "exponent"),
+    Family("the average's errors", lambda t: through(tilted(t, SIZES, ("asgd",)), _by("asgd")), "exponent"),
+    Family("the iterate's errors", lambda t: through(tilted(t, SIZES, ("sgd",)), _by("sgd")), "exponent"),
 )  # fmt: skip
 """corruptions with a size, of which the smallest that changes a verdict is looked for"""
-
-__all__ = ["FAMILIES", "KINDS", "Altered", "Family", "whole"]

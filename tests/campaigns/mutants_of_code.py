@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.campaigns.equivalent_mutants import EQUIVALENT
-from tests.campaigns.places_of_mutants import Place, module_name, places
+from tests.campaigns.places_of_mutants import Place, is_program, module_name, places
 
 ROOT = Path(__file__).parent.parent.parent
 PARTS: dict[str, tuple[int, tuple[str, ...]]] = {
@@ -89,7 +89,8 @@ def drawn(count: int = 200, seed: int = 0, root: Path = ROOT) -> list[Mutant]:
                 del left[path]
             was = sources[path].splitlines()[place.line - 1].decode().strip()
             mutant = Mutant(part, path.relative_to(root).as_posix(), place, was)
-            if (mutant.path, place.line) not in {(m.path, m.place.line) for m in mutants}:
+            new = (mutant.path, place.line) not in {(m.path, m.place.line) for m in mutants}
+            if new and is_program(place.applied(sources[path])):
                 mutants.append(mutant)
         ranked += [((k + 0.5) / len(mutants), part, mutant) for k, mutant in enumerate(mutants)]
     return [mutant for _, _, mutant in sorted(ranked, key=lambda entry: entry[:2])]

@@ -24,7 +24,7 @@ from tests.campaigns.kinds_of_corruption import FAMILIES, KINDS, Family
 
 GRID = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 1000.0)
 TILTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
-BISECTIONS = 4
+BISECTIONS = 5
 
 
 class Said(NamedTuple):
@@ -93,7 +93,7 @@ def survey(stored: Stored, claims: Sequence[Claim], kinds: dict[str, Alteration]
 
 
 def reads_values(claim: Claim, stored: Stored) -> bool:
-    """Whether it asks for any measured number, and not for settings alone."""
+    """Whether it asks for any measured number, run by run or by their summaries, and not for settings alone."""
     read: list[str] = []
 
     def look(run: Run, estimator: str, metric: str, values: np.ndarray) -> np.ndarray:
@@ -143,28 +143,31 @@ def abs_size(size: float, family: Family) -> float:
 
 
 def sentence(claim: Claim, stored: Stored, before: str) -> str:
-    """What the claim would notice, as the ledger prints it: the smallest factor, and the smallest change of a rate."""
+    """What the claim would notice, as the ledger prints it: the smallest factor, and the smallest change of an exponent.
+
+    A factor of spreads or of one checkpoint is named only where no factor of all numbers is noticed.
+    """
     if not reads_values(claim, stored):
         return "reads no measured number: it compares settings and closed forms"
-    found: dict[bool, tuple[float, float, str]] = {}
+    found: dict[str, tuple[float, float, str]] = {}
     for family in FAMILIES:
-        least = found[family.tilt][0] if family.tilt in found else np.inf
+        if family.sort == "shape" and "level" in found:
+            continue
+        least = found[family.sort][0] if family.sort in found else np.inf
         size = smallest(claim, stored, family, before, least)
         if size is not None:
-            found[family.tilt] = abs_size(size, family), size, family.words
-    parts = []
-    if False in found:
-        parts.append(f"a factor {_up(found[False][1])} in {found[False][2]}")
-    if True in found:
-        parts.append(f"{_up(found[True][1]):+g} in the exponent of {found[True][2]}")
-    if not parts:
-        return "would notice none of the corruptions with a size"
-    return "would notice " + " or ".join(parts)
+            found[family.sort] = abs_size(size, family), size, family.words
+    parts = [f"a factor {in_words(found[s][1], False)} in {found[s][2]}" for s in ("level", "shape") if s in found][:1]
+    if "exponent" in found:
+        parts.append(f"{in_words(found['exponent'][1], True)} in the exponent of {found['exponent'][2]}")
+    return "would notice " + " or ".join(parts) if parts else "would notice none of the corruptions with a size"
 
 
-def _up(size: float) -> float:
-    """To three digits."""
-    return float(f"{size:.3g}")
+def in_words(size: float, tilt: bool) -> str:
+    """1.082, 0.0814 or 11.5; near 1 with so many digits that it is not 1."""
+    if tilt:
+        return f"{size:+.2g}"
+    return f"{size:.3g}" if not 0.9 < size < 1.1 else f"{1 + float(f'{size - 1:.2g}'):.6g}"
 
 
 def power(stored: Stored, claims: Sequence[Claim], log: Callable[[str], object]) -> dict[str, str]:

@@ -81,14 +81,11 @@ def spots(function: ast.FunctionDef, kind: str) -> list[ast.AST]:
     return [n for n in nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Add | ast.Sub)]
 
 
-def changed(tree: ast.Module, function: str, kind: str, index: int) -> tuple[ast.Module, ast.AST]:
-    """A copy of a module with one change, and the node that was changed."""
-    tree = copy.deepcopy(tree)
-    (body,) = [node for name, node in functions(tree) if name == function]
-    node = spots(body, kind)[index]
+def change(node: ast.AST, kind: str) -> ast.AST:
+    """The node, changed in place."""
     if isinstance(node, ast.Constant):
         node.value = node.value * 1.2  # type: ignore[operator]
-        return tree, node
+        return node
     assert isinstance(node, ast.BinOp)
     if kind.startswith("exponent"):
         node.right = ast.BinOp(node.right, ast.Add(), ast.Constant(0.05 if "+" in kind else -0.05))
@@ -96,19 +93,20 @@ def changed(tree: ast.Module, function: str, kind: str, index: int) -> tuple[ast
         node.left = ast.Constant(0)
     else:
         node.right = ast.Constant(0)
-    return ast.fix_missing_locations(tree), node
+    return node
 
 
 def drawn(count: int, seed: int = 0, root: Path = ROOT) -> list[Mutant]:
     """Mutants in an order in which every function has one of a kind before any has a second."""
     draws, ranked = random.Random(seed), []
     for path in sorted((root / "dpexp" / "theory").rglob("*.py")):
-        tree = ast.parse(path.read_bytes())
-        for name, function in functions(tree):
+        for name, function in functions(ast.parse(path.read_bytes())):
             for kind in KINDS:
-                for rank, index in enumerate(draws.sample(range(n := len(spots(function, kind))), n)):
-                    _, node = changed(tree, name, kind, index)
-                    mutant = Mutant(path.relative_to(root).as_posix(), name, kind, index, node.lineno, ast.unparse(node)[:100])  # type: ignore[attr-defined]
+                found = spots(function, kind)
+                for rank, index in enumerate(draws.sample(range(len(found)), len(found))):
+                    becomes = ast.unparse(change(copy.deepcopy(found[index]), kind))[:100]
+                    line = found[index].lineno  # type: ignore[attr-defined]
+                    mutant = Mutant(path.relative_to(root).as_posix(), name, kind, index, line, becomes)
                     ranked.append((rank, draws.random(), mutant))
     return [mutant for _, _, mutant in sorted(ranked, key=lambda entry: entry[:2])][:count]
 
@@ -138,16 +136,22 @@ def loaded(module: str, function: str) -> FunctionType:
 def put(mutant: Mutant, root: Path = ROOT) -> None:
     """Change the function that is loaded, and forget what was computed with the old one."""
     path = root / mutant.path
-    tree, _ = changed(ast.parse(path.read_bytes()), mutant.function, mutant.kind, mutant.index)
-    code = dict(codes(compile(tree, str(path), "exec", dont_inherit=True)))[mutant.function]
+    tree = ast.parse(path.read_bytes())
+    change(spots(dict(functions(tree))[mutant.function], mutant.kind)[mutant.index], mutant.kind)
+    code = dict(codes(compile(ast.fix_missing_locations(tree), str(path), "exec", dont_inherit=True)))[mutant.function]
     loaded(module_name(path, root), mutant.function).__code__ = code
     if mutant.function == "_kernel":
         os.environ["DPEXP_CACHE"] = "off"  # kept kernels are known by the text of their file, which is not that of the mutant
         folder.cache_clear()
+    forget()
+
+
+def forget() -> None:
+    """Empty every cache of what theory was asked, but for quadratures."""
     for thing in gc.get_objects():
         if isinstance(thing, functools._lru_cache_wrapper):
             module = getattr(thing, "__module__", "") or ""
-            if module.startswith(("dpexp.theory", "dpexp.papers", "dpexp.privacy")) and thing.__name__ not in SLOW_TO_FORGET:
+            if module.startswith(("dpexp.theory", "dpexp.papers")) and thing.__name__ not in SLOW_TO_FORGET:
                 thing.cache_clear()
 
 
@@ -160,11 +164,9 @@ def callers(stored: Stored, claims: Sequence[Claim]) -> tuple[dict[str, Said], d
 
         def look(frame: Any, event: str, argument: Any, seen: set[tuple[str, str]] = seen) -> None:
             if event == "call" and frame.f_code.co_filename.startswith(theory):
-                seen.add((frame.f_code.co_filename, frame.f_code.co_qualname if sys.version_info >= (3, 11) else frame.f_code.co_name))
+                seen.add((frame.f_code.co_filename, frame.f_code.co_qualname))
 
-        for thing in gc.get_objects():
-            if isinstance(thing, functools._lru_cache_wrapper) and (getattr(thing, "__module__", "") or "").startswith(("dpexp.theory", "dpexp.papers")) and thing.__name__ not in SLOW_TO_FORGET:  # fmt: skip
-                thing.cache_clear()
+        forget()
         sys.setprofile(look)
         try:
             before[claim.id] = asked(claim, AlteredEvidence(stored))

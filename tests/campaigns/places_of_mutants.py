@@ -35,19 +35,25 @@ class Place(NamedTuple):
 
 
 def places(source: bytes) -> list[Place]:
-    """All of a module, in the order of its text. None of them in annotations, decorators, messages or assertions."""
+    """All of a module, in the order of its text. None of them in annotations, decorators, messages or assertions.
+
+    A few, of operands without their brackets, are no program any more: `is_program` says so.
+    """
     starts = [0]
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
     found = []
     for node in _nodes(ast.parse(source)):
-        for place in _of(node, source, starts):
-            try:
-                ast.parse(place.applied(source))
-            except SyntaxError:
-                continue
-            found.append(place)
+        found += _of(node, source, starts)
     return sorted(set(found), key=lambda place: (place.start, place.end, place.kind))
+
+
+def is_program(source: bytes) -> bool:
+    try:
+        ast.parse(source)
+    except SyntaxError:
+        return False
+    return True
 
 
 def _nodes(node: ast.AST) -> Iterator[ast.AST]:
