@@ -14,6 +14,7 @@ def claims(paper: str | None, form: str, out: Path | None, results: Path) -> tup
     """The ledger as text, or the path written; and a line for every verdict that is not the expected one."""
     from dpexp.core.text import finite, guess
     from dpexp.papers import claims as registered
+    from dpexp.papers import papers
     from dpexp.reporting.claims_ledger import document, latex, markdown, settle, surprises
     from dpexp.store import write_text
 
@@ -25,11 +26,13 @@ def claims(paper: str | None, form: str, out: Path | None, results: Path) -> tup
             f"no claims of a paper '{paper}'",
             f"{guess(paper, known)}papers: {', '.join(known)}; a plug-in's needs --plugin FILE.py",
         )
-    entries = settle(results, [claim for name in ([paper] if paper else known) for claim in known[name]])
+    asked = [paper] if paper else list(known)
+    entries = settle(results, [claim for name in asked for claim in known[name]])
+    not_claimed = {name: one.not_claimed for name, one in papers().items() if name in asked}
     if form == "json":
         text = json.dumps(finite(document(entries)), indent=2)
     else:
-        text = markdown(entries) if form == "md" else latex(entries)
+        text = markdown(entries, not_claimed) if form == "md" else latex(entries)
     if out is not None:
         path = out / f"CLAIMS.{form}"
         write_text(path, text)

@@ -8,7 +8,7 @@ from dpexp.conformance.check import Check, Failed, NotTried, Subject
 from dpexp.conformance.experiments import ToyExperiments
 from dpexp.conformance.shown import only_declared, watched
 from dpexp.core.errors import ResultsMissing
-from dpexp.reporting.claim import VERDICTS, Claim, Outcome
+from dpexp.reporting.claim import VERDICTS, Claim, Outcome, quotation_fault
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.slopes import SlopeError
 
@@ -19,11 +19,13 @@ def members(subject: Thing, toys: ToyExperiments) -> str:
     claim = subject.value
     if not re.fullmatch(r"[a-z0-9-]+(/[a-z0-9-]+)+", claim.id):
         raise Failed(f"'{claim.id}' is no id such as paper/theorem-1/topic", claim.check)
-    for word in ("place", "statement", "tolerance"):
+    for word in ("place", "statement", "tolerance", "false_if"):
         if not getattr(claim, word):
             raise Failed(f"has no {word}", claim.check)
     if not claim.statement.endswith("."):
         raise Failed("its statement is no sentence: it ends without a full stop", claim.check)
+    if fault := quotation_fault(claim):
+        raise Failed(fault, claim.check)
     if claim.expected not in VERDICTS:
         raise Failed(f"expects '{claim.expected}', which is none of {', '.join(VERDICTS)}", claim.check)
     if not claim.why and claim.expected != "reproduced":
@@ -41,7 +43,7 @@ def _outcome(claim: Claim, toys: ToyExperiments, sabotaged: bool = False) -> Out
         evidence = claim.sabotage(evidence)
     with watched() as names:
         try:
-            outcome = claim.check(evidence)
+            outcome = claim.settled(evidence)
         except SlopeError as error:
             outcome = Outcome("not at this sample size", "", f"no slope can be fitted: {error}", "none")
         except ResultsMissing as error:
@@ -77,8 +79,25 @@ def sabotage(subject: Thing, toys: ToyExperiments) -> str:
     return f"'{right}' becomes '{wrong}'"
 
 
+def hypotheses(subject: Thing, toys: ToyExperiments) -> str:
+    """None is violated by the settings used, and each would notice one that violates it."""
+    claim = subject.value
+    if not claim.hypotheses:
+        raise NotTried("assumes nothing")
+    evidence = Evidence(toys.results(claim.experiments))
+    for hypothesis in claim.hypotheses:
+        if broken := hypothesis.broken(evidence):
+            raise Failed(f"is judged where it does not hold that {hypothesis.words}: {broken[0]}", claim.check)
+        if hypothesis.refused is None:
+            raise Failed(f"gives no setting outside its hypothesis that {hypothesis.words}", claim.check)
+        if not hypothesis.refused(evidence):
+            raise Failed(f"would be judged where it does not hold that {hypothesis.words}", claim.check)
+    return "; ".join(hypothesis.words for hypothesis in claim.hypotheses)
+
+
 CHECKS: tuple[Check[Claim], ...] = (
     Check("members", "Every field is filled in, and its experiments have configs.", members),
+    Check("hypotheses", "Its settings satisfy its hypotheses, and one that does not is refused.", hypotheses),
     Check("settled", "Its check gives a verdict on toy results of what it declares, or on none.", settles),
     Check("sabotage", "Evidence that it makes wrong itself gives another verdict.", sabotage),
 )

@@ -6,7 +6,7 @@ from __future__ import annotations
 class DpexpError(Exception):
     """A failure with a message for the user and, where there is one, a hint on what to do.
 
-    Exit codes: 1 a cell failed or a claim is contradicted, 2 usage or config error, 3 results missing or stale.
+    Exit codes: 1 a cell failed or a verdict is unexpected, 2 usage or config error, 3 results missing or stale.
     """
 
     exit_code = 1

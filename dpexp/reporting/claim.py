@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, get_args
 
 from dpexp.reporting.evidence import Evidence
+from dpexp.reporting.hypothesis import Hypothesis, require
 
-Verdict = Literal["reproduced", "holds as a bound", "not at this sample size", "contradicted", "not testable"]
+Verdict = Literal[
+    "reproduced", "holds as a bound", "not at this sample size", "misleading", "misprint", "false", "not testable"
+]  # fmt: skip
+"""misleading: true in a sense that readers will not take; misprint: false as printed, and plainly not what is meant"""
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+Source = Literal["paper", "ours"]
+LONGEST = 25
+"""words of a quotation"""
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,7 @@ class Claim:
     id: str
     """paper/place/topic"""
     place: str
+    """where the quotation stands"""
     statement: str
     kind: Literal["guarantee", "upper", "rate", "prediction", "ordering", "value"]
     experiments: tuple[str, ...]
@@ -43,7 +51,31 @@ class Claim:
     """why we expect that verdict"""
     sabotage: Callable[[Evidence], Evidence] | None = None
     """evidence made wrong on purpose, of which the check must not say the same; tried by `dpexp check`"""
+    _: KW_ONLY
+    quote: str = ""
+    """the paper's own words, verbatim, at most 25 of them; empty where the claim is ours"""
+    source: Source = "paper"
+    """ours: the statement says what of the paper we completed, corrected or sharpened"""
+    false_if: str = ""
+    """what would make the claim false, in one sentence"""
+    hypotheses: tuple[Hypothesis, ...] = ()
+    """what the claim assumes of the settings that its check uses"""
 
     @property
     def paper(self) -> str:
         return self.id.split("/")[0]
+
+    def settled(self, evidence: Evidence) -> Outcome:
+        """What the check finds. Raises OutsideHypotheses where a setting that it uses violates a hypothesis."""
+        require(self.id, self.hypotheses, evidence)
+        return self.check(evidence)
+
+
+def quotation_fault(claim: Claim) -> str:
+    """What is wrong with a claim's quotation, in words; empty where nothing is."""
+    if claim.source == "ours":
+        return "is ours and yet quotes the paper" if claim.quote else ""
+    if not claim.quote.strip():
+        return "quotes nothing, and does not say that it is ours"
+    words = len(claim.quote.split())
+    return f"quotes {words} words, more than {LONGEST}" if words > LONGEST else ""

@@ -26,7 +26,7 @@ def at_least_exact(
     if violated:
         measured += f"; exceeded in {len(violated)} of {len(ratios)}"
     return Outcome(
-        "contradicted" if violated else "holds as a bound",
+        "false" if violated else "holds as a bound",
         predicted,
         measured,
         uncertainty,

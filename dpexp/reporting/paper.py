@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from dpexp.reporting.claim import Claim
 from dpexp.reporting.figure import Figure
 from dpexp.reporting.table import Table
+
+
+class NotClaimed(NamedTuple):
+    """A numbered statement, figure, table or emphasised sentence of a paper that no claim settles."""
+
+    place: str
+    what: str
+    because: str
 
 
 @dataclass(frozen=True)
@@ -24,5 +33,7 @@ class Paper:
     tables: tuple[Table, ...] = ()
     configs: tuple[str, ...] = ()
     """experiments that reproduce it: the names of their configs"""
+    not_claimed: tuple[NotClaimed, ...] = ()
+    """with the claims, every numbered statement, figure, table and emphasised sentence of the paper and its abstract"""
     overlays: Mapping[str, Figure] = field(default_factory=dict)
     """figures that can also be drawn with theory laid over them (`dpexp plot --theory`), by the plain figure's name"""

@@ -71,8 +71,13 @@ def loglog_slope(
 
 
 RATE_TOLERANCE = 0.15
-"""by how much a slope may differ from an exponent, or between two decades: less than half of 1/3, the distance between
-the exponents that compete at alpha = 1/3 and 2/3 (`ldp-sgd`, Table 1)"""
+"""by how much a slope may differ from an exponent, or between two decades, at most: less than half of 1/3, the distance
+between the exponents that compete at alpha = 1/3 and 2/3 (`ldp-sgd`, Table 1)"""
+
+
+def rate_tolerance(exponent: float) -> float:
+    """By how much a slope may differ from this exponent: half of it at most, so that a constant reaches no rate."""
+    return min(RATE_TOLERANCE, abs(exponent) / 2)
 
 
 @dataclass(frozen=True)
@@ -87,17 +92,22 @@ class Rate:
 
     @property
     def settled(self) -> bool:
-        """Whether the slopes of two successive decades differ by no more than the tolerance, up to two errors."""
-        return abs(self.drift) - 2 * self.drift_se <= RATE_TOLERANCE
+        """Whether the slopes of two successive decades differ by no more than 0.15, up to two errors."""
+        return self.settled_within(RATE_TOLERANCE)
 
-    def compared(self, exponent: float, tolerance: float = RATE_TOLERANCE) -> str:
-        """How the rate compares with an exponent.
+    def settled_within(self, tolerance: float) -> bool:
+        """The same with another tolerance."""
+        return abs(self.drift) - 2 * self.drift_se <= tolerance
+
+    def compared(self, exponent: float, tolerance: float | None = None) -> str:
+        """How the rate compares with an exponent, within `rate_tolerance` unless another one is given.
 
         "transient" where two decades disagree: then no slope is a rate. Else "reached" where the interval of the last
         slope lies within the tolerance of the exponent, "faster" or "slower" where the interval is off it by more, and
         "unresolved" where the interval is too wide to tell.
         """
-        if not self.settled:
+        tolerance = rate_tolerance(exponent) if tolerance is None else tolerance
+        if not self.settled_within(tolerance):
             return "transient"
         low, high = self.last.ci_lo - exponent, self.last.ci_hi - exponent
         if -tolerance <= low and high <= tolerance:

@@ -5,6 +5,7 @@ from dpexp.papers.ldp_sgd.figures import theory, trajectories
 from dpexp.papers.ldp_sgd.figures.figure1 import FIGURE1
 from dpexp.papers.ldp_sgd.figures.rates import RATES as RATES_FIGURE
 from dpexp.papers.ldp_sgd.figures.sweeps import SWEEPS
+from dpexp.papers.ldp_sgd.not_claimed import NOT_CLAIMED
 from dpexp.papers.ldp_sgd.tables.final import FINAL_LINEAR, FINAL_LOGISTIC
 from dpexp.papers.ldp_sgd.tables.rates import RATES as RATES_TABLE
 from dpexp.papers.ldp_sgd.tables.table1 import TABLE1
@@ -15,6 +16,7 @@ PAPER = Paper(
     title="Non-asymptotic analysis of stochastic gradient descent under local differential privacy guarantee",
     authors="anonymous, under double-blind review",
     claims=CLAIMS,
+    not_claimed=NOT_CLAIMED,
     figures=(FIGURE1, *(trajectories.figure(plan) for plan in trajectories.plans()), RATES_FIGURE, SWEEPS),
     tables=(TABLE1, RATES_TABLE, FINAL_LINEAR, FINAL_LOGISTIC),
     configs=(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dpexp.papers.ldp_sgd import predictions
@@ -10,8 +10,10 @@ from dpexp.papers.ldp_sgd.predictions import Curves, Local, is_flat, linear, loc
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.reporting.checks import bound_holds
 from dpexp.reporting.claim import Outcome
-from dpexp.reporting.evidence import Run
+from dpexp.reporting.evidence import Evidence, Run
 from dpexp.theory import THEOREMS
+
+Used = Callable[[Evidence], list[Run]]
 
 
 def problem_of(run: Run) -> LinearPredictorProblem:
@@ -39,3 +41,8 @@ def predicted_of(run: Run) -> Curves:
 def theorem_holds(runs: Sequence[Run], theorem: str, log10: bool = False) -> Outcome:
     """Whether a theorem's bound is above the measured means of runs: `dpexp.reporting.checks.bound_holds`."""
     return bound_holds(runs, THEOREMS[theorem], constants_of, log10)
+
+
+def used(experiments: Sequence[str], **wanted: Any) -> Used:
+    """Which runs a claim uses: its check and its hypotheses ask the same function, so they speak of the same runs."""
+    return lambda evidence: evidence.across(experiments, **wanted)

@@ -1,6 +1,16 @@
 """The claims of `ldp-sgd`, in the paper's order."""
 
-from dpexp.papers.ldp_sgd.claims import convex, figures, privacy, rates, strong
+from dpexp.papers.ldp_sgd.claims import convergence, convex, figures, levels, privacy, rates, remarks, strong
 from dpexp.reporting.claim import Claim
 
-CLAIMS: tuple[Claim, ...] = (*privacy.CLAIMS, *strong.CLAIMS, *convex.CLAIMS, *rates.CLAIMS, *figures.CLAIMS)
+CLAIMS: tuple[Claim, ...] = (
+    *privacy.CLAIMS,
+    *strong.CLAIMS,
+    *remarks.STRONG,
+    *convex.CLAIMS,
+    *remarks.CONVEX,
+    *rates.CLAIMS,
+    *levels.CLAIMS,
+    *figures.CLAIMS,
+    *convergence.CLAIMS,
+)

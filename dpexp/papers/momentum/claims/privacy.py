@@ -73,7 +73,7 @@ def theorem_4_hypothesis(evidence: Evidence) -> Outcome:
     spent = delta_of(1 / theorem4_sigma(eps, DELTA), eps)
     counter = theorem4_printed_hypothesis(eps, DELTA) and spent > DELTA
     return Outcome(
-        "contradicted" if counter else "reproduced",
+        "false" if counter else "reproduced",
         "(eps, delta)-DP whenever delta >= exp(-eps)",
         f"eps = {eps:g}, delta = {DELTA:g}: the condition holds, the exact delta is {spent:.3g}",
         EXACT,
@@ -86,7 +86,7 @@ def node_sensitivity(evidence: Evidence) -> Outcome:
     largest = {n: 2 * largest_node_sensitivity(n, 1 / n, reshuffled=True) for n in (10, 100, 1000)}
     fixed = 2 * largest_node_sensitivity(1000, 1e-3)
     return Outcome(
-        "contradicted" if max(largest.values()) > 4 * (1 + 1e-9) else "reproduced",
+        "false" if max(largest.values()) > 4 * (1 + 1e-9) else "reproduced",
         "no node's sensitivity exceeds 4 alpha G for alpha >= 1 / N",
         "in alpha G, reshuffled: " + ", ".join(f"{v:.3g} (N = {n})" for n, v in largest.items())
         + f"; one order that repeats: {fixed:.3g}",
@@ -104,7 +104,7 @@ def count_of_nodes(evidence: Evidence) -> Outcome:
                 below.append((n, steps))
     divided = [pair for pair in below if pair[1] % pair[0] == 0]
     return Outcome(
-        "contradicted" if below else "holds as a bound",
+        "false" if below else "holds as a bound",
         "no record is in more than V nodes",
         f"V is too small for {len(below)} pairs (N, T), N in 3, 4, 5, 8 and T <= 5 N, for {len(divided)} with N | T; "
         + (f"first: {below[0]}" if below else ""),
@@ -120,7 +120,7 @@ def theorem_8(evidence: Evidence) -> Outcome:
     needed = found.delta(eps)
     small = {L: math.sqrt(3) / printed_iterates(16, 32, L) for L in (1.0, 4.0)}
     return Outcome(
-        "contradicted" if needed > DELTA else "not at this sample size",
+        "false" if needed > DELTA else "not at this sample size",
         "the iterates with the printed noise are (eps, delta)-private for any G-Lipschitz and L-smooth loss",
         f"N = {n}, {epochs} epochs, eta = {eta:g}, f = x (eta / pi) sin(pi w / eta): an event of the iterates has "
         f"probability {found.with_record / runs:.2g} on the data and {found.with_neighbour / runs:.2g} on a neighbour, so "
@@ -172,23 +172,23 @@ THEOREM_4 = (
           "guarantee", (), theorem_4_sigma, "a smaller sigma than the exact one contradicts it", "holds as a bound",
           "the Renyi order is fixed at a poor value; exact conversion needs 1.4 to 2.2 times less noise"),
     Claim("momentum/theorem-4/hypothesis", "Theorem 4, condition", "The condition is delta >= exp(-eps).", "guarantee",
-          (), theorem_4_hypothesis, "one counterexample", "contradicted", "the inequality is the wrong way round"),
+          (), theorem_4_hypothesis, "one counterexample", "false", "the inequality is the wrong way round"),
     Claim("momentum/theorem-4/saving", "Theorem 4, as a whole", "The printed noise of Algorithm 1 suffices.", "upper",
           (), whole_saving, "less than the exact noise contradicts it", "holds as a bound",
           "sensitivity, unused right nodes and conversion each waste noise; the factors multiply"),
     Claim("momentum/theorem-4/node", "Theorem 4, proof", "A node's sensitivity is at most 4 alpha G.", "upper", (),
-          node_sensitivity, "closed form; one larger value contradicts it", "contradicted",
+          node_sensitivity, "closed form; one larger value contradicts it", "false",
           "reshuffling can put a record last in one epoch and first in the next"),
     Claim("momentum/theorem-4/count", "Theorem 4, V", "V bounds the nodes that hold a record.", "upper", (),
-          count_of_nodes, "counted; one larger count contradicts it", "contradicted",
+          count_of_nodes, "counted; one larger count contradicts it", "false",
           "T / N must be rounded up; right whenever N divides T"),
 )  # fmt: skip
 THEOREM_8 = (
     Claim("momentum/theorem-8", "Theorem 8", "Algorithm 2 with the printed noise makes its iterates private.", "guarantee",
-          (), theorem_8, "one smooth loss that needs a larger delta contradicts it", "contradicted",
+          (), theorem_8, "one smooth loss that needs a larger delta contradicts it", "false",
           "sensitivities 2 eta N do not contain L: a loss that turns within one step defeats any multiple of sigma"),
     Claim("momentum/theorem-8/proof", "Theorem 8, proof", "All noisy nodes together are sqrt(3) / sigma-GDP.", "guarantee",
-          (), theorem_8_nodes, "less noise than needed in one case contradicts it", "contradicted",
+          (), theorem_8_nodes, "less noise than needed in one case contradicts it", "false",
           "2 eta N lacks L and a factor 2; V is four times too large, which saves the nodes only for L up to about 2 G"),
     Claim("momentum/theorem-9/privacy", "Theorem 9, privacy", "The prescribed schedule with the printed noise is private.",
           "guarantee", (), theorem_9, "less noise than needed in one case contradicts it", "holds as a bound",

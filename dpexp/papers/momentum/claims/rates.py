@@ -19,7 +19,7 @@ def printed_bound(evidence: Evidence, theorem: int) -> Outcome:
     rows = [r for r in bound_rows(evidence.results) if r["theorem"] == theorem]
     ratios = [r["bound"] / r["ci_hi"] for r in rows]
     vacuous = all(r["bound_over_G"] > 1 for r in rows)
-    verdict = "contradicted" if min(r["bound"] / r["ci_lo"] for r in rows) < 1 else "holds as a bound"
+    verdict = "false" if min(r["bound"] / r["ci_lo"] for r in rows) < 1 else "holds as a bound"
     return Outcome(
         verdict,  # type: ignore[arg-type]
         "the measured mean gradient norm is below the bound",
@@ -52,7 +52,7 @@ def rate_6(evidence: Evidence) -> Outcome:
         errors[variant] = float(np.sqrt(np.sum((weights * (rows.se / rows["mean"]).to_numpy(float)) ** 2)))
     near = abs(slopes["exact"] + 0.5) < 0.15
     alike = abs(slopes["exact"] - slopes["none"]) < 0.15
-    verdict = "not testable" if alike else "reproduced" if near else "contradicted"
+    verdict = "not testable" if alike else "reproduced" if near else "false"
     return Outcome(
         verdict,  # type: ignore[arg-type]
         "mean |grad F| falls like N^-1/2, because of the noise",
