@@ -2,12 +2,41 @@
 
 from dpexp.papers.hidden_state.claims import CLAIMS
 from dpexp.papers.hidden_state.figure import HIDDEN_STATE_FIGURE
-from dpexp.reporting.paper import Paper
+from dpexp.reporting.paper import NotClaimed, Paper
+
+NOT_CLAIMED = (
+    NotClaimed(
+        "Title",
+        "The loss might converge even for non-convex losses",
+        "the slides' answer, converges, says it without the might",
+    ),
+    NotClaimed(
+        "Noisy-SGD with hidden states",
+        "The algorithm, from Feldman et al. (2018)",
+        "a definition; its noise is noise-scale",
+    ),
+    NotClaimed(
+        "Previous work, both slides",
+        "Renyi parameters converge for strongly convex and for convex losses",
+        "other papers' results; `noisy-sgd` has the second",
+    ),
+    NotClaimed(
+        "Main result",
+        "Proof idea: a coupled non-linear data processing inequality",
+        "the proof is not on the slides; the result is judged",
+    ),
+    NotClaimed(
+        "Figure",
+        "Curves of delta against T",
+        "the text of the slides has its parameters and no number; it is drawn again from the formula",
+    ),
+)
 
 PAPER = Paper(
     id="hidden-state",
     title="Privacy loss of noisy stochastic gradient descent might converge even for non-convex losses",
     authors="Shahab Asoodeh, Mario Diaz",
     claims=CLAIMS,
+    not_claimed=NOT_CLAIMED,
     figures=(HIDDEN_STATE_FIGURE,),
 )

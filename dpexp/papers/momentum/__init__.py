@@ -4,6 +4,7 @@ from dpexp.papers.momentum.claims import CLAIMS
 from dpexp.papers.momentum.figures.epochs import MOMENTUM_EPOCHS
 from dpexp.papers.momentum.figures.runs import MOMENTUM_PRESCRIBED, MOMENTUM_TUNED
 from dpexp.papers.momentum.figures.sizes import MOMENTUM_SIZES
+from dpexp.papers.momentum.not_claimed import NOT_CLAIMED
 from dpexp.papers.momentum.tables import MOMENTUM_TABLES
 from dpexp.reporting.paper import Paper
 
@@ -12,6 +13,7 @@ PAPER = Paper(
     title="Momentum aggregation for private non-convex ERM",
     authors="Hoang Tran, Ashok Cutkosky",
     claims=CLAIMS,
+    not_claimed=NOT_CLAIMED,
     figures=(MOMENTUM_EPOCHS, MOMENTUM_SIZES, MOMENTUM_PRESCRIBED, MOMENTUM_TUNED),
     tables=MOMENTUM_TABLES,
     configs=(

@@ -3,6 +3,7 @@
 from dpexp.papers.noisy_sgd.claims import CLAIMS
 from dpexp.papers.noisy_sgd.figures.analyses import PRIVACY_ANALYSES
 from dpexp.papers.noisy_sgd.figures.last_iterate import NOISY_SGD_FIGURE1
+from dpexp.papers.noisy_sgd.not_claimed import NOT_CLAIMED
 from dpexp.reporting.paper import Paper
 
 PAPER = Paper(
@@ -10,5 +11,6 @@ PAPER = Paper(
     title="Privacy of noisy stochastic gradient descent: more iterations without more privacy loss",
     authors="Jason M. Altschuler, Kunal Talwar",
     claims=CLAIMS,
+    not_claimed=NOT_CLAIMED,
     figures=(NOISY_SGD_FIGURE1, PRIVACY_ANALYSES),
 )

@@ -4,6 +4,7 @@ from dpexp.papers.momentum.claims.idea import CLAIMS as IDEA
 from dpexp.papers.momentum.claims.lemmas import CLAIMS as LEMMAS
 from dpexp.papers.momentum.claims.privacy import THEOREM_4, THEOREM_8
 from dpexp.papers.momentum.claims.rates import CLAIMS as RATES
+from dpexp.papers.momentum.claims.trees import CLAIMS as TREES
 from dpexp.reporting.claim import Claim
 
-CLAIMS: tuple[Claim, ...] = (*THEOREM_4, *LEMMAS, *THEOREM_8, *RATES, *IDEA)
+CLAIMS: tuple[Claim, ...] = (*TREES, *THEOREM_4, *LEMMAS, *THEOREM_8, *RATES, *IDEA)

@@ -10,7 +10,7 @@ import numpy as np
 from dpexp.papers.momentum.claims.privacy import EXACT
 from dpexp.papers.momentum.levels import crossing, fixed_path_levels
 from dpexp.papers.momentum.rows import TUNED, G, tuned_rows
-from dpexp.reporting.claim import Claim, Outcome
+from dpexp.reporting.claim import Claim, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence
 
 CERTIFIED = (2, 4, 8, 16)
@@ -52,40 +52,47 @@ def against(evidence: Evidence, other: str) -> tuple[int, int, str]:
 
 def practice(evidence: Evidence) -> Outcome:
     """Whether Algorithm 2, whose noise is smaller, ends with smaller gradients than Algorithm 1, both tuned."""
-    return _ordering(evidence, "tree", "Algorithm 2 ends with smaller gradients than Algorithm 1, both tuned")
+    return _ordering(*against(evidence, "tree"), "Algorithm 2 ends with smaller gradients than Algorithm 1, both tuned")
 
 
 def full_batch(evidence: Evidence) -> Outcome:
-    """The same against noisy descent with full batches."""
-    return _ordering(evidence, "descent", "Algorithm 2 ends with smaller gradients than noisy full-batch descent")
+    """The other way round against noisy descent with full batches."""
+    better, worse, words = against(evidence, "descent")
+    return _ordering(
+        worse, better, words, "noisy full-batch descent ends with smaller gradients than Algorithm 2, both tuned"
+    )
 
 
-def _ordering(evidence: Evidence, other: str, predicted: str) -> Outcome:
-    """Reproduced if better in most places and worse in none, contradicted if worse in most and better in none."""
-    better, worse, words = against(evidence, other)
+def _ordering(better: int, worse: int, words: str, predicted: str) -> Outcome:
+    """Reproduced if better in most places and worse in none, false if worse in most and better in none."""
     places = words.count(";") + 1
-    verdict = "not at this sample size"
+    verdict: Verdict = "not at this sample size"
     if worse == 0 and 2 * better > places:
         verdict = "reproduced"
     elif better == 0 and 2 * worse > places:
         verdict = "false"
     return Outcome(
-        verdict,  # type: ignore[arg-type]
+        verdict,
         predicted,
-        f"of {places} settings it is certainly better in {better}, certainly worse in {worse}; final |grad F| / G: {words}",
+        f"certainly so in {better} of {places} settings, certainly the other way round in {worse}; final |grad F| / G, Algorithm 2 first: "
+        f"{words}",
         "95% intervals, best of each grid",
         {"places": places, "better": better, "worse": worse},
     )
 
 
 CLAIMS = (
-    Claim("momentum/section-4/noise", "Section 4", "Algorithm 2's noise does not grow with the number of epochs.", "rate",
-          (), flat_noise, "0.05 in the exponent", "reproduced", "the idea of the paper, and it is right"),
-    Claim("momentum/section-4/practice", "Section 4", "Less noise in the momentum means smaller gradients.", "ordering",
-          TUNED, practice, "intervals apart in most settings, and the other way round in none", "reproduced",
-          "Algorithm 2's noise is what its iterates need, certified for every position of a record in every setting"),
+    Claim("momentum/section-4/noise", "Section 4, before Lemma 7", "At one path length, Algorithm 2's noise does not grow with the number of epochs, Algorithm 1's does.",
+          "rate", (), flat_noise, "0.05 in the exponent", "reproduced", "the idea of the paper, and it is right",
+          quote="which is smaller than the Õ(α√T/(ϵ√N)) noise that we add in Section 3",
+          false_if="From 16 to 128 epochs the noise of all nodes grows, or that of Algorithm 1 does not grow like the root."),
+    Claim("momentum/section-4/practice", "Section 4", "Completes section 4 by runs: tuned and with certified noise, Algorithm 2 ends with smaller gradients than Algorithm 1.",
+          "ordering", TUNED, practice, "intervals apart in most settings, and the other way round in none", "reproduced",
+          "Algorithm 2's noise is what its iterates need, certified for every position of a record in every setting",
+          source="ours", false_if="In most settings Algorithm 2 ends with certainly larger gradients, and with smaller ones in none."),
     Claim("momentum/section-4/full-batch", "Section 4, against a baseline",
-          "Algorithm 2 is also better than noisy gradient descent with full batches.", "ordering",
-          TUNED, full_batch, "intervals apart in most settings, and the other way round in none", "false",
-          "full batches spend no budget on the order of records"),
+          "Completes section 4 by runs: tuned, noisy gradient descent with full batches ends with smaller gradients than Algorithm 2.", "ordering",
+          TUNED, full_batch, "intervals apart in most settings, and the other way round in none", "reproduced",
+          "full batches spend no budget on the order of records",
+          source="ours", false_if="In most settings full-batch descent ends with certainly larger gradients, and with smaller ones in none."),
 )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dpexp.papers.momentum.claims.assumed import memory, mixing, normalised
 from dpexp.papers.momentum.identities import equation_three_errors
 from dpexp.papers.momentum.levels import printed_levels
 from dpexp.papers.momentum.rows import DELTA, METHODS, PRESCRIBED, VARIANTS, prescribed_rows
@@ -28,13 +29,17 @@ def lemma_5(evidence: Evidence) -> Outcome:
     )
 
 
+SIZES = {f"N = {n:.0e}": n for n in (1000, 10**5, 10**8)}
+SCHEDULES = {label: theorem9_schedule(n, 10, 1.0, DELTA) for label, n in SIZES.items()}
+
+
 def lemma_7(evidence: Evidence) -> Outcome:
     """The printed bound over the exact rms noise at Theorem 9's schedule."""
     ratios = {}
-    for n in (1000, 10**5, 10**8):
-        s = theorem9_schedule(n, 10, 1.0, DELTA)
+    for label, n in SIZES.items():
+        s = SCHEDULES[label]
         bound = lemma7_printed(n, 10, 1.0, DELTA, s.steps, s.alpha, s.eta, 1.0, 1.0)
-        ratios[f"N = {n:.0e}"] = bound / printed_levels(n, 10, 1.0, DELTA).reduced
+        ratios[label] = bound / printed_levels(n, 10, 1.0, DELTA).reduced
     predicted = "E |m_hat - m| is at most the three terms"
     uncertainty = "means over sampled steps: a few per cent"
     return at_least_exact(ratios, predicted, "one order that repeats", uncertainty, "bound / rms")
@@ -62,12 +67,23 @@ def equation_3_reshuffled(evidence: Evidence) -> Outcome:
 CLAIMS = (
     Claim("momentum/lemma-5", "Lemma 5", "Normalised steps find a small gradient if their directions err little.",
           "upper", (PRESCRIBED,), lemma_5, "rounding 1e-9", "holds as a bound",
-          "true on every path, also with the constants 1, 1/2, 2 in place of 3/2, 3/4, 3"),
+          "true on every path, also with the constants 1, 1/2, 2 in place of 3/2, 3/4, 3",
+          quote="Before proving our utility bound, we need the following lemma.",
+          false_if="On some path the mean gradient norm is above the bound.", hypotheses=(normalised(),)),
     Claim("momentum/lemma-7", "Lemma 7", "The noise of Algorithm 2 is at most the printed three terms.", "upper", (),
-          lemma_7, "the rms value must be below", "holds as a bound", "loose by about 30; one order that repeats"),
-    Claim("momentum/equation-3/fixed", "Equation (3), Lemma 17", "The estimate without noise is the momentum.", "value",
-          (), equation_3, "1e-10 on unit-normal gradients", "reproduced", "exact when the order repeats"),
-    Claim("momentum/equation-3/reshuffled", "Equation (3) in Algorithm 2", "The same with the printed reshuffling.",
+          lemma_7, "the rms value must be below", "holds as a bound", "loose by about 30; one order that repeats",
+          quote="Formally, we have the following error bound for the momentum.",
+          false_if="The rms noise at Theorem 9's schedule is above the three terms.",
+          hypotheses=(
+              memory({label: (SIZES[label], s.alpha) for label, s in SCHEDULES.items()}),
+              mixing({label: s.gamma for label, s in SCHEDULES.items()}),
+          )),
+    Claim("momentum/equation-3/fixed", "Equation (3), Lemma 17", "Corrects equation (3): with one order that repeats, the estimate without noise is the momentum.",
+          "value", (), equation_3, "1e-10 on unit-normal gradients", "reproduced", "exact when the order repeats",
+          source="ours", false_if="With one order that repeats, equation (3) is not the momentum."),
+    Claim("momentum/equation-3/reshuffled", "Section 4, before equation (3)", "With the reshuffling of Algorithm 2, the estimate without noise is the momentum.",
           "value", (), equation_3_reshuffled, "1e-10 on unit-normal gradients", "false",
-          "it needs the record of step t to be that of step t - N; momentum plus noise is then not private either"),
+          "it needs the record of step t to be that of step t - N; momentum plus noise is then not private either",
+          quote="we can further refine this expansion by observing (Lemma 17)",
+          false_if="With a fresh order in every epoch, equation (3) is not the momentum."),
 )  # fmt: skip

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+
+import numpy as np
 
 from dpexp.privacy.attained.walk import Law, Walk, renyi, shifting
 
@@ -22,6 +24,24 @@ def flipped(slope: float, half: float, q: float, batch: int) -> tuple[Walk, Walk
     """All slopes are +L, and one record of `batch` in a batch is flipped: with fresh batches of fixed size."""
     drift = batch * slope
     return shifting(half, [(1, drift)]), shifting(half, [(1 - q, drift), (q, drift - 2 * slope)])
+
+
+def springs(half: float, q: float) -> tuple[Walk, Walk]:
+    """Batches of one; the other losses are (M/2) w^2 with eta = 1 / M, the record's is linear of slope -+L, L = M D / 2.
+
+    A step without the record goes to 0, one with it by `half` noise units from where it is: all losses are convex,
+    L-Lipschitz on the set and M-smooth, and eta <= 2 / M.
+    """
+    minus, plus = (Walk(half, ((1 - q, _to_the_middle), (q, _by(sign * half)))) for sign in (-1, 1))
+    return minus, plus
+
+
+def _to_the_middle(y: np.ndarray) -> np.ndarray:
+    return 0 * y
+
+
+def _by(shift: float) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda y: y + shift
 
 
 def both(pair: tuple[Walk, Walk], steps: int, order: float) -> float:

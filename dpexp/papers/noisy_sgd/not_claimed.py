@@ -1,0 +1,70 @@
+"""What `noisy-sgd` states and no claim settles, with the reason."""
+
+from dpexp.reporting.paper import NotClaimed
+
+RECALLED = "recalled from the literature, and used as such; nothing of the paper rests on a new form of it"
+DEFINITION = "a definition"
+NOT_CLAIMED = (
+    NotClaimed(
+        "Abstract",
+        "Our techniques readily extend to other settings",
+        "a programme; Theorem 5.1 is what is stated of it",
+    ),
+    NotClaimed("Question 1.1", "The privacy loss as a function of the number of iterations", "a question"),
+    NotClaimed(
+        "Question 1.2", "Does the privacy loss increase ad infinitum?", "a question; theorem-1-3/stops is the answer"
+    ),
+    NotClaimed(
+        "Equation (1.1)",
+        "Previous bounds grow like T",
+        "other papers' bounds; figure-1 draws the linear one beside the new",
+    ),
+    NotClaimed("Sections 1.1 and 1.4", "Previous analyses, private sampling, utility", "about other papers' results"),
+    NotClaimed(
+        "Section 1.2, boundedness",
+        "Losing the diameter costs a logarithm by private selection",
+        "cited, and not part of a bound",
+    ),
+    NotClaimed(
+        "Section 1.2, smoothness", "Smoothing relaxes the assumption", "cited techniques, no bound is printed for them"
+    ),
+    NotClaimed(
+        "Section 1.2, Lipschitzness",
+        "L may be taken as M D",
+        "immediate; the quadratic walks of theorem-3-1/printed use it",
+    ),
+    NotClaimed("Lemma 2.1", "Gradient steps with eta <= 2 / M contract", RECALLED),
+    NotClaimed("Definitions 2.2, 2.3, 2.4", "Differential privacy, Renyi divergence, Renyi privacy", DEFINITION),
+    NotClaimed("Lemma 2.5", "From Renyi to (eps, delta)", RECALLED + "; conversions are held against published values"),
+    NotClaimed("Lemmas 2.6, 2.7", "Quasi-convexity and post-processing", RECALLED),
+    NotClaimed("Lemmas 2.8, 2.9", "Composition of Renyi privacy", RECALLED),
+    NotClaimed("Definitions 2.13, 2.14", "Contractive noisy iteration, shifted divergence", DEFINITION),
+    NotClaimed("Lemma 2.15", "Shift reduction", RECALLED + "; propositions 2.17, 3.2 and 5.6 are judged as a whole"),
+    NotClaimed(
+        "Lemma 2.16",
+        "Contraction reduction for random contractions",
+        "a step of propositions 2.17 and 3.2, which are judged as a whole",
+    ),
+    NotClaimed("Observation 3.3", "Averages of contractions contract", "immediate from Lemma 2.1"),
+    NotClaimed(
+        "Equations (3.1) to (3.5)", "Steps of the proof of Theorem 3.1", "judged by their result, equation (3.6)"
+    ),
+    NotClaimed(
+        "Footnote 10",
+        "For b >= n/5 a proof without Lemma 2.12",
+        "used in theorem-1-3/tight, where its bound is evaluated",
+    ),
+    NotClaimed("Observation 5.4, Lemma 5.5", "Gradient steps on strongly convex losses contract by c", RECALLED),
+    NotClaimed(
+        "Lemma 5.7", "Contraction reduction for c-contractions", "a step of proposition 5.6, which is judged as a whole"
+    ),
+    NotClaimed("Equation (5.2)", "A step of the proof of Theorem 5.1", "judged by its result, equation (5.3)"),
+    NotClaimed(
+        "Section 6", "Clipped gradients, averages, adaptive steps, non-convex losses", "open questions, put as such"
+    ),
+    NotClaimed(
+        "Observation A.1, equations (A.1), (A.2)",
+        "Steps of the proof of Theorem 4.1",
+        "judged by their result; what is misprinted is claimed",
+    ),
+)
