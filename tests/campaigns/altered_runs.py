@@ -107,6 +107,14 @@ class AlteredEvidence(Evidence):
                 return True
         return False
 
+    def relabels(self, experiments: Sequence[str]) -> bool:
+        """Whether any run says other things of its cell or its settings, whatever its numbers."""
+        for experiment in experiments:
+            known, altered = self._stored.runs(experiment), self._alteration(self._stored.runs(experiment))
+            if any(a.cell is not b.cell or a.row is not b.row for a, b in zip(known, altered, strict=True)):
+                return True
+        return False
+
     def summary(self, experiment: str) -> pd.DataFrame:
         """What `load_summary` gives of these runs."""
         if experiment not in self._frames:

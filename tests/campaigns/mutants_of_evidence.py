@@ -52,7 +52,7 @@ def asked(claim: Claim, evidence: AlteredEvidence) -> Said:
     with read_from(evidence), warnings.catch_warnings(), np.errstate(all="ignore"), contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
         try:
-            return said(claim.check(evidence))
+            return said(claim.settled(evidence))
         except SlopeError:
             return Said("not at this sample size", "no slope")
         except Exception as error:
@@ -73,6 +73,7 @@ def survey(stored: Stored, claims: Sequence[Claim], kinds: dict[str, Alteration]
     """Which claims notice each kind of corruption."""
     plain = AlteredEvidence(stored)
     before = {claim.id: asked(claim, plain) for claim in claims}
+    closed = {claim.id for claim in claims if not reads_values(claim, stored)}
     found = []
     for kind, alteration in kinds.items():
         evidence = AlteredEvidence(stored, alteration)
@@ -84,7 +85,8 @@ def survey(stored: Stored, claims: Sequence[Claim], kinds: dict[str, Alteration]
                     touched[name] = evidence.touches([name])
             if not any(touched[name] for name in claim.experiments):
                 continue
-            after = asked(claim, evidence)
+            untouched = claim.id in closed and not evidence.relabels(claim.experiments)
+            after = before[claim.id] if untouched else asked(claim, evidence)
             changed = after.verdict != before[claim.id].verdict
             (one.verdict if changed else one.states if after != before[claim.id] else one.silent).append(claim.id)
         log(f"{kind:45} {len(one.verdict):4} {len(one.states):4} {len(one.silent):4}")
