@@ -62,7 +62,9 @@ def test_the_smallest_factor_is_found(stored):
     assert mutants_of_evidence.smallest(below(1e9), stored, family, "reproduced") is None
     above = claim(lambda runs: runs[0].values("sgd", "loss_gap")[-1].mean() * 1e3 > mean / 2)
     assert 0.48 < mutants_of_evidence.smallest(above, stored, family, "reproduced") <= 0.5
-    slope = claim(lambda runs: np.polyfit(np.log(STEPS), np.log(runs[0].values("sgd", "loss_gap").mean(-1)), 1)[0] < -0.8)
+    slope = claim(
+        lambda runs: np.polyfit(np.log(STEPS), np.log(runs[0].values("sgd", "loss_gap").mean(-1)), 1)[0] < -0.8
+    )
     (tilt,) = [f for f in FAMILIES if f.words == "all errors" and f.tilt]
     assert mutants_of_evidence.smallest(slope, stored, tilt, "reproduced") == pytest.approx(0.2, abs=0.04)
 
@@ -79,7 +81,10 @@ def test_the_sentence_of_a_claim(stored):
 
 
 def test_a_survey_says_who_noticed(stored):
-    kinds = {name: KINDS[name] for name in ("loss gap x 2", "one nan", "numbers of budgets reversed", "every replicate twice")}
+    kinds = {
+        name: KINDS[name]
+        for name in ("loss gap x 2", "one nan", "numbers of budgets reversed", "every replicate twice")
+    }
     loud, deaf = below(1.5), claim(lambda runs: len(runs) == 2, "toy/deaf")
     found = {n.kind: n for n in mutants_of_evidence.survey(stored, [loud, deaf], kinds, print)}
     assert found["loss gap x 2"].verdict == ["toy/claim"]
@@ -124,7 +129,9 @@ def test_summaries_are_those_of_the_altered_runs(stored, monkeypatch):
     with read_from(evidence):
         frame = rows.load_summary(stored.results, "toy")
     assert rows.load_summary is plain
-    (last,) = frame[(frame.metric == "loss_gap") & (frame.step == 1000) & (frame.estimator == "asgd") & (frame.budget == "2")].to_dict("records")
+    (last,) = frame[
+        (frame.metric == "loss_gap") & (frame.step == 1000) & (frame.estimator == "asgd") & (frame.budget == "2")
+    ].to_dict("records")
     numbers = 3 * stored.runs("toy")[1].data.values[1, -1, 1]
     assert last["mean"] == pytest.approx(numbers.mean())
     assert last["sd"] == pytest.approx(numbers.std(ddof=1))

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats as reference
 
-from dpexp.reporting.slopes import Rate, Slope, SlopeError, local_slopes, log_contrast, loglog_slope, rate, slope_weights
+from dpexp.reporting.slopes import (
+    Rate,
+    Slope,
+    SlopeError,
+    local_slopes,
+    log_contrast,
+    loglog_slope,
+    rate,
+    slope_weights,
+)
 
 RNG = np.random.default_rng(31)
 SPREAD = 0.09  # the relative spread of a squared distance reaches 0.9, as in the runs
@@ -81,6 +90,19 @@ def test_local_slopes_follow_a_bend():
     assert np.mean(np.abs(slopes - exact) < reach + 0.01) > 0.85
     assert slopes[0] < slopes[-1]
     assert np.all(reach > 0)
+
+
+def test_windows_of_local_slopes_are_whole_decades_and_no_more():
+    """Steps 10 to 1000: the last window begins at 100. A step just beyond a window has no say in its slope."""
+    steps = np.array([10, 20, 50, 100, 105, 200, 500, 1000])
+    values = np.tile((1.0 / steps)[:, None], 5)
+    values[4] *= 50
+    middles, slopes, _ = local_slopes(steps, values)
+    np.testing.assert_allclose(middles, np.array([10, 20, 50, 100]) * math.sqrt(10))
+    assert slopes[0] == pytest.approx(-1)
+    assert abs(slopes[1] + 1) > 0.1
+    middles, slopes, _ = local_slopes(steps, values, decades=2.0)
+    np.testing.assert_allclose(middles, [100])
 
 
 def test_a_rate_is_reached_faster_or_slower():

@@ -293,7 +293,11 @@ def test_the_bias_builds_up_as_the_literal_sum(eta, alpha, m):
 
 def test_the_bias_builds_up_as_fast_as_the_softest_direction():
     """At n = 300 the stiffest direction has forgotten its start and the softest has not: a factor of the squared bias."""
-    place, schedule, steps = local(LINEAR, ConstantBudget(mu=2)), SCHEDULES["power"](eta=0.2, alpha=1 / 3), np.array([300])
+    place, schedule, steps = (
+        local(LINEAR, ConstantBudget(mu=2)),
+        SCHEDULES["power"](eta=0.2, alpha=1 / 3),
+        np.array([300]),
+    )
     modes, unit = place.modes, place.unit_bias
     assert modes.h[0] == pytest.approx(LINEAR.curvature().m, rel=1e-9)
     average = linearised_moments(steps, np.array([0.2]), 1 / 3, modes).average[0]

@@ -180,7 +180,12 @@ def remembered_theorems() -> Iterator[None]:
         return value.tobytes() if isinstance(value, np.ndarray) else repr(value)
 
     def call(self: Theorem, constants: Any) -> Any:
-        place = (self.place, self.form, self.function, tuple((name, key(value)) for name, value in sorted(constants.items())))
+        place = (
+            self.place,
+            self.form,
+            self.function,
+            tuple((name, key(value)) for name, value in sorted(constants.items())),
+        )
         if place not in known:
             known[place] = plain(self, constants)
         return known[place]

@@ -116,7 +116,9 @@ def numbers_of(runs: Sequence[Run], others: Sequence[Run]) -> list[Run]:
     out = []
     for run, other in zip(runs, others, strict=True):
         alike = run.data.values.shape == other.data.values.shape and run.data.metrics == other.data.metrics
-        out.append(Run(run.cell, run.row, run.data._replace(values=other.data.values)) if alike and run is not other else run)
+        out.append(
+            Run(run.cell, run.row, run.data._replace(values=other.data.values)) if alike and run is not other else run
+        )
     return out
 
 
@@ -176,13 +178,15 @@ def columns_exchanged(one: str, other: str) -> Alteration:
 
 def estimators_exchanged(runs: list[Run]) -> list[Run]:
     return [
-        Run(r.cell, r.row, r.data._replace(values=r.data.values[::-1])) if len(r.data.estimators) > 1 else r for r in runs
+        Run(r.cell, r.row, r.data._replace(values=r.data.values[::-1])) if len(r.data.estimators) > 1 else r
+        for r in runs
     ]
 
 
 def average_for_both(runs: list[Run]) -> list[Run]:
     return [
-        Run(r.cell, r.row, r.data._replace(values=r.data.values[[1, 1]])) if len(r.data.estimators) > 1 else r for r in runs
+        Run(r.cell, r.row, r.data._replace(values=r.data.values[[1, 1]])) if len(r.data.estimators) > 1 else r
+        for r in runs
     ]
 
 
@@ -216,7 +220,9 @@ def other_seeds(keep: Callable[[Run], bool]) -> Alteration:
         out = []
         for k, run in enumerate(runs):
             mixed = np.random.default_rng(k).permutation(run.data.values.shape[-1])
-            out.append(Run(run.cell, run.row, run.data._replace(values=run.data.values[..., mixed])) if keep(run) else run)
+            out.append(
+                Run(run.cell, run.row, run.data._replace(values=run.data.values[..., mixed])) if keep(run) else run
+            )
         return out
 
     return alter
@@ -242,7 +248,9 @@ def checkpoints(keep: Callable[[Run], np.ndarray]) -> Alteration:
         out = []
         for run in runs:
             kept = keep(run)
-            out.append(Run(run.cell, run.row, run.data._replace(steps=run.steps[kept], values=run.data.values[:, kept])))
+            out.append(
+                Run(run.cell, run.row, run.data._replace(steps=run.steps[kept], values=run.data.values[:, kept]))
+            )
         return out
 
     return alter
@@ -341,7 +349,9 @@ def setting(part: str, **factors: float) -> Alteration:
         out = []
         for run in runs:
             section = getattr(run.cell, part)
-            have = {k: getattr(section, k) * f for k, f in factors.items() if isinstance(getattr(section, k, None), float)}
+            have = {
+                k: getattr(section, k) * f for k, f in factors.items() if isinstance(getattr(section, k, None), float)
+            }
             if have:
                 cell = replace(run.cell, **{part: section.model_copy(update=have)})
                 run = replace(run, cell=cell)

@@ -1,9 +1,9 @@
 """What would go unnoticed: evidence, theory and code are made wrong on purpose, and what nothing noticed is printed.
 
-    python -m tests.campaigns.mutants [evidence] [theory] [code] [--results results] [--outcomes build/mutants]
+    python -m tests.campaigns.mutants [evidence] [theory] [code] [--results results] [--minutes 20]
 
 - evidence: over a hundred kinds of corruption of stored results, and for every claim that reads results the smallest
-  factor that changes its verdict, which goes to `power.json` beside the results for the ledger to print;
+  factor that changes its verdict, which goes to `results/power.json` for the ledger to print;
 - theory: constants times 1.2, exponents 0.05 off and dropped terms in every function of `dpexp/theory`;
 - code: 200 one-line mutants, drawn by seed from eight parts of the code, and the tests that notice them.
 
@@ -25,7 +25,7 @@ FAST_SHARE, WHOLE_SHARE = 0.9, 0.97
 Log = Callable[[str], object]
 
 
-def of_evidence(results: Path, aged: bool, log: Log) -> bool:
+def of_evidence(results: Path, aged: bool, power: Path, log: Log) -> bool:
     from tests.campaigns import mutants_of_evidence as evidence
     from tests.campaigns.altered_runs import Stored
     from tests.campaigns.kinds_of_corruption import KINDS
@@ -33,12 +33,15 @@ def of_evidence(results: Path, aged: bool, log: Log) -> bool:
     stored, claims = Stored(results, aged), evidence.from_results()
     absent = [c.id for c in claims if not all(stored.has(name) for name in c.experiments)]
     claims = [claim for claim in claims if claim.id not in absent]
-    log(f"Evidence: {len(KINDS)} kinds of corruption, {len(claims)} claims" + (f"; not run: {', '.join(absent)}" if absent else ""))
+    log(
+        f"Evidence: {len(KINDS)} kinds of corruption, {len(claims)} claims"
+        + (f"; not run: {', '.join(absent)}" if absent else "")
+    )
     with evidence.remembered():
         log(f"{'kind':45} claims whose verdict changed, whose states changed, that say the same")
         found = evidence.survey(stored, claims, KINDS, log)
         sentences = evidence.power(stored, claims, lambda line: None)
-    (results / "power.json").write_text(json.dumps(sentences, indent=1, sort_keys=True) + "\n")
+    power.write_text(json.dumps(sentences, indent=1, sort_keys=True) + "\n")
     log("\nWhat each claim would notice:")
     for name, sentence in sentences.items():
         log(f"{name:50} {sentence}")
@@ -76,7 +79,10 @@ def of_code(outcomes: Path, count: int, minutes: float, again: bool, stages: Seq
     for f in found:
         if f["noticed"] == "nothing":
             reason = code.explained(f)
-            log(f"nothing noticed {f['path']}:{f['line']} {f['was']}  ->  {f['becomes']}" + (f"   ({reason})" if reason else ""))
+            log(
+                f"nothing noticed {f['path']}:{f['line']} {f['was']}  ->  {f['becomes']}"
+                + (f"   ({reason})" if reason else "")
+            )
     return shares(found, code.explained)
 
 
@@ -92,6 +98,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", default=[], help="evidence, theory, code; all by default")
     parser.add_argument("--results", type=Path, default=Path("results"))
+    parser.add_argument("--power", type=Path, default=Path("results/power.json"), help="where the sentences go")
     parser.add_argument("--outcomes", type=Path, default=Path("build/mutants"))
     parser.add_argument("--aged", action="store_true", help="results that were computed with other code, too")
     parser.add_argument("--theory", type=int, default=300, help="mutants of theory")
@@ -110,7 +117,7 @@ def main() -> int:
 
     good = True
     if "evidence" in parts:
-        good &= of_evidence(options.results, options.aged, log)
+        good &= of_evidence(options.results, options.aged, options.power, log)
     if "theory" in parts:
         good &= of_theory(options.results, options.aged, options.outcomes, options.theory, options.minutes, log)
     if "code" in parts:

@@ -57,7 +57,9 @@ class Mutant(NamedTuple):
     @property
     def id(self) -> str:
         """The same as long as the line, its number of equals above it and the change stay."""
-        return hashlib.sha256(repr((self.path, self.was, self.place.kind, self.place.new, self.place.line)).encode()).hexdigest()[:10]
+        return hashlib.sha256(
+            repr((self.path, self.was, self.place.kind, self.place.new, self.place.line)).encode()
+        ).hexdigest()[:10]
 
     def becomes(self, root: Path) -> str:
         """The line after the change."""
@@ -184,7 +186,9 @@ class Tests:
 
 def copied(root: Path, target: Path) -> None:
     """What git knows of the tree and what is new in it, as it is now; results are a link."""
-    known = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=root, capture_output=True, text=True, check=True)
+    known = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"], cwd=root, capture_output=True, text=True, check=True
+    )
     names = [name for name in known.stdout.splitlines() if not name.startswith("results/") and (root / name).is_file()]
     for old in [*target.glob("dpexp/**/*.py"), *target.glob("tests/**/*.py")]:
         if old.relative_to(target).as_posix() not in names:
@@ -263,7 +267,9 @@ def outcome(mutant: Mutant, copy: Path, tests: Tests, stages: Sequence[str]) -> 
     path.write_bytes(mutant.place.applied(original))
     try:
         for stage in stages:
-            verdict, test, used = tested(copy, ["-x", "-m", "slow" if stage == "slow" else "not slow", *chosen[stage]], LIMIT_S[stage])
+            verdict, test, used = tested(
+                copy, ["-x", "-m", "slow" if stage == "slow" else "not slow", *chosen[stage]], LIMIT_S[stage]
+            )
             cpu += used
             if verdict == "never ends" and stage == "slow":
                 by = "slow tests took too long to tell"
@@ -287,7 +293,10 @@ def campaign(
     should where tests have been added.
     """
     preload()
-    copy = Path(tempfile.gettempdir()) / f"dpexp-mutants-{os.getuid()}-{hashlib.sha256(os.fsencode(ROOT)).hexdigest()[:12]}"
+    copy = (
+        Path(tempfile.gettempdir())
+        / f"dpexp-mutants-{os.getuid()}-{hashlib.sha256(os.fsencode(ROOT)).hexdigest()[:12]}"
+    )
     os.environ["DPEXP_CACHE"] = str(copy / ".kernels")
     copied(ROOT, copy)
     (copy / ".kernels").mkdir(mode=0o700, exist_ok=True)
@@ -320,7 +329,9 @@ def campaign(
         known[mutant.id] = found
         with outcomes.open("a") as file:
             file.write(json.dumps(found) + "\n")
-        log(f"{found['noticed']:8} {found['cpu_s']:6.1f} s  {found['path']}:{found['line']}  {found['was']}  ->  {found['becomes']}   {found['by'][:110]}")
+        log(
+            f"{found['noticed']:8} {found['cpu_s']:6.1f} s  {found['path']}:{found['line']}  {found['was']}  ->  {found['becomes']}   {found['by'][:110]}"
+        )
     ids = {mutant.id for mutant in mutants}
     return [found for id, found in known.items() if id in ids]
 
@@ -330,7 +341,10 @@ def table(found: Sequence[dict[str, Any]], column: str) -> str:
     counts = Counter((f[column], f["noticed"]) for f in found)
     rows = [f"{column:12} mutants  near  fast  slow  nothing"]
     for name in [*dict.fromkeys(f[column] for f in found), "all"]:
-        mine = [sum(n for (a, b), n in counts.items() if name in (a, "all") and b == s) for s in ("near", "fast", "slow", "nothing")]
+        mine = [
+            sum(n for (a, b), n in counts.items() if name in (a, "all") and b == s)
+            for s in ("near", "fast", "slow", "nothing")
+        ]
         rows.append(f"{name:12} {sum(mine):7}  {mine[0]:4}  {mine[1]:4}  {mine[2]:4}  {mine[3]:7}")
     return "\n".join(rows)
 

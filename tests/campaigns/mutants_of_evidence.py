@@ -49,7 +49,12 @@ def _states(numbers: Any) -> Any:
 
 def asked(claim: Claim, evidence: AlteredEvidence) -> Said:
     """The claim's check, as the ledger runs it; a check that raises has refused what it was given."""
-    with read_from(evidence), warnings.catch_warnings(), np.errstate(all="ignore"), contextlib.redirect_stderr(io.StringIO()):
+    with (
+        read_from(evidence),
+        warnings.catch_warnings(),
+        np.errstate(all="ignore"),
+        contextlib.redirect_stderr(io.StringIO()),
+    ):
         warnings.simplefilter("ignore")
         try:
             return said(claim.settled(evidence))
@@ -69,7 +74,9 @@ class Noticed(NamedTuple):
     """claims that read altered results and said the same"""
 
 
-def survey(stored: Stored, claims: Sequence[Claim], kinds: dict[str, Alteration], log: Callable[[str], object]) -> list[Noticed]:
+def survey(
+    stored: Stored, claims: Sequence[Claim], kinds: dict[str, Alteration], log: Callable[[str], object]
+) -> list[Noticed]:
     """Which claims notice each kind of corruption."""
     plain = AlteredEvidence(stored)
     before = {claim.id: asked(claim, plain) for claim in claims}

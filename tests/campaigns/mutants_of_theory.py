@@ -75,7 +75,11 @@ def spots(function: ast.FunctionDef, kind: str) -> list[ast.AST]:
             powers |= {id(inner) for inner in ast.walk(node.right)}
     nodes = [node for node in body if id(node) not in skipped]
     if kind.startswith("constant"):
-        return [n for n in nodes if isinstance(n, ast.Constant) and type(n.value) in (int, float) and n.value and id(n) not in powers]
+        return [
+            n
+            for n in nodes
+            if isinstance(n, ast.Constant) and type(n.value) in (int, float) and n.value and id(n) not in powers
+        ]
     if kind.startswith("exponent"):
         return [n for n in nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Pow)]
     return [n for n in nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Add | ast.Sub)]
@@ -128,7 +132,9 @@ def loaded(module: str, function: str) -> FunctionType:
     for part in function.split("."):
         found = vars(found)[part]
     for _ in range(3):
-        found = getattr(found, "__wrapped__", getattr(found, "fget", getattr(found, "func", getattr(found, "__func__", found))))
+        found = getattr(
+            found, "__wrapped__", getattr(found, "fget", getattr(found, "func", getattr(found, "__func__", found)))
+        )
     assert isinstance(found, FunctionType), f"{module}.{function} is no function"
     return found
 
@@ -141,7 +147,9 @@ def put(mutant: Mutant, root: Path = ROOT) -> None:
     code = dict(codes(compile(ast.fix_missing_locations(tree), str(path), "exec", dont_inherit=True)))[mutant.function]
     loaded(module_name(path, root), mutant.function).__code__ = code
     if mutant.function == "_kernel":
-        os.environ["DPEXP_CACHE"] = "off"  # kept kernels are known by the text of their file, which is not that of the mutant
+        os.environ["DPEXP_CACHE"] = (
+            "off"  # kept kernels are known by the text of their file, which is not that of the mutant
+        )
         folder.cache_clear()
     forget()
 
@@ -180,12 +188,18 @@ def callers(stored: Stored, claims: Sequence[Claim]) -> tuple[dict[str, Said], d
 def tests_of(module: str, root: Path = ROOT) -> list[str]:
     """Test files of theory, those that import the module first."""
     files = sorted((root / "tests").glob("test_theory*.py"))
-    more = [p for p in sorted((root / "tests").glob("test_*.py")) if p not in files and any(name.startswith(module) for name in imports(p))]
+    more = [
+        p
+        for p in sorted((root / "tests").glob("test_*.py"))
+        if p not in files and any(name.startswith(module) for name in imports(p))
+    ]
     files.sort(key=lambda p: not any(name.startswith(module) for name in imports(p)))
     return [p.relative_to(root).as_posix() for p in [*files, *more]]
 
 
-def outcome(mutant: Mutant, stored: Stored, claims: Sequence[Claim], before: dict[str, Said], log: Path) -> dict[str, Any]:
+def outcome(
+    mutant: Mutant, stored: Stored, claims: Sequence[Claim], before: dict[str, Said], log: Path
+) -> dict[str, Any]:
     """What notices a mutant, found in a process of its own."""
     start = os.times()
     reader, writer = os.pipe()
@@ -221,7 +235,9 @@ def outcome(mutant: Mutant, stored: Stored, claims: Sequence[Claim], before: dic
         os.waitpid(child, 0)
     with os.fdopen(reader) as pipe:
         said = {key: value for line in pipe.read().splitlines() for key, value in json.loads(line).items()}
-    by = next((line for line in log.read_text(errors="replace").splitlines() if line.startswith(("FAILED ", "ERROR "))), "")
+    by = next(
+        (line for line in log.read_text(errors="replace").splitlines() if line.startswith(("FAILED ", "ERROR "))), ""
+    )
     cpu = os.times()
     return {
         "id": mutant.id, "path": mutant.path, "function": mutant.function, "kind": mutant.kind, "line": mutant.line,
@@ -232,7 +248,12 @@ def outcome(mutant: Mutant, stored: Stored, claims: Sequence[Claim], before: dic
 
 
 def campaign(
-    mutants: Sequence[Mutant], stored: Stored, claims: Sequence[Claim], outcomes: Path, cpu_minutes: float, log: Callable[[str], object]
+    mutants: Sequence[Mutant],
+    stored: Stored,
+    claims: Sequence[Claim],
+    outcomes: Path,
+    cpu_minutes: float,
+    log: Callable[[str], object],
 ) -> list[dict[str, Any]]:
     """Outcomes of all mutants that were tried, now or before."""
     known = {}
