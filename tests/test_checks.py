@@ -16,9 +16,9 @@ from dpexp.reporting.checks import (
     last_decade,
     paired_over_decade,
     predictions_agree,
+    rates_agree,
     ratio_over_decade,
     ratio_to,
-    rates_agree,
 )
 from dpexp.reporting.evidence import Run
 from dpexp.theory.theorem import Theorem
@@ -114,7 +114,7 @@ def test_rates_against_an_exponent(slopes, verdict):
     assert first["slope"] == pytest.approx(slopes[0], abs=1e-3)
     assert first["printed"] == -0.5
     assert "the paper: -0.50" in outcome.predicted
-    with pytest.raises(ValueError, match="no exponent for alpha = 0.6"):
+    with pytest.raises(ValueError, match=r"no exponent for alpha = 0\.6"):
         rates_agree(runs, "sgd", "param_distance_sq", {0.5: -0.5}.get, "the paper")
 
 

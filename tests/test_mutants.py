@@ -17,6 +17,7 @@ from dpexp.theory.ldp_sgd import noise
 from tests.campaigns import mutants, mutants_of_code, mutants_of_evidence, mutants_of_theory
 from tests.campaigns.altered_runs import AlteredEvidence, Stored, through
 from tests.campaigns.kinds_of_corruption import FAMILIES, KINDS, scaled, tilted
+from tests.campaigns.mutants_of_evidence import Said
 from tests.campaigns.places_of_mutants import is_program, places
 from tests.conftest import ROOT
 
@@ -53,20 +54,20 @@ def below(limit):
 
 def test_the_smallest_factor_is_found(stored):
     mean = stored.runs("toy")[0].values("sgd", "loss_gap")[-1].mean() * 1e3
-    family = FAMILIES[0]
+    family, fine = FAMILIES[0], Said("reproduced", "{}")
     assert family.words == "the loss gap"
     for limit in (1.3, 7.0):
-        found = mutants_of_evidence.smallest(below(limit), stored, family, "reproduced")
+        found = mutants_of_evidence.smallest(below(limit), stored, family, fine)
         assert limit / mean <= found <= 1.05 * limit / mean
-    assert mutants_of_evidence.smallest(below(7.0), stored, family, "reproduced", limit=2.0) is None
-    assert mutants_of_evidence.smallest(below(1e9), stored, family, "reproduced") is None
+    assert mutants_of_evidence.smallest(below(7.0), stored, family, fine, limit=2.0) is None
+    assert mutants_of_evidence.smallest(below(1e9), stored, family, fine) is None
     above = claim(lambda runs: runs[0].values("sgd", "loss_gap")[-1].mean() * 1e3 > mean / 2)
-    assert 0.48 < mutants_of_evidence.smallest(above, stored, family, "reproduced") <= 0.5
+    assert 0.48 < mutants_of_evidence.smallest(above, stored, family, fine) <= 0.5
     slope = claim(
         lambda runs: np.polyfit(np.log(STEPS), np.log(runs[0].values("sgd", "loss_gap").mean(-1)), 1)[0] < -0.8
     )
     (tilt,) = [f for f in FAMILIES if f.words == "all errors" and f.tilt]
-    assert mutants_of_evidence.smallest(slope, stored, tilt, "reproduced") == pytest.approx(0.2, abs=0.04)
+    assert mutants_of_evidence.smallest(slope, stored, tilt, fine) == pytest.approx(0.2, abs=0.04)
 
 
 def test_the_sentence_of_a_claim(stored):

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -25,12 +26,13 @@ FAST_SHARE, WHOLE_SHARE = 0.9, 0.97
 Log = Callable[[str], object]
 
 
-def of_evidence(results: Path, aged: bool, power: Path, log: Log) -> bool:
+def of_evidence(results: Path, aged: bool, power: Path, only: str, survey: bool, log: Log) -> bool:
     from tests.campaigns import mutants_of_evidence as evidence
     from tests.campaigns.altered_runs import Stored
     from tests.campaigns.kinds_of_corruption import KINDS
 
-    stored, claims = Stored(results, aged), evidence.from_results()
+    stored = Stored(results, aged)
+    claims = [claim for claim in evidence.from_results() if re.search(only, claim.id)]
     absent = [c.id for c in claims if not all(stored.has(name) for name in c.experiments)]
     claims = [claim for claim in claims if claim.id not in absent]
     log(
@@ -38,13 +40,19 @@ def of_evidence(results: Path, aged: bool, power: Path, log: Log) -> bool:
         + (f"; not run: {', '.join(absent)}" if absent else "")
     )
     with evidence.remembered():
-        log(f"{'kind':45} claims whose verdict changed, whose states changed, that say the same")
-        found = evidence.survey(stored, claims, KINDS, log)
+        if survey:
+            log(f"{'kind':45} claims whose verdict changed, whose states changed, that say the same")
+        found = evidence.survey(stored, claims, KINDS, log) if survey else []
         sentences = evidence.power(stored, claims, lambda line: None)
-    power.write_text(json.dumps(sentences, indent=1, sort_keys=True) + "\n")
+    known = json.loads(power.read_text()) if power.is_file() else {}
+    every = {claim.id for claim in evidence.from_results()}
+    kept = {name: words for name, words in known.items() if name in every} | sentences
+    power.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
     log("\nWhat each claim would notice:")
     for name, sentence in sentences.items():
         log(f"{name:50} {sentence}")
+    if not survey:
+        return True
     unnoticed = [one.kind for one in found if not one.verdict]
     deaf = {claim.id for claim in claims} - {name for one in found for name in one.verdict}
     log(f"\n{len(unnoticed)} of {len(KINDS)} kinds change no verdict: " + ", ".join(unnoticed))
@@ -99,6 +107,8 @@ def main() -> int:
     parser.add_argument("parts", nargs="*", default=[], help="evidence, theory, code; all by default")
     parser.add_argument("--results", type=Path, default=Path("results"))
     parser.add_argument("--power", type=Path, default=Path("results/power.json"), help="where the sentences go")
+    parser.add_argument("--claims", default="", help="claims whose id has this in it, by a regular expression")
+    parser.add_argument("--no-survey", action="store_true", help="evidence: the smallest factors alone")
     parser.add_argument("--outcomes", type=Path, default=Path("build/mutants"))
     parser.add_argument("--aged", action="store_true", help="results that were computed with other code, too")
     parser.add_argument("--theory", type=int, default=300, help="mutants of theory")
@@ -117,7 +127,7 @@ def main() -> int:
 
     good = True
     if "evidence" in parts:
-        good &= of_evidence(options.results, options.aged, options.power, log)
+        good &= of_evidence(options.results, options.aged, options.power, options.claims, not options.no_survey, log)
     if "theory" in parts:
         good &= of_theory(options.results, options.aged, options.outcomes, options.theory, options.minutes, log)
     if "code" in parts:

@@ -11,6 +11,7 @@ import contextlib
 import io
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,22 +21,24 @@ from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Run
 from dpexp.reporting.slopes import SlopeError
 from tests.campaigns.altered_runs import Alteration, AlteredEvidence, Stored, read_from, remembered_theorems, through
-from tests.campaigns.kinds_of_corruption import FAMILIES, KINDS, Family
+from tests.campaigns.kinds_of_corruption import FAMILIES, Family
 
 GRID = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 1000.0)
 TILTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 BISECTIONS = 5
 
 
-class Said(NamedTuple):
-    """What the ledger says of a claim, without its decimals."""
+@dataclass(frozen=True)
+class Said:
+    """What the ledger says of a claim. Two sayings are equal that differ in their decimals alone."""
 
     verdict: str
     states: str
+    decimals: str = field(default="", compare=False)
 
 
 def said(outcome: Outcome) -> Said:
-    return Said(outcome.verdict, repr(_states(outcome.numbers)))
+    return Said(outcome.verdict, repr(_states(outcome.numbers)), f"{outcome.measured} {outcome.numbers}")
 
 
 def _states(numbers: Any) -> Any:
@@ -113,18 +116,21 @@ def reads_values(claim: Claim, stored: Stored) -> bool:
     return bool(read)
 
 
-def smallest(claim: Claim, stored: Stored, family: Family, before: str, limit: float = np.inf) -> float | None:
+def smallest(claim: Claim, stored: Stored, family: Family, before: Said, limit: float = np.inf) -> float | None:
     """The smallest size, up or down, that changes the verdict; a factor below 1 or a negative tilt is one down.
 
     None where there is none on the grid that is smaller than the limit.
     """
 
-    def changes(size: float) -> bool:
-        evidence = AlteredEvidence(stored, family.make(size))
-        return asked(claim, evidence).verdict != before
+    def at(size: float) -> Said:
+        return asked(claim, AlteredEvidence(stored, family.make(size)))
 
-    if not AlteredEvidence(stored, family.make(0.3 if family.tilt else 2.0)).touches(claim.experiments):
-        return None
+    def changes(size: float) -> bool:
+        return at(size).verdict != before.verdict
+
+    far = TILTS[-1] if family.tilt else GRID[-1]
+    if all((found := at(sized(far, sign, family))) == before and found.decimals == before.decimals for sign in (1, -1)):
+        return None  # it reads nothing of what is altered
     best: float | None = None
     for sign in (1, -1):
         last = 0.0 if family.tilt else 1.0
@@ -151,7 +157,7 @@ def abs_size(size: float, family: Family) -> float:
     return abs(size) if family.tilt else max(size, 1 / size)
 
 
-def sentence(claim: Claim, stored: Stored, before: str) -> str:
+def sentence(claim: Claim, stored: Stored, before: Said) -> str:
     """What the claim would notice, as the ledger prints it: the smallest factor, and the smallest change of an exponent.
 
     A factor of spreads or of one checkpoint is named only where no factor of all numbers is noticed.
@@ -184,7 +190,7 @@ def power(stored: Stored, claims: Sequence[Claim], log: Callable[[str], object])
     plain = AlteredEvidence(stored)
     out = {}
     for claim in claims:
-        out[claim.id] = sentence(claim, stored, asked(claim, plain).verdict)
+        out[claim.id] = sentence(claim, stored, asked(claim, plain))
         log(f"{claim.id}: {out[claim.id]}")
     return dict(sorted(out.items()))
 

@@ -185,7 +185,7 @@ def callers(stored: Stored, claims: Sequence[Claim]) -> tuple[dict[str, Said], d
     return before, found
 
 
-def tests_of(module: str, root: Path = ROOT) -> list[str]:
+def files_about(module: str, root: Path = ROOT) -> list[str]:
     """Test files of theory, those that import the module first."""
     files = sorted((root / "tests").glob("test_theory*.py"))
     more = [
@@ -223,7 +223,7 @@ def outcome(
         import pytest
 
         code = pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=line", "-m", "not slow",
-                            *tests_of(module_name(ROOT / mutant.path, ROOT))])  # fmt: skip
+                            *files_about(module_name(ROOT / mutant.path, ROOT))])  # fmt: skip
         os.write(writer, json.dumps({"tests": int(code)}).encode() + b"\n")
         os._exit(0)
     os.close(writer)
