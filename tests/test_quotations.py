@@ -30,33 +30,22 @@ def test_every_claim_is_quoted_or_ours_and_can_be_false(paper):
 
 GREEK = dict(
     zip(
-        "αβγδεθκλμσωΔψ",
-        [
-            "alpha",
-            "beta",
-            "gamma",
-            "delta",
-            "epsilon",
-            "theta",
-            "kappa",
-            "lambda",
-            "mu",
-            "sigma",
-            "omega",
-            "Delta",
-            "psi",
-        ],
+        "αβγδεϵηθκλμσωΔΠψÕ√",
+        ["alpha", "beta", "gamma", "delta", "epsilon", "epsilon", "eta", "theta", "kappa", "lambda", "mu", "sigma", "omega",
+         "Delta", "Pi", "psi", "O", "sqrt"],
         strict=True,
     )
-)
-SIGNS = r"\\(?:geq?|leq?|l?dots|cup|cap|mathcal|mathbb|tilde|bar|hat|left|right|text|mathrm|operatorname|quad)\b"
+)  # fmt: skip
+SIGNS = r"\\(?:geq?|leq?|l?dots|cup|cap|mathcal|mathbb|tilde|bar|hat|left|right|text|mathrm|operatorname|quad|approx|leftarrow|[gl]eqslant|d?frac|[lr]ceil)\b"
 
 
 def letters(text):
     """Letters and digits alone, formulas spelt in words: what a quotation and a scanned text have in common."""
     for sign, word in GREEK.items():
         text = text.replace(sign, word)
-    text = re.sub(SIGNS, "", text).replace("alpha", "lpha")  # the scan loses the a of some alphas
+    text = (
+        re.sub(SIGNS, "", text).replace("varepsilon", "epsilon").replace("alpha", "lpha")
+    )  # the scan loses the a of some alphas
     return re.sub(r"[^a-z0-9]", "", text.lower())
 
 

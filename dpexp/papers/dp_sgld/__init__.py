@@ -1,6 +1,7 @@
 """`dp-sgld`: Renyi privacy of stochastic gradient Langevin dynamics."""
 
 from dpexp.papers.dp_sgld.claims import CLAIMS
+from dpexp.papers.dp_sgld.not_claimed import NOT_CLAIMED
 from dpexp.papers.dp_sgld.region import LANGEVIN_REGION
 from dpexp.papers.dp_sgld.tables.accuracy import SGLD_TABLES
 from dpexp.papers.dp_sgld.tables.constants import SGLD_CONSTANTS
@@ -11,6 +12,7 @@ PAPER = Paper(
     title="Differential privacy guarantees for stochastic gradient Langevin dynamics",
     authors="Théo Ryffel, Francis Bach, David Pointcheval",
     claims=CLAIMS,
+    not_claimed=NOT_CLAIMED,
     figures=(LANGEVIN_REGION,),
     tables=(*SGLD_TABLES, *SGLD_CONSTANTS),
     configs=("dp_sgld_table1", "dp_sgld_table2", "dp_sgld_table3"),

@@ -90,13 +90,17 @@ class Case:
         """A lower bound on the divergence of the projected iteration: the best test {theta > t}, less `leaving`."""
         law, off = self.law.law, self.leaving
         reach = float(np.max(law.centres)) + 10 * math.sqrt(law.variance)
-        best = 0.0
-        for t in np.linspace(-reach, reach, 801):
-            p = math.exp(law.log_above(float(t))) - off
-            r = math.exp(law.mirrored.log_above(float(t))) + off
-            if 0 < r < p < 1:
-                best = max(best, _renyi_of_bits(p, r, order))
-        return best
+
+        def tested(t: float) -> float:
+            p = math.exp(law.log_above(t)) - off
+            r = math.exp(law.mirrored.log_above(t)) + off
+            return _renyi_of_bits(p, r, order) if 0 < r < p < 1 else 0.0
+
+        # any threshold gives a bound: a coarse search, and a finer one between the neighbours of the best
+        coarse = np.linspace(-reach, reach, 121)
+        k = int(np.argmax([tested(float(t)) for t in coarse]))
+        fine = np.linspace(coarse[max(0, k - 1)], coarse[min(len(coarse) - 1, k + 1)], 41)
+        return max(tested(float(t)) for t in fine)
 
 
 def _renyi_of_bits(p: float, r: float, order: float) -> float:

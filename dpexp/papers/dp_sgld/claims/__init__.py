@@ -1,5 +1,5 @@
 """The claims of `dp-sgld`: privacy and utility by exact laws and moments, tables from stored runs."""
 
-from dpexp.papers.dp_sgld.claims import privacy, tables, utility
+from dpexp.papers.dp_sgld.claims import diffusion, privacy, regression, tables, utility
 
-CLAIMS = (*privacy.CLAIMS, *utility.CLAIMS, *tables.CLAIMS)
+CLAIMS = (*diffusion.CLAIMS, *privacy.CLAIMS, *utility.CLAIMS, *regression.CLAIMS, *tables.CLAIMS)
