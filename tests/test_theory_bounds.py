@@ -132,6 +132,28 @@ def test_composition_is_parallel():
         theorem1([])
 
 
+def test_theorems_5_and_6_are_the_printed_formulas():
+    """Case by case, at numbers of which none is 1 and no two are alike."""
+    n, eta, M, c0, p, mu, start = 40, 0.7, 1.9, 1.3, 4, 0.6, 5.0
+    s2 = c0**2 * (1 + 64 * p / mu**2)
+    args = (M, c0, p, mu, start)
+
+    def psi_of(beta):
+        return math.log(n) if beta == 0 else (n**beta - 1) / beta
+
+    factor = 2 * (1 + 4 * M**0.5 * s2**0.5 * eta**1.5) / eta
+    for alpha, wanted in (
+        (0.8, factor * (start + s2 * eta**2 * psi_of(-0.6)) ** 0.5 / psi_of(0.2)),
+        (0.6, factor * (start + s2 * eta**2 * psi_of(-0.2)) ** 0.5 / psi_of(0.3)),
+        (0.4, factor * (start + s2 * eta**2) / (0.2**0.5 * psi_of(0.1))),
+    ):
+        assert theorem5_printed(np.array([n]), eta, alpha, *args)[0] == pytest.approx(wanted, rel=1e-9)
+    for alpha in (0.0, 0.3, 0.5, 0.8):
+        first = (start + s2 * eta**2 * psi_of(1 - 2 * alpha)) / (2 * eta * n ** (1 - alpha))
+        wanted = first + s2 * eta * psi_of(1 - alpha) / (2 * n)
+        assert theorem6_visible(np.array([n]), eta, alpha, *args[1:])[0] == pytest.approx(wanted, rel=1e-9)
+
+
 def test_theorem5_has_its_three_cases_and_says_where_it_is_silent():
     def at(alpha, n):
         return theorem5_printed(np.array([n]), 0.2, alpha, 0.1, 1.4, 6, 1.0, 6.0)[0]
