@@ -113,6 +113,19 @@ def test_larger_noise_than_needed_is_chosen_by_name():
     assert PROBLEMS["mallows-logistic"]().exact_sensitivity() == pytest.approx(2 * math.sqrt(2), abs=1e-15)
 
 
+@pytest.mark.parametrize(("tau", "wanted"), [(0.5, math.sqrt(2)), (0.9, 1.8), (0.2, 1.6)])
+def test_the_sensitivity_of_quantile_regression_is_attained(tau, wanted):
+    """By two users with x = (1, z) and (1, -z), |z| = 1, and one residual sign; at the median by opposite signs at one x."""
+    problem = PROBLEMS["pinball-linear"](d=3, tau=tau)
+    assert problem.exact_sensitivity() == pytest.approx(wanted, rel=1e-12)
+    assert problem.noise_sensitivity() == pytest.approx(wanted, rel=1e-12)
+    z = np.array([0.6, 0.0, 0.8])
+    theta, x = np.zeros(4), np.array([[1.0, *z], [1.0, *-z]])
+    ends = [problem.gradient(theta, row[None], np.array([y]))[0] for row in x for y in (-9.0, 9.0)]
+    largest = max(np.linalg.norm(one - other) for one in ends for other in ends)
+    assert largest == pytest.approx(wanted, rel=1e-12)
+
+
 def test_normal_moments():
     m = normal_moments(1.345)
     np.testing.assert_allclose(m, (0.710164548269, 0.821374765431, 0.387027033403, 0.959899036808), atol=1e-12)

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats as reference
 
-from dpexp.reporting.slopes import SlopeError, local_slopes, loglog_slope, rate
+from dpexp.reporting.slopes import (
+    Rate,
+    Slope,
+    SlopeError,
+    local_slopes,
+    log_contrast,
+    loglog_slope,
+    rate,
+    slope_weights,
+)
 
 RNG = np.random.default_rng(31)
 SPREAD = 0.09  # the relative spread of a squared distance reaches 0.9, as in the runs
@@ -83,6 +92,21 @@ def test_local_slopes_follow_a_bend():
     assert np.all(reach > 0)
 
 
+def test_windows_of_local_slopes_are_whole_decades_and_no_more():
+    """Steps 10 to 1000: the last window begins at 100. A step just beyond a window has no say in its slope."""
+    steps = np.array([10, 20, 50, 100, 105, 200, 500, 1000])
+    values = np.tile((1.0 / steps)[:, None], 5)
+    values[4] *= 50
+    middles, slopes, _ = local_slopes(steps, values)
+    np.testing.assert_allclose(middles, np.array([10, 20, 50, 100]) * math.sqrt(10))
+    assert slopes[0] == pytest.approx(-1)
+    assert abs(slopes[1] + 1) > 0.1
+    middles, slopes, _ = local_slopes(steps, values, decades=2.0)
+    np.testing.assert_allclose(middles, [100])
+    lonely = np.array([1, 20, 50, 100, 200])  # no slope of the first step, alone in its decade, although others follow
+    np.testing.assert_allclose(local_slopes(lonely, np.tile((1.0 / lonely)[:, None], 5))[0], [20 * math.sqrt(10)])
+
+
 def test_a_rate_is_reached_faster_or_slower():
     steps, values = curves(-2 / 3)
     found = rate(steps, values)
@@ -91,6 +115,43 @@ def test_a_rate_is_reached_faster_or_slower():
     assert found.compared(-2 / 3) == "reached"
     assert found.compared(-0.3) == "faster"
     assert found.compared(-1.0) == "slower"
+
+
+def test_a_contrast_by_hand():
+    """Means 3 and 2: deviations over them are -2/3, 0, 2/3 and -1/2, 1/2, 0; twice the first less the second."""
+    values = np.array([[1.0, 3.0, 5.0], [1.0, 3.0, 2.0]])
+    found, se = log_contrast(np.array([2.0, -1.0]), values)
+    assert found == pytest.approx(2 * math.log(3) - math.log(2))
+    influence = np.array([2 * -2 / 3 + 1 / 2, -1 / 2, 2 * 2 / 3])
+    assert se == pytest.approx(math.sqrt(np.sum(influence**2) / (3 * 2)))  # of a mean of three: over 3, and over 3 - 1
+
+
+def test_the_error_of_a_contrast_is_what_repetitions_show():
+    weights = slope_weights(np.log([10.0, 30.0, 100.0]))
+    common = 1 + 0.1 * RNG.standard_normal((2000, 1, 40))
+    draws = np.array([[3.0], [2.0], [1.0]]) * common * (1 + 0.1 * RNG.standard_normal((2000, 3, 40)))
+    found = np.array([log_contrast(weights, values) for values in draws])
+    assert np.mean(found[:, 1]) == pytest.approx(np.std(found[:, 0], ddof=1), rel=0.06)
+
+
+def slope(value, reach):
+    return Slope(value, reach / 2, value - reach, value + reach, (1.0, 10.0), 5, "delta")
+
+
+def test_drift_is_judged_up_to_two_of_its_errors():
+    """A drift of 0.25: 0.15 beyond the tolerance less two errors of 0.04, within it less two of 0.06."""
+    for error, settled in ((0.0, False), (0.04, False), (0.06, True)):
+        for drift in (0.25, -0.25):
+            assert Rate(slope(-0.5, 0.01), slope(-0.5 - drift, 0.01), drift, error).settled == settled
+
+
+def test_the_tolerance_of_an_exponent():
+    """At a tolerance of 0.1: slopes 0.05, 0.15 and 0.4 off, and an interval that reaches over its edge."""
+    for value, reach, state in (
+        (-0.55, 0.02, "reached"), (-0.45, 0.02, "reached"), (-0.65, 0.02, "faster"), (-0.35, 0.02, "slower"),
+        (-0.9, 0.02, "faster"), (-0.1, 0.02, "slower"), (-0.55, 0.06, "unresolved"), (-0.35, 0.2, "unresolved"),
+    ):  # fmt: skip
+        assert Rate(slope(value, reach), slope(value, reach), 0.0, 0.0).compared(-0.5, 0.1) == state
 
 
 def test_a_transient_is_no_rate():

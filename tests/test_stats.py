@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats as reference
 
-from dpexp.store.stats import COLUMNS, paired_difference, summarise, t_quantile
+from dpexp.store.stats import COLUMNS, mean_and_reach, paired_difference, summarise, t_quantile
 
 RNG = np.random.default_rng(31)
 
@@ -54,6 +54,25 @@ def test_one_replicate_has_no_error():
     assert np.all(s["mean"] == 1)
     assert np.all(np.isnan(s["se"]))
     assert t_quantile(0) == math.inf
+
+
+def test_four_numbers_by_hand():
+    """1, 2, 3, 6: mean 3, sum of squared deviations 14; the quantile of t with 3 degrees is 3.182446 (any table)."""
+    mean, reach = mean_and_reach(np.array([[1.0, 2.0, 3.0, 6.0]]))
+    assert mean[0] == 3
+    assert reach[0] == pytest.approx(3.182446 * math.sqrt(14 / 3) / 2, rel=1e-6)
+    assert t_quantile(3, 0.99) == pytest.approx(5.840909, rel=1e-6)
+
+
+def test_a_paired_difference_by_hand():
+    """a - b = 0, 1, 2; mean a = 7/3, mean b = 4/3, ratio 7/4; a - 7/4 b = -3/4, 1/4, 1/2 with squared deviations 7/8."""
+    d = paired_difference(np.array([1.0, 2.0, 4.0]), np.array([1.0, 1.0, 2.0]))
+    t = 4.302653  # of 2 degrees of freedom
+    assert (d.difference, d.n) == (1, 3)
+    assert d.se == pytest.approx(math.sqrt(1 / 3), rel=1e-12)
+    assert (d.ci_lo, d.ci_hi) == pytest.approx((1 - t * d.se, 1 + t * d.se), rel=1e-6)
+    reach = t * math.sqrt(7 / 8 / 2 / 3) / (4 / 3)
+    assert (d.ratio, d.ratio_lo, d.ratio_hi) == pytest.approx((1.75, 1.75 - reach, 1.75 + reach), rel=1e-6)
 
 
 def test_paired_difference_covers_and_is_sharper_than_unpaired():

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpexp.papers.ldp_sgd.predictions import asymptote, constants, decay_of, is_flat, local, predicted
+from dpexp.papers.ldp_sgd.predictions import _settled_step, asymptote, constants, decay_of, is_flat, local, predicted
 from dpexp.privacy.budgets import ConstantBudget, UniformBudget
 from dpexp.problems import PROBLEMS
 from dpexp.schedules import SCHEDULES
@@ -22,7 +22,12 @@ from dpexp.theory.ldp_sgd.sandwich import (
     spectral_norm,
 )
 from dpexp.theory.ldp_sgd.theorem3 import theorem3_printed, theorem3_recursion
-from dpexp.theory.ldp_sgd.theorem4 import log10_summation_b, theorem4_completed
+from dpexp.theory.ldp_sgd.theorem4 import (
+    log10_summation_b,
+    theorem4_completed,
+    theorem4_printed_log10,
+    theorem4_without_b,
+)
 from dpexp.theory.ldp_sgd.theorem5 import theorem5_last_iterate, theorem5_printed, theorem5_rooted
 from dpexp.theory.ldp_sgd.theorem6 import theorem6_completed, theorem6_visible
 from tests.oracles import bounds
@@ -73,6 +78,19 @@ def test_summation_b_is_the_printed_sum():
     np.testing.assert_allclose(10 ** log10_summation_b(steps, eta, alpha, m), np.cumsum(terms)[steps - 1], rtol=1e-12)
 
 
+@pytest.mark.parametrize("alpha", [0.0, 1 / 3, 0.5, 0.7])
+def test_theorem_4_is_the_printed_sum_of_terms(alpha):
+    """At numbers of which none is 1 and no two are alike, so that every factor and every power shows in some digit."""
+    steps, eta, m, M, c0, p, mu, start, c1, trace = np.array([1, 3, 40]), 0.7, 0.11, 1.9, 1.3, 4, 0.6, 5.0, 37.0, 44.0
+    s2 = c0**2 * (1 + 64 * p / mu**2)
+    literal = [bounds.printed_theorem4(int(n), eta, alpha, m, M, s2, start, c1, trace) for n in steps]
+    args = (steps, eta, alpha, m, M, c0, p, mu, start, c1, trace)
+    np.testing.assert_allclose(theorem4_without_b(*args), [without for without, _ in literal], rtol=1e-12)
+    b = 10 ** log10_summation_b(steps, eta, alpha, m)
+    wanted = [np.log10(without + factor * one) for (without, factor), one in zip(literal, b, strict=True)]
+    np.testing.assert_allclose(theorem4_printed_log10(*args), wanted, rtol=1e-12)
+
+
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_recursions_agree_with_their_literal_forms(alpha):
     steps = np.array([1, 2, 3, 17, 60])
@@ -112,6 +130,28 @@ def test_composition_is_parallel():
     assert theorem1([0.5, 2, 1]) == theorem2([0.5, 2, 1]) == 2
     with pytest.raises(ValueError):
         theorem1([])
+
+
+def test_theorems_5_and_6_are_the_printed_formulas():
+    """Case by case, at numbers of which none is 1 and no two are alike."""
+    n, eta, M, c0, p, mu, start = 40, 0.7, 1.9, 1.3, 4, 0.6, 5.0
+    s2 = c0**2 * (1 + 64 * p / mu**2)
+    args = (M, c0, p, mu, start)
+
+    def psi_of(beta):
+        return math.log(n) if beta == 0 else (n**beta - 1) / beta
+
+    factor = 2 * (1 + 4 * M**0.5 * s2**0.5 * eta**1.5) / eta
+    for alpha, wanted in (
+        (0.8, factor * (start + s2 * eta**2 * psi_of(-0.6)) ** 0.5 / psi_of(0.2)),
+        (0.6, factor * (start + s2 * eta**2 * psi_of(-0.2)) ** 0.5 / psi_of(0.3)),
+        (0.4, factor * (start + s2 * eta**2) / (0.2**0.5 * psi_of(0.1))),
+    ):
+        assert theorem5_printed(np.array([n]), eta, alpha, *args)[0] == pytest.approx(wanted, rel=1e-9)
+    for alpha in (0.0, 0.3, 0.5, 0.8):
+        first = (start + s2 * eta**2 * psi_of(1 - 2 * alpha)) / (2 * eta * n ** (1 - alpha))
+        wanted = first + s2 * eta * psi_of(1 - alpha) / (2 * n)
+        assert theorem6_visible(np.array([n]), eta, alpha, *args[1:])[0] == pytest.approx(wanted, rel=1e-9)
 
 
 def test_theorem5_has_its_three_cases_and_says_where_it_is_silent():
@@ -260,6 +300,37 @@ def test_predictions_tend_to_their_asymptote(alpha):
             ratio = getattr(found, estimator)[metric] / getattr(limit, estimator)[metric]
             assert abs(ratio[1] - 1) < 0.04
             assert abs(ratio[1] - 1) < abs(ratio[0] - 1) + 1e-3
+
+
+@pytest.mark.parametrize(("eta", "alpha", "m"), [(0.2, 0.5, 0.1), (0.05, 1 / 3, 0.4), (0.1, 0.0, 0.02)])
+def test_the_bias_builds_up_as_the_literal_sum(eta, alpha, m):
+    """Mean over k <= n of eta_k (1 - exp(-m (eta_1 + ... + eta_k)))^2; the integral in its place errs like 1 / n."""
+    steps = np.array([2000, 20_000])
+    sizes = eta * np.arange(1, steps[-1] + 1) ** -alpha
+    terms = sizes * (1 - np.exp(-m * np.cumsum(sizes))) ** 2
+    literal = np.array([terms[:n].mean() for n in steps])
+    np.testing.assert_allclose(_settled_step(steps, eta, alpha, m), literal, rtol=0.011)
+    assert literal[0] < 0.9 * sizes[:2000].mean()  # the sum without what is still missing is another number
+
+
+def test_the_bias_builds_up_as_fast_as_the_softest_direction():
+    """At n = 300 the stiffest direction has forgotten its start and the softest has not: a factor of the squared bias."""
+    place, schedule, steps = (
+        local(LINEAR, ConstantBudget(mu=2)),
+        SCHEDULES["power"](eta=0.2, alpha=1 / 3),
+        np.array([300]),
+    )
+    modes, unit = place.modes, place.unit_bias
+    assert modes.h[0] == pytest.approx(LINEAR.curvature().m, rel=1e-9)
+    average = linearised_moments(steps, np.array([0.2]), 1 / 3, modes).average[0]
+    sizes = 0.2 * np.arange(1, 301) ** (-1 / 3)
+    for mode, right in ((0, True), (-1, False)):
+        step = np.mean(sizes * (1 - np.exp(-modes.h[mode] * np.cumsum(sizes))) ** 2)
+        squared, gap = float(unit @ unit) * step**2, float(unit @ place.hessian @ unit) / 2 * step**2
+        found = predicted(place, schedule, steps).asgd
+        bias = found["param_distance_sq"] - average.sum(axis=1), found["loss_gap"] - average @ modes.h / 2
+        assert bool(abs(bias[0][0] / squared - 1) < 0.06) == right
+        assert bool(abs(bias[1][0] / gap - 1) < 0.06) == right
 
 
 def test_mixed_budgets_enter_by_their_mean_inverse_square():

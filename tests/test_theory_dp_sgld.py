@@ -133,6 +133,43 @@ def test_utility_theorems_follow_from_their_lemmas():
     assert decreasing.lemma11(long, beta, lam, d, sigma, size**2, 1.0, "proved") < lemma
 
 
+def test_utility_statements_are_the_printed_formulas():
+    """Term by term, at numbers of which none is 1 and no two are alike."""
+    K, eta, beta, lam, d, sigma, xi, start, L, n = 17, 0.11, 3.0, 0.2, 10, 0.7, 0.6, 5.0, 1.5, 4000
+    order, eps, delta = 20.0, 0.5, 1e-3
+    floor = beta * eta * xi**2 / (2 * lam) + beta * d * sigma**2 / lam
+    seven = beta / 2 * start * math.exp(-lam * eta * K) + floor
+    assert utility.lemma7(K, eta, beta, lam, d, sigma, xi**2, start) == pytest.approx(seven, rel=1e-12)
+    proved = seven + beta * eta * xi**2 / (2 * lam)
+    assert utility.lemma7(K, eta, beta, lam, d, sigma, xi**2, start, "proved") == pytest.approx(proved, rel=1e-12)
+    four = 2 * beta * L**2 / lam**2 * math.exp(-lam * eta * K) + floor
+    assert utility.lemma41(K, eta, beta, lam, d, sigma, xi**2, L) == pytest.approx(four, rel=1e-12)
+    theorem = 6 * order * beta * d * L**2 / (eps * lam**2 * n**2) + xi**2 / (4 * lam)
+    assert utility.theorem41(order, eps, beta, lam, d, L, n, xi**2) == pytest.approx(theorem, rel=1e-12)
+    log = math.log(1 / delta)
+    form = 48 * beta * d * L**2 * log / (eps**2 * lam**2 * n**2) + xi**2 / (4 * lam)
+    assert utility.theorem41_dp(eps, delta, beta, lam, d, L, n, xi**2) == pytest.approx(form, rel=1e-12)
+    variance = 4 * order * L**2 / (eps * lam * n**2)
+    assert utility.theorem41_sigma(order, eps, lam, L, n) ** 2 == pytest.approx(variance, rel=1e-12)
+    variance = 8 * L**2 * (eps + 2 * log) / (eps**2 * lam * n**2)
+    assert utility.dp_sigma(eps, delta, lam, L, n) ** 2 == pytest.approx(variance, rel=1e-12)
+    ratio, other = eps * n**2 / (order * d), eps**2 * n**2 / (4 * log * d)
+    assert utility.theorem41_steps(order, eps, beta, lam, d, n) == pytest.approx(2 * beta / lam * math.log(ratio))
+    assert utility.theorem41_dp_steps(eps, delta, beta, lam, d, n) == pytest.approx(2 * beta / lam * math.log(other))
+    eleven = 2 * beta * start / K + 4 * xi**2 / (K * lam) * math.log(1 + lam * K / (4 * beta)) + 2 * d * sigma**2
+    assert decreasing.lemma11(K, beta, lam, d, sigma, xi**2, start) == pytest.approx(eleven, rel=1e-12)
+    steps = sum(1 / (2 * beta + lam * k / 2) for k in range(K))
+    proved = (2 * beta - lam / 2) * start / K + 2 * xi**2 * steps / K + 2 * d * sigma**2
+    assert decreasing.lemma11(K, beta, lam, d, sigma, xi**2, start, "proved") == pytest.approx(proved, rel=1e-12)
+    theorem = 18 * order * d * L**2 / (eps * lam * n**2)
+    assert decreasing.theorem42(order, eps, lam, d, L, n) == pytest.approx(theorem, rel=1e-12)
+    form = 144 * d * L**2 * log / (eps**2 * lam * n**2)
+    assert decreasing.theorem42_dp(eps, delta, lam, d, L, n) == pytest.approx(form, rel=1e-12)
+    assert decreasing.theorem42_steps(order, eps, beta, lam, d, n) == pytest.approx(lam / beta * ratio**2)
+    assert decreasing.theorem42_steps(order, eps, 1e4 * beta, lam, d, n) == pytest.approx(1e4 * beta / lam * ratio)
+    assert decreasing.theorem42_dp_steps(eps, delta, beta, lam, d, n) == pytest.approx(lam / beta * other**2)
+
+
 @pytest.mark.parametrize("eps", [0.1, 1.0, 10.0])
 def test_eps_delta_forms_follow_from_the_renyi_forms(eps):
     beta, lam, d, size, n, delta = 3.0, 0.2, 10, 1.5, 40000, 1e-5

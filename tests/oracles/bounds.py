@@ -30,6 +30,28 @@ def completed_theorem4(n, eta, alpha, m, second, fourth, delta0, hessian_lipschi
     return (math.sqrt(trace / n) + (total + hessian_lipschitz / 2 * remainder) / (m * n)) ** 2
 
 
+def printed_theorem4(n, eta, alpha, m, M, s2, delta0, c1, trace):
+    """Theorem 4 of `ldp-sgd` as it is printed, term by term, with C_{3,0} = C_{4,0} = 0: without B, and what multiplies B."""
+
+    def psi(beta, t):
+        return math.log(t) if beta == 0 else (t**beta - 1) / beta
+
+    without = [
+        trace / n,
+        4 * alpha**2 * s2 / (m**2 * n**2 * eta) * psi(alpha - 1, n),
+        s2 / (m**2 * n ** (2 - alpha) * eta),
+        delta0 / (m * n**2 * eta**2),
+        delta0 / (m * n ** (2 * (1 - alpha)) * eta**2),
+        delta0 * 4 * M**2 / (m * n**2),
+        s2 / (m * n ** (2 * (1 - alpha))) * psi(1 - 2 * alpha, n),
+        4 * M**2 * eta * s2 / (m**2 * n**2) * psi(1 - alpha, n),
+        s2 / (m * n),
+        c1 / (4 * m * n**2) * delta0**2,
+    ]
+    first = (4 * alpha**2 / (m * n**2 * eta**2) + 4 * M**2 / (m * n**2)) * (delta0 + eta**2 * s2)
+    return sum(without), first + 4 * M**2 * eta * s2 / (m**2 * n**2) * delta0**2
+
+
 def last_iterate(n, eta, alpha, second, delta0):
     """The double sum over tails, before its order is exchanged."""
     T = n + 1

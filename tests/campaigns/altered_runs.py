@@ -1,0 +1,202 @@
+"""Stored results that were altered in memory: runs whose values pass through a change, and evidence made of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpexp.config.stored import stored_cell
+from dpexp.core.errors import ResultsMissing
+from dpexp.reporting.evidence import Evidence, Run
+from dpexp.store import load_cell, load_cells, load_parameters, load_summary
+from dpexp.store.stats import summarise
+from dpexp.store.summaries import too_far, with_distance
+from dpexp.theory.theorem import Theorem
+
+Change = Callable[[Run, str, str, np.ndarray], np.ndarray]
+"""(run, estimator, metric, values [K, R]) -> values"""
+Alteration = Callable[[list[Run]], list[Run]]
+"""all runs of an experiment -> what they are turned into; runs that it does not concern are the same objects"""
+
+
+@dataclass(frozen=True)
+class Altered(Run):
+    """A run whose values pass through a change when they are asked for: a check asks for few of them."""
+
+    change: Change = lambda run, estimator, metric, values: values
+
+    def values(self, estimator: str, metric: str) -> np.ndarray:
+        if metric == "param_distance":
+            return np.sqrt(self.values(estimator, "param_distance_sq"))
+        return self.change(self, estimator, metric, super().values(estimator, metric))
+
+
+def whole(run: Run) -> Run:
+    """The run with all its values changed, as one that was stored so."""
+    if not isinstance(run, Altered):
+        return run
+    metrics = [[run.values(e, m) for m in run.data.metrics] for e in run.data.estimators]
+    values = np.stack([np.stack(own, axis=1) for own in metrics])
+    return Run(run.cell, run.row, run.data._replace(values=values))
+
+
+def through(change: Change, keep: Callable[[Run], bool] = lambda run: True) -> Alteration:
+    """Every run that is kept, through a change of its values."""
+    return lambda runs: [Altered(r.cell, r.row, r.data, change) if keep(r) else r for r in runs]
+
+
+def order(run: Run) -> tuple[float, float, str]:
+    """As evidence sorts its runs, also where there is no alpha."""
+    alpha, mu = run.row.get("alpha"), run.row.get("gdp_mu")
+    return float(alpha or 0.0), float(np.nan_to_num(mu if mu is not None else 0.0, nan=0.0)), str(run.row["budget"])
+
+
+class Stored:
+    """Results as they are stored, read once. `aged`: also where code has changed since they were computed."""
+
+    def __init__(self, results: Path, aged: bool = False) -> None:
+        self.results, self.aged = results, aged
+        self._runs: dict[str, list[Run]] = {}
+
+    def runs(self, experiment: str) -> list[Run]:
+        if experiment not in self._runs:
+            parameters = load_parameters(self.results, experiment, self.aged)
+            runs = []
+            for row in load_cells(self.results, experiment, renamed=self.aged).to_dict("records"):
+                cell_id = str(row["cell_id"])
+                data = load_cell(self.results, experiment, cell_id, self.aged)
+                cell = stored_cell(experiment, parameters[cell_id])
+                runs.append(Run(cell, {str(k): v for k, v in row.items()}, data))
+            self._runs[experiment] = sorted(runs, key=order)
+        return self._runs[experiment]
+
+    def has(self, experiment: str) -> bool:
+        try:
+            return bool(self.runs(experiment))
+        except ResultsMissing:
+            return False
+
+
+class AlteredEvidence(Evidence):
+    """Evidence that passes through an alteration."""
+
+    def __init__(self, stored: Stored, alteration: Alteration = lambda runs: runs) -> None:
+        super().__init__(stored.results)
+        self._stored, self._alteration = stored, alteration
+        self._frames: dict[str, pd.DataFrame] = {}
+
+    def require(self, experiment: str) -> None:
+        """Everything was there when it was read."""
+
+    def _load(self, experiment: str) -> list[Run]:
+        return sorted(self._alteration(self._stored.runs(experiment)), key=order)
+
+    def touches(self, experiments: Sequence[str]) -> bool:
+        """Whether any run of these experiments is another one than the stored."""
+        for experiment in experiments:
+            known = self._stored.runs(experiment)
+            altered = self._alteration(known)
+            if len(known) != len(altered) or any(a is not b for a, b in zip(known, altered, strict=True)):
+                return True
+        return False
+
+    def relabels(self, experiments: Sequence[str]) -> bool:
+        """Whether any run says other things of its cell or its settings, whatever its numbers."""
+        for experiment in experiments:
+            known, altered = self._stored.runs(experiment), self._alteration(self._stored.runs(experiment))
+            if any(a.cell is not b.cell or a.row is not b.row for a, b in zip(known, altered, strict=True)):
+                return True
+        return False
+
+    def summary(self, experiment: str) -> pd.DataFrame:
+        """What `load_summary` gives of these runs."""
+        if experiment not in self._frames:
+            if experiment not in self._runs:
+                self._runs[experiment] = self._load(experiment)
+            self._frames[experiment] = summary_of(self._runs[experiment])
+        return self._frames[experiment]
+
+
+def summary_of(runs: Sequence[Run]) -> pd.DataFrame:
+    """Summaries of runs joined with the columns of their cells, all cells of one shape at a time."""
+    frames = []
+    alike: dict[Any, list[Run]] = {}
+    for run in map(whole, runs):
+        alike.setdefault((run.data.estimators, run.data.metrics, run.data.values.shape), []).append(run)
+    for (estimators, _, _), group in alike.items():
+        named = [with_distance(run.data) for run in group]
+        metrics = [name for name, _ in named[0]]
+        values = np.stack([np.stack([column for _, column in own], axis=1) for own in named])  # [cells, e, m, K, R]
+        lost = np.stack([too_far(run.data, run.cell.run.diverged_above) for run in group])[:, :, None]
+        summary = summarise(values, np.broadcast_to(lost, values.shape))
+        cells, e, m, k, _ = values.shape
+        columns = {
+            "cell_id": np.repeat([run.row["cell_id"] for run in group], e * m * k),
+            "estimator": np.tile(np.repeat(estimators, m * k), cells),
+            "step": np.concatenate([np.tile(run.steps, e * m) for run in group]),
+            "metric": np.tile(np.repeat(metrics, k), cells * e),
+        }
+        frames.append(pd.DataFrame({**columns, **{name: column.ravel() for name, column in summary.items()}}))
+    table = pd.concat(frames, ignore_index=True)
+    rows = pd.DataFrame([run.row for run in runs])
+    shared = set(table.columns) - {"cell_id"}
+    return table.merge(rows.drop(columns=[c for c in rows.columns if c in shared]), on="cell_id")
+
+
+@contextmanager
+def read_from(evidence: AlteredEvidence) -> Iterator[None]:
+    """Checks that read summaries get those of this evidence."""
+
+    def altered(results: Path, experiment: str, needs: Sequence[str] = (), renamed: bool = False) -> pd.DataFrame:
+        return evidence.summary(experiment)
+
+    modules = [
+        module
+        for name, module in list(sys.modules.items())
+        if name.startswith("dpexp.papers") and getattr(module, "load_summary", None) is load_summary
+    ]
+    for module in modules:
+        module.load_summary = altered  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        for module in modules:
+            module.load_summary = load_summary  # type: ignore[attr-defined]
+
+
+@contextmanager
+def remembered_theorems() -> Iterator[None]:
+    """A theorem at numbers that it was asked about before is not computed again: evidence changes, bounds do not."""
+    plain, known = Theorem.__call__, {}
+
+    def key(value: Any) -> Any:
+        return value.tobytes() if isinstance(value, np.ndarray) else repr(value)
+
+    def call(self: Theorem, constants: Any) -> Any:
+        place = (
+            self.place,
+            self.form,
+            self.function,
+            tuple((name, key(value)) for name, value in sorted(constants.items())),
+        )
+        if place not in known:
+            known[place] = plain(self, constants)
+        return known[place]
+
+    Theorem.__call__ = call  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Theorem.__call__ = plain  # type: ignore[method-assign]
+
+
+def relabelled(run: Run, **row: Any) -> Run:
+    """The run with other entries in its row of cells."""
+    return replace(run, row={**run.row, **row})

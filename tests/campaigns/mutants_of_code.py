@@ -1,0 +1,354 @@
+"""Mutants of code: one line is changed in a copy of the tree, and the tests say whether they notice.
+
+Mutants are drawn by seed, a fixed number from each part of the code (`PARTS`). Tests run in order of how likely they are to
+notice: first the fast tests of the files that import the module or bear its name, then all other fast tests, then the
+slow tests of the first. Each mutant is one line of the file of outcomes, so that a campaign can be stopped and resumed.
+
+Tests run in a process that is forked from this one, in which numpy, scipy and numba are already there but dpexp is not.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.campaigns.equivalent_mutants import EQUIVALENT
+from tests.campaigns.places_of_mutants import Place, is_program, module_name, places
+
+ROOT = Path(__file__).parent.parent.parent
+PARTS: dict[str, tuple[int, tuple[str, ...]]] = {
+    "engine": (40, ("dpexp/engine",)),
+    "problems": (28, ("dpexp/problems",)),
+    "algorithms": (28, ("dpexp/algorithms",)),
+    "stats": (12, ("dpexp/store/stats.py", "dpexp/store/summaries.py")),
+    "slopes": (14, ("dpexp/reporting/slopes.py",)),
+    "checks": (18, ("dpexp/reporting/checks.py",)),
+    "theory": (30, ("dpexp/theory", "dpexp/papers/ldp_sgd/predictions.py")),
+    "privacy": (30, ("dpexp/privacy",)),
+}
+"""part of the code -> how many of 200 mutants, and where"""
+Log = Callable[[str], object]
+STAGES = ("near", "fast", "slow")
+LIMIT_S = {"near": 150, "fast": 420, "slow": 420}
+"""wall clock of a stage; a mutant that never ends is noticed"""
+
+
+class Mutant(NamedTuple):
+    part: str
+    path: str
+    place: Place
+    was: str
+    """the line before the change"""
+
+    @property
+    def id(self) -> str:
+        """The same as long as the line, its number of equals above it and the change stay."""
+        return hashlib.sha256(
+            repr((self.path, self.was, self.place.kind, self.place.new, self.place.line)).encode()
+        ).hexdigest()[:10]
+
+    def becomes(self, root: Path) -> str:
+        """The line after the change."""
+        return self.place.applied((root / self.path).read_bytes()).splitlines()[self.place.line - 1].decode().strip()
+
+
+def files_of(part: str, root: Path = ROOT) -> list[Path]:
+    wanted = [root / name for name in PARTS[part][1]]
+    return sorted(p for w in wanted for p in (w.rglob("*.py") if w.is_dir() else [w]))
+
+
+def drawn(count: int = 200, seed: int = 0, root: Path = ROOT) -> list[Mutant]:
+    """Mutants of every part, in an order in which any first few are spread over the parts as all are.
+
+    A module is drawn by the root of the number of its places: large ones often, small ones not never.
+    """
+    ranked = []
+    total = sum(wanted for wanted, _ in PARTS.values())
+    for part, (share, _) in PARTS.items():
+        draws = random.Random(f"{seed} {part}")
+        sources = {path: path.read_bytes() for path in files_of(part, root)}
+        left = {path: draws.sample(found, len(found)) for path, text in sources.items() if (found := places(text))}
+        wanted = max(1, round(share * count / total))
+        mutants: list[Mutant] = []
+        while left and len(mutants) < wanted:
+            path = draws.choices(list(left), [len(found) ** 0.5 for found in left.values()])[0]
+            place = left[path].pop()
+            if not left[path]:
+                del left[path]
+            was = sources[path].splitlines()[place.line - 1].decode().strip()
+            mutant = Mutant(part, path.relative_to(root).as_posix(), place, was)
+            new = (mutant.path, place.line) not in {(m.path, m.place.line) for m in mutants}
+            if new and is_program(place.applied(sources[path])):
+                mutants.append(mutant)
+        ranked += [((k + 0.5) / len(mutants), part, mutant) for k, mutant in enumerate(mutants)]
+    return [mutant for _, _, mutant in sorted(ranked, key=lambda entry: entry[:2])]
+
+
+# --- which tests concern a module -------------------------------------------------------------------------------
+
+
+def imports(path: Path) -> set[str]:
+    """Modules, or names of modules, that a file imports, also inside functions."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+class Tests:
+    """Test files of a copy, how far each is from a module, and how long its fast tests take there."""
+
+    def __init__(self, copy: Path, known: Path, log: Log) -> None:
+        self.copy, self._known, self._log = copy, known, log
+        self.files = sorted(p.relative_to(copy).as_posix() for p in (copy / "tests").glob("test_*.py"))
+        self._seconds: dict[str, float] = json.loads(known.read_text()) if known.exists() else {}
+        everything = [*(copy / "dpexp").rglob("*.py"), *(copy / "tests").rglob("*.py")]
+        names = {module_name(path, copy) for path in everything}
+        self._imports = {module_name(path, copy): imports(path) & names for path in everything}
+
+    def distance(self, test: str, module: str) -> int:
+        """Imports between a test file and a module; 99 where there is no path."""
+        start = test[:-3].replace("/", ".")
+        seen, queue = {start}, deque([(start, 0)])
+        while queue:
+            name, far = queue.popleft()
+            if name == module:
+                return far
+            for other in self._imports[name] - seen:
+                seen.add(other)
+                queue.append((other, far + 1))
+        return 99
+
+    def near(self, module: str) -> list[str]:
+        """Files that import the module or that bear its name, fastest first, of at most 30 s in all."""
+        words = module.split(".")[1:]
+        stems = {"_".join(words[k:]) for k in range(len(words))} | {words[0]}
+        close = [t for t in self.files if self.distance(t, module) <= 1 or any(s in t for s in stems)]
+        if not close:
+            least = min(self.distance(t, module) for t in self.files)
+            close = [t for t in self.files if self.distance(t, module) == least]
+        ordered, taken = [], 0.0
+        for test in sorted(close, key=lambda t: (self.distance(t, module) > 1, self.seconds(t))):
+            taken += self.seconds(test)
+            if taken <= 30 or not ordered:
+                ordered.append(test)
+        return [t for t in ordered if self.seconds(t) > 0]
+
+    def others(self, module: str) -> list[str]:
+        """All other files, nearest and then fastest first, but for those that have no fast test."""
+        near = self.near(module)
+        rest = [t for t in self.files if t not in near and self.seconds(t) > 0]
+        return sorted(rest, key=lambda t: (self.distance(t, module), self.seconds(t)))
+
+    def seconds(self, test: str) -> float:
+        """CPU seconds of a file's fast tests; 0 if it has none, or if they fail without any mutant.
+
+        Every module that may be mutated has one more line that does nothing: a test that fails only because the text has
+        changed would notice every mutant, and nothing would be learnt from it.
+        """
+        key = f"{test} {hashlib.sha256((self.copy / test).read_bytes()).hexdigest()[:8]}"
+        if key not in self._seconds:
+            touched = {path: path.read_bytes() for part in PARTS for path in files_of(part, self.copy)}
+            for path, text in touched.items():
+                path.write_bytes(text + b"\n_NOTHING = None\n")
+            try:
+                verdict, by, used = tested(self.copy, ["-m", "not slow", test], 1200)
+            finally:
+                for path, text in touched.items():
+                    path.write_bytes(text)
+            none = "deselected" in by and "passed" not in by
+            if verdict != "passed":
+                self._log(f"{test} fails without any mutant and is left out: {by}")
+            self._seconds[key] = 0.0 if none or verdict != "passed" else max(used, 0.1)
+            self._known.write_text(json.dumps(self._seconds, indent=1))
+        return self._seconds[key]
+
+
+# --- running tests in a copy ------------------------------------------------------------------------------------
+
+
+def copied(root: Path, target: Path) -> None:
+    """What git knows of the tree and what is new in it, as it is now; results are a link."""
+    known = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"], cwd=root, capture_output=True, text=True, check=True
+    )
+    names = [name for name in known.stdout.splitlines() if not name.startswith("results/") and (root / name).is_file()]
+    for old in [*target.glob("dpexp/**/*.py"), *target.glob("tests/**/*.py")]:
+        if old.relative_to(target).as_posix() not in names:
+            old.unlink()
+    for name in names:
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        if not (target / name).exists() or (target / name).read_bytes() != (root / name).read_bytes():
+            shutil.copy(root / name, target / name)
+    if not (target / "results").exists():
+        (target / "results").symlink_to(root / "results")
+    subprocess.run(["git", "init", "-q"], cwd=target, check=True)
+
+
+def preload() -> None:
+    """What every test process needs and no mutant changes."""
+    import numba  # noqa: F401
+    import pandas  # noqa: F401
+    import pydantic  # noqa: F401
+    import pytest  # noqa: F401
+    import scipy.special
+    import scipy.stats  # noqa: F401
+
+
+def tested(copy: Path, arguments: Sequence[str], limit_s: float) -> tuple[str, str, float]:
+    """("passed", "failed" or "never ends", by which test, CPU seconds) of pytest in a copy of the tree."""
+    import pytest
+
+    log = copy / ".mutant.log"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        os.chdir(copy)
+        for name in [n for n in sys.modules if n.split(".")[0] in ("tests", "dpexp")]:
+            del sys.modules[name]
+        sys.path[:] = [str(copy), *(p for p in sys.path if Path(p or ".").resolve() != ROOT.resolve())]
+        sys.dont_write_bytecode = True
+        os.environ |= {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+        out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(out, 1)
+        os.dup2(out, 2)
+        code = 99
+        try:
+            code = pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=line", *arguments])
+        finally:
+            sys.stdout.flush()
+            os._exit(int(code))
+    end, state = time.monotonic() + limit_s, None
+    while state is None:
+        found, status = os.waitpid(child, os.WNOHANG)
+        if found:
+            state = os.waitstatus_to_exitcode(status)
+        elif time.monotonic() > end:
+            os.killpg(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            state = -99
+        else:
+            time.sleep(0.05)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    said = log.read_text(errors="replace").splitlines()
+    by = next((line for line in said if line.startswith(("FAILED ", "ERROR "))), said[-1] if said else "")
+    verdict = "passed" if state in (0, 5) else "never ends" if state == -99 else "failed"  # 5: no test was selected
+    return verdict, by[:200], round(used, 1)
+
+
+def outcome(mutant: Mutant, copy: Path, tests: Tests, stages: Sequence[str]) -> dict[str, Any]:
+    """What notices a mutant: the stage, the test, and CPU seconds of the stages that were tried."""
+    path = copy / mutant.path
+    original = path.read_bytes()
+    module = module_name(path, copy)
+    becomes = mutant.becomes(copy)
+    files = {"near": tests.near, "fast": tests.others, "slow": tests.near}
+    chosen = {stage: files[stage](module) for stage in stages}
+    cpu, noticed, by = 0.0, "nothing", ""
+    path.write_bytes(mutant.place.applied(original))
+    try:
+        for stage in stages:
+            verdict, test, used = tested(
+                copy, ["-x", "-m", "slow" if stage == "slow" else "not slow", *chosen[stage]], LIMIT_S[stage]
+            )
+            cpu += used
+            if verdict == "never ends" and stage == "slow":
+                by = "slow tests took too long to tell"
+            elif verdict != "passed":
+                noticed, by = stage, verdict if verdict == "never ends" else test
+                break
+    finally:
+        path.write_bytes(original)
+    return {
+        "id": mutant.id, "part": mutant.part, "path": mutant.path, "line": mutant.place.line, "kind": mutant.place.kind,
+        "was": mutant.was, "becomes": becomes, "noticed": noticed, "by": by, "tried": list(stages), "cpu_s": round(cpu, 1),
+    }  # fmt: skip
+
+
+def campaign(
+    mutants: Sequence[Mutant], folder: Path, cpu_minutes: float, stages: Sequence[str], again: bool, log: Log
+) -> list[dict[str, Any]]:
+    """Outcomes of all mutants that were tried, now or before. Those that are known are not tried again.
+
+    A mutant that was not noticed goes on with the stages that it has not been through. `again`: it begins anew, as it
+    should where tests have been added.
+    """
+    preload()
+    copy = (
+        Path(tempfile.gettempdir())
+        / f"dpexp-mutants-{os.getuid()}-{hashlib.sha256(os.fsencode(ROOT)).hexdigest()[:12]}"
+    )
+    os.environ["DPEXP_CACHE"] = str(copy / ".kernels")
+    copied(ROOT, copy)
+    (copy / ".kernels").mkdir(mode=0o700, exist_ok=True)
+    tests = Tests(copy, folder / "seconds.json", log)
+    outcomes = folder / "code.jsonl"
+    known = {}
+    if outcomes.exists():
+        known = {found["id"]: found for found in map(json.loads, outcomes.read_text().splitlines())}
+    spent = 0.0
+    for mutant in mutants:
+        before = known.get(mutant.id)
+        wanted = list(stages)
+        if before is not None:
+            unnoticed = before["noticed"] == "nothing"
+            wanted = [s for s in stages if again or s not in before["tried"]] if unnoticed else []
+            if again and before["noticed"] == "slow":
+                wanted = [s for s in stages if s != "slow"]
+        if not wanted:
+            continue
+        if spent > 60 * cpu_minutes:
+            log(f"stopped after {spent / 60:.1f} CPU minutes; the same command goes on from here")
+            break
+        found = outcome(mutant, copy, tests, wanted)
+        spent += found["cpu_s"]
+        if before is not None:
+            found["tried"] = list(dict.fromkeys([*before["tried"], *wanted]))
+            found["cpu_s"] = round(found["cpu_s"] + before["cpu_s"], 1)
+            if found["noticed"] == "nothing":
+                found |= {"noticed": before["noticed"], "by": before["by"]}
+        known[mutant.id] = found
+        with outcomes.open("a") as file:
+            file.write(json.dumps(found) + "\n")
+        log(
+            f"{found['noticed']:8} {found['cpu_s']:6.1f} s  {found['path']}:{found['line']}  {found['was']}  ->  {found['becomes']}   {found['by'][:110]}"
+        )
+    ids = {mutant.id for mutant in mutants}
+    return [found for id, found in known.items() if id in ids]
+
+
+def table(found: Sequence[dict[str, Any]], column: str) -> str:
+    """Counts by part of the code or kind of change, and what noticed."""
+    counts = Counter((f[column], f["noticed"]) for f in found)
+    rows = [f"{column:12} mutants  near  fast  slow  nothing"]
+    for name in [*dict.fromkeys(f[column] for f in found), "all"]:
+        mine = [
+            sum(n for (a, b), n in counts.items() if name in (a, "all") and b == s)
+            for s in ("near", "fast", "slow", "nothing")
+        ]
+        rows.append(f"{name:12} {sum(mine):7}  {mine[0]:4}  {mine[1]:4}  {mine[2]:4}  {mine[3]:7}")
+    return "\n".join(rows)
+
+
+def explained(found: dict[str, Any]) -> str:
+    """Why nothing can notice a mutant, where that is known."""
+    return EQUIVALENT.get((found["path"], found["was"], found["becomes"]), "")
