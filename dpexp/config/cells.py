@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from pydantic import Field
 
-from dpexp.config.spelling import pair
 from dpexp.core.digests import digest
 from dpexp.core.parameters import Checkpoints, Count, Parameters, Replicates, Seed
+from dpexp.core.text import short
 from dpexp.privacy.settings import PrivacySettings
 
 if TYPE_CHECKING:
@@ -148,38 +148,13 @@ class Cell:
     def setting(self) -> dict[str, Any]:
         """What is swept, by the names of its columns; a budget by its label. None for what this cell does not have."""
         columns = self.columns()
-        columns["mu"] = self.privacy.mu.label if self.privacy.eps is None else None
+        columns["mu"] = self.privacy.mu.label
         return {name: columns.get(name) for name in map(self.name_of, self.swept)}
 
     @property
     def label(self) -> str:
         """`name=value` of what is swept, for lists and legends."""
-        return " ".join(pair(name, value) for name, value in self.setting().items() if value is not None)
-
-
-def differences(cells: Sequence[Cell]) -> tuple[Parameter, ...]:
-    """Parameters in which some of these cells differ, by which `cases` are told apart.
-
-    The number of steps is left out where every algorithm knows it from the other parameters.
-    """
-    columns = [cell.columns() for cell in cells]
-    named = [(section, "name") for section in NAMED]
-    own = dict.fromkeys(parameter for cell in cells for parameter in cell.own_parameters)
-    derived = all(c.algorithm.steps(c.problem, c.schedule, c.privacy.mu) is not None for c in cells)
-    found = []
-    for parameter in [*named, *own]:
-        names = {cell.name_of(parameter) for cell in cells}
-        if parameter == ("run", "n") and derived:
-            continue
-        if len({str(row.get(name)) for row in columns for name in names}) > 1:
-            found.append(parameter)
-    targets: list[tuple[Parameter, list[Any]]] = [
-        (("privacy", "mu"), [cell.privacy.mu.label for cell in cells if cell.privacy.eps is None]),
-        (("privacy", "eps"), [cell.privacy.eps for cell in cells]),
-        (("privacy", "delta"), [cell.privacy.delta for cell in cells]),
-    ]
-    found += [parameter for parameter, values in targets if len(set(values)) > 1]
-    return tuple(found)
+        return " ".join(f"{name}={short(value)}" for name, value in self.setting().items())
 
 
 @dataclass(frozen=True)

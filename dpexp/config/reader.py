@@ -16,7 +16,8 @@ from pydantic.fields import FieldInfo
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import AlgorithmBase
-from dpexp.config.cells import SECTIONS, Cell, Experiment, RunSettings, differences, shared_names, smoke
+from dpexp.config.cells import SECTIONS, Cell, Experiment, RunSettings, shared_names, smoke
+from dpexp.config.settings import differences
 from dpexp.config.words import allowed, explain, kind, listed, show, suggest
 from dpexp.config.yamlfile import Issue, Located, Position
 from dpexp.core.errors import UsageError

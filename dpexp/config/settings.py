@@ -11,7 +11,7 @@ import math
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
-from dpexp.config.cells import Parameter, column_name, shared_names
+from dpexp.config.cells import NAMED, Cell, Parameter, column_name, shared_names
 from dpexp.config.spelling import pair, spelled
 
 Settings = dict[str, Any]
@@ -94,6 +94,42 @@ def varying(cells: Iterable[Settings]) -> list[str]:
 def _comparable(value: Any) -> tuple[bool, Any]:
     """True is not 1 here."""
     return isinstance(value, bool), value
+
+
+def differences(cells: Sequence[Cell]) -> tuple[Parameter, ...]:
+    """Parameters in which some of these cells differ, by which `cases` are told apart.
+
+    The number of steps is left out where every algorithm knows it from the other parameters.
+    """
+    columns = [cell.columns() for cell in cells]
+    own = dict.fromkeys(parameter for cell in cells for parameter in cell.own_parameters)
+    derived = all(c.algorithm.steps(c.problem, c.schedule, c.privacy.mu) is not None for c in cells)
+    found = []
+    for parameter in [*((section, "name") for section in NAMED), *own]:
+        names = {cell.name_of(parameter) for cell in cells}
+        if parameter == ("run", "n") and derived:
+            continue
+        if len({str([row.get(name) for name in names]) for row in columns}) > 1:
+            found.append(parameter)
+    budgets: list[tuple[Parameter, list[Any]]] = [
+        (("privacy", "mu"), [cell.privacy.mu.label if cell.privacy.eps is None else None for cell in cells]),
+        (("privacy", "eps"), [cell.privacy.eps for cell in cells]),
+        (("privacy", "delta"), [cell.privacy.delta for cell in cells]),
+    ]
+    return (*found, *(parameter for parameter, values in budgets if len(set(values)) > 1))
+
+
+def setting(cell: Cell) -> Settings:
+    """What tells a cell of an experiment apart, by the names of columns; a target has no mu, a budget no eps."""
+    found = cell.setting()
+    if cell.privacy.eps is not None:
+        found.pop("mu", None)
+    return found
+
+
+def label(cell: Cell) -> str:
+    """`name=value` of what tells the cell apart; what it does not have is left out."""
+    return " ".join(pair(name, value) for name, value in setting(cell).items() if value is not None)
 
 
 class Words:

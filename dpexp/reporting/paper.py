@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from dpexp.reporting.claim import Claim
 from dpexp.reporting.figure import Figure
+from dpexp.reporting.of_results.theory import Theory
 from dpexp.reporting.table import Table
 
 
@@ -26,3 +27,5 @@ class Paper:
     """experiments that reproduce it: the names of their configs"""
     overlays: Mapping[str, Figure] = field(default_factory=dict)
     """figures that can also be drawn with theory laid over them (`dpexp plot --theory`), by the plain figure's name"""
+    theory: Theory | None = None
+    """what it predicts of cells of any experiment, for reference slopes and `dpexp plot RESULT --theory`"""
