@@ -39,7 +39,10 @@ def diff(a: Path, b: Path, metric: str | None = None) -> tuple[dict[str, Any], s
         by = f"settings are matched by {', '.join(names)}" if names else "they have no metric in common"
         raise UsageError(f"{a} and {b} have no setting in common", by)
     shared = [key for m in metrics for key in matched if key[-1] == m]
-    rows = [_compare(words.setting(names, dict(zip(names, key, strict=False))), sides[0][key], sides[1][key], a, b) for key in shared]
+    rows = [
+        _compare(words.setting(names, dict(zip(names, key, strict=False))), sides[0][key], sides[1][key], a, b)
+        for key in shared
+    ]
     head = ["setting", "estimator", "metric", "A", "B", "A - B", "95% interval", "A / B", "how"]
     shown = [
         [r["setting"], r["estimator"], r["metric"], f"{r['a']:.4g}", f"{r['b']:.4g}", f"{r['difference']:+.3g}",

@@ -88,11 +88,11 @@ def written(figure: Figure, results: Path, out: Path, formats: Sequence[str]) ->
 
 def caption_of(figure: Figure, drawing: Drawing, results: Path) -> str:
     """The figure's own words, what its bands are, and every parameter of the experiments that it shows."""
-    from dpexp.reporting.of_results.parameters import of_experiment
+    from dpexp.reporting.of_results.parameters import of_experiments
     from dpexp.store.stats import CI_NAME
 
     place = "" if figure.place.startswith("not in") else f" ({figure.paper}, {figure.place})"
     words = [figure.caption.rstrip(".") + place + "."]
     if figure.needs and {"ci_lo", "ci_hi"} <= set(drawing.data.columns):
         words.append(f"Intervals: {CI_NAME}.")
-    return " ".join([*words, *(of_experiment(results, experiment) for experiment in figure.needs)])
+    return " ".join(filter(None, [*words, of_experiments(results, figure.needs)]))

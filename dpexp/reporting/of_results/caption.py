@@ -19,8 +19,9 @@ MOST_NAMED = 8
 def caption_of(scene: Scene, theory: Sequence[str]) -> str:
     """One paragraph of whole sentences."""
     return " ".join(filter(None, [
-        _what(scene), _places(scene), _band(scene), _slopes(scene), _theory(scene, theory), _diverged(scene), _below(scene),
-        _implied(scene), _constants(scene), *(f"{remark}." for remark in scene.gathered.remarks),
+        _what(scene), _places(scene), _band(scene), _slopes(scene), _theory(scene, theory),
+        _diverged(scene), _below(scene), _implied(scene), _constants(scene),
+        *(f"{remark}." for remark in scene.gathered.remarks),
     ]))  # fmt: skip
 
 
@@ -99,8 +100,8 @@ def _slopes(scene: Scene) -> str:
         settled = sum(found.settled for found in rates)
         words.append(
             f"Beside the curves: slopes of log mean on log step over the last decade, filled where they have settled "
-            f"({settled} of {len(rates)}: the slope of the decade before differs by at most {RATE_TOLERANCE:g}, up to two "
-            "standard errors), hollow where they are transient and so no rate."
+            f"({settled} of {len(rates)}: the slope of the decade before differs by at most {RATE_TOLERANCE:g}, up to "
+            "two standard errors), hollow where they are transient and so no rate."
         )
         words.append("Reference slopes: the exponent of theory for the first estimator where there is one, else -1/2.")
         if not all(scene.marked(members) for members in scene.panels.values()):

@@ -2,8 +2,8 @@
 
 A *line* is one estimator of one cell. Its settings are a mapping from names to values. The rules, in order:
 
-1. Names in which all lines agree are constant: they stand in the caption. Of those that vary as few are kept as it takes
-   to tell all lines apart (`needed`); the others follow from them, and are named in the caption.
+1. Names in which all lines agree are constant: they stand in the caption. Of those that vary as few are kept as it
+   takes to tell all lines apart (`needed`); the others follow from them, and are named in the caption.
 2. What belongs to the method (the algorithm, the schedule, and those of their parameters that are words or that only
    some lines have) is one factor, as long as there are at most `MOST_METHODS` of it. Numbers that only some lines have
    are another one.

@@ -59,7 +59,7 @@ def draw(gathered: Gathered, request: Request | None = None) -> Drawing:
     pieces: list[pd.DataFrame] = []
     drawn = list(zip(panels, scene.panels.items(), strict=False))
     for number, (axes, (place, members)) in enumerate(drawn):
-        pieces += _panel(scene, axes, members)
+        pieces += _panel(scene, axes, members, {1: 10, 2: 7, 3: 5}.get(columns, 3))
         heading = [level_label(f, k, scene.words) for f, k in zip(scene.plan.facets, place, strict=True)]
         inches = looks.WIDTH / columns - (0.55 if number % columns == 0 else 0.3)
         axes.set_title(looks.wrapped(" ".join(heading), inches, 8.3), fontsize=8 if columns < 4 else 7)
@@ -80,7 +80,7 @@ def draw(gathered: Gathered, request: Request | None = None) -> Drawing:
         if scene.plan.x == STEP:
             mark_diverged(scene, axes, members)
         if scene.marked(members):
-            mark_slopes(scene, axes, members, height - 0.75)
+            mark_slopes(scene, axes, members, looks.WIDTH / columns - 1.0, height - 0.75)
     if rows > 1 and scene.plan.x != DOTS:
         canvas.supylabel(axis_label(scene.metric, scene.plan.x != STEP), fontsize=8.5)
     canvas.suptitle(title, fontsize=10)
@@ -145,17 +145,17 @@ def _steps(scene: Scene) -> str:
 # --- panels
 
 
-def _panel(scene: Scene, axes: Axes, members: Sequence[int]) -> list[pd.DataFrame]:
-    """Draw the lines of one panel; the numbers that are in it."""
+def _panel(scene: Scene, axes: Axes, members: Sequence[int], ticks: int) -> list[pd.DataFrame]:
+    """Draw the lines of one panel, with at most so many decades named below it; the numbers that are in it."""
     lines = [scene.lines[k] for k in members]
     if scene.plan.x == DOTS:
         _dots(scene, axes, members)
     elif scene.plan.x == STEP:
-        _scales(scene, axes)
+        _scales(scene, axes, ticks)
         for line in lines:
             _curve(scene, axes, line)
     else:
-        _scales(scene, axes)
+        _scales(scene, axes, ticks)
         _sweep(scene, axes, lines)
     shown = [name for name in (*scene.plan.shown, *scene.plan.implied) if name != scene.plan.x]
     pieces = []
@@ -168,13 +168,14 @@ def _panel(scene: Scene, axes: Axes, members: Sequence[int]) -> list[pd.DataFram
     return pieces
 
 
-def _scales(scene: Scene, axes: Axes) -> None:
+def _scales(scene: Scene, axes: Axes, ticks: int) -> None:
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    for log, axis, setter in ((scene.x_log, axes.xaxis, axes.set_xscale), (scene.y_log, axes.yaxis, axes.set_yscale)):
+    scales = (scene.x_log, axes.xaxis, axes.set_xscale, ticks), (scene.y_log, axes.yaxis, axes.set_yscale, 6)
+    for log, axis, setter, most in scales:
         if log:
             setter("log")
-            axis.set_major_locator(LogLocator(numticks=6))
+            axis.set_major_locator(LogLocator(numticks=most))
             axis.set_minor_locator(LogLocator(subs=tuple(range(2, 10)), numticks=12))
             axis.set_minor_formatter(NullFormatter())
     axes.tick_params(which="minor", length=2, width=0.5)
@@ -201,7 +202,10 @@ def _sweep(scene: Scene, axes: Axes, lines: Sequence[Line]) -> None:
         group.sort(key=scene.horizontal)
         joined = not scene.carried(group)
         for chosen, linestyle in (
-            ([line for line in group if math.isfinite(scene.horizontal(line))], scene.dashes(group[0]) if joined else ""),
+            (
+                [line for line in group if math.isfinite(scene.horizontal(line))],
+                scene.dashes(group[0]) if joined else "",
+            ),
             ([line for line in group if not math.isfinite(scene.horizontal(line))], ""),
         ):
             _points(scene, axes, chosen, linestyle)
@@ -253,7 +257,9 @@ def _points(scene: Scene, axes: Axes, lines: Sequence[Line], linestyle: Any) -> 
     low, high = scene.limits() or (-math.inf, math.inf)
     for line, place, value in zip(lines, x, mean, strict=True):
         if value < low:
-            axes.plot([place], [0.02], marker=looks.BELOW, color=colour, markersize=5, transform=axes.get_xaxis_transform())
+            axes.plot(
+                [place], [0.02], marker=looks.BELOW, color=colour, markersize=5, transform=axes.get_xaxis_transform()
+            )
         if line.diverged:
             top = not math.isfinite(value) or value > high
             where: Any = axes.get_xaxis_transform() if top else axes.transData
@@ -297,6 +303,8 @@ def _dots(scene: Scene, axes: Axes, members: Sequence[int]) -> None:
             where: Any = axes.get_yaxis_transform() if right else axes.transData
             axes.plot([0.98 if right else mean], [y], "x", color=colour, markersize=6, markeredgewidth=1.6,
                       transform=where, zorder=4)  # fmt: skip
-    names = [" ".join(level_label(f, k, scene.words) for f, k in zip(scene.plan.rows, row, strict=True)) for row in rows]
+    names = [
+        " ".join(level_label(f, k, scene.words) for f, k in zip(scene.plan.rows, row, strict=True)) for row in rows
+    ]
     axes.set_yticks(range(len(rows)), [looks.wrapped(name, 2.6, 7) for name in names], fontsize=7)
     axes.set_ylim(len(rows) - 0.4, -0.6)

@@ -116,7 +116,8 @@ def gather(sources: Sequence[Source], only: str | None = None) -> Gathered:
     """
     import pandas as pd
 
-    flats, labels, found, frames, remarks = [], [], [], [], []
+    found: list[tuple[Source, Cell, dict[str, Any]]] = []
+    flats, labels, frames, remarks = [], [], [], []
     for source in sources:
         where = source.results, source.name
         rows = {str(row["cell_id"]): row for row in load_cells(*where, renamed=source.renamed).to_dict("records")}

@@ -45,12 +45,11 @@ def lines_of(gathered: Gathered, metric: str) -> list[Line]:
     rows = gathered.summary[gathered.summary.metric == metric].sort_values("step", kind="stable")
     found = []
     order = {name: k for k, name in enumerate(gathered.estimators)}
-    groups = {key: group for key, group in rows.groupby(["run", "estimator"], sort=False)}
-    for number, estimator in sorted(groups, key=lambda key: (key[0], order[key[1]])):
-        run = gathered.runs[number]
-        own = {**run.settings, ESTIMATOR: estimator}
-        found.append(Line(run, estimator, own, groups[number, estimator].reset_index(drop=True)))
-    return found
+    for (number, estimator), group in rows.groupby(["run", "estimator"], sort=False):
+        run = gathered.runs[int(str(number))]
+        line = Line(run, str(estimator), {**run.settings, ESTIMATOR: estimator}, group.reset_index(drop=True))
+        found.append((int(str(number)), order[str(estimator)], line))
+    return [line for *_, line in sorted(found, key=lambda one: one[:2])]
 
 
 def fitted(line: Line, metric: str) -> Rate | str:

@@ -73,7 +73,9 @@ def legend(canvas: Canvas, handles: list[Any]) -> None:
 def legend_height(handles: list[Any]) -> float:
     """Inches that the legend takes, near enough to leave room for it."""
     labels = _labels(handles)
-    return 0.1 + 0.17 * max(sum(label.count("\n") + 1 for label in column) for column in _split(labels, _columns(labels)))
+    return 0.1 + 0.17 * max(
+        sum(label.count("\n") + 1 for label in column) for column in _split(labels, _columns(labels))
+    )
 
 
 def _labels(handles: list[Any]) -> list[str]:

@@ -30,7 +30,7 @@ USUAL = -0.5
 
 
 def spread(places: Sequence[float], gap: float) -> list[float]:
-    """Places in 0 to 1 moved apart to at least `gap`, in the same order, each group that touches around its own mean."""
+    """Places in 0 to 1 moved apart to at least `gap`, in the same order; those that touch lie around their mean."""
     order = sorted(range(len(places)), key=lambda k: places[k])
     gap = min(gap, 1 / max(len(places) - 1, 1))
     groups: list[list[float]] = []  # wanted places of neighbours that touch
@@ -52,8 +52,11 @@ def _start(group: Sequence[float], gap: float) -> float:
     return min(max(sum(group) / len(group) - reach / 2, 0.0), 1.0 - reach)
 
 
-def mark_slopes(scene: Scene, axes: Axes, members: Sequence[int], height: float) -> None:
-    """The fitted slope of every line to the right of its end: filled where it has settled, hollow where not."""
+def mark_slopes(scene: Scene, axes: Axes, members: Sequence[int], width: float, height: float) -> None:
+    """The fitted slope of every line to the right of its end: filled where it has settled, hollow where not.
+
+    `width` and `height` are those of the panel in inches, near enough.
+    """
     low, high = axes.get_ylim()
     marked = []
     for k in members:
@@ -61,12 +64,13 @@ def mark_slopes(scene: Scene, axes: Axes, members: Sequence[int], height: float)
         if isinstance(found, Rate) and end > 0:
             marked.append((k, found, math.log(end / low) / math.log(high / low)))
     places = spread([place for *_, place in marked], LINE_HEIGHT / height)
+    leader, dot, digits = (1 + inches / width for inches in (0.08, 0.11, 0.15))
     for (k, found, place), y in zip(marked, places, strict=True):
         colour = scene.colour(scene.lines[k])
-        axes.plot([1.0, 1.03], [place, y], transform=axes.transAxes, color=colour, linewidth=0.6, clip_on=False)
-        axes.plot([1.045], [y], "o", transform=axes.transAxes, clip_on=False, markersize=3, markeredgewidth=0.8,
+        axes.plot([1.0, leader], [place, y], transform=axes.transAxes, color=colour, linewidth=0.6, clip_on=False)
+        axes.plot([dot], [y], "o", transform=axes.transAxes, clip_on=False, markersize=3, markeredgewidth=0.8,
                   color=colour, markerfacecolor=colour if found.settled else "white")  # fmt: skip
-        axes.annotate(f"{found.last.slope:.2f}".replace("-", "\u2212"), (1.065, y), xycoords="axes fraction",
+        axes.annotate(f"{found.last.slope:.2f}".replace("-", "\u2212"), (digits, y), xycoords="axes fraction",
                       fontsize=POINTS, va="center", color=colour)  # fmt: skip
 
 

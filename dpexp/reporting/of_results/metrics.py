@@ -34,7 +34,7 @@ METRICS = {
     "objective": Metric(r"\mathrm{E}\,F(w)", "mean objective", "loss"),
     "grad_norm": Metric(r"\mathrm{E}\,\|\nabla F\|", "mean gradient norm", "loss per parameter", True),
     "mean_grad_norm": Metric(
-        r"\mathrm{E}\,\|\nabla F\|", "mean gradient norm, averaged over the run", "loss per parameter", True
+        r"\mathrm{E}\,\overline{\|\nabla F\|}", "mean gradient norm, averaged over the run", "loss per parameter", True
     ),
     "direction_error": Metric("", "mean error of the direction", "loss per parameter", True),
     "lemma5_slack": Metric("", "least slack of Lemma 5", "loss per parameter"),

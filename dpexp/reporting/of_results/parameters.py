@@ -31,13 +31,22 @@ def values(runs: Sequence[Run], words: Words, name: str) -> str:
     return f"{name} in {{{', '.join(shown)}}}"
 
 
-def of_experiment(results: Path, experiment: str) -> str:
-    """All parameters of a stored experiment in a sentence: what varies, what does not, and how often it was run."""
-    gathered = gather([Source(results, experiment)])
-    runs, words = gathered.runs, gathered.words
-    vary = varying(run.settings for run in runs)
-    counts = sorted({int(run.row["replicates"]) for run in runs})
-    replicates = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
-    parts = [values(runs, words, name) for name in vary]
-    parts += [constants(runs, words), f"replicates={replicates}"]
-    return f"{experiment}: {'; '.join(filter(None, parts))}."
+def of_experiments(results: Path, experiments: Sequence[str]) -> str:
+    """All parameters of stored experiments in sentences: what varies in each, and what is the same in all of them."""
+    if not experiments:
+        return ""
+    gathered = gather([Source(results, experiment) for experiment in experiments])
+    words = gathered.words
+    common = varying(run.settings for run in gathered.runs)
+    found = []
+    for experiment in dict.fromkeys(experiments):
+        runs = [run for run in gathered.runs if run.source.name == experiment]
+        vary = varying(run.settings for run in runs)
+        own = [name for name in common if name not in vary and runs[0].settings.get(name) is not None and name != FROM]
+        parts = [values(runs, words, name) for name in vary]
+        parts += [words.pair(name, runs[0].settings[name]) for name in own]
+        counts = sorted({int(run.row["replicates"]) for run in runs})
+        replicates = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+        found.append(f"{experiment}: {'; '.join([*parts, f'{replicates} replicates'])}.")
+    same = constants(gathered.runs, words)
+    return " ".join([*found, f"The same in all: {same}." if same else ""]).rstrip()

@@ -34,7 +34,5 @@ def curves_of(
 ) -> dict[str, np.ndarray]:
     """The curves of all theories."""
     return {
-        name: values
-        for theory in theories
-        for name, values in theory.curves(cell, estimator, metric, steps).items()
+        name: values for theory in theories for name, values in theory.curves(cell, estimator, metric, steps).items()
     }
