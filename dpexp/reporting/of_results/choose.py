@@ -41,6 +41,8 @@ MOST_ROWS = 200
 LEAST_IMPORTANT = ("result", "diverged_above", "checkpoints", "seed", "n")
 """kept only where nothing else tells lines apart"""
 MOST_IMPORTANT = ("mu", "eps", "algorithm", "problem", "schedule", ESTIMATOR)
+ALWAYS = ("algorithm", "problem")
+"""said wherever they vary, whatever else goes along with them"""
 NO_AXIS = ("seed", "checkpoints", "diverged_above")
 """numbers that mean nothing along an axis"""
 
@@ -164,7 +166,8 @@ def needed(lines: Sequence[Settings], names: Sequence[str], wanted: Sequence[str
 
     Names are left out from the least important one: how runs are measured first, then numbers, then words, those with
     the fewest values first; budgets and the names of sections last. A word is left out only where other words imply it,
-    not where it happens to go along with a number: it says what was run. What is `wanted` stays.
+    not where it happens to go along with a number: it says what was run. What is `wanted` stays, and so do the names of
+    the algorithm and the problem.
     """
     count = {name: len({str(line.get(name)) for line in lines}) for name in names}
     words = {name for name in names if not _all_numbers(name, lines) and name not in LEAST_IMPORTANT}
@@ -183,7 +186,7 @@ def needed(lines: Sequence[Settings], names: Sequence[str], wanted: Sequence[str
     for name in sorted(names, key=importance):
         among = [other for other in kept if name not in words or other in words]
         without = [other for other in among if other != name]
-        if name not in wanted and classes(without) == classes(among):
+        if name not in (*wanted, *ALWAYS) and classes(without) == classes(among):
             kept.remove(name)
     return kept
 

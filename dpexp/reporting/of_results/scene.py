@@ -96,7 +96,7 @@ class Scene:
 
     def name(self, line: Line) -> str:
         """What varies, in words."""
-        shown = [name for name in self.plan.shown if name != ESTIMATOR]
+        shown = [name for name in line.settings if name in self.plan.shown and name != ESTIMATOR]
         words = self.words.setting(shown, line.settings)
         return " ".join(filter(None, [words, line.estimator if ESTIMATOR in self.plan.shown else ""])) or "the setting"
 
