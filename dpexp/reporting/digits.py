@@ -20,11 +20,11 @@ def uncertain(value: float, half: float) -> str:
         return f"{value:g}"
     if not math.isfinite(half) or half <= 0:
         return f"{value:.4g}"
-    if half >= abs(value) * 10:
-        return f"{value:.1g}({half:.1g})" if LEAST <= half < MOST else f"{value:.1e}({half:.1e})"
     size = max(abs(value), half)
     power = 0 if LEAST <= size < MOST else math.floor(math.log10(size))
     value, half = value / 10.0**power, half / 10.0**power
+    if f"{half:.0e}"[0] == "1" and f"{half:.1e}"[0] != "1":
+        half = float(f"{half:.0e}")  # 0.096 is 0.10
     digits = 2 if f"{half:.1e}"[0] == "1" else 1
     places = digits - 1 - math.floor(math.log10(float(f"{half:.{digits - 1}e}")))
     if places < 0:  # the uncertainty is above the units: it is written out
