@@ -124,32 +124,57 @@ def run(
 
 @app.command()
 def plot(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Figures.", show_default=False)] = None,
-    every: Annotated[bool, typer.Option("--all", help="Every figure.")] = False,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Experiments, folders or shipped figures.", show_default=False),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every shipped figure.")] = False,
     formats: Annotated[str, typer.Option("--format", metavar="png,pdf,svg", help="File formats.")] = "png,pdf",
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where to write.  [default: RESULTS/figures]")] = None,
-    stored: Annotated[bool, typer.Option("--stored", help="Every figure that shows stored results.")] = False,
-    theory: Annotated[bool, typer.Option("--theory", help="Lay bounds and predictions over the trajectories.")] = False,
+    stored: Annotated[bool, typer.Option("--stored", help="Every shipped figure that shows stored results.")] = False,
+    theory: Annotated[bool, typer.Option("--theory", help="Lay bounds and predictions over the curves.")] = False,
+    metric: Annotated[str | None, typer.Option(metavar="NAME", help="What is shown.  [default: the error]")] = None,
+    x: Annotated[str, typer.Option("--x", metavar="NAME", help="Horizontal axis: step, dots or a setting.")] = "",
+    hue: Annotated[str, typer.Option(metavar="NAME", help="What colours tell apart.")] = "",
+    facet: Annotated[list[str] | None, typer.Option(metavar="NAME", help="What panels tell apart; repeatable.")] = None,
+    estimator: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this estimator; repeatable.")
+    ] = None,
+    log: Annotated[str, typer.Option(metavar="x|y|xy|none", help="Logarithmic axes.")] = "",
+    only: Annotated[str | None, typer.Option(metavar="EXPR", help="Only cells for which this holds.")] = None,
     results: Results = None,
+    as_json: Json = False,
 ) -> None:
-    """Draw figures from stored results, with their numbers as CSV."""
+    """Draw figures of any result, or shipped ones, with their numbers as CSV and their captions."""
     from dpexp.commands import plot as command
 
-    say(command.plot(names or [], every, formats, _home(out), _folder(results), theory, stored))
+    looks = command.Looks(metric, x, hue, tuple(facet or ()), tuple(estimator or ()), log, only)
+    found = command.figures_of(names or [], every, formats, _home(out), _folder(results), theory, stored, looks)
+    _print_json(command.document(found)) if as_json else say("\n".join(str(p) for one in found for p in one.files))
 
 
 @app.command()
 def table(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Tables.", show_default=False)] = None,
-    every: Annotated[bool, typer.Option("--all", help="Every table.")] = False,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Experiments, folders or shipped tables.", show_default=False),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every shipped table.")] = False,
     form: Annotated[str, typer.Option("--format", metavar="md|tex|csv|json", help="How to print.")] = "md",
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write files instead of printing.")] = None,
+    metric: Annotated[str | None, typer.Option(metavar="NAME", help="What is shown.  [default: the error]")] = None,
+    estimator: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this estimator; repeatable.")
+    ] = None,
+    only: Annotated[str | None, typer.Option(metavar="EXPR", help="Only cells for which this holds.")] = None,
     results: Results = None,
+    as_json: Json = False,
 ) -> None:
-    """Print tables from stored results."""
+    """Print tables of any result, or shipped ones."""
     from dpexp.commands import table as command
 
-    say(command.table(names or [], every, form, _home(out), _folder(results)))
+    form = "json" if as_json else form
+    say(command.table(names or [], every, form, _home(out), _folder(results), metric, estimator or (), only))
 
 
 Pairs = Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Parameters.", show_default=False)]

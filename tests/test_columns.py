@@ -14,6 +14,7 @@ from dpexp.commands import run as command
 from dpexp.config import Experiment, read_experiment
 from dpexp.config.cells import NAMED, OTHER_COLUMNS, PRIVACY_COLUMNS
 from dpexp.config.resolved import resolved_yaml
+from dpexp.config.settings import flat, named
 from dpexp.core.errors import UsageError
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
@@ -73,8 +74,7 @@ def test_every_parameter_is_called_the_same_in_columns_lists_comparisons_and_sho
         assert list(swept.setting()) == [*names.values(), *(key for _, key in budgets)]
         assert list(identity(swept)) == ["cell_id", *swept.setting()]
 
-        stored = diff._flat(cell.parameters) | {"budget": budget.label}
-        ((own,), _) = (list(side.values()) for side in diff._named([{"a": stored}, {"a": stored}]))
+        (own,) = named([flat(cell.parameters)], [budget.label])
         # a nested value is compared part by part, as `data.path`: the column's name and what is inside it
         compared = {max((n for n in columns if name == n or name.startswith(f"{n}.")), key=len) for name in own}
         assert compared == set(columns) - ({"mu", "budget"} if number % 2 else {"budget"})

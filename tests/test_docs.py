@@ -150,6 +150,13 @@ def apart(words: list[str]) -> tuple[list[str], list[str]]:
     return [words[k] for k in sorted(taken)], [word for k, word in enumerate(words) if k not in taken]
 
 
+@cache
+def experiments() -> set[str]:
+    """Experiments that are shipped, or whose config a page shows."""
+    shown = re.findall(r"^experiment: *(\S+)", "\n".join(b.text for b in all_blocks("yaml")), re.MULTILINE)
+    return {path.stem for path in (ROOT / "configs").glob("*.yaml")} | set(shown)
+
+
 def check_dpexp(words: list[str], strict: bool) -> None:
     """Parse a dpexp command without running it, and look up what it names. Where not `strict`, arguments may lack."""
     from dpexp.papers import PAPERS, figures, overlays, tables
@@ -168,7 +175,8 @@ def check_dpexp(words: list[str], strict: bool) -> None:
         return
     known = {} if with_plugins else {"plot": {**figures(), **overlays()}, "table": tables()}.get(name, {})
     for word in given.get("names") or [] if known else []:
-        assert word in known or word.isupper(), f"no {name} of the name {word}"
+        experiment = Path(word).name in experiments()
+        assert word in known or experiment or word.isupper(), f"no {name} and no experiment of the name {word}"
     assert with_plugins or given.get("paper") in (None, "ID", *PAPERS)
     named = given.get("mechanism")
     if named and named != "NAME":

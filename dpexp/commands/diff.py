@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dpexp.config.cells import Parameter, column_name, shared_names
+from dpexp.config.settings import Settings, Words, flat, named, varying
 from dpexp.config.words import suggest
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.text import columns, counted
@@ -18,8 +18,6 @@ from dpexp.store.stats import paired_difference, t_quantile
 
 MAIN = "param_distance_sq"
 """compared where both have it, else every metric of both"""
-Settings = dict[str, Any]
-"""parameters of a cell by name, with all their digits"""
 
 
 def diff(a: Path, b: Path, metric: str | None = None) -> tuple[dict[str, Any], str]:
@@ -31,9 +29,9 @@ def diff(a: Path, b: Path, metric: str | None = None) -> tuple[dict[str, Any], s
     for path in (a, b):
         if not any((path / name).exists() for name in ("cells.parquet", "manifest.json", "trajectories")):
             raise UsageError(f"{path} holds no results", "give two folders such as results/linear_d5")
-    settings = _named([_settings(path) for path in (a, b)])
+    settings = _sides((a, b))
     names = _varying(settings)
-    words = _Words(settings)
+    words = Words(cell for side in settings for cell in side.values())
     sides = [_final(path, own, names) for path, own in zip((a, b), settings, strict=True)]
     metrics = _metrics(sides, metric)
     matched = [key for key in sides[0] if key in sides[1]]
@@ -41,7 +39,10 @@ def diff(a: Path, b: Path, metric: str | None = None) -> tuple[dict[str, Any], s
         by = f"settings are matched by {', '.join(names)}" if names else "they have no metric in common"
         raise UsageError(f"{a} and {b} have no setting in common", by)
     shared = [key for m in metrics for key in matched if key[-1] == m]
-    rows = [_compare(words.setting(names, key), sides[0][key], sides[1][key], a, b) for key in shared]
+    rows = [
+        _compare(words.setting(names, dict(zip(names, key, strict=False))), sides[0][key], sides[1][key], a, b)
+        for key in shared
+    ]
     head = ["setting", "estimator", "metric", "A", "B", "A - B", "95% interval", "A / B", "how"]
     shown = [
         [r["setting"], r["estimator"], r["metric"], f"{r['a']:.4g}", f"{r['b']:.4g}", f"{r['difference']:+.3g}",
@@ -73,68 +74,24 @@ def diff(a: Path, b: Path, metric: str | None = None) -> tuple[dict[str, Any], s
     return document, "\n".join(lines)
 
 
-def _settings(path: Path) -> dict[str, Settings]:
-    """Parameters of every cell by their place, such as problem.data.name, and the label of its budgets."""
-    budgets = load_cells(path.parent, path.name, renamed=True).set_index("cell_id").budget
-    parameters = load_parameters(path.parent, path.name, renamed=True)
-    return {i: _flat(tree) | {"budget": str(budgets[i])} for i, tree in parameters.items()}
+def _sides(paths: Sequence[Path]) -> list[dict[str, Settings]]:
+    """Settings of every cell of every result by cell id, under names that are the same in all of them."""
+    keys, cells, labels = [], [], []
+    for side, path in enumerate(paths):
+        budgets = load_cells(path.parent, path.name, renamed=True).set_index("cell_id").budget
+        for cell_id, tree in load_parameters(path.parent, path.name, renamed=True).items():
+            keys.append((side, cell_id))
+            cells.append(flat(tree))
+            labels.append(str(budgets[cell_id]))
+    sides: list[dict[str, Settings]] = [{} for _ in paths]
+    for (side, cell_id), settings in zip(keys, named(cells, labels), strict=True):
+        sides[side][cell_id] = settings
+    return sides
 
 
-def _flat(tree: dict[str, Any], prefix: str = "") -> Settings:
-    """Parameters by their place; values that compare, lists as text."""
-    flat: Settings = {}
-    for name, value in tree.items():
-        if isinstance(value, dict):
-            flat |= _flat(value, f"{prefix}{name}.")
-        else:
-            flat[prefix + name] = str(value) if isinstance(value, list) else value
-    return flat
-
-
-def _named(settings: list[dict[str, Settings]]) -> list[dict[str, Settings]]:
-    """The same under the names of columns. A budget goes by its label where that tells all of them apart.
-
-    Else every number of it counts: a target is `eps` and `delta`, a law `mu.uniform`, `mu.list` or `mu.choice...`.
-    """
-    cells = [cell for side in settings for cell in side.values()]
-    laws = [tuple((k, str(v)) for k, v in cell.items() if k.startswith("budget.")) for cell in cells]
-    targets = all("budget.eps" in cell for cell in cells)
-    labels = not targets and len(set(laws)) == len({cell["budget"] for cell in cells})
-    shared = shared_names({_parameter(place) for cell in cells for place in cell})
-    return [
-        {
-            i: {
-                _name(place, shared): value
-                for place, value in cell.items()
-                if not place.startswith("budget") or (place == "budget") == labels
-            }
-            for i, cell in side.items()
-        }
-        for side in settings
-    ]
-
-
-def _parameter(place: str) -> Parameter:
-    """Section and key of a place in a cell's parameters; the section that configs call privacy is stored as budget."""
-    section, _, rest = place.partition(".")
-    key = rest.partition(".")[0]
-    if section == "budget":
-        return "privacy", key if key in ("eps", "delta") else "mu"
-    return section, key
-
-
-def _name(place: str, shared: Container[str]) -> str:
-    """The column's name, and what is inside it; a nested value is called by its name."""
-    parameter = _parameter(place)
-    inside = place.split(".")[1 if place.startswith("budget.") and parameter[1] == "mu" else 2 :]
-    inside = [] if place == "budget.mu" else inside[:-1] if inside[-1:] == ["name"] else inside
-    return ".".join([column_name(parameter, shared), *inside])
-
-
-def _varying(settings: list[dict[str, Settings]]) -> list[str]:
+def _varying(sides: list[dict[str, Settings]]) -> list[str]:
     """Names of what differs between cells of one of the results."""
-    names = dict.fromkeys(name for side in settings for cell in side.values() for name in cell)
-    return [name for name in names if any(len({cell.get(name) for cell in side.values()}) > 1 for side in settings)]
+    return list(dict.fromkeys(name for side in sides for name in varying(side.values())))
 
 
 def _changes(settings: list[dict[str, Settings]], names: list[str]) -> dict[str, tuple[Any, Any]]:
@@ -154,30 +111,6 @@ def _final(path: Path, settings: dict[str, Settings], names: list[str]) -> dict[
         assert key not in found, f"{path}: two cells of one setting"
         found[key] = {**{str(k): v for k, v in row.items()}, "seed": own.get("run.seed", own.get("seed"))}
     return found
-
-
-class _Words:
-    """Values of settings as they are shown: short, but never two alike."""
-
-    def __init__(self, settings: list[dict[str, Settings]]) -> None:
-        cells = [cell for side in settings for cell in side.values()]
-        every = dict.fromkeys(name for cell in cells for name in cell)
-        self.values = {name: {cell[name] for cell in cells if name in cell} for name in every}
-
-    def value(self, name: str, value: Any) -> str:
-        """Four digits of a number, or as many as it takes to tell it from the others of this name."""
-        if not isinstance(value, float):
-            return "-" if value is None else str(value)
-        numbers = [v for v in self.values[name] if isinstance(v, float)]
-        for digits in range(4, 17):
-            if len({f"{v:.{digits}g}" for v in numbers}) == len(numbers):
-                return f"{value:.{digits}g}"
-        return repr(value)
-
-    def setting(self, names: Sequence[str], key: tuple[Any, ...]) -> str:
-        """`name=value` of what varies; a key holds the values of `names`, then estimator and metric."""
-        pairs = zip(names, key, strict=False)
-        return " ".join(f"{name}={self.value(name, v)}" for name, v in pairs if v is not None)
 
 
 def _metrics(sides: list[dict[tuple[Any, ...], dict[str, Any]]], wanted: str | None) -> list[str]:

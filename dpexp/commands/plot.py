@@ -1,12 +1,58 @@
-"""`dpexp plot`: figures from stored results, never computing."""
+"""`dpexp plot`: figures from stored results, shipped ones and those of any result, never computing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from dpexp.commands.selecting import select
-from dpexp.core.errors import UsageError
+from dpexp.commands.selecting import select, stem
+from dpexp.core.errors import DpexpError, UsageError
+
+if TYPE_CHECKING:
+    from dpexp.reporting.figure import Drawing, Figure, Written
+    from dpexp.reporting.of_results.gather import Source
+    from dpexp.reporting.of_results.scene import Request
+
+FORMATS = ("png", "pdf", "svg")
+MOST_WORKERS = 2
+"""processes that draw at once: more take memory and start-up time for little"""
+WORTH_PROCESSES = 4
+"""figures from which it pays to start them"""
+
+
+@dataclass(frozen=True)
+class Looks:
+    """Options of the figure of a result; empty where the rules of docs/figures.md decide."""
+
+    metric: str | None = None
+    x: str = ""
+    hue: str = ""
+    facet: tuple[str, ...] = ()
+    estimators: tuple[str, ...] = ()
+    log: str = ""
+    only: str | None = None
+
+    def given(self) -> list[str]:
+        """The options that were used."""
+        values = {"metric": self.metric, "x": self.x, "hue": self.hue, "facet": self.facet,
+                  "estimator": self.estimators, "log": self.log, "only": self.only}  # fmt: skip
+        return [f"--{name}" for name, value in values.items() if value]
+
+    def request(self, theory: bool) -> Request:
+        """What the frame is asked for."""
+        from dpexp.papers import theories
+        from dpexp.reporting.of_results.choose import Wishes
+        from dpexp.reporting.of_results.scene import Request
+
+        return Request(self.metric, Wishes(self.x, self.hue, self.facet), self.estimators, self.log, theories(), theory)
+
+    def marks(self, theory: bool) -> list[str]:
+        """What the names of files say of the options."""
+        return [self.metric or "", f"by_{self.x}" if self.x else "", "theory" if theory else ""]
 
 
 def plot(
@@ -17,25 +63,107 @@ def plot(
     results: Path,
     theory: bool = False,
     stored: bool = False,
+    looks: Looks | None = None,
 ) -> str:
     """Draw figures, or those with theory laid over them; the paths that were written, one in each line."""
+    found = figures_of(names, every, formats, out, results, theory, stored, looks)
+    return "\n".join(str(path) for one in found for path in one.files)
+
+
+def document(found: Sequence[Written]) -> dict[str, Any]:
+    """What was written, for programs."""
+    figures = [{"name": one.name, "files": list(map(str, one.files)), "caption": one.caption} for one in found]
+    return {"figures": figures}
+
+
+def figures_of(
+    names: Sequence[str],
+    every: bool,
+    formats: str,
+    out: Path | None,
+    results: Path,
+    theory: bool = False,
+    stored: bool = False,
+    looks: Looks | None = None,
+) -> list[Written]:
+    """Draw and write the figures that are named, all results among them in one figure."""
     from dpexp.papers import figures, overlays
-    from dpexp.reporting.figure import write
 
+    looks = looks or Looks()
     known, with_theory = figures(), overlays()
-
-    chosen = select(names, every or stored, known, "figure")
+    chosen = select(names, every or stored, known, "figure", results)
+    shipped = chosen.shipped
     if stored and not every:
-        chosen = [name for name in chosen if name in names or known[name].needs]
+        shipped = [name for name in shipped if name in names or known[name].needs]
     if theory:
-        without = [name for name in chosen if name not in with_theory]
+        without = [name for name in shipped if name not in with_theory]
         if without and not every:
-            raise UsageError(f"'{without[0]}' cannot be drawn with theory", f"these can: {', '.join(with_theory)}")
-        chosen = [name for name in chosen if name in with_theory]
+            raise UsageError(
+                f"'{without[0]}' cannot be drawn with theory", f"these can: {', '.join(with_theory)}, and any result"
+            )
+        shipped = [name for name in shipped if name in with_theory]
+    if shipped and looks.given():
+        needs = known[shipped[0]].needs
+        hint = f"draw its experiment: dpexp plot {' '.join(str(results / name) for name in needs)}" if needs else ""
+        raise UsageError(f"{looks.given()[0]} is for results, and '{shipped[0]}' is a shipped figure", hint)
     wanted = [form.strip() for form in formats.split(",")]
     for form in wanted:
-        if form not in ("png", "pdf", "svg"):
+        if form not in FORMATS:
             raise UsageError(f"--format is a list of png, pdf and svg, not {form!r}")
-    registry = with_theory if theory else known
-    paths = [path for name in chosen for path in write(registry[name], results, out or results / "figures", wanted)]
-    return "\n".join(map(str, paths))
+    tasks: list[Task] = [(name, theory, results, out or results / "figures", tuple(wanted)) for name in shipped]
+    found = _all(tasks)
+    if chosen.sources:
+        from dpexp.reporting.figure import written
+
+        figure = figure_of(chosen.sources, looks, theory, [*known, *(f"{name}_theory" for name in with_theory)])
+        home = chosen.sources[0].results
+        found.append(written(figure, home, out or home / "figures", wanted))
+    return found
+
+
+def figure_of(sources: Sequence[Source], looks: Looks, theory: bool = False, taken: Sequence[str] = ()) -> Figure:
+    """The figure of some results, under a name that is not `taken`."""
+    from dpexp.reporting.figure import Figure
+
+    needs = tuple(dict.fromkeys(source.name for source in sources))
+    draw = partial(_draw, tuple(sources), looks, theory)
+    return Figure(stem(sources, taken, looks.marks(theory)), "any result", "", "", needs, draw)
+
+
+def _draw(sources: tuple[Source, ...], looks: Looks, theory: bool, results: Path) -> Drawing:
+    from dpexp.reporting.of_results.draw import draw
+    from dpexp.reporting.of_results.gather import gather
+
+    return draw(gather(sources, looks.only), looks.request(theory))
+
+
+Task = tuple[str, bool, Path, Path, tuple[str, ...]]
+"""a shipped figure's name, whether with theory, results, where to write, and formats"""
+
+
+def _one(name: str, theory: bool, results: Path, out: Path, formats: tuple[str, ...]) -> Written | DpexpError:
+    """One shipped figure; an error is handed over, so that the first one in order is reported."""
+    from dpexp.papers import figures, overlays
+    from dpexp.reporting.figure import written
+
+    try:
+        return written((overlays() if theory else figures())[name], results, out, formats)
+    except DpexpError as error:
+        return error
+
+
+def _all(tasks: Sequence[Task]) -> list[Written]:
+    """Every figure, several at once in processes of their own where there are many; the files are the same bytes."""
+    workers = min(MOST_WORKERS, os.cpu_count() or 1, len(tasks))
+    if workers < 2 or len(tasks) < WORTH_PROCESSES:
+        outcomes = [_one(*task) for task in tasks]
+    else:
+        from dpexp.store.executors import loky
+
+        work: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [(_one, task) for task in tasks]
+        by_number = dict(loky(work, workers))
+        outcomes = [by_number[number] for number in range(len(tasks))]
+    for outcome in outcomes:
+        if isinstance(outcome, DpexpError):
+            raise outcome
+    return [outcome for outcome in outcomes if not isinstance(outcome, DpexpError)]

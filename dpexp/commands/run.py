@@ -12,6 +12,7 @@ from dpexp.commands.sharing import cautions
 from dpexp.config import ConfigError, Experiment, load_experiment
 from dpexp.config.expressions import matches
 from dpexp.config.resources import require_room
+from dpexp.config.settings import label, setting
 from dpexp.core.errors import UsageError
 from dpexp.core.terminal import note
 from dpexp.core.text import columns, counted
@@ -80,8 +81,6 @@ def _require_some(experiments: list[Experiment], only: str | None) -> None:
 
 def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
     """What a run would do: document, text, exit code. Writes nothing."""
-    from dpexp.store.run import identity
-
     experiments = load_all(request)
     _require_some(experiments, request.only)
     cells: list[dict[str, Any]] = []
@@ -96,12 +95,12 @@ def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
         for p in plans:
             if only is not None and p.cell.cell_id not in only:
                 continue
-            named = identity(p.cell)
+            named = {"cell_id": p.cell.cell_id, **setting(p.cell)}
             seconds = p.seconds / request.jobs
             cells.append(
                 {"experiment": experiment.name, **named, "status": p.status, "reason": p.reason, "estimate_s": seconds}
             )
-            rows.append([experiment.name, named["cell_id"], p.cell.label, p.status, p.reason])
+            rows.append([experiment.name, p.cell.cell_id, label(p.cell), p.status, p.reason])
     total = sum(cell["estimate_s"] for cell in cells)
     waiting = sum(cell["status"] != "current" for cell in cells)
     text = columns(rows, ["experiment", "cell", "setting", "status", "reason"])

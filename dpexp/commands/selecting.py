@@ -1,24 +1,103 @@
-"""What `dpexp plot` and `dpexp table` share: which of the known names are meant."""
+"""What `dpexp plot` and `dpexp table` share: whether a name is a shipped figure or table, an experiment or a folder.
+
+The rule: a word with a slash is a folder of results. Any other word is the shipped figure or table of that name, where
+there is one, else the experiment of that name in the results folder, else a folder of results that lies here. Where a
+word is both shipped and an experiment, the shipped one is meant, and a line says how the other is written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
 
 from dpexp.config.words import listed
 from dpexp.core.errors import UsageError
+from dpexp.core.files import Damaged
+from dpexp.core.terminal import note
 from dpexp.core.text import guess
+from dpexp.reporting.of_results.gather import Source
+from dpexp.store import Folder
+from dpexp.store.files import read_document
 
 
-def select(names: Sequence[str], every: bool, known: Iterable[str], what: str) -> list[str]:
-    """The names, each once, or all that are known. Raises UsageError for an unknown one, or for none."""
+class Chosen(NamedTuple):
+    """What was named: shipped figures or tables, and results."""
+
+    shipped: list[str]
+    sources: list[Source]
+
+
+def select(names: Sequence[str], every: bool, known: Collection[str], what: str, results: Path) -> Chosen:
+    """What is meant, each once, or all that is shipped. Raises UsageError for an unknown name, or for none.
+
+    `what` is "figure" or "table".
+    """
     if every:
-        return list(known)
+        return Chosen(list(known), [])
     if not names:
-        raise UsageError(f"which {what}? or --all", f"{what}s: {listed(known)}")
-    for name in names:
-        if name not in known:
-            raise UsageError(
-                f"no {what} '{name}'",
-                f"{guess(name, known)}{what}s: {listed(known)}; a plug-in's needs --plugin FILE.py",
-            )
-    return list(dict.fromkeys(names))
+        raise UsageError(f"which {what}? or --all", f"an experiment or its folder, or one of: {listed(known)}")
+    shipped, sources = [], []
+    for name in dict.fromkeys(names):
+        if is_path(name):
+            sources.append(_folder(name, what))
+        elif name in known:
+            shipped.append(name)
+            if holds_results(results / name):
+                other = f"dpexp {what.replace('figure', 'plot')} {results / name}"
+                note(f"'{name}' is the shipped {what}; the experiment of that name: {other}")
+        elif holds_results(results / name) or name in _configs():
+            sources.append(Source(results, name))
+        elif holds_results(Path(name)):
+            sources.append(_folder(name, what))
+        else:
+            raise unknown(name, known, what, results)
+    return Chosen(shipped, list(dict.fromkeys(sources)))
+
+
+def unknown(name: str, known: Collection[str], what: str, results: Path) -> UsageError:
+    """The error that lists what there is."""
+    experiments = sorted({*_configs(), *_stored(results)})
+    hint = f"{guess(name, [*known, *experiments])}{what}s: {listed(known)}"
+    hint += f"; experiments: {', '.join(experiments)}" if experiments else f"; no experiments in {results}"
+    return UsageError(f"no {what} and no experiment '{name}'", f"{hint}; a plug-in's needs --plugin FILE.py")
+
+
+def is_path(name: str) -> bool:
+    """Whether a word can only be meant as a folder."""
+    return os.sep in name or name in (".", "..") or name.startswith("~")
+
+
+def holds_results(path: Path) -> bool:
+    """Whether a folder looks like the results of an experiment, whole or not."""
+    return any((path / name).exists() for name in ("manifest.json", "cells.parquet", "trajectories"))
+
+
+def _folder(name: str, what: str) -> Source:
+    path = Path(name).expanduser()
+    path = path if path.name not in ("", "..") else path.resolve()
+    if not holds_results(path):
+        near = _stored(path.parent) if path.parent.is_dir() else []
+        raise UsageError(f"{path} holds no results", f"{guess(path.name, near)}give a folder such as results/linear_d5")
+    renamed = False
+    with suppress(Damaged, OSError, KeyError):
+        renamed = read_document(Folder(path.parent, path.name).manifest)["experiment"] != path.name
+    return Source(path.parent, path.name, renamed)
+
+
+def _stored(results: Path) -> list[str]:
+    return sorted(path.name for path in results.iterdir() if holds_results(path)) if results.is_dir() else []
+
+
+def _configs() -> list[str]:
+    """Experiments that have a config here, by the names of the files."""
+    return sorted(path.stem for path in Path("configs").glob("*.yaml"))
+
+
+def stem(sources: Sequence[Source], taken: Collection[str], marks: Iterable[str]) -> str:
+    """The name of the files of results: theirs, with what was asked for; never that of a shipped figure or table."""
+    name = "_and_".join(dict.fromkeys(source.name for source in sources))
+    name = "_".join([name[:80], *(mark for mark in marks if mark)])
+    return f"{name}_result" if name in taken else name

@@ -1,28 +1,84 @@
-"""`dpexp table`: tables from stored results, never computing."""
+"""`dpexp table`: tables from stored results, shipped ones and those of any result, never computing."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from dpexp.commands.selecting import select
+from dpexp.commands.selecting import select, stem
 from dpexp.core.errors import UsageError
 
+if TYPE_CHECKING:
+    from dpexp.reporting.of_results.gather import Source
+    from dpexp.reporting.table import Content, Table
 
-def table(names: Sequence[str], every: bool, form: str, out: Path | None, results: Path) -> str:
-    """Tables as text, or the paths written."""
+
+def table(
+    names: Sequence[str],
+    every: bool,
+    form: str,
+    out: Path | None,
+    results: Path,
+    metric: str | None = None,
+    estimators: Sequence[str] = (),
+    only: str | None = None,
+) -> str:
+    """Tables as text, or the paths written. All results among the names make one table."""
     from dpexp.papers import tables
     from dpexp.reporting.table import FORMATS, render
     from dpexp.store import write_text
 
     known = tables()
-
-    chosen = select(names, every, known, "table")
+    chosen = select(names, every, known, "table", results)
     if form not in FORMATS:
         raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {form!r}")
-    texts = {name: render(known[name], results, form) for name in chosen}
+    given = [f"--{name}" for name, value in (("metric", metric), ("estimator", estimators), ("only", only)) if value]
+    if chosen.shipped and given:
+        raise UsageError(f"{given[0]} is for results, and '{chosen.shipped[0]}' is a shipped table")
+    found: list[tuple[Table, Path]] = [(known[name], results) for name in chosen.shipped]
+    if chosen.sources:
+        own = table_of(chosen.sources, metric, estimators, only, known)
+        found.append((own, chosen.sources[0].results))
+    width = 0 if out is not None else terminal_width()
+    texts = {one.name: render(one, home, form, width) for one, home in found}
     if out is None:
         return "\n\n".join(texts.values())
     for name, text in texts.items():
         write_text(out / f"{name}.{form}", text)
     return "\n".join(str(out / f"{name}.{form}") for name in texts)
+
+
+def table_of(
+    sources: Sequence[Source],
+    metric: str | None = None,
+    estimators: Sequence[str] = (),
+    only: str | None = None,
+    taken: Sequence[str] | dict[str, Table] = (),
+) -> Table:
+    """The table of some results, under a name that is not `taken`."""
+    from dpexp.reporting.table import Table
+
+    needs = tuple(dict.fromkeys(source.name for source in sources))
+    build = partial(_build, tuple(sources), metric, tuple(estimators), only)
+    return Table(stem(sources, list(taken), [metric or ""]), f"Results of {', '.join(needs)}", "", needs, build, True)
+
+
+def _build(
+    sources: tuple[Source, ...], metric: str | None, estimators: tuple[str, ...], only: str | None, results: Path
+) -> Content:
+    from dpexp.reporting.of_results.gather import gather
+    from dpexp.reporting.of_results.table import content_of
+
+    return content_of(gather(sources, only), metric, estimators)
+
+
+def terminal_width() -> int:
+    """Characters of a line of the terminal, or of COLUMNS where that is set; 0 where the text goes elsewhere."""
+    if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit():
+        return shutil.get_terminal_size().columns
+    return 0

@@ -18,6 +18,7 @@ from pydantic.fields import FieldInfo
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import AlgorithmBase
 from dpexp.config.cells import SECTIONS, Cell, Experiment, RunSettings, shared_names, smoke
+from dpexp.config.settings import differences
 from dpexp.config.words import allowed, explain, kind, listed, show, suggest
 from dpexp.config.yamlfile import Issue, Located, Position
 from dpexp.core.errors import UsageError
@@ -116,6 +117,9 @@ class Reader:
             raise ConfigError(self.issues)
         shared = shared_names(parameter for cell in cells if cell is not None for parameter in cell.own_parameters)
         built = [replace(cell, shared=shared) for cell in cells if cell is not None]
+        if "cases" in root.value:
+            differing = differences(built)
+            built = [replace(cell, swept=differing) for cell in built]
         different = list({cell.cell_id: cell for cell in reversed(built)}.values())[::-1]
         toy = self.profile == "smoke" and len(different) < len(built)  # sizes that differ are often one toy size
         if toy:

@@ -17,6 +17,7 @@ from dpexp.plugins.loading import where
 from dpexp.plugins.plugin import Plugin
 from dpexp.reporting.claim import Claim
 from dpexp.reporting.figure import Figure
+from dpexp.reporting.of_results.theory import Theory
 from dpexp.reporting.paper import Paper
 from dpexp.reporting.table import Table
 
@@ -56,6 +57,11 @@ def figures() -> Registry[Figure]:
 def overlays() -> dict[str, Figure]:
     """The figures that can be drawn with theory laid over them, by the name of the plain figure."""
     return {name: figure for paper in papers().values() for name, figure in paper.overlays.items()}
+
+
+def theories() -> tuple[Theory, ...]:
+    """What papers predict of cells of any experiment, those of plug-ins too."""
+    return tuple(paper.theory for paper in papers().values() if paper.theory is not None)
 
 
 def tables() -> Registry[Table]:

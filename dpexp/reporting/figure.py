@@ -1,4 +1,4 @@
-"""What a figure is, and how it is written: from stored results to PNG, PDF, SVG and the plotted numbers as CSV."""
+"""What a figure is, and how it is written: from stored results to PNG, PDF and SVG, its numbers and its caption."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpexp.core.files import atomically
+from dpexp.store import write_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +29,8 @@ class Drawing(NamedTuple):
 
     canvas: Canvas
     data: pd.DataFrame
+    caption: str = ""
+    """where it was generated with the figure; else the caption of the figure and the parameters of its experiments"""
 
 
 @dataclass(frozen=True)
@@ -42,8 +45,22 @@ class Figure:
     draw: Callable[[Path], Drawing]
 
 
+class Written(NamedTuple):
+    """A figure on disk."""
+
+    name: str
+    files: list[Path]
+    """in every format, then NAME.csv and NAME.caption.txt"""
+    caption: str
+
+
 def write(figure: Figure, results: Path, out: Path, formats: Sequence[str]) -> list[Path]:
-    """Write the figure in every format, and its numbers; the files are the same bytes when nothing has changed.
+    """Write the figure in every format, its numbers and its caption; the paths of these files, in this order."""
+    return written(figure, results, out, formats).files
+
+
+def written(figure: Figure, results: Path, out: Path, formats: Sequence[str]) -> Written:
+    """Write the figure; the files are the same bytes when nothing has changed.
 
     Raises ResultsMissing with the command to run.
     """
@@ -64,4 +81,19 @@ def write(figure: Figure, results: Path, out: Path, formats: Sequence[str]) -> l
             paths.append(out / f"{figure.name}.{form}")
     path = out / f"{figure.name}.csv"
     atomically(path, lambda temporary: drawing.data.to_csv(temporary, index=False, float_format="%.6g"))
-    return [*paths, path]
+    caption = drawing.caption or caption_of(figure, drawing, results)
+    beside = out / f"{figure.name}.caption.txt"
+    write_text(beside, caption)
+    return Written(figure.name, [*paths, path, beside], caption)
+
+
+def caption_of(figure: Figure, drawing: Drawing, results: Path) -> str:
+    """The figure's own words, what its bands are, and every parameter of the experiments that it shows."""
+    from dpexp.reporting.of_results.parameters import of_experiments
+    from dpexp.store.stats import CI_NAME
+
+    place = "" if figure.place.startswith("not in") else f" ({figure.paper}, {figure.place})"
+    words = [figure.caption.rstrip(".") + place + "."]
+    if figure.needs and {"ci_lo", "ci_hi"} <= set(drawing.data.columns):
+        words.append(f"Intervals: {CI_NAME}.")
+    return " ".join(filter(None, [*words, of_experiments(results, figure.needs)]))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from dpexp.reporting.claim import Claim
 from dpexp.reporting.figure import Figure
+from dpexp.reporting.of_results.theory import Theory
 from dpexp.reporting.table import Table
 
 
@@ -37,3 +38,5 @@ class Paper:
     """with the claims, every numbered statement, figure, table and emphasised sentence of the paper and its abstract"""
     overlays: Mapping[str, Figure] = field(default_factory=dict)
     """figures that can also be drawn with theory laid over them (`dpexp plot --theory`), by the plain figure's name"""
+    theory: Theory | None = None
+    """what it predicts of cells of any experiment, for reference slopes and `dpexp plot RESULT --theory`"""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dpexp.core.standard_json import standard_json
+from dpexp.reporting import latex
+from dpexp.reporting.fitting import fit
 
 FORMATS = ("md", "tex", "csv", "json")
 
@@ -32,10 +35,15 @@ class Table:
     paper: str
     needs: tuple[str, ...]
     build: Callable[[Path], Content]
+    names_its_parameters: bool = False
+    """whether its note holds all parameters of its experiments, so that a caption needs no more"""
 
 
-def render(table: Table, results: Path, form: str) -> str:
-    """The table in one of FORMATS; CSV and JSON hold the numbers in long form. Raises ResultsMissing."""
+def render(table: Table, results: Path, form: str, width: int = 0) -> str:
+    """The table in one of FORMATS; CSV and JSON hold the numbers in long form. Raises ResultsMissing.
+
+    `width` is that of a terminal, which Markdown is made to fit; 0 for one without end.
+    """
     content = table.build(results)
     if form == "json":
         document = {"table": table.name, "title": table.title, "note": content.note, "rows": content.records}
@@ -46,11 +54,31 @@ def render(table: Table, results: Path, form: str) -> str:
         writer.writeheader()
         writer.writerows(content.records)
         return buffer.getvalue().rstrip("\n")
-    return _markdown(table, content) if form == "md" else _latex(table, content)
+    if form == "md":
+        return _markdown(table, content, width)
+    return latex.table(table.name, caption_of(table, content, results), content.head, content.rows)
 
 
-def _markdown(table: Table, content: Content) -> str:
-    return f"**{table.title}**\n\n{markdown_table(content.head, content.rows)}\n\n{content.note}"
+def caption_of(table: Table, content: Content, results: Path) -> str:
+    """Title, note, and every parameter of the experiments that the table shows, where it does not say them itself."""
+    from dpexp.reporting.of_results.parameters import of_experiments
+
+    parameters = "" if table.names_its_parameters else of_experiments(results, table.needs)
+    return " ".join(filter(None, [f"{table.title.rstrip('.')}.", content.note, parameters]))
+
+
+def _markdown(table: Table, content: Content, width: int) -> str:
+    note = content.note
+    if not width:
+        return f"**{table.title}**\n\n{markdown_table(content.head, content.rows)}\n\n{note}"
+    fitted = fit(content.head, content.rows, width, _width)
+    parts = "\n\n".join(markdown_table(head, rows) for head, rows in fitted.parts)
+    words = "\n".join(textwrap.fill(text, width) for text in [*fitted.said, note] if text)
+    return f"**{table.title}**\n\n{parts}\n\n{words}"
+
+
+def _width(head: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    return len(markdown_table(head, rows).partition("\n")[0])
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -65,35 +93,6 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([line(shown[0]), rule, *map(line, shown[1:])])
 
 
-def _latex(table: Table, content: Content) -> str:
-    return latex_table(table.title, content.head, content.rows, content.note)
-
-
 def latex_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], note: str, alignment: str = "") -> str:
-    """A booktabs table; columns are left-aligned unless an alignment is given."""
-
-    def line(cells: Sequence[str]) -> str:
-        return " & ".join(_escape(cell) for cell in cells) + r" \\"
-
-    body = "\n".join(map(line, rows))
-    return (
-        f"% {title}\n\\begin{{tabular}}{{{alignment or 'l' * len(head)}}}\n\\toprule\n{line(head)}\n\\midrule\n{body}\n"
-        f"\\bottomrule\n\\end{{tabular}}" + (f"\n% {note}" if note else "")
-    )
-
-
-def _escape(text: str) -> str:
-    for a, b in (
-        ("\\", r"\textbackslash{}"),
-        ("_", r"\_"),
-        ("%", r"\%"),
-        ("&", r"\&"),
-        ("^", r"\^{}"),
-        ("±", r"$\pm$"),
-        ("|", r"\textbar{}"),
-        ("<", r"\textless{}"),
-        (">", r"\textgreater{}"),
-        ("~", r"\textasciitilde{}"),
-    ):
-        text = text.replace(a, b)
-    return text
+    """A booktabs table without a float, for pages of several; title and note as comments."""
+    return f"% {title}\n{latex.tabular(head, rows, alignment)}" + (f"\n% {note}" if note else "")

@@ -6,6 +6,7 @@ from dpexp.papers.ldp_sgd.figures.figure1 import FIGURE1
 from dpexp.papers.ldp_sgd.figures.rates import RATES as RATES_FIGURE
 from dpexp.papers.ldp_sgd.figures.sweeps import SWEEPS
 from dpexp.papers.ldp_sgd.not_claimed import NOT_CLAIMED
+from dpexp.papers.ldp_sgd.of_cells import LDP_SGD_THEORY
 from dpexp.papers.ldp_sgd.tables.final import FINAL_LINEAR, FINAL_LOGISTIC
 from dpexp.papers.ldp_sgd.tables.rates import RATES as RATES_TABLE
 from dpexp.papers.ldp_sgd.tables.table1 import TABLE1
@@ -26,4 +27,5 @@ PAPER = Paper(
         *("sweep_d", "sweep_mu", "budget_mix", "pinball", "hinge"),
     ),
     overlays={plan.name: theory.figure(plan) for plan in trajectories.plans()},
+    theory=LDP_SGD_THEORY,
 )

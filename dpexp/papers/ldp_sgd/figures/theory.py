@@ -82,7 +82,7 @@ def _curves(axes: Axes, curve: pd.DataFrame, cell: Cell, metric: str, estimator:
     axes.plot(steps, curve["mean"], color=colour, linewidth=1.8, alpha=0.75)
     low = curve.ci_lo.clip(lower=curve["mean"].min() / 10)
     axes.fill_between(steps, low, curve.ci_hi, color=colour, alpha=style.BAND_ALPHA, linewidth=0)
-    theory = _theory(cell, metric, estimator, steps)
+    theory = theory_of_cell(cell, metric, estimator, steps)
     for name, look in LOOKS.items():
         values = theory[name]
         if values is not None:
@@ -100,7 +100,8 @@ LOOKS: dict[str, Any] = {
 }
 
 
-def _theory(cell: Cell, metric: str, estimator: str, steps: np.ndarray) -> dict[str, np.ndarray | None]:
+def theory_of_cell(cell: Cell, metric: str, estimator: str, steps: np.ndarray) -> dict[str, np.ndarray | None]:
+    """Bound, prediction and asymptote of a cell at these steps; None where the paper has none."""
     problem, schedule, budget = linear(cell.problem), cell.schedule, cell.privacy.mu
     _, alpha = decay_of(schedule)
     numbers = constants(problem, schedule, budget) | {"steps": steps}

@@ -63,7 +63,9 @@ UPPER = ("pld-composition", "renyi-composition", "iteration-symmetrised", "contr
 
 PRIVACY_ANALYSES = Figure(
     "privacy_analyses",
-    "Every analysis of one mechanism against the number of steps; dashed ones are no guarantee.",
+    "Every analysis of one mechanism against the number of steps: epsilon at delta = 1e-5; dashed ones are no guarantee. "
+    "n = 100 records, batch size 1, step size 0.1, noise 5 (standard deviation on the gradient), Lipschitz constant 1, "
+    "diameter 2, smoothness 1. What a pair attains is a lower bound from exact laws; nothing is simulated.",
     "noisy-sgd",
     "not in the paper",
     (),

@@ -103,7 +103,10 @@ def _knee(axes: Axes) -> None:
 
 NOISY_SGD_FIGURE1 = Figure(
     "noisy_sgd_figure1",
-    "Privacy loss against the number of steps: composition, the last-iterate bound printed and repaired, exact laws.",
+    "Privacy loss against the number of steps: composition, the last-iterate bound printed and repaired, exact laws. "
+    "Left: Renyi divergence of order 8; right: bound over exact, where a value below 1 is a violation. n = 100 records, "
+    "batch size 10, Lipschitz constant 1, step size 0.1, noise 0.4 (standard deviation on the gradient), diameter 1. "
+    "Nothing is simulated.",
     "noisy-sgd",
     "Figure 1",
     (),

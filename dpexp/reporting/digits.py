@@ -1,0 +1,44 @@
+"""Numbers with their uncertainty, in as many digits as it leaves them: 3.07(8) is 3.07 with 0.08."""
+
+from __future__ import annotations
+
+import math
+import re
+
+LEAST, MOST = 1e-3, 1e5
+"""numbers in between are written without a power of ten"""
+_UNCERTAIN = re.compile(r"(-?\d[\d.]*(?:e[-+]?\d+)?) (?:\u00b1 (\d[\d.]*(?:e[-+]?\d+)?)|\((\d[\d.]*(?:e[-+]?\d+)?)\))")
+
+
+def uncertain(value: float, half: float) -> str:
+    """A value and half its interval: the uncertainty in one digit, or two where it begins with 1.
+
+    The digits in brackets are those of the uncertainty, in units of the last digits of the value. A value without one
+    is written in four digits; inf and nan as such.
+    """
+    if not math.isfinite(value):
+        return f"{value:g}"
+    if not math.isfinite(half) or half <= 0:
+        return f"{value:.4g}"
+    size = max(abs(value), half)
+    power = 0 if LEAST <= size < MOST else math.floor(math.log10(size))
+    value, half = value / 10.0**power, half / 10.0**power
+    if f"{half:.0e}"[0] == "1" and f"{half:.1e}"[0] != "1":
+        half = float(f"{half:.0e}")  # 0.096 is 0.10
+    digits = 2 if f"{half:.1e}"[0] == "1" else 1
+    places = digits - 1 - math.floor(math.log10(float(f"{half:.{digits - 1}e}")))
+    if places < 0:  # the uncertainty is above the units: it is written out
+        unit = 10.0**-places
+        text = f"{round(value / unit) * unit:.0f}({round(half / unit) * unit:.0f})"
+    elif places == 0:
+        text = f"{value:.0f}({half:.0f})"
+    else:
+        shown = f"{half:.{places}f}"
+        text = f"{value:.{places}f}({shown if half >= 1 else shown.replace('.', '').lstrip('0')})"
+    return text + (f"e{power:+03d}" if power else "")
+
+
+def matched(text: str) -> str:
+    """`3.072 (0.08)` and `3.072 \u00b1 0.08` as `3.07(8)`; any other text as it is."""
+    found = _UNCERTAIN.fullmatch(text)
+    return uncertain(float(found[1]), float(found[2] or found[3])) if found else text

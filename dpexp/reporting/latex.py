@@ -1,0 +1,83 @@
+"""Tables in LaTeX: numbers in mathematics, uncertainties with matched digits, every other character as it is meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from dpexp.reporting.digits import matched
+from dpexp.reporting.of_results.metrics import METRICS
+
+_NUMBER = re.compile(r"([-+\u2212]?)(\d[\d,]*(?:\.\d+)?(?:\(\d+(?:\.\d+)?\))?)(?:e([-+]?\d+))?")
+_FRACTION = re.compile(r"[-\u2212]?\d+/\d+")
+_SYMBOLS = {
+    "mu": r"$\mu$", "alpha": r"$\alpha$", "eta": r"$\eta$", "eps": r"$\varepsilon$", "delta": r"$\delta$",
+    "lambda": r"$\lambda$", "gamma": r"$\gamma$", "sigma": r"$\sigma$", "inf": r"$\infty$", "-": "--",
+    "d": "$d$", "N": "$N$", "n": "$n$", "T": "$T$",
+}  # fmt: skip
+_CHARACTERS = {
+    "\\": r"\textbackslash{}", "_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}",
+    "^": r"\^{}", "~": r"\textasciitilde{}", "|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "\u00b1": r"$\pm$", "\u2212": "$-$", "\u00d7": r"$\times$", "\u00b7": r"$\cdot$", "\u2264": r"$\le$",
+    "\u2265": r"$\ge$", "\u2192": r"$\to$", "\u221e": r"$\infty$", "\u00e9": r"\'e",
+}  # fmt: skip
+
+
+def escaped(text: str) -> str:
+    """Text in which every character stands for itself."""
+    return "".join(_CHARACTERS.get(character, character) for character in text)
+
+
+def cell(text: str) -> str:
+    """One cell: numbers, intervals of numbers and symbols in mathematics, all else as text."""
+    text = matched(text.strip())
+    if text in _SYMBOLS:
+        return _SYMBOLS[text]
+    if text in METRICS and METRICS[text].symbol:
+        return f"${METRICS[text].symbol}$"
+    if number := _number(text):
+        return f"${number}$"
+    if interval := re.fullmatch(r"(\S+) \[(\S+), (\S+)\](.*)", text):
+        parts = [_number(part) for part in interval.groups()[:3]]
+        if all(parts):
+            return f"${parts[0]}\\ [{parts[1]}, {parts[2]}]${escaped(interval[4])}"
+    if (worded := re.fullmatch(r"(\S+) ([a-z]+)", text)) and (number := _number(worded[1])):
+        return f"${number}$ {escaped(worded[2])}"
+    return escaped(text)
+
+
+def _number(text: str) -> str:
+    """The number in mathematics; empty where the text is none."""
+    if text == "inf":
+        return r"\infty"
+    if _FRACTION.fullmatch(text):
+        return text.replace("\u2212", "-")
+    found = _NUMBER.fullmatch(text)
+    if not found:
+        return ""
+    sign, digits, power = found.groups()
+    digits = digits.replace(",", "{,}")
+    return sign.replace("\u2212", "-") + digits + (rf"\times 10^{{{int(power)}}}" if power else "")
+
+
+def tabular(head: Sequence[str], rows: Sequence[Sequence[str]], alignment: str = "") -> str:
+    """A booktabs table; columns of numbers to the right, others to the left, unless an alignment is given."""
+
+    def line(cells: Sequence[str]) -> str:
+        return " & ".join(map(cell, cells)) + r" \\"
+
+    body = "\n".join(map(line, rows))
+    own = "".join("r" if rows and all(_number(matched(row[k])) for row in rows) else "l" for k in range(len(head)))
+    return (
+        f"\\begin{{tabular}}{{{alignment or own}}}\n\\toprule\n{line(head)}\n\\midrule\n{body}\n\\bottomrule\n"
+        "\\end{tabular}"
+    )
+
+
+def table(name: str, caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    r"""A float with caption and label. It needs \usepackage{booktabs}."""
+    label = re.sub(r"[^A-Za-z0-9]+", "-", name)
+    return (
+        "% \\usepackage{booktabs}\n\\begin{table}\n\\centering\n"
+        f"\\caption{{{escaped(caption)}}}\n\\label{{tab:{label}}}\n{tabular(head, rows)}\n\\end{{table}}"
+    )

@@ -1,0 +1,145 @@
+"""The caption of a figure of any result: what is shown, where, of which settings, with which bands; generated whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpexp.reporting.of_results.choose import DOTS, ESTIMATOR, STEP, Factor
+from dpexp.reporting.of_results.labels import ESTIMATORS
+from dpexp.reporting.of_results.metrics import metric_of
+from dpexp.reporting.of_results.parameters import constants, values
+from dpexp.reporting.of_results.scene import Scene
+from dpexp.reporting.slopes import RATE_TOLERANCE, Rate
+from dpexp.store.stats import CI_NAME
+
+MOST_NAMED = 8
+"""settings that a sentence lists by name"""
+
+
+def caption_of(scene: Scene, theory: Sequence[str]) -> str:
+    """One paragraph of whole sentences."""
+    return " ".join(filter(None, [
+        _what(scene), _places(scene), _band(scene), _slopes(scene), _theory(scene, theory),
+        _diverged(scene), _below(scene), _implied(scene), _constants(scene),
+        *(f"{remark}." for remark in scene.gathered.remarks),
+    ]))  # fmt: skip
+
+
+def _what(scene: Scene) -> str:
+    metric = metric_of(scene.metric)
+    words = metric.words if metric.words == scene.metric else f"{metric.words} ({scene.metric})"
+    unit = f", in units of {metric.unit}" if metric.unit and not metric.share else ""
+    names = ", ".join(dict.fromkeys(source.name for source in scene.gathered.sources))
+    last = sorted({int(line.rows.step.iloc[-1]) for line in scene.lines})
+    steps = f"{last[0]:,}" if len(last) == 1 else f"{last[0]:,} to {last[-1]:,}"
+    if scene.plan.x == STEP:
+        against = f"against the number of steps, to {steps}"
+    elif scene.plan.x == DOTS:
+        against = f"at the last step, {steps}"
+    else:
+        against = f"at the last step, {steps}, against {scene.plan.x}"
+    own = list(dict.fromkeys(line.estimator for line in scene.lines))
+    of = f" of {ESTIMATORS.get(own[0], own[0])}" if len(own) == 1 else ""
+    return f"{names}: {words}{of}{unit}, {against}."
+
+
+def _places(scene: Scene) -> str:
+    plan, found = scene.plan, []
+    dotted = "marker" if plan.x != STEP else "line style"
+    for factor, look in ((plan.hue, "Colour"), (plan.style, dotted.capitalize())):
+        if factor is not None:
+            found.append(f"{look}: {_listed(scene, factor)}.")
+    if plan.facets:
+        found.append(f"Panels: {' x '.join(_listed(scene, factor) for factor in plan.facets)}.")
+    if plan.rows:
+        found.append(f"Rows: {' x '.join(_listed(scene, factor) for factor in plan.rows)}.")
+    if plan.x not in (STEP, DOTS):
+        found.append(f"Horizontal: {values(scene.gathered.runs, scene.words, plan.x)}.")
+        broken = {name for members in scene.panels.values() for name in _broken(scene, members)}
+        if broken:
+            found.append(f"Points are not joined, since {', '.join(sorted(broken))} changes with {plan.x}.")
+    return " ".join(found)
+
+
+def _broken(scene: Scene, members: Sequence[int]) -> list[str]:
+    """Settings that change along a curve of a panel."""
+    groups: dict[tuple[int, int], list[int]] = {}
+    for k in members:
+        line = scene.lines[k]
+        key = scene.level(scene.plan.hue, line), scene.level(scene.plan.style, line)
+        groups.setdefault(key, []).append(k)
+    return [name for group in groups.values() for name in scene.carried([scene.lines[k] for k in group])]
+
+
+def _listed(scene: Scene, factor: Factor) -> str:
+    words = []
+    for name in factor.names:
+        if name == ESTIMATOR:
+            words.append("estimator in {" + ", ".join(dict.fromkeys(line.estimator for line in scene.lines)) + "}")
+        else:
+            words.append(values(scene.gathered.runs, scene.words, name))
+    return ", ".join(words)
+
+
+def _band(scene: Scene) -> str:
+    counts = sorted({line.replicates for line in scene.lines})
+    if counts[-1] == 1:
+        return "One replicate of every setting, so there is no band."
+    replicates = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+    look = "Bands" if scene.plan.x == STEP else "Bars"
+    return f"{look}: {CI_NAME} over {replicates} replicates."
+
+
+def _slopes(scene: Scene) -> str:
+    if not any(scene.slopes):
+        return ""
+    rates = [found for found in scene.slopes if isinstance(found, Rate)]
+    reasons = sorted({found for found in scene.slopes if isinstance(found, str)})
+    words = []
+    if rates:
+        settled = sum(found.settled for found in rates)
+        words.append(
+            f"Beside the curves: slopes of log mean on log step over the last decade, filled where they have settled "
+            f"({settled} of {len(rates)}: the slope of the decade before differs by at most {RATE_TOLERANCE:g}, up to "
+            "two standard errors), hollow where they are transient and so no rate."
+        )
+        words.append("Reference slopes: the exponent of theory for the first estimator where there is one, else -1/2.")
+        if not all(scene.marked(members) for members in scene.panels.values()):
+            words.append("Panels of many curves show no slopes; the table lists them.")
+    words += [f"{reason[0].upper()}{reason[1:]}, for {scene.slopes.count(reason)} curves." for reason in reasons]
+    return " ".join(words)
+
+
+def _theory(scene: Scene, theory: Sequence[str]) -> str:
+    return f"Theory, for at most three colours: {'; '.join(theory)}." if theory else ""
+
+
+def _diverged(scene: Scene) -> str:
+    wild = [line for line in scene.lines if line.diverged]
+    if not wild:
+        return ""
+    named = [f"{scene.name(line)} ({line.diverged} of {line.replicates})" for line in wild[:MOST_NAMED]]
+    more = f" and {len(wild) - MOST_NAMED} more" if len(wild) > MOST_NAMED else ""
+    return f"Replicates diverged, marked by crosses: {'; '.join(named)}{more}; no mean is taken over survivors."
+
+
+def _below(scene: Scene) -> str:
+    lines = scene.below()
+    if not lines:
+        return ""
+    named = [f"{scene.name(line)} ({line.rows['mean'].iloc[-1]:.2g})" for line in lines[:MOST_NAMED]]
+    more = f" and {len(lines) - MOST_NAMED} more" if len(lines) > MOST_NAMED else ""
+    return f"Below the axis: {'; '.join(named)}{more}."
+
+
+def _implied(scene: Scene) -> str:
+    names = [name for name in scene.plan.implied if name not in scene.derived]
+    if not names:
+        return ""
+    listed = "; ".join(values(scene.gathered.runs, scene.words, name) for name in names)
+    return f"Varies with what is shown: {listed}."
+
+
+def _constants(scene: Scene) -> str:
+    same = constants(scene.gathered.runs, scene.words)
+    return f"The same in all: {same}." if same else ""

@@ -1,0 +1,310 @@
+"""Any stored result as a figure: panels of curves or dots with their bands, as the plan says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpexp.core.errors import UsageError
+from dpexp.reporting import style
+from dpexp.reporting.figure import Drawing
+from dpexp.reporting.of_results import looks
+from dpexp.reporting.of_results.caption import caption_of
+from dpexp.reporting.of_results.choose import DOTS, MOST_ROWS, STEP
+from dpexp.reporting.of_results.gather import Gathered
+from dpexp.reporting.of_results.key import entries
+from dpexp.reporting.of_results.labels import level_label, parameter_label
+from dpexp.reporting.of_results.lines import Line
+from dpexp.reporting.of_results.marks import mark_diverged, mark_slopes, reference
+from dpexp.reporting.of_results.metrics import axis_label, metric_of
+from dpexp.reporting.of_results.overlay import Overlay
+from dpexp.reporting.of_results.scene import MOST_MARKED, Request, Scene
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+ROW = 0.2
+"""inches of a row of dots"""
+STATISTICS = ("mean", "ci_lo", "ci_hi", "n", "n_diverged")
+
+
+def draw(gathered: Gathered, request: Request | None = None) -> Drawing:
+    """The figure, its numbers and its caption. Raises UsageError where it cannot be drawn as asked."""
+    import pandas as pd
+    from matplotlib.figure import Figure as Canvas
+
+    scene = Scene(gathered, request or Request())
+    overlay = Overlay(scene) if scene.request.theory else None
+    if overlay and not overlay.names:
+        raise UsageError(
+            f"no theory says anything of {scene.metric} in these results",
+            "theory of ldp-sgd is of param_distance_sq and loss_gap on linear predictors; see docs/figures.md",
+        )
+    guided = scene.plan.x == STEP and scene.x_log and scene.y_log and metric_of(scene.metric).error
+    guided = guided and overlay is None
+    handles = entries(scene, overlay, guided)
+    columns, rows = _grid(scene)
+    height = _panel_height(scene, columns)
+    title = looks.wrapped(_title(scene), looks.WIDTH - 0.2, 10)
+    size = (looks.WIDTH, height * rows + looks.legend_height(handles) + 0.18 * (title.count("\n") + 1) + 0.1)
+    canvas = Canvas(figsize=size, layout="constrained")
+    share_y = scene.plan.x != DOTS or len(scene.plan.rows) == 1
+    panels = canvas.subplots(rows, columns, sharex=True, sharey=share_y, squeeze=False).ravel()
+    for axes in panels[len(scene.panels) :]:
+        axes.remove()
+    pieces: list[pd.DataFrame] = []
+    drawn = list(zip(panels, scene.panels.items(), strict=False))
+    for number, (axes, (place, members)) in enumerate(drawn):
+        pieces += _panel(scene, axes, members, {1: 10, 2: 7, 3: 5}.get(columns, 3))
+        heading = [level_label(f, k, scene.words) for f, k in zip(scene.plan.facets, place, strict=True)]
+        inches = looks.WIDTH / columns - (0.55 if number % columns == 0 else 0.3)
+        axes.set_title(looks.wrapped(" ".join(heading), inches, 8.3), fontsize=8 if columns < 4 else 7)
+        _describe_axes(scene, axes, number, columns)
+    limits = scene.limits()
+    if limits and scene.plan.x != DOTS:
+        panels[0].set_ylim(*limits)
+    elif limits:
+        panels[0].set_xlim(*limits)
+    if overlay:
+        for axes, (_, members) in drawn:
+            overlay.draw(axes, members)
+        if limits and scene.y_log:
+            panels[0].set_ylim(limits[0] / 3, limits[1] * 30)  # bounds may leave at the top
+    for axes, (_, members) in drawn if guided else ():
+        reference(scene, axes, members)
+    for axes, (_, members) in drawn:
+        if scene.plan.x == STEP:
+            mark_diverged(scene, axes, members)
+        if scene.marked(members):
+            mark_slopes(scene, axes, members, looks.WIDTH / columns - 1.0, height - 0.75)
+    if rows > 1 and scene.plan.x != DOTS:
+        canvas.supylabel(axis_label(scene.metric, scene.plan.x != STEP), fontsize=8.5)
+    canvas.suptitle(title, fontsize=10)
+    looks.legend(canvas, handles)
+    data = pd.concat(pieces, ignore_index=True)
+    return Drawing(canvas, data, caption_of(scene, overlay.sources() if overlay else []))
+
+
+# --- the page
+
+
+def _grid(scene: Scene) -> tuple[int, int]:
+    """Columns and rows of panels: a full product of two facets is a grid of them, all else is filled row by row."""
+    count, facets = len(scene.panels), scene.plan.facets
+    if len(facets) == 2 and count == math.prod(len(f.levels) for f in facets):
+        across = min(facets, key=lambda factor: len(factor.levels) <= 4 and -len(factor.levels))
+        if facets[1] is across and len(across.levels) <= 4:
+            return len(across.levels), len(facets[0].levels)
+    columns = 1 if count == 1 else 2 if count in (2, 4) or scene.plan.x == DOTS else 3 if count <= 9 else 4
+    return columns, -(-count // columns)
+
+
+def _panel_height(scene: Scene, columns: int) -> float:
+    """Inches of a panel with its title and labels: rows of dots and slopes beside curves need their room."""
+    if scene.plan.x == DOTS:
+        most = max(len(_dot_rows(scene, members)) for members in scene.panels.values())
+        if most > MOST_ROWS:
+            raise UsageError(f"{most} settings are too many for one figure", "--only picks cells, such as 'mu == 1'")
+        return 0.8 + ROW * most
+    marked = max((len(members) for members in scene.panels.values() if scene.marked(members)), default=0)
+    return max({1: 3.4, 2: 2.6, 3: 2.2}.get(columns, 1.9), 1.0 + 0.125 * min(marked, MOST_MARKED))
+
+
+def _title(scene: Scene) -> str:
+    names = ", ".join(dict.fromkeys(source.name for source in scene.gathered.sources))
+    runs = scene.gathered.runs
+    same = [name for name in ("problem", "algorithm") if len({run.settings[name] for run in runs}) == 1]
+    words = ", ".join(str(runs[0].settings[name]) for name in same)
+    return f"{names}: {words}" if words else names
+
+
+def _describe_axes(scene: Scene, axes: Axes, number: int, columns: int) -> None:
+    x = scene.plan.x
+    values = axis_label(scene.metric, x != STEP)
+    first, last = number % columns == 0, number + columns >= len(scene.panels)  # nothing stands below the last
+    axes.tick_params(labelbottom=last)
+    if x == DOTS:
+        axes.set_xlabel(values if last else "", fontsize=8.5)
+        return
+    if len(scene.panels) <= columns:  # else one label stands beside all rows
+        axes.set_ylabel(values if first else "", fontsize=8.5)
+    axes.set_xlabel((_steps(scene) if x == STEP else parameter_label(x)) if last else "", fontsize=8.5)
+
+
+def _steps(scene: Scene) -> str:
+    from dpexp.problems.linear_predictor import LinearPredictorProblem
+
+    fresh = all(isinstance(run.cell.problem, LinearPredictorProblem) for run in scene.gathered.runs)
+    return "steps = users" if fresh else "steps"
+
+
+# --- panels
+
+
+def _panel(scene: Scene, axes: Axes, members: Sequence[int], ticks: int) -> list[pd.DataFrame]:
+    """Draw the lines of one panel, with at most so many decades named below it; the numbers that are in it."""
+    lines = [scene.lines[k] for k in members]
+    if scene.plan.x == DOTS:
+        _dots(scene, axes, members)
+    elif scene.plan.x == STEP:
+        _scales(scene, axes, ticks)
+        for line in lines:
+            _curve(scene, axes, line)
+    else:
+        _scales(scene, axes, ticks)
+        _sweep(scene, axes, lines)
+    shown = [name for name in (*scene.plan.shown, *scene.plan.implied) if name != scene.plan.x]
+    pieces = []
+    for line in lines:
+        rows = scene.shown_rows(line)
+        settings = {name: line.settings.get(name) for name in shown}
+        if scene.plan.x not in (STEP, DOTS):
+            settings = {scene.plan.x: line.settings[scene.plan.x], **settings}
+        pieces.append(rows[["step", *STATISTICS]].assign(**settings)[[*settings, "step", *STATISTICS]])
+    return pieces
+
+
+def _scales(scene: Scene, axes: Axes, ticks: int) -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    scales = (scene.x_log, axes.xaxis, axes.set_xscale, ticks), (scene.y_log, axes.yaxis, axes.set_yscale, 6)
+    for log, axis, setter, most in scales:
+        if log:
+            setter("log")
+            axis.set_major_locator(LogLocator(numticks=most))
+            axis.set_minor_locator(LogLocator(subs=tuple(range(2, 10)), numticks=12))
+            axis.set_minor_formatter(NullFormatter())
+    axes.tick_params(which="minor", length=2, width=0.5)
+
+
+def _curve(scene: Scene, axes: Axes, line: Line) -> None:
+    """Mean and band against the step, where they are numbers."""
+    rows = scene.shown_rows(line)
+    mean = np.where(np.isfinite(rows["mean"]), rows["mean"], np.nan)
+    colour, few = scene.colour(line), len(rows) < 8
+    axes.plot(rows.step, mean, color=colour, linestyle=scene.dashes(line), linewidth=1.3, marker="." if few else "")
+    low, high = (np.where(np.isfinite(rows[name]), rows[name], np.nan) for name in ("ci_lo", "ci_hi"))
+    if scene.y_log:
+        low = np.maximum(low, mean / 10)
+    axes.fill_between(rows.step, low, high, color=colour, alpha=style.BAND_ALPHA, linewidth=0)
+
+
+def _sweep(scene: Scene, axes: Axes, lines: Sequence[Line]) -> None:
+    """Final means with their intervals against a number; joined where nothing else changes along the curve."""
+    groups: dict[tuple[int, int], list[Line]] = {}
+    for line in lines:
+        groups.setdefault((scene.level(scene.plan.hue, line), scene.level(scene.plan.style, line)), []).append(line)
+    for group in groups.values():
+        group.sort(key=scene.horizontal)
+        joined = not scene.carried(group)
+        for chosen, linestyle in (
+            (
+                [line for line in group if math.isfinite(scene.horizontal(line))],
+                scene.dashes(group[0]) if joined else "",
+            ),
+            ([line for line in group if not math.isfinite(scene.horizontal(line))], ""),
+        ):
+            _points(scene, axes, chosen, linestyle)
+    values = scene.finite_x()
+    if any(not math.isfinite(scene.horizontal(line)) for line in scene.lines):
+        beyond = next(line for line in scene.lines if not math.isfinite(scene.horizontal(line)))
+        ticks = [*_few(values, 5), scene.at(beyond)]
+        names = [scene.words.value(scene.plan.x, value) for value in ticks[:-1]]
+        axes.set_xticks(ticks, [*names, scene.words.value(scene.plan.x, math.inf).replace("-", "-\n")])
+        axes.xaxis.set_minor_locator(_no_ticks())
+    elif len(values) <= 8:
+        ticks = _few(values, 6 if len(scene.panels) <= 2 else 4, scene.x_log)
+        axes.set_xticks(ticks, [scene.words.value(scene.plan.x, value) for value in ticks])
+        axes.xaxis.set_minor_locator(_no_ticks())
+
+
+def _no_ticks() -> Any:
+    from matplotlib.ticker import NullLocator
+
+    return NullLocator()
+
+
+def _few(values: list[float], most: int, log: bool = True) -> list[float]:
+    """Some of the values, far enough apart for their names; the first and the last among them."""
+    place = np.log(values) if log and values[0] > 0 else np.array(values)
+    width = (place[-1] - place[0]) / most
+    kept = [len(values) - 1]
+    for k in range(len(values) - 2, -1, -1):
+        if place[kept[-1]] - place[k] >= 0.8 * width and (k == 0 or place[k] - place[0] >= 0.8 * width):
+            kept.append(k)
+    return [values[k] for k in reversed(kept)]
+
+
+def _points(scene: Scene, axes: Axes, lines: Sequence[Line], linestyle: Any) -> None:
+    """Points with bars at the places of lines; a cross at the upper edge where no number is left."""
+    if not lines:
+        return
+    ends = [line.rows.iloc[-1] for line in lines]
+    x, mean = np.array([scene.at(line) for line in lines]), np.array([float(end["mean"]) for end in ends])
+    bars = np.array([[_bar(end["mean"] - end.ci_lo), _bar(end.ci_hi - end["mean"])] for end in ends]).T
+    if scene.y_log:
+        bars[0] = np.minimum(bars[0], 0.9 * np.abs(mean))
+    colour = scene.colour(lines[0])
+    finite = np.isfinite(mean)
+    axes.errorbar(
+        x[finite], mean[finite], bars[:, finite], color=colour, linestyle=linestyle or "none",
+        marker=scene.marker(lines[0]), markersize=4, linewidth=1.1, elinewidth=0.9, capsize=2,
+    )  # fmt: skip
+    low, high = scene.limits() or (-math.inf, math.inf)
+    for line, place, value in zip(lines, x, mean, strict=True):
+        if value < low:
+            axes.plot(
+                [place], [0.02], marker=looks.BELOW, color=colour, markersize=5, transform=axes.get_xaxis_transform()
+            )
+        if line.diverged:
+            top = not math.isfinite(value) or value > high
+            where: Any = axes.get_xaxis_transform() if top else axes.transData
+            axes.plot([place], [0.97 if top else value], "x", color=colour, markersize=7, markeredgewidth=1.6,
+                      transform=where, zorder=4)  # fmt: skip
+
+
+def _bar(length: float) -> float:
+    return float(length) if math.isfinite(length) and length > 0 else 0.0
+
+
+def _dot_rows(scene: Scene, members: Sequence[int]) -> list[tuple[int, ...]]:
+    """What stands in the rows of a panel: where one factor makes them, all of its levels, so that panels compare."""
+    if len(scene.plan.rows) == 1:
+        return [(k,) for k in range(len(scene.plan.rows[0].levels))]
+    return sorted({tuple(factor.of(scene.lines[k].settings) for factor in scene.plan.rows) for k in members})
+
+
+def _dots(scene: Scene, axes: Axes, members: Sequence[int]) -> None:
+    """A row a setting, final means with their intervals."""
+    if scene.y_log:
+        axes.set_xscale("log")
+    rows = _dot_rows(scene, members)
+    place = {row: k for k, row in enumerate(rows)}
+    count = max(len(scene.colours), 1)
+    low_end, high_end = scene.limits() or (-math.inf, math.inf)
+    for k in members:
+        line, end = scene.lines[k], scene.lines[k].rows.iloc[-1]
+        shift = 0.5 * ((scene.level(scene.plan.hue, line) + 0.5) / count - 0.5)
+        y = place[tuple(factor.of(line.settings) for factor in scene.plan.rows)] + shift
+        mean, colour = float(end["mean"]), scene.colour(line)
+        if math.isfinite(mean):
+            low = _bar(mean - end.ci_lo)
+            bars = [[min(low, 0.9 * abs(mean)) if scene.y_log else low], [_bar(end.ci_hi - mean)]]
+            axes.errorbar([mean], [y], xerr=bars, fmt=scene.marker(line), color=colour, markersize=4, elinewidth=0.9,
+                          capsize=2)  # fmt: skip
+        if mean < low_end:
+            axes.plot([0.01], [y], marker=looks.LEFT, color=colour, markersize=5, transform=axes.get_yaxis_transform())
+        if line.diverged:
+            right = not math.isfinite(mean) or mean > high_end
+            where: Any = axes.get_yaxis_transform() if right else axes.transData
+            axes.plot([0.98 if right else mean], [y], "x", color=colour, markersize=6, markeredgewidth=1.6,
+                      transform=where, zorder=4)  # fmt: skip
+    names = [
+        " ".join(level_label(f, k, scene.words) for f, k in zip(scene.plan.rows, row, strict=True)) for row in rows
+    ]
+    axes.set_yticks(range(len(rows)), [looks.wrapped(name, 2.6, 7) for name in names], fontsize=7)
+    axes.set_ylim(len(rows) - 0.4, -0.6)

@@ -1,0 +1,156 @@
+"""Stored results as rows for figures and tables: the settings of every cell, and its summaries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpexp.config.expressions import matches
+from dpexp.config.settings import Settings, Words, flat, named, sections
+from dpexp.config.stored import stored_cell
+from dpexp.core.errors import UsageError
+from dpexp.core.text import guess
+from dpexp.store import load_cells, load_generation, load_parameters, load_summary
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dpexp.config import Cell
+
+FROM = "result"
+"""the name under which runs of several results are told apart"""
+DEFAULT_METRICS = ("param_distance_sq", "loss_gap", "test_accuracy", "grad_norm", "objective", "train_loss")
+"""what is shown where nobody says: the first of these that the results have, else their first metric"""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A results folder of one experiment."""
+
+    results: Path
+    name: str
+    renamed: bool = False
+    """a copy under another name, which may be of older code or config; whatever it is, is said"""
+
+    @property
+    def path(self) -> Path:
+        return self.results / self.name
+
+
+@dataclass(frozen=True)
+class Run:
+    """One cell of a result."""
+
+    source: Source
+    cell: Cell
+    settings: Settings
+    """every parameter by the name of its column"""
+    row: dict[str, Any]
+    """its row of cells.parquet"""
+
+    @property
+    def steps_are_its_own(self) -> bool:
+        """Whether the algorithm knows the number of steps from the other parameters (a toy run takes fewer)."""
+        own = self.cell.algorithm.steps(self.cell.problem, self.cell.schedule, self.cell.privacy.mu)
+        return own is not None and self.cell.run.n <= own
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Runs of one result or several, and the rows of their summaries."""
+
+    sources: tuple[Source, ...]
+    runs: tuple[Run, ...]
+    summary: pd.DataFrame
+    """summary.parquet with the column `run`, the place of a row's cell in `runs`"""
+    sections: dict[str, str]
+    """section of every setting"""
+    remarks: tuple[str, ...] = ()
+    """what is said of copies that are not what today's code and config give"""
+
+    @property
+    def words(self) -> Words:
+        return Words(run.settings for run in self.runs)
+
+    @property
+    def estimators(self) -> list[str]:
+        return list(self.summary.estimator.unique())
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics that every cell has."""
+        counts = self.summary.groupby("metric", sort=False).run.nunique()
+        return [str(name) for name, count in counts.items() if count == self.summary.run.nunique()]
+
+    def metric(self, wanted: str | None) -> str:
+        """The metric that is asked for, or the one that is shown by default. Raises UsageError for an unknown one."""
+        known = self.metrics
+        if not known:
+            raise UsageError("these results have no metric in common", "draw them one by one")
+        if wanted is not None and wanted not in known:
+            raise UsageError(
+                f"--metric {wanted}: the results do not have it", f"{guess(wanted, known)}metrics: {', '.join(known)}"
+            )
+        return wanted or next((name for name in DEFAULT_METRICS if name in known), known[0])
+
+    def estimated(self, wanted: Sequence[str]) -> Gathered:
+        """The same with some estimators alone. Raises UsageError for an unknown one."""
+        known = self.estimators
+        for name in wanted:
+            if name not in known:
+                hint = f"{guess(name, known)}estimators: {', '.join(known)}"
+                raise UsageError(f"--estimator {name}: the results do not have it", hint)
+        if not wanted:
+            return self
+        chosen = self.summary[self.summary.estimator.isin(list(wanted))]
+        return Gathered(self.sources, self.runs, chosen, self.sections, self.remarks)
+
+
+def gather(sources: Sequence[Source], only: str | None = None) -> Gathered:
+    """Everything that figures and tables of these results need.
+
+    `only` is an expression over the columns of cells, as `dpexp run --only` takes it. Raises ResultsMissing where
+    results are missing or stale, UsageError where the expression is wrong or holds for no cell.
+    """
+    import pandas as pd
+
+    found: list[tuple[Source, Cell, dict[str, Any]]] = []
+    flats, labels, frames, remarks = [], [], [], []
+    for source in sources:
+        where = source.results, source.name
+        rows = {str(row["cell_id"]): row for row in load_cells(*where, renamed=source.renamed).to_dict("records")}
+        summary = load_summary(*where, renamed=source.renamed)
+        if source.renamed and (why := load_generation(*where, renamed=True).what_is_stale()):
+            remarks.append(f"{source.path} is not what today's code, data and config give: {why}")
+        place = {}
+        for cell_id, tree in load_parameters(*where, renamed=source.renamed).items():
+            row = {str(k): v for k, v in rows[cell_id].items()}
+            cell = stored_cell(source.name, tree)
+            if only is not None and not matches(only, cell.columns()):
+                continue
+            place[cell_id] = len(found)
+            flats.append(flat(tree))
+            labels.append(str(row["budget"]))
+            found.append((source, cell, row))
+        kept = ["estimator", "step", "metric", "n", "n_diverged", "mean", "se", "ci_lo", "ci_hi"]
+        rows_of = summary[summary.cell_id.isin(list(place))]
+        frames.append(rows_of[kept].assign(run=rows_of.cell_id.map(place)))
+    if not found:
+        raise UsageError(f"--only {only!r} holds for no cell", "dpexp show CONFIG lists the parameters")
+    settings = named(flats, labels)
+    several = len({source.path for source in sources}) > 1
+    names = {source.path: _name(source, sources) for source in sources}
+    runs = [
+        Run(source, cell, {**({FROM: names[source.path]} if several else {}), **own}, row)
+        for (source, cell, row), own in zip(found, settings, strict=True)
+    ]
+    place_of = {**sections(flats), FROM: FROM}
+    return Gathered(tuple(sources), tuple(runs), pd.concat(frames, ignore_index=True), place_of, tuple(remarks))
+
+
+def _name(source: Source, sources: Sequence[Source]) -> str:
+    """The name of a result, or its path where another one has the same name."""
+    alike = [other for other in sources if other.name == source.name]
+    return source.name if len(alike) == 1 else str(source.path)

@@ -1,0 +1,74 @@
+"""The lines of a figure or table of any result: one estimator of one cell, with its values and its fitted slope."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpexp.config.settings import Settings
+from dpexp.core.errors import ResultsMissing
+from dpexp.reporting.of_results.choose import ESTIMATOR
+from dpexp.reporting.of_results.gather import Gathered, Run
+from dpexp.reporting.of_results.metrics import metric_of
+from dpexp.reporting.slopes import Rate, SlopeError, rate
+from dpexp.store import load_cell
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Line:
+    """One estimator of one cell."""
+
+    run: Run
+    estimator: str
+    settings: Settings
+    """those of its cell, and `estimator`"""
+    rows: pd.DataFrame
+    """rows of the summary by step: step, mean, se, ci_lo, ci_hi, n, n_diverged"""
+
+    @property
+    def diverged(self) -> int:
+        """How many replicates have diverged by the last step."""
+        return int(self.rows.n_diverged.iloc[-1])
+
+    @property
+    def replicates(self) -> int:
+        return int(self.rows.n.iloc[-1])
+
+
+def lines_of(gathered: Gathered, metric: str) -> list[Line]:
+    """The lines of one metric, by cell in the order of the config, and then by estimator."""
+    rows = gathered.summary[gathered.summary.metric == metric].sort_values("step", kind="stable")
+    found = []
+    order = {name: k for k, name in enumerate(gathered.estimators)}
+    for (number, estimator), group in rows.groupby(["run", "estimator"], sort=False):
+        run = gathered.runs[int(str(number))]
+        line = Line(run, str(estimator), {**run.settings, ESTIMATOR: estimator}, group.reset_index(drop=True))
+        found.append((int(str(number)), order[str(estimator)], line))
+    return [line for *_, line in sorted(found, key=lambda one: one[:2])]
+
+
+def fitted(line: Line, metric: str) -> Rate | str:
+    """The slope of a line over its last decade, and whether it has settled; or why there is none.
+
+    The errors come from the replicates, so the trajectories are needed, and not only their summaries.
+    """
+    if not metric_of(metric).error:
+        return "no slope: the metric is no error"
+    if line.diverged:
+        return "no slope: replicates diverged"
+    source = line.run.source
+    try:
+        data = load_cell(source.results, source.name, str(line.run.row["cell_id"]), renamed=source.renamed)
+    except ResultsMissing:
+        return "no slope: the trajectories are not there"
+    stored = "param_distance_sq" if metric == "param_distance" else metric
+    values = data.values[data.estimators.index(line.estimator), :, data.metrics.index(stored)]
+    try:
+        return rate(data.steps, np.sqrt(values) if stored != metric else values)
+    except SlopeError as error:
+        return f"no slope: {error}"

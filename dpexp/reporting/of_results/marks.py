@@ -1,0 +1,130 @@
+"""What is written into the panels of curves: fitted slopes beside their ends, a reference slope, what diverged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpexp.core.text import fraction
+from dpexp.reporting import style
+from dpexp.reporting.of_results.scene import Scene
+from dpexp.reporting.of_results.theory import exponent_of
+from dpexp.reporting.slopes import Rate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+POINTS = 6.5
+"""size of the slopes' digits"""
+LINE_HEIGHT = 1.25 * POINTS / 72
+"""inches from one of them to the next"""
+NARROW = 0.28
+"""share of a panel's width that half of these words may take"""
+WORDS = 0.1
+"""share of a panel's height that the words under a reference slope take"""
+USUAL = -0.5
+"""the reference slope where no theory gives one exponent: a ruler, that of a mean over independent users"""
+
+
+def spread(places: Sequence[float], gap: float) -> list[float]:
+    """Places in 0 to 1 moved apart to at least `gap`, in the same order; those that touch lie around their mean."""
+    order = sorted(range(len(places)), key=lambda k: places[k])
+    gap = min(gap, 1 / max(len(places) - 1, 1))
+    groups: list[list[float]] = []  # wanted places of neighbours that touch
+    for k in order:
+        groups.append([min(max(places[k], 0.0), 1.0)])
+        while len(groups) > 1 and _start(groups[-1], gap) < _start(groups[-2], gap) + gap * len(groups[-2]):
+            last = groups.pop()
+            groups[-1] += last
+    found = [0.0] * len(places)
+    placed = [_start(group, gap) + gap * number for group in groups for number in range(len(group))]
+    for k, place in zip(order, placed, strict=True):
+        found[k] = place
+    return found
+
+
+def _start(group: Sequence[float], gap: float) -> float:
+    """The lowest place of a group around its mean, kept within 0 to 1."""
+    reach = gap * (len(group) - 1)
+    return min(max(sum(group) / len(group) - reach / 2, 0.0), 1.0 - reach)
+
+
+def mark_slopes(scene: Scene, axes: Axes, members: Sequence[int], width: float, height: float) -> None:
+    """The fitted slope of every line to the right of its end: filled where it has settled, hollow where not.
+
+    `width` and `height` are those of the panel in inches, near enough.
+    """
+    low, high = axes.get_ylim()
+    marked = []
+    for k in members:
+        found, end = scene.slopes[k], float(scene.lines[k].rows["mean"].iloc[-1])
+        if isinstance(found, Rate) and end > 0:
+            marked.append((k, found, math.log(end / low) / math.log(high / low)))
+    places = spread([place for *_, place in marked], LINE_HEIGHT / height)
+    leader, dot, digits = (1 + inches / width for inches in (0.08, 0.11, 0.15))
+    for (k, found, place), y in zip(marked, places, strict=True):
+        colour = scene.colour(scene.lines[k])
+        axes.plot([1.0, leader], [place, y], transform=axes.transAxes, color=colour, linewidth=0.6, clip_on=False)
+        axes.plot([dot], [y], "o", transform=axes.transAxes, clip_on=False, markersize=3, markeredgewidth=0.8,
+                  color=colour, markerfacecolor=colour if found.settled else "white")  # fmt: skip
+        axes.annotate(f"{found.last.slope:.2f}".replace("-", "\u2212"), (digits, y), xycoords="axes fraction",
+                      fontsize=POINTS, va="center", color=colour)  # fmt: skip
+
+
+def guide(scene: Scene, members: Sequence[int]) -> float:
+    """The reference slope of a panel: the exponent of theory for its first estimator, else the usual one."""
+    lines = [scene.lines[k] for k in members]
+    first = [line for line in lines if line.estimator == lines[0].estimator]
+    theories = scene.request.theories
+    found = {exponent_of(theories, line.run.cell, line.estimator, scene.metric) for line in first}
+    one = next(iter(found)) if len(found) == 1 else None
+    return USUAL if one is None else one
+
+
+def reference(scene: Scene, axes: Axes, members: Sequence[int]) -> None:
+    """A dotted guide below all curves of the panel, over the last decade and a half."""
+    slope = guide(scene, members)
+    lines = [scene.lines[k] for k in members if not scene.lines[k].diverged]
+    last = max((float(line.rows.step.iloc[-1]) for line in lines), default=0.0)
+    levels = []
+    for line in lines:
+        rows = line.rows[line.rows.step >= last / style.GUIDE]
+        below = rows["mean"].to_numpy(float) * (rows.step.to_numpy(float) / last) ** -slope
+        levels.append(float(np.min(below)) if len(below) else math.inf)
+    level = min(levels, default=math.inf) * 0.6
+    if not math.isfinite(level) or level <= 0:
+        return
+    start = max(last / style.GUIDE, min(float(line.rows.step[line.rows.step > 0].iloc[0]) for line in lines))
+    axes.plot([start, last], [level * (start / last) ** slope, level], ":", color="#444444", linewidth=1.1, zorder=1.5)
+    low, high = axes.get_ylim()
+    lowest = min(level, level * (start / last) ** slope)
+    axes.set_ylim(min(low, lowest / (high / low) ** WORDS), high)
+    left, right = axes.get_xlim()
+    middle = math.log((start * last) ** 0.5 / left) / math.log(right / left)
+    text = rf"slope $-${fraction(-slope)}" if slope < 0 else f"slope {fraction(slope)}"
+    along, under = max(middle, NARROW), ("center" if middle < 2 * NARROW else "right")
+    where = math.exp(math.log(left) + along * math.log(right / left))
+    beside = level * ((start * last) ** 0.5 / last) ** slope if under == "right" else lowest
+    axes.annotate(text, (where, beside), xytext=(0, -3), textcoords="offset points", ha=under, va="top", fontsize=8,
+                  color="#333333")  # fmt: skip
+
+
+def mark_diverged(scene: Scene, axes: Axes, members: Sequence[int]) -> None:
+    """A cross where a line leaves the panel because replicates diverge, at its top where no number is left to draw."""
+    _, high = axes.get_ylim()
+    for k in members:
+        line = scene.lines[k]
+        if not line.diverged:
+            continue
+        rows = scene.shown_rows(line)
+        seen = rows[np.isfinite(rows["mean"]) & (rows["mean"] <= high)]
+        transform: Any = axes.transData
+        if len(seen):
+            x, y = float(seen.step.iloc[-1]), float(seen["mean"].iloc[-1])
+        else:
+            x, y, transform = float(rows.step.iloc[0]), 0.97, axes.get_xaxis_transform()
+        axes.plot([x], [y], "x", color=scene.colour(line), markersize=6, markeredgewidth=1.6, transform=transform,
+                  zorder=4)  # fmt: skip

@@ -1,0 +1,54 @@
+"""What the metrics are called on axes and in captions, with their units; one that is not listed goes by its name."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Metric(NamedTuple):
+    """A metric in words and symbols."""
+
+    symbol: str
+    """in mathematics, for axes and LaTeX"""
+    words: str
+    unit: str
+    error: bool = False
+    """whether it is a distance from what is wanted: zero is perfect, and a rate is a slope of its logarithm"""
+    share: bool = False
+    """whether it lies between 0 and 1, so that a linear axis shows it best"""
+
+
+METRICS = {
+    "param_distance_sq": Metric(
+        r"\mathrm{E}\,\|\theta - \theta^*\|^2", "mean squared distance to the optimum", "parameter squared", True
+    ),
+    "param_distance": Metric(r"\mathrm{E}\,\|\theta - \theta^*\|", "mean distance to the optimum", "parameter", True),
+    "coef_distance_sq": Metric(
+        r"\mathrm{E}\,\|\beta - \beta^*\|^2", "mean squared distance of the coefficients", "parameter squared", True
+    ),
+    "loss_gap": Metric(r"\mathrm{E}\,F(\theta) - F(\theta^*)", "mean loss gap", "loss", True),
+    "projections": Metric("", "projections of the scale so far", "steps"),
+    "test_accuracy": Metric("", "held-out accuracy", "share of records", False, True),
+    "train_loss": Metric("", "training loss", "loss"),
+    "param_norm_sq": Metric(r"\mathrm{E}\,\|w\|^2", "mean squared norm of the parameter", "parameter squared"),
+    "objective": Metric(r"\mathrm{E}\,F(w)", "mean objective", "loss"),
+    "grad_norm": Metric(r"\mathrm{E}\,\|\nabla F\|", "mean gradient norm", "loss per parameter", True),
+    "mean_grad_norm": Metric(
+        r"\mathrm{E}\,\overline{\|\nabla F\|}", "mean gradient norm, averaged over the run", "loss per parameter", True
+    ),
+    "direction_error": Metric("", "mean error of the direction", "loss per parameter", True),
+    "lemma5_slack": Metric("", "least slack of Lemma 5", "loss per parameter"),
+}
+
+
+def metric_of(name: str) -> Metric:
+    """The metric of this name."""
+    return METRICS.get(name, Metric("", name, ""))
+
+
+def axis_label(name: str, final: bool) -> str:
+    """For an axis: words, symbol where there is one, unit."""
+    metric = metric_of(name)
+    words = f"final {metric.words.removeprefix('mean ')}" if final and metric.symbol else metric.words
+    symbol = f"\n${metric.symbol}$" if metric.symbol else ""
+    return f"{words}{symbol}" + (f"  [{metric.unit}]" if metric.unit else "")

@@ -1,0 +1,85 @@
+"""Theory over measured lines: the curves that papers give for the cells of a panel, of at most three colours."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpexp.reporting.of_results import looks
+from dpexp.reporting.of_results.choose import DOTS, STEP
+from dpexp.reporting.of_results.lines import Line
+from dpexp.reporting.of_results.scene import Scene
+from dpexp.reporting.of_results.theory import curves_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_HUES = 3
+"""colours with theory: the first, a middle one and the last, as more curves cannot be told apart"""
+DASHES: tuple[Any, ...] = ((0, (5, 1.5, 1, 1.5)), (0, (3, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5, 1, 1.5)))
+
+
+class Overlay:
+    """The curves of theory for the lines of a scene."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        hue = scene.plan.hue
+        count = 1 if hue is None else len(hue.levels)
+        self.hues = set(range(count)) if count <= MOST_HUES else {0, count // 2, count - 1}
+        self.curves = [self._of(line) for line in scene.lines]
+        self.names = list(dict.fromkeys(kind(name) for curves in self.curves for name in curves))
+
+    def _of(self, line: Line) -> dict[str, np.ndarray]:
+        """The curves at the steps that are drawn; nothing for a line whose colour has none."""
+        scene = self.scene
+        if scene.level(scene.plan.hue, line) not in self.hues or scene.plan.x == DOTS:
+            return {}
+        steps = scene.shown_rows(line).step.to_numpy()
+        return curves_of(scene.request.theories, line.run.cell, line.estimator, scene.metric, steps)
+
+    def draw(self, axes: Axes, members: Sequence[int]) -> None:
+        """The curves of one panel: against the step, or the last values joined along the horizontal axis."""
+        scene = self.scene
+        if scene.plan.x == STEP:
+            for k in members:
+                steps = scene.shown_rows(scene.lines[k]).step.to_numpy()
+                for name, values in self.curves[k].items():
+                    self._curve(axes, steps, values, name, scene.lines[k])
+            return
+        groups: dict[tuple[int, int, str], list[tuple[float, float, Line]]] = {}
+        for k in members:
+            line = scene.lines[k]
+            where = scene.level(scene.plan.hue, line), scene.level(scene.plan.style, line)
+            for name, values in self.curves[k].items():
+                groups.setdefault((*where, name), []).append((scene.at(line), float(values[-1]), line))
+        for (_, _, name), points in groups.items():
+            finite = sorted((x, y) for x, y, line in points if math.isfinite(scene.horizontal(line)))
+            if finite and not scene.carried([line for *_, line in points]):
+                x, y = np.array(finite).T
+                self._curve(axes, x, y, name, points[0][2])
+
+    def _curve(self, axes: Axes, x: np.ndarray, y: np.ndarray, name: str, line: Line) -> None:
+        dashes = DASHES[self.names.index(kind(name)) % len(DASHES)]
+        axes.plot(x, y, color=self.scene.colour(line), linestyle=dashes, linewidth=1.1, zorder=1.8, gid="theory")
+
+    def handles(self) -> list[Any]:
+        """What the legend says of them."""
+        from matplotlib.lines import Line2D
+
+        return [
+            Line2D([], [], color=looks.GREY, linestyle=DASHES[k % len(DASHES)], linewidth=1.1, label=name)
+            for k, name in enumerate(self.names)
+        ]
+
+    def sources(self) -> list[str]:
+        """The full names of the curves, with their theorems."""
+        return list(dict.fromkeys(name for curves in self.curves for name in curves))
+
+
+def kind(name: str) -> str:
+    """What a curve is, without the theorem: `bound, Theorem 3` is a bound."""
+    return name.partition(",")[0]

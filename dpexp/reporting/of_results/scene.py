@@ -1,0 +1,184 @@
+"""One figure in the making: its lines, where each of them belongs, and the scales of its axes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dpexp.config.settings import Words
+from dpexp.core.errors import UsageError
+from dpexp.reporting.of_results import looks
+from dpexp.reporting.of_results.choose import DOTS, ESTIMATOR, STEP, Factor, Plan, Wishes, choose
+from dpexp.reporting.of_results.gather import Gathered
+from dpexp.reporting.of_results.lines import Line, fitted, lines_of
+from dpexp.reporting.of_results.metrics import metric_of
+from dpexp.reporting.of_results.theory import Theory
+from dpexp.reporting.slopes import Rate
+
+MOST_SLOPES = 120
+"""lines of a figure whose trajectories are read for slopes"""
+MOST_MARKED = 12
+"""lines of a panel whose slopes can be written beside it"""
+LOGARITHMIC = 8.0
+"""largest over smallest from which an axis of positive numbers is logarithmic"""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be drawn, as the command line says it; empty where the rules decide."""
+
+    metric: str | None = None
+    wishes: Wishes = field(default_factory=Wishes)
+    estimators: tuple[str, ...] = ()
+    log: str = ""
+    """the logarithmic axes: x, y, xy or none"""
+    theories: tuple[Theory, ...] = ()
+    """asked for the exponents of reference slopes"""
+    theory: bool = False
+    """whether their curves are drawn as well"""
+
+
+MOST_DECADES = 1e8
+"""largest over smallest value of an axis: what is below is rounding error, and would flatten all else"""
+
+
+class Scene:
+    """The lines of a figure and their places. Raises UsageError for a request that cannot be met."""
+
+    def __init__(self, gathered: Gathered, request: Request) -> None:
+        if request.log not in ("", "x", "y", "xy", "none"):
+            raise UsageError(f"--log is x, y, xy or none, not {request.log!r}")
+        gathered = gathered.estimated(request.estimators)
+        self.gathered, self.request = gathered, request
+        self.metric = gathered.metric(request.metric)
+        self.lines = lines_of(gathered, self.metric)
+        self.words: Words = gathered.words
+        wishes = request.wishes
+        if request.theory and not wishes.facet and wishes.hue != ESTIMATOR and len(gathered.estimators) > 1:
+            wishes = Wishes(wishes.x, wishes.hue, (ESTIMATOR,))  # line styles are those of theory
+        self.derived = ("n",) if all(run.steps_are_its_own for run in gathered.runs) else ()
+        """settings that follow from others by definition"""
+        checkpoints = min(int((line.rows.step > 0).sum()) for line in self.lines)
+        settings = [line.settings for line in self.lines]
+        self.plan: Plan = choose(settings, gathered.sections, checkpoints, wishes, self.derived)
+        self.colours = looks.colours_of(self.plan.hue)
+        self.panels = self._panels()
+        self.y_log, self.x_log = self._logarithmic()
+        curves = self.plan.x == STEP and self.x_log and self.y_log and len(self.lines) <= MOST_SLOPES
+        self.slopes: list[Rate | str] = [fitted(line, self.metric) if curves else "" for line in self.lines]
+        """of every line; a reason where there is none, and no word where nobody looked for one"""
+
+    # --- where a line belongs
+
+    def level(self, factor: Factor | None, line: Line) -> int:
+        return 0 if factor is None else factor.of(line.settings)
+
+    def colour(self, line: Line) -> str:
+        return self.colours[self.level(self.plan.hue, line)]
+
+    def dashes(self, line: Line) -> Any:
+        return looks.STYLES[self.level(self.plan.style, line)]
+
+    def marker(self, line: Line) -> str:
+        factor = self.plan.style or self.plan.hue
+        return looks.MARKERS[self.level(factor, line) % len(looks.MARKERS)]
+
+    def _panels(self) -> dict[tuple[int, ...], list[int]]:
+        """Numbers of the lines of every panel, in the order of the facets; no panel is empty."""
+        found: dict[tuple[int, ...], list[int]] = {}
+        for number, line in enumerate(self.lines):
+            place = tuple(factor.of(line.settings) for factor in self.plan.facets)
+            found.setdefault(place, []).append(number)
+        return dict(sorted(found.items()))
+
+    def name(self, line: Line) -> str:
+        """What varies, in words."""
+        shown = [name for name in line.settings if name in self.plan.shown and name != ESTIMATOR]
+        words = self.words.setting(shown, line.settings)
+        return " ".join(filter(None, [words, line.estimator if ESTIMATOR in self.plan.shown else ""])) or "the setting"
+
+    def carried(self, lines: list[Line]) -> list[str]:
+        """Settings that change along these lines besides the one on the axis: then they must not be joined."""
+        shown = {self.plan.x, *self.derived}
+        return [
+            name
+            for name in self.plan.implied
+            if name not in shown and len({line.settings.get(name) for line in lines}) > 1
+        ]
+
+    # --- numbers
+
+    def horizontal(self, line: Line) -> float:
+        return float(line.settings[self.plan.x])
+
+    def finite_x(self) -> list[float]:
+        return sorted({x for x in map(self.horizontal, self.lines) if math.isfinite(x)})
+
+    def at(self, line: Line) -> float:
+        """The place of a line on the horizontal axis; infinity stands beyond the last number."""
+        x = self.horizontal(line)
+        if math.isfinite(x):
+            return x
+        finite = self.finite_x() or [1.0]
+        if self.x_log:
+            return float(finite[-1] * max((finite[-1] / finite[0]) ** 0.18, 1.5))
+        return float(finite[-1] + max(0.18 * (finite[-1] - finite[0]), 0.5))
+
+    def shown_rows(self, line: Line) -> Any:
+        """The rows of a line that are drawn: those of steps, or the last one."""
+        return line.rows[line.rows.step > 0] if self.plan.x == STEP else line.rows.iloc[-1:]
+
+    def sound(self) -> list[Line]:
+        """Lines without a diverged replicate, which set the limits; all of them where there are none."""
+        return [line for line in self.lines if not line.diverged] or self.lines
+
+    def _logarithmic(self) -> tuple[bool, bool]:
+        """Whether the axis of values is logarithmic, and the other one."""
+        values = np.concatenate([self.shown_rows(line)["mean"].to_numpy(float) for line in self.sound()])
+        values = values[np.isfinite(values)]
+        positive = bool(len(values)) and bool((values > 0).all())
+        y = positive and float(values.max() / values.min()) >= LOGARITHMIC and not metric_of(self.metric).share
+        x = self.plan.x == STEP
+        if self.plan.x not in (STEP, DOTS):
+            finite = self.finite_x()
+            x = bool(finite) and finite[0] > 0 and finite[-1] / finite[0] >= LOGARITHMIC
+            if "x" in self.request.log and not (finite and finite[0] > 0):
+                raise UsageError(f"--log {self.request.log}: {self.plan.x} is not positive everywhere", "--log none")
+        if not self.request.log:
+            return y, x
+        if "y" in self.request.log and not positive:
+            raise UsageError(f"--log {self.request.log}: {self.metric} is not positive everywhere", "--log none")
+        return "y" in self.request.log, "x" in self.request.log
+
+    def limits(self) -> tuple[float, float] | None:
+        """Of the axis of values: from the lines that have not diverged; those that have may leave at the top."""
+        parts = []
+        for line in self.sound():
+            rows = self.shown_rows(line)
+            mean, low = rows["mean"].to_numpy(float), rows.ci_lo.to_numpy(float)
+            parts += [mean, rows.ci_hi.to_numpy(float), np.where(low > mean / 10, low, np.nan) if self.y_log else low]
+        values = np.concatenate(parts)
+        values = values[np.isfinite(values) & ((values > 0) | (not self.y_log))]
+        if not len(values):
+            return None
+        low, high = float(values.min()), float(values.max())
+        if self.y_log:
+            low = float(values[values >= high / MOST_DECADES].min())
+            room = max((high / low) ** 0.06, 1.12)
+            return low / room, high * room
+        room = 0.08 * (high - low) or 0.1 * abs(high) or 1.0
+        return low - room, high + room
+
+    def below(self) -> list[Line]:
+        """Lines whose last value lies below the axis of values, where arrows stand for them."""
+        limits = self.limits()
+        return [] if limits is None else [line for line in self.lines if line.rows["mean"].iloc[-1] < limits[0]]
+
+    # --- slopes
+
+    def marked(self, members: list[int]) -> bool:
+        """Whether the slopes of a panel's lines are written beside it."""
+        return len(members) <= MOST_MARKED and any(isinstance(self.slopes[k], Rate) for k in members)

@@ -1,0 +1,155 @@
+"""Any stored result as a table: final values with intervals, fitted slopes, privacy and what diverged, a row a line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dpexp.core.text import up
+from dpexp.reporting.digits import uncertain
+from dpexp.reporting.fitting import without_constants
+from dpexp.reporting.of_results.choose import ESTIMATOR, needed
+from dpexp.reporting.of_results.gather import Gathered
+from dpexp.reporting.of_results.lines import Line, fitted, lines_of
+from dpexp.reporting.of_results.metrics import metric_of
+from dpexp.reporting.of_results.parameters import constants
+from dpexp.reporting.slopes import Rate
+from dpexp.reporting.table import Content
+from dpexp.store.stats import CI_NAME, t_quantile
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BESIDE = {
+    "param_distance_sq": ("loss_gap",),
+    "test_accuracy": ("train_loss",),
+    "grad_norm": ("objective", "test_accuracy"),
+    "train_loss": ("test_accuracy",),
+}
+"""what stands beside a metric, where the results have it: a reader of the one asks for the other"""
+NO_GUARANTEE = "*"
+
+
+def content_of(gathered: Gathered, metric: str | None = None, estimators: Sequence[str] = ()) -> Content:
+    """The table's text and numbers. What is the same in every row stands in the note, and not in a column."""
+    gathered = gathered.estimated(estimators)
+    main = gathered.metric(metric)
+    shown = [main, *(name for name in BESIDE.get(main, ()) if name in gathered.metrics)]
+    lines = {name: lines_of(gathered, name) for name in shown}
+    names = _names(gathered, [line.settings for line in lines[main]])
+    slopes = [fitted(line, main) for line in lines[main]]
+    deltas = _deltas(gathered)
+    records = [
+        _record(names, [lines[name][k] for name in shown], shown, slopes[k], deltas) for k in range(len(lines[main]))
+    ]
+    has_slopes = any(isinstance(found, Rate) for found in slopes)
+    head = [*names, *shown, *(["slope", "state"] if has_slopes else []), *(f"eps at {d}" for d in deltas), "diverged"]
+    rows = [
+        [
+            *(gathered.words.value(name, record[name]) for name in names),
+            *(uncertain(record[name], record[f"{name}_ci_half"]) for name in shown),
+            *(_slope_cells(slopes[k]) if has_slopes else []),
+            *(_eps(record, delta) for delta in deltas),
+            f"{record['n_diverged']} of {record['n']}",
+        ]
+        for k, record in enumerate(records)
+    ]
+    head, rows, same = without_constants(head, rows)
+    return Content(head, rows, _note(gathered, shown, names, same, slopes, rows, lines[main]), records)
+
+
+def _names(gathered: Gathered, settings: Sequence[dict[str, Any]]) -> list[str]:
+    """As few settings as it takes to tell rows apart, in the order of the config; the estimator is the last."""
+    from dpexp.config.settings import varying
+
+    derived = {"n"} if all(run.steps_are_its_own for run in gathered.runs) else set()
+    names = needed(settings, [name for name in varying(settings) if name not in derived])
+    return sorted(names, key=lambda name: name == ESTIMATOR)
+
+
+def _deltas(gathered: Gathered) -> list[str]:
+    """The deltas at which epsilon was stated, as the columns of cells spell them."""
+    keys = dict.fromkeys(key for run in gathered.runs for key in run.row if key.startswith("eps_"))
+    return [key.removeprefix("eps_") for key in keys]
+
+
+def _record(
+    names: Sequence[str], lines: Sequence[Line], shown: Sequence[str], slope: Rate | str, deltas: Sequence[str]
+) -> dict[str, Any]:
+    """The numbers of a row, with all their digits."""
+    first = lines[0]
+    row = first.run.row
+    record: dict[str, Any] = {name: first.settings.get(name) for name in names}
+    record |= {"cell_id": row["cell_id"], ESTIMATOR: first.estimator, "step": int(first.rows.step.iloc[-1])}
+    for name, line in zip(shown, lines, strict=True):
+        end: pd.Series[Any] = line.rows.iloc[-1]
+        record |= {name: float(end["mean"]), f"{name}_se": float(end["se"]), f"{name}_ci_lo": float(end["ci_lo"]),
+                   f"{name}_ci_hi": float(end["ci_hi"]),
+                   f"{name}_ci_half": float(end["se"]) * t_quantile(int(end["n"]) - 1)}  # fmt: skip
+    found = slope if isinstance(slope, Rate) else None
+    record |= {
+        "slope": None if found is None else found.last.slope,
+        "slope_ci_lo": None if found is None else found.last.ci_lo,
+        "slope_ci_hi": None if found is None else found.last.ci_hi,
+        "slope_state": ("settled" if found.settled else "transient") if found else str(slope),
+        "guarantee": bool(row.get("guarantee", True)) if row.get("guarantee", True) is not None else True,
+    }
+    record |= {f"eps_{delta}": _float(row.get(f"eps_{delta}")) for delta in deltas}
+    return record | {"n": first.replicates, "n_diverged": first.diverged}
+
+
+def _float(value: Any) -> float | None:
+    return None if value is None or (isinstance(value, float) and math.isnan(value)) else float(value)
+
+
+def _slope_cells(slope: Rate | str) -> list[str]:
+    if not isinstance(slope, Rate):
+        return ["-", "-"]
+    half = (slope.last.ci_hi - slope.last.ci_lo) / 2
+    return [uncertain(slope.last.slope, half), "settled" if slope.settled else "transient"]
+
+
+def _eps(record: dict[str, Any], delta: str) -> str:
+    value = record[f"eps_{delta}"]
+    if value is None:
+        return "-"
+    return up(value, 4) + ("" if record["guarantee"] or math.isinf(value) else NO_GUARANTEE)
+
+
+def _note(
+    gathered: Gathered,
+    shown: Sequence[str],
+    names: Sequence[str],
+    same: Sequence[tuple[str, str]],
+    slopes: Sequence[Rate | str],
+    rows: Sequence[Sequence[str]],
+    lines: Sequence[Line],
+) -> str:
+    counts = sorted({line.replicates for line in lines})
+    replicates = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+    steps = sorted({int(line.rows.step.iloc[-1]) for line in lines})
+    last = f"{steps[0]:,}" if len(steps) == 1 else f"{steps[0]:,} to {steps[-1]:,}"
+    meanings = "; ".join(
+        f"{name}: {metric_of(name).words}" + (f" [{metric_of(name).unit}]" if metric_of(name).unit else "")
+        for name in shown
+    )
+    words = [
+        f"At the last step ({last}), mean over {replicates} replicates; digits in brackets: half the {CI_NAME}, in "
+        f"units of the last digits. {meanings}."
+    ]
+    if any(isinstance(found, Rate) for found in slopes):
+        words.append(
+            "Slope: of log mean on log step over the last decade; transient where the decade before disagrees, so that "
+            "it is no rate."
+        )
+    reasons = sorted({found for found in slopes if isinstance(found, str)})
+    words += [f"{reason[0].upper()}{reason[1:]}, in {slopes.count(reason)} rows." for reason in reasons]
+    if any(cell.endswith(NO_GUARANTEE) for row in rows for cell in row) or any(
+        value.endswith(NO_GUARANTEE) for _, value in same
+    ):
+        words.append(f"{NO_GUARANTEE} claimed by an analysis that is no guarantee.")
+    if same:
+        words.append("In every row: " + ", ".join(f"{name} = {value}" for name, value in same) + ".")
+    words.append(f"The same in all: {constants(gathered.runs, gathered.words)}.")
+    return " ".join([*words, *(f"{remark}." for remark in gathered.remarks)])

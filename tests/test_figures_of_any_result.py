@@ -1,0 +1,434 @@
+"""The figure of any result: what is chosen when, and that nothing overlaps, is empty, is lost or is joined wrongly."""
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpexp.commands import plot
+from dpexp.commands.plot import Looks
+from dpexp.config import ConfigError, read_experiment
+from dpexp.core.errors import ResultsMissing, UsageError
+from dpexp.reporting.of_results.choose import DOTS, STEP, Wishes, choose, needed
+from dpexp.reporting.of_results.draw import draw
+from dpexp.reporting.of_results.gather import Source, gather
+from dpexp.reporting.of_results.marks import spread
+from dpexp.reporting.of_results.scene import Scene
+from dpexp.reporting.style import RC
+from dpexp.store import load_summary
+from dpexp.store.run import Options, run
+from tests.conftest import ROOT, call
+from tests.referee import faults
+
+SHIPPED = sorted(path.stem for path in (ROOT / "configs").glob("*.yaml"))
+ONE_PASS = ("huber-linear", "mallows-logistic", "pinball-linear", "mallows-hinge", "insensitive-linear")
+
+
+# --- what is chosen when ---------------------------------------------------------------------------------------------
+
+
+def product(**values):
+    lines = [{}]
+    for name, options in values.items():
+        lines = [{**line, name: option} for line in lines for option in options]
+    return lines
+
+
+SECTIONS = {"mu": "privacy", "alpha": "schedule", "eta": "schedule", "d": "problem", "algorithm": "algorithm",
+            "design": "algorithm", "batch_size": "algorithm", "seed": "run", "schedule": "schedule"}  # fmt: skip
+ESTIMATORS = ["sgd", "asgd"]
+
+
+def names(factor):
+    return None if factor is None else factor.names
+
+
+@pytest.mark.parametrize(
+    ("lines", "checkpoints", "x", "hue", "style", "facets"),
+    [
+        (product(alpha=[0.3, 0.5], mu=[1.0, 2.0], estimator=ESTIMATORS), 20, STEP, "mu", "estimator", ["alpha"]),
+        (product(d=[5, 10, 20, 50, 100], estimator=ESTIMATORS), 20, "d", None, "estimator", []),
+        (product(d=[5, 10, 20, 50], estimator=["last"]), 20, STEP, "d", None, []),
+        (product(d=[5, 10, 20], estimator=["last"]), 1, "d", None, None, []),
+        (product(mu=[0.5, 1.0, 2.0, 4.0, 8.0, np.inf], alpha=[0.3, 0.5]), 20, "mu", "alpha", None, []),
+        (product(seed=[1, 2, 3, 4, 5, 6]), 20, STEP, "seed", None, []),
+        (product(mu=["Uniform(1, 2)", 1.0], eta=[0.1, 0.2]), 20, STEP, "mu", None, ["eta"]),
+        ([{"d": 5}], 20, STEP, None, None, []),
+    ],
+)
+def test_the_rules(lines, checkpoints, x, hue, style, facets):
+    plan = choose(lines, SECTIONS, checkpoints)
+    assert plan.x == x
+    assert names(plan.hue) == (None if hue is None else (hue,))
+    assert names(plan.style) == (None if style is None else (style,))
+    assert [factor.names for factor in plan.facets] == [(name,) for name in facets]
+    places = [tuple(f.of(line) for f in [plan.hue, plan.style, *plan.facets] if f) for line in lines]
+    places = [(*place, line.get(plan.x)) for place, line in zip(places, lines, strict=True)]
+    assert len(set(places)) == len(lines)  # no two lines look alike
+
+
+def test_few_checkpoints_and_no_number_make_dots():
+    lines = product(algorithm=["a", "b", "c"], d=[1, 2])
+    plan = choose(lines, SECTIONS, 1)
+    assert plan.x == DOTS
+    assert [factor.names for factor in plan.rows] == [("algorithm",)]
+    assert [factor.names for factor in plan.facets] == [("d",)]
+
+
+def test_what_follows_from_other_settings_is_left_out_but_words_are_kept():
+    data = [{"data": name, "batch_size": size, "eta": eta} for name, size in (("x", 10), ("y", 20)) for eta in (1, 2)]
+    assert needed(data, ["data", "batch_size", "eta"]) == ["data", "eta"]
+    assert needed(data, ["data", "batch_size", "eta"], ["batch_size"]) == ["data", "batch_size", "eta"]
+    seeds = [{"seed": 1, "mu": 1.0}, {"seed": 2, "mu": 2.0}]
+    assert needed(seeds, ["seed", "mu"]) == ["mu"]
+    # whether steps are normalised goes along with a length here, and is still said
+    runs = [{"normalised": False, "length": 5}, {"normalised": True, "length": 3}, {"normalised": True, "length": 6}]
+    assert needed(runs, ["normalised", "length"]) == ["normalised", "length"]
+    assert needed([{"a": True}, {"a": 1}], ["a"]) == ["a"]  # true is not 1
+
+
+def test_a_method_is_one_factor_and_numbers_of_some_methods_another():
+    lines = [{"algorithm": "tree", "design": design, "length": length} for design in "pq" for length in (3, 6)]
+    lines += [{"algorithm": "plain", "eta": eta} for eta in (0.1, 0.2)]
+    plan = choose(lines, {**SECTIONS, "length": "schedule"}, 20)
+    assert plan.hue.names == ("algorithm", "design")
+    assert [factor.names for factor in plan.facets] == [("length", "eta")]
+
+
+def test_wishes_are_met_or_refused():
+    lines = product(alpha=[0.3, 0.5], mu=[1.0, 2.0, np.inf], d=[5, 10])
+    plan = choose(lines, SECTIONS, 20, Wishes("mu", "d", ("alpha",)))
+    assert (plan.x, plan.hue.names, plan.facets[0].names) == ("mu", ("d",), ("alpha",))
+    for wishes, message in (
+        (Wishes(x="alhpa"), "--x alhpa"),
+        (Wishes(hue="eta"), "--hue eta"),
+        (Wishes(facet=("beta",)), "--facet beta"),
+        (Wishes(x="mu", hue="mu"), "one setting twice"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            choose(lines, SECTIONS, 20, wishes)
+    with pytest.raises(UsageError, match="not every cell has a number"):
+        choose(product(mu=["Uniform(1, 2)", 1.0]), SECTIONS, 20, Wishes(x="mu"))
+
+
+def test_labels_are_spread_no_further_than_they_must():
+    assert spread([0.1, 0.5, 0.9], 0.1) == [0.1, 0.5, 0.9]
+    assert spread([0.5, 0.5], 0.2) == pytest.approx([0.4, 0.6])
+    assert spread([0.0, 0.0, 0.0], 0.2) == pytest.approx([0.0, 0.2, 0.4])
+    random_ = random.Random(1)
+    for count in (3, 8, 12):
+        places = [random_.random() for _ in range(count)]
+        moved = spread(places, 1 / count)
+        order = sorted(range(count), key=lambda k: places[k])
+        assert np.diff([moved[k] for k in order]).min() >= 1 / count - 1e-9
+        assert min(moved) >= 0
+        assert max(moved) <= 1
+
+
+# --- drawn -----------------------------------------------------------------------------------------------------------
+
+TOY = """\
+experiment: toy
+problem: {name: huber-linear, d: 3}
+schedule: {name: power, eta: 0.2, alpha: [1/3, 1/2]}
+privacy: {mu: [1, {uniform: [1, 2]}, inf]}
+run: {n: 300, replicates: 4, seed: 3, checkpoints: 12}
+"""
+
+
+def stored(folder, text):
+    experiment = read_experiment(text, "toy.yaml")
+    run(experiment, Options(folder, jobs=1, quiet=True))
+    return Source(folder, experiment.name)
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory):
+    return stored(tmp_path_factory.mktemp("toy"), TOY)
+
+
+def drawn(*sources, looks=None, theory=False, only=None):
+    with mpl.rc_context(RC):
+        return draw(gather(sources, only), (looks or Looks()).request(theory))
+
+
+def test_a_drawing_has_exactly_the_stored_means_and_a_whole_caption(toy):
+    drawing = drawn(toy)
+    assert faults(drawing.canvas) == []
+    summary = load_summary(toy.results, "toy")
+    means = summary[summary.metric == "param_distance_sq"]["mean"]
+    assert sorted(drawing.data["mean"]) == sorted(means)
+    assert set(drawing.data.columns) >= {"alpha", "mu", "estimator", "step", "ci_lo", "ci_hi", "n", "n_diverged"}
+    for words in ("mu in {1, Uniform(1, 2), non-private}", "alpha in {1/3, 0.5}", "problem=huber-linear", "eta=0.2",
+                  "95% Student t interval of the mean over 4 replicates", "n=300", "seed=3"):  # fmt: skip
+        assert words in drawing.caption, words
+    (legend,) = drawing.canvas.legends
+    entries = {text.get_text() for text in legend.get_texts()}
+    assert {"mu=1", "mu=Uniform(1, 2)", "mu=non-private", "sgd (iterate)", "asgd (average)",
+            "mean and 95% CI, 4 replicates"} <= entries  # fmt: skip
+
+
+@pytest.mark.slow
+def test_the_slope_of_a_line_is_that_of_the_rule_with_its_mark(tmp_path):
+    from dpexp.reporting.evidence import Evidence
+    from dpexp.reporting.slopes import rate
+
+    text = TOY.replace("n: 300", "n: 20000").replace("checkpoints: 12", "checkpoints: 40").replace("[1/3, 1/2]", "1/3")
+    source = stored(tmp_path, text)
+    scene = Scene(gather([source]), Looks().request(False))
+    run_ = Evidence(tmp_path).run("toy", budget="1")
+    expected = rate(run_.steps, run_.values("asgd", "param_distance_sq"))
+    (k,) = [k for k, line in enumerate(scene.lines) if line.estimator == "asgd" and line.settings["mu"] == 1]
+    assert scene.slopes[k] == expected
+    drawing = draw(gather([source]), Looks().request(False))
+    words = [text.get_text() for text in drawing.canvas.axes[0].texts]
+    assert f"{expected.last.slope:.2f}".replace("-", "\u2212") in words
+    settled = sum(found.settled for found in scene.slopes)
+    assert f"({settled} of 6" in drawing.caption
+    faces = [line.get_markerfacecolor() for line in drawing.canvas.axes[0].lines if line.get_marker() == "o"]
+    assert sum(face != "white" for face in faces) == settled
+
+
+def test_the_reference_slope_is_that_of_theory_where_there_is_one(toy):
+    texts = [text.get_text() for axes in drawn(toy).canvas.axes for text in axes.texts]
+    assert [text for text in texts if text.startswith("slope")] == ["slope $-$1/3", "slope $-$1/2"]
+    texts = [
+        text.get_text() for axes in drawn(toy, looks=Looks(estimators=("asgd",))).canvas.axes for text in axes.texts
+    ]
+    assert [text for text in texts if text.startswith("slope")] == ["slope $-$2/3", "slope $-$1"]
+
+
+@pytest.mark.slow
+def test_theory_is_drawn_over_any_result_that_a_paper_covers(toy):
+    drawing = drawn(toy, theory=True)
+    assert faults(drawing.canvas) == []
+    assert all(any(line.get_gid() == "theory" for line in axes.lines) for axes in drawing.canvas.axes)
+    assert "bound, Theorem 3" in drawing.caption
+    with pytest.raises(UsageError, match="no theory says anything of projections"):
+        drawn(toy, looks=Looks(metric="projections"), theory=True)
+
+
+@pytest.mark.slow
+def test_theory_of_a_cell_is_that_of_the_papers_figure(toys):
+    """The general frame and the paper's own figure give the same bounds and predictions."""
+    from dpexp.papers import overlays
+    from dpexp.papers.ldp_sgd.of_cells import LDP_SGD_THEORY
+
+    results = toys.results(["linear_d5"])
+    (gathered,) = [gather([Source(results, "linear_d5")], "alpha == 1/2 and mu == 1")]
+    run_ = gathered.runs[0]
+    steps = np.array([10, 100, 2000])
+    curves = LDP_SGD_THEORY.curves(run_.cell, "sgd", "param_distance_sq", steps)
+    assert {name.partition(",")[0] for name in curves} == {"bound", "prediction", "asymptote"}
+    assert LDP_SGD_THEORY.exponent(run_.cell, "sgd", "param_distance") == -0.25
+    assert "figure2" in overlays()
+
+
+def test_several_results_share_a_figure_and_are_told_apart(toy, tmp_path):
+    """By the setting in which they differ; by their names where they differ in none."""
+    wide = stored(tmp_path, TOY.replace("d: 3", "d: 4").replace("experiment: toy", "experiment: wide"))
+    drawing = drawn(toy, wide)
+    assert faults(drawing.canvas) == []
+    assert set(drawing.data.d) == {3, 4}
+    assert len(drawing.canvas.axes) == 4
+    twin = tmp_path / "twin"
+    shutil.copytree(toy.path, twin)
+    both = drawn(toy, Source(tmp_path, "twin", renamed=True), only="alpha == 1/2")
+    assert set(both.data.result) == {"toy", "twin"}
+    assert len(both.data) == 2 * 6 * 12
+
+
+DIVERGING = TOY.replace("eta: 0.2, alpha: [1/3, 1/2]", "eta: [0.1, 1e30], alpha: 0").replace("toy", "wild")
+
+
+def test_what_diverges_is_marked_and_named(tmp_path):
+    source = stored(tmp_path, DIVERGING)
+    drawing = drawn(source)
+    assert faults(drawing.canvas) == []
+    assert "Replicates diverged, marked by crosses: " in drawing.caption
+    assert "eta=1e+30 mu=1 sgd (4 of 4)" in drawing.caption
+    crosses = [line for axes in drawing.canvas.axes for line in axes.lines if line.get_marker() == "x"]
+    assert len(crosses) == 6
+    alone = drawn(source, only="eta > 1")
+    assert faults(alone.canvas) == []
+    swept = drawn(source, looks=Looks(x="eta"))
+    assert len([line for axes in swept.canvas.axes for line in axes.lines if line.get_marker() == "x"]) == 6
+    assert faults(swept.canvas) == []
+
+
+def test_nothing_is_joined_across_settings(tmp_path):
+    """Along d the step size changes too: the points stay apart, and the caption says why."""
+    text = (
+        TOY.replace("problem: {name: huber-linear, d: 3}\n", "").replace("[1/3, 1/2]", "1/2").replace("eta: 0.2, ", "")
+    )
+    cases = "".join(f"  - {{problem: {{name: huber-linear, d: {d}}}, schedule: {{eta: {eta}}}}}\n"
+                    for d, eta in ((2, 0.1), (3, 0.2), (4, 0.3), (5, 0.4), (6, 0.5)))  # fmt: skip
+    changing = drawn(stored(tmp_path, text + "cases:\n" + cases), looks=Looks(x="d"))
+    lines = [line for axes in changing.canvas.axes for line in axes.lines if len(np.atleast_1d(line.get_xdata())) > 1]
+    assert {line.get_linestyle() for line in lines} == {"None"}
+    assert "Points are not joined, since eta changes with d." in changing.caption
+    steady = text.replace("schedule: {", "schedule: {eta: 0.1, ").replace("experiment: toy", "experiment: steady")
+    fixed = stored(tmp_path, steady + "problem: {name: huber-linear, d: [2, 3, 4, 5, 6]}\n")
+    drawing = drawn(fixed)
+    assert {line.get_linestyle() for axes in drawing.canvas.axes for line in axes.lines} >= {"-", "--"}
+    assert "not joined" not in drawing.caption
+    for axes in drawing.canvas.axes:  # a curve runs over the dimensions of one budget
+        for line in axes.lines:
+            assert len(set(np.atleast_1d(line.get_xdata()))) == len(np.atleast_1d(line.get_xdata()))
+
+
+# --- every shipped config, and random ones ----------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_shipped_config_draws(name, toys):
+    drawing = drawn(Source(toys.results([name]), name))
+    assert faults(drawing.canvas) == []
+    summary = load_summary(toys.results([name]), name)
+    assert len(drawing.data)
+    assert set(drawing.data["mean"].dropna()) <= set(summary["mean"].dropna())
+
+
+def some(rng, values, most=3):
+    """One value, or a list of several."""
+    count = rng.choice([1, 1, rng.randint(2, most)])
+    chosen = rng.sample(values, min(count, len(values)))
+    return chosen[0] if count == 1 else chosen
+
+
+def random_config(seed):
+    """A config of toy size that is as odd as a user's may be."""
+    rng = random.Random(seed)
+    mus = [0.5, 1, 2, 3, 7.25, "inf", "{uniform: [1, 2]}", "{list: [1, 2, inf]}", "{list: [2, 1]}",
+           "{choice: {values: [0.5, 3], probabilities: [1/4, 3/4]}}"]  # fmt: skip
+
+    def flow(value):
+        return f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value)
+
+    head = f"experiment: random{seed}\n"
+    tail = f"run: {{n: {rng.choice([60, 200])}, replicates: {rng.choice([1, 2, 5])}, seed: {flow(some(rng, [1, 2, 3], 2))}, "
+    tail += f"checkpoints: {rng.choice([1, 2, 5, 30])}}}\n"
+    if rng.random() < 0.7:
+        schedule = f"{{eta: {flow(some(rng, [0.05, 0.1, 0.2, 1.0, 1e25], 2))}, "
+        schedule += f"alpha: {flow(some(rng, ['1/3', 0.4, 0.5, '2/3', 0.8, 1], 6))}}}"
+        body = f"problem: {{name: {rng.choice(ONE_PASS)}, d: {flow(some(rng, [1, 2, 3, 5, 8, 13], 6))}}}\n"
+        body += f"schedule: {schedule}\nprivacy: {{mu: {flow(some(rng, mus, 5))}}}\n"
+        if rng.random() < 0.4:
+            body += "cases:\n  - algorithm: {name: ldp-sgd}\n  - algorithm: {name: clipped-ldp-sgd, clip: 1.0}\n"
+        return head + body + tail
+    cases = [
+        "  - {algorithm: {name: batch-descent, epochs: [2, 3]}, schedule: {name: constant, eta: [0.1, 0.5]}}\n",
+        "  - {algorithm: {name: tree-momentum, epochs: [2, 3, 4]}, schedule: {name: path-length, length: [1, 2]}}\n",
+        "  - {algorithm: {name: tree-momentum, noise: false, epochs: 2}, schedule: {name: path-length, length: 2}}\n",
+        "  - {algorithm: {name: gradient-recursion, epochs: [2, 5]}, schedule: {name: path-length, length: 3}}\n",
+    ]
+    body = f"problem: {{name: rippled-mean, N: {flow(some(rng, [20, 40, 60], 3))}, d: {flow(some(rng, [2, 4], 2))}}}\n"
+    body += f"privacy: {{eps: {flow(some(rng, [0.5, 1, 4, 'inf'], 3))}, delta: 1e-5}}\n"
+    body += f"run: {{replicates: {rng.choice([1, 3])}, seed: 5, checkpoints: {rng.choice([1, 6])}}}\n"
+    return head + body + "cases:\n" + "".join(rng.sample(cases, rng.randint(1, 4)))
+
+
+def draw_randomly(seed, folder):
+    text = random_config(seed)
+    try:
+        source = stored(folder, text)
+    except ConfigError as error:
+        raise AssertionError(f"{text}\n{error}") from None
+    drawing = drawn(source)
+    assert faults(drawing.canvas) == [], text
+    gathered = gather([source])
+    assert len(drawing.data) >= len(gathered.runs) * len(gathered.estimators)  # every cell is there
+    for other in gathered.metrics[:3]:
+        assert faults(drawn(source, looks=Looks(metric=other)).canvas) == [], (other, text)
+
+
+@pytest.mark.parametrize("seed", [1])
+def test_some_random_configs_draw(seed, tmp_path):
+    draw_randomly(seed, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 41))
+def test_random_configs_draw(seed, tmp_path):
+    draw_randomly(seed, tmp_path)
+
+
+def test_the_referee_sees_what_is_wrong(toy):
+    """Each fault that the tests above look for is found where it is made."""
+    canvas = drawn(toy).canvas
+    canvas.axes[0].set_title(canvas.axes[0].get_title() * 12)
+    assert any("over" in fault or "leaves" in fault for fault in faults(canvas))
+    canvas = drawn(toy).canvas
+    for line in list(canvas.axes[1].lines):
+        line.remove()
+    assert "panel 1 shows nothing" in faults(canvas)
+    canvas = drawn(toy).canvas
+    canvas.set_layout_engine("none")
+    canvas.legends[0].set_bbox_to_anchor((1.2, 0.5))
+    assert "legend leaves the page" in faults(canvas)
+
+
+# --- the command -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_name_that_is_both_means_the_shipped_figure_and_never_its_files(toys, tmp_path):
+    results = toys.results(["figure1"])
+    result = call("plot", "figure1", "--results", results, "--out", tmp_path, "--format", "svg")
+    assert "'figure1' is the shipped figure; the experiment of that name: dpexp plot" in result.stderr
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert set(before) == {"figure1.svg", "figure1.csv", "figure1.caption.txt"}
+    assert b"figure1: alpha in {1/3, 0.5, 2/3, 1}" in before["figure1.caption.txt"]
+    own = call("plot", results / "figure1", "--out", tmp_path, "--format", "svg", "--json")
+    (figure,) = json.loads(own.stdout)["figures"]
+    assert figure["name"] == "figure1_result"
+    assert figure["caption"] == (tmp_path / "figure1_result.caption.txt").read_text().rstrip("\n")
+    assert [Path(name).name for name in figure["files"]] == [
+        "figure1_result.svg", "figure1_result.csv", "figure1_result.caption.txt",
+    ]  # fmt: skip
+    assert {name: (tmp_path / name).read_bytes() for name in before} == before
+
+
+def test_unknown_names_are_guessed_among_figures_and_experiments(toy, tmp_path):
+    for name, meant in (("linear_d6", "linear_d5"), ("linear_los", "linear_loss"), ("toyy", "toy")):
+        with pytest.raises(UsageError, match=f"no figure and no experiment '{name}'") as caught:
+            plot.plot([name], False, "png", tmp_path, toy.results)
+        assert f"did you mean '{meant}'?" in caught.value.hint
+    with pytest.raises(ResultsMissing, match="no results yet"):  # it has a config, and was never run
+        plot.plot(["hinge"], False, "png", tmp_path, toy.results)
+    with pytest.raises(UsageError, match="holds no results"):
+        plot.plot([str(toy.results / "tyo")], False, "png", tmp_path, toy.results)
+    with pytest.raises(UsageError, match="--metric los: the results do not have it") as caught:
+        plot.plot(["toy"], False, "png", tmp_path, toy.results, looks=Looks(metric="los"))
+    assert "loss_gap" in caught.value.hint
+    with pytest.raises(UsageError, match="--hue is for results, and 'figure2' is a shipped figure"):
+        plot.plot(["figure2"], False, "png", tmp_path, toy.results, looks=Looks(hue="mu"))
+    with pytest.raises(UsageError, match="--log is x, y, xy or none"):
+        plot.plot(["toy"], False, "png", tmp_path, toy.results, looks=Looks(log="yx"))
+
+
+def test_options_change_the_figure_and_its_file(toy, tmp_path):
+    looks = Looks("loss_gap", x="mu", hue="alpha", estimators=("asgd",), log="none", only="mu >= 1")
+    paths = plot.plot(["toy"], False, "png", tmp_path, toy.results, looks=looks).split()
+    assert Path(paths[0]).name == "toy_loss_gap_by_mu.png"
+    data = pd.read_csv(paths[1])
+    assert set(data.estimator if "estimator" in data else ["asgd"]) == {"asgd"}
+    assert len(data) == 4  # mu is a number at mu = 1 and inf
+
+
+@pytest.mark.slow
+def test_figures_drawn_in_processes_are_the_same_files(toys, tmp_path, monkeypatch):
+    names_ = ["figure1", "figure2", "linear_loss", "linear_loss_d10"]
+    results = toys.results(["figure1", "linear_d5", "linear_d10"])
+    together = plot.figures_of(names_, False, "png", tmp_path / "many", results)
+    monkeypatch.setattr(plot, "WORTH_PROCESSES", 99)
+    alone = plot.figures_of(names_, False, "png", tmp_path / "one", results)
+    assert [one.name for one in together] == [one.name for one in alone] == names_
+    for one, other in zip(together, alone, strict=True):
+        assert [path.read_bytes() for path in one.files] == [path.read_bytes() for path in other.files]

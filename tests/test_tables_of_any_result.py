@@ -1,0 +1,265 @@
+"""Tables of any result, numbers in as many digits as they have, LaTeX that is whole, and tables that fit a terminal."""
+
+import json
+import re
+
+import pandas as pd
+import pytest
+
+from dpexp.commands import table as command
+from dpexp.config.settings import differences, label
+from dpexp.config.spelling import pair, spelled
+from dpexp.core.errors import UsageError
+from dpexp.reporting import latex
+from dpexp.reporting.digits import matched, uncertain
+from dpexp.reporting.fitting import fit, without_constants
+from dpexp.reporting.table import Content, Table, markdown_table, render
+from dpexp.store import load_summary
+from tests.test_figures_of_any_result import TOY, stored
+
+# --- digits ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "text"),
+    [
+        (3.072, 0.08, "3.07(8)"),
+        (3.072, 0.012, "3.072(12)"),
+        (3.072, 0.096, "3.07(10)"),  # rounds up to two digits
+        (-0.3412, 0.1, "-0.34(10)"),
+        (4.7e-4, 1.1e-4, "4.7(1.1)e-04"),
+        (9.2e-5, 3.4e-5, "9(3)e-05"),
+        (0.0123, 0.0018, "0.0123(18)"),
+        (1234.5, 20.0, "1230(20)"),
+        (123.4, 3.2, "123(3)"),
+        (123.4, 12.0, "123(12)"),
+        (2.5e7, 1e5, "2.500(10)e+07"),
+        (0.0, 0.01, "0.000(10)"),
+        (5.0, 0.0, "5"),
+        (float("inf"), 1.0, "inf"),
+        (2.0, float("inf"), "2"),
+    ],
+)
+def test_a_value_has_the_digits_that_its_uncertainty_leaves(value, half, text):
+    assert uncertain(value, half) == text
+
+
+def test_what_is_written_is_the_value_and_its_uncertainty_again():
+    """Read back, digits in brackets in units of the last digits: within half a unit of both."""
+    for k in range(200):
+        value, half = 1.37 * 1.31 ** (k % 40 - 20) * (-1) ** k, 0.9 * 1.23 ** (k % 37 - 30)
+        text = uncertain(value, half)
+        found = re.fullmatch(r"(-?[\d.]+)\(([\d.]+)\)(?:e([+-]\d+))?", text)
+        if not found or half >= 10 * abs(value):
+            continue
+        digits, brackets, power = found.groups()
+        places = len(digits.partition(".")[2])
+        unit = 10.0**-places * 10.0 ** int(power or 0)
+        error = float(brackets) * (10.0 ** int(power or 0) if "." in brackets or not places else unit)
+        step = 10.0 ** (len(str(round(half))) - 1) if half > 10 and places == 0 else unit
+        assert float(digits) * 10.0 ** int(power or 0) == pytest.approx(value, abs=0.51 * step), text
+        assert error == pytest.approx(half, abs=0.51 * step), text
+
+
+def test_uncertainties_of_shipped_tables_are_matched():
+    assert matched("3.072 (0.08)") == "3.07(8)"
+    assert matched("81.23 \u00b1 0.4") == "81.2(4)"
+    for text in ("8 of 10", "0.5", "3.07 [3.0, 3.1]", "mix (0.2)", ""):
+        assert matched(text) == text
+
+
+# --- one spelling of a setting ---------------------------------------------------------------------------------------
+
+
+def test_values_are_spelled_alike_everywhere_and_never_two_alike():
+    assert [spelled("alpha", value) for value in (1 / 3, 0.5, 0.2, 1.0, 2 / 3)] == ["1/3", "0.5", "0.2", "1", "2/3"]
+    assert (pair("mu", float("inf")), pair("eps", float("inf")), pair("noise", True)) == (
+        "mu=non-private", "eps=inf", "noise=true",
+    )  # fmt: skip
+    close = [0.1234561, 0.1234562]
+    assert spelled("eta", close[0]) == "0.123456" or float(spelled("eta", close[0])) == close[0]
+    assert len({spelled("eta", value, close) for value in close}) == 2
+
+
+def test_cases_have_a_setting_in_lists():
+    from dpexp.config import read_experiment
+
+    text = TOY.replace("privacy: {mu: [1, {uniform: [1, 2]}, inf]}\n", "") + (
+        "cases:\n  - {algorithm: {name: ldp-sgd}, privacy: {mu: [1, inf]}}\n"
+        "  - {algorithm: {name: clipped-ldp-sgd, clip: 2.0}, privacy: {mu: 1}}\n"
+    )
+    cells = read_experiment(text, "toy.yaml").cells
+    labels = [label(cell) for cell in cells]
+    assert len(set(labels)) == len(cells)
+    assert "algorithm=ldp-sgd" in labels[0]
+    assert "mu=non-private" in labels[1]
+    assert any("clip=2" in words for words in labels)
+    assert ("run", "n") not in differences(cells)
+
+
+# --- any result ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory):
+    return stored(tmp_path_factory.mktemp("toy"), TOY)
+
+
+def test_a_table_holds_the_last_step_of_every_line(toy):
+    text = command.table(["toy"], False, "json", None, toy.results)
+    rows = json.loads(text)["rows"]
+    summary = load_summary(toy.results, "toy")
+    last = summary[(summary.step == 300) & (summary.metric == "param_distance_sq")]
+    assert sorted(row["param_distance_sq"] for row in rows) == sorted(last["mean"])
+    for row in rows:
+        (own,) = last[(last.cell_id == row["cell_id"]) & (last.estimator == row["estimator"])].to_dict("records")
+        assert row["param_distance_sq_ci_lo"] == own["ci_lo"]
+        assert row["param_distance_sq_ci_half"] == pytest.approx(own["ci_hi"] - own["mean"])
+        assert row["eps_1e-05"] in (own["eps_1e-05"], "inf")
+    markdown = command.table(["toy"], False, "md", None, toy.results)
+    head = markdown.splitlines()[2]
+    assert [cell.strip() for cell in head.strip("|").split("|")][:4] == [
+        "alpha",
+        "mu",
+        "estimator",
+        "param_distance_sq",
+    ]
+    assert "diverged = 0 of 4" in markdown  # constant: in the caption, and not in a column
+    assert "problem=huber-linear, d=3" in markdown
+    only = command.table(["toy"], False, "csv", None, toy.results, "loss_gap", ["asgd"], "mu == 1")
+    assert only.count("\n") == 2
+    with pytest.raises(UsageError, match="--metric is for results"):
+        command.table(["table1"], False, "md", None, toy.results, "loss_gap")
+    with pytest.raises(UsageError, match="no table and no experiment 'tabel1'") as caught:
+        command.table(["tabel1"], False, "md", None, toy.results)
+    assert "did you mean 'table1'?" in caught.value.hint
+
+
+def test_slopes_need_the_trajectories_and_say_so(toy, tmp_path):
+    import shutil
+
+    shutil.copytree(toy.path, tmp_path / "toy")
+    shutil.rmtree(tmp_path / "toy" / "trajectories")
+    text = command.table(["toy"], False, "md", None, tmp_path)
+    assert "No slope: the trajectories are not there, in 12 rows." in text
+    assert "| slope" not in text
+
+
+def test_a_tables_files_never_take_a_shipped_name(toy, tmp_path):
+    paths = command.table([str(toy.path)], False, "tex", tmp_path, toy.results).split()
+    assert paths == [str(tmp_path / "toy.tex")]
+    assert command.table_of([toy], taken=["toy"]).name == "toy_result"
+
+
+# --- LaTeX -----------------------------------------------------------------------------------------------------------
+
+
+def balanced(text):
+    """Braces and mathematics that are closed, and rows of equally many cells."""
+    bare = re.sub(r"\\[\\{}$&%#_^~]", "", re.sub(r"^%.*$", "", text, flags=re.MULTILINE))
+    assert bare.count("{") == bare.count("}"), text
+    assert bare.count("$") % 2 == 0, text
+    begun, ended = (re.findall(rf"\\{word}{{(\w+)}}", text) for word in ("begin", "end"))
+    assert begun == ended[::-1], text
+    for part in text.split("\\midrule\n")[1:]:
+        rows = part.split("\\bottomrule")[0].strip().split("\\\\\n")
+        columns = len(re.search(r"\\begin{tabular}{([lrcp]+)}", text)[1])
+        for row in rows:
+            assert len(re.findall(r"(?<!\\)&", row)) == columns - 1, row
+    assert text.isascii() or not re.search("[\u2212\u00b1\u00d7]", text)
+
+
+def test_latex_is_whole_with_caption_label_and_mathematics(toy):
+    text = command.table(["toy"], False, "tex", None, toy.results)
+    balanced(text)
+    assert "\\begin{table}" in text
+    assert "\\label{tab:toy}" in text
+    assert re.search(r"\\caption{Results of toy\..* half the 95\\% Student t interval", text)
+    assert r"$\alpha$ & $\mu$ & estimator & $\mathrm{E}\,\|\theta - \theta^*\|^2$" in text
+    assert re.search(r"\$1/3\$ & \$1\$ & sgd & \$[\d.]+\([\d.]+\)(\\times 10\^{-?\d+})?\$", text)
+    assert "non-private" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("3.07(8)", "$3.07(8)$"),
+        ("-0.34(10)", "$-0.34(10)$"),
+        ("9(3)e-05", r"$9(3)\times 10^{-5}$"),
+        ("3.072 (0.08)", "$3.07(8)$"),
+        ("1,000", "$1{,}000$"),
+        ("inf", r"$\infty$"),
+        ("1/3", "$1/3$"),
+        ("\u22121/3", "$-1/3$"),
+        ("-0.34 [-0.4, -0.3]", r"$-0.34\ [-0.4, -0.3]$"),
+        ("-1.03 settled", "$-1.03$ settled"),
+        (
+            "100% of {a_b} & $c$ ~ x^2 \\ #1",
+            r"100\% of \{a\_b\} \& \$c\$ \textasciitilde{} x\^{}2 \textbackslash{} \#1",
+        ),
+        ("mu", r"$\mu$"),
+        ("8 of 10", "8 of 10"),
+    ],
+)
+def test_cells_of_latex(text, shown):
+    assert latex.cell(text) == shown
+
+
+@pytest.mark.slow
+def test_every_shipped_table_is_whole_latex(toys):
+    from dpexp.papers import tables
+
+    for one in tables().values():
+        text = render(one, toys.results(one.needs), "tex")
+        balanced(text)
+        assert "\\caption{" in text
+        for experiment in one.needs:
+            assert latex.escaped(f"{experiment}: ") in text  # whose parameters are named
+
+
+# --- width -----------------------------------------------------------------------------------------------------------
+
+
+def width_of(head, rows):
+    return len(markdown_table(head, rows).partition("\n")[0])
+
+
+HEAD = ["data", "method", "accounting", "z", "accuracy", "unit"]
+ROWS = [[data, method, f"an accountant of the kind {method}", f"{k}.{len(method)}", f"0.8{k}", "share"]
+        for k, data in enumerate(("fashion", "adult")) for method in ("dp-sgd", "dp-sgld", "sgd")]  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [200, 90, 70, 50, 40])
+def test_a_table_fits_and_says_what_was_done_to_it(width):
+    fitted = fit(HEAD, ROWS, width, width_of)
+    assert all(width_of(head, rows) <= width for head, rows in fitted.parts)
+    everything = " ".join(word for head, rows in fitted.parts for row in [head, *rows] for word in row)
+    for word in {word for row in ROWS for cell in row[:5] for word in cell.split()} | set(HEAD[:5]):
+        assert word in everything.split(), word
+    if width_of(HEAD, ROWS) <= width:
+        assert fitted.said == []
+        assert fitted.parts == [(HEAD, ROWS)]
+    else:
+        assert fitted.said[0] == "The same in every row: unit = share."
+        assert any(line.startswith("Folded: ") for line in fitted.said) == (len(fitted.parts) > 1)
+
+
+def test_constant_columns_leave_but_one_row_keeps_its_own():
+    head, rows, same = without_constants(["a", "b"], [["1", "x"], ["2", "x"]])
+    assert (head, rows, same) == (["a"], [["1"], ["2"]], [("b", "x")])
+    assert without_constants(["a", "b"], [["1", "x"]])[2] == []
+    assert without_constants(["a"], [["1"], ["1"]])[0] == ["a"]
+
+
+def test_what_is_printed_fits_the_terminal(toy, monkeypatch):
+    wide = Table("wide", "A wide one", "", (), lambda results: Content(HEAD, ROWS, "A note. " * 30, [{"a": 1}]))
+    for width in (60, 80, 100):
+        lines = render(wide, toy.results, "md", width).splitlines()
+        assert max(map(len, lines)) <= width
+    monkeypatch.setenv("COLUMNS", "72")
+    text = command.table(["toy"], False, "md", None, toy.results)
+    assert max(map(len, text.splitlines())) <= 72
+    monkeypatch.delenv("COLUMNS")
+    assert max(map(len, command.table(["toy"], False, "md", None, toy.results).splitlines())) > 200  # not a terminal
+    frame = pd.DataFrame(json.loads(command.table(["toy"], False, "json", None, toy.results))["rows"])
+    assert len(frame) == 12
