@@ -95,8 +95,12 @@ def common(
 def run(
     configs: Configs,
     sets: Sets = None,
-    only: Annotated[str | None, typer.Option(metavar="EXPR", help="Run only cells for which this holds: 'alpha < 1 and mu == 2'.")] = None,
-    jobs: Annotated[int, typer.Option("-j", "--jobs", metavar="N", show_default=False, help="Workers.  [default: all cores]")] = 0,
+    only: Annotated[
+        str | None, typer.Option(metavar="EXPR", help="Run only cells for which this holds: 'alpha < 1 and mu == 2'.")
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option("-j", "--jobs", metavar="N", show_default=False, help="Workers.  [default: all cores]")
+    ] = 0,
     backend: Annotated[str, typer.Option(metavar="threads|loky|dask", help="How workers run.")] = "threads",
     scheduler: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Address of a dask scheduler.")] = None,
     replicates: Replicates = None,

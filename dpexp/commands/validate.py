@@ -12,7 +12,6 @@ from dpexp.config import ConfigError, load_experiment
 from dpexp.config.resources import require_room
 from dpexp.config.yamlfile import Issue
 from dpexp.core.text import counted
-from dpexp.core.text import counted
 
 
 class Checked(NamedTuple):
