@@ -15,7 +15,7 @@ from dpexp.core.terminal import say, warn
 app = typer.Typer(
     name="dpexp",
     help="A laboratory for differentially private stochastic gradient descent.",
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -95,8 +95,12 @@ def common(
 def run(
     configs: Configs,
     sets: Sets = None,
-    only: Annotated[str | None, typer.Option(metavar="EXPR", help="Run only cells for which this holds.")] = None,
-    jobs: Annotated[int, typer.Option("-j", "--jobs", metavar="N", help="Workers.  [default: all cores]")] = 0,
+    only: Annotated[
+        str | None, typer.Option(metavar="EXPR", help="Run only cells for which this holds: 'alpha < 1 and mu == 2'.")
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option("-j", "--jobs", metavar="N", show_default=False, help="Workers.  [default: all cores]")
+    ] = 0,
     backend: Annotated[str, typer.Option(metavar="threads|loky|dask", help="How workers run.")] = "threads",
     scheduler: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Address of a dask scheduler.")] = None,
     replicates: Replicates = None,
@@ -352,18 +356,31 @@ def init(
 
 
 @app.command()
-def show(config: Config, sets: Sets = None, replicates: Replicates = None, profile: Profile = "paper") -> None:
+def show(
+    config: Config,
+    sets: Sets = None,
+    replicates: Replicates = None,
+    profile: Profile = "paper",
+    as_json: Json = False,
+) -> None:
     """Print a config with every default filled in."""
     from dpexp.commands import show as command
 
+    if as_json:
+        _print_json(command.document(config, sets or [], replicates, profile))
+        return
     say(command.show(config, sets or [], replicates, profile), end="")
 
 
 @app.command()
-def validate(configs: Configs, sets: Sets = None, profile: Profile = "paper") -> None:
+def validate(configs: Configs, sets: Sets = None, profile: Profile = "paper", as_json: Json = False) -> None:
     """Check configs without running them."""
     from dpexp.commands import validate as command
 
+    if as_json:
+        document = command.document(configs, sets or [], profile)
+        _print_json(document)
+        raise typer.Exit(0 if all(one["valid"] for one in document) else 2)
     lines, issues = command.validate(configs, sets or [], profile)
     for line in lines:
         say(line)

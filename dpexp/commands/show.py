@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from dpexp.commands.profiles import known_profile
 from dpexp.config import load_experiment
@@ -13,3 +14,10 @@ from dpexp.config.resolved import resolved_yaml
 def show(path: Path, sets: Sequence[str], replicates: int | None, profile: str) -> str:
     """The resolved config."""
     return resolved_yaml(load_experiment(path, sets, replicates, known_profile(profile)))
+
+
+def document(path: Path, sets: Sequence[str], replicates: int | None, profile: str) -> dict[str, Any]:
+    """The same for programs: every cell with its id and all its parameters, by section."""
+    experiment = load_experiment(path, sets, replicates, known_profile(profile))
+    cells = [{"cell_id": cell.cell_id, "setting": cell.setting(), **cell.parameters} for cell in experiment.cells]
+    return {"experiment": experiment.name, "replicates": experiment.replicates, "cells": cells}

@@ -4,25 +4,57 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from dpexp.commands.notices import notices
 from dpexp.commands.profiles import known_profile
 from dpexp.config import ConfigError, load_experiment
 from dpexp.config.resources import require_room
+from dpexp.config.yamlfile import Issue
 from dpexp.core.text import counted
+
+
+class Checked(NamedTuple):
+    """What was found in one config: its cells and what is said of its data, or everything that is wrong."""
+
+    path: Path
+    cells: int
+    notices: tuple[str, ...]
+    issues: tuple[Issue, ...]
+
+    @property
+    def lines(self) -> list[str]:
+        """For people: that it is valid, and what is to be known about it."""
+        if self.issues:
+            return []
+        return [f"ok {self.path} ({counted(self.cells, 'cell')})", *(f"    {notice}" for notice in self.notices)]
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """For programs."""
+        found = [
+            {"where": str(i.where), "line": i.where.line or None, "message": i.message, "hint": i.hint or None}
+            for i in self.issues
+        ]
+        return {"config": str(self.path), "valid": not found, "cells": self.cells, "issues": found}
+
+
+def check(path: Path, sets: Sequence[str], profile: str) -> Checked:
+    """One config, and what is wrong with it."""
+    try:
+        experiment = load_experiment(path, sets, profile=known_profile(profile))
+        require_room(experiment)
+    except ConfigError as error:
+        return Checked(path, 0, (), tuple(error.issues))
+    return Checked(path, len(experiment.cells), tuple(notices(experiment, own=True)), ())
 
 
 def validate(paths: Sequence[Path], sets: Sequence[str], profile: str) -> tuple[list[str], list[str]]:
     """A line for every valid config, and everything that is wrong with the others."""
-    lines: list[str] = []
-    issues: list[str] = []
-    for path in paths:
-        try:
-            experiment = load_experiment(path, sets, profile=known_profile(profile))
-            require_room(experiment)
-        except ConfigError as error:
-            issues += [str(issue) for issue in error.issues]
-        else:
-            lines.append(f"ok {path} ({counted(len(experiment.cells), 'cell')})")
-            lines += [f"    {notice}" for notice in notices(experiment, own=True)]
-    return lines, issues
+    found = [check(path, sets, profile) for path in paths]
+    return [line for one in found for line in one.lines], [str(issue) for one in found for issue in one.issues]
+
+
+def document(paths: Sequence[Path], sets: Sequence[str], profile: str) -> list[dict[str, Any]]:
+    """The same for programs, one entry for each config."""
+    return [check(path, sets, profile).document for path in paths]
