@@ -56,6 +56,7 @@ Analysis   dpexp.privacy.analyses.analysis       a value, one upper bound on the
     rdp, mu           Renyi divergence by order and Gaussian-DP parameter, where there is one; default: None
     refused           why it is no guarantee here; default: empty, it is one
     remark            what is worth knowing of a guarantee; stands where the reason of a refusal would; default: empty
+    secret            what must not leave for the statement to hold; default: empty, nothing
     per_user          quantiles of what single users give away, where budgets differ; default: None
 Theorem    dpexp.theory.theorem                  a value, one statement of a paper as a pure function of plain numbers
     paper, place      which statement it is
@@ -71,16 +72,21 @@ Table      dpexp.reporting.table                 a value, asked by `dpexp table`
     name, title, paper   what it is called
     needs             the experiments whose stored results it reads
     build             the text and the numbers of it, from the folder of results; it never simulates
+    names_its_parameters  whether its note holds all parameters of its experiments; asked by captions; default: False
 Claim      dpexp.reporting.claim                 a value, a sentence of a paper and what settles it; asked by `claims`
     id, place, statement, kind   which sentence it is
     experiments       the experiments whose stored results the check reads; empty where theory alone settles it
     check             the verdict and its numbers, from `dpexp.reporting.evidence.Evidence`
     sabotage          evidence made wrong, which the check must notice; asked by `dpexp check`; default: none
+    quote, source, false_if   the paper's own words, or that it is ours, and what would make it false; default: empty
+    hypotheses        what it assumes of the settings that its check uses, as code; default: none
     tolerance, expected, why     what counts as agreement, and which verdict we expect for which reason
 Paper      dpexp.reporting.paper                 a value, all of one reproduction; asked by `dpexp.papers` and plug-ins
     id, title, authors   what it is called everywhere
     claims, figures, tables, configs   what belongs to it; default: none
+    not_claimed       what of the paper no claim settles, and why; default: none
     overlays          figures that can also be drawn with theory laid over them; default: none
+    theory            what it predicts of cells of any experiment; asked by `dpexp plot RESULT --theory`; default: None
 Plugin     dpexp.plugins.plugin                  a value, everything that one file outside the package adds
 """
 
