@@ -70,11 +70,12 @@ def call(*arguments, code=0, cwd=None, env=None):
     after it.
     """
     from dpexp import cli
-    from dpexp.plugins import using
+    from dpexp.core.digests import hash_of_data
+    from dpexp.plugins.loading import using
     from dpexp.problems import softmax
-    from dpexp.store import fingerprint, reading
+    from dpexp.store import reading
 
-    for kept in (softmax._loaded, softmax.hash_of, fingerprint.hash_of_data, reading._say_once):
+    for kept in (softmax._loaded, hash_of_data, reading._say_once):
         kept.cache_clear()  # of the user's files: a new process has read none, and has said nothing
 
     words = ["dpexp", *map(str, arguments)]

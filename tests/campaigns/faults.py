@@ -31,6 +31,7 @@ from pathlib import Path
 import numpy as np
 
 from dpexp.config import load_experiment
+from dpexp.core.digests import hash_of_data
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.problems import softmax
 from dpexp.schedules import Power
@@ -89,7 +90,7 @@ class World:
             self.config.write_text(CONFIG.format(eta=eta, replicates=replicates))
         new_code(changed and self.scenario == "code changed")
         fingerprint.forget()
-        fingerprint.hash_of_data.cache_clear()
+        hash_of_data.cache_clear()
         softmax._loaded.cache_clear()
 
     def run(self) -> None:
