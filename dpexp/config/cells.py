@@ -30,6 +30,7 @@ OTHER_COLUMNS = (
     "cell_id", "problem", "algorithm", "schedule", "mu", "budget", "eps", "delta", "status", "reason", "replicates",
     "n_diverged", "wall_s",
     "estimator", "step", "metric", "mean", "sd", "se", "median", "q05", "q25", "q75", "q95", "ci_lo", "ci_hi",
+    "median_lo", "median_hi",
 )  # fmt: skip
 """columns of cells.parquet and, in the last line, of summary.parquet that are no parameters of a section. The summary's
 `n`, its number of replicates, is not among them: the parameter `n` of a run has that name in cells.parquet"""
