@@ -509,12 +509,15 @@ def reader_and_writer(seconds: float) -> Verdicts:
     return verdicts
 
 
-def killed_loky(times: int) -> Verdicts:
-    """SIGKILL to the parent of loky workers, and to one of the workers: no worker outlives its parent, nothing is lost."""
+def killed_loky(times: int, users: int = 400_000) -> Verdicts:
+    """SIGKILL to the parent of loky workers, and to one of the workers: no worker outlives its parent, nothing is lost.
+
+    The kills come up to two seconds after the workers are there, and so many users keep them busy for longer.
+    """
     verdicts = Verdicts()
     command = str(Path(sys.executable).parent / "dpexp")
     with scenario("fresh"):
-        arguments = [command, "run", "toy.yaml", "--set", "run.n=400000", "--replicates", "32", "-q"]
+        arguments = [command, "run", "toy.yaml", "--set", f"run.n={users}", "--replicates", "32", "-q"]
         subprocess.run([*arguments, "--results", "whole"], check=True, capture_output=True)
         truth = _numbers_in(Path("whole"))
         for k in range(times):
