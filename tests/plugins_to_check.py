@@ -181,7 +181,7 @@ PLUGIN = Plugin(
 )
 '''
 TINY = """experiment: tiny
-problem: {name: huber-linear, d: 2}
+problem: {name: huber-linear, d: 5}
 privacy: {mu: [1, 2]}
 run: {n: 200, replicates: 4, checkpoints: 5}
 """

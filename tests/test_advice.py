@@ -14,7 +14,7 @@ from dpexp.problems import PROBLEMS
 from dpexp.schedules import SCHEDULES
 from tests.conftest import call
 
-LINEAR = PROBLEMS["huber-linear"](d=3)
+LINEAR = PROBLEMS["huber-linear"](d=5)
 USERS = 20_000
 pytestmark = pytest.mark.slow
 

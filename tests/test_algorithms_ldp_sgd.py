@@ -57,13 +57,13 @@ def insensitive(problem):
 
 CASES = {
     "huber joint scale": (PROBLEMS["huber-linear"](d=5), huber),
-    "huber known scale": (PROBLEMS["huber-linear"](d=3, scale="known", sigma=1.5), huber),
+    "huber known scale": (PROBLEMS["huber-linear"](d=5, scale="known", sigma=1.5), huber),
     "huber, other numbers": (PROBLEMS["huber-linear"](d=2, sigma_z=0.7, c=0.9, beta=-0.5, start_sigma=0.4), huber),
     "huber, many covariates": (PROBLEMS["huber-linear"](d=20), huber),
-    "logistic": (PROBLEMS["mallows-logistic"](d=4), logistic),
-    "pinball": (PROBLEMS["pinball-linear"](d=3, tau=0.8), pinball),
-    "hinge": (PROBLEMS["mallows-hinge"](d=3), hinge),
-    "insensitive": (PROBLEMS["insensitive-linear"](d=3, width=0.6), insensitive),
+    "logistic": (PROBLEMS["mallows-logistic"](d=5), logistic),
+    "pinball": (PROBLEMS["pinball-linear"](d=5, tau=0.8), pinball),
+    "hinge": (PROBLEMS["mallows-hinge"](d=5), hinge),
+    "insensitive": (PROBLEMS["insensitive-linear"](d=5, width=0.6), insensitive),
 }
 QUICK = {"huber joint scale", "logistic"}
 each_case = pytest.mark.parametrize(

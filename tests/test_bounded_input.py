@@ -25,7 +25,7 @@ from tests.oracles.checkpoints import checkpoint_steps as refined_steps
 
 CONFIGS = sorted((Path(__file__).parent.parent / "configs").glob("*.yaml"))
 LINEAR = """experiment: a
-problem: {name: huber-linear, d: 2}
+problem: {name: huber-linear, d: 5}
 privacy: {mu: 1}
 run: {n: 100}
 """
@@ -37,14 +37,14 @@ privacy: {eps: 1, delta: 1e-5}
 run: {replicates: 1, checkpoints: 1}
 """
 MEAN = """experiment: a
-problem: {name: rippled-mean, N: 50, d: 2}
+problem: {name: rippled-mean, N: 50, d: 5}
 algorithm: {name: tree-momentum, epochs: 2}
 schedule: {name: path-length, length: 2}
 privacy: {eps: 1, delta: 1e-5}
 run: {replicates: 1, checkpoints: 1}
 """
 OUT_OF_RANGE = {
-    "d: 2": ["d: 1e99", "d: 1e7", "d: 2, c: 1e-300", "d: 2, sigma: 1e-200", "d: 2, beta: 1e200"],
+    "d: 5": ["d: 1e99", "d: 1e7", "d: 5, c: 1e-300", "d: 5, sigma: 1e-200", "d: 5, beta: 1e200"],
     "mu: 1": ["mu: 1e-300", "mu: 1e7", "mu: {uniform: [1e-300, 1]}", "mu: {list: [1, 1e300]}", "mu: 1, deltas: [1e-300]"],
     "n: 100": ["n: 1e13", "n: 100, checkpoints: 1e9", "n: 100, replicates: 1e12", "n: 100, diverged_above: 1e200",
                "n: 100, diverged_above: 1e-300"],
@@ -79,11 +79,11 @@ def test_a_target_that_no_noise_meets_is_refused(new):
     [
         (SOFTMAX.replace("epochs: 3", "epochs: 1e12"), "steps are beyond reach"),
         (MEAN.replace("epochs: 2", "epochs: 1e12"), "that makes 5e+13 steps"),
-        (MEAN.replace("name: rippled-mean, N: 50, d: 2", "name: sigmoid, data: digits, N: 1e6"), "digits has 1,438 records to train on"),
-        (MEAN.replace("name: rippled-mean, N: 50, d: 2", "name: sigmoid, data: adult, positive: 2"), "adult has the classes 0 to 1"),
+        (MEAN.replace("name: rippled-mean, N: 50, d: 5", "name: sigmoid, data: digits, N: 1e6"), "digits has 1,438 records to train on"),
+        (MEAN.replace("name: rippled-mean, N: 50, d: 5", "name: sigmoid, data: adult, positive: 2"), "adult has the classes 0 to 1"),
         (MEAN.replace("{name: tree-momentum, epochs: 2}", "{name: gradient-recursion, epochs: 2, gamma: 1e-8}"), "at least 1e-6 is needed"),
-        (LINEAR.replace("huber-linear, d: 2", "mallows-hinge, d: 5, sigma_z: 0.01"), "must be at least 0.15"),
-        (LINEAR.replace("huber-linear, d: 2", "mallows-hinge, d: 3, beta: 1e-6"), "no minimiser of the hinge risk"),
+        (LINEAR.replace("huber-linear, d: 5", "mallows-hinge, d: 5, sigma_z: 0.01"), "must be at least 0.15"),
+        (LINEAR.replace("huber-linear, d: 5", "mallows-hinge, d: 3, beta: 1e-6"), "no minimiser of the hinge risk"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_run_is_said_before(text, words):
@@ -128,13 +128,13 @@ def test_shipped_configs_fit():
     [
         LINEAR.replace("n: 100", "n: 20000, checkpoints: 200")
         .replace("mu: 1", "mu: [1, 2, 3, {uniform: [1, 2]}]")
-        .replace("d: 2", "d: 20"),
-        MEAN.replace("N: 50, d: 2", "N: 3000, d: 40").replace("tree-momentum", "reduced-momentum"),
-        MEAN.replace("N: 50, d: 2", "N: 20000, d: 4"),
-        MEAN.replace("N: 50, d: 2", "N: 9000, d: 4").replace(
+        .replace("d: 5", "d: 20"),
+        MEAN.replace("N: 50, d: 5", "N: 3000, d: 40").replace("tree-momentum", "reduced-momentum"),
+        MEAN.replace("N: 50, d: 5", "N: 20000, d: 4"),
+        MEAN.replace("N: 50, d: 5", "N: 9000, d: 4").replace(
             "epochs: 2", "epochs: 2, design: square-root, order: fixed"
         ),
-        MEAN.replace("N: 50, d: 2", "N: 9000, d: 4")
+        MEAN.replace("N: 50, d: 5", "N: 9000, d: 4")
         .replace("epochs: 2", "epochs: 2, order: fixed")
         .replace("tree-momentum", "reduced-momentum"),
     ],
@@ -205,14 +205,14 @@ def test_large_grids_take_no_time():
 @pytest.mark.parametrize("value", ["1", "x"])
 def test_long_lists_are_refused_at_once(count, value):
     begin = time.process_time()
-    message = said(LINEAR.replace("d: 2", f"d: [{', '.join([value] * count)}]"))
+    message = said(LINEAR.replace("d: 5", f"d: [{', '.join([value] * count)}]"))
     assert time.process_time() - begin < 4
     assert "at most 10,000 cells" in message or "holds more than 100,000 keys and values" in message
     assert message.count("\n") < 4
 
 
 def test_only_the_first_issues_are_listed():
-    message = said(LINEAR.replace("d: 2", f"d: [{', '.join(['x'] * 300)}]"))
+    message = said(LINEAR.replace("d: 5", f"d: [{', '.join(['x'] * 300)}]"))
     assert message.count("must be a whole number") == MOST_SHOWN
     assert f"and {300 - MOST_SHOWN} more that are wrong" in message
 

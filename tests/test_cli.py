@@ -87,7 +87,7 @@ def test_config_errors_exit_2_with_their_place(mistake, tmp_path):
 def test_validate_reports_every_file(tmp_path):
     good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
     good.write_text(GOOD)
-    bad.write_text(GOOD.replace("d: 2", "dd: 2"))
+    bad.write_text(GOOD.replace("d: 5", "dd: 5"))
     result = call("validate", good, bad, tmp_path / "absent.yaml", code=2)
     assert result.stdout == f"ok {good} (4 cells)\n"
     assert "bad.yaml:2:31" in result.stderr

@@ -26,7 +26,7 @@ from dpexp.store.run import Options, run
 
 CONFIG = """\
 experiment: small
-problem: {name: huber-linear, d: 2}
+problem: {name: huber-linear, d: 5}
 schedule: {name: power, eta: 0.2, alpha: 1/2}
 privacy: {mu: 1}
 run: {n: 60, replicates: 3, seed: 1, checkpoints: 3}

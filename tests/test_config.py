@@ -15,7 +15,7 @@ from dpexp.config.yamlfile import scalar
 
 CONFIGS = sorted((Path(__file__).parent.parent / "configs").glob("*.yaml"))
 GOOD = """experiment: good
-problem: {name: huber-linear, d: 2}
+problem: {name: huber-linear, d: 5}
 schedule: {eta: 0.2, alpha: [1/3, 1/2]}
 privacy: {mu: [1, inf]}
 run: {n: 100}
@@ -99,11 +99,11 @@ def test_a_cell_is_known_by_its_numbers(tmp_path):
 privacy: {mu: [1.0, .inf], deltas: [1e-3]}
 experiment: other
 schedule: {alpha: [0.3333333333333333, 5e-1], name: power, eta: 1/5}
-problem: {sigma: 2, d: 2, name: huber-linear}
+problem: {sigma: 2, d: 5, name: huber-linear}
 """
     assert sorted(c.cell_id for c in load(tmp_path, same).cells) == sorted(base)
-    assert base[0] == "9e9498f4d1aa"
-    for change in ("d: 2", "d: 3"), ("n: 100", "n: 101"), ("eta: 0.2", "eta: 0.3"), ("n: 100", "n: 100, seed: 1"):
+    assert load(tmp_path, GOOD.replace("d: 5", "d: 2")).cells[0].cell_id == "9e9498f4d1aa"
+    for change in ("d: 5", "d: 3"), ("n: 100", "n: 101"), ("eta: 0.2", "eta: 0.3"), ("n: 100", "n: 100, seed: 1"):
         assert not set(base) & {c.cell_id for c in load(tmp_path, GOOD.replace(*change)).cells}
 
 
@@ -119,7 +119,7 @@ def test_overrides_and_replicates_of_the_command_line(tmp_path):
 
 MISTAKES = {
     "unknown section": ("experiment: a\nproblm: {}\n", "c.yaml:2:1: unknown section 'problm'\n    hint: did you mean 'problem'?"),
-    "unknown key": (GOOD.replace("d: 2", "dd: 2"), "c.yaml:2:31: unknown key in problem: 'dd'"),
+    "unknown key": (GOOD.replace("d: 5", "dd: 5"), "c.yaml:2:31: unknown key in problem: 'dd'"),
     "unknown problem": (GOOD.replace("huber-linear", "hubr-linear"), "c.yaml:2:17: unknown problem 'hubr-linear'\n    hint: did you mean"),
     "wrong type": (GOOD.replace("eta: 0.2", "eta: fast"), "c.yaml:3:17: 'schedule.eta' must be a number, got 'fast'"),
     "a truth value": (GOOD.replace("eta: 0.2", "eta: true"), "c.yaml:3:17: 'schedule.eta' must be a number, got true"),
@@ -127,13 +127,13 @@ MISTAKES = {
     "mu = 0": (GOOD.replace("[1, inf]", "0"), "c.yaml:4:15: 'privacy.mu' must be at least 1e-06, got 0"),
     "mu < 0": (GOOD.replace("[1, inf]", "[1, -2]"), "c.yaml:4:19: 'privacy.mu' must be at least 1e-06, got -2"),
     "no mu": (GOOD.replace("mu: [1, inf]", ""), "c.yaml:4:10: 'privacy.mu' is missing\n    hint: write `mu: inf` for no privacy"),
-    "d = 0": (GOOD.replace("d: 2", "d: 0"), "c.yaml:2:34: 'problem.d' must be at least 1, got 0"),
+    "d = 0": (GOOD.replace("d: 5", "d: 0"), "c.yaml:2:34: 'problem.d' must be at least 1, got 0"),
     "n not an integer": (GOOD.replace("n: 100", "n: 10.5"), "c.yaml:5:10: 'run.n' must be a whole number, got 10.5"),
     "n infinite": (GOOD.replace("n: 100", "n: inf"), "c.yaml:5:10: 'run.n' must be a whole number, got inf"),
     "nan": (GOOD.replace("eta: 0.2", "eta: nan"), "c.yaml:3:17: 'schedule.eta' must be a number, got 'nan'"),
     "infinite step": (GOOD.replace("eta: 0.2", "eta: inf"), "c.yaml:3:17: 'schedule.eta' must be finite, got inf"),
     "duplicate key": (GOOD + "run: {n: 5}\n", "c.yaml:6:1: the key 'run' appears twice (first at line 5)"),
-    "duplicate inner key": (GOOD.replace("d: 2", "d: 2, d: 3"), "c.yaml:2:37: the key 'd' appears twice"),
+    "duplicate inner key": (GOOD.replace("d: 5", "d: 5, d: 3"), "c.yaml:2:37: the key 'd' appears twice"),
     "empty list": (GOOD.replace("[1/3, 1/2]", "[]"), "c.yaml:3:29: 'schedule.alpha' is an empty list"),
     "same setting twice": (GOOD.replace("1/3", "1/2"), "cells 1 and 3 are the same setting"),
     "empty file": ("", "c.yaml:1:1: is empty"),
@@ -142,8 +142,8 @@ MISTAKES = {
     "a list": ("- 1\n", "c.yaml:1:1: a config is a mapping, not a list"),
     "text": ("hello\n", "c.yaml:1:1: a config is a mapping, not text"),
     "two documents": (GOOD + "---\n" + GOOD, "c.yaml:7:1: holds a second document"),
-    "anchors": (GOOD + "cases: [&a {problem: {d: 2}}, *a]\n", "c.yaml:6:9: anchors and aliases are not supported"),
-    "a tag": (GOOD.replace("d: 2", "d: !!python/name:os.system 2"), "is not supported"),
+    "anchors": (GOOD + "cases: [&a {problem: {d: 5}}, *a]\n", "c.yaml:6:9: anchors and aliases are not supported"),
+    "a tag": (GOOD.replace("d: 5", "d: !!python/name:os.system 2"), "is not supported"),
     "too deep": ("a: " + "[" * 50 + "]" * 50, "is nested deeper than 20 levels"),
     "binary junk": (b"\x00\x01\x02\xff\xfe", "is not UTF-8 text"),
     "control characters": ("experiment: a\x07b\n", "not valid YAML: holds a control character"),
@@ -163,7 +163,7 @@ MISTAKES = {
     "negative seed": (GOOD.replace("n: 100", "n: 100, seed: -1"), "'run.seed' must be at least 0, got -1"),
     "cases is a mapping": (GOOD + "cases: {problem: {d: 3}}\n", "c.yaml:6:8: cases must be a list of mappings"),
     "unknown section in a case": (GOOD + "cases:\n  - problems: {d: 3}\n", "c.yaml:7:5: unknown section 'problems'"),
-    "too many cells": (GOOD.replace("d: 2", f"d: {list(range(1, 200))}").replace("n: 100", f"n: {list(range(1, 200))}"), "cells; at most 10,000"),
+    "too many cells": (GOOD.replace("d: 5", f"d: {list(range(1, 200))}").replace("n: 100", f"n: {list(range(1, 200))}"), "cells; at most 10,000"),
 }  # fmt: skip
 
 
@@ -182,7 +182,7 @@ def test_every_mistake_is_located_and_explained(mistake, tmp_path):
 
 
 def test_all_mistakes_are_reported_at_once(tmp_path):
-    text = GOOD.replace("d: 2", "d: 0, sgima: 1").replace("1/3", "7").replace("n: 100", "n: x").replace("good", "a b")
+    text = GOOD.replace("d: 5", "d: 0, sgima: 1").replace("1/3", "7").replace("n: 100", "n: x").replace("good", "a b")
     assert len(errors(tmp_path, text, overrides=["run.seeed=1", "nothing"])) == 7
 
 

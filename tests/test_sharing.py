@@ -22,7 +22,7 @@ run: {replicates: 1, seed: 3, checkpoints: 1}
 """
 LOCAL = """\
 experiment: local
-problem: {name: huber-linear, d: 2}
+problem: {name: huber-linear, d: 5}
 schedule: {name: power, eta: 0.2, alpha: 1/2}
 privacy: {mu: [1, 2]}
 run: {n: 100, replicates: 2}
@@ -31,7 +31,7 @@ MIX = """\
 experiment: mix
 run: {n: 100, replicates: 2, checkpoints: 2}
 cases:
-  - problem: {name: huber-linear, d: 2}
+  - problem: {name: huber-linear, d: 5}
     algorithm: {name: ldp-sgd}
     schedule: {name: power, eta: 0.2, alpha: 1/2}
     privacy: {mu: [1, 2]}
@@ -93,7 +93,7 @@ def test_no_caution_where_nobody_is_concerned():
     assert said(LOCAL) == []
     assert said(DIGITS.replace("EPS", "inf")) == []
     assert said(DIGITS.replace("EPS", "[1, 2]"), own=True) == []  # shipped data, so `run` is quiet
-    made_up = LOCAL.replace("huber-linear, d: 2", "rippled-mean, N: 50, d: 3").replace("power, eta: 0.2, alpha: 1/2", "constant, eta: 0.1")  # fmt: skip
+    made_up = LOCAL.replace("huber-linear, d: 5", "rippled-mean, N: 50, d: 3").replace("power, eta: 0.2, alpha: 1/2", "constant, eta: 0.1")  # fmt: skip
     assert said(made_up + "algorithm: {name: batch-descent}\n") == []
 
 

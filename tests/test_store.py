@@ -176,7 +176,7 @@ def test_results_of_another_config_than_todays_are_refused(tiny, done):
 def test_what_the_command_line_changed_belongs_to_the_config(tiny, done):
     go(tiny, done.root.parent, ["schedule.eta=0.3"])
     load_summary(done.root.parent, "small")
-    tiny.write_text(TINY.replace("d: 3", "d: 4"))
+    tiny.write_text(TINY.replace("d: 5", "d: 4"))
     assert "--set schedule.eta=0.3" in refusal(done).hint
 
 

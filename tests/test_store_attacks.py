@@ -23,7 +23,7 @@ from tests.conftest import numbers
 
 CONFIG = """\
 experiment: toy
-problem: {name: huber-linear, d: 1}
+problem: {name: huber-linear, d: 5}
 schedule: {name: power, eta: 0.2, alpha: [1/3, 1/2]}
 privacy: {mu: 1}
 run: {n: 30, replicates: 2, seed: 3, checkpoints: 3}

@@ -141,7 +141,8 @@ def _cube_root(u: np.ndarray) -> np.ndarray:
     y = (1 + 2 * m) / 3
     for _ in range(6):
         y = y - (y * y * y - m) / (3 * y * y)
-    return np.copysign(np.ldexp(np.where(u == 0, 0.0, y), third), u)
+    root: np.ndarray = np.copysign(np.ldexp(np.where(u == 0, 0.0, y), third), u)
+    return root
 
 
 def mean_and_reach(values: np.ndarray, level: float = CI_LEVEL) -> tuple[np.ndarray, np.ndarray]:

@@ -88,6 +88,8 @@ class Copy:
 
     def __init__(self, root: Path) -> None:
         self.root = root / "dpexp"
+        self.unedited: dict[str, tuple[dict[str, str], dict[str, str]]] = {}
+        """fingerprints of cells by their ids, before any edit"""
         for path in sorted(p for p in ROOT.rglob("*") if p.is_file() and "__pycache__" not in p.parts):
             target = self.root / path.relative_to(ROOT)
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -101,9 +103,11 @@ class Copy:
         """Whether an edit of a module is noticed for a cell."""
         path = source_of(module, self.root)
         assert path is not None
-        before, original = self.prints(cell), path.read_text()
+        if cell.cell_id not in self.unedited:
+            self.unedited[cell.cell_id] = self.prints(cell)
+        original = path.read_text()
         path.write_text(text)
-        noticed = self.prints(cell) != before
+        noticed = self.prints(cell) != self.unedited[cell.cell_id]
         path.write_text(original)
         return noticed
 
