@@ -28,6 +28,7 @@ from dpexp.privacy.momentum.reshuffled_iterates import _signals, reshuffled_mu
 from dpexp.privacy.momentum.tree_split import unit_split
 from dpexp.privacy.momentum.tree_streams import printed_counts, printed_sensitivities
 from dpexp.privacy.momentum.trees import cover, fixed_order, reshuffled_order, squared_sensitivities
+from dpexp.reporting.statement import MechanismStatement
 from dpexp.theory.momentum import theorem8_sigma
 from tests.oracles import trees
 
@@ -476,6 +477,10 @@ def test_the_statement_says_whether_iterates_or_nodes_are_accounted_for():
     assert nodes["exact-sensitivities"].mu == alone["certified-iterates"].mu == 0.5
     assert 0.3 < share < 0.6
     assert alone["exact-sensitivities"].mu == pytest.approx(0.5 / share)
+    assert alone["certified-iterates"].statement((1e-5,), ())["secret"] == "tree nodes"
+    assert alone["exact-sensitivities"].statement((1e-5,), ())["secret"] is None
+    page = MechanismStatement("reduced-momentum", of(), (1e-5,)).text()
+    assert "certified-iterates   all-iterates, no tree nodes" in page
     assert "all noisy sums" in dict(of().describe())["Released"]
     assert "not the noisy sums" in dict(of(accounting="iterates").describe())["Released"]
     large = named(of(steps=20_000))["certified-iterates"]

@@ -79,7 +79,7 @@ def test_batches_that_do_not_divide_are_said_and_counted_on_the_safe_side():
         assert gaussian.mu == pytest.approx(2 * named(step)["gaussian-composition"].mu)  # 4 visits, not 3
         assert "rounded down from 3.33333" in dict(mechanism.describe())["Sampling"]
         for sampling in ("cyclic", "shuffled"):
-            with pytest.raises(ValueError, match="multiple of batch_size"):
+            with pytest.raises(ValueError, match="must divide n"):
                 MECHANISMS[name](**base, sampling=sampling)
 
 

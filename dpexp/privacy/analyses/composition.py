@@ -89,7 +89,7 @@ def batch_complaint(n: int, batch_size: int, sampling: Sampling, records: str = 
         near = [m for m in range(max(1, batch_size // 2), min(n, 2 * batch_size) + 1) if n % m == 0]
         nearest = ", ".join(str(m) for m in sorted(near, key=lambda m: abs(m - batch_size))[:3])
         hint = f" (near: {nearest})" if nearest else ""
-        return f"a partition needs {called} to be a multiple of batch_size = {batch_size}{hint}"
+        return f"batch_size = {batch_size} must divide {called} evenly{hint}"
     return ""
 
 

@@ -1,3 +1,3 @@
 """The hash of the stored certificates, written with them."""
 
-SHA256 = "48c5d9952668b44bb2cb7fea37c15b59631ed660ba92564a78dc7c26e7539b38"
+SHA256 = "cbd6f9e16d70c41e72ed8d10bf53fd59ad40272fefc147505829599c2a7264fc"
