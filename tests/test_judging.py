@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpexp.papers.ldp_sgd.claims import convergence
-from dpexp.papers.ldp_sgd.claims.privacy import is_claimed
+from dpexp.papers.ldp_sgd.claims.privacy import verdict_of
 from dpexp.reporting import noticed as noticing
 from dpexp.reporting.checks import Ratio, paired_over_decade, predictions_agree, ratio_over_decade, ratio_to
 from dpexp.reporting.slopes import Rate, Slope, rate, rate_tolerance
@@ -103,10 +103,12 @@ def test_a_pair_over_a_decade_sees_a_small_factor():
 
 
 def test_noise_power_must_be_the_claimed_one_with_its_interval():
-    assert is_claimed(Ratio("", 0.96, 0.85, 1.07))
-    assert not is_claimed(Ratio("", 0.96, 0.75, 1.17))  # too wide to tell
-    assert not is_claimed(Ratio("", 0.90, 0.85, 0.95))
-    assert not is_claimed(Ratio("", 1.10, 1.05, 1.15))
+    assert verdict_of(True, [Ratio("", 0.96, 0.85, 1.07)]) == "holds as a bound"
+    assert verdict_of(False, [Ratio("", 0.96, 0.85, 1.07)]) == "false"
+    assert verdict_of(True, [Ratio("", 0.96, 0.75, 1.17)]) == "not at this sample size"
+    assert verdict_of(True, [Ratio("", 1.06, 0.88, 1.24)]) == "not at this sample size"
+    assert verdict_of(True, [Ratio("", 1.0, 0.9, 1.1), Ratio("", 0.90, 0.85, 0.95)]) == "false"
+    assert verdict_of(True, [Ratio("", 1.10, 1.05, 1.15)]) == "false"
 
 
 def _compared(drawn, settled, faster=True):
