@@ -160,7 +160,7 @@ PAPER = Paper(
     claims=(
         Claim(
             "mine/theorem-1", "Theorem 1", "Errors are small.", "upper", ("tiny",), check, "a factor", "reproduced", "",
-            sabotage,
+            sabotage, quote="errors are small", false_if="An error is large.",
         ),
     ),
     configs=("tiny",),

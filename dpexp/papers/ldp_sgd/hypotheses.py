@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from dpexp.papers.ldp_sgd.predictions import decay_of
+from dpexp.algorithms import ALGORITHMS
+from dpexp.papers.ldp_sgd.predictions import decay_of, linear
 from dpexp.papers.ldp_sgd.runs import Used, constants_of, problem_of
 from dpexp.problems import PROBLEMS
 from dpexp.reporting.evidence import Run
@@ -25,7 +26,7 @@ def _other(run: Run, **parts: Any) -> Run:
 
 def _problem(run: Run, name: str, **changes: Any) -> Run:
     """The run under another problem."""
-    return _other(run, problem=PROBLEMS[name]().model_copy(update=changes))
+    return _other(run, problem=linear(PROBLEMS[name]()).model_copy(update=changes))
 
 
 def decays(used: Used, words: str, inside: Callable[[float], bool], outside: float) -> Hypothesis:
@@ -49,12 +50,12 @@ def between(used: Used, words: str, low: float, high: float) -> Hypothesis:
 
 
 def iterates(used: Used) -> Hypothesis:
-    """Every user takes part once, in iteration (2)."""
+    """Every user takes part once, in iteration (2); with momentum it is another one."""
     return of_runs(
         "the runs are iteration (2), which uses every user once",
         used,
         lambda run: run.cell.algorithm.name == "ldp-sgd",
-        lambda run: _other(run, algorithm=run.cell.algorithm.model_copy(update={"name": "dp-sgd"})),
+        lambda run: _other(run, algorithm=ALGORITHMS["heavy-ball-ldp-sgd"]()),
     )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpexp.papers.ldp_sgd.hypotheses import strongly, strongly_smooth
-from dpexp.papers.ldp_sgd.predictions import decay_of, local
+from dpexp.papers.ldp_sgd.predictions import asymptote, decay_of, local
 from dpexp.papers.ldp_sgd.runs import constants_of, local_of, predicted_of, problem_of, used
 from dpexp.reporting.checks import predictions_agree, ratio_over_decade, ratio_to
 from dpexp.reporting.claim import Claim, Outcome
@@ -30,11 +30,20 @@ if TYPE_CHECKING:
 NEAR = 0.25
 """root mean square distance to which the linearised iteration is taken at its word: there F''' adds a few percent"""
 PAPER = ("linear_d5", "logistic_d5", "budget_mix")
-RATES = ("rates_linear", "rates_logistic", "rates_quadratic")
-RATE_RUNS = used(RATES)
-CONTROL = used(("rates_quadratic",))
+RATES = ("rates_linear", "rates_quadratic", "rates_logistic")
+CONTROL = used(("rates_quadratic",), alpha=(0.5, 0.8))
 QUADRATIC = used(("rates_quadratic",), alpha=(1 / 3, 0.4, 0.5, 0.6, 2 / 3))
 BIASED = used(("rates_linear",), alpha=(1 / 3, 0.4))
+
+
+def settled_runs(evidence: Evidence) -> list[Run]:
+    """Runs with 10^7 users whose iterate is stationary, to first order in the step size.
+
+    alpha = 0.8 has not forgotten earlier steps (they count for n^(alpha - 1) / (2 m eta), 10%), and the logistic problem
+    at alpha = 1/3 still takes steps of 0.1 where its curvature changes.
+    """
+    runs = evidence.across(RATES, alpha=(1 / 3, 0.4, 0.5, 0.6, 2 / 3))
+    return [run for run in runs if run.cell.experiment != "rates_logistic" or run.alpha > 0.35]
 
 
 def paper_runs(evidence: Evidence) -> list[Run]:
@@ -78,7 +87,12 @@ def loss_gap(evidence: Evidence) -> Outcome:
 
 
 def loss_gap_of_rates(evidence: Evidence) -> Outcome:
-    return _against_recursion(RATE_RUNS(evidence), "loss_gap", 0.1)
+    """LDP-SGD over the last decade against eta_n tr(H V) / 2, where H V + V H = S_mu."""
+    runs, ratios = settled_runs(evidence), []
+    for run in runs:
+        level = asymptote(local(problem_of(run), run.cell.privacy.mu), run.cell.schedule, run.steps).sgd["loss_gap"]
+        ratios.append(ratio_over_decade(_labelled(run), run, "sgd", "loss_gap", level, len(runs)))
+    return predictions_agree(ratios, 0.1, "eta_n tr(H V) / 2 with H V + V H = S_mu")
 
 
 def variance(evidence: Evidence) -> Outcome:
@@ -150,9 +164,9 @@ CLAIMS = (
     ),
     Claim(
         "ldp-sgd/prediction/loss-gap-of-rates", "Section 4.1",
-        "Sharpened: it predicts the mean loss gap of LDP-SGD after 10^7 users, at every alpha.",
+        "Sharpened: the mean loss gap of LDP-SGD tends to eta_n tr(H V) / 2, where H V + V H = S_mu.",
         "prediction", RATES, loss_gap_of_rates, "10%: 128 replicates have an error of 5% over a decade", "reproduced", "",
-        source="ours", false_if=BEYOND, hypotheses=strongly(RATE_RUNS),
+        source="ours", false_if=BEYOND, hypotheses=strongly(settled_runs),
     ),
     Claim(
         "ldp-sgd/table-1/bias", "Table 1",
@@ -170,7 +184,7 @@ CLAIMS = (
     ),
     Claim(
         "ldp-sgd/prediction/average-loss", "Theorem 4, leading term",
-        "Sharpened: without bias the mean loss gap of LDP-ASGD is that of the linearised average, at every alpha.",
+        "Sharpened: without bias the mean loss gap of LDP-ASGD is that of the linearised average (alpha = 1/2 and 0.8).",
         "prediction", ("rates_quadratic",), average_loss, "15%: 128 replicates have an error of 10% over a decade", "reproduced", "",
         source="ours", false_if=BEYOND, hypotheses=strongly_smooth(CONTROL),
     ),

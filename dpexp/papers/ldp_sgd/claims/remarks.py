@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpexp.papers.ldp_sgd.runs import constants_of, used
-from dpexp.reporting.claim import Claim, Outcome
+from dpexp.reporting.claim import Claim, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence
 from dpexp.theory.ldp_sgd.psi import psi
 from dpexp.theory.ldp_sgd.theorem3 import theorem3_printed, theorem3_recursion
@@ -42,7 +42,7 @@ def bound_of_sgd(p: float, mu: float) -> float:
 
 def bound_of_asgd(p: float, mu: float) -> float:
     """Theorem 4 at n = 10^5, alpha = 2/3, where its summation B leaves room for the digits of the rest."""
-    curvature = {"M": M_HIGH, "hessian_lipschitz": 0.0583, "public_trace": 35.8}
+    curvature: dict[str, Any] = {"M": M_HIGH, "hessian_lipschitz": 0.0583, "public_trace": 35.8}
     return float(10 ** theorem4_printed_log10(LAST, **_strong(p, mu, 2 / 3), **curvature)[0])
 
 
@@ -241,10 +241,10 @@ def accelerates(evidence: Evidence) -> Outcome:
 def range_of_alpha(evidence: Evidence) -> Outcome:
     """Below 1/3 Theorem 5 is silent, Theorem 6 speaks; and so does a bound for the iterate without averaging."""
     n = np.array([10**4, 10**6])
-    noise = {"sensitivity": 3.91, "mean_inverse_square": 1.0}
+    noise: dict[str, Any] = {"sensitivity": 3.91, "mean_inverse_square": 1.0}
     falls = {}
     for alpha in (0.2, 0.25, 0.3):
-        same = {"eta": STEP, "alpha": alpha, "gradient_bound": C0, "p": 7, "delta0": START}
+        same: dict[str, Any] = {"eta": STEP, "alpha": alpha, "gradient_bound": C0, "p": 7, "delta0": START}
         bound = theorem5_last_iterate(n, **same, **noise)
         falls[alpha] = float(np.log(bound[1] / bound[0]) / np.log(n[1] / n[0]))
     averaged = {alpha: rate_of_asgd(alpha) for alpha in falls}
@@ -271,7 +271,7 @@ def summation(evidence: Evidence) -> Outcome:
     finite = {a: bool(term(a)[1] < term(a)[0] < -1e3) for a in (0.0, 0.1, 1 / 3, 0.5, 2 / 3, 0.9)}
     linear = bool(np.all(np.abs(term(1.0)) < 10))
     inside = all(ends for alpha, ends in finite.items() if alpha > 0) and linear
-    verdict = ("reproduced" if finite[0.0] else "misprint") if inside else "false"
+    verdict: Verdict = ("reproduced" if finite[0.0] else "misprint") if inside else "false"
     return Outcome(
         verdict,
         "B finite for alpha in [0, 1), and of order n at alpha = 1",
