@@ -127,10 +127,14 @@ def corollary_3_3(evidence: Evidence) -> Outcome:
     return _against(DECREASING_STEPS, _claimed_divergence)
 
 
+FULL_BATCH_STEPS = (0.01, 0.1, 0.5, 0.9)
+"""eta lambda"""
+
+
 def full_batches(evidence: Evidence) -> Outcome:
     """Theorem 3.1 with q = 1: every step size, number of steps and shift; both laws are Gaussian."""
     ratios = {}
-    for eta_lambda in (0.01, 0.1, 0.5, 0.9):
+    for eta_lambda in FULL_BATCH_STEPS:
         for steps in (1, 10, 1000):
             bed = QuadraticLangevin(eta_lambda, steps, 1.0, 1.0)
             ratios[f"eta lambda = {eta_lambda:g}, K = {steps:,}"] = 2 * bed.claimed_slope() / exact_divergence(bed, 2.0)
@@ -402,6 +406,7 @@ CLAIMS = (
         "guarantee", NONE, full_batches, "one exact value above the bound contradicts it", "holds as a bound",
         "without sampling the proof has no gap; loose by 1.6 and more",
         source="ours", false_if="With full batches an exact divergence is above the bound.",
+        hypotheses=(of_settings("eta < 1 / beta", {f"eta lambda = {e:g}": e for e in FULL_BATCH_STEPS}, lambda e: 0 < e < 1, 1.5),),
     ),
     Claim(
         "dp-sgld/theorem-3-3", "Section 3.3, theorem [RDP for DP-SGLD under c-LSI], called 3.3",
@@ -492,7 +497,7 @@ CLAIMS = (
         "The DP-SGLD run on Pneumonia is (1, 1e-5)-private.",
         "guarantee", NONE, pneumonia_privacy, "an attained epsilon above 1 contradicts it, a guarantee below 1 confirms it", "not testable",
         "what is attained is below 1, what is guaranteed above: no proof and no counterexample for this run",
-        quote="our experiments show the practical utility of our approach compared to classical DP-SGD libraries",
+        quote="use the same step size, number of training epochs, privacy budget",
         false_if="A pair of data sets needs a certainly larger epsilon at delta = 1e-5.",
     ),
 )  # fmt: skip
