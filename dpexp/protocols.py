@@ -51,6 +51,7 @@ Table      dpexp.reporting.table                 a value, asked by `dpexp table`
     name, title, paper   what it is called
     needs             the experiments whose stored results it reads
     build             the text and the numbers of it, from the folder of results; it never simulates
+    names_its_parameters   whether its note holds the parameters of its experiments; default: no, captions add them
 Claim      dpexp.reporting.claim                 a value, a sentence of a paper and what settles it; asked by `claims`
     id, place, statement, kind   which sentence it is
     experiments       the experiments whose stored results the check reads; empty where theory alone settles it
@@ -61,6 +62,7 @@ Paper      dpexp.reporting.paper                 a value, all of one reproductio
     id, title, authors   what it is called everywhere
     claims, figures, tables, configs   what belongs to it; default: none
     overlays          figures that can also be drawn with theory laid over them; default: none
+    theory            what it predicts of cells of any experiment; asked by the figures of any result; default: none
 Plugin     dpexp.plugin                          a value, everything that one file outside the package adds
 """
 
