@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import shutil
 
 import matplotlib as mpl
@@ -16,10 +17,10 @@ from dpexp.core.errors import ResultsMissing
 from dpexp.papers import figures, overlays, tables
 from dpexp.papers.momentum.figures.runs import LOOKS
 from dpexp.papers.momentum.rows import METHODS
-from dpexp.reporting.figure import write
+from dpexp.reporting.figure import caption_of, write
 from dpexp.reporting.style import BUDGET_COLOURS, RC
 from dpexp.reporting.table import render
-from dpexp.store import load_summary, load_trajectories
+from dpexp.store import load_cells, load_summary, load_trajectories
 from dpexp.store.files import read_document, write_document
 
 FIGURES, THEORY, TABLES = figures(), overlays(), tables()
@@ -105,7 +106,7 @@ def test_the_figure_of_all_analyses(toys):
 def test_theory_is_laid_over_the_measured_means(name, toys, tmp_path):
     results = needed(THEORY[name], toys)
     paths = write(THEORY[name], results, tmp_path, ["png"])
-    assert [p.name for p in paths] == [f"{name}_theory.png", f"{name}_theory.csv"]
+    assert [p.name for p in paths] == [f"{name}_theory.{end}" for end in ("png", "csv", "caption.txt")]
     data = pd.read_csv(paths[1])
     assert {"mean", "bound", "prediction", "asymptote"} <= set(data.columns)
     last = data[(data.step == data.step.max()) & (data.budget == "non-private") & (data.alpha < 1)]
@@ -123,9 +124,9 @@ def test_every_format_and_the_same_bytes_again(toys, tmp_path):
         paths = write(FIGURES["figure1"], results, tmp_path / turn, ["png", "pdf", "svg"])
         digests.append({p.suffix: hashlib.sha256(p.read_bytes()).hexdigest() for p in paths})
     assert digests[0] == digests[1]
-    (alone, _) = write(FIGURES["figure1"], results, tmp_path / "3", ["pdf"])
+    (alone, *_) = write(FIGURES["figure1"], results, tmp_path / "3", ["pdf"])
     assert hashlib.sha256(alone.read_bytes()).hexdigest() == digests[0][".pdf"]  # whatever else is written
-    assert set(digests[0]) == {".png", ".pdf", ".svg", ".csv"}
+    assert set(digests[0]) == {".png", ".pdf", ".svg", ".csv", ".txt"}
     assert b"Type3" not in (tmp_path / "1" / "figure1.pdf").read_bytes()
 
 
@@ -169,6 +170,35 @@ def test_axes_are_labelled_and_nothing_is_clipped(name, toys):
         assert box.x0 >= 0
         assert box.x1 <= page.x1
         assert all(not box.overlaps(axes.get_tightbbox(renderer)) for axes in panels)
+
+
+@pytest.mark.parametrize("name", ["figure1", "sweeps"])
+def test_a_caption_names_every_parameter_of_its_experiments(name, toys):
+    results = needed(FIGURES[name], toys)
+    drawing = FIGURES[name].draw(results)
+    caption = caption_of(FIGURES[name], drawing, results)
+    assert caption.startswith(FIGURES[name].caption.rstrip("."))
+    assert "95% Student t interval of the mean" in caption
+    for experiment in FIGURES[name].needs:
+        assert f"{experiment}: " in caption
+        cell = load_cells(results, experiment).iloc[0]
+        for column in ("d", "eta", "alpha", "c", "n", "seed", "start_sigma"):
+            assert re.search(rf"\b{column}(=| in |:)", caption), column
+            assert f"{column}={cell[column]:g}" in caption or f"{column} in {{" in caption
+
+
+def test_captions_of_figures_without_results_name_their_parameters():
+    """Every number that their titles and texts set is said."""
+    said = {
+        "hidden_state_figure": ("eta = 0.01", "p = 0.001", "sigma = 1"),
+        "noisy_sgd_figure1": ("batch size 10", "step size 0.1", "noise 0.4", "diameter 1"),
+        "privacy_analyses": ("delta = 1e-5", "noise 5", "step size 0.1", "diameter 2"),
+        "dp_sgld_region": ("eta lambda = 0.5", "K = 1 ", "K = 10"),
+        "momentum_sizes": ("d = 10 and 100", "epsilon = 1", "delta = 1e-5"),
+    }
+    assert set(said) == {name for name, figure in FIGURES.items() if not figure.needs}
+    for name, words in said.items():
+        assert all(word in FIGURES[name].caption for word in words), name
 
 
 def luminance(colour):

@@ -256,7 +256,10 @@ def test_what_diverges_is_marked_and_named(tmp_path):
     assert len(crosses) == 6
     alone = drawn(source, only="eta > 1")
     assert faults(alone.canvas) == []
+    counts = [text.get_text() for text in drawing.canvas.axes[1].texts]
+    assert counts.count("4 of 4") == 6  # none is hidden by another
     swept = drawn(source, looks=Looks(x="eta"))
+    assert all(np.isnan(line.get_ydata()[-1]) for line in swept.canvas.axes[0].lines if line.get_linestyle() in "-")
     assert len([line for axes in swept.canvas.axes for line in axes.lines if line.get_marker() == "x"]) == 6
     assert faults(swept.canvas) == []
 
@@ -317,7 +320,7 @@ def random_config(seed):
     if rng.random() < 0.7:
         schedule = f"{{eta: {flow(some(rng, [0.05, 0.1, 0.2, 1.0, 1e25], 2))}, "
         schedule += f"alpha: {flow(some(rng, ['1/3', 0.4, 0.5, '2/3', 0.8, 1], 6))}}}"
-        body = f"problem: {{name: {rng.choice(ONE_PASS)}, d: {flow(some(rng, [1, 2, 3, 5, 8, 13], 6))}}}\n"
+        body = f"problem: {{name: {rng.choice(ONE_PASS)}, d: {flow(some(rng, [3, 4, 5, 8, 13, 20], 6))}}}\n"
         body += f"schedule: {schedule}\nprivacy: {{mu: {flow(some(rng, mus, 5))}}}\n"
         if rng.random() < 0.4:
             body += "cases:\n  - algorithm: {name: ldp-sgd}\n  - algorithm: {name: clipped-ldp-sgd, clip: 1.0}\n"

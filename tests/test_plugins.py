@@ -69,7 +69,9 @@ def test_the_command_runs_and_shows_what_a_plug_in_defines(lab):
         assert [row["difference"] for row in document["rows"]] == [0, 0]
         assert not document["not_current"]
         written = plot.plot(["lab_errors"], False, "svg", None, folder / "results").split()
-        assert [path.rpartition("/")[2] for path in written] == ["lab_errors.svg", "lab_errors.csv"]
+        assert [path.rpartition("/")[2] for path in written] == [
+            f"lab_errors.{end}" for end in ("svg", "csv", "caption.txt")
+        ]
         text, unexpected = settling.claims("our-lab", "json", None, folder / "results")
         assert "| budget" in table.table(["lab_table"], False, "md", None, folder / "results")
     assert [(entry["id"], entry["verdict"]) for entry in json.loads(text)] == [

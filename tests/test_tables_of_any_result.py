@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dpexp.commands import table as command
-from dpexp.config.settings import differences, label
+from dpexp.config.settings import Words, differences, label, named
 from dpexp.config.spelling import pair, spelled
 from dpexp.core.errors import UsageError
 from dpexp.reporting import latex
@@ -79,6 +79,24 @@ def test_values_are_spelled_alike_everywhere_and_never_two_alike():
     close = [0.1234561, 0.1234562]
     assert spelled("eta", close[0]) == "0.123456" or float(spelled("eta", close[0])) == close[0]
     assert len({spelled("eta", value, close) for value in close}) == 2
+
+
+def test_budgets_of_all_kinds_have_names_of_their_own():
+    """A target is eps and delta, never `mu=eps = 1`; laws go by their labels where these tell them apart."""
+    places = [
+        {"budget.eps": 1, "budget.delta": 1e-5},
+        {"budget.mu": float("inf")},
+        {"budget.mu": 2},
+        {"budget.uniform": "[1, 2]"},
+    ]
+    found = named(places, ["eps = 1", "non-private", "2", "Uniform(1, 2)"])
+    assert found == [{"eps": 1, "delta": 1e-5}, {"mu": float("inf")}, {"mu": 2.0}, {"mu": "Uniform(1, 2)"}]
+    words = Words(found)
+    assert [words.setting(["eps", "mu"], own) for own in found] == [
+        "eps=1", "mu=non-private", "mu=2", "mu=Uniform(1, 2)",
+    ]  # fmt: skip
+    lists = [{"budget.list": "[1, 2, 1]"}, {"budget.list": "[1, 1, 2]"}]
+    assert named(lists, ["list of 3 (1 to 2)"] * 2) == [{"mu.list": "[1, 2, 1]"}, {"mu.list": "[1, 1, 2]"}]
 
 
 def test_cases_have_a_setting_in_lists():

@@ -92,8 +92,7 @@ def caption_of(figure: Figure, drawing: Drawing, results: Path) -> str:
     from dpexp.reporting.of_results.parameters import of_experiments
     from dpexp.store.stats import CI_NAME
 
-    place = "" if figure.place.startswith("not in") else f" ({figure.paper}, {figure.place})"
-    words = [figure.caption.rstrip(".") + place + "."]
+    words = [f"{figure.caption.rstrip('.')}.", f"[{figure.paper}, {figure.place}]"]
     if figure.needs and {"ci_lo", "ci_hi"} <= set(drawing.data.columns):
         words.append(f"Intervals: {CI_NAME}.")
     return " ".join(filter(None, [*words, of_experiments(results, figure.needs)]))

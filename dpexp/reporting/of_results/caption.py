@@ -8,7 +8,7 @@ from dpexp.reporting.of_results.choose import DOTS, ESTIMATOR, STEP, Factor
 from dpexp.reporting.of_results.labels import ESTIMATORS
 from dpexp.reporting.of_results.metrics import metric_of
 from dpexp.reporting.of_results.parameters import constants, values
-from dpexp.reporting.of_results.scene import Scene
+from dpexp.reporting.of_results.scene import MOST_MARKED, Scene
 from dpexp.reporting.slopes import RATE_TOLERANCE, Rate
 from dpexp.store.stats import CI_NAME
 
@@ -20,7 +20,7 @@ def caption_of(scene: Scene, theory: Sequence[str]) -> str:
     """One paragraph of whole sentences."""
     return " ".join(filter(None, [
         _what(scene), _places(scene), _band(scene), _slopes(scene), _theory(scene, theory),
-        _diverged(scene), _below(scene), _implied(scene), _constants(scene),
+        _diverged(scene), _below(scene), _coinciding(scene), _implied(scene), _constants(scene),
         *(f"{remark}." for remark in scene.gathered.remarks),
     ]))  # fmt: skip
 
@@ -104,7 +104,7 @@ def _slopes(scene: Scene) -> str:
             "two standard errors), hollow where they are transient and so no rate."
         )
         words.append("Reference slopes: the exponent of theory for the first estimator where there is one, else -1/2.")
-        if not all(scene.marked(members) for members in scene.panels.values()):
+        if any(len(members) > MOST_MARKED for members in scene.panels.values()):
             words.append("Panels of many curves show no slopes; the table lists them.")
     words += [f"{reason[0].upper()}{reason[1:]}, for {scene.slopes.count(reason)} curves." for reason in reasons]
     return " ".join(words)
@@ -130,6 +130,23 @@ def _below(scene: Scene) -> str:
     named = [f"{scene.name(line)} ({line.rows['mean'].iloc[-1]:.2g})" for line in lines[:MOST_NAMED]]
     more = f" and {len(lines) - MOST_NAMED} more" if len(lines) > MOST_NAMED else ""
     return f"Below the axis: {'; '.join(named)}{more}."
+
+
+def _coinciding(scene: Scene) -> str:
+    """Lines of one panel that lie on each other, of which only the last can be seen."""
+    found = []
+    for members in scene.panels.values():
+        alike: dict[tuple[object, ...], list[str]] = {}
+        for k in members:
+            line = scene.lines[k]
+            if scene.plan.x == STEP and not line.diverged:
+                values = line.rows["mean"].tolist()
+                alike.setdefault((*line.rows.step.tolist(), *values), []).append(scene.name(line))
+        found += [" and ".join(names) for names in alike.values() if len(names) > 1]
+    if not found:
+        return ""
+    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    return f"Curves that coincide: {'; '.join(found[:MOST_NAMED])}{more}."
 
 
 def _implied(scene: Scene) -> str:

@@ -18,7 +18,7 @@ from dpexp.reporting.of_results.gather import Gathered
 from dpexp.reporting.of_results.key import entries
 from dpexp.reporting.of_results.labels import level_label, parameter_label
 from dpexp.reporting.of_results.lines import Line
-from dpexp.reporting.of_results.marks import mark_diverged, mark_slopes, reference
+from dpexp.reporting.of_results.marks import mark_diverged, mark_slopes, reference, stack
 from dpexp.reporting.of_results.metrics import axis_label, metric_of
 from dpexp.reporting.of_results.overlay import Overlay
 from dpexp.reporting.of_results.scene import MOST_MARKED, Request, Scene
@@ -79,6 +79,12 @@ def draw(gathered: Gathered, request: Request | None = None) -> Drawing:
     for axes, (_, members) in drawn:
         if scene.plan.x == STEP:
             mark_diverged(scene, axes, members)
+        elif scene.plan.x != DOTS:
+            high = limits[1] if limits else math.inf
+            wild = [scene.lines[k] for k in members if scene.lines[k].diverged]
+            ends = [(line, float(line.rows["mean"].iloc[-1])) for line in wild]
+            lost = [line for line, end in ends if not (math.isfinite(end) and end <= high)]
+            stack(scene, axes, [(line, scene.at(line)) for line in lost])
         if scene.marked(members):
             mark_slopes(scene, axes, members, looks.WIDTH / columns - 1.0, height - 0.75)
     if rows > 1 and scene.plan.x != DOTS:
@@ -148,6 +154,7 @@ def _steps(scene: Scene) -> str:
 def _panel(scene: Scene, axes: Axes, members: Sequence[int], ticks: int) -> list[pd.DataFrame]:
     """Draw the lines of one panel, with at most so many decades named below it; the numbers that are in it."""
     lines = [scene.lines[k] for k in members]
+    axes.set_axisbelow(True)
     if scene.plan.x == DOTS:
         _dots(scene, axes, members)
     elif scene.plan.x == STEP:
@@ -195,6 +202,7 @@ def _curve(scene: Scene, axes: Axes, line: Line) -> None:
 
 def _sweep(scene: Scene, axes: Axes, lines: Sequence[Line]) -> None:
     """Final means with their intervals against a number; joined where nothing else changes along the curve."""
+    axes.set_xlim(*_ends([scene.at(line) for line in scene.lines], scene.x_log))
     groups: dict[tuple[int, int], list[Line]] = {}
     for line in lines:
         groups.setdefault((scene.level(scene.plan.hue, line), scene.level(scene.plan.style, line)), []).append(line)
@@ -222,6 +230,16 @@ def _sweep(scene: Scene, axes: Axes, lines: Sequence[Line]) -> None:
         axes.xaxis.set_minor_locator(_no_ticks())
 
 
+def _ends(places: Sequence[float], log: bool) -> tuple[float, float]:
+    """Limits of an axis with some room on both sides, for one place too."""
+    low, high = min(places), max(places)
+    if log:
+        room = max((high / low) ** 0.05, 1.1)
+        return low / room, high * room
+    room = 0.05 * (high - low) or 0.5
+    return low - room, high + room
+
+
 def _no_ticks() -> Any:
     from matplotlib.ticker import NullLocator
 
@@ -240,7 +258,7 @@ def _few(values: list[float], most: int, log: bool = True) -> list[float]:
 
 
 def _points(scene: Scene, axes: Axes, lines: Sequence[Line], linestyle: Any) -> None:
-    """Points with bars at the places of lines; a cross at the upper edge where no number is left."""
+    """Points with bars at the places of lines. No curve goes through a line of which replicates have diverged."""
     if not lines:
         return
     ends = [line.rows.iloc[-1] for line in lines]
@@ -248,23 +266,20 @@ def _points(scene: Scene, axes: Axes, lines: Sequence[Line], linestyle: Any) -> 
     bars = np.array([[_bar(end["mean"] - end.ci_lo), _bar(end.ci_hi - end["mean"])] for end in ends]).T
     if scene.y_log:
         bars[0] = np.minimum(bars[0], 0.9 * np.abs(mean))
-    colour = scene.colour(lines[0])
-    finite = np.isfinite(mean)
-    axes.errorbar(
-        x[finite], mean[finite], bars[:, finite], color=colour, linestyle=linestyle or "none",
-        marker=scene.marker(lines[0]), markersize=4, linewidth=1.1, elinewidth=0.9, capsize=2,
-    )  # fmt: skip
     low, high = scene.limits() or (-math.inf, math.inf)
-    for line, place, value in zip(lines, x, mean, strict=True):
-        if value < low:
-            axes.plot(
-                [place], [0.02], marker=looks.BELOW, color=colour, markersize=5, transform=axes.get_xaxis_transform()
-            )
-        if line.diverged:
-            top = not math.isfinite(value) or value > high
-            where: Any = axes.get_xaxis_transform() if top else axes.transData
-            axes.plot([place], [0.97 if top else value], "x", color=colour, markersize=7, markeredgewidth=1.6,
-                      transform=where, zorder=4)  # fmt: skip
+    wild = np.array([line.diverged > 0 for line in lines])
+    seen = np.isfinite(mean) & (mean <= high)
+    look: dict[str, Any] = {"color": scene.colour(lines[0]), "marker": scene.marker(lines[0]), "markersize": 4}
+    look |= {"elinewidth": 0.9, "capsize": 2}
+    axes.errorbar(x, np.where(wild, np.nan, mean), bars, linestyle=linestyle or "none", linewidth=1.1, **look)
+    if (wild & seen).any():
+        axes.errorbar(x[wild & seen], mean[wild & seen], bars[:, wild & seen], linestyle="none", **look)
+        axes.plot(
+            x[wild & seen], mean[wild & seen], "x", color=look["color"], markersize=7, markeredgewidth=1.6, zorder=4
+        )
+    for place in x[mean < low]:
+        axes.plot([place], [0.02], marker=looks.BELOW, color=look["color"], markersize=5,
+                  transform=axes.get_xaxis_transform())  # fmt: skip
 
 
 def _bar(length: float) -> float:

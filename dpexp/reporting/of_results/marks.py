@@ -10,6 +10,7 @@ import numpy as np
 
 from dpexp.core.text import fraction
 from dpexp.reporting import style
+from dpexp.reporting.of_results.lines import Line
 from dpexp.reporting.of_results.scene import Scene
 from dpexp.reporting.of_results.theory import exponent_of
 from dpexp.reporting.slopes import Rate
@@ -113,18 +114,39 @@ def reference(scene: Scene, axes: Axes, members: Sequence[int]) -> None:
 
 
 def mark_diverged(scene: Scene, axes: Axes, members: Sequence[int]) -> None:
-    """A cross where a line leaves the panel because replicates diverge, at its top where no number is left to draw."""
-    _, high = axes.get_ylim()
-    for k in members:
-        line = scene.lines[k]
-        if not line.diverged:
-            continue
+    """A cross where a line leaves the panel because replicates diverge, and how many.
+
+    Where no number is left to draw, the crosses stand below each other at the upper edge.
+    """
+    low, high = axes.get_ylim()
+    wild = [scene.lines[k] for k in members if scene.lines[k].diverged]
+    lost = []
+    for line in wild:
         rows = scene.shown_rows(line)
-        seen = rows[np.isfinite(rows["mean"]) & (rows["mean"] <= high)]
-        transform: Any = axes.transData
+        seen = rows[np.isfinite(rows["mean"]) & (rows["mean"] <= high) & (rows["mean"] >= low)]
         if len(seen):
-            x, y = float(seen.step.iloc[-1]), float(seen["mean"].iloc[-1])
+            _cross(axes, float(seen.step.iloc[-1]), float(seen["mean"].iloc[-1]), scene.colour(line), axes.transData)
         else:
-            x, y, transform = float(rows.step.iloc[0]), 0.97, axes.get_xaxis_transform()
-        axes.plot([x], [y], "x", color=scene.colour(line), markersize=6, markeredgewidth=1.6, transform=transform,
-                  zorder=4)  # fmt: skip
+            lost.append(line)
+    stack(scene, axes, [(line, float(scene.shown_rows(line).step.iloc[0])) for line in lost])
+
+
+def stack(scene: Scene, axes: Axes, lost: Sequence[tuple[Line, float]]) -> None:
+    """Crosses of lines at their places on the horizontal axis, from the upper edge downwards, with their counts."""
+    places = [x for _, x in lost]
+    for number, (line, x) in enumerate(lost):
+        above = places[:number].count(x)
+        y = 0.96 - above * min(0.07, 0.9 / max(places.count(x), 1))
+        _cross(axes, x, y, scene.colour(line), axes.get_xaxis_transform())
+        axes.annotate(f"{line.diverged} of {line.replicates}", (x, y), xycoords=axes.get_xaxis_transform(),
+                      xytext=(5, 0) if _left(axes, x) else (-5, 0), textcoords="offset points", va="center",
+                      ha="left" if _left(axes, x) else "right", fontsize=POINTS, color=scene.colour(line))  # fmt: skip
+
+
+def _left(axes: Axes, x: float) -> bool:
+    """Whether a place lies in the left half of the panel."""
+    return bool(axes.transAxes.inverted().transform(axes.transData.transform((x, axes.get_ylim()[0])))[0] < 0.5)
+
+
+def _cross(axes: Axes, x: float, y: float, colour: str, transform: Any) -> None:
+    axes.plot([x], [y], "x", color=colour, markersize=5, markeredgewidth=1.5, transform=transform, zorder=4)
