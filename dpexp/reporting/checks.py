@@ -16,7 +16,7 @@ from dpexp.core.text import counted, few
 from dpexp.reporting.claim import Outcome, Verdict
 from dpexp.reporting.evidence import Run, labels
 from dpexp.reporting.slopes import SlopeError, rate
-from dpexp.store.stats import mean_and_reach, paired_difference
+from dpexp.store.stats import interval, paired_difference
 from dpexp.theory.theorem import Theorem
 
 JOINT = 0.05
@@ -39,10 +39,10 @@ def bound_holds(
     for run in runs:
         values = run.values(statement.estimator, statement.quantity)
         limit = statement(numbers_of(run))
-        mean, reach = mean_and_reach(values, 1 - JOINT / looks)
+        mean, low, _ = interval(values, 1 - JOINT / looks)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             ratio = limit - np.log10(mean) if log10 else np.log10(limit / mean)
-            certain = (limit if log10 else np.log10(limit)) < np.log10(np.maximum(mean - reach, 1e-300))
+            certain = (limit if log10 else np.log10(limit)) < np.log10(np.maximum(low, 1e-300))
         ratio = np.where(mean > 0, ratio, math.inf)
         k = int(np.argmin(ratio))
         ends.append(float(ratio[-1]))
@@ -163,8 +163,7 @@ class Ratio(NamedTuple):
 
 def ratio_to(label: str, values: np.ndarray, predicted: float, looks: int) -> Ratio:
     """Mean of the replicates [R] over a predicted number, with an interval at the joint level for `looks` looks."""
-    mean, reach = mean_and_reach(values, 1 - JOINT / looks)
-    return Ratio(label, *(float((mean + s * reach) / predicted) for s in (0, -1, 1)))
+    return Ratio(label, *(float(end) / predicted for end in interval(values, 1 - JOINT / looks)))
 
 
 def ratio_over_decade(label: str, run: Run, estimator: str, metric: str, predicted: np.ndarray, looks: int) -> Ratio:

@@ -16,7 +16,7 @@ from dpexp.reporting.of_results.metrics import metric_of
 from dpexp.reporting.of_results.parameters import constants
 from dpexp.reporting.slopes import Rate
 from dpexp.reporting.table import Content
-from dpexp.store.stats import CI_NAME, t_quantile
+from dpexp.store.stats import CI_NAME
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +86,7 @@ def _record(
         end: pd.Series[Any] = line.rows.iloc[-1]
         record |= {name: float(end["mean"]), f"{name}_se": float(end["se"]), f"{name}_ci_lo": float(end["ci_lo"]),
                    f"{name}_ci_hi": float(end["ci_hi"]),
-                   f"{name}_ci_half": float(end["se"]) * t_quantile(int(end["n"]) - 1)}  # fmt: skip
+                   f"{name}_ci_half": float(end["ci_hi"] - end["ci_lo"]) / 2}  # fmt: skip
     found = slope if isinstance(slope, Rate) else None
     record |= {
         "slope": None if found is None else found.last.slope,

@@ -16,7 +16,7 @@ from dpexp.reporting.checks import JOINT, Pair, Ratio, in_order, predictions_agr
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence, Run
 from dpexp.reporting.slopes import RATE_TOLERANCE, rate, rate_tolerance
-from dpexp.store.stats import mean_and_reach, paired_difference, t_quantile
+from dpexp.store.stats import interval, paired_difference, t_quantile
 from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, remark_exponent
 
 SETTLED = 100
@@ -170,8 +170,8 @@ def nearest(evidence: Evidence) -> Outcome:
 def _nearest(evidence: Evidence) -> tuple[Run, str, float, float]:
     ends = [(run, e, run.values(e, "param_distance")[-1]) for run in BY_DISTANCE(evidence) for e in ("sgd", "asgd")]
     run, e, values = min(ends, key=lambda end: float(end[2].mean()))
-    mean, reach = mean_and_reach(values)
-    return run, e, float(mean), float(reach)
+    mean, low, high = map(float, interval(values))
+    return run, e, mean, max(mean - low, high - mean)
 
 
 def floor(evidence: Evidence) -> Outcome:
