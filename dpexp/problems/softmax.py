@@ -130,14 +130,29 @@ class Softmax(ProblemBase):
         known = DATASETS[self.data.name].shape if self.data.name else None
         if known is None:
             return Shape(len(self.train), self.train.features.shape[1], len(self.train.classes))
-        published = DATASETS[str(self.data.name)].published_test
-        held = published
-        if self.test_fraction is not None or not published:
-            held = held_out(known.records, self.test_fraction or TEST_FRACTION)
-        train = known.records - held
+        train = known.records - self._test_records
         if self.validation_fraction is not None:
-            train -= held_out(train, self.validation_fraction)
+            train -= self.held_out_records
         return Shape(train, (self.random_features or known.width) + 1, known.classes)
+
+    @property
+    def held_out_records(self) -> int:
+        """Records on which accuracy is measured; shipped data are not read for it."""
+        known = DATASETS[self.data.name].shape if self.data.name else None
+        if known is None:
+            return len(self.split.test)
+        if self.validation_fraction is None:
+            return self._test_records
+        return held_out(known.records - self._test_records, self.validation_fraction)
+
+    @property
+    def _test_records(self) -> int:
+        """Test records of shipped data: the published ones, or a random share."""
+        source = DATASETS[str(self.data.name)]
+        assert source.shape is not None  # every shipped one states it
+        if self.test_fraction is None and source.published_test:
+            return source.published_test
+        return held_out(source.shape.records, self.test_fraction or TEST_FRACTION)
 
     def memory(self) -> int:
         """Bytes of the records: as read and as prepared, and, where a record is replaced by more numbers, these twice.
