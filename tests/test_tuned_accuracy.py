@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dpexp.config import load_experiment
-from dpexp.papers.dp_sgld import errors
 from dpexp.papers.dp_sgld.tables import tuned
 from dpexp.papers.dp_sgld.tables.accuracy import _note
+from dpexp.reporting import accuracies as errors
 from dpexp.store import load_summary
 from dpexp.store.run import Options, run
 

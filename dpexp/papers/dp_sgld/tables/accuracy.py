@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dpexp.papers.dp_sgld.errors import Accuracy
 from dpexp.problems.softmax import DataSource, Softmax
+from dpexp.reporting.accuracies import Accuracy
 from dpexp.reporting.table import Content, Table
 from dpexp.store import load_summary
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dpexp.papers.dp_sgld.errors import Accuracy, difference
 from dpexp.papers.dp_sgld.tables.accuracy import rows_of
 from dpexp.problems.softmax import DataSource, Softmax
+from dpexp.reporting.accuracies import Accuracy, difference
 from dpexp.reporting.table import Content, Table
 
 PRINTED = {
@@ -28,7 +28,7 @@ WAYS = {
 def order_rows(results: Path, table: int) -> list[dict[str, Any]]:
     """A record a data set, lambda and accounting: accuracies in percent, and DP-SGLD less DP-SGD with both errors.
 
-    See `dpexp.papers.dp_sgld.errors.difference` for the columns. `closed`: which share of DP-SGD's distance to no DP
+    See `dpexp.reporting.accuracies.difference` for the columns. `closed`: which share of DP-SGD's distance to no DP
     DP-SGLD takes away; None where DP-SGD is not certainly below no DP over the seeds.
     """
     found = rows_of(results, f"dp_sgld_table{table}")

@@ -11,9 +11,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dpexp.papers.dp_sgld.errors import Accuracy, difference
 from dpexp.papers.dp_sgld.tables.accuracy import ACCOUNTING, EPS, _number
 from dpexp.problems.softmax import DataSource, Softmax
+from dpexp.reporting.accuracies import Accuracy, difference
 from dpexp.reporting.table import Content, Table
 from dpexp.store import load_summary
 
@@ -86,7 +86,7 @@ def tuned_accuracy_rows(results: Path) -> list[dict[str, Any]]:
 
 
 def against(records: list[dict[str, Any]], data: str, method: str, other: str) -> dict[str, Any]:
-    """The accuracy of one method less that of another, in points: see `dpexp.papers.dp_sgld.errors.difference`."""
+    """The accuracy of one method less that of another, in points: see `dpexp.reporting.accuracies.difference`."""
     one, two = (next(r for r in records if (r["data"], r["method"]) == (data, key)) for key in (method, other))
     return {"data": data, "method": method, "other": other} | difference(_accuracy(one), _accuracy(two))
 

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from dpexp.config.stored import stored_cell
+from dpexp.core.errors import DpexpError
+from dpexp.problems.softmax import Softmax
+from dpexp.store import load_parameters, load_summary
 from dpexp.store.stats import t_quantile
 
 NORMAL = 1.959964
@@ -45,9 +50,9 @@ class Accuracy(NamedTuple):
 def difference(one: Accuracy, two: Accuracy) -> dict[str, Any]:
     """The first less the second in percentage points, with halves of 95% intervals.
 
-    `seeds_reach`: over replicates, independent ones. `reach`: for other test records too. Both methods see the same test
-    records, of which the two differ on some; independent errors are assumed. Methods that err on the same records more
-    often than by chance, as two linear classifiers do, have a smaller difference, so that `reach` is cautious.
+    `seeds_reach`: over replicates, independent ones. `reach`: for other test records too. Both methods are measured on
+    the same test records, and independent errors are assumed. Methods that err on the same records more often than by
+    chance, as two linear classifiers do, differ by less, so that `reach` is cautious.
     `seeds` and `records` say -1, 0 or 1: certainly lower, undecided, certainly higher, by either.
     """
     gap = one.mean - two.mean
@@ -64,3 +69,31 @@ def difference(one: Accuracy, two: Accuracy) -> dict[str, Any]:
 
 def _sign(gap: float, reach: float) -> int:
     return 0 if abs(gap) <= reach else 1 if gap > 0 else -1
+
+
+def said_of_records(results: Path, experiment: str) -> str:
+    """What the held-out records of a stored experiment add to the errors of its accuracies; empty without accuracies.
+
+    Sizes of the user's own data are read from the files; where these are gone only the sentence is left.
+    """
+    summary = load_summary(results, experiment, renamed=True)
+    last = summary[summary.step == summary.groupby("cell_id").step.transform("max")]
+    last = last[last.metric == "test_accuracy"]
+    if last.empty:
+        return ""
+    parameters = load_parameters(results, experiment, renamed=True)
+    found: dict[int, float] = {}
+    for row in last.itertuples():
+        try:
+            problem = stored_cell(experiment, parameters[str(row.cell_id)]).problem
+            records = problem.held_out_records if isinstance(problem, Softmax) else 0
+        except (DpexpError, ValueError):
+            continue
+        if records and row.mean == row.mean:
+            reach = Accuracy(float(row.mean), 0.0, int(row.n), records).test_reach
+            found[records] = max(found.get(records, 0.0), reach)
+    sizes = ", ".join(f"up to ± {reach:.2g} for {records:,} records" for records, reach in sorted(found.items()))
+    return (
+        "Intervals of accuracies are over replicates on one split. The held-out records are a sample too: other ones "
+        "would move an accuracy" + (f" by {sizes} (95%)." if sizes else ".")
+    )
