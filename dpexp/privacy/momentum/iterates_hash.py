@@ -1,3 +1,3 @@
 """The hash of the stored certificates, written with them."""
 
-SHA256 = "48c5d9952668b44bb2cb7fea37c15b59631ed660ba92564a78dc7c26e7539b38"
+SHA256 = "0af6c714211e814fed8b2f42133f999cb106f1ee96e7aee7149d0e17aadff13b"
