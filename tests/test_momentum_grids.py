@@ -95,4 +95,4 @@ def test_lengths_of_the_grids_are_round_in_natural_units():
         problem = PROBLEMS[cell.problem.name](N=500, d=10)
         if cell.algorithm.name != "batch-descent":
             natural = cell.schedule.length * problem.smoothness / problem.lipschitz
-            assert any(math.isclose(natural, x, rel_tol=1e-11) for x in (0.75, 1.5, 3, 6, 12, 24))
+            assert any(math.isclose(natural, x, rel_tol=1e-11) for x in (0.375, 0.75, 1.5, 3, 6, 12, 24))

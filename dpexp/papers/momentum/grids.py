@@ -25,6 +25,8 @@ PLACE = ["problem", "N", "eps"]
 def grid_rows(results: Path) -> list[dict[str, Any]]:
     """A record a problem, N, eps and method: the setting with the least mean of the final |grad F|, over G.
 
+    Settings that end with a larger F than they began with are no candidates: where a loss is flat far away, gradients
+    are small there too.
     `step` is the path's length in G / L, or eta L for descent; `alpha_n` is alpha N, 1 where a method has no momentum.
     `edges`: in which directions of the grid the best setting is an end one, of those in which the grid has more than
     one value. `iterates`: whether the noise of the best setting is set by what its iterates give away, certified for
@@ -34,7 +36,8 @@ def grid_rows(results: Path) -> list[dict[str, Any]]:
 
     rows = pd.concat([_last(results, experiment) for experiment in GRIDS], ignore_index=True)
     records = []
-    for place, grid in rows.groupby([*PLACE, "method"]):
+    for place, tried in rows.groupby([*PLACE, "method"]):
+        grid = tried[tried.objective <= tried.start]
         best = grid.loc[grid["mean"].idxmin()]
         records.append(
             dict(zip([*PLACE, "method"], place, strict=True))
@@ -43,9 +46,9 @@ def grid_rows(results: Path) -> list[dict[str, Any]]:
                     name: float(best[name])
                     for name in (*AXES, "mean", "se", "ci_lo", "ci_hi", "objective", "param_norm")
                 },
-                "settings": len(grid),
-                "edges": [axis for axis in AXES if _at_an_end(grid, best, axis)],
-                "iterates": best["accountant"] == "certified-iterates",
+                "settings": len(tried),
+                "edges": [axis for axis in AXES if _at_an_end(tried, best, axis)],
+                "iterates": str(best["accountant"]).startswith("certified-iterates"),
                 "seeds": int(best["n"]),
                 "diverged": int(best["n_diverged"]),
             }
@@ -89,6 +92,8 @@ def _last(results: Path, experiment: str) -> Any:
     bound, curved = (np.array([getattr(p, name) for p in problems]) for name in ("lipschitz", "smoothness"))
     for name in ("mean", "se", "ci_lo", "ci_hi"):
         rows[name] /= bound
+    starts = {p: p.objective(p.start())[0] for p in set(problems)}
+    rows["start"] = [starts[p] for p in problems]
     rows["step"] = np.where(rows.length.isna(), rows.eta * curved, rows.length * curved / bound)
     rows["alpha_n"] = np.where(rows.alpha.isna(), 1.0, rows.alpha * rows.N)
     return rows

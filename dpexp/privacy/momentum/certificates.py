@@ -47,11 +47,10 @@ SETTINGS = [
 GRIDS = [
     *(
         (500, epochs, length, times)
-        for epochs in (10, 30)
-        for length in (0.75, 1.5, 3, 6, 12, 24)
-        for times in (0.25, 0.5, 1, 2)
+        for epochs, alphas in ((10, (0.125, 0.25, 0.5, 1)), (30, (0.125, 0.25, 0.5, 1)), (60, (0.25, 0.5)))
+        for length in (0.375, 0.75, 1.5, 3, 6, 12, 24)
+        for times in alphas
     ),
-    *((500, 60, length, times) for length in (0.75, 1.5, 3, 6, 12, 24) for times in (0.25, 0.5, 1)),
     *((100_000, epochs, length, 3.9) for epochs in (2, 4) for length in (3, 6, 12)),
 ]
 """the same, and alpha N, of the grids over momentum too; 3.9 is nearly the largest that the recursions allow"""

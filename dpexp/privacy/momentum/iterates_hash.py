@@ -1,3 +1,3 @@
 """The hash of the stored certificates, written with them."""
 
-SHA256 = "0af6c714211e814fed8b2f42133f999cb106f1ee96e7aee7149d0e17aadff13b"
+SHA256 = "90ad01fbb3fda008a318ea1e0202dc5221dc8206a38dddd311523a05b184b92f"
