@@ -244,11 +244,15 @@ def test_diff_of_any_results_names_what_differs_and_matches_the_rest(tmp_path):
     document = json.loads(call("diff", a, b, "--json").stdout)
     assert document["changes"] == {"clip": ["1", "0.1"]}
     assert document["metric"] == "param_norm_sq, test_accuracy, train_loss"
-    assert len(document["rows"]) == 4 * 3
+    assert len(document["rows"]) == 4 * 2 * 3
     assert {row["setting"] for row in document["rows"]} == {
         f"regulariser={lam} eps={eps}" for lam in ("0.01", "0.1") for eps in ("1", "inf")
     }
+    text = call("diff", a, b, "--metric", "test_accuracy").stdout
+    assert text.count("The held-out records are a sample too") == 1
+    assert "for 359 records (95%)" in text
     losses = json.loads(call("diff", a, b, "--metric", "train_loss", "--json").stdout)["rows"]
+    assert "are a sample too" not in call("diff", a, b, "--metric", "train_loss").stdout
     assert all(row["paired"] and row["difference"] < 0 for row in losses if "eps=inf" in row["setting"])
     assert "did you mean 'train_loss'" in call("diff", a, b, "--metric", "train_lose", code=2).stderr
 

@@ -2,7 +2,8 @@
 
     theta_{k+1} = theta_k - eta_k ( (1/m) sum_{B_k} clip_C(grad l) + lambda theta_k + (z C / m) N(0, I) ),  theta_0 = 0
 
-All iterates are private. The multiplier z is set for the target by the accountant of the sampling scheme: a privacy
+All iterates are private, so momentum and the average, which are computed from the same noisy gradients, cost nothing
+more. The multiplier z is set for the target by the accountant of the sampling scheme: a privacy
 loss distribution for random batches (Poisson as in Opacus, or of fixed size), one use an epoch for shuffled ones.
 """
 
@@ -10,9 +11,10 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from dpexp.algorithms.softmax_runs import Noise, SoftmaxAlgorithm, no_target, target
 from dpexp.core.parameters import Positive
@@ -35,6 +37,10 @@ class DpSgd(SoftmaxAlgorithm):
     name: Literal["dp-sgd"] = "dp-sgd"
     accountant: Literal["pld", "once-an-epoch"] = "pld"
     clip: Positive = 1.0
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """a step repeats this share of the one before it (heavy ball)"""
+
+    estimators: ClassVar[tuple[str, ...]] = ("last", "average")
 
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """What does not fit: no target, batches, or an accountant for another sampling scheme."""
@@ -59,7 +65,7 @@ class DpSgd(SoftmaxAlgorithm):
     def noise(self, problem: Softmax, schedule: Schedule, budget: Budget, sizes: np.ndarray) -> Noise:
         z = self.multiplier(problem, budget, len(sizes))
         scale = gradient_noise_scale(sizes, z, self.clip, self.batch_size) if z else None
-        return Noise(clip=self.clip, scale=scale)
+        return Noise(clip=self.clip, scale=scale, momentum=self.momentum)
 
     def _analysis(self, records: int) -> str:
         """The analysis that sets the noise: where every batch is all of the data, nothing is random but the noise."""

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from dpexp.privacy.mechanisms.langevin_stated import AccountedLangevin
     from dpexp.schedules import Schedule
 
+ANY_START = ("pld", "once-an-epoch")
+"""accountants of all iterates: these are private from any start that does not depend on the records"""
+
 
 class DpSgld(SoftmaxAlgorithm):
     """Langevin steps whose noise an accountant sets; see `dpexp.privacy.accounting.langevin_accounting` for the
@@ -36,12 +39,19 @@ class DpSgld(SoftmaxAlgorithm):
     accountant: Literal["pld", "last-iterate", "once-an-epoch", "theorem-3-1", "published"] = "pld"
     radius: Positive | None = None
     """of the ball to which iterates are projected; a ball that must hold the minimiser where it is left out"""
+    start: Literal["prescribed", "zero"] = "prescribed"
+    """zero: theta_0 = 0. What holds of all iterates holds for any start, the printed bounds do not"""
 
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """What does not fit: no target, batches, or an accountant for another sampling scheme or other steps."""
         from dpexp.privacy.accounting.langevin_accounting import complaints
 
         found = [*no_target(budget), *super().complaints(problem, schedule, budget, n)]
+        if self.start == "zero" and self.accountant not in ANY_START:
+            found.append(
+                f"accountant '{self.accountant}' speaks of the prescribed start; start: zero goes with "
+                f"{' or '.join(ANY_START)}, which compose all iterates"
+            )
         if n <= MOST_STEPS:
             found += complaints(self._run(problem, schedule, n, ends=True), self.accountant)
         return list(dict.fromkeys(found))
@@ -62,7 +72,8 @@ class DpSgld(SoftmaxAlgorithm):
     def noise(self, problem: Softmax, schedule: Schedule, budget: Budget, sizes: np.ndarray) -> Noise:
         sigma = self.sigma(problem, schedule, budget, len(sizes))
         scale = langevin_scale(sizes, sigma) if sigma else None
-        return Noise(scale=scale, start=sigma, radius=self._radius(problem))
+        start = sigma if self.start == "prescribed" else 0.0
+        return Noise(scale=scale, start=start, radius=self._radius(problem))
 
     def _radius(self, problem: Softmax) -> float:
         return problem.radius if self.radius is None else self.radius

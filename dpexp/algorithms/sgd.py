@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from dpexp.algorithms.softmax_runs import SoftmaxAlgorithm
+import numpy as np
+from pydantic import Field
+
+from dpexp.algorithms.softmax_runs import Noise, SoftmaxAlgorithm
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:
@@ -18,6 +21,10 @@ class Sgd(SoftmaxAlgorithm):
     """theta_{k+1} = theta_k - eta_k ((1/m) sum_{B_k} grad l + lambda theta_k), theta_0 = 0."""
 
     name: Literal["sgd"] = "sgd"
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """a step repeats this share of the one before it (heavy ball)"""
+
+    estimators: ClassVar[tuple[str, ...]] = ("last", "average")
 
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """A budget, which plain SGD cannot keep, besides what fits no algorithm here."""
@@ -25,6 +32,9 @@ class Sgd(SoftmaxAlgorithm):
         if budget.constant is None or math.isfinite(budget.constant):
             found.append("plain sgd has no privacy: write privacy: {eps: inf}, or take dp-sgd or dp-sgld")
         return found
+
+    def noise(self, problem: Softmax, schedule: Schedule, budget: Budget, sizes: np.ndarray) -> Noise:
+        return Noise(momentum=self.momentum)
 
     def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> Stated:
         """All iterates without noise."""

@@ -36,6 +36,7 @@ class Noise(NamedTuple):
     """sigma of the prescribed start N(0, (2 sigma^2 / lambda) I); 0 starts at 0"""
     radius: float = math.inf
     """of the ball to which iterates are projected"""
+    momentum: float = 0.0
 
 
 def target(budget: Budget) -> tuple[float, float]:
@@ -118,13 +119,14 @@ class SoftmaxAlgorithm(AlgorithmBase):
         """Every setting on the same batches, noise directions and start; metrics after `steps` steps."""
         steps = np.asarray(steps, dtype=np.int64)
         train = problem.train
-        values = np.empty((len(settings), 1, len(steps), len(self.metrics), len(replicates)))
+        values = np.empty((len(settings), len(self.estimators), len(steps), len(self.metrics), len(replicates)))
         sizes = [step_sizes(problem, schedule, int(steps[-1])) for schedule, _ in settings]
         noises = [
             self.noise(problem, schedule, budget, e) for (schedule, budget), e in zip(settings, sizes, strict=True)
         ]
+        follow = engine.followed if "average" in self.estimators else engine.train
         for r, replicate in enumerate(replicates):
-            iterates = engine.train(
+            found = follow(
                 train.features,
                 train.labels,
                 [_run(problem, noise, e, seed, replicate) for noise, e in zip(noises, sizes, strict=True)],
@@ -133,8 +135,9 @@ class SoftmaxAlgorithm(AlgorithmBase):
                 noise=engine.gaussian(generator(seed, replicate, "noise")),
                 checkpoints=steps.tolist(),
             )
-            for s, k in np.ndindex(iterates.shape[:2]):
-                values[s, 0, k, :, r] = _metrics(problem, iterates[s, k])
+            iterates = np.stack(found) if isinstance(found, engine.Iterates) else found[None]
+            for e, s, k in np.ndindex(iterates.shape[:3]):
+                values[s, e, k, :, r] = _metrics(problem, iterates[e, s, k])
         return Passed(steps, self.estimators, self.metrics, values)
 
 
@@ -143,7 +146,7 @@ def _run(problem: Softmax, noise: Noise, sizes: np.ndarray, seed: int, replicate
     if noise.start:
         draws = generator(seed, replicate, "init")
         start = engine.start(*start.shape, noise.start, problem.regulariser, draws, noise.radius)
-    return engine.Run(start, sizes, problem.regulariser, noise.clip, noise.scale, noise.radius)
+    return engine.Run(start, sizes, problem.regulariser, noise.clip, noise.scale, noise.radius, noise.momentum)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # a diverged replicate is a result

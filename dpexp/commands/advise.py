@@ -59,6 +59,7 @@ def _document(advice: Advice) -> dict[str, Any]:
             "eta": choice.eta,
             "alpha": choice.alpha,
             "predicted": shown(choice.predicted, advice.metric),
+            "prediction_refuted": choice.refuted,
             "simulated": shown(choice.carried, advice.metric),
             "simulated_ci": _interval(choice, advice.metric),
         }
@@ -109,8 +110,12 @@ def _text(advice: Advice) -> str:
         f"The paper's eta = 0.2, at the best of its four alphas, loses a factor {advice.regret:.3g}.",
         f"Simulated with {advice.trial:,} fresh users, {advice.replicates} replicates{carried}",
     ]
-    if not 0.5 < best.simulated / best.predicted_trial < 2:
-        lines.append("The prediction is off by more than a factor 2, the noise being large: trust the simulated error.")
+    if any(choice.refuted for choice in (best, *advice.candidates, advice.default, advice.public)):
+        lines.append(
+            "Refuted: the trial is far from what the linearised recursion predicts; trust the simulated error."
+        )
+        if advice.trial < advice.n:
+            lines.append(f"Such errors are known for {advice.trial:,} users; carrying them further is a guess.")
     return "\n".join(lines)
 
 
@@ -121,7 +126,7 @@ def _row(label: str, choice: Choice, advice: Advice) -> list[str]:
         choice.estimator.upper(),
         f"{choice.eta:.3g}",
         fraction(choice.alpha),
-        f"{shown(choice.predicted, advice.metric):.3g}",
+        "refuted" if choice.refuted else f"{shown(choice.predicted, advice.metric):.3g}",
         f"{shown(choice.carried, advice.metric):.3g}",
         f"{low:.3g} to {high:.3g}",
     ]

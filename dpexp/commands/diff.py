@@ -13,6 +13,7 @@ from dpexp.config.settings import Settings, Words, flat, named, varying
 from dpexp.config.words import suggest
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.text import columns, counted
+from dpexp.reporting.accuracies import said_of_records
 from dpexp.store import load_cell, load_cells, load_generation, load_parameters, load_summary
 from dpexp.store.stats import paired_difference, t_quantile
 
@@ -60,6 +61,8 @@ def diff(a: Path, b: Path, metric: str | None = None) -> tuple[dict[str, Any], s
     if changes:
         lines.append("A and B differ in " + "; ".join(f"{k}: {x} / {y}" for k, (x, y) in changes.items()))
     lines += ["", columns(shown, head)]
+    if "test_accuracy" in metrics:
+        lines += ["", *dict.fromkeys(said_of_records(path.parent, path.name) for path in (a, b))]
     only = [len({key[:-2] for key in side}) - len({key[:-2] for key in matched}) for side in sides]
     if any(only):
         lines += ["", f"{counted(only[0], 'setting')} only in A, {only[1]} only in B"]

@@ -19,13 +19,15 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from dpexp.core.digests import hash_of_data
 from dpexp.core.parameters import Parameters, Seed, integral
-from dpexp.data.dataset import NORM, Dataset, Shape, Split, held_out, prepare
+from dpexp.core.seeds import generator
+from dpexp.data.dataset import NORM, Dataset, Shape, Split, held_out, prepare, split
 from dpexp.data.loading import DATASETS, TEST_FRACTION, load
 from dpexp.data.table import FORMATS
 from dpexp.problems.problem import ProblemBase
 from dpexp.theory.dp_sgld.softmax import data_lipschitz, minimiser_radius, smoothness_of_norm
 
 _RANDOM_FEATURES_SEED = 20220205
+_OF_THE_RECORDS = {"data", "test_fraction", "validation_fraction", "data_seed", "random_features"}
 NOT_COVERED = (
     "Every record is scaled to norm 1 by itself. No guarantee covers what is measured, accuracy and loss, nor settings "
     "chosen by looking at it; the number of records counts as public."
@@ -106,14 +108,20 @@ class Softmax(ProblemBase):
     """lambda"""
     test_fraction: Fraction | None = None
     """share of the records that is held out at random; without it the published test part, or a fifth"""
+    validation_fraction: Fraction | None = None
+    """this share of the training records is taken out at random and held out in place of the test records, which then
+    are not looked at: for choosing settings"""
     data_seed: Seed = 0
-    """seed of that split"""
+    """seed of these splits"""
     random_features: Annotated[int, BeforeValidator(integral), Field(ge=1, le=10**5)] | None = None
     """replace a record by so many max(0, direction'x), public random directions: more parameters to train"""
 
     @property
     def split(self) -> Split:
-        """Prepared records to train on, and held out. Raises DataError, which lists all that is wrong."""
+        """Prepared records to train on, and held out: test records, or validation records where these are asked for.
+
+        Raises DataError, which lists all that is wrong.
+        """
         return _loaded(self._source)
 
     @property
@@ -126,11 +134,29 @@ class Softmax(ProblemBase):
         known = DATASETS[self.data.name].shape if self.data.name else None
         if known is None:
             return Shape(len(self.train), self.train.features.shape[1], len(self.train.classes))
-        published = DATASETS[str(self.data.name)].published_test
-        held = published
-        if self.test_fraction is not None or not published:
-            held = held_out(known.records, self.test_fraction or TEST_FRACTION)
-        return Shape(known.records - held, (self.random_features or known.width) + 1, known.classes)
+        train = known.records - self._test_records
+        if self.validation_fraction is not None:
+            train -= self.held_out_records
+        return Shape(train, (self.random_features or known.width) + 1, known.classes)
+
+    @property
+    def held_out_records(self) -> int:
+        """Records on which accuracy is measured; shipped data are not read for it."""
+        known = DATASETS[self.data.name].shape if self.data.name else None
+        if known is None:
+            return len(self.split.test)
+        if self.validation_fraction is None:
+            return self._test_records
+        return held_out(known.records - self._test_records, self.validation_fraction)
+
+    @property
+    def _test_records(self) -> int:
+        """Test records of shipped data: the published ones, or a random share."""
+        source = DATASETS[str(self.data.name)]
+        assert source.shape is not None  # every shipped one states it
+        if self.test_fraction is None and source.published_test:
+            return source.published_test
+        return held_out(source.shape.records, self.test_fraction or TEST_FRACTION)
 
     def memory(self) -> int:
         """Bytes of the records: as read and as prepared, and, where a record is replaced by more numbers, these twice.
@@ -185,17 +211,20 @@ class Softmax(ProblemBase):
     @property
     def _source(self) -> str:
         """What decides the records, as text."""
-        return self.model_dump_json(include={"data", "test_fraction", "data_seed", "random_features"})
+        return self.model_dump_json(include=_OF_THE_RECORDS)
 
 
 @lru_cache(maxsize=2)
 def _loaded(source: str) -> Split:
     asked = Softmax.model_validate_json(source, strict=False)
     data = asked.data.model_dump(exclude={"name"})
-    split = load(asked.data.name, **data, test_fraction=asked.test_fraction, seed=asked.data_seed)
+    parts = load(asked.data.name, **data, test_fraction=asked.test_fraction, seed=asked.data_seed)
+    if asked.validation_fraction is not None:
+        # part 1 of the role: other draws than those of a random test part
+        parts = split(parts.train, asked.validation_fraction, generator(asked.data_seed, 0, "data", 1))
     if asked.random_features is None:
-        return split
-    return Split(*(_expanded(part, asked.random_features) for part in split))
+        return parts
+    return Split(*(_expanded(part, asked.random_features) for part in parts))
 
 
 def _expanded(data: Dataset, count: int) -> Dataset:

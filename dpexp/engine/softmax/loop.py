@@ -4,7 +4,7 @@ W <- Proj(W - eta (G / m + lambda W) + s Z), with G the sum over the batch of gr
 scaled down to norm at most `clip`, m the EXPECTED batch size, Z standard normal. x holds the bias entry, so norms and
 the regulariser lambda/2 |W|^2 count it. DP-SGLD (`dp-sgld`, Algorithm 1) has s = sqrt(2 eta) sigma, DP-SGD has
 s = eta z clip / m: the same at z = sqrt(2 / eta) sigma m / clip. Gradients (softmax - e_y) x^T have rank one, so their
-norms cost nothing. float32.
+norms cost nothing. With momentum b (heavy ball) a step adds b times the move before it. float32.
 """
 
 from __future__ import annotations
@@ -85,6 +85,25 @@ class Run(NamedTuple):
     scale: np.ndarray | None = None
     """standard deviation of the noise on the parameter [K]; None: no noise"""
     radius: float = math.inf
+    momentum: float = 0.0
+    """share of the move before that a step repeats; only without projection"""
+
+
+class Iterates(NamedTuple):
+    """What runs give after some numbers of steps, float32 [runs, checkpoints, classes, p]."""
+
+    last: np.ndarray
+    average: np.ndarray
+
+
+def average_shares(count: int) -> np.ndarray:
+    """By what share the average moves towards the iterate of each step k = 1 .. count: 4 / (k + 3).
+
+    Then w_j has the weight j (j + 1)(j + 2) over K (K + 1)(K + 2)(K + 3) / 4 in the average after K steps: a new share
+    4 / (k + 3) leaves (k - 1) / (k + 3) to what was before. This is the polynomial-decay average of Shamir and Zhang
+    (2013, section 3) with eta = 3. The weight grows like j^3, so the second half of the steps has 15 / 16 of it.
+    """
+    return 4 / (np.arange(1, count + 1) + 3.0)
 
 
 def train(
@@ -97,13 +116,40 @@ def train(
     noise: Noise | None = None,
     checkpoints: Sequence[int],
 ) -> np.ndarray:
-    """Iterates of each run after `checkpoints` steps, float32 [runs, checkpoints, classes, p].
+    """Iterates of each run after `checkpoints` steps, float32 [runs, checkpoints, classes, p]; see `followed`."""
+    return _followed(features, labels, runs, batches, batch_size, noise, checkpoints, averaging=False).last
+
+
+def followed(
+    features: np.ndarray,
+    labels: np.ndarray,
+    runs: Sequence[Run],
+    batches: Iterable[np.ndarray],
+    *,
+    batch_size: int,
+    noise: Noise | None = None,
+    checkpoints: Sequence[int],
+) -> Iterates:
+    """Iterates of each run after `checkpoints` steps, and their averages so far (`average_shares`).
 
     features float32 [n, p] with the bias entry, labels [n], batches a generator of `dpexp.engine.softmax.batches`,
     batch_size the expected one by which sums are divided, noise the source of the directions. The numbers of a run do
     not depend on the others. Raises ValueError for shapes that do not fit, noise without a source, or batches that end
     early. A diverged run returns values that are not finite.
     """
+    return _followed(features, labels, runs, batches, batch_size, noise, checkpoints, averaging=True)
+
+
+def _followed(
+    features: np.ndarray,
+    labels: np.ndarray,
+    runs: Sequence[Run],
+    batches: Iterable[np.ndarray],
+    batch_size: int,
+    noise: Noise | None,
+    checkpoints: Sequence[int],
+    averaging: bool,
+) -> Iterates:
     from dpexp.engine.softmax import steps as kernel
 
     features, labels = np.ascontiguousarray(features, np.float32), np.ascontiguousarray(labels, np.int64)
@@ -118,9 +164,13 @@ def train(
         raise ValueError("noise needs its source and a standard deviation for each step")
     norms = record_norms(features) if any(run.clip < math.inf for run in runs) else np.zeros(len(features), np.float32)
     clips, radii = np.array([run.clip for run in runs], np.float32), np.array([run.radius for run in runs])
-    kept = {0: weights.copy()}
+    momenta = np.array([run.momentum for run in runs], np.float32)
+    if any(run.momentum and run.radius < math.inf for run in runs):
+        raise ValueError("momentum goes without projection")
+    previous, averages = weights.copy(), weights.copy() if averaging else weights[:0].copy()
+    kept = {0: (weights.copy(), averages.copy())}
     count, size = etas.shape[1], max(1, BLOCK_BYTES // weights[0].nbytes)
-    draws = np.zeros((size, *weights.shape[1:]), np.float32)
+    draws, shares = np.zeros((size, *weights.shape[1:]), np.float32), average_shares(count).astype(np.float32)
     done = 0
     for stop in sorted({*range(size, count, size), *(k for k in checkpoints if 0 < k <= count)}):
         block = list(islice(batches, stop - done))
@@ -130,13 +180,16 @@ def train(
             noise(draws[: stop - done])
         index, ends = np.concatenate(block), np.cumsum([len(batch) for batch in block])
         mean, shrink, scale = (np.ascontiguousarray(a[:, done:stop], np.float32) for a in (means, shrinks, scales))
-        kernel.steps(weights, features, labels, norms, index, ends, mean, shrink, scale, draws, clips, radii)
+        kernel.steps(
+            weights, previous, averages, features, labels, norms, index, ends, mean, shrink, scale, shares[done:stop],
+            draws, clips, radii, momenta,
+        )  # fmt: skip
         done = stop
         if done in checkpoints:
-            kept[done] = weights.copy()
+            kept[done] = weights.copy(), averages.copy()
     if not set(checkpoints) <= kept.keys():
         raise ValueError("checkpoints must lie in 0 .. number of steps")
-    return np.stack([kept[k] for k in checkpoints], axis=1)
+    return Iterates(*(np.stack([kept[k][which] for k in checkpoints], axis=1) for which in (0, 1)))
 
 
 def loss(weights: np.ndarray, features: np.ndarray, labels: np.ndarray, regulariser: float) -> float:

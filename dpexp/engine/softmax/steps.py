@@ -120,9 +120,33 @@ def _move(weights, total, draw, mean, shrink, scale):
             weights[c, j] = moved + scale * draw[c, j]
 
 
+@njit(nogil=True)
+def _move_on(weights, previous, total, draw, mean, shrink, scale, momentum):
+    """The same step, and `momentum` times the one before; `previous` becomes the weights of before this step."""
+    for c in range(weights.shape[0]):
+        for j in range(weights.shape[1]):
+            w = weights[c, j]
+            moved = (w - mean * total[c, j]) - shrink * w
+            weights[c, j] = (moved + scale * draw[c, j]) + momentum * (w - previous[c, j])
+            previous[c, j] = w
+
+
+@njit(nogil=True)
+def _follow(average, weights, share):
+    for c in range(weights.shape[0]):
+        for j in range(weights.shape[1]):
+            average[c, j] += share * (weights[c, j] - average[c, j])
+
+
 @compiled(kept=True)
-def steps(weights, features, labels, norms, index, ends, means, shrinks, scales, draws, clips, radii):
+def steps(
+    weights, previous, averages, features, labels, norms, index, ends, means, shrinks, scales, shares, draws, clips,
+    radii, momenta,
+):  # fmt: skip
     """Steps on the batches index[ends[k - 1]:ends[k]], in place on float32 weights [runs, classes, p].
+
+    previous [runs, classes, p]: the weights one step earlier, for momenta [runs]; averages [runs or 0, classes, p]:
+    averages of the iterates, each moved towards a new iterate by its share [K].
 
     means eta_k / m, shrinks eta_k lambda, scales the noise's standard deviations, all [runs, K]; draws [K, classes, p]
     standard normals that the runs share; clips and radii [runs]; all float32 but radii.
@@ -133,6 +157,12 @@ def steps(weights, features, labels, norms, index, ends, means, shrinks, scales,
         gradient_sums(totals, weights, features, labels, norms, index[begin : ends[k]], clips)
         begin = ends[k]
         for r in range(len(weights)):
-            _move(weights[r], totals[r], draws[k], means[r, k], shrinks[r, k], scales[r, k])
+            mean, shrink, scale = means[r, k], shrinks[r, k], scales[r, k]
+            if momenta[r] > 0:
+                _move_on(weights[r], previous[r], totals[r], draws[k], mean, shrink, scale, momenta[r])
+            else:
+                _move(weights[r], totals[r], draws[k], mean, shrink, scale)
             if radii[r] < np.inf:
                 project(weights[r], radii[r])
+            if len(averages):
+                _follow(averages[r], weights[r], shares[k])

@@ -5,6 +5,8 @@ from dpexp.papers.dp_sgld.not_claimed import NOT_CLAIMED
 from dpexp.papers.dp_sgld.region import LANGEVIN_REGION
 from dpexp.papers.dp_sgld.tables.accuracy import SGLD_TABLES
 from dpexp.papers.dp_sgld.tables.constants import SGLD_CONSTANTS
+from dpexp.papers.dp_sgld.tables.order import SGLD_ORDER
+from dpexp.papers.dp_sgld.tables.tuned import CHOSEN, SGLD_TUNED, TUNED
 from dpexp.reporting.paper import Paper
 
 PAPER = Paper(
@@ -14,6 +16,6 @@ PAPER = Paper(
     claims=CLAIMS,
     not_claimed=NOT_CLAIMED,
     figures=(LANGEVIN_REGION,),
-    tables=(*SGLD_TABLES, *SGLD_CONSTANTS),
-    configs=("dp_sgld_table1", "dp_sgld_table2", "dp_sgld_table3"),
+    tables=(*SGLD_TABLES, SGLD_ORDER, SGLD_TUNED, *SGLD_CONSTANTS),
+    configs=("dp_sgld_table1", "dp_sgld_table2", "dp_sgld_table3", *TUNED, CHOSEN),
 )

@@ -35,6 +35,9 @@ SIMULATED = 1_000_000
 """users of the trial at most; for more users its results are carried over by the recursion"""
 SHOWN = 3
 """runners-up that are confirmed with fresh users too"""
+REFUTED = 2.0
+"""factor from the nearer end of the trial's 95% interval at which a prediction (of a mean squared distance or a mean
+loss gap) counts as refuted: the recursion is a linearisation, so that less is what it is expected to miss"""
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,12 @@ class Choice:
     def carried(self) -> float:
         """Simulated error carried from the trial to n users."""
         return self.simulated * self.predicted / self.predicted_trial
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the trial says that the recursion does not describe this setting; False before the trial."""
+        low, high = self.simulated - self.reach, self.simulated + self.reach
+        return self.predicted_trial * REFUTED < low or high * REFUTED < self.predicted_trial
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from dpexp.papers.momentum.claims import CLAIMS
 from dpexp.papers.momentum.figures.epochs import MOMENTUM_EPOCHS
 from dpexp.papers.momentum.figures.runs import MOMENTUM_PRESCRIBED, MOMENTUM_TUNED
 from dpexp.papers.momentum.figures.sizes import MOMENTUM_SIZES
+from dpexp.papers.momentum.grids import GRIDS, MOMENTUM_GRID
 from dpexp.papers.momentum.not_claimed import NOT_CLAIMED
 from dpexp.papers.momentum.tables import MOMENTUM_TABLES
 from dpexp.reporting.paper import Paper
@@ -15,9 +16,10 @@ PAPER = Paper(
     claims=CLAIMS,
     not_claimed=NOT_CLAIMED,
     figures=(MOMENTUM_EPOCHS, MOMENTUM_SIZES, MOMENTUM_PRESCRIBED, MOMENTUM_TUNED),
-    tables=MOMENTUM_TABLES,
+    tables=(*MOMENTUM_TABLES, MOMENTUM_GRID),
     configs=(
         *("momentum_prescribed", "momentum_epochs", "momentum_adult"),
         *("momentum_tuned", "momentum_tuned_eps", "momentum_tuned_d"),
+        *GRIDS,
     ),
 )

@@ -44,6 +44,17 @@ SETTINGS = [
 ]
 """(N, epochs, path length in units of G / L) of the shipped experiments; alpha = 1 / N and gamma as left out"""
 
+GRIDS = [
+    *(
+        (500, epochs, length, times)
+        for epochs, alphas in ((10, (0.125, 0.25, 0.5, 1)), (30, (0.125, 0.25, 0.5, 1)), (60, (0.25, 0.5)))
+        for length in (0.375, 0.75, 1.5, 3, 6, 12, 24)
+        for times in alphas
+    ),
+    *((100_000, epochs, length, 3.9) for epochs in (2, 4) for length in (3, 6, 12)),
+]
+"""the same, and alpha N, of the grids over momentum too; 3.9 is nearly the largest that the recursions allow"""
+
 
 class Setting(NamedTuple):
     """What mu depends on."""
@@ -76,10 +87,10 @@ class Certificate(NamedTuple):
         return self.mu * float(ratios.max())
 
 
-def default_setting(n: int, epochs: int, length: float) -> Setting:
-    """alpha = 1 / N, gamma = min(1/2, L eta N / G), and a path of `length` G / L over the epochs."""
+def default_setting(n: int, epochs: int, length: float, times: float = 1) -> Setting:
+    """alpha = `times` / N, gamma = min(1/2, L eta N / G), and a path of `length` G / L over the epochs."""
     ratio = length / epochs
-    return Setting(n, n * epochs, 1 / n, min(0.5, ratio), ratio)
+    return Setting(n, n * epochs, times / n, min(0.5, ratio), ratio)
 
 
 @lru_cache(maxsize=256)
@@ -182,7 +193,7 @@ def main(words: list[str]) -> int:
                 return 1
         return 0
     certificates = list(stored())
-    for size in SETTINGS:
+    for size in [*SETTINGS, *GRIDS]:
         setting = default_setting(*size)
         if any(c.setting == setting for c in certificates):
             continue

@@ -1,3 +1,3 @@
 """The hash of the stored certificates, written with them."""
 
-SHA256 = "cbd6f9e16d70c41e72ed8d10bf53fd59ad40272fefc147505829599c2a7264fc"
+SHA256 = "e17af033368fc59eef8ae93f8b7ad7c7d5848d1aee3385b49b0f3bb551682693"

@@ -1,0 +1,99 @@
+"""The two errors of an accuracy: over replicates, and of the test records, which are a sample themselves."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dpexp.config.stored import stored_cell
+from dpexp.core.errors import DpexpError
+from dpexp.problems.softmax import Softmax
+from dpexp.store import load_parameters, load_summary
+from dpexp.store.stats import t_quantile
+
+NORMAL = 1.959964
+"""two-sided 95% quantile of the normal law"""
+
+
+class Accuracy(NamedTuple):
+    """The mean share of correct classifications of test records over replicates."""
+
+    mean: float
+    se: float
+    """standard error over replicates: other batches, noise and start, on the same records"""
+    seeds: int
+    records: int
+    """test records"""
+
+    @property
+    def seeds_reach(self) -> float:
+        """Half the 95% Student t interval over replicates."""
+        return t_quantile(self.seeds - 1) * self.se
+
+    @property
+    def test_se(self) -> float:
+        """Standard error from the test records.
+
+        Record i is classified correctly by a share c_i of the replicates, and the accuracy is the mean of the c_i over
+        n independent records. As 0 <= c_i <= 1, their variance is at most p (1 - p), p their mean; it is near that
+        where replicates err on the same records, as they do here.
+        """
+        return math.sqrt(self.mean * (1 - self.mean) / self.records)
+
+    @property
+    def test_reach(self) -> float:
+        """Half the 95% normal interval from the test records."""
+        return NORMAL * self.test_se
+
+
+def difference(one: Accuracy, two: Accuracy) -> dict[str, Any]:
+    """The first less the second in percentage points, with halves of 95% intervals.
+
+    `seeds_reach`: over replicates, independent ones. `reach`: for other test records too. Both methods are measured on
+    the same test records, and independent errors are assumed. Methods that err on the same records more often than by
+    chance, as two linear classifiers do, differ by less, so that `reach` is cautious.
+    `seeds` and `records` say -1, 0 or 1: certainly lower, undecided, certainly higher, by either.
+    """
+    gap = one.mean - two.mean
+    seeds = t_quantile(min(one.seeds, two.seeds) - 1) * math.hypot(one.se, two.se)
+    both = math.hypot(seeds, NORMAL * math.hypot(one.test_se, two.test_se))
+    return {
+        "difference": 100 * gap,
+        "seeds_reach": 100 * seeds,
+        "reach": 100 * both,
+        "seeds": _sign(gap, seeds),
+        "records": _sign(gap, both),
+    }
+
+
+def _sign(gap: float, reach: float) -> int:
+    return 0 if abs(gap) <= reach else 1 if gap > 0 else -1
+
+
+def said_of_records(results: Path, experiment: str) -> str:
+    """What the held-out records of a stored experiment add to the errors of its accuracies; empty without accuracies.
+
+    Sizes of the user's own data are read from the files; where these are gone only the sentence is left.
+    """
+    summary = load_summary(results, experiment, renamed=True)
+    last = summary[summary.step == summary.groupby("cell_id").step.transform("max")]
+    last = last[last.metric == "test_accuracy"]
+    if last.empty:
+        return ""
+    parameters = load_parameters(results, experiment, renamed=True)
+    found: dict[int, float] = {}
+    for row in last.itertuples():
+        try:
+            problem = stored_cell(experiment, parameters[str(row.cell_id)]).problem
+            records = problem.held_out_records if isinstance(problem, Softmax) else 0
+        except (DpexpError, ValueError):
+            continue
+        if records and row.mean == row.mean:
+            reach = Accuracy(float(row.mean), 0.0, int(row.n), records).test_reach
+            found[records] = max(found.get(records, 0.0), reach)
+    sizes = ", ".join(f"up to ± {reach:.2g} for {records:,} records" for records, reach in sorted(found.items()))
+    return (
+        "Intervals of accuracies are over replicates on one split. The held-out records are a sample too: other ones "
+        "would move an accuracy" + (f" by {sizes} (95%)." if sizes else ".")
+    )

@@ -1,0 +1,98 @@
+"""The grids of `momentum`: the best setting of every method, where it lies in its grid, and how its noise was set."""
+
+import math
+
+import pytest
+
+from dpexp.config import load_experiment
+from dpexp.papers.momentum import grids
+from dpexp.problems import PROBLEMS
+from dpexp.store import load_summary
+from dpexp.store.run import Options, run
+
+TOY = """\
+experiment: toy_grid
+problem:  {name: rippled-mean, N: 16, d: 2}
+privacy:  {eps: 50, delta: 1e-5}
+run:      {replicates: 3, seed: 3, checkpoints: 1}
+cases:
+  - algorithm: {name: tree-momentum, epochs: [2, 20], alpha: [0.0625, 0.125]}
+    schedule:  {name: path-length, length: [0.01, 3, 60]}
+  - algorithm: {name: reduced-momentum, epochs: [2, 20], alpha: 0.0625}
+    schedule:  {name: path-length, length: [0.01, 3, 60]}
+  - algorithm: {name: batch-descent, epochs: 10}
+    schedule:  {name: constant, eta: [0.001, 0.5]}
+"""
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("grids")
+    (folder / "toy.yaml").write_text(TOY)
+    run(load_experiment(folder / "toy.yaml"), Options(folder / "results", jobs=1, quiet=True))
+    return folder / "results"
+
+
+@pytest.fixture
+def rows(results, monkeypatch):
+    monkeypatch.setattr(grids, "GRIDS", ("toy_grid",))
+    return {r["method"]: r for r in grids.grid_rows(results)}
+
+
+def test_the_best_setting_is_read_off_over_G(results, rows):
+    assert set(rows) == {"tree", "reduced", "descent"}
+    summary = load_summary(results, "toy_grid")
+    own = summary[(summary.metric == "grad_norm") & (summary.step == summary.groupby("cell_id").step.transform("max"))]
+    for key, algorithm in (("tree", "tree-momentum"), ("reduced", "reduced-momentum"), ("descent", "batch-descent")):
+        least = own[own.algorithm == algorithm]["mean"].min()
+        assert rows[key]["mean"] == pytest.approx(least / 1.5)  # G of the rippled mean
+        assert rows[key]["ci_lo"] < rows[key]["mean"] < rows[key]["ci_hi"]
+    assert [rows[key]["settings"] for key in ("tree", "reduced", "descent")] == [12, 6, 2]
+    assert rows["reduced"]["iterates"]  # so small that it is certified on the spot
+    assert not rows["tree"]["iterates"]
+
+
+def test_steps_are_told_in_natural_units_and_ends_of_grids_by_name(rows):
+    assert rows["tree"]["step"] == pytest.approx(3 / 0.75)  # G / L = 1.5 / 2
+    assert "step" not in rows["tree"]["edges"]
+    assert "epochs" in rows["tree"]["edges"]  # there are but two
+    assert rows["reduced"]["alpha_n"] == 1
+    assert "alpha_n" not in rows["reduced"]["edges"]  # there is but one
+    assert rows["descent"]["step"] == pytest.approx(0.5 * 2)
+    assert rows["descent"]["edges"] == ["step"]
+
+
+def test_methods_are_compared_place_by_place(rows):
+    (found,) = grids.compared(list(rows.values()), "tree")
+    assert found["ratio"] == pytest.approx(rows["reduced"]["mean"] / rows["tree"]["mean"])
+    apart = {"tree": rows["tree"] | {"ci_lo": 9.0, "ci_hi": 10.0}, "reduced": rows["reduced"]}
+    assert [c["sign"] for c in grids.compared(list(apart.values()), "tree")] == [-1]
+    apart = {"tree": rows["tree"], "reduced": rows["reduced"] | {"ci_lo": 9.0, "ci_hi": 10.0}}
+    assert [c["sign"] for c in grids.compared(list(apart.values()), "tree")] == [1]
+    same = {"tree": rows["tree"], "reduced": rows["tree"] | {"method": "reduced"}}
+    assert [c["sign"] for c in grids.compared(list(same.values()), "tree")] == [0]
+
+
+def test_the_table_stands(results, rows):
+    content = grids.build(results)
+    assert len(content.rows) == 3
+    assert all(len(row) == len(content.head) for row in content.rows)
+
+
+@pytest.mark.parametrize("name", ["momentum_grid", "momentum_large"])
+def test_every_shipped_setting_of_algorithm_2_is_certified_by_its_iterates(name):
+    """Lengths are written as decimal numbers; each has to meet its stored certificate."""
+    cells = [c for c in load_experiment(f"configs/{name}.yaml").cells if c.algorithm.name == "reduced-momentum"]
+    assert cells
+    for cell in {(c.problem, c.algorithm, c.schedule, c.run.n): c for c in cells}.values():
+        plan = cell.algorithm.plan(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
+        own = cell.algorithm.own_settings(cell.problem, plan)
+        assert own["accounting"] == "iterates", (cell.problem.name, plan)
+
+
+def test_lengths_of_the_grids_are_round_in_natural_units():
+    for cell in load_experiment("configs/momentum_grid.yaml").cells:
+        problem = PROBLEMS[cell.problem.name](N=500, d=10)
+        if cell.algorithm.name != "batch-descent":
+            natural = cell.schedule.length * problem.smoothness / problem.lipschitz
+            assert any(math.isclose(natural, x, rel_tol=1e-11) for x in (0.375, 0.75, 1.5, 3, 6, 12, 24))

@@ -1,0 +1,173 @@
+"""What a fair comparison on softmax regression needs: momentum, averages, a start at 0, validation records."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpexp.algorithms import ALGORITHMS
+from dpexp.core.seeds import generator
+from dpexp.engine.softmax import loop as engine
+from dpexp.engine.softmax.batches import SAMPLING
+from dpexp.privacy.targets import Target
+from dpexp.problems.softmax import DataSource, Softmax
+from dpexp.schedules import SCHEDULES
+from tests.oracles.softmax import record_gradient
+
+DIGITS = Softmax(regulariser=1e-2)
+TARGET, FREE = Target(eps=1.0, delta=1e-5), Target(eps=math.inf)
+DP_SGLD, DP_SGD, SGD = (ALGORITHMS[name] for name in ("dp-sgld", "dp-sgd", "sgd"))
+STEP = SCHEDULES["constant"](eta=0.7)
+
+
+# --- momentum and averages -------------------------------------------------------------------------------------
+
+
+def by_hand(algorithm, steps, seed, replicate, scale):
+    """Heavy ball with its velocity, one record at a time, and the average by its closed-form weights: (last, average)."""
+    train, w, velocity, iterates = DIGITS.train, np.zeros((10, 65)), np.zeros((10, 65)), []
+    order = SAMPLING[algorithm.sampling](len(train), algorithm.batch_size, generator(seed, replicate, "order"))
+    noise = generator(seed, replicate, "noise")
+    for _ in range(steps):
+        total = np.zeros_like(w)
+        for i in next(order):
+            gradient = np.array(record_gradient(w.tolist(), train.features[i].tolist(), int(train.labels[i])))
+            total += gradient * min(1.0, algorithm.clip / (np.linalg.norm(gradient) + 1e-6))
+        z = noise.standard_normal(w.shape, dtype=np.float32)
+        step = -STEP.eta * (total / algorithm.batch_size + DIGITS.regulariser * w) + scale * z
+        velocity = algorithm.momentum * velocity + step
+        w = w + velocity
+        iterates.append(w)
+    weights = [j * (j + 1) * (j + 2) for j in range(1, steps + 1)]
+    return w, sum(weight * iterate for weight, iterate in zip(weights, iterates, strict=True)) / sum(weights)
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.6])
+def test_momentum_and_average_are_what_is_written(momentum):
+    algorithm, steps = DP_SGD(batch_size=8, clip=0.5, momentum=momentum), 12
+    scale = STEP.eta * algorithm.multiplier(DIGITS, TARGET, steps) * 0.5 / 8
+    wanted = by_hand(algorithm, steps, 11, 4, scale)
+    passed = algorithm.simulate(DIGITS, [(STEP, TARGET)], np.array([steps]), 11, [4])
+    assert passed.estimators == ("last", "average")
+    for e, weights in enumerate(wanted):
+        assert passed.values[0, e, 0, 0, 0] == pytest.approx(np.sum(weights**2), rel=1e-4)
+        loss = engine.loss(weights, DIGITS.train.features, DIGITS.train.labels, DIGITS.regulariser)
+        assert passed.values[0, e, 0, 2, 0] == pytest.approx(loss, rel=1e-4)
+    assert abs(np.sum(wanted[0] ** 2) / np.sum(wanted[1] ** 2) - 1) > 0.01  # the two are not each other
+
+
+def test_shares_are_the_closed_form():
+    """A new share 4 / (k + 3) leaves weights j (j + 1)(j + 2), also where a run is long."""
+    shares, weights = engine.average_shares(500), np.zeros(500)
+    for k, share in enumerate(shares):
+        weights[:k] *= 1 - share
+        weights[k] = share
+    j = np.arange(1, 501.0)
+    assert weights == pytest.approx(j * (j + 1) * (j + 2) / (500 * 501 * 502 * 503 / 4), rel=1e-9)
+    assert weights[250:].sum() == pytest.approx(15 / 16, abs=0.01)
+
+
+def test_averaging_changes_no_iterate_and_company_no_average():
+    train = DIGITS.train
+    sizes = np.full(40, 0.5)
+    runs = [engine.Run(np.zeros((10, 65), np.float32), sizes, 1e-2, momentum=m) for m in (0.0, 0.9)]
+
+    def of(which, follow):
+        return follow(
+            train.features, train.labels, which, SAMPLING["poisson"](len(train), 32, generator(1, 0, "order")),
+            batch_size=32, checkpoints=[0, 7, 40],
+        )  # fmt: skip
+
+    both = of(runs, engine.followed)
+    assert np.array_equal(both.last, of(runs, engine.train))
+    for k, run in enumerate(runs):
+        alone = of([run], engine.followed)
+        assert np.array_equal(alone.last[0], both.last[k])
+        assert np.array_equal(alone.average[0], both.average[k])
+    assert not both.average[:, 0].any()
+    with pytest.raises(ValueError, match="without projection"):
+        of([runs[1]._replace(radius=1.0)], engine.train)
+
+
+def test_momentum_costs_no_privacy():
+    """The same noisy gradients are released, whatever is computed from them."""
+    plain, heavy = DP_SGD(batch_size=32), DP_SGD(batch_size=32, momentum=0.9)
+    rows = [a.mechanism(DIGITS, STEP, TARGET, 60).row((1e-5,)) for a in (plain, heavy)]
+    assert rows[0] == rows[1]
+    scales = [a.noise(DIGITS, STEP, TARGET, np.full(60, 0.7)).scale for a in (plain, heavy)]
+    assert np.array_equal(*scales)
+
+
+def test_bounds_of_last_iterates_are_not_offered_for_averages():
+    assert DP_SGLD.estimators == ("last",)
+    assert "momentum" not in DP_SGLD.model_fields
+
+
+# --- a start at 0 ----------------------------------------------------------------------------------------------
+
+
+def test_from_0_it_is_dp_sgd_that_never_clips():
+    """Langevin noise and the noise of DP-SGD by two routes; records' gradients are at most L = 1.4577."""
+    clip = DIGITS.lipschitz
+    langevin = DP_SGLD(batch_size=32, sampling="poisson", start="zero", radius=1e6)
+    clipped = DP_SGD(batch_size=32, clip=clip)
+    found = [a.simulate(DIGITS, [(STEP, TARGET)], np.array([30]), 5, [0, 1]).values[:, 0] for a in (langevin, clipped)]
+    assert found[0][..., 0, :] == pytest.approx(found[1][..., 0, :], rel=1e-4)
+    assert found[0][..., 2, :] == pytest.approx(found[1][..., 2, :], rel=1e-4)
+    prescribed = langevin.model_copy(update={"start": "prescribed"})
+    assert prescribed.simulate(DIGITS, [(STEP, TARGET)], np.array([30]), 5, [0]).values[0, 0, 0, 0, 0] > found[0].max()
+
+
+@pytest.mark.parametrize("accountant", ["last-iterate", "theorem-3-1", "published"])
+def test_what_speaks_of_the_prescribed_start_refuses_another(accountant):
+    algorithm = DP_SGLD(batch_size=32, accountant=accountant, start="zero")
+    found = algorithm.complaints(DIGITS, SCHEDULES["langevin"](), TARGET, 100)
+    assert any("speaks of the prescribed start" in words for words in found), found
+    for sound in ("pld", "once-an-epoch"):
+        sampling = "shuffled" if sound == "once-an-epoch" else "poisson"
+        fitting = DP_SGLD(batch_size=2, accountant=sound, sampling=sampling, start="zero")
+        assert not fitting.complaints(DIGITS, STEP, TARGET, 100)
+
+
+# --- validation records ----------------------------------------------------------------------------------------
+
+
+def rows_of(data):
+    return {record.tobytes() for record in data.features}
+
+
+def test_validation_records_are_training_records_and_no_test_record_is_there():
+    for test_fraction in (None, 0.3):
+        whole = Softmax(test_fraction=test_fraction).split
+        problem = Softmax(test_fraction=test_fraction, validation_fraction=0.25)
+        train, held = problem.split
+        assert (len(train), len(held)) == (problem.n, problem.held_out_records)
+        assert len(held) == len(whole.train) // 4
+        assert len(train) + len(held) == len(whole.train)
+        assert rows_of(train) | rows_of(held) == rows_of(whole.train)
+        only_test = rows_of(whole.test) - rows_of(whole.train)
+        assert only_test
+        assert not only_test & (rows_of(train) | rows_of(held))
+        assert Softmax(test_fraction=test_fraction).held_out_records == len(whole.test)
+
+
+def test_validation_records_are_seeded_and_sizes_known_without_reading():
+    one, again, other = (
+        Softmax(validation_fraction=0.1, data_seed=s, test_fraction=0.2).split.test.labels for s in (1, 1, 2)
+    )
+    assert np.array_equal(one, again)
+    assert not np.array_equal(one, other)
+    adult = Softmax(data=DataSource(name="adult"), validation_fraction=0.1)
+    assert (adult.n, adult.held_out_records) == (29_305, 3_256)
+    fashion = Softmax(data=DataSource(name="fashion"), validation_fraction=0.1)
+    assert (fashion.n, fashion.held_out_records) == (54_000, 6_000)
+    assert Softmax(data=DataSource(name="fashion")).held_out_records == 10_000
+
+
+def test_accuracy_is_measured_on_the_validation_records():
+    problem = Softmax(regulariser=1e-2, validation_fraction=0.3)
+    assert problem.held_out_records == 431 != DIGITS.held_out_records
+    passed = SGD(batch_size=32, momentum=0.5).simulate(problem, [(STEP, FREE)], np.array([40]), 3, [0])
+    share = passed.values[0, 0, 0, 1, 0] * 431
+    assert share == pytest.approx(round(share), abs=1e-6)
+    assert share > 0.7 * 431
