@@ -83,14 +83,14 @@ def said_of_records(results: Path, experiment: str) -> str:
         return ""
     parameters = load_parameters(results, experiment, renamed=True)
     found: dict[int, float] = {}
-    for row in last.itertuples():
+    for cell_id, mean, n in zip(last["cell_id"], last["mean"].astype(float), last["n"].astype(int), strict=True):
         try:
-            problem = stored_cell(experiment, parameters[str(row.cell_id)]).problem
+            problem = stored_cell(experiment, parameters[cell_id]).problem
             records = problem.held_out_records if isinstance(problem, Softmax) else 0
         except (DpexpError, ValueError):
             continue
-        if records and row.mean == row.mean:
-            reach = Accuracy(float(row.mean), 0.0, int(row.n), records).test_reach
+        if records and math.isfinite(mean):
+            reach = Accuracy(mean, 0.0, n, records).test_reach
             found[records] = max(found.get(records, 0.0), reach)
     sizes = ", ".join(f"up to ± {reach:.2g} for {records:,} records" for records, reach in sorted(found.items()))
     return (

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dpexp.config.reader import parameters_of
 from dpexp.papers.momentum.rows import METHODS, method
 from dpexp.problems import PROBLEMS
 from dpexp.problems.finite_sum import FiniteSum
@@ -23,7 +24,7 @@ PLACE = ["problem", "N", "eps"]
 
 
 def grid_rows(results: Path) -> list[dict[str, Any]]:
-    """A record a problem, N, eps and method: the setting with the least mean of the final |grad F|, over G.
+    """One record for each problem, N, eps and method: the setting with the least mean of the final |grad F|, over G.
 
     Settings that end with a larger F than they began with are no candidates: where a loss is flat far away, gradients
     are small there too.
@@ -100,7 +101,7 @@ def _last(results: Path, experiment: str) -> Any:
 
 
 def _problem(row: Any) -> FiniteSum:
-    problem = PROBLEMS[row.problem](N=int(row.N), d=int(row.d))
+    problem = parameters_of(PROBLEMS[row.problem]).model_validate({"N": int(row.N), "d": int(row.d)})
     assert isinstance(problem, FiniteSum)
     return problem
 

@@ -193,7 +193,7 @@ def main(words: list[str]) -> int:
                 return 1
         return 0
     certificates = list(stored())
-    for size in [*SETTINGS, *GRIDS]:
+    for size in [*((*short, 1.0) for short in SETTINGS), *GRIDS]:
         setting = default_setting(*size)
         if any(c.setting == setting for c in certificates):
             continue
