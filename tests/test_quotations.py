@@ -31,7 +31,21 @@ def test_every_claim_is_quoted_or_ours_and_can_be_false(paper):
 GREEK = dict(
     zip(
         "αβγδεθκλμσωΔψ",
-        ["alpha", "beta", "gamma", "delta", "epsilon", "theta", "kappa", "lambda", "mu", "sigma", "omega", "Delta", "psi"],
+        [
+            "alpha",
+            "beta",
+            "gamma",
+            "delta",
+            "epsilon",
+            "theta",
+            "kappa",
+            "lambda",
+            "mu",
+            "sigma",
+            "omega",
+            "Delta",
+            "psi",
+        ],
         strict=True,
     )
 )
