@@ -325,7 +325,7 @@ CLAIMS = (
         "rate", ("logistic_d5",), floor, f"a slope below -{RATE_TOLERANCE} with certainty is no floor", "misleading",
         "every finite sample deviates; but the distance is still falling and close to the sampling error of 300,000 users",
         quote="indicating potential deviations from the exact global optimal parameter",
-        false_if="The nearest distance still falls as it would if it were sampling error; a floor would not.",
+        false_if="The nearest distance has not levelled off: it is then no floor, and misleading, as every finite sample deviates.",
         hypotheses=(iterates(BY_DISTANCE),),
     ),
     Claim(

@@ -1,0 +1,140 @@
+"""What the checks of claims call equal, reached and faster, on numbers whose answer is known."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from dpexp.papers.ldp_sgd.claims import convergence
+from dpexp.papers.ldp_sgd.claims.privacy import verdict_of
+from dpexp.reporting import noticed as noticing
+from dpexp.reporting.checks import Ratio, paired_over_decade, predictions_agree, ratio_over_decade, ratio_to
+from dpexp.reporting.slopes import Rate, Slope, rate, rate_tolerance
+from dpexp.store.stats import t_quantile
+
+STEPS = np.unique(np.geomspace(1, 1e5, 61).astype(np.int64))
+REPLICATES = 50
+
+
+def run_of(exponents, spread=0.02, factor=1.0, seed=0):
+    """A run whose two estimators' means are exact powers of the step, with independent lognormal replicates."""
+    rng = np.random.default_rng(seed)
+    values = {}
+    for name, exponent in exponents.items():
+        draws = np.exp(spread * rng.standard_normal((len(STEPS), REPLICATES)))
+        draws /= draws.mean(axis=1, keepdims=True)
+        values[name] = factor * STEPS[:, None] ** float(exponent) * draws
+    return SimpleNamespace(steps=STEPS, name=f"{exponents}", values=lambda estimator, metric: values[estimator])
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "verdict"),
+    [
+        (1.0, 0.97, 1.03, "reproduced"),
+        (1.053, 0.943, 1.163, "not at this sample size"),  # most of the interval lies outside
+        (1.0, 0.94, 1.06, "not at this sample size"),  # right in the middle, and too wide
+        (1.03, 1.02, 1.051, "not at this sample size"),
+        (1.10, 1.051, 1.15, "false"),
+        (0.90, 0.85, 0.949, "false"),
+    ],
+)
+def test_a_prediction_agrees_if_its_whole_interval_does(value, low, high, verdict):
+    assert predictions_agree([Ratio("one", value, low, high)], 0.05, "").verdict == verdict
+    both = [Ratio("good", 1.0, 0.99, 1.01), Ratio("one", value, low, high)]
+    assert predictions_agree(both, 0.05, "").verdict == verdict
+
+
+def test_no_prediction_is_no_agreement():
+    assert predictions_agree([], 0.05, "").verdict == "not at this sample size"
+
+
+def test_a_curve_that_does_not_fall_reaches_no_rate():
+    assert rate_tolerance(-1.0) == 0.15
+    assert rate_tolerance(-0.1) == pytest.approx(0.05)
+    assert rate(STEPS, run_of({"sgd": 0.0}).values("sgd", "")).compared(-0.1) == "slower"
+    assert rate(STEPS, run_of({"sgd": -0.1}, 0.005).values("sgd", "")).compared(-0.1) == "reached"
+
+
+def _rate(last, before, drift_se, half=0.01):
+    window = (1.0, 10.0)
+    slopes = [Slope(s, half / 2, s - half, s + half, window, 5, "delta") for s in (last, before)]
+    return Rate(*slopes, last - before, drift_se)
+
+
+def test_a_rate_is_settled_up_to_two_errors_of_its_drift():
+    assert _rate(-1.0, -0.86, 0.0).settled
+    assert not _rate(-1.0, -0.84, 0.0).settled
+    assert _rate(-1.0, -0.84, 0.006).settled
+    assert not _rate(-1.0, -0.84, 0.004).settled
+    assert _rate(-0.1, 0.0, 0.0).compared(-0.1) == "transient"  # settled to 0.15, and not to half of 0.1
+    assert _rate(-0.1, -0.06, 0.0).compared(-0.1) == "reached"
+    assert _rate(-1.1, -1.1, 0.0, half=0.06).compared(-1.0) == "unresolved"  # its interval reaches to -1.16
+
+
+def test_an_average_over_a_decade_is_that_of_ratios_within_a_replicate():
+    run = run_of({"sgd": -0.5}, spread=0.3, factor=1.2)
+    late = run.steps >= 1e4
+    predicted = run.steps**-0.5
+    found = ratio_over_decade("one", run, "sgd", "", predicted, looks=3)
+    literal = np.array(
+        [np.mean([run.values("sgd", "")[k, r] / predicted[k] for k in np.flatnonzero(late)]) for r in range(50)]
+    )
+    reach = t_quantile(49, 1 - 0.05 / 3) * literal.std(ddof=1) / np.sqrt(50)
+    assert found == (
+        "one",
+        pytest.approx(literal.mean()),
+        pytest.approx(literal.mean() - reach),
+        pytest.approx(literal.mean() + reach),
+    )
+    alone = ratio_to("one", run.values("sgd", "")[-1], predicted[-1], 3)
+    assert found.high - found.value < 0.5 * (alone.high - alone.value)
+    assert found.value == pytest.approx(1.2, abs=3 * reach)
+
+
+def test_a_pair_over_a_decade_sees_a_small_factor():
+    run = run_of({"sgd": -0.5}, spread=0.3)
+    larger = SimpleNamespace(steps=STEPS, name="larger", values=lambda *names: 1.01 * run.values(*names))
+    found = paired_over_decade("pair", larger, run, "sgd", "", 8)
+    assert found.value == pytest.approx(1.01)
+    assert found.low == pytest.approx(found.high)  # the same replicates: nothing is left to chance
+
+
+def test_noise_power_must_be_the_claimed_one_with_its_interval():
+    assert verdict_of(True, [Ratio("", 0.96, 0.85, 1.07)]) == "holds as a bound"
+    assert verdict_of(False, [Ratio("", 0.96, 0.85, 1.07)]) == "false"
+    assert verdict_of(True, [Ratio("", 0.96, 0.75, 1.17)]) == "not at this sample size"
+    assert verdict_of(True, [Ratio("", 1.06, 0.88, 1.24)]) == "not at this sample size"
+    assert verdict_of(True, [Ratio("", 1.0, 0.9, 1.1), Ratio("", 0.90, 0.85, 0.95)]) == "false"
+    assert verdict_of(True, [Ratio("", 1.10, 1.05, 1.15)]) == "false"
+
+
+def _compared(drawn, settled, faster=True):
+    of = convergence.compared(lambda evidence: drawn, lambda evidence: settled, "", faster)
+    return of(None).verdict
+
+
+def test_faster_is_asked_of_what_is_drawn_and_of_what_has_settled():
+    ahead, behind, same = (run_of({"sgd": -0.5, "asgd": slope}, seed=7) for slope in (-1.0, -0.2, -0.5))
+    assert _compared([ahead], [ahead]) == "reproduced"
+    assert _compared([behind], [behind]) == "false"
+    assert _compared([ahead], [behind]) == _compared([behind], [ahead]) == "misleading"
+    assert _compared([ahead, same], [ahead]) == "not at this sample size"
+    assert _compared([behind], [behind], faster=False) == "reproduced"
+    assert _compared([ahead], []) == "not at this sample size"
+    bent = run_of({"sgd": -0.5, "asgd": -1.0})
+    drifts = SimpleNamespace(
+        steps=STEPS, name="bent", values=lambda e, m: bent.values(e, m) * np.exp(-(np.log(STEPS) ** 2) / 10)[:, None]
+    )
+    assert _compared([ahead], [drifts]) == "not at this sample size"
+
+
+def test_what_a_claim_would_notice_is_read_where_it_was_measured(tmp_path, monkeypatch):
+    monkeypatch.setattr(noticing, "POWER", tmp_path / "power.json")
+    assert noticing.noticed("a/b") is None
+    (tmp_path / "other.json").write_text(json.dumps({"a/b": "would notice a factor 1.1"}))
+    monkeypatch.setattr(noticing, "POWER", tmp_path / "other.json")
+    assert noticing.noticed("a/b") == "would notice a factor 1.1"
+    assert noticing.noticed("a/c") is None
