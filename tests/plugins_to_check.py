@@ -22,6 +22,7 @@ from dpexp.problems.pinball_linear import PinballLinear
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.figure import Drawing, Figure
+from dpexp.reporting.hypothesis import of_settings
 from dpexp.reporting.paper import Paper
 from dpexp.reporting.table import Content, Table
 from dpexp.schedules import Schedule
@@ -161,6 +162,7 @@ PAPER = Paper(
         Claim(
             "mine/theorem-1", "Theorem 1", "Errors are small.", "upper", ("tiny",), check, "a factor", "reproduced", "",
             sabotage, quote="errors are small", false_if="An error is large.",
+            hypotheses=(of_settings("the tolerance is positive", {"100": 100.0}, lambda size: size > 0, -1.0),),
         ),
     ),
     configs=("tiny",),
@@ -187,6 +189,11 @@ run: {n: 200, replicates: 4, checkpoints: 5}
 """
 
 WRONG = {
+    "a claim that quotes nothing": ('quote="errors are small", ', "", "claim", "members"),
+    "a claim that quotes too much": ('"errors are small"', '"small " * 26', "claim", "members"),
+    "a claim that nothing makes false": ('"An error is large."', '""', "claim", "members"),
+    "a claim judged outside its hypotheses": ('{"100": 100.0}', '{"100": -100.0}', "claim", "hypotheses"),
+    "a hypothesis that refuses nothing": ("lambda size: size > 0", "lambda size: True", "claim", "hypotheses"),
     "numbers depend on the other cells": (
         "values = passed.values", "values = passed.values + 1e-9 * len(settings)", "algorithm", "other cells"
     ),
