@@ -304,7 +304,7 @@ CLAIMS = (
         "Corrects (3.6): with the larger, symmetrised one-step divergence it holds at any order and noise.",
         "upper", NONE, theorem_3_1_repaired, ONE_VALUE, "holds as a bound",
         "our one-step lemma covers both orders; no exact law is known to come above it",
-        source="ours", false_if="One exact divergence exceeds the repaired bound.",
+        source="ours", false_if="One exact divergence exceeds the repaired bound.", hypotheses=(small_steps(ANY_ORDER),),
     ),
     Claim(
         "noisy-sgd/proposition-2-17", "Section 2.4, Proposition 2.17",
@@ -338,7 +338,7 @@ CLAIMS = (
         "Corrects (5.3): with the symmetrised one-step divergence it holds outside the conditions, too.",
         "upper", NONE, theorem_5_1_repaired, ONE_VALUE, "holds as a bound",
         "the same one-step lemma as for Theorem 3.1",
-        source="ours", false_if="One exact divergence exceeds the repaired bound.",
+        source="ours", false_if="One exact divergence exceeds the repaired bound.", hypotheses=(small_steps(ANY_ORDER),),
     ),
     Claim(
         "noisy-sgd/theorem-5-1/stops", "Section 5, before Theorem 5.1",
