@@ -278,7 +278,7 @@ def _points(scene: Scene, axes: Axes, lines: Sequence[Line], linestyle: Any) -> 
             x[wild & seen], mean[wild & seen], "x", color=look["color"], markersize=7, markeredgewidth=1.6, zorder=4
         )
     for place in x[mean < low]:
-        axes.plot([place], [0.02], marker=looks.BELOW, color=look["color"], markersize=5,
+        axes.plot([place], [0.05], marker=looks.BELOW, color=look["color"], markersize=5,
                   transform=axes.get_xaxis_transform())  # fmt: skip
 
 

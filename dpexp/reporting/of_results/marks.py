@@ -132,12 +132,17 @@ def mark_diverged(scene: Scene, axes: Axes, members: Sequence[int]) -> None:
 
 
 def stack(scene: Scene, axes: Axes, lost: Sequence[tuple[Line, float]]) -> None:
-    """Crosses of lines at their places on the horizontal axis, from the upper edge downwards, with their counts."""
+    """Crosses of lines at their places on the horizontal axis, from the upper edge downwards.
+
+    Their counts stand beside them where there is one place only.
+    """
     places = [x for _, x in lost]
     for number, (line, x) in enumerate(lost):
         above = places[:number].count(x)
         y = 0.96 - above * min(0.07, 0.9 / max(places.count(x), 1))
         _cross(axes, x, y, scene.colour(line), axes.get_xaxis_transform())
+        if len(set(places)) > 1:
+            continue  # the counts of neighbours would touch; the caption has them
         axes.annotate(f"{line.diverged} of {line.replicates}", (x, y), xycoords=axes.get_xaxis_transform(),
                       xytext=(5, 0) if _left(axes, x) else (-5, 0), textcoords="offset points", va="center",
                       ha="left" if _left(axes, x) else "right", fontsize=POINTS, color=scene.colour(line))  # fmt: skip
