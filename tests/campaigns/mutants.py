@@ -43,11 +43,13 @@ def of_evidence(results: Path, aged: bool, power: Path, only: str, survey: bool,
         if survey:
             log(f"{'kind':45} claims whose verdict changed, whose states changed, that say the same")
         found = evidence.survey(stored, claims, KINDS, log) if survey else []
-        sentences = evidence.power(stored, claims, lambda line: None)
-    known = json.loads(power.read_text()) if power.is_file() else {}
-    every = {claim.id for claim in evidence.from_results()}
-    kept = {name: words for name, words in known.items() if name in every} | sentences
-    power.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
+        sentences: dict[str, str] = {}
+        known = json.loads(power.read_text()) if power.is_file() else {}
+        every = {claim.id for claim in evidence.from_results()}
+        for claim in claims:  # one by one, so that what was found stays where the campaign is stopped
+            sentences |= evidence.power(stored, [claim], lambda line: None)
+            kept = {name: words for name, words in known.items() if name in every} | sentences
+            power.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
     log("\nWhat each claim would notice:")
     for name, sentence in sentences.items():
         log(f"{name:50} {sentence}")
