@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpexp.core.version import VERSION as __version__
 
-API = ("Result", "advise", "calibrate", "claims", "judge", "load", "privacy", "read", "run")
+API = ("Result", "advise", "calibrate", "claims", "judge", "load", "plot", "privacy", "read", "run", "table")
 __all__ = ["API", "__version__", *API]
 
 if TYPE_CHECKING:
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from dpexp.api import calibrate as calibrate
     from dpexp.api import claims as claims
     from dpexp.api import load as load
+    from dpexp.api import plot as plot
     from dpexp.api import read as read
     from dpexp.api import run as run
+    from dpexp.api import table as table
     from dpexp.privacy.judge import judge as judge
 
 

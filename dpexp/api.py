@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from dpexp.config import Experiment
     from dpexp.privacy.judge import judge as judge
+    from dpexp.reporting.figure import Drawing
     from dpexp.reporting.statement import Statement
 
 RESULTS = Path("results")
@@ -114,6 +115,44 @@ def read(name: str | os.PathLike[str], *, results: str | os.PathLike[str] = RESU
     folder = Path(name) if (Path(name) / "manifest.json").is_file() else Path(results) / os.fspath(name)
     load_generation(folder.parent, folder.name)
     return Result(folder.name, folder)
+
+
+def plot(
+    *names: str | os.PathLike[str],
+    results: str | os.PathLike[str] = RESULTS,
+    theory: bool = False,
+    metric: str | None = None,
+    x: str = "",
+    hue: str = "",
+    facet: Sequence[str] = (),
+    estimator: Sequence[str] = (),
+    log: Literal["x", "y", "xy", "none", ""] = "",
+    only: str | None = None,
+) -> Drawing:
+    """The figure of one or several results, or a shipped figure by its name; nothing is written.
+
+    `.canvas` is the matplotlib figure, `.data` the numbers in it, `.caption` what it shows.
+    """
+    from dpexp.commands import plot as command
+
+    looks = command.Looks(metric, x, hue, tuple(facet), tuple(estimator), log, only)
+    return command.drawing([os.fspath(name) for name in names], Path(results), theory, looks)
+
+
+def table(
+    *names: str | os.PathLike[str],
+    results: str | os.PathLike[str] = RESULTS,
+    metric: str | None = None,
+    estimator: Sequence[str] = (),
+    only: str | None = None,
+) -> pd.DataFrame:
+    """The numbers of the table of one or several results, or of a shipped table, with all their digits."""
+    import pandas as pd
+
+    from dpexp.commands import table as command
+
+    chosen, home = command.one_table([os.fspath(name) for name in names], Path(results), metric, estimator, only)
+    return pd.DataFrame(chosen.build(home).records)
 
 
 def privacy(

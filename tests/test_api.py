@@ -11,6 +11,7 @@ import pytest
 import dpexp
 from dpexp.config import ConfigError
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
+from dpexp.core.standard_json import standard_json
 
 CONFIG = {
     "experiment": "small",
@@ -89,6 +90,22 @@ def test_run_gives_the_bits_of_the_command(result, tmp_path):
     said("run", str(config), "--results", str(tmp_path / "results"), "--json")
     theirs = dpexp.read("small", results=tmp_path / "results").summary
     assert theirs.equals(result.summary)
+
+
+def test_plot_and_table_give_what_the_commands_write(result, tmp_path):
+    home = str(result.folder.parent)
+    drawn = dpexp.plot("small", results=home)
+    said("plot", "small", "--results", home, "--out", str(tmp_path), "--format", "png", "--json")
+    assert (tmp_path / "small.caption.txt").read_text() == drawn.caption + "\n"
+    assert list(drawn.data.columns) == (tmp_path / "small.csv").read_text().splitlines()[0].split(",")
+    assert drawn.canvas.axes
+    rows = dpexp.table(result.folder)
+    theirs = said("table", "small", "--results", home, "--json")["rows"]
+    assert json.loads(standard_json(rows.to_dict("records"))) == theirs
+    with pytest.raises(UsageError, match="one figure at a time"):
+        dpexp.plot("small", "figure2", results=home)
+    with pytest.raises(UsageError, match="metric is for results"):
+        dpexp.plot("figure2", metric="loss_gap", results=home)
 
 
 def test_a_failed_cell_is_raised(monkeypatch, tmp_path):

@@ -121,6 +121,30 @@ def figures_of(
     return found
 
 
+def drawing(names: Sequence[str], results: Path, theory: bool = False, looks: Looks | None = None) -> Drawing:
+    """One figure, drawn and not written: of results, or a shipped one."""
+    import matplotlib as mpl
+
+    from dpexp.papers import figures, overlays
+    from dpexp.reporting.figure import caption_of
+    from dpexp.reporting.style import RC
+
+    looks = looks or Looks()
+    known = overlays() if theory else figures()
+    chosen = select(names, False, known, "figure", results)
+    if len(chosen.shipped) + bool(chosen.sources) != 1:
+        raise UsageError("one figure at a time", "several results make one figure; a shipped figure is drawn alone")
+    if chosen.shipped and looks.given():
+        raise UsageError(f"{looks.given()[0]} is for results, and '{chosen.shipped[0]}' is a shipped figure")
+    home = chosen.sources[0].results if chosen.sources else results
+    figure = figure_of(chosen.sources, looks, theory) if chosen.sources else known[chosen.shipped[0]]
+    with mpl.rc_context(RC):
+        drawn = figure.draw(home)
+        if layout := drawn.canvas.get_layout_engine():
+            layout.execute(drawn.canvas)
+    return drawn._replace(caption=drawn.caption or caption_of(figure, drawn, home))
+
+
 def figure_of(sources: Sequence[Source], looks: Looks, theory: bool = False, taken: Sequence[str] = ()) -> Figure:
     """The figure of some results, under a name that is not `taken`."""
     from dpexp.reporting.figure import Figure

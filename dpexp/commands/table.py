@@ -53,6 +53,23 @@ def table(
     return "\n".join(str(out / f"{name}.{form}") for name in texts)
 
 
+def one_table(
+    names: Sequence[str], results: Path, metric: str | None, estimators: Sequence[str], only: str | None
+) -> tuple[Table, Path]:
+    """One table, of results or a shipped one, and the folder that it reads."""
+    from dpexp.papers import tables
+
+    known = tables()
+    chosen = select(names, False, known, "table", results)
+    if len(chosen.shipped) + bool(chosen.sources) != 1:
+        raise UsageError("one table at a time", "several results make one table; a shipped table is made alone")
+    if chosen.sources:
+        return table_of(chosen.sources, metric, estimators, only, known), chosen.sources[0].results
+    if metric or estimators or only:
+        raise UsageError(f"metric, estimator and only are for results, and '{chosen.shipped[0]}' is a shipped table")
+    return known[chosen.shipped[0]], results
+
+
 def table_of(
     sources: Sequence[Source],
     metric: str | None = None,
