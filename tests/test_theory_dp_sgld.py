@@ -238,6 +238,18 @@ def test_softmax_constants_bound_the_hessian():
     assert softmax.lipschitz_on_ball(1.0, 0.01, math.sqrt(2) / 0.01) == pytest.approx(2 * softmax.data_lipschitz(1))
 
 
+def test_softmax_constants_are_attained_by_two_equal_classes():
+    """At p = (1/2, 1/2) the Hessian of a record x is (1/2) |x|^2 along x: 4.5 for |x| = 3, and lambda is added."""
+    p = np.array([0.5, 0.5])
+    largest = np.linalg.eigvalsh(np.kron(np.diag(p) - np.outer(p, p), np.outer([3.0, 0.0], [3.0, 0.0])))[-1]
+    assert softmax.smoothness_of_norm(3.0, 0.1) == pytest.approx(largest + 0.1, rel=1e-12)
+    assert largest == pytest.approx(4.5, rel=1e-12)
+    x = np.array([[2.0, 0.0], [0.0, 1.0]])
+    assert softmax.smoothness_full(x, 0.1) == pytest.approx(1.1, rel=1e-12)
+    assert softmax.smoothness_per_example(x, 0.1) == pytest.approx(2.1, rel=1e-12)
+    assert softmax.smoothness_batches(x, 1, 0.1) == pytest.approx(1.35, rel=1e-12)
+
+
 def test_exact_risks_are_those_of_every_path_of_batches():
     """Every sequence of two batches out of 15, each a Gaussian, averaged; also xi^2 and the start."""
     toy, sigma, m, steps = Ridge(2, d=2, n=6, strong_convexity=0.4), 0.3, 2, np.array([0.1, 0.07])
