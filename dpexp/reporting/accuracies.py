@@ -83,7 +83,8 @@ def said_of_records(results: Path, experiment: str) -> str:
         return ""
     parameters = load_parameters(results, experiment, renamed=True)
     found: dict[int, float] = {}
-    for row in last.itertuples():
+    rows: Any = last.itertuples()
+    for row in rows:
         try:
             problem = stored_cell(experiment, parameters[str(row.cell_id)]).problem
             records = problem.held_out_records if isinstance(problem, Softmax) else 0

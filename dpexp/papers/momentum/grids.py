@@ -100,7 +100,8 @@ def _last(results: Path, experiment: str) -> Any:
 
 
 def _problem(row: Any) -> FiniteSum:
-    problem = PROBLEMS[row.problem](N=int(row.N), d=int(row.d))
+    kind: Any = PROBLEMS[row.problem]
+    problem = kind(N=int(row.N), d=int(row.d))
     assert isinstance(problem, FiniteSum)
     return problem
 
