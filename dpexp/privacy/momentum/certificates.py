@@ -193,8 +193,8 @@ def main(words: list[str]) -> int:
                 return 1
         return 0
     certificates = list(stored())
-    for size in [*SETTINGS, *GRIDS]:
-        setting = default_setting(*size)
+    wanted = [default_setting(*size) for size in SETTINGS] + [default_setting(*size) for size in GRIDS]
+    for size, setting in zip([*SETTINGS, *GRIDS], wanted, strict=True):
         if any(c.setting == setting for c in certificates):
             continue
         began = time.process_time()
