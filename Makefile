@@ -20,11 +20,11 @@ reproduce: $(READY)
 
 # The whole test suite, on two cores. Each takes half of it in order, and who is done takes over from the other.
 test: $(READY)
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # The fast tests on the lowest Python with the lowest versions that pyproject.toml declares, in an environment of its own.
 test-lowest: $(VENV_LOWEST)/.ready
-	$(VENV_LOWEST)/bin/python -m pytest -n 2 --dist worksteal -m "not slow"
+	$(VENV_LOWEST)/bin/python -m pytest -n 2 --dist loadfile -m "not slow"
 
 # Every config at toy size through the same code, into results-smoke/.
 smoke: $(READY)
@@ -39,7 +39,7 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
 # Engines beside numpy, and beside jax and Opacus where they are installed: ratios of the same work in one run.
 bench: $(READY)

@@ -34,6 +34,19 @@ def pytest_configure():
         Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
+LONGEST = (
+    "test_fingerprint_of_what_runs.py", "test_conformance_shown.py", "test_claims.py", "test_figures_of_any_result.py",
+    "test_plugins.py", "test_cli.py", "test_privacy_iterates.py", "test_judge.py", "test_softmax_runs.py", "test_faults.py",
+    "test_check.py", "test_bounded_input.py", "test_docs.py", "test_figures_and_tables.py", "test_conformance.py",
+)  # fmt: skip
+"""files that take longest, from half a minute to two. They are begun first: a file's tests stay with one worker, and a
+long one that is begun last would keep the other waiting"""
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
+
+
 COMMAND = Path(sys.executable).parent / "dpexp"
 
 # d is that of the shipped configs wherever it does not matter: a kernel is compiled for each d, in seconds, and kept
