@@ -18,7 +18,7 @@ reproduce: $(READY)
 	$(BIN)/dpexp table --all --out results/tables
 	$(BIN)/dpexp claims --out results
 
-# The whole test suite, on two cores. Each takes half of it in order, and who is done takes over from the other.
+# The whole test suite, on two cores: a file's tests stay together, and the longest files come first.
 test: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
