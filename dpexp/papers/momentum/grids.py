@@ -90,7 +90,8 @@ def _last(results: Path, experiment: str) -> Any:
     rows["objective"] = rows.cell_id.map(means["objective"])
     rows["param_norm"] = np.sqrt(rows.cell_id.map(means["param_norm_sq"]))
     rows["method"] = [method(row) for row in rows.itertuples()]
-    problems = [_problem(row.problem, int(row.N), int(row.d)) for row in rows.itertuples()]
+    places = zip(rows.problem, rows.N.astype(int), rows.d.astype(int), strict=True)
+    problems = [_problem(name, int(n), int(d)) for name, n, d in places]
     bound, curved = (np.array([getattr(p, name) for p in problems]) for name in ("lipschitz", "smoothness"))
     for name in ("mean", "se", "ci_lo", "ci_hi"):
         rows[name] /= bound
