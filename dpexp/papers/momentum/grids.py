@@ -6,6 +6,7 @@ the same replicates, so it is a little too good for every method; a grid of equa
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,8 @@ def _last(results: Path, experiment: str) -> Any:
     rows["objective"] = rows.cell_id.map(means["objective"])
     rows["param_norm"] = np.sqrt(rows.cell_id.map(means["param_norm_sq"]))
     rows["method"] = [method(row) for row in rows.itertuples()]
-    problems = [_problem(row) for row in rows.itertuples()]
+    places = zip(rows.problem, rows.N.astype(int), rows.d.astype(int), strict=True)
+    problems = [_problem(name, int(n), int(d)) for name, n, d in places]
     bound, curved = (np.array([getattr(p, name) for p in problems]) for name in ("lipschitz", "smoothness"))
     for name in ("mean", "se", "ci_lo", "ci_hi"):
         rows[name] /= bound
@@ -100,8 +102,9 @@ def _last(results: Path, experiment: str) -> Any:
     return rows
 
 
-def _problem(row: Any) -> FiniteSum:
-    problem = parameters_of(PROBLEMS[row.problem]).model_validate({"N": int(row.N), "d": int(row.d)})
+@lru_cache(maxsize=64)
+def _problem(name: str, n: int, d: int) -> FiniteSum:
+    problem = parameters_of(PROBLEMS[name]).model_validate({"N": n, "d": d})
     assert isinstance(problem, FiniteSum)
     return problem
 

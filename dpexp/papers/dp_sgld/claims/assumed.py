@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from dpexp.papers.dp_sgld.cases import Case
-from dpexp.reporting.hypothesis import Hypothesis, of_settings
+from dpexp.reporting.evidence import Evidence, Run
+from dpexp.reporting.hypothesis import Hypothesis, of_runs, of_settings
+
+NEAR = 1e-3
+"""relative: noise is calibrated to the nominal epsilon by bisection, to fewer digits than that"""
 
 
 def theorem_3_1(cases: Sequence[Case]) -> tuple[Hypothesis, ...]:
@@ -51,3 +57,22 @@ def enough_records(ratios: Mapping[str, float]) -> Hypothesis:
 def budget(pairs: Mapping[str, tuple[float, float]]) -> Hypothesis:
     """eps <= 2 log(1/delta); the two sides, by name."""
     return of_settings("eps <= 2 log(1/delta)", pairs, lambda pair: 0 < pair[0] <= pair[1], (100.0, 1.0))
+
+
+def stated(experiment: str) -> Hypothesis:
+    """What a private run states is the epsilon at which the tables compare, and so is what composition gives it."""
+
+    def used(evidence: Evidence) -> list[Run]:
+        return [run for run in evidence.runs(experiment) if math.isfinite(float(run.row["eps"]))]
+
+    def holds(run: Run) -> bool:
+        """The column of composition is there where the accountant is another one."""
+        nominal, own = float(run.row["eps"]), float(run.row["eps_1e-05"])
+        sound = float(run.row.get("sound_eps_1e-05", math.nan))
+        unsound = run.row["accountant"] == "pld" and not math.isnan(sound) and sound > nominal * (1 + NEAR)
+        return math.isclose(own, nominal, rel_tol=NEAR) and not unsound
+
+    def doubled(run: Run) -> Run:
+        return replace(run, row={**run.row, "eps_1e-05": 2 * float(run.row["eps_1e-05"])})
+
+    return of_runs("the stated epsilon at delta = 1e-5 is the nominal one", used, holds, doubled)

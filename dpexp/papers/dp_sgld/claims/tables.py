@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dpexp.papers.dp_sgld.claims.assumed import stated
 from dpexp.papers.dp_sgld.printed import ACCURACIES, FINE_TUNED, beside
 from dpexp.problems.softmax import Softmax
 from dpexp.reporting.checks import Pair, in_order
@@ -204,7 +205,7 @@ CLAIMS = (
         "higher means on all four pairs, certainly so on one: it adds a fifth of the noise, since the bound with K = epochs is no guarantee, "
         "and on these data even DP-SGD is within a few tenths of a point of no DP",
         quote="DP-SGLD achieves higher experimental accuracy than DP-SGD on these tasks",
-        false_if="On some pair of data and lambda DP-SGLD is certainly less accurate.",
+        false_if="On some pair of data and lambda DP-SGLD is certainly less accurate.", hypotheses=(stated("dp_sgld_table1"),),
     ),
     Claim(
         "dp-sgld/table-1/sound", "Section 5.2, table 1",
@@ -213,14 +214,14 @@ CLAIMS = (
         "true of a nominal epsilon only: with the same noise, DP-SGLD has a larger bound on gradients and a noisy start; DP-SGD clips, and "
         "starts at 0",
         quote="To be able to provide somewhat comparable results, all methods",
-        false_if="On some pair DP-SGLD is certainly less accurate at the same noise and neighbours.",
+        false_if="On some pair DP-SGLD is certainly less accurate at the same noise and neighbours.", hypotheses=(stated("dp_sgld_table1"),),
     ),
     Claim(
         "dp-sgld/table-1/theorem", "Table 1 with Theorem 3.1",
         "Completes table 1: with the printed theorem and K in iterations, DP-SGLD is less accurate than DP-SGD near the paper's beta / lambda.",
         "ordering", ("dp_sgld_table1",), table_1_theorem, INTERVAL, "reproduced",
         "there lambda K eta is far below 1, where the bound asks for more noise than composition",
-        source="ours", false_if="On some pair with beta / lambda above 10^4 DP-SGLD is certainly more accurate.",
+        source="ours", false_if="On some pair with beta / lambda above 10^4 DP-SGLD is certainly more accurate.", hypotheses=(stated("dp_sgld_table1"),),
     ),
     Claim(
         "dp-sgld/table-1/gap", "Contributions",
@@ -228,7 +229,7 @@ CLAIMS = (
         "value", ("dp_sgld_table1",), gap, "one point, twice the largest printed gap", "misleading",
         "by the published accounting, which is no privacy; with noise that is accounted for the gap is several points",
         quote="it almost closes the gap with non-private training",
-        false_if="The gap to no DP exceeds a point on some pair.",
+        false_if="The gap to no DP exceeds a point on some pair.", hypotheses=(stated("dp_sgld_table1"),),
     ),
     Claim(
         "dp-sgld/table-2/ordering", "Table 2",
@@ -236,7 +237,7 @@ CLAIMS = (
         "ordering", ("dp_sgld_table2",), table_2_nominal, INTERVAL, "not at this sample size",
         "as for Table 1; at the smallest regulariser the steps hardly decrease",
         quote="using SGD with a decreasing learning rate",
-        false_if="On some pair of data and lambda DP-SGLD is certainly less accurate.",
+        false_if="On some pair of data and lambda DP-SGLD is certainly less accurate.", hypotheses=(stated("dp_sgld_table2"),),
     ),
     Claim(
         "dp-sgld/table-2/sound", "Section 5.2, table 2",
@@ -244,7 +245,7 @@ CLAIMS = (
         "ordering", ("dp_sgld_table2",), table_2_sound, INTERVAL, "misleading",
         "as for Table 1",
         quote="DP-SGLD outperforms standard DP-SGD for the tasks considered",
-        false_if="On some pair DP-SGLD is certainly less accurate at the same noise and neighbours.",
+        false_if="On some pair DP-SGLD is certainly less accurate at the same noise and neighbours.", hypotheses=(stated("dp_sgld_table2"),),
     ),
     Claim(
         "dp-sgld/table-3", "Section 5.2, table 3",
@@ -252,6 +253,6 @@ CLAIMS = (
         "ordering", ("dp_sgld_table3",), table_3, "the joint 95% interval of the ratio of mean errors over 10 seeds excludes 1", "reproduced",
         "noise grows with the number of parameters; random features stand for the unfrozen block, so accuracies do not compare",
         quote="DP-SGD does not improve and accuracy even decreases marginally from 68.0% to 67.8%",
-        false_if="No DP certainly loses from more parameters, or DP-SGD certainly gains.",
+        false_if="No DP certainly loses from more parameters, or DP-SGD certainly gains.", hypotheses=(stated("dp_sgld_table3"),),
     ),
 )  # fmt: skip

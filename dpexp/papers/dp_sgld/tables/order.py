@@ -5,18 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from dpexp.papers.dp_sgld.printed import ACCURACIES, beside
 from dpexp.papers.dp_sgld.tables.accuracy import rows_of
 from dpexp.problems.softmax import DataSource, Softmax
 from dpexp.reporting.accuracies import Accuracy, difference
 from dpexp.reporting.table import Content, Table
 
-PRINTED = {
-    1: (("CIFAR-10, ResNet18", 70.3, 68.0, 70.7), ("CIFAR-10, AlexNet", 57.5, 56.4, 57.7),
-        ("Pneumonia, ResNet18", 58.8, 58.8, 59.3)),
-    2: (("CIFAR-10, ResNet18", 70.1, 68.1, 70.2), ("CIFAR-10, AlexNet", 57.3, 56.4, 57.6),
-        ("Pneumonia, ResNet18", 58.8, 58.8, 59.3)),
-}  # fmt: skip
-"""table -> data and model, then DP-SGLD, DP-SGD and no DP as printed, in percent; one run each, no error is printed"""
 WAYS = {
     "published": ("published", "replace-one"),
     "theorem": ("theorem-3-1", "replace-one"),
@@ -71,16 +65,11 @@ def build(results: Path) -> Content:
          f"{r['difference']:+.2f}", f"{r['seeds_reach']:.2f}", f"{r['reach']:.2f}", words[r["seeds"]], words[r["records"]]]
         for r in records
     ]  # fmt: skip
-    printed = "; ".join(
-        f"Table {table}: "
-        + ", ".join(f"{name} {ours:.1f} / {theirs:.1f} / {free:.1f}" for name, ours, theirs, free in lines)
-        for table, lines in PRINTED.items()
-    )
+    printed = "; ".join(f"table {table}, {beside(table)}" for table in ACCURACIES)
     note = (
         "Accuracies in percent on the same test records; difference: DP-SGLD less DP-SGD, with halves of 95% intervals "
         "over the seeds, and over seeds and test records together (independent errors are assumed, which is cautious). "
-        f"DP-SGLD by the published accounting or by Theorem 3.1 is not private as stated. Printed (DP-SGLD / DP-SGD / no "
-        f"DP, other data, one run each): {printed}."
+        f"DP-SGLD by the published accounting or by Theorem 3.1 is not private as stated. The paper has one run each: {printed}."
     )
     return Content(head, rows, note, records)
 

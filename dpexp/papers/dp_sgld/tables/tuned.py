@@ -8,6 +8,7 @@ records, and that of the test records themselves, which are a sample.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -109,8 +110,13 @@ def _settings(results: Path, experiment: str) -> Any:
 
 def _records(row: Any) -> int:
     share = getattr(row, "validation_fraction", None)
-    tuned = share is not None and share == share
-    return Softmax(data=DataSource(name=row.data), validation_fraction=share if tuned else None).n
+    return _trained(row.data, share if share is not None and share == share else None)
+
+
+@lru_cache(maxsize=8)
+def _trained(data: str, share: float | None) -> int:
+    """Training records; remembered, since many settings share a data set."""
+    return Softmax(data=DataSource(name=data), validation_fraction=share).n  # type: ignore[arg-type]
 
 
 def _method(row: Any) -> str:
