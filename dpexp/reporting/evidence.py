@@ -12,8 +12,10 @@ import numpy as np
 
 from dpexp.config import Cell
 from dpexp.config.stored import stored_cell
+from dpexp.core.errors import ResultsMissing
 from dpexp.core.text import fraction
 from dpexp.engine.result import CellData
+from dpexp.reporting.contradictions import contradiction
 from dpexp.store import load_cell, load_cells, load_parameters, not_as_configured, require_trajectories
 
 
@@ -29,7 +31,7 @@ class Run:
     @property
     def alpha(self) -> float:
         """Exponent of the step size; 0 where the schedule has none."""
-        return float(self.row.get("alpha", 0.0))
+        return float(self.row.get("alpha") or 0.0)
 
     @property
     def budget(self) -> str:
@@ -113,7 +115,13 @@ class Evidence:
         for row in rows:
             cell_id = str(row["cell_id"])
             data = load_cell(self.results, experiment, cell_id)
-            runs.append(Run(stored_cell(experiment, parameters[cell_id]), {str(k): v for k, v in row.items()}, data))
+            run = Run(stored_cell(experiment, parameters[cell_id]), {str(k): v for k, v in row.items()}, data)
+            if fault := contradiction(run.cell, run.row, run.data):
+                raise ResultsMissing(
+                    f"{experiment}: the stored cell {cell_id} contradicts itself: {fault}",
+                    f"run: dpexp run configs/{experiment}.yaml --force",
+                )
+            runs.append(run)
         return sorted(runs, key=lambda r: (r.alpha, np.nan_to_num(r.row["gdp_mu"], nan=0.0), r.budget))
 
 
