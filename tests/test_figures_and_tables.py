@@ -178,7 +178,7 @@ def test_a_caption_names_every_parameter_of_its_experiments(name, toys):
     drawing = FIGURES[name].draw(results)
     caption = caption_of(FIGURES[name], drawing, results)
     assert caption.startswith(FIGURES[name].caption.rstrip("."))
-    assert "95% Student t interval of the mean" in caption
+    assert "95% interval of the mean (Student t, corrected for skewness)" in caption
     for experiment in FIGURES[name].needs:
         assert f"{experiment}: " in caption
         cell = load_cells(results, experiment).iloc[0]

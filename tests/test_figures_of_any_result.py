@@ -165,7 +165,7 @@ def test_a_drawing_has_exactly_the_stored_means_and_a_whole_caption(toy):
     assert sorted(drawing.data["mean"]) == sorted(means)
     assert set(drawing.data.columns) >= {"alpha", "mu", "estimator", "step", "ci_lo", "ci_hi", "n", "n_diverged"}
     for words in ("mu in {1, Uniform(1, 2), non-private}", "alpha in {1/3, 0.5}", "problem=huber-linear", "eta=0.2",
-                  "95% Student t interval of the mean over 4 replicates", "n=300", "seed=3"):  # fmt: skip
+                  "95% interval of the mean (Student t, corrected for skewness) over 4 replicates", "n=300", "seed=3"):  # fmt: skip
         assert words in drawing.caption, words
     (legend,) = drawing.canvas.legends
     entries = {text.get_text() for text in legend.get_texts()}
@@ -288,10 +288,19 @@ def test_nothing_is_joined_across_settings(tmp_path):
 # --- every shipped config, and random ones ----------------------------------------------------------------------------
 
 
+TOO_MANY = {"momentum_grid"}
+"""grids that are searched for their best setting, which a table shows: no figure holds so many"""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHIPPED)
 def test_every_shipped_config_draws(name, toys):
-    drawing = drawn(Source(toys.results([name]), name))
+    source = Source(toys.results([name]), name)
+    if name in TOO_MANY:
+        with pytest.raises(UsageError, match="too many for one figure"):
+            drawn(source)
+        return
+    drawing = drawn(source)
     assert faults(drawing.canvas) == []
     summary = load_summary(toys.results([name]), name)
     assert len(drawing.data)

@@ -14,7 +14,8 @@ from dpexp.commands import calibrate, diff, plot, privacy, table
 from dpexp.commands import claims as settling
 from dpexp.commands import list as listing
 from dpexp.config import ConfigError, load_experiment
-from dpexp.config.resolved import json_schema, resolved_yaml
+from dpexp.config.resolved import resolved_yaml
+from dpexp.config.schema import json_schema
 from dpexp.config.stored import stored_cell
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.papers import claims, figures, papers, tables

@@ -246,7 +246,7 @@ def test_partitions():
         math.sqrt(67) * 2 / 30
     )  # 200 steps in epochs of 3 batches
     assert not reshuffled["shifted-interpolation"].valid
-    with pytest.raises(ValueError, match="multiple"):
+    with pytest.raises(ValueError, match="must divide n = 100 evenly"):
         MECHANISMS["noisy-sgd"](**{**base, "batch_size": 30}, sampling="cyclic")
     with pytest.raises(ValueError, match="whole"):
         MECHANISMS["sampled-gaussian"](noise_multiplier=1.0, sampling_probability=0.3, steps=3, sampling="cyclic")

@@ -241,7 +241,7 @@ def test_last_iterates_pay_where_steps_forget():
             DP_SGD(sampling="shuffled", accountant="once-an-epoch"),
             CONSTANT,
             TARGET,
-            "the 1438 training records to be a multiple",
+            "divide the 1438 training records evenly",
         ),
         (DP_SGD(), CONSTANT, ConstantBudget(mu=1.0), "in place of mu"),
         (SGD(), CONSTANT, TARGET, "no privacy"),

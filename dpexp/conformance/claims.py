@@ -12,6 +12,7 @@ from dpexp.core.errors import ResultsMissing
 from dpexp.core.text import counted
 from dpexp.reporting.claim import VERDICTS, Claim, Outcome, quotation_fault
 from dpexp.reporting.evidence import Evidence
+from dpexp.reporting.hypothesis import OutsideHypotheses
 from dpexp.reporting.slopes import SlopeError
 
 Thing = Subject[Claim]
@@ -46,6 +47,8 @@ def _outcome(claim: Claim, toys: ToyExperiments, sabotaged: bool = False) -> Out
     with watched() as names:
         try:
             outcome = claim.settled(evidence)
+        except OutsideHypotheses as error:
+            raise NotTried(f"toy results lie outside its hypotheses: {error.message}") from None
         except SlopeError as error:
             outcome = Outcome("not at this sample size", "", f"no slope can be fitted: {error}", "none")
         except ResultsMissing as error:
@@ -88,12 +91,14 @@ def hypotheses(subject: Thing, toys: ToyExperiments) -> str:
         raise NotTried("assumes nothing")
     evidence = Evidence(toys.results(claim.experiments))
     for hypothesis in claim.hypotheses:
-        if broken := hypothesis.broken(evidence):
-            raise Failed(f"is judged where it does not hold that {hypothesis.words}: {broken[0]}", claim.check)
         if hypothesis.refused is None:
             raise Failed(f"gives no setting outside its hypothesis that {hypothesis.words}", claim.check)
         if not hypothesis.refused(evidence):
             raise Failed(f"would be judged where it does not hold that {hypothesis.words}", claim.check)
+        if broken := hypothesis.broken(evidence):
+            if claim.experiments:  # of toy size, at which a prescribed schedule or a choice of settings is another
+                raise NotTried(f"toy results lie outside it, where {hypothesis.words}: {broken[0]}")
+            raise Failed(f"is judged where it does not hold that {hypothesis.words}: {broken[0]}", claim.check)
     return "; ".join(hypothesis.words for hypothesis in claim.hypotheses)
 
 

@@ -40,6 +40,8 @@ def grid_rows(results: Path) -> list[dict[str, Any]]:
     records = []
     for place, tried in rows.groupby([*PLACE, "method"]):
         grid = tried[tried.objective <= tried.start]
+        if grid.empty:  # as in runs of a few steps
+            continue
         best = grid.loc[grid["mean"].idxmin()]
         records.append(
             dict(zip([*PLACE, "method"], place, strict=True))
@@ -67,7 +69,9 @@ def compared(records: list[dict[str, Any]], other: str) -> list[dict[str, Any]]:
     found = []
     for mine in (r for r in records if r["method"] == "reduced"):
         place = {name: mine[name] for name in PLACE}
-        theirs = next(r for r in records if r["method"] == other and all(r[k] == v for k, v in place.items()))
+        theirs = next((r for r in records if r["method"] == other and all(r[k] == v for k, v in place.items())), None)
+        if theirs is None:  # none of its settings is a candidate
+            continue
         sign = -1 if mine["ci_hi"] < theirs["ci_lo"] else 1 if mine["ci_lo"] > theirs["ci_hi"] else 0
         found.append({**place, "ratio": mine["mean"] / theirs["mean"], "sign": sign})
     return found

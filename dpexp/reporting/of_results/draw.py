@@ -115,9 +115,20 @@ def _panel_height(scene: Scene, columns: int) -> float:
         most = max(len(_dot_rows(scene, members)) for members in scene.panels.values())
         if most > MOST_ROWS:
             raise UsageError(f"{most} settings are too many for one figure", "--only picks cells, such as 'mu == 1'")
-        return 0.8 + ROW * most
+        names = [name for members in scene.panels.values() for name in _row_names(scene, members)]
+        lines = max(name.count("\n") + 1 for name in names)
+        return 0.8 + max(ROW, 0.05 + 0.115 * lines) * most  # a line of 7 points is a tenth of an inch high
     marked = max((len(members) for members in scene.panels.values() if scene.marked(members)), default=0)
     return max({1: 3.4, 2: 2.6, 3: 2.2}.get(columns, 1.9), 1.0 + 0.125 * min(marked, MOST_MARKED))
+
+
+def _row_names(scene: Scene, members: Sequence[int]) -> list[str]:
+    """The labels of a panel's rows of dots, in lines that fit beside it."""
+    names = [
+        " ".join(level_label(f, k, scene.words) for f, k in zip(scene.plan.rows, row, strict=True))
+        for row in _dot_rows(scene, members)
+    ]
+    return [looks.wrapped(name, 2.6, 7) for name in names]
 
 
 def _title(scene: Scene) -> str:
@@ -318,8 +329,5 @@ def _dots(scene: Scene, axes: Axes, members: Sequence[int]) -> None:
             where: Any = axes.get_yaxis_transform() if right else axes.transData
             axes.plot([0.98 if right else mean], [y], "x", color=colour, markersize=6, markeredgewidth=1.6,
                       transform=where, zorder=4)  # fmt: skip
-    names = [
-        " ".join(level_label(f, k, scene.words) for f, k in zip(scene.plan.rows, row, strict=True)) for row in rows
-    ]
-    axes.set_yticks(range(len(rows)), [looks.wrapped(name, 2.6, 7) for name in names], fontsize=7)
+    axes.set_yticks(range(len(rows)), _row_names(scene, members), fontsize=7)
     axes.set_ylim(len(rows) - 0.4, -0.6)
