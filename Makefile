@@ -54,6 +54,7 @@ soak: $(READY)
 	$(BIN)/python -m tests.campaigns.plugin_edits
 	$(BIN)/python -m tests.campaigns.kernel_edits
 	$(BIN)/python -m tests.campaigns.config_mutants
+	DPEXP_TESTS=all $(BIN)/python -m pytest -n 2 --dist loadfile tests/test_conformance_shown.py tests/test_figures_of_any_result.py tests/test_tables_of_any_result.py tests/test_fingerprint_of_what_runs.py
 	$(BIN)/python -m dpexp.privacy.judge.survey --comparisons 21000 --out results/tables/judged.md
 
 # What would go unnoticed: stored results, theory and code made wrong on purpose, beside the claims and tests that notice.

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import zlib
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest.mock import patch
@@ -32,6 +33,19 @@ def pytest_configure():
     folder = os.environ.setdefault("DPEXP_CACHE", str(Path(tempfile.gettempdir()) / KERNELS))
     if folder.startswith("/"):  # not one of the words that say: keep nothing
         Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+AT_LENGTH = os.environ.get("DPEXP_TESTS") == "all"
+"""whether everything is tried, as by `make soak`, and not the share for which `make test` has time"""
+COSTLY = frozenset() if AT_LENGTH else frozenset(
+    {"momentum_grid", "momentum_large", "dp_sgld_tuned_adult", "dp_sgld_tuned_fashion", "dp_sgld_chosen"}
+)  # fmt: skip
+"""experiments whose toy results take a quarter of a minute each: hundreds of settings, or many records"""
+
+
+def in_share(name: str, one_of: int = 4) -> bool:
+    """Whether something is among those that are always tried: one of so many, by its name, the same in every run."""
+    return AT_LENGTH or zlib.crc32(name.encode()) % one_of == 0
 
 
 LONGEST = (

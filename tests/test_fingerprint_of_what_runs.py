@@ -21,6 +21,7 @@ from dpexp.reporting.slopes import SlopeError
 from dpexp.store.fingerprint import closure, code_of, statement_of
 from dpexp.store.rows import row_of
 from dpexp.store.simulating import simulate
+from tests.conftest import COSTLY
 
 CANNOT_CHANGE_A_NUMBER = {
     "dpexp.core.checkpoints": "counted through dpexp.store.simulating",
@@ -141,7 +142,8 @@ def shown():
     checked = {c.id: (c.check, c.experiments, True) for paper in claims().values() for c in paper}
     one_a_module = {home(value[0]): name for name, value in [*checked.items(), *built.items(), *drawn.items()]}
     everything = drawn | built | checked
-    return {name: everything[name] for name in sorted(one_a_module.values()) if name != LONG}
+    names = [name for name in sorted(one_a_module.values()) if name != LONG and not COSTLY & set(everything[name][1])]
+    return {name: everything[name] for name in names}
 
 
 LONG = "figure hidden_state_figure"

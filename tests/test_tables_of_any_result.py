@@ -16,6 +16,7 @@ from dpexp.reporting.digits import matched, uncertain
 from dpexp.reporting.fitting import fit, without_constants
 from dpexp.reporting.table import Content, Table, markdown_table, render
 from dpexp.store import load_summary
+from tests.conftest import COSTLY
 from tests.test_figures_of_any_result import TOY, stored
 
 # --- digits ----------------------------------------------------------------------------------------------------------
@@ -231,6 +232,8 @@ def test_every_shipped_table_is_whole_latex(toys):
     from dpexp.papers import tables
 
     for one in tables().values():
+        if COSTLY & set(one.needs):
+            continue
         text = render(one, toys.results(one.needs), "tex")
         balanced(text)
         assert "\\caption{" in text
