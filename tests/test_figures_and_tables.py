@@ -184,7 +184,8 @@ def test_a_caption_names_every_parameter_of_its_experiments(name, toys):
         cell = load_cells(results, experiment).iloc[0]
         for column in ("d", "eta", "alpha", "c", "n", "seed", "start_sigma"):
             assert re.search(rf"\b{column}(=| in |:)", caption), column
-            assert f"{column}={cell[column]:g}" in caption or f"{column} in {{" in caption
+            value = f"{cell[column]:.0f}" if float(cell[column]).is_integer() else f"{cell[column]:g}"
+            assert f"{column}={value}" in caption or f"{column} in {{" in caption
 
 
 def test_captions_of_figures_without_results_name_their_parameters():

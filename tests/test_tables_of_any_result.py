@@ -125,7 +125,8 @@ def toy(tmp_path_factory):
     return stored(tmp_path_factory.mktemp("toy"), TOY)
 
 
-def test_a_table_holds_the_last_step_of_every_line(toy):
+def test_a_table_holds_the_last_step_of_every_line(toy, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
     text = command.table(["toy"], False, "json", None, toy.results)
     rows = json.loads(text)["rows"]
     summary = load_summary(toy.results, "toy")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from dpexp.conformance.check import Check, Subject
 from dpexp.conformance.experiments import ToyExperiments
@@ -84,6 +85,17 @@ def sabotage(subject: Thing, toys: ToyExperiments) -> str:
     return f"'{right}' becomes '{wrong}'"
 
 
+def _are_smaller(claim: Claim, toys: ToyExperiments) -> bool:
+    """Whether the toy results of a claim are not of the settings that its configs ask for."""
+    from dpexp.config import load_experiment
+
+    def settings(path: Path, profile: str) -> set[str]:
+        return {cell.cell_id for cell in load_experiment(path, profile=profile).cells}
+
+    configs = [path for name in claim.experiments if (path := toys.config_of(name)) is not None]
+    return any(settings(path, "smoke") != settings(path, "paper") for path in configs)
+
+
 def hypotheses(subject: Thing, toys: ToyExperiments) -> str:
     """None is violated by the settings used, and each would notice one that violates it."""
     claim = subject.value
@@ -96,7 +108,9 @@ def hypotheses(subject: Thing, toys: ToyExperiments) -> str:
         if not hypothesis.refused(evidence):
             raise Failed(f"would be judged where it does not hold that {hypothesis.words}", claim.check)
         if broken := hypothesis.broken(evidence):
-            if claim.experiments:  # of toy size, at which a prescribed schedule or a choice of settings is another
+            if _are_smaller(
+                claim, toys
+            ):  # of toy size, at which a prescribed schedule or a choice of settings is another
                 raise NotTried(f"toy results lie outside it, where {hypothesis.words}: {broken[0]}")
             raise Failed(f"is judged where it does not hold that {hypothesis.words}: {broken[0]}", claim.check)
     return "; ".join(hypothesis.words for hypothesis in claim.hypotheses)
