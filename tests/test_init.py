@@ -78,6 +78,10 @@ def test_target_is_asked_for_and_nothing_is_overwritten(tmp_path):
     table.write_text(CSV)
     with pytest.raises(UsageError, match="which column"):
         command.init(None, None, table, None, None, None)
+    with pytest.raises(UsageError, match="'dp-sgd' does not run on problem 'huber-linear'"):
+        command.init("huber-linear", None, table, "income", None, None)
+    with pytest.raises(UsageError, match="data"):
+        command.init("sigmoid", "tree-momentum", table, "income", None, None)
     with pytest.raises(UsageError, match="no column 'incom'"):
         command.init(None, None, table, "incom", None, None)
     assert f"dpexp run {out}" in command.init("huber-linear", None, None, None, None, out)

@@ -428,10 +428,9 @@ class Reader:
         """Complain of a problem or schedule that the algorithm does not take."""
         before = len(self.issues)
         if not isinstance(problem, algorithm.runs_on):
-            names = [name for name, kind in PROBLEMS.items() if issubclass(kind, algorithm.runs_on)]
             message = f"algorithm '{algorithm.name}' does not run on problem '{problem.name}'"
             place = (sections.get("problem") or Located({}, where)).where
-            self.complain(place, message, f"it runs on: {', '.join(names)}")
+            self.complain(place, message, f"it runs on: {', '.join(problems_of(algorithm))}")
         if schedule.name not in algorithm.schedules:
             message = f"algorithm '{algorithm.name}' does not take schedule '{schedule.name}'"
             place = (sections.get("schedule") or Located({}, where)).where
@@ -457,6 +456,11 @@ class Reader:
                 where = f"cells {seen[cell.cell_id]} and {number}"
                 self.complain(root.where, f"{where} are the same setting", "take one of them out of the sweep")
             seen.setdefault(cell.cell_id, number)
+
+
+def problems_of(algorithm: Algorithm | type[Algorithm]) -> list[str]:
+    """The names of the problems that an algorithm runs on."""
+    return [name for name, kind in PROBLEMS.items() if issubclass(kind, algorithm.runs_on)]
 
 
 def parameters_of(kind: type[object]) -> type[Parameters]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.config.cells import RunSettings
-from dpexp.config.reader import REGISTRIES, ConfigError, parameters_of, takes_a_list
+from dpexp.config.reader import REGISTRIES, ConfigError, parameters_of, problems_of, takes_a_list
 from dpexp.config.resolved import flow
 from dpexp.config.words import allowed, suggest
 from dpexp.config.yamlfile import Issue
@@ -64,14 +64,12 @@ def starter(
             complaints += [error.issues[0]]
             continue
         return text
-    if data:  # the most usual config, with its batches small enough: what is wrong then is wrong with the records
-        said = complaints[len(BATCHES) - 1]
+    if data and complaints:  # of the most usual config with small batches: what is wrong then is wrong with the records
+        said = complaints[min(len(BATCHES), len(complaints)) - 1]
         raise UsageError(said.message, said.hint)
     if problem and algorithm:
-        names = [name for name, kind in PROBLEMS.items() if issubclass(kind, ALGORITHMS[algorithm].runs_on)]
-        raise UsageError(
-            f"algorithm '{algorithm}' does not run on problem '{problem}'", f"it runs on: {', '.join(names)}"
-        )
+        names = ", ".join(problems_of(ALGORITHMS[algorithm]))
+        raise UsageError(f"algorithm '{algorithm}' does not run on problem '{problem}'", f"it runs on: {names}")
     raise UsageError(
         f"no starter for {problem or algorithm}", "start from a shipped config: dpexp init --from linear_d5"
     )
@@ -94,8 +92,8 @@ def _candidates(
 ) -> Iterator[dict[str, dict[str, Any]]]:
     """Configs that may be valid, the most usual first."""
     for a in [algorithm] if algorithm else ALGORITHMS:
-        for p in [problem] if problem else PROBLEMS:
-            if not issubclass(PROBLEMS[p], ALGORITHMS[a].runs_on):
+        for p in problems_of(ALGORITHMS[a]):
+            if problem not in (None, p):
                 continue
             for schedule in ALGORITHMS[a].schedules:
                 batches = (
@@ -138,7 +136,7 @@ def _others(section: str, sections: Mapping[str, Mapping[str, Any]]) -> list[str
     if section == "schedule":
         names = list(algorithm.schedules)
     elif section == "problem":
-        names = [name for name, kind in PROBLEMS.items() if issubclass(kind, algorithm.runs_on)]
+        names = problems_of(algorithm)
     else:
         problem = PROBLEMS[sections["problem"]["name"]]
         names = [name for name, kind in ALGORITHMS.items() if issubclass(problem, kind.runs_on)]
