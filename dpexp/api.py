@@ -96,9 +96,10 @@ def run(
     from dpexp.core.errors import DpexpError
 
     experiment = load(config)
-    require_room(experiment, jobs or os.cpu_count() or 1)
+    jobs = jobs or os.cpu_count() or 1
+    require_room(experiment, jobs)
     request = command.Request(
-        (), (), only, jobs or os.cpu_count() or 1, "threads", None, None, experiment.profile, Path(results), force,
+        (), (), only, jobs, "threads", None, None, experiment.profile, Path(results), force,
         False, quiet, False, False,
     )  # fmt: skip
     document, _, code = command.run_all([experiment], request)
@@ -160,7 +161,7 @@ def privacy(
 ) -> Statement:
     """The privacy statement of a config, or of a mechanism by its name and parameters.
 
-    `str` of it is the text that the command prints, `.document()` the same for programs.
+    `.text()` is what the command prints, `.document()` the same for programs.
     """
     from dpexp.commands import privacy as command
     from dpexp.privacy.mechanisms import MECHANISMS

@@ -14,7 +14,7 @@ from dpexp.config.words import suggest
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.text import columns, counted
 from dpexp.reporting.accuracies import said_of_records
-from dpexp.store import load_cell, load_cells, load_generation, load_parameters, load_summary
+from dpexp.store import at_last_step, load_cell, load_cells, load_generation, load_parameters, load_summary
 from dpexp.store.stats import paired_difference, t_quantile
 
 MAIN = "param_distance_sq"
@@ -106,7 +106,7 @@ def _changes(settings: list[dict[str, Settings]], names: list[str]) -> dict[str,
 def _final(path: Path, settings: dict[str, Settings], names: list[str]) -> dict[tuple[Any, ...], dict[str, Any]]:
     """The last step's summary row of every setting, estimator and metric, with the seed of its cell."""
     summary = load_summary(path.parent, path.name, renamed=True)
-    last = summary[summary.step == summary.groupby("cell_id").step.transform("max")]
+    last = at_last_step(summary)
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in last.to_dict("records"):
         own = settings[row["cell_id"]]

@@ -123,11 +123,8 @@ def figures_of(
 
 def drawing(names: Sequence[str], results: Path, theory: bool = False, looks: Looks | None = None) -> Drawing:
     """One figure, drawn and not written: of results, or a shipped one."""
-    import matplotlib as mpl
-
     from dpexp.papers import figures, overlays
-    from dpexp.reporting.figure import caption_of
-    from dpexp.reporting.style import RC
+    from dpexp.reporting.figure import drawn
 
     looks = looks or Looks()
     known = overlays() if theory else figures()
@@ -138,11 +135,7 @@ def drawing(names: Sequence[str], results: Path, theory: bool = False, looks: Lo
         raise UsageError(f"{looks.given()[0]} is for results, and '{chosen.shipped[0]}' is a shipped figure")
     home = chosen.sources[0].results if chosen.sources else results
     figure = figure_of(chosen.sources, looks, theory) if chosen.sources else known[chosen.shipped[0]]
-    with mpl.rc_context(RC):
-        drawn = figure.draw(home)
-        if layout := drawn.canvas.get_layout_engine():
-            layout.execute(drawn.canvas)
-    return drawn._replace(caption=drawn.caption or caption_of(figure, drawn, home))
+    return drawn(figure, home)
 
 
 def figure_of(sources: Sequence[Source], looks: Looks, theory: bool = False, taken: Sequence[str] = ()) -> Figure:

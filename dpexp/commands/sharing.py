@@ -11,16 +11,16 @@ Simulated users (`ldp-sgd`) and made-up records are nobody's, so nothing is said
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 
 from dpexp.config import Cell, Experiment
+from dpexp.config.noise import is_noisy
 
 
 def cautions(experiment: Experiment, own: bool = False) -> list[str]:
     """What must be known before results on real records are released; or only where they are a user's own."""
     found = []
-    private = [cell for cell in experiment.cells if _is_noisy(cell)]
+    private = [cell for cell in experiment.cells if is_noisy(cell)]
     for records in dict.fromkeys(name for cell in private if (name := _records(cell, own))):
         cells = [cell for cell in private if _records(cell, own) == records]
         seeds = Counter(cell.run.seed for cell in cells)
@@ -48,12 +48,6 @@ def _together(records: str, cells: int, replicates: int, sharing: int) -> str:
         words.append("Replicates and other seeds have their own noise: their losses add up by composition.")
     words.append("Choosing a setting by its measured accuracy is not covered either.")
     return " ".join(words)
-
-
-def _is_noisy(cell: Cell) -> bool:
-    """Whether the run adds noise: a twin without noise, or a target of inf, states no guarantee."""
-    mu = cell.privacy.mu.constant
-    return (mu is None or math.isfinite(mu)) and bool(cell.algorithm.model_dump().get("noise", True))
 
 
 def _records(cell: Cell, own: bool) -> str:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from dpexp.config.stored import stored_cell
 from dpexp.core.errors import DpexpError
 from dpexp.problems.softmax import Softmax
-from dpexp.store import load_parameters, load_summary
+from dpexp.store import at_last_step, load_parameters, load_summary
 from dpexp.store.stats import t_quantile
 
 NORMAL = 1.959964
@@ -77,7 +77,7 @@ def said_of_records(results: Path, experiment: str) -> str:
     Sizes of the user's own data are read from the files; where these are gone only the sentence is left.
     """
     summary = load_summary(results, experiment, renamed=True)
-    last = summary[summary.step == summary.groupby("cell_id").step.transform("max")]
+    last = at_last_step(summary)
     last = last[last.metric == "test_accuracy"]
     if last.empty:
         return ""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpexp.config import Cell
+from dpexp.config.noise import is_noisy
 from dpexp.engine.result import CellData
 
 ROUNDING = 1e-9
@@ -30,12 +31,7 @@ def contradiction(cell: Cell, row: Mapping[str, Any], data: CellData) -> str:
         finite = gaps[np.isfinite(gaps)]
         if finite.size and finite.min() < -ROUNDING * max(1.0, float(finite.max())):
             return f"a loss is {-float(finite.min()):.3g} below the least one"
-    return repeated(data) if has_noise(cell) else ""
-
-
-def has_noise(cell: Cell) -> bool:
-    """Whether privacy noise was added, so that no two replicates can agree; without it a full batch repeats itself."""
-    return cell.privacy.mu.label != "non-private" and cell.columns().get("noise", True) is not False
+    return repeated(data) if is_noisy(cell) else ""
 
 
 def repeated(data: CellData) -> str:

@@ -70,21 +70,31 @@ def written(figure: Figure, results: Path, out: Path, formats: Sequence[str]) ->
 
     mpl.use("agg")
     paths = []
+    drawing = drawn(figure, results)
     with mpl.rc_context(RC):
-        drawing = figure.draw(results)
-        if layout := drawing.canvas.get_layout_engine():
-            layout.execute(drawing.canvas)  # once, not for every format: that takes as long as drawing
-            drawing.canvas.set_layout_engine("none")
         for form in formats:
             save = partial(drawing.canvas.savefig, format=form, metadata=_UNDATED[form])
             atomically(out / f"{figure.name}.{form}", save)
             paths.append(out / f"{figure.name}.{form}")
     path = out / f"{figure.name}.csv"
     atomically(path, lambda temporary: drawing.data.to_csv(temporary, index=False, float_format="%.6g"))
-    caption = drawing.caption or caption_of(figure, drawing, results)
     beside = out / f"{figure.name}.caption.txt"
-    write_text(beside, caption)
-    return Written(figure.name, [*paths, path, beside], caption)
+    write_text(beside, drawing.caption)
+    return Written(figure.name, [*paths, path, beside], drawing.caption)
+
+
+def drawn(figure: Figure, results: Path) -> Drawing:
+    """The figure with its caption, laid out once: for each format anew that would take as long as drawing."""
+    import matplotlib as mpl
+
+    from dpexp.reporting.style import RC
+
+    with mpl.rc_context(RC):
+        drawing = figure.draw(results)
+        if layout := drawing.canvas.get_layout_engine():
+            layout.execute(drawing.canvas)
+            drawing.canvas.set_layout_engine("none")
+    return drawing._replace(caption=drawing.caption or caption_of(figure, drawing, results))
 
 
 def caption_of(figure: Figure, drawing: Drawing, results: Path) -> str:

@@ -161,6 +161,11 @@ def load_summary(results: Path, experiment: str, needs: Sequence[str] = (), rena
     return summary.merge(cells.rename(columns=names), on="cell_id")
 
 
+def at_last_step(summary: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a summary at the last step of every cell."""
+    return summary[summary.step == summary.groupby("cell_id").step.transform("max")]
+
+
 def load_trajectories(
     results: Path,
     experiment: str,

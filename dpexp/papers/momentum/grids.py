@@ -17,7 +17,7 @@ from dpexp.papers.momentum.rows import METHODS, method
 from dpexp.problems import PROBLEMS
 from dpexp.problems.finite_sum import FiniteSum
 from dpexp.reporting.table import Content, Table
-from dpexp.store import load_summary
+from dpexp.store import at_last_step, load_summary
 
 GRIDS = ("momentum_grid", "momentum_large")
 AXES = ("epochs", "step", "alpha_n")
@@ -88,7 +88,7 @@ def _at_an_end(grid: Any, best: Any, axis: str) -> bool:
 def _last(results: Path, experiment: str) -> Any:
     """Rows of the last gradient norm over G, with F and |w| beside it."""
     summary = load_summary(results, experiment, ["problem", "N", "eps", "alpha", "length", "eta", "accountant"])
-    summary = summary[summary.step == summary.groupby("cell_id").step.transform("max")]
+    summary = at_last_step(summary)
     rows = summary[summary.metric == "grad_norm"].copy()
     means = summary.pivot_table(index="cell_id", columns="metric", values="mean")
     rows["objective"] = rows.cell_id.map(means["objective"])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpexp.problems.robust_means import RippledMean
-from dpexp.store import load_summary
+from dpexp.store import at_last_step, load_summary
 from dpexp.theory.momentum import theorem6_printed, theorem9_printed
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _sorted(rows: pd.DataFrame, *columns: str) -> pd.DataFrame:
 def _last(results: Path, experiment: str, metric: str) -> pd.DataFrame:
     """Rows at the last step of every cell, with F and |w| beside the metric."""
     summary = load_summary(results, experiment, ["N", "eps", "noise"])
-    summary = summary[summary.step == summary.groupby("cell_id").step.transform("max")]
+    summary = at_last_step(summary)
     rows = summary[summary.metric == metric].copy()
     rows["method"] = [method(row) for row in rows.itertuples()]
     rows["variant"] = [variant(row) for row in rows.itertuples()]

@@ -305,7 +305,7 @@ def _dot_rows(scene: Scene, members: Sequence[int]) -> list[tuple[int, ...]]:
 
 
 def _dots(scene: Scene, axes: Axes, members: Sequence[int]) -> None:
-    """A row a setting, final means with their intervals."""
+    """One row for each setting: final means with their intervals."""
     if scene.y_log:
         axes.set_xscale("log")
     rows = _dot_rows(scene, members)

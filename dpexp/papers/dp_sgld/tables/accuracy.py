@@ -10,7 +10,7 @@ from typing import Any
 from dpexp.problems.softmax import DataSource, Softmax
 from dpexp.reporting.accuracies import Accuracy
 from dpexp.reporting.table import Content, Table
-from dpexp.store import load_summary
+from dpexp.store import at_last_step, load_summary
 
 METHODS = {"dp-sgld": "DP-SGLD", "dp-sgd": "DP-SGD", "sgd": "no DP"}
 ACCOUNTING = {
@@ -28,10 +28,10 @@ EPS, SOUND = "eps_1e-05", "sound_eps_1e-05"
 
 
 def rows_of(results: Path, experiment: str) -> list[dict[str, Any]]:
-    """A record a cell: the setting, its accounting and the final held-out accuracy in percent with its interval."""
+    """One record for each cell: the setting, its accounting and the final held-out accuracy in percent with its interval."""
     needs = ["data", "regulariser", "accountant", "sampling", "guarantee", "noise_multiplier", EPS]
     summary = load_summary(results, experiment, needs)
-    last = summary[summary.step == summary.groupby("cell_id").step.transform("max")]
+    last = at_last_step(summary)
     held = {name: Softmax(data=DataSource(name=name)).held_out_records for name in set(last["data"])}
     records = []
     for row in last[(last.metric == "test_accuracy") & (last.estimator == "last")].to_dict("records"):

@@ -82,7 +82,7 @@ def _full(name: str) -> float:
 
 
 def build_counterexamples(results: Path) -> Content:
-    """A row a setting: exact and claimed divergences, and the claimed epsilon with its exact delta."""
+    """One row for each setting: exact and claimed divergences, and the claimed epsilon with its exact delta."""
     records: list[dict[str, Any]] = []
     for case in CASES:
         claimed = case.claimed_eps(EPS_AT)

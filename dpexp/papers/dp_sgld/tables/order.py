@@ -20,7 +20,7 @@ WAYS = {
 
 
 def order_rows(results: Path, table: int) -> list[dict[str, Any]]:
-    """A record a data set, lambda and accounting: accuracies in percent, and DP-SGLD less DP-SGD with both errors.
+    """One record for each data set, lambda and accounting: accuracies in percent, and DP-SGLD less DP-SGD with both errors.
 
     See `dpexp.reporting.accuracies.difference` for the columns. `closed`: which share of DP-SGD's distance to no DP
     DP-SGLD takes away; None where DP-SGD is not certainly below no DP over the seeds.

@@ -16,7 +16,7 @@ from dpexp.papers.dp_sgld.tables.accuracy import ACCOUNTING, EPS, _number
 from dpexp.problems.softmax import DataSource, Softmax
 from dpexp.reporting.accuracies import Accuracy, difference
 from dpexp.reporting.table import Content, Table
-from dpexp.store import load_summary
+from dpexp.store import at_last_step, load_summary
 
 TUNED, CHOSEN = ("dp_sgld_tuned_adult", "dp_sgld_tuned_fashion"), "dp_sgld_chosen"
 METHODS = {
@@ -37,7 +37,7 @@ FULL = 0
 
 
 def tuned_accuracy_rows(results: Path) -> list[dict[str, Any]]:
-    """A record a data set and method: the choice, how it was chosen, and its accuracy with both errors, in percent.
+    """One record for each data set and method: the choice, how it was chosen, and its accuracy with both errors, in percent.
 
     `behind`: by how much the setting that was run is behind the best one in validation accuracy, in percentage points;
     0 where it is the choice. `edges`: in which directions the choice lies at the end of its grid. `settings`: how many
@@ -97,10 +97,10 @@ def _accuracy(record: dict[str, Any]) -> Accuracy:
 
 
 def _settings(results: Path, experiment: str) -> Any:
-    """A row a setting that stands for a method, with its mean held-out accuracy."""
+    """One row for each setting that stands for a method, with its mean held-out accuracy."""
     needs = ["data", "batch_size", "epochs", "eta", "momentum", "clip", "start", "accountant", "guarantee", EPS]
     summary = load_summary(results, experiment, needs)
-    last = summary[summary.step == summary.groupby("cell_id").step.transform("max")]
+    last = at_last_step(summary)
     rows = last[last.metric == "test_accuracy"].copy()
     rows["full"] = [row.batch_size == _records(row) for row in rows.itertuples()]
     rows["batch"] = [FULL if full else int(size) for full, size in zip(rows.full, rows.batch_size, strict=True)]

@@ -7,18 +7,18 @@ from pathlib import Path
 
 from dpexp.core.text import fraction
 from dpexp.reporting.table import Content, Table
-from dpexp.store import load_summary
+from dpexp.store import at_last_step, load_summary
 
 METRICS = {"param_distance": "distance", "loss_gap": "gap"}
 
 
 def build(experiments: tuple[str, ...], results: Path) -> Content:
-    """A row a (d, alpha, mu); columns mean and standard error of distance and gap, LDP-SGD beside LDP-ASGD."""
+    """One row for each (d, alpha, mu); columns: mean and standard error of distance and gap, LDP-SGD beside LDP-ASGD."""
     records, rows = [], []
     for experiment in experiments:
         summary = load_summary(results, experiment, ["alpha", "d"])
-        last = summary.groupby("cell_id").step.transform("max")
-        final = summary[(summary.step == last) & summary.metric.isin(METRICS)]
+        last = at_last_step(summary)
+        final = last[last.metric.isin(METRICS)]
         for key, group in final.groupby(["d", "alpha", "gdp_mu", "budget"]):
             d, alpha, _, budget = key
             cells = []
