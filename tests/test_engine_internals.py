@@ -53,6 +53,10 @@ OURS = {
     "items",
     "codegen",
     "env_name",
+    "py_func",
+    "consts",
+    "functions",
+    "sort",
 }
 """of Python or of `compiled` itself, or of two things one of which is listed"""
 DOCUMENTED = {"encode", "startswith", "typing_context", "signature", "return_type", "__qualname__", "__new__"}
@@ -78,12 +82,34 @@ def test_every_internal_that_keeping_names_is_listed():
         if isinstance(node, ast.FunctionDef) and node.name in (
             "load_overload",
             "save_overload",
+            "_is_whole",
             "_reduced",
             "_rebuilt",
         ):
             attributes |= {inner.attr for inner in ast.walk(node) if isinstance(inner, ast.Attribute)}
     assert attributes <= last | OURS | DOCUMENTED
     assert len(attributes & last) > 15
+
+
+def test_every_internal_that_the_key_names_is_listed():
+    """Read from the source: what `identity`, `taught` and `tools` take from the modules of numba."""
+    listed = {
+        (used.module, name) for used in internals.USED + internals.KEPT for name in (used.name, used.name.split(".")[0])
+    }
+    modules = {"types": "numba.core.types", "compiler": "numba.core.compiler", "extending": "numba.core.extending",
+               "templates": "numba.core.typing.templates", "imputils": "numba.core.imputils"}  # fmt: skip
+    seen = set()
+    for file in ("identity.py", "taught.py", "tools.py"):
+        for node in ast.walk(ast.parse((LANES.parent / file).read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "") in (
+                "numba.core.dispatcher",
+                "numba.core.registry",
+            ):
+                seen |= {(node.module, alias.name) for alias in node.names}
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
+                seen.add((modules[node.value.id], node.attr))
+    assert seen - listed == {("numba.core.types", "Type")} - listed
+    assert len(seen) > 20
 
 
 @pytest.mark.parametrize(

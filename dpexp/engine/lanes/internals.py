@@ -39,14 +39,18 @@ class Used(NamedTuple):
 _BINARY = ("fadd", "fsub", "fmul", "fdiv", "add", "sub", "mul", "xor", "and_", "or_", "shl", "lshr")
 
 USED = (
-    # what `compiled` imports
+    # what `compiled` and `identity` import
     Used("numba.core.caching", "_Cache"),
     Used("numba.core.compiler", "CompileResult"),
     Used("numba.core.dispatcher", "Dispatcher"),
     Used("numba.core.funcdesc", "FunctionDescriptor"),
     Used("numba.core.serialize", "dumps", 1),
     Used("numba.core.typing.templates", "signature", 2),
-    *(Used("numba.core.types", name) for name in ("Dispatcher", "Tuple", "UniTuple", "NamedTuple", "NamedUniTuple")),
+    Used("numba.core.registry", "CPUDispatcher"),
+    *(
+        Used("numba.core.types", name)
+        for name in ("Integer", "Float", "Complex", "NoneType", "UnicodeType", "StringLiteral")
+    ),
     # the type and its data model
     Used("numba.core.types", "Type", 1),  # and `name`, which `Type.__init__` takes
     Used("numba.core.types", "Type.__init__", 1, ("name",)),
@@ -87,7 +91,7 @@ USED = (
     Used("llvmlite.ir", "IRBuilder.load", 2, ("align",)),
     Used("llvmlite.ir", "IRBuilder.store", 3, ("align",)),
 )
-"""all that `vectors` uses, and all that `compiled` imports; its tests compare this list with the source"""
+"""all that `vectors` uses, and what `compiled` and `identity` import; its tests compare this list with the source"""
 
 KEPT = (
     # between numba's dispatcher and the file of a kernel
@@ -99,27 +103,51 @@ KEPT = (
     Used("numba.core.base", "BaseContext.refresh", 1),
     # what was compiled, as a file
     Used("numba.core.compiler", "CompileResult._find_referenced_environments", 1),
-    *(Used("numba.core.compiler", f"CompileResult.{name}") for name in ("library", "fndesc", "environment", "lifted")),
+    *(
+        Used("numba.core.compiler", f"CompileResult.{name}")
+        for name in ("library", "fndesc", "environment", "lifted", "objectmode", "reload_init")
+    ),
     Used("numba.core.funcdesc", "FunctionDescriptor.__slots__"),
     Used("numba.core.funcdesc", "FunctionDescriptor.llvm_func_name"),
     Used("numba.core.funcdesc", "FunctionDescriptor.llvm_cpython_wrapper_name"),
     Used("numba.core.funcdesc", "FunctionDescriptor.llvm_cfunc_wrapper_name"),
     Used("numba.core.codegen", "JITCodeLibrary.has_dynamic_globals"),
-    Used("numba.core.codegen", "JITCodeLibrary._get_module_for_linking", 1),
+    Used("numba.core.funcdesc", "FunctionDescriptor.env_name", of_instances=True),
     Used("numba.core.codegen", "JITCodeLibrary._final_module", of_instances=True),
     Used("numba.core.codegen", "JITCPUCodegen._tm", of_instances=True),
     Used("llvmlite.binding", "parse_bitcode", 1),
     Used("llvmlite.binding", "ModuleRef.as_bitcode", 1),
     Used("llvmlite.binding", "ModuleRef.functions"),
     Used("llvmlite.binding", "ValueRef.is_declaration"),
+    Used("llvmlite.binding", "ModuleRef.global_variables"),
     Used("llvmlite.binding", "ValueRef.linkage"),
+    Used("llvmlite.binding", "ValueRef.name"),
     Used("llvmlite.binding", "TargetMachine.emit_object", 2),
     # and the way back
     Used("numba.core.cpu", "CPUContext.codegen", 1),
     Used("numba.core.cpu", "CPUContext.get_executable", 4),
     Used("numba.core.codegen", "JITCPUCodegen.unserialize_library", 2),
     Used("numba.core.codegen", "JITCPUCodegen.set_env", 3),
-    # the machine and its processor, for the key
+    # what a function is, for the key
+    Used("numba.core.dispatcher", "Dispatcher.locals", of_instances=True),
+    Used("numba.core.dispatcher", "Dispatcher._compiler", of_instances=True),
+    Used("numba.core.dispatcher", "Dispatcher._can_compile", of_instances=True),
+    Used("numba.core.dispatcher", "Dispatcher.nopython_signatures"),
+    Used("numba.core.compiler", "Compiler"),
+    *(
+        Used("numba.core.extending", f"_Intrinsic.{n}", of_instances=True)
+        for n in ("_defn", "_prefer_literal", "_ctor_kwargs")
+    ),
+    *(Used("numba.core.types", name) for name in ("Dispatcher", "BaseTuple", "BaseNamedTuple", "Array", "Record")),
+    *(Used("numba.core.types", name) for name in ("Omitted", "Optional", "NumberClass")),
+    *(Used("numba.core.typing.templates", f"builtin_registry.{name}") for name in ("functions", "attributes")),
+    *(
+        Used("numba.core.imputils", f"builtin_registry.{name}")
+        for name in ("functions", "getattrs", "setattrs", "casts", "constants")
+    ),
+    Used("numba.core.datamodel.registry", "default_manager._handlers"),
+    Used("numba.core.datamodel.models", "DataModel"),
+    # the machine and its processor
     Used("llvmlite.binding", "get_process_triple", 0),
     Used("llvmlite.binding", "get_host_cpu_name", 0),
     Used("llvmlite.binding", "get_host_cpu_features", 0),
