@@ -20,7 +20,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from dpexp.core.digests import hash_of_data
 from dpexp.core.parameters import Parameters, Seed, integral
 from dpexp.core.seeds import generator
-from dpexp.data.dataset import NORM, Dataset, Shape, Split, held_out, prepare, split
+from dpexp.data.dataset import BIAS, NORM, Dataset, Shape, Split, held_out, prepare, split
 from dpexp.data.loading import DATASETS, TEST_FRACTION, load
 from dpexp.data.table import FORMATS
 from dpexp.problems.problem import ProblemBase
@@ -175,6 +175,18 @@ class Softmax(ProblemBase):
     def files(self) -> Mapping[str, str]:
         """Hashes of the user's files, by path, as they were when they were first read; empty for shipped data."""
         return {} if self.data.path is None else {self.data.path: hash_of_data(self.data.path)}
+
+    def legend(self) -> Mapping[str, Any]:
+        """Classes, the rows of the weights; how a table's columns become records; and how these are prepared."""
+        return {
+            "kind": self.name,
+            "classes": list(self.train.classes),
+            "columns": [column.document() for column in self.train.columns],
+            "target": self.data.target,
+            "bias": BIAS,
+            "random_features": self.random_features,
+            "encoding": self.train.note,
+        }
 
     def notices(self) -> Sequence[str]:
         """What the records are, how they are encoded, and what of it is not private."""
