@@ -89,8 +89,12 @@ def run(
     only: str | None = None,
     force: bool = False,
     quiet: bool = True,
+    deployment: bool = False,
 ) -> Result:
-    """Compute what is missing or stale of an experiment. Raises DpexpError where a cell fails."""
+    """Compute what is missing or stale of an experiment. Raises DpexpError where a cell fails.
+
+    `deployment` releases on private records: its noise is drawn from the operating system and cannot be drawn again.
+    """
     from dpexp.commands import run as command
     from dpexp.config.resources import require_room
     from dpexp.core.errors import DpexpError
@@ -99,8 +103,10 @@ def run(
     require_room(experiment, jobs or os.cpu_count() or 1)
     request = command.Request(
         (), (), only, jobs or os.cpu_count() or 1, "threads", None, None, experiment.profile, Path(results), force,
-        False, quiet, False, False,
+        False, quiet, False, False, deployment,
     )  # fmt: skip
+    if deployment:
+        command.require_private_records(experiment)
     document, _, code = command.run_all([experiment], request)
     if code:
         failed = [cell for cell in document["cells"] if cell["status"] == "failed"]

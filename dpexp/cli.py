@@ -96,7 +96,8 @@ def run(
     configs: Configs,
     sets: Sets = None,
     only: Annotated[
-        str | None, typer.Option(metavar="EXPR", help="Run only cells for which this holds: 'alpha < 1 and mu == 2'.")
+        str | None,
+        typer.Option(metavar="EXPR", help="Run only cells for which this holds: 'alpha < 1 and mu in [1, inf]'."),
     ] = None,
     jobs: Annotated[
         int, typer.Option("-j", "--jobs", metavar="N", show_default=False, help="Workers.  [default: all cores]")
@@ -108,6 +109,9 @@ def run(
     results: Results = None,
     force: Annotated[bool, typer.Option("--force", help="Compute everything anew.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be computed, and why.")] = False,
+    deployment: Annotated[
+        bool, typer.Option("--deployment", help="Release on private records: secret noise, not to be reproduced.")
+    ] = False,
     fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Stop at the first failing cell.")] = False,
     as_json: Json = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
@@ -119,7 +123,7 @@ def run(
     options = command.Request(
         tuple(configs), tuple(sets or ()), only, jobs or os.cpu_count() or 1, backend, scheduler, replicates, profile,
         _folder(results, profile), force, fail_fast, quiet or as_json, verbose,
-        "--debug" in sys.argv,
+        "--debug" in sys.argv, deployment,
     )  # fmt: skip
     document, text, code = command.dry_run(options) if dry_run else command.run(options)
     _print_json(document) if as_json else say(text)
@@ -192,6 +196,7 @@ def privacy(
     ] = None,
     mechanism: Named = None,
     sets: Sets = None,
+    deployment: Annotated[bool, typer.Option("--deployment", help="Of a run with --deployment.")] = False,
     users: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Budgets of users (csv or parquet: mu, uses, group).")
     ] = None,
@@ -207,7 +212,7 @@ def privacy(
     elif users is not None:
         statement = command.of_users(_home(users) or users, arguments or [])
     else:
-        statement = command.of_config(command.only_path(arguments), sets or [])
+        statement = command.of_config(command.only_path(arguments), sets or [], deployment)
     _print_json(statement.document()) if as_json else say(statement.text())
 
 

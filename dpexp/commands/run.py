@@ -40,6 +40,8 @@ class Request:
     quiet: bool
     verbose: bool
     debug: bool
+    deployment: bool = False
+    """draw noise from the operating system, and forget its seeds"""
 
 
 def load_all(request: Request) -> list[Experiment]:
@@ -65,7 +67,31 @@ def load_all(request: Request) -> list[Experiment]:
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"two configs describe the experiment '{name}'", "their results would share a folder")
+    if request.deployment:
+        for experiment in experiments:
+            require_private_records(experiment)
     return experiments
+
+
+def require_private_records(experiment: Experiment) -> None:
+    """Raises UsageError unless every cell learns from a user's own records under a guarantee.
+
+    Nothing else is worth a secret: simulated and published records are nobody's, and without a guarantee the parameters
+    show the records themselves.
+    """
+    if any(not cell.problem.files() for cell in experiment.cells):
+        hint = "it is for data: {path: ...}; simulated users and shipped data have nothing to hide"
+        raise UsageError(f"{experiment.path}: --deployment is for runs on your own records", hint)
+    open_ones = [
+        cell
+        for cell in experiment.cells
+        if not cell.algorithm.releases(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
+    ]
+    if open_ones:
+        first = " ".join(filter(None, [open_ones[0].cell_id, label(open_ones[0])]))
+        which = first if len(open_ones) == 1 else f"{len(open_ones)} settings, the first is {first}"
+        hint = "a deployment releases only what an analysis covers: see dpexp privacy"
+        raise UsageError(f"{experiment.path}: no guarantee covers {which}", hint)
 
 
 def _chosen(experiment: Experiment, only: str | None) -> frozenset[str] | None:
@@ -88,7 +114,7 @@ def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
     rewritten: list[str] = []
     for experiment in experiments:
         only = _chosen(experiment, request.only)
-        plans: list[CellPlan] = plan(experiment, request.results, request.force)
+        plans: list[CellPlan] = plan(experiment, request.results, request.force, request.deployment)
         if all(p.status == "current" for p in plans):
             why = derived_state(experiment, Folder(request.results, experiment.name), plans)
             rewritten += [f"{experiment.name}: summaries to write again: {why}"] if why else []
@@ -102,7 +128,7 @@ def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
             )
             rows.append([experiment.name, p.cell.cell_id, label(p.cell), p.status, p.reason])
     total = sum(cell["estimate_s"] for cell in cells)
-    waiting = sum(cell["status"] != "current" for cell in cells)
+    waiting = sum(cell["status"] not in ("current", "deployed") for cell in cells)
     text = columns(rows, ["experiment", "cell", "setting", "status", "reason"])
     text += f"\n\n{waiting} of {counted(len(cells), 'cell')} to compute, about {duration(total)}"
     text += f" with {counted(request.jobs, 'job')}"
@@ -127,11 +153,11 @@ def run_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, 
     _require_some(experiments, request.only)
     reports = []
     for experiment in experiments:
-        for notice in (*notices(experiment, own=True), *cautions(experiment, own=True)):
+        for notice in (*notices(experiment, own=True), *cautions(experiment, True, request.deployment)):
             note(f"{experiment.name}: {notice}", request.quiet)
         options = Options(
             request.results, request.jobs, request.backend, request.force, request.fail_fast, request.quiet,
-            _chosen(experiment, request.only), request.debug,
+            _chosen(experiment, request.only), request.debug, request.deployment,
         )  # fmt: skip
         reports.append(run_one(experiment, options))
     rows = [

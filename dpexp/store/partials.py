@@ -25,6 +25,8 @@ class Chunk:
 
     cells: tuple[Cell, ...]
     replicates: tuple[int, ...]
+    deployment: bool = False
+    """with seeds from the operating system: such a chunk is never kept, so no second run goes on with its noise"""
 
     @property
     def work(self) -> float:
@@ -33,11 +35,11 @@ class Chunk:
 
     @property
     def key(self) -> str:
-        """Names the chunk by all that its content depends on: cells, code, data, replicates, arithmetic; and what decides
-        which parameters are released, where any can be."""
+        """Names the chunk by all that its content depends on: cells, code, data, replicates and arithmetic; and what
+        decides which parameters are released, where any can be."""
         content = [[cell.cell_id, code_of(cell)] for cell in self.cells]
         released = [[cell.run.release, statement_of(cell)] for cell in self.cells if cell.problem.files()]
-        return digest([content, self.replicates, arithmetic(), *released], 20)
+        return digest([content, self.replicates, arithmetic(), *released, *["deployment"] * self.deployment], 20)
 
 
 def place(folder: Path, chunk: Chunk) -> Path:
@@ -68,10 +70,12 @@ def load(folder: Path, chunk: Chunk) -> Done | None:
         return None
 
 
-def chunks_of(cells: Sequence[Cell], replicates: Sequence[int], lanes: int = 8, settings: int = 64) -> list[Chunk]:
+def chunks_of(
+    cells: Sequence[Cell], replicates: Sequence[int], lanes: int = 8, settings: int = 64, deployment: bool = False
+) -> list[Chunk]:
     """Cut cells of one pass into chunks of at most `settings` cells and `lanes` replicates."""
     return [
-        Chunk(tuple(cells[c : c + settings]), tuple(replicates[r : r + lanes]))
+        Chunk(tuple(cells[c : c + settings]), tuple(replicates[r : r + lanes]), deployment)
         for c in range(0, len(cells), settings)
         for r in range(0, len(replicates), lanes)
     ]
