@@ -240,11 +240,16 @@ def _loaded(source: str) -> Split:
 
 
 def _expanded(data: Dataset, count: int) -> Dataset:
-    """Prepared records through public random directions, one record at a time; less their own mean, prepared again."""
-    p = data.features.shape[1] - 1
+    """Prepared records through public random directions."""
+    return replace(data, features=expanded(data.features, count))
+
+
+def expanded(features: np.ndarray, count: int) -> np.ndarray:
+    """Prepared features through public random directions, one record at a time; less their own mean, prepared again."""
+    p = features.shape[1] - 1
     draws = np.random.Generator(np.random.PCG64(_RANDOM_FEATURES_SEED)).standard_normal((p, count), dtype=np.float32)
-    out = np.empty((len(data), count + 1), np.float32)
-    for k in range(0, len(data), 4096):
-        positive = np.maximum(data.features[k : k + 4096, :-1] @ draws, 0)
+    out = np.empty((len(features), count + 1), np.float32)
+    for k in range(0, len(features), 4096):
+        positive = np.maximum(features[k : k + 4096, :-1] @ draws, 0)
         out[k : k + 4096] = prepare(positive - positive.mean(axis=1, keepdims=True))
-    return replace(data, features=out)
+    return out

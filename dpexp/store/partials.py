@@ -70,12 +70,10 @@ def load(folder: Path, chunk: Chunk) -> Done | None:
         return None
 
 
-def chunks_of(
-    cells: Sequence[Cell], replicates: Sequence[int], lanes: int = 8, settings: int = 64, deployment: bool = False
-) -> list[Chunk]:
+def chunks_of(cells: Sequence[Cell], replicates: Sequence[int], lanes: int = 8, settings: int = 64) -> list[Chunk]:
     """Cut cells of one pass into chunks of at most `settings` cells and `lanes` replicates."""
     return [
-        Chunk(tuple(cells[c : c + settings]), tuple(replicates[r : r + lanes]), deployment)
+        Chunk(tuple(cells[c : c + settings]), tuple(replicates[r : r + lanes]))
         for c in range(0, len(cells), settings)
         for r in range(0, len(replicates), lanes)
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -197,9 +197,9 @@ def _compute(
     for p in todo:
         groups.setdefault((p.cell.pass_key, p.replicates), []).append(p.cell)
     chunks = [
-        chunk
+        replace(chunk, deployment=options.deployment)
         for (_, replicates), cells in groups.items()
-        for chunk in chunks_of(cells, replicates, deployment=options.deployment)
+        for chunk in chunks_of(cells, replicates)
     ]
     done: list[tuple[Chunk, Done | Failed]] = []
     waiting = []
