@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     import pandas as pd
 
+    from dpexp.commands.model import ReleasedModel
     from dpexp.config import Experiment
     from dpexp.privacy.judge import judge as judge
     from dpexp.reporting.figure import Drawing
@@ -159,6 +160,24 @@ def table(
 
     chosen, home = command.one_table([os.fspath(name) for name in names], Path(results), metric, estimator, only)
     return pd.DataFrame(chosen.build(home).records)
+
+
+def model(
+    name: str | os.PathLike[str],
+    cell: str | None = None,
+    *,
+    estimator: str | None = None,
+    replicate: int = 0,
+    results: str | os.PathLike[str] = RESULTS,
+) -> ReleasedModel:
+    """The parameters that a run on your own records has released.
+
+    `.names`, `.classes` and `.values` are in the units of your columns, `.predict(table)` takes a file or a DataFrame,
+    `.save(path)` writes .npz or .json. Raises ResultsMissing for what is missing or stale, with the command to run.
+    """
+    from dpexp.commands import model as command
+
+    return command.released_model(os.fspath(name), Path(results), cell, estimator, replicate)
 
 
 def privacy(

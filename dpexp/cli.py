@@ -185,6 +185,30 @@ def table(
     say(command.table(names or [], every, form, _home(out), _folder(results), metric, estimator or (), only))
 
 
+@app.command()
+def model(
+    result: Annotated[str, typer.Argument(help="An experiment, or its folder of results.", show_default=False)],
+    cell: Annotated[str | None, typer.Option(metavar="ID", help="The cell, by the first digits of its id.")] = None,
+    estimator: Annotated[
+        str | None, typer.Option(metavar="NAME", help="last or average.  [default: the first that is released]")
+    ] = None,
+    replicate: Annotated[int, typer.Option(metavar="N", help="Which replicate, where all are released.")] = 0,
+    predict: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Predict the records of a table with the same columns.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write .npz or .json; with --predict .csv or .json.")
+    ] = None,
+    results: Results = None,
+    as_json: Json = False,
+) -> None:
+    """Print the parameters that a run on your own records has released, or predict with them."""
+    from dpexp.commands import model as command
+
+    document, text = command.model(result, _folder(results), cell, estimator, replicate, _home(out), _home(predict))
+    _print_json(document) if as_json else say(text)
+
+
 Pairs = Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Parameters.", show_default=False)]
 Named = Annotated[str | None, typer.Option("--mechanism", metavar="NAME", help="A mechanism instead of a config.")]
 

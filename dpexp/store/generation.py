@@ -138,6 +138,10 @@ class Generation:
             raise Damaged(f"models/{cell_id}.parquet does not belong to manifest.json")
         return model
 
+    def changed_since(self, model: Model) -> list[str]:
+        """Modules and data files that are not what a model was computed with any more."""
+        return list(dict.fromkeys(_stale_files([dict(model.metadata["code"])])))
+
     @property
     def deployed(self) -> dict[str, str]:
         """When deployments released cells, by cell id."""
