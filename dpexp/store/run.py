@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpexp.config import Cell, Experiment
+from dpexp.config.settings import setting
 from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged
 from dpexp.core.terminal import note
@@ -294,4 +295,4 @@ def _account(
 
 def identity(cell: Cell) -> dict[str, Any]:
     """What a cell is called in lists: its id and what is swept."""
-    return {"cell_id": cell.cell_id, **cell.setting()}
+    return {"cell_id": cell.cell_id, **setting(cell)}
