@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     import pandas as pd
 
+    from dpexp.commands.model import ReleasedModel
     from dpexp.config import Experiment
     from dpexp.privacy.judge import judge as judge
     from dpexp.reporting.figure import Drawing
@@ -89,8 +90,12 @@ def run(
     only: str | None = None,
     force: bool = False,
     quiet: bool = True,
+    deployment: bool = False,
 ) -> Result:
-    """Compute what is missing or stale of an experiment. Raises DpexpError where a cell fails."""
+    """Compute what is missing or stale of an experiment. Raises DpexpError where a cell fails.
+
+    `deployment` releases on private records: its noise is drawn from the operating system and cannot be drawn again.
+    """
     from dpexp.commands import run as command
     from dpexp.config.resources import require_room
     from dpexp.core.errors import DpexpError
@@ -100,8 +105,10 @@ def run(
     require_room(experiment, jobs)
     request = command.Request(
         (), (), only, jobs, "threads", None, None, experiment.profile, Path(results), force,
-        False, quiet, False, False,
+        False, quiet, False, False, deployment,
     )  # fmt: skip
+    if deployment:
+        command.require_private_records(experiment)
     document, _, code = command.run_all([experiment], request)
     if code:
         failed = [cell for cell in document["cells"] if cell["status"] == "failed"]
@@ -154,6 +161,24 @@ def table(
 
     chosen, home = command.one_table([os.fspath(name) for name in names], Path(results), metric, estimator, only)
     return pd.DataFrame(chosen.build(home).records)
+
+
+def model(
+    name: str | os.PathLike[str],
+    cell: str | None = None,
+    *,
+    estimator: str | None = None,
+    replicate: int = 0,
+    results: str | os.PathLike[str] = RESULTS,
+) -> ReleasedModel:
+    """The parameters that a run on your own records has released.
+
+    `.names`, `.classes` and `.values` are in the units of your columns, `.predict(table)` takes a file or a DataFrame,
+    `.save(path)` writes .npz or .json. Raises ResultsMissing for what is missing or stale, with the command to run.
+    """
+    from dpexp.commands import model as command
+
+    return command.released_model(os.fspath(name), Path(results), cell, estimator, replicate)
 
 
 def privacy(

@@ -96,7 +96,8 @@ def run(
     configs: Configs,
     sets: Sets = None,
     only: Annotated[
-        str | None, typer.Option(metavar="EXPR", help="Run only cells for which this holds: 'alpha < 1 and mu == 2'.")
+        str | None,
+        typer.Option(metavar="EXPR", help="Run only cells for which this holds: 'alpha < 1 and mu in [1, inf]'."),
     ] = None,
     jobs: Annotated[
         int, typer.Option("-j", "--jobs", metavar="N", show_default=False, help="Workers.  [default: all cores]")
@@ -108,6 +109,9 @@ def run(
     results: Results = None,
     force: Annotated[bool, typer.Option("--force", help="Compute everything anew.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be computed, and why.")] = False,
+    deployment: Annotated[
+        bool, typer.Option("--deployment", help="Release on private records: secret noise, not to be reproduced.")
+    ] = False,
     fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Stop at the first failing cell.")] = False,
     as_json: Json = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
@@ -119,7 +123,7 @@ def run(
     options = command.Request(
         tuple(configs), tuple(sets or ()), only, jobs or os.cpu_count() or 1, backend, scheduler, replicates, profile,
         _folder(results, profile), force, fail_fast, quiet or as_json, verbose,
-        "--debug" in sys.argv,
+        "--debug" in sys.argv, deployment,
     )  # fmt: skip
     document, text, code = command.dry_run(options) if dry_run else command.run(options)
     _print_json(document) if as_json else say(text)
@@ -181,6 +185,30 @@ def table(
     say(command.table(names or [], every, form, _home(out), _folder(results), metric, estimator or (), only))
 
 
+@app.command()
+def model(
+    result: Annotated[str, typer.Argument(help="An experiment, or its folder of results.", show_default=False)],
+    cell: Annotated[str | None, typer.Option(metavar="ID", help="The cell, by the first digits of its id.")] = None,
+    estimator: Annotated[
+        str | None, typer.Option(metavar="NAME", help="last or average.  [default: the first that is released]")
+    ] = None,
+    replicate: Annotated[int, typer.Option(metavar="N", help="Which replicate, where all are released.")] = 0,
+    predict: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Predict the records of a table with the same columns.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write .npz or .json; with --predict .csv or .json.")
+    ] = None,
+    results: Results = None,
+    as_json: Json = False,
+) -> None:
+    """Print the parameters that a run on your own records has released, or predict with them."""
+    from dpexp.commands import model as command
+
+    document, text = command.model(result, _folder(results), cell, estimator, replicate, _home(out), _home(predict))
+    _print_json(document) if as_json else say(text)
+
+
 Pairs = Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Parameters.", show_default=False)]
 Named = Annotated[str | None, typer.Option("--mechanism", metavar="NAME", help="A mechanism instead of a config.")]
 
@@ -192,6 +220,7 @@ def privacy(
     ] = None,
     mechanism: Named = None,
     sets: Sets = None,
+    deployment: Annotated[bool, typer.Option("--deployment", help="Of a run with --deployment.")] = False,
     users: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Budgets of users (csv or parquet: mu, uses, group).")
     ] = None,
@@ -207,7 +236,7 @@ def privacy(
     elif users is not None:
         statement = command.of_users(_home(users) or users, arguments or [])
     else:
-        statement = command.of_config(command.only_path(arguments), sets or [])
+        statement = command.of_config(command.only_path(arguments), sets or [], deployment)
     _print_json(statement.document()) if as_json else say(statement.text())
 
 

@@ -12,6 +12,7 @@ Problem    dpexp.problems.problem                an interface, what is learnt fr
     prepare           reads what has to be read; asked by the config reader; default: nothing
     notices           what is said of the data in `validate`, `run` and `privacy`; default: nothing
     files             the user's own data files; asked by `dpexp.store.fingerprint`; default: none
+    legend            what released parameters mean; asked by `dpexp.store.models` where there are files; default: {}
 Algorithm  dpexp.algorithms.algorithm            an interface, an update rule and the mechanism that it is
     name, model_dump  as for a problem
     estimators, metrics   what is measured at every checkpoint; asked by the store
@@ -21,6 +22,7 @@ Algorithm  dpexp.algorithms.algorithm            an interface, an update rule an
     complaints        what is wrong with a setting, in words; asked by the config reader; default: nothing
     seconds, memory   what a run costs; asked by `dpexp.config.resources` and `run --dry-run`
     mechanism         what a run releases, a `Released`; asked by `dpexp.store.rows` and `dpexp privacy`
+    releases          the estimators whose parameters are kept where the records are a user's own; default: none
     simulate          the computation; asked by `dpexp.store.simulating`
 Released   dpexp.algorithms.algorithm            an interface, what a run releases, as a privacy statement needs it
     neighboring_relation, sampling   which data sets count as neighbours, and how records meet the steps
@@ -57,6 +59,7 @@ Analysis   dpexp.privacy.analyses.analysis       a value, one upper bound on the
     refused           why it is no guarantee here; default: empty, it is one
     remark            what is worth knowing of a guarantee; stands where the reason of a refusal would; default: empty
     secret            what must not leave for the statement to hold; default: empty, nothing
+    steps             the kinds of steps that it composes, so that several runs can be composed; default: none
     per_user          quantiles of what single users give away, where budgets differ; default: None
 Theorem    dpexp.theory.theorem                  a value, one statement of a paper as a pure function of plain numbers
     paper, place      which statement it is

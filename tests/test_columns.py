@@ -12,9 +12,9 @@ from dpexp.algorithms import ALGORITHMS
 from dpexp.commands import diff, privacy
 from dpexp.commands import run as command
 from dpexp.config import Experiment, read_experiment
-from dpexp.config.cells import NAMED, OTHER_COLUMNS, PRIVACY_COLUMNS
+from dpexp.config.cells import NAMED, OF_THE_EXPERIMENT, OTHER_COLUMNS, PRIVACY_COLUMNS
 from dpexp.config.resolved import resolved_yaml
-from dpexp.config.settings import flat, named
+from dpexp.config.settings import flat, named, setting
 from dpexp.core.errors import UsageError
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
@@ -56,7 +56,7 @@ def test_every_parameter_is_called_the_same_in_columns_lists_comparisons_and_sho
         columns, expected = cell.columns(), {}
         for section in (*NAMED, "run"):
             for key, value in getattr(cell, section).model_dump().items():
-                if key != "name" and (section, key) != ("run", "replicates"):
+                if key != "name" and (section != "run" or key not in OF_THE_EXPERIMENT):
                     expected[section, key] = value
         assert set(cell.own_parameters) == set(expected)
         names = {parameter: cell.name_of(parameter) for parameter in expected}
@@ -73,6 +73,7 @@ def test_every_parameter_is_called_the_same_in_columns_lists_comparisons_and_sho
         swept = replace(cell, swept=(*names, *budgets))
         assert list(swept.setting()) == [*names.values(), *(key for _, key in budgets)]
         assert list(identity(swept)) == ["cell_id", *swept.setting()]
+        assert identity(swept) == {"cell_id": swept.cell_id, **setting(swept)}
 
         (own,) = named([flat(cell.parameters)], [budget.label])
         # a nested value is compared part by part, as `data.path`: the column's name and what is inside it

@@ -69,6 +69,10 @@ class Algorithm(Named, Protocol):
     def mechanism(self, problem: Any, schedule: Schedule, budget: Budget, n: int) -> Released:
         """What n steps release. Asked by `dpexp.store.rows` for every cell, and by `dpexp privacy`."""
 
+    def releases(self, problem: Any, schedule: Schedule, budget: Budget, n: int) -> tuple[str, ...]:
+        """The estimators whose parameters a guarantee covers, and which are therefore kept where the records are a
+        user's own. Asked by `dpexp.store.simulating`; default: none."""
+
     def simulate(
         self,
         problem: Any,
@@ -101,3 +105,7 @@ class AlgorithmBase(Parameters):
     def complaints(self, problem: Any, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """Nothing is wrong with any setting."""
         return []
+
+    def releases(self, problem: Any, schedule: Schedule, budget: Budget, n: int) -> tuple[str, ...]:
+        """No parameters leave a run."""
+        return ()

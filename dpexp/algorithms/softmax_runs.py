@@ -14,10 +14,13 @@ from dpexp.core.seeds import generator
 from dpexp.engine.result import Passed
 from dpexp.engine.softmax import loop as engine
 from dpexp.engine.softmax.batches import SAMPLING
+from dpexp.privacy.analyses.analysis import ALL
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:
     from dpexp.privacy.budgets import Budget
+    from dpexp.privacy.mechanisms.langevin_stated import AccountedLangevin
+    from dpexp.privacy.mechanisms.stated import Stated
     from dpexp.schedules import Schedule
 
 
@@ -103,6 +106,17 @@ class SoftmaxAlgorithm(AlgorithmBase):
         """Steps of so many passes over the training records."""
         return max(1, round(self.epochs * problem.n / self.batch_size))
 
+    def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> Stated | AccountedLangevin:
+        """What n steps release, and by which analysis."""
+        raise NotImplementedError
+
+    def releases(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> tuple[str, ...]:
+        """The last iterate, and the average where all iterates are covered; nothing without a guarantee."""
+        stated = self.mechanism(problem, schedule, budget, n)
+        if not stated.row(())["guarantee"]:
+            return ()
+        return self.estimators if stated.analysis.released == ALL else ("last",)
+
     def seconds(self, problem: Softmax, n: int) -> float:
         """Estimated time of one replicate: products over the batch, noise, and a fixed cost a step."""
         classes, width = problem.shape.classes, problem.shape.width
@@ -125,6 +139,8 @@ class SoftmaxAlgorithm(AlgorithmBase):
             self.noise(problem, schedule, budget, e) for (schedule, budget), e in zip(settings, sizes, strict=True)
         ]
         follow = engine.followed if "average" in self.estimators else engine.train
+        weights = (len(settings), len(self.estimators), len(replicates), problem.shape.classes, problem.shape.width)
+        parameters = np.empty(weights, np.float32) if problem.files() else None
         for r, replicate in enumerate(replicates):
             found = follow(
                 train.features,
@@ -138,7 +154,9 @@ class SoftmaxAlgorithm(AlgorithmBase):
             iterates = np.stack(found) if isinstance(found, engine.Iterates) else found[None]
             for e, s, k in np.ndindex(iterates.shape[:3]):
                 values[s, e, k, :, r] = _metrics(problem, iterates[e, s, k])
-        return Passed(steps, self.estimators, self.metrics, values)
+            if parameters is not None:
+                parameters[:, :, r] = iterates[:, :, -1].swapaxes(0, 1)
+        return Passed(steps, self.estimators, self.metrics, values, parameters)
 
 
 def _run(problem: Softmax, noise: Noise, sizes: np.ndarray, seed: int, replicate: int) -> engine.Run:

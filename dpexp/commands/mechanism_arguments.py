@@ -77,33 +77,49 @@ def number(name: str, value: Any, low: float, high: float) -> float:
     return float(value)
 
 
-def _require_range(name: str, values: dict[str, Any]) -> None:
-    """Refuse numbers that no analysis can square, and trees that do not fit into memory."""
+def _out_of_range(name: str, values: dict[str, Any]) -> dict[str, str]:
+    """Parameters with numbers that no analysis can square, or trees that do not fit into memory; and what is wrong."""
+    found: dict[str, str] = {}
     for key, given in values.items():
         for value in given if isinstance(given, list) else [given]:
             if not isinstance(value, int | float) or isinstance(value, bool) or value in (0, math.inf):
                 continue
             if not LEAST <= abs(value) <= LARGEST:
-                raise UsageError(f"{key} is 0 or a number from {LEAST:g} to {LARGEST:g}, not {value:g}")
-            if ("tree-" in name or "reduced-" in name) and key in ("n", "steps") and value > MOST_IN_TREES:
-                raise UsageError(f"{key} is at most {MOST_IN_TREES:,} for {name}, not {value:g}")
+                found[key] = f"{key} is 0 or a number from {LEAST:g} to {LARGEST:g}, not {value:g}"
+            elif ("tree-" in name or "reduced-" in name) and key in ("n", "steps") and value > MOST_IN_TREES:
+                found[key] = f"{key} is at most {MOST_IN_TREES:,} for {name}, not {value:g}"
+    return found
 
 
 def mechanism_of(name: str, values: dict[str, Any]) -> Mechanism:
+    """The mechanism of these parameters. Raises UsageError that says all that is wrong with them, and not the first."""
+    from dpexp.config.words import suggest
+
     kind = kind_of(name)
     fields = kind.model_fields
-    for key in values:
-        if key not in fields:
-            from dpexp.config.words import suggest
-
-            raise UsageError(f"{name} has no parameter '{key}'", suggest(key, list(fields)))
+    unknown = [key for key in values if key not in fields]
     missing = [key for key, field in fields.items() if field.is_required() and key not in values]
-    if missing:
-        raise UsageError(f"{name} needs {', '.join(missing)}", f"for instance {missing[0]}=1")
-    _require_range(name, values)
+    out_of_range = _out_of_range(name, values)
+    problems = [f"{name} has no parameter '{key}'" for key in unknown]
+    problems += [f"{name} needs {', '.join(missing)}"] if missing else []
+    problems += out_of_range.values()
+    known = {key: value for key, value in values.items() if key in fields and key not in out_of_range}
     try:
-        return kind(**values)
+        built = kind(**known)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = f"{'.'.join(map(str, first['loc']))} = {first['input']!r}: " if first["loc"] else ""
-        raise UsageError(where + first["msg"].removeprefix("Value error, ").lower()) from None
+        # what is missing has been said, and of what is out of range the worse word
+        told = [one for one in error.errors() if one["type"] != "missing" and not {*one["loc"][:1]} & {*out_of_range}]
+        problems += (
+            [] if out_of_range and any(not one["loc"] for one in told) else list(dict.fromkeys(map(_said, told)))
+        )
+    else:
+        if not problems:
+            return built
+    hints = [suggest(unknown[0], list(fields))] if unknown else [f"for instance {missing[0]}=1"] if missing else []
+    raise UsageError("\n".join(problems), *hints)
+
+
+def _said(problem: Any) -> str:
+    """One complaint of pydantic's in our words; of phases, the number of the wrong one is left out."""
+    where = f"{problem['loc'][0]} = {problem['input']!r}: " if problem["loc"] else ""
+    return str(where + problem["msg"].removeprefix("Value error, ").lower())

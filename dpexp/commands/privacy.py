@@ -28,31 +28,38 @@ def only_path(arguments: Sequence[str] | None) -> Path:
     return Path(arguments[0])
 
 
-def of_config(path: Path, sets: Sequence[str]) -> Located:
-    """The privacy statement of a config's mechanisms, each once."""
+def of_config(path: Path, sets: Sequence[str], deployment: bool = False) -> Located:
+    """The privacy statement of a config's mechanisms, each once; of a deployment, where that is asked for."""
     from dpexp.config import load_experiment
 
-    return of_experiment(load_experiment(path, sets))
+    return of_experiment(load_experiment(path, sets), deployment)
 
 
-def of_experiment(experiment: Experiment) -> Located:
+def of_experiment(experiment: Experiment, deployment: bool = False) -> Located:
     """The privacy statement of an experiment that is loaded."""
-    return Located(experiment.path, experiment)
+    return Located(experiment.path, experiment, deployment)
 
 
 class Located(ConfigStatement):
     """The statement of a config file, which names the file where an algorithm's mechanism is not what it says."""
 
-    def __init__(self, path: Path, experiment: Experiment) -> None:
+    def __init__(self, path: Path, experiment: Experiment, deployment: bool = False) -> None:
         from dpexp.commands.notices import notices
-        from dpexp.commands.sharing import cautions
+        from dpexp.commands.sharing import cautions, joint
 
-        self.path = path
-        super().__init__(released(experiment), experiment.deltas, notices(experiment), cautions(experiment))
+        if deployment:
+            from dpexp.commands.run import require_private_records
+
+            require_private_records(experiment)
+        self.path, self.deployment = path, deployment
+        said = cautions(experiment, deployment=deployment)
+        super().__init__(released(experiment), experiment.deltas, notices(experiment), said)
+        self.together = [one.document(experiment.deltas) for one in joint(experiment)]
 
     def document(self) -> dict[str, Any]:
+        """With `together`, what all releases of the user's own records give away, and whether the noise is secret."""
         with self._located():
-            return super().document()
+            return {**super().document(), "together": self.together, "deployment": self.deployment}
 
     def text(self) -> str:
         with self._located():

@@ -9,6 +9,7 @@ from typing import Any
 from dpexp.commands.profiles import known_profile
 from dpexp.config import load_experiment
 from dpexp.config.resolved import resolved_yaml
+from dpexp.config.settings import setting
 
 
 def show(path: Path, sets: Sequence[str], replicates: int | None, profile: str) -> str:
@@ -19,5 +20,5 @@ def show(path: Path, sets: Sequence[str], replicates: int | None, profile: str) 
 def document(path: Path, sets: Sequence[str], replicates: int | None, profile: str) -> dict[str, Any]:
     """The same for programs: every cell with its id and all its parameters, by section."""
     experiment = load_experiment(path, sets, replicates, known_profile(profile))
-    cells = [{"cell_id": cell.cell_id, "setting": cell.setting(), **cell.parameters} for cell in experiment.cells]
+    cells = [{"cell_id": cell.cell_id, "setting": setting(cell), **cell.parameters} for cell in experiment.cells]
     return {"experiment": experiment.name, "replicates": experiment.replicates, "cells": cells}

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
@@ -36,10 +36,12 @@ OTHER_COLUMNS = (
 `n`, its number of replicates, is not among them: the parameter `n` of a run has that name in cells.parquet"""
 PRIVACY_COLUMNS = (
     "noise_multiplier", "noise_sigma", "guarantee", "gdp_mu", "gdp_mu_exact", "gdp_valid", "mu_mean_inverse_square",
-    "projections",
+    "projections", "released", "deployment",
 )  # fmt: skip
 """columns that a mechanism's row and the runs themselves add. `accountant` is not among them: where it is a parameter
 of an algorithm, its mechanism's row repeats it"""
+OF_THE_EXPERIMENT = ("replicates", "release")
+"""keys of the section run that change no number of a replicate: how many there are, and which of them are released"""
 NAMED = ("problem", "algorithm", "schedule")
 """sections whose name is a column of its own"""
 Parameter = tuple[str, str]
@@ -73,6 +75,8 @@ class RunSettings(Parameters):
     checkpoints: Checkpoints = 200
     diverged_above: Annotated[float, Field(ge=1e-6, le=1e100)] = 1e6
     """a replicate counts as diverged where its distance to the optimum exceeds this or is not finite"""
+    release: Literal["first", "all"] = "first"
+    """which replicates leave a run on a user's own records: the first alone, or all, whose losses then add up"""
 
 
 @dataclass(frozen=True)
@@ -93,8 +97,7 @@ class Cell:
     @cached_property
     def parameters(self) -> dict[str, Any]:
         """The parameters that determine the cell's numbers, as JSON values, by section."""
-        run = self.run.model_dump()
-        del run["replicates"]
+        run = self.run.model_dump(exclude=set(OF_THE_EXPERIMENT))
         sections = {
             "problem": self.problem.model_dump(),
             "algorithm": self.algorithm.model_dump(),
@@ -119,7 +122,7 @@ class Cell:
         """(section, key) of every parameter that is a column, but for those of the budget."""
         parts = {s: getattr(self, s) for s in (*NAMED, "run")}
         every = [(s, key) for s, part in parts.items() for key in type(part).model_fields if key != "name"]
-        return tuple(parameter for parameter in every if parameter != ("run", "replicates"))
+        return tuple((section, key) for section, key in every if section != "run" or key not in OF_THE_EXPERIMENT)
 
     @cached_property
     def _shared(self) -> frozenset[str]:

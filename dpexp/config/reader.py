@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import AlgorithmBase
-from dpexp.config.cells import SECTIONS, Cell, Experiment, RunSettings, shared_names, smoke
+from dpexp.config.cells import OF_THE_EXPERIMENT, SECTIONS, Cell, Experiment, RunSettings, shared_names, smoke
 from dpexp.config.settings import differences
 from dpexp.config.words import allowed, explain, kind, listed, show, suggest
 from dpexp.config.yamlfile import Issue, Located, Position
@@ -289,8 +289,9 @@ class Reader:
         if not value.value:
             self.complain(value.where, f"'{section}.{key}' is an empty list", "give a value, or several to sweep")
             return []
-        if key == "replicates":
-            self.complain(value.where, "'run.replicates' cannot be swept", "give one number")
+        if section == "run" and key in OF_THE_EXPERIMENT:
+            hint = "give one number" if key == "replicates" else f"give one: {_allowed(model.model_fields[key])}"
+            self.complain(value.where, f"'run.{key}' cannot be swept", hint)
             return []
         if len(value.value) > MAX_CELLS:  # refused before each of them is looked at
             message = f"'{section}.{key}' sweeps {len(value.value):,} values; at most {MAX_CELLS:,} cells are allowed"

@@ -24,7 +24,7 @@ from pydantic.fields import FieldInfo
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import AlgorithmBase
-from dpexp.config.cells import RunSettings
+from dpexp.config.cells import OF_THE_EXPERIMENT, RunSettings
 from dpexp.config.reader import DEFAULT_NAMES, REGISTRIES, parameters_of, takes_a_list
 from dpexp.core.parameters import OrInfinite, Parameters, integral
 from dpexp.privacy.budgets import BUDGETS, Mu
@@ -126,7 +126,7 @@ def _mapping(kind: type[Parameters], needed: bool = True) -> Schema:
     properties: Schema = {}
     for key, field in kind.model_fields.items():
         one = _of_field(field)
-        sweeps = key not in ("name", "replicates") and not takes_a_list(kind, key) and not _is_part(kind)
+        sweeps = key not in ("name", *OF_THE_EXPERIMENT) and not takes_a_list(kind, key) and not _is_part(kind)
         properties[key] = _or_list(one) if sweeps else one
     required = [key for key, field in kind.model_fields.items() if field.is_required() and key not in ("name", "n")]
     return _object(properties) | ({"required": required} if needed and required else {})

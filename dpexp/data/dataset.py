@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpexp.core.errors import UsageError
+from dpexp.data.encoding import Column
 
 BIAS = 0.25
 """value of the constant entry that `prepare` appends"""
@@ -33,6 +34,8 @@ class Dataset:
     licence: str
     note: str
     """where the records come from and what was done to them, with what that costs in privacy"""
+    columns: tuple[Column, ...] = ()
+    """of a user's table, in the order of their entries in `features`; empty for what is no table"""
 
     def __post_init__(self) -> None:
         problems = []

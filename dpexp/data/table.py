@@ -19,6 +19,7 @@ import numpy as np
 
 from dpexp.data.columns import faults, is_number, words
 from dpexp.data.dataset import DataError, Dataset
+from dpexp.data.encoding import Column
 
 FORMATS = (".csv", ".parquet", ".npz")
 
@@ -45,19 +46,17 @@ def read_table(
     for name in frame.columns.drop(target):
         column = frame[name]
         if is_number(column) and name not in stated:
-            values = column.to_numpy(np.float64)[:, None]
-            if name in ranges:
-                low, high = ranges[name]
-                values = np.clip((values - low) / (high - low), 0, 1)
+            columns.append(Column(str(name), ranges.get(name)))
             names["ranges" if name in ranges else "raw"].append(name)
         else:
-            levels = np.array(_levels(column, stated.get(name)), dtype=object)
-            values = words(column).to_numpy(dtype=object)[:, None] == levels
+            columns.append(Column(str(name), levels=tuple(_levels(column, stated.get(name)))))
             names["categories"].append(name)
             seen += [] if name in stated else [name]
-        columns.append(values.astype(np.float32))
-    features = np.concatenate(columns, axis=1)
-    return Dataset(path.stem, features, labels, classes, "the user's", _note(path, names, seen))
+    features = np.concatenate(
+        [column.encoded(frame[name]) for column, name in zip(columns, frame.columns.drop(target), strict=True)], axis=1
+    )
+    note = _note(path, names, seen)
+    return Dataset(path.stem, features, labels, classes, "the user's", note, tuple(columns))
 
 
 def read_frame(path: Path) -> Any:

@@ -35,6 +35,8 @@ class Passed(NamedTuple):
     metrics: tuple[str, ...]
     values: np.ndarray
     """float64 [settings, estimators, K, metrics, replicates]"""
+    parameters: np.ndarray | None = None
+    """after the last step, [settings, estimators, replicates, ...]; given where the records are a user's own"""
 
     def of(self, setting: int) -> CellData:
         """The numbers of one of the settings, in the order in which they were asked for."""

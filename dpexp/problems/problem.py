@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from dpexp.core.parameters import Named, Parameters
 
@@ -28,6 +28,9 @@ class Problem(Named, Protocol):
     def files(self) -> Mapping[str, str]:
         """The user's own data files, path -> hash. Asked by `dpexp.store.fingerprint`; default: none."""
 
+    def legend(self) -> Mapping[str, Any]:
+        """What released parameters mean, as JSON: asked by `dpexp.store.models` where there are files; default: {}."""
+
 
 class ProblemBase(Parameters):
     """The members of `Problem` with their defaults: no data are kept, read or spoken of."""
@@ -47,4 +50,8 @@ class ProblemBase(Parameters):
 
     def files(self) -> Mapping[str, str]:
         """No file of the user is read."""
+        return {}
+
+    def legend(self) -> Mapping[str, Any]:
+        """Nothing is known of the parameters."""
         return {}

@@ -20,7 +20,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from dpexp.core.digests import hash_of_data
 from dpexp.core.parameters import Parameters, Seed, integral
 from dpexp.core.seeds import generator
-from dpexp.data.dataset import NORM, Dataset, Shape, Split, held_out, prepare, split
+from dpexp.data.dataset import BIAS, NORM, Dataset, Shape, Split, held_out, prepare, split
 from dpexp.data.loading import DATASETS, TEST_FRACTION, load
 from dpexp.data.table import FORMATS
 from dpexp.problems.problem import ProblemBase
@@ -176,6 +176,18 @@ class Softmax(ProblemBase):
         """Hashes of the user's files, by path, as they were when they were first read; empty for shipped data."""
         return {} if self.data.path is None else {self.data.path: hash_of_data(self.data.path)}
 
+    def legend(self) -> Mapping[str, Any]:
+        """Classes, the rows of the weights; how a table's columns become records; and how these are prepared."""
+        return {
+            "kind": self.name,
+            "classes": list(self.train.classes),
+            "columns": [column.document() for column in self.train.columns],
+            "target": self.data.target,
+            "bias": BIAS,
+            "random_features": self.random_features,
+            "encoding": self.train.note,
+        }
+
     def notices(self) -> Sequence[str]:
         """What the records are, how they are encoded, and what of it is not private."""
         if self.data.name is not None:
@@ -228,11 +240,16 @@ def _loaded(source: str) -> Split:
 
 
 def _expanded(data: Dataset, count: int) -> Dataset:
-    """Prepared records through public random directions, one record at a time; less their own mean, prepared again."""
-    p = data.features.shape[1] - 1
+    """Prepared records through public random directions."""
+    return replace(data, features=expanded(data.features, count))
+
+
+def expanded(features: np.ndarray, count: int) -> np.ndarray:
+    """Prepared features through public random directions, one record at a time; less their own mean, prepared again."""
+    p = features.shape[1] - 1
     draws = np.random.Generator(np.random.PCG64(_RANDOM_FEATURES_SEED)).standard_normal((p, count), dtype=np.float32)
-    out = np.empty((len(data), count + 1), np.float32)
-    for k in range(0, len(data), 4096):
-        positive = np.maximum(data.features[k : k + 4096, :-1] @ draws, 0)
+    out = np.empty((len(features), count + 1), np.float32)
+    for k in range(0, len(features), 4096):
+        positive = np.maximum(features[k : k + 4096, :-1] @ draws, 0)
         out[k : k + 4096] = prepare(positive - positive.mean(axis=1, keepdims=True))
-    return replace(data, features=out)
+    return out

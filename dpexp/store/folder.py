@@ -52,12 +52,15 @@ class Folder:
     def trajectory(self, cell_id: str) -> Path:
         return self.root / "trajectories" / f"{cell_id}.parquet"
 
+    def model(self, cell_id: str) -> Path:
+        return self.root / "models" / f"{cell_id}.parquet"
+
     def orphan(self, cell_id: str) -> Path:
         return self.root / "orphaned" / f"{cell_id}.parquet"
 
     def _make_room(self) -> None:
         """Rename what stands where a file or folder of ours belongs and is the other of the two; nothing is deleted."""
-        folders = [self.root / name for name in ("trajectories", "orphaned", "partial")]
+        folders = [self.root / name for name in ("trajectories", "models", "orphaned", "partial")]
         for path in folders:
             if os.path.lexists(path) and not path.is_dir():
                 _set_aside(path)

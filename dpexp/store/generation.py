@@ -23,11 +23,12 @@ from dpexp.core.text import few
 from dpexp.store.files import SCHEMA_VERSION, Sealed, read_document, read_sealed
 from dpexp.store.fingerprint import STATEMENTS, changed, closure, data_of, statement_of
 from dpexp.store.folder import Folder
+from dpexp.store.models import Due, Model, due, model_if_whole, stored_model
 from dpexp.store.stats import CI_NAME
 from dpexp.store.trajectories import Stored, stored_cell_file
 
 if TYPE_CHECKING:
-    from dpexp.config import Experiment
+    from dpexp.config import Cell, Experiment
 
 PATIENCE_S = 5.0
 """how long a reader waits for a writer that is between two files; a generation is put in place within milliseconds"""
@@ -56,7 +57,8 @@ def describe(experiment: Experiment, folder: Folder, stored: dict[str, Stored]) 
             "numbers": stored[cell.cell_id].numbers,
             "replicates": stored[cell.cell_id].replicates,
             "code": key(stored[cell.cell_id].code),
-            "statement": key(statement_of(cell) | data_of(cell)),  # the ledger of a row counts the records
+            "statement": key(_statement(cell, stored[cell.cell_id])),
+            **_released(cell, experiment.replicates, folder, stored[cell.cell_id]),
         }
         for cell in experiment.cells
         if cell.cell_id in stored
@@ -74,6 +76,28 @@ def describe(experiment: Experiment, folder: Folder, stored: dict[str, Stored]) 
         "computed_from": origins,
         "code": dict(sorted(codes.items())),
         "summary_code": summary_code(),
+    }
+
+
+def _statement(cell: Cell, stored: Stored) -> dict[str, str]:
+    """What a row of cells.parquet was computed with: today's code, but for a deployment, whose row is kept."""
+    if stored.deployment:
+        return stored.code
+    return statement_of(cell) | data_of(cell)  # the ledger of a row counts the records
+
+
+def _released(cell: Cell, replicates: int, folder: Folder, stored: Stored) -> dict[str, Any]:
+    """What a cell on a user's own records releases, and when a deployment did so; nothing of other cells."""
+    if not cell.problem.files():
+        return {}
+    model = model_if_whole(folder, cell.cell_id)
+    wanted = due(cell, replicates, model)
+    if stored.deployment and model is not None:  # what is out is out, whatever today's config asks for
+        wanted = Due(model.estimators, model.values.shape[1])
+    told = None if model is None or not wanted.estimators else model.of_first(wanted.replicates)
+    return {
+        "released": {"estimators": list(wanted.estimators), "replicates": wanted.replicates, "digest": told},
+        "deployment": stored.deployment.get("at"),
     }
 
 
@@ -104,6 +128,26 @@ class Generation:
             raise Damaged(f"trajectories/{cell_id}.parquet is not what the summary was computed from")
         return stored
 
+    def model(self, cell_id: str) -> Model:
+        """The released parameters of a cell. Raises Damaged, FileNotFoundError."""
+        model, origin = stored_model(self.folder, cell_id), self.manifest["computed_from"].get(cell_id, {})
+        told = origin.get("released")
+        if not told or model.metadata["numbers"] != origin["numbers"]:
+            raise Damaged(f"models/{cell_id}.parquet is not of the run that the summary was computed from")
+        if model.of_first(model.values.shape[1]) != told["digest"]:
+            raise Damaged(f"models/{cell_id}.parquet does not belong to manifest.json")
+        return model
+
+    def changed_since(self, model: Model) -> list[str]:
+        """Modules and data files that are not what a model was computed with any more."""
+        return list(dict.fromkeys(_stale_files([dict(model.metadata["code"])])))
+
+    @property
+    def deployed(self) -> dict[str, str]:
+        """When deployments released cells, by cell id."""
+        origins = self.manifest["computed_from"].items()
+        return {cell_id: str(origin["deployment"]) for cell_id, origin in origins if origin.get("deployment")}
+
     def describes(self, description: dict[str, Any]) -> bool:
         """Whether this generation was computed from what the description says."""
         return {k: v for k, v in self.manifest.items() if k != "seals"} == description
@@ -111,7 +155,12 @@ class Generation:
     def what_is_stale(self) -> str:
         """Why its numbers are not what today's code, data and config give; empty where nothing speaks against them."""
         m = self.manifest
-        files = _stale_files(m["code"].values())
+        kept = self.deployed
+        if kept and len(kept) == len(m["cells"]):
+            return ""  # what was released by a deployment stays what it is, and cannot be computed again
+        origins = [origin for cell_id, origin in m["computed_from"].items() if cell_id not in kept]
+        used = {origin[name] for origin in origins for name in ("code", "statement")}
+        files = _stale_files(code for key, code in m["code"].items() if key in used)
         if m["summary_code"] != summary_code():
             files += changed(m["summary_code"], summary_code())
         if files:
@@ -228,9 +277,19 @@ def _config_change(manifest: dict[str, Any], folder: Folder) -> str:
     if list(today.deltas) != manifest["deltas"]:
         return f"stale, {path} {since}: other deltas"
     fewest = min((origin["replicates"] for origin in manifest["computed_from"].values()), default=0)
+    if any(_other_release(cell, today.replicates, manifest["computed_from"]) for cell in today.cells):
+        return f"stale, {path} {since}: other replicates are released"
     if today.replicates > fewest:
         return f"stale, {path} {since}: it asks for {today.replicates} replicates, {fewest} are stored"
     return ""
+
+
+def _other_release(cell: Cell, replicates: int, origins: dict[str, Any]) -> bool:
+    """Whether a config releases other replicates of a cell than those that are stored."""
+    told = origins.get(cell.cell_id, {}).get("released")
+    if not told or not told["estimators"] or origins[cell.cell_id]["deployment"]:
+        return False
+    return bool(told["replicates"] != (replicates if cell.run.release == "all" else 1))
 
 
 def _sha256(path: Path) -> str:

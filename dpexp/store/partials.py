@@ -6,6 +6,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from dpexp.config import Cell
 from dpexp.core.digests import digest
 from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
 from dpexp.engine.result import Passed
-from dpexp.store.fingerprint import code_of
+from dpexp.store.fingerprint import code_of, statement_of
 from dpexp.store.provenance import arithmetic
 from dpexp.store.simulating import Done
 
@@ -24,6 +25,8 @@ class Chunk:
 
     cells: tuple[Cell, ...]
     replicates: tuple[int, ...]
+    deployment: bool = False
+    """with seeds from the operating system: such a chunk is never kept, so no second run goes on with its noise"""
 
     @property
     def work(self) -> float:
@@ -32,9 +35,11 @@ class Chunk:
 
     @property
     def key(self) -> str:
-        """Names the chunk by what its numbers depend on: cells, code, data, replicates and arithmetic."""
+        """Names the chunk by all that its content depends on: cells, code, data, replicates and arithmetic; and what
+        decides which parameters are released, where any can be."""
         content = [[cell.cell_id, code_of(cell)] for cell in self.cells]
-        return digest([content, self.replicates, arithmetic()], 20)
+        released = [[cell.run.release, statement_of(cell)] for cell in self.cells if cell.problem.files()]
+        return digest([content, self.replicates, arithmetic(), *released, *["deployment"] * self.deployment], 20)
 
 
 def place(folder: Path, chunk: Chunk) -> Path:
@@ -45,7 +50,8 @@ def place(folder: Path, chunk: Chunk) -> Path:
 def save(folder: Path, chunk: Chunk, done: Done) -> None:
     """Keep a finished chunk."""
     buffer = io.BytesIO()
-    np.savez(buffer, steps=done.passed.steps, values=done.passed.values, wall_s=done.wall_s)
+    arrays: dict[str, Any] = {f"model_{k}": model for k, model in enumerate(done.models) if model is not None}
+    np.savez(buffer, steps=done.passed.steps, values=done.passed.values, wall_s=done.wall_s, **arrays)
     write_bytes_sealed(place(folder, chunk), buffer.getvalue())
 
 
@@ -55,7 +61,8 @@ def load(folder: Path, chunk: Chunk) -> Done | None:
     try:
         with np.load(io.BytesIO(read_bytes_sealed(path))) as stored:
             passed = Passed(stored["steps"], algorithm.estimators, algorithm.metrics, stored["values"])
-            return Done(passed, float(stored["wall_s"]))
+            models = tuple(stored.get(f"model_{k}") for k in range(len(chunk.cells)))
+            return Done(passed, float(stored["wall_s"]), models)
     except FileNotFoundError:
         return None
     except Damaged:

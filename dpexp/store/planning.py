@@ -11,8 +11,10 @@ from dpexp.config import Cell, Experiment
 from dpexp.core.files import Damaged
 from dpexp.core.text import counted, few
 from dpexp.store import Folder
+from dpexp.store.files import read_document
 from dpexp.store.fingerprint import changed, code_of
 from dpexp.store.generation import describe, read_generation, what_changed
+from dpexp.store.models import lacking, stored_model
 from dpexp.store.provenance import arithmetic
 from dpexp.store.trajectories import Stored, stored_cell_file
 
@@ -23,7 +25,7 @@ class CellPlan:
 
     cell: Cell
     status: str
-    """current, missing, incomplete, stale or damaged"""
+    """current, missing, incomplete, stale or damaged; or deployed, which is kept whatever has changed since"""
     reason: str
     replicates: range
     """replicates to compute"""
@@ -32,6 +34,8 @@ class CellPlan:
     file: Stored | None = None
     """the trajectory file as it was found, if every byte of it is right; it may be stale"""
     warning: str = ""
+    refused: str = ""
+    """why a run may not go on: a deployment has released this cell, and it cannot be read any more"""
 
     @property
     def seconds(self) -> float:
@@ -39,13 +43,13 @@ class CellPlan:
         return len(self.replicates) * self.cell.algorithm.seconds(self.cell.problem, self.cell.run.n)
 
 
-def plan(experiment: Experiment, results: Path, force: bool = False) -> list[CellPlan]:
-    """The plan of every cell, in the order of the config.
+def plan(experiment: Experiment, results: Path, force: bool = False, deployment: bool = False) -> list[CellPlan]:
+    """The plan of every cell, in the order of the config; `deployment` asks for secret noise.
 
     A run makes it while it holds the folder: what another process writes in between would not be seen.
     """
     folder = Folder(results, experiment.name)
-    return [_plan_cell(cell, experiment.replicates, folder, force) for cell in experiment.cells]
+    return [_plan_cell(cell, experiment.replicates, folder, force, deployment) for cell in experiment.cells]
 
 
 def derived_state(experiment: Experiment, folder: Folder, plans: Sequence[CellPlan]) -> str:
@@ -62,9 +66,15 @@ def derived_state(experiment: Experiment, folder: Folder, plans: Sequence[CellPl
     return ""
 
 
-def _plan_cell(cell: Cell, wanted: int, folder: Folder, force: bool) -> CellPlan:
+def _plan_cell(cell: Cell, wanted: int, folder: Folder, force: bool, deployment: bool) -> CellPlan:
     everything = range(wanted)
     orphaned = not folder.trajectory(cell.cell_id).exists()
+    released = _deployed(cell, folder, orphaned) if cell.problem.files() else None
+    if released is not None:
+        if not force:
+            return released
+        reason = f"--force, although {released.reason}"
+        return CellPlan(cell, "stale", reason, everything, 0, released.file)
     try:
         file = stored_cell_file(folder, cell.cell_id, orphaned)
     except FileNotFoundError:
@@ -73,10 +83,15 @@ def _plan_cell(cell: Cell, wanted: int, folder: Folder, force: bool) -> CellPlan
         return CellPlan(cell, "damaged", str(error), everything, 0)
     if force:
         return CellPlan(cell, "stale", "--force", everything, 0, file)
+    if deployment:
+        reason = "a reproducible run is stored, whose noise is no secret"
+        return CellPlan(cell, "stale", reason, everything, 0, file)
     files = changed(file.code, code_of(cell))
     if files:
         return CellPlan(cell, "stale", f"{what_changed(files)} changed: {few(files)}", everything, 0, file)
     stored = file.replicates
+    if cell.problem.files() and (why := lacking(cell, min(stored, wanted), file, folder)):
+        return CellPlan(cell, "incomplete", why, everything, 0, file)
     warning = _mixture(file.metadata["arithmetic"])
     if stored < wanted:
         reason = f"{stored} of {wanted} replicates"
@@ -84,6 +99,51 @@ def _plan_cell(cell: Cell, wanted: int, folder: Folder, force: bool) -> CellPlan
     kept = f"{counted(stored, 'replicate')} stored, {wanted} asked for: all kept"
     reason = "up to date" if stored == wanted else kept
     return CellPlan(cell, "current", reason, range(0), stored, file, warning)
+
+
+def _deployed(cell: Cell, folder: Folder, orphaned: bool) -> CellPlan | None:
+    """The plan of a cell that a deployment has released: it is kept, and never computed again unasked.
+
+    Every further run is a further release of the same records. So any sign of a deployment counts, in the trajectory,
+    in the model or in the manifest, and where what was released cannot be read the run is refused.
+    """
+    file, model = None, None
+    faults = []
+    for read in (lambda: stored_cell_file(folder, cell.cell_id, orphaned), lambda: stored_model(folder, cell.cell_id)):
+        try:
+            found = read()
+        except FileNotFoundError as error:
+            faults.append(f"{Path(str(error.filename)).parent.name}/{cell.cell_id}.parquet is missing")
+        except Damaged as error:
+            faults.append(str(error))
+        else:
+            file, model = (found, model) if isinstance(found, Stored) else (file, found)
+    at = [
+        file.deployment.get("at", "") if file else "",
+        model.deployment if model else "",
+        _manifest_says(cell, folder),
+    ]
+    when = next(filter(None, at), "")
+    if not when:
+        return None
+    if file is not None and model is not None and not (file.deployment and model.belongs_to(file)):
+        faults.append(f"models/{cell.cell_id}.parquet is not of the run whose numbers are stored")
+    if faults or file is None:
+        why = f"released by a deployment on {when}, but {'; '.join(faults)}"
+        return CellPlan(cell, "damaged", why, range(0), 0, None, refused=why)
+    since = changed(file.code, code_of(cell))
+    reason = f"released by a deployment on {when}, and kept"
+    reason += f" ({what_changed(since)} changed since: {few(since)})" if since else ""
+    return CellPlan(cell, "deployed", reason, range(0), file.replicates, file)
+
+
+def _manifest_says(cell: Cell, folder: Folder) -> str:
+    """When a deployment released the cell, by the manifest alone; empty where that says nothing of it."""
+    try:
+        origins = read_document(folder.manifest)["computed_from"]
+    except (FileNotFoundError, Damaged):
+        return ""
+    return str(origins.get(cell.cell_id, {}).get("deployment") or "")
 
 
 def _mixture(stored: dict[str, Any]) -> str:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from dpexp.config import Cell, Experiment
 from dpexp.core.files import Damaged
@@ -18,16 +20,28 @@ from dpexp.store.files import write_document, write_table
 from dpexp.store.fingerprint import code_of
 from dpexp.store.folder import Folder
 from dpexp.store.generation import Generation, describe, read_generation, summary_code
+from dpexp.store.models import due, keep_what_is_due, write_model
 from dpexp.store.planning import CellPlan
 from dpexp.store.provenance import arithmetic, commit, machine, versions
 from dpexp.store.rows import row_of
 from dpexp.store.summaries import summary_table, too_far
-from dpexp.store.trajectories import Stored, stored_cell_file, write_cell
+from dpexp.store.trajectories import Stored, digest_of, stored_cell_file, write_cell
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Fresh = dict[str, tuple[CellData, float]]
+
+class Computed(NamedTuple):
+    """What a run has computed of a cell."""
+
+    data: CellData
+    wall_s: float
+    model: np.ndarray | None
+    """parameters to release [estimators, replicates, ...]"""
+    deployment: bool
+
+
+Fresh = dict[str, Computed]
 
 
 def publish(
@@ -44,9 +58,9 @@ def publish(
 
     for cell in experiment.cells:
         if cell.cell_id in fresh:
-            data, wall = fresh[cell.cell_id]
-            made = {"code": code_of(cell), "versions": versions(), "arithmetic": arithmetic(), "wall_s": wall}
-            write_cell(folder, cell.parameters, data, too_far(data, cell.run.diverged_above), made)
+            _write(folder, experiment, cell, fresh[cell.cell_id], started)
+        elif cell.problem.files() and cell.cell_id not in failures:
+            keep_what_is_due(folder, cell, experiment.replicates)
     stored = {
         p.cell.cell_id: p.file if p.cell.cell_id not in fresh else stored_cell_file(folder, p.cell.cell_id)
         for p in plans
@@ -63,8 +77,10 @@ def publish(
             failed = {"status": "failed", "reason": failures[cell.cell_id]}
             rows.append({"cell_id": cell.cell_id, **cell.columns(), **failed})
         elif cell.cell_id in files:
-            data = fresh[cell.cell_id][0] if cell.cell_id in fresh else files[cell.cell_id].data()
-            rows.append(row_of(cell, experiment.deltas, data))
+            data = fresh[cell.cell_id].data if cell.cell_id in fresh else files[cell.cell_id].data()
+            # what a deployment stated belongs to the noise that it drew, whatever today's code would draw
+            stated = files[cell.cell_id].deployment.get("row")
+            rows.append(stated or row_of(cell, experiment.deltas, data))
             pieces.append(_summary(cell, data, files[cell.cell_id], old))
     names = list(dict.fromkeys(name for row in rows for name in row)) or ["cell_id", "status"]
     table = pa.table({name: [row.get(name) for row in rows] for name in names})
@@ -89,6 +105,23 @@ def publish(
         },
     )
     write_document(folder.manifest, {**description, "seals": seals})
+
+
+def _write(folder: Folder, experiment: Experiment, cell: Cell, computed: Computed, started: datetime) -> None:
+    """Write a cell's released parameters, where it has any, and then its trajectory."""
+    data, code = computed.data, code_of(cell)
+    at = started.isoformat(timespec="seconds") if computed.deployment else None
+    model = folder.model(cell.cell_id)
+    wanted = due(cell, experiment.replicates, None)
+    if computed.model is not None and wanted.estimators:
+        tied = {"numbers": digest_of(data), "code": code, "deployment": at}
+        write_model(folder, cell, wanted, computed.model, tied)
+    else:
+        model.unlink(missing_ok=True)
+    made = {"code": code, "versions": versions(), "arithmetic": arithmetic(), "wall_s": computed.wall_s}
+    if at:
+        made["deployment"] = {"at": at, "row": row_of(cell, experiment.deltas, data, deployment=True)}
+    write_cell(folder, cell.parameters, data, too_far(data, cell.run.diverged_above), made)
 
 
 def _old_generation(folder: Folder) -> Generation | None:

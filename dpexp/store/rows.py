@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     from dpexp.config import Cell
 
 
-def row_of(cell: Cell, deltas: Sequence[float], data: CellData) -> dict[str, Any]:
-    """The cell's row of cells.parquet: nothing in it differs between two reproductions."""
+def row_of(cell: Cell, deltas: Sequence[float], data: CellData, deployment: bool = False) -> dict[str, Any]:
+    """The cell's row of cells.parquet: nothing in it differs between two reproductions.
+
+    Where the records are a user's own it says what of the cell is released, and whether by a deployment.
+    """
     mechanism = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
     try:
         stated = mechanism.row(tuple(deltas))
@@ -32,9 +35,18 @@ def row_of(cell: Cell, deltas: Sequence[float], data: CellData) -> dict[str, Any
         "replicates": data.values.shape[-1],
         "n_diverged": wild,
         **({"projections": _last(data, "projections")} if "projections" in data.metrics else {}),
+        **({"released": released(cell), "deployment": deployment} if cell.problem.files() else {}),
     }
     taken = {"cell_id": cell.cell_id, **cell.columns()}
     return {**taken, **beside(stated, {**taken, **outcome}), **outcome}
+
+
+def released(cell: Cell) -> str:
+    """What of a cell on a user's own records is released, in words."""
+    names = cell.algorithm.releases(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
+    if not names:
+        return "nothing"
+    return f"{' and '.join(names)} of {'every replicate' if cell.run.release == 'all' else 'replicate 0'}"
 
 
 def beside(stated: Mapping[str, Any], taken: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dpexp.config import Cell, Experiment
+from dpexp.config.settings import setting
 from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged
 from dpexp.core.terminal import note
@@ -18,10 +21,11 @@ from dpexp.engine.result import CellData
 from dpexp.store import Folder, NotWritable, partials
 from dpexp.store.executors import EXECUTORS
 from dpexp.store.fingerprint import changed, code_of, edited_after, forget, source_states
+from dpexp.store.models import model_if_whole
 from dpexp.store.partials import Chunk, chunks_of
 from dpexp.store.planning import CellPlan, derived_state, plan
 from dpexp.store.progress import Progress
-from dpexp.store.publish import Fresh, publish
+from dpexp.store.publish import Computed, Fresh, publish
 from dpexp.store.simulating import Done, Failed, simulate
 from dpexp.store.summaries import too_far
 
@@ -30,7 +34,7 @@ AGAIN = "run again"
 
 @dataclass
 class Options:
-    """How to run: nothing here changes a number."""
+    """How to run: nothing here changes a number, but for `deployment`."""
 
     results: Path
     jobs: int = 1
@@ -42,6 +46,8 @@ class Options:
     """cell ids to run; all where None"""
     debug: bool = False
     """show the traceback of a failing cell"""
+    deployment: bool = False
+    """draw noise from the operating system and forget its seeds; this alone changes numbers"""
 
 
 @dataclass
@@ -60,7 +66,7 @@ class Report:
 
 def simulate_chunk(chunk: Chunk) -> tuple[Done | Failed, str]:
     """Compute a chunk, and say what this process takes its numbers to depend on: a worker may have begun later."""
-    return simulate(chunk.cells, chunk.replicates), chunk.key
+    return simulate(chunk.cells, chunk.replicates, chunk.deployment), chunk.key
 
 
 def run(experiment: Experiment, options: Options) -> Report:
@@ -75,11 +81,11 @@ def run(experiment: Experiment, options: Options) -> Report:
     try:
         with folder.locked():
             _recover(folder, [cell.cell_id for cell in experiment.cells])
-            plans = plan(experiment, options.results, options.force)
+            plans = plan(experiment, options.results, options.force, options.deployment)
             chosen = _choose(plans, options)
             fresh, failures = _bring_up_to_date(experiment, folder, plans, chosen, options, started, begin)
     except NotWritable:
-        plans = plan(experiment, options.results, options.force)
+        plans = plan(experiment, options.results, options.force, options.deployment)
         chosen = _choose(plans, options)
         if any(len(p.replicates) for p in chosen) or derived_state(experiment, folder, plans):
             raise
@@ -109,7 +115,14 @@ def _bring_up_to_date(
     begin: float,
 ) -> tuple[Fresh, dict[str, str]]:
     """Compute what is missing and publish it: the new numbers, and the errors of the cells that failed."""
+    for p in plans:  # also of the cells that are not chosen: their rows would be written anew
+        if p.refused:
+            hint = "put the file back from a copy; --force releases anew, which spends the budget once more"
+            raise DpexpError(f"{experiment.name}: {p.cell.cell_id} was {p.refused}", hint)
     todo = [p for p in chosen if len(p.replicates)]
+    for p in chosen:
+        if p.status == "deployed":
+            note(f"{experiment.name}: {p.cell.cell_id} was {p.reason}", options.quiet)
     for p in todo:
         if p.status in ("damaged", "stale"):
             quiet = options.quiet or p.reason == "--force"
@@ -129,7 +142,7 @@ def _bring_up_to_date(
 
     results = _compute(experiment, todo, folder, options, check)
     check()
-    fresh, failures = _assemble(todo, results)
+    fresh, failures = _assemble(todo, results, folder, options.deployment)
     _retire(folder, plans, options)
     publish(experiment, folder, plans, fresh, failures, started, time.perf_counter() - begin)
     if not failures:
@@ -184,11 +197,15 @@ def _compute(
     groups: dict[tuple[str, range], list[Cell]] = {}
     for p in todo:
         groups.setdefault((p.cell.pass_key, p.replicates), []).append(p.cell)
-    chunks = [chunk for (_, replicates), cells in groups.items() for chunk in chunks_of(cells, replicates)]
+    chunks = [
+        replace(chunk, deployment=options.deployment)
+        for (_, replicates), cells in groups.items()
+        for chunk in chunks_of(cells, replicates)
+    ]
     done: list[tuple[Chunk, Done | Failed]] = []
     waiting = []
     for chunk in chunks:
-        kept = None if options.force else partials.load(folder.partial, chunk)
+        kept = None if options.force or chunk.deployment else partials.load(folder.partial, chunk)
         if kept is None:
             waiting.append(chunk)
         else:
@@ -204,7 +221,8 @@ def _compute(
                 message = "a worker saw other code or data than the run that started it"
                 raise DpexpError(f"{experiment.name}: {message}", AGAIN)
             if isinstance(result, Done):
-                partials.save(folder.partial, chunk, result)
+                if not chunk.deployment:
+                    partials.save(folder.partial, chunk, result)
             elif options.fail_fast:
                 raise DpexpError(f"{experiment.name}: a cell failed: {result.error}", "--debug shows where")
             else:
@@ -215,12 +233,14 @@ def _compute(
     return done
 
 
-def _assemble(todo: Sequence[CellPlan], results: Sequence[tuple[Chunk, Done | Failed]]) -> tuple[Fresh, dict[str, str]]:
+def _assemble(
+    todo: Sequence[CellPlan], results: Sequence[tuple[Chunk, Done | Failed]], folder: Folder, deployment: bool
+) -> tuple[Fresh, dict[str, str]]:
     """Put the chunks of every cell together, after its stored replicates; and the errors of the cells that failed.
 
     Raises Damaged where a trajectory file that was right is not any more.
     """
-    parts: dict[str, dict[int, tuple[CellData, float]]] = {}
+    parts: dict[str, dict[int, tuple[CellData, float, np.ndarray | None]]] = {}
     failures: dict[str, str] = {}
     for chunk, result in results:
         for number, cell in enumerate(chunk.cells):
@@ -228,16 +248,20 @@ def _assemble(todo: Sequence[CellPlan], results: Sequence[tuple[Chunk, Done | Fa
                 failures[cell.cell_id] = result.error
             else:
                 found = parts.setdefault(cell.cell_id, {})
-                found[chunk.replicates[0]] = result.passed.of(number), result.wall_s
+                found[chunk.replicates[0]] = result.passed.of(number), result.wall_s, result.models[number]
     fresh: Fresh = {}
     for p in todo:
         if p.cell.cell_id in failures:
             continue
         own = parts[p.cell.cell_id]
         pieces = [own[first][0] for first in sorted(own)]
+        models = [model for first in sorted(own) if (model := own[first][2]) is not None]
         if p.stored and p.file is not None:
             pieces.insert(0, p.file.data())
-        fresh[p.cell.cell_id] = pieces[0].joined(pieces[1:]), sum(wall for _, wall in own.values())
+            models = [old.values for old in [model_if_whole(folder, p.cell.cell_id)] if old is not None] + models
+        model = np.concatenate(models, axis=1) if models else None
+        wall = sum(wall for _, wall, _ in own.values())
+        fresh[p.cell.cell_id] = Computed(pieces[0].joined(pieces[1:]), wall, model, deployment)
     return fresh, failures
 
 
@@ -257,13 +281,13 @@ def _account(
         if name in failures:
             status, reason = "failed", failures[name]
         elif name in fresh:
-            data, _ = fresh[name]
+            data = fresh[name].data
             wild = bool(too_far(data, p.cell.run.diverged_above).any())
             status, reason = ("diverged" if wild else "done"), p.reason
             report.diverged += wild
             report.computed += 1
         else:
-            status, reason = "current", p.reason
+            status, reason = ("deployed" if p.status == "deployed" else "current"), p.reason
             report.reused += 1
         report.failed += status == "failed"
         report.cells.append({"experiment": report.experiment, **identity(p.cell), "status": status, "reason": reason})
@@ -271,4 +295,4 @@ def _account(
 
 def identity(cell: Cell) -> dict[str, Any]:
     """What a cell is called in lists: its id and what is swept."""
-    return {"cell_id": cell.cell_id, **cell.setting()}
+    return {"cell_id": cell.cell_id, **setting(cell)}

@@ -1,7 +1,13 @@
-"""The computation itself: the replicates of some cells that share their random numbers."""
+"""The computation itself: the replicates of some cells that share their random numbers.
+
+Cells share them so that differences between settings are paired. On a user's own records they do not: from results with
+the noise s Z and 2 s Z one could compute what has no noise. There every setting has batches and noise of its own, and
+so has every state of the data, so that what is released adds up by composition.
+"""
 
 from __future__ import annotations
 
+import secrets
 import time
 import traceback
 from collections.abc import Sequence
@@ -10,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dpexp.core.checkpoints import checkpoint_steps
+from dpexp.core.digests import digest
 from dpexp.engine.result import Passed
 from dpexp.plugins.loaded import blame
 
@@ -21,7 +28,10 @@ class Done(NamedTuple):
     """What was computed, and how long each of the cells took."""
 
     passed: Passed
+    """without parameters"""
     wall_s: float
+    models: tuple[np.ndarray | None, ...] = ()
+    """parameters to release of each cell [estimators, replicates, ...]; None where a cell releases none of these"""
 
 
 class Failed(NamedTuple):
@@ -31,24 +41,70 @@ class Failed(NamedTuple):
     traceback: str
 
 
-def simulate(cells: Sequence[Cell], replicates: Sequence[int]) -> Done | Failed:
-    """The numbers of the cells, in their order; or the error."""
-    first = cells[0]
-    steps = checkpoint_steps(first.run.n, first.run.checkpoints)
+def simulate(cells: Sequence[Cell], replicates: Sequence[int], secret: bool = False) -> Done | Failed:
+    """The numbers of the cells, in their order; or the error.
+
+    `secret` draws the seeds from the operating system, and forgets them.
+    """
+    steps = checkpoint_steps(cells[0].run.n, cells[0].run.checkpoints)
     begin = time.perf_counter()
     try:
-        passed = first.algorithm.simulate(
-            first.problem,
-            [(cell.schedule, cell.privacy.mu) for cell in cells],
-            steps,
-            first.run.seed,
-            replicates,
-        )
+        parts = [_passed(part, steps, seed, replicates) for part, seed in _seeds(cells, secret)]
+        models = tuple(model for _, found in parts for model in found)
+    except Misshapen as wrong:
+        return Failed(f"{type(cells[0].algorithm).__name__}.simulate returned {wrong}", str(wrong))
     except Exception as error:
         return Failed(f"{blame(error)}{type(error).__name__}: {error}", traceback.format_exc())
+    first = parts[0][0]
+    values = first.values if len(parts) == 1 else np.concatenate([passed.values for passed, _ in parts])
+    return Done(first._replace(values=values, parameters=None), (time.perf_counter() - begin) / len(cells), models)
+
+
+class Misshapen(Exception):
+    """What an algorithm returned cannot be stored."""
+
+
+def releases(cell: Cell, replicate: int) -> bool:
+    """Whether a replicate is one of those that leave a run, where the cell releases anything at all."""
+    return replicate == 0 or cell.run.release == "all"
+
+
+def _seeds(cells: Sequence[Cell], secret: bool) -> list[tuple[Sequence[Cell], int]]:
+    """Cells that draw the same random numbers, and their seed."""
+    if not cells[0].problem.files():
+        return [(cells, cells[0].run.seed)]
+    return [([cell], secrets.randbits(256) if secret else _own_seed(cell)) for cell in cells]
+
+
+def _own_seed(cell: Cell) -> int:
+    """A seed of a setting's own: of what decides its numbers, the records among it, but not of what is recorded."""
+    run = {"n": cell.run.n, "seed": cell.run.seed}
+    return int(digest([{**cell.parameters, "run": run}, sorted(cell.problem.files().values())], 15), 16)
+
+
+def _passed(
+    cells: Sequence[Cell], steps: np.ndarray, seed: int, replicates: Sequence[int]
+) -> tuple[Passed, list[np.ndarray | None]]:
+    """The numbers of cells that share their random numbers, and the parameters that each releases.
+
+    Raises Misshapen.
+    """
+    first = cells[0]
+    settings = [(cell.schedule, cell.privacy.mu) for cell in cells]
+    passed = first.algorithm.simulate(first.problem, settings, steps, seed, replicates)
     if wrong := _misshapen(cells, steps, replicates, passed):
-        return Failed(f"{type(first.algorithm).__name__}.simulate returned {wrong}", wrong)
-    return Done(passed, (time.perf_counter() - begin) / len(cells))
+        raise Misshapen(wrong)
+    return passed, [_released(cell, passed, number, replicates) for number, cell in enumerate(cells)]
+
+
+def _released(cell: Cell, passed: Passed, number: int, replicates: Sequence[int]) -> np.ndarray | None:
+    """The parameters of one of the cells that its statement counts; nothing else of them leaves this process."""
+    which = [place for place, replicate in enumerate(replicates) if releases(cell, replicate)]
+    if passed.parameters is None or not which or not cell.problem.files():
+        return None
+    names = cell.algorithm.releases(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
+    chosen = [passed.estimators.index(name) for name in names]
+    return np.ascontiguousarray(passed.parameters[number][chosen][:, which]) if names else None
 
 
 def _misshapen(cells: Sequence[Cell], steps: np.ndarray, replicates: Sequence[int], passed: object) -> str:
@@ -60,4 +116,6 @@ def _misshapen(cells: Sequence[Cell], steps: np.ndarray, replicates: Sequence[in
     if passed.values.shape != wanted or passed.values.dtype != np.float64:
         found = f"values of shape {passed.values.shape} and type {passed.values.dtype}"
         return f"{found}, not float64 {wanted}: settings, estimators, checkpoints, metrics, replicates"
+    if passed.parameters is not None and passed.parameters.shape[:3] != (wanted[0], wanted[1], wanted[4]):
+        return f"parameters of shape {passed.parameters.shape}, not (settings, estimators, replicates, ...)"
     return "" if np.array_equal(passed.steps, steps) else "steps that are not the checkpoints that were asked for"

@@ -59,6 +59,11 @@ class Stored:
         """Hashes of the code and of the user's data that it was computed from."""
         return dict(self.metadata["code"])
 
+    @property
+    def deployment(self) -> dict[str, Any]:
+        """When a deployment computed it, and the row of cells.parquet that it had then; empty for other runs."""
+        return dict(self.metadata.get("deployment") or {})
+
     def open(self) -> Sealed:
         """The file's bytes. Raises Damaged, also where another file has taken its place."""
         try:

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 from dpexp.privacy.accounting.calibration import Unreachable, calibrate, least_noise
 from dpexp.privacy.accounting.langevin_run import LangevinRun
-from dpexp.privacy.accounting.varying_noise import varying_eps
+from dpexp.privacy.accounting.varying_noise import steps_of, varying_eps
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, gaussian_analysis
 from dpexp.privacy.analyses.composition import (
     DIVIDED,
@@ -148,7 +148,8 @@ def composed(run: LangevinRun, multiplier: float) -> Analysis:
     if multiplier == 0:
         return gaussian_analysis("pld", PLD, ALL, math.inf, assumed)
     step = random_step(run.q, multiplier, run.sampling, run.relation)
-    return Analysis("pld", PLD, ALL, lambda d: varying_eps(*step, run.groups, d), assumed)
+    parts = steps_of(*step, run.groups)
+    return Analysis("pld", PLD, ALL, lambda d: varying_eps(*step, run.groups, d), assumed, steps=parts)
 
 
 def _visits(run: LangevinRun) -> float:

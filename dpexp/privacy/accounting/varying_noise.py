@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpexp.privacy.accounting.loss_distributions import Scheme, eps_of_steps, step_loss
+from dpexp.privacy.accounting.loss_distributions import Scheme, Steps, eps_of_steps, step_loss
 
 GROWTH = 1.05
 """noises of one group differ by at most this factor. Rounding down takes 2.5 % of the noise on average, and epsilon,
@@ -49,6 +49,9 @@ def varying_eps(q: float, multiplier: float, scheme: Scheme, groups: Groups, del
 
     `multiplier` as in `StepLoss`.
     """
-    return eps_of_steps(
-        tuple((step_loss(q, multiplier * relative, scheme), count) for relative, count in groups), delta
-    )
+    return eps_of_steps(steps_of(q, multiplier, scheme, groups), delta)
+
+
+def steps_of(q: float, multiplier: float, scheme: Scheme, groups: Groups) -> Steps:
+    """The groups as kinds of steps, and how many there are of each."""
+    return tuple((step_loss(q, multiplier * relative, scheme), count) for relative, count in groups)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from dpexp.core.bisection import narrow
 from dpexp.privacy.accounting.conversions import eps_of_curve
 from dpexp.privacy.accounting.gdp import eps_of, rdp_of
+from dpexp.privacy.accounting.loss_distributions import Steps
 
 Relation = Literal["replace-one", "add-remove"]
 """which data sets are neighbours"""
@@ -40,6 +41,8 @@ class Analysis:
     """quantiles of what the users are promised, where each has a guarantee of their own"""
     remark: str = ""
     """what must be known of a valid analysis"""
+    steps: Steps = ()
+    """the kinds of steps that it composes, and how many of each, where it composes loss distributions"""
     secret: str = ""
     """what a run computes beside `released` and must not leave for this analysis, in a word or two"""
 

@@ -155,7 +155,8 @@ def _sampled(q: float, multiplier: float, steps: int, sampling: Sampling, relati
             )
         )
     loss = step_loss(*random_step(q, multiplier, sampling, relation))
-    found.append(Analysis("pld-composition", PLD, ALL, cache(lambda d: loss.eps(steps, d)), assumptions))
+    eps = cache(lambda d: loss.eps(steps, d))
+    found.append(Analysis("pld-composition", PLD, ALL, eps, assumptions, steps=((loss, steps),)))
     return found
 
 

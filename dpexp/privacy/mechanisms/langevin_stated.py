@@ -30,9 +30,14 @@ class AccountedLangevin:
     def sampling(self) -> str:
         return self.run.sampling
 
+    @property
+    def analysis(self) -> Analysis:
+        """What the accountant states."""
+        return analysis_of(self.run, self.accountant, self.sigma)
+
     def row(self, deltas: Sequence[float]) -> dict[str, Any]:
         """Columns for cells.parquet: what the accountant states, and beside it what sound composition states."""
-        stated = analysis_of(self.run, self.accountant, self.sigma)
+        stated = self.analysis
         sound = composed(self.run, self.run.multiplier(self.sigma))
         return {
             "noise_multiplier": self.run.multiplier(self.sigma),

@@ -120,17 +120,12 @@ class SampledGaussian(Mechanism):
         assumptions = (NOISE, POISSON, DIVIDED)
         found = [Analysis("renyi-composition", source, ALL, eps, assumptions, rdp, refused=refused)]
         if min(multiplier) > 0 and len(used) <= MOST_PHASES:
-            found.append(
-                Analysis("pld-composition", PLD, ALL, cache(partial(self._composed, tuple(used))), assumptions)
-            )
+            noisy = [(m, q, n) for m, q, n in used if math.isfinite(m)]
+            kinds = [random_step(q, m, self.sampling, self.neighboring_relation) for m, q, _ in noisy]
+            parts = tuple((step_loss(*kind), n) for kind, (_, _, n) in zip(kinds, noisy, strict=True))
+            eps_of_all = cache(partial(eps_of_steps, parts))
+            found.append(Analysis("pld-composition", PLD, ALL, eps_of_all, assumptions, steps=parts))
         return found
-
-    def _composed(self, used: tuple[tuple[float, float, int], ...], delta: float) -> float:
-        """Epsilon of all phases by their loss distributions."""
-        relation = self.neighboring_relation
-        noisy = [(m, q, n) for m, q, n in used if math.isfinite(m)]
-        steps = [(step_loss(*random_step(q, m, self.sampling, relation)), n) for m, q, n in noisy]
-        return eps_of_steps(tuple(steps), delta)
 
     @staticmethod
     def _steps(used: Sequence[tuple[float, float, int]]) -> Any:

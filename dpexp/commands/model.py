@@ -1,0 +1,301 @@
+"""`dpexp model`: the parameters that a cell has released, on the user's own scale, and what they predict.
+
+Parameters are stored for runs on a user's own records, and only those that the privacy statement counts
+(`dpexp.store.models`). They are read as every stored result is: whole, of the run that the summary comes from, and of
+today's code, data and config, or refused. What a deployment has released stays valid whatever changes, and says so.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpexp.commands.sharing import NOT_PRIVATE
+from dpexp.config.settings import Words, flat, named, varying
+from dpexp.core.errors import UsageError
+from dpexp.core.files import Damaged, atomically
+from dpexp.core.standard_json import standard_json
+from dpexp.core.text import columns, few, guess, up
+from dpexp.problems.softmax_model import SoftmaxModel, softmax_model
+from dpexp.store import load_generation
+from dpexp.store.reading import missing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dpexp.store.generation import Generation
+    from dpexp.store.models import Model
+
+DEPLOYED = "Deployment: the noise was drawn from the operating system, and its seeds are kept nowhere."
+FORMATS = (".npz", ".json")
+PREDICTIONS = (".csv", ".json")
+
+
+@dataclass(frozen=True)
+class ReleasedModel:
+    """One released set of parameters: of one cell, estimator and replicate."""
+
+    experiment: str
+    cell_id: str
+    estimator: str
+    replicate: int
+    parameters: np.ndarray
+    """as the algorithm has them"""
+    legend: dict[str, Any]
+    row: dict[str, Any]
+    """of cells.parquet: the cell's parameters and its privacy statement"""
+    deployment: str
+    """when a deployment released it; empty for a reproducible run"""
+    changed: tuple[str, ...] = ()
+    """what has changed since a deployment released it"""
+
+    @cached_property
+    def softmax(self) -> SoftmaxModel | None:
+        """The model that the parameters are; None where the problem of a plug-in does not say."""
+        return softmax_model(self.parameters, self.legend) if self.legend.get("kind") == "softmax" else None
+
+    @property
+    def names(self) -> list[str]:
+        """What the values of a class are called."""
+        return self.softmax.names if self.softmax else [f"parameter {k}" for k in range(self.parameters.size)]
+
+    @property
+    def classes(self) -> list[str]:
+        """The rows of `values`; empty where there is only one."""
+        return list(self.softmax.classes) if self.softmax else []
+
+    @property
+    def values(self) -> np.ndarray:
+        """In the user's own units: [classes, names], or [names] where the problem names no classes."""
+        return self.softmax.coefficients if self.softmax else np.asarray(self.parameters, np.float64).ravel()
+
+    @property
+    def statement(self) -> str:
+        """Whether it is private outside of experiments."""
+        if not self.deployment:
+            return NOT_PRIVATE
+        since = f" Changed since then: {few(list(self.changed))}." if self.changed else ""
+        return f"{DEPLOYED} Released on {self.deployment}.{since}"
+
+    @property
+    def eps(self) -> list[tuple[float, float]]:
+        """(delta, epsilon) pairs of this one release."""
+        found = [(name.removeprefix("eps_"), value) for name, value in self.row.items() if name.startswith("eps_")]
+        return [(float(delta), float(value)) for delta, value in found if value is not None]
+
+    def document(self) -> dict[str, Any]:
+        """With the keys of `dpexp model --json`."""
+        stated = ("accountant", "guarantee", "gdp_mu", "noise_multiplier", "neighboring_relation")
+        return {
+            "experiment": self.experiment,
+            "cell_id": self.cell_id,
+            "release": {
+                "estimator": self.estimator,
+                "replicate": self.replicate,
+                "released": self.row["released"],
+                "deployment": self.deployment or None,
+                "changed_since": list(self.changed),
+                "statement": self.statement,
+            },
+            "names": self.names,
+            "classes": self.classes,
+            "values": self.values.tolist(),
+            "formula": self.softmax.formula if self.softmax else None,
+            "target": self.legend.get("target"),
+            "encoding": self.legend.get("encoding"),
+            "privacy": {
+                "eps": [list(pair) for pair in self.eps],
+                **{name: self.row[name] for name in stated if name in self.row},
+            },
+        }
+
+    def text(self) -> str:
+        """For people: what it is, its coefficients, and how private it is."""
+        lines = [f"{self.experiment}, cell {self.cell_id}: {self.estimator} of replicate {self.replicate}", ""]
+        values = np.atleast_2d(self.values)
+        rows = [[name, *(f"{value:.6g}" for value in values[:, k])] for k, name in enumerate(self.names)]
+        lines.append(columns(rows, ["", *(self.classes or ["value"])]))
+        lines.append("")
+        if self.softmax:
+            lines.append(self.softmax.formula)
+        if "encoding" in self.legend:
+            lines.append(f"Encoding: {self.legend['encoding']}")
+        eps = ", ".join(f"epsilon = {up(value)} at delta = {delta:g}" for delta, value in self.eps)
+        lines.append(f"Privacy of this release alone: {eps}, by {self.row.get('accountant', 'the mechanism')}.")
+        lines.append(self.statement)
+        return "\n".join(lines)
+
+    def predict(self, table: str | Path | pd.DataFrame) -> pd.DataFrame:
+        """The predicted class of every record of a file or a frame, and the probability of each.
+
+        Raises UsageError, which names the lines that cannot be used.
+        """
+        import pandas as pd
+
+        if self.softmax is None:
+            raise UsageError(f"{self.experiment}: what these parameters predict is not known")
+        source = Path(table).expanduser() if isinstance(table, str | Path) else table
+        shares = self.softmax.probabilities(source)
+        predicted = np.array(self.classes, dtype=object)[shares.argmax(axis=1)]
+        return pd.DataFrame({"prediction": predicted, **dict(zip(self.classes, shares.T, strict=True))})
+
+    def save(self, path: Path) -> None:
+        """Write a file whole: .json is the document, .npz its arrays and the document as text."""
+        if path.suffix not in FORMATS:
+            raise UsageError(f"{path}: a model is written as {' or '.join(FORMATS)}")
+        if path.suffix == ".json":
+            _write(path, (standard_json(self.document()) + "\n").encode())
+            return
+        buffer = io.BytesIO()
+        np.savez(
+            buffer,
+            values=self.values,
+            parameters=self.parameters,
+            names=np.array(self.names, str),
+            classes=np.array(self.classes, str),
+            document=np.array(standard_json(self.document())),
+        )
+        _write(path, buffer.getvalue())
+
+
+def released_model(
+    result: str | Path,
+    results: Path,
+    cell: str | None = None,
+    estimator: str | None = None,
+    replicate: int = 0,
+) -> ReleasedModel:
+    """What a result has released.
+
+    Raises UsageError for a cell that is not there or has released nothing, and ResultsMissing for what is missing,
+    stale or damaged, with the command that helps.
+    """
+    generation = _generation(str(result), results)
+    experiment = str(generation.manifest["experiment"])
+    cell_id = _cell(generation, experiment, cell)
+    told = generation.manifest["computed_from"][cell_id].get("released")
+    row = next(row for row in generation.cells.table().to_pylist() if row["cell_id"] == cell_id)
+    if not told or not told["estimators"]:
+        why = "no guarantee covers them" if told else "they are kept for runs on your own records: data: {path: ...}"
+        raise UsageError(f"{experiment}: cell {cell_id} has released no parameters", why)
+    try:
+        model = generation.model(cell_id)
+    except FileNotFoundError:
+        raise missing(generation.folder, f"the parameters of cell {cell_id} are not there") from None
+    except Damaged as error:
+        raise missing(generation.folder, str(error)) from None
+    chosen = estimator or model.estimators[0]
+    if chosen not in model.estimators:
+        raise UsageError(f"{experiment}: '{chosen}' is not released", f"released: {', '.join(model.estimators)}")
+    if not 0 <= replicate < model.values.shape[1]:
+        hint = "released: replicate 0" if model.values.shape[1] == 1 else f"released: 0 to {model.values.shape[1] - 1}"
+        raise UsageError(f"{experiment}: replicate {replicate} is not released", f"{hint} (run.release)")
+    return ReleasedModel(
+        experiment, cell_id, chosen, replicate, model.values[model.estimators.index(chosen), replicate], model.legend,
+        row, model.deployment, _changed(generation, model),
+    )  # fmt: skip
+
+
+def predictions(model: ReleasedModel, table: Path) -> tuple[dict[str, Any], str]:
+    """What a model predicts: document and csv text."""
+    found = model.predict(table)
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(["record", "prediction", *(f"probability of {name}" for name in model.classes)])
+    for number, row in enumerate(found.itertuples(index=False), start=1):
+        writer.writerow([number, row[0], *(f"{share:.6g}" for share in row[1:])])
+    shares = found[model.classes].to_numpy()
+    document = {
+        "experiment": model.experiment,
+        "cell_id": model.cell_id,
+        "classes": model.classes,
+        "predictions": [
+            {"record": k + 1, "prediction": name, "probabilities": [float(share) for share in shares[k]]}
+            for k, name in enumerate(found["prediction"])
+        ],
+    }
+    return document, buffer.getvalue().rstrip("\n")
+
+
+def model(
+    result: str | Path,
+    results: Path,
+    cell: str | None,
+    estimator: str | None,
+    replicate: int,
+    out: Path | None,
+    predict: Path | None,
+) -> tuple[dict[str, Any], str]:
+    """Document and text; with `out` a file is written, and the text is its path."""
+    formats = FORMATS if predict is None else PREDICTIONS
+    if out is not None and out.suffix not in formats:
+        what = "a model is" if predict is None else "predictions are"
+        raise UsageError(f"{out}: {what} written as {' or '.join(formats)}")
+    found = released_model(result, results, cell, estimator, replicate)
+    if predict is None:
+        if out is not None:
+            found.save(out)
+        return found.document(), found.text() if out is None else str(out)
+    document, text = predictions(found, predict)
+    if out is not None:
+        content = json.dumps(document, indent=2) if out.suffix == ".json" else text
+        _write(out, f"{content}\n".encode())
+    return document, text if out is None else str(out)
+
+
+def _generation(result: str, results: Path) -> Generation:
+    """The stored results of an experiment, by its name or its folder."""
+    home = Path(result).expanduser()
+    folder = results / result
+    if not (folder / "manifest.json").exists() and (home / "manifest.json").exists():
+        folder = home if home.name not in ("", "..") else home.resolve()
+    if not folder.is_dir() and results.is_dir():
+        near = guess(result, sorted(path.name for path in results.iterdir() if (path / "manifest.json").exists()))
+        if near:
+            raise UsageError(f"no results of '{result}' in {results}", near.strip())
+    return load_generation(folder.parent, folder.name)
+
+
+def _cell(generation: Generation, experiment: str, wanted: str | None) -> str:
+    """The id of the cell that is meant: by its first digits, or the only one that has released anything."""
+    origins = generation.manifest["computed_from"]
+    released = [i for i, origin in origins.items() if (origin.get("released") or {}).get("estimators")]
+    if wanted is not None:
+        found = [cell_id for cell_id in origins if cell_id.startswith(wanted)]
+        if len(found) == 1:
+            return str(found[0])
+        what = f"{len(found)} cells begin with" if found else "no cell is called"
+        raise UsageError(f"{experiment}: {what} '{wanted}'", f"{guess(wanted, origins)}cells: {few(list(origins), 10)}")
+    if len(released) == 1 or len(origins) == 1:
+        return str((released or list(origins))[0])
+    if not released:
+        return str(next(iter(origins)))
+    listed = [f"{cell_id} ({setting})" for cell_id, setting in _settings(generation, released).items()]
+    raise UsageError(f"{experiment}: {len(released)} cells have released parameters", f"--cell ID: {few(listed, 12)}")
+
+
+def _settings(generation: Generation, cell_ids: Sequence[str]) -> dict[str, str]:
+    """What tells cells apart, as it is spelled everywhere."""
+    budgets = {row["cell_id"]: row["budget"] for row in generation.cells.table(["cell_id", "budget"]).to_pylist()}
+    cells = [flat(generation.manifest["cells"][cell_id]) for cell_id in cell_ids]
+    settings = named(cells, [str(budgets[cell_id]) for cell_id in cell_ids])
+    names, words = varying(settings), Words(settings)
+    return {cell_id: words.setting(names, own) for cell_id, own in zip(cell_ids, settings, strict=True)}
+
+
+def _changed(generation: Generation, found: Model) -> tuple[str, ...]:
+    return tuple(generation.changed_since(found)) if found.deployment else ()
+
+
+def _write(path: Path, content: bytes) -> None:
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder, not a file to write")
+    atomically(path, lambda temporary: temporary.write_bytes(content))

@@ -1,0 +1,98 @@
+"""A released softmax model on the scale of the user's own columns, and what it predicts.
+
+The model saw prepared records: columns scaled by stated ranges, categories as 0/1 entries, all of it divided by its own
+norm |x|, and a constant entry b beside it. In the user's own values v the score of a class is therefore
+
+    score = (offset + sum over columns of value times coefficient) / |x| + intercept,
+
+coefficient = w / (high - low) and offset = -sum of w low / (high - low) for columns with a range, coefficient = w and
+no offset for the others, intercept = b times the weight of the constant entry. |x| is the norm of the scaled record,
+and a value outside its range counts as the range's end. The class with the largest score is predicted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpexp.core.errors import UsageError
+from dpexp.data.dataset import prepare
+from dpexp.data.encoding import Column, column_of
+from dpexp.data.predicting import read_records
+from dpexp.problems.softmax import expanded
+
+OFFSET, INTERCEPT = "(offset)", "(intercept)"
+OWN_SCALE = (
+    f"score = ({OFFSET} + sum of value times coefficient) / |x| + {INTERCEPT}, |x| the norm of the scaled record"
+)
+PREPARED = f"score = sum of entry times coefficient + {INTERCEPT}, in entries of the prepared record"
+
+
+@dataclass(frozen=True)
+class SoftmaxModel:
+    """Weights [classes, p], with what the problem said of them when they were released."""
+
+    weights: np.ndarray
+    classes: tuple[str, ...]
+    columns: tuple[Column, ...]
+    bias: float
+    random_features: int | None
+
+    @property
+    def on_own_scale(self) -> bool:
+        """Whether every weight belongs to a column; random features and pixels belong to none."""
+        return bool(self.columns) and self.random_features is None
+
+    @property
+    def formula(self) -> str:
+        return OWN_SCALE if self.on_own_scale else PREPARED
+
+    @property
+    def names(self) -> list[str]:
+        """What the coefficients of a class are called, in the order of `coefficients`."""
+        if not self.on_own_scale:
+            what = "pixel or feature" if self.random_features is None else "random feature"
+            return [*(f"{what} {k}" for k in range(self.weights.shape[1] - 1)), INTERCEPT]
+        return [*(name for column in self.columns for name in column.entries), OFFSET, INTERCEPT]
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """Of every class, in the user's own units, float64 [classes, names]."""
+        weights = np.asarray(self.weights, np.float64)
+        inner, intercept = weights[:, :-1], weights[:, -1:] * self.bias
+        if not self.on_own_scale:
+            return np.concatenate([inner, intercept], axis=1)
+        entries = [column.limits or (0.0, 1.0) for column in self.columns for _ in column.entries]
+        low, high = np.array(entries).T
+        scaled = inner / (high - low)
+        offset = 0.0 - (scaled * low).sum(axis=1, keepdims=True)
+        return np.concatenate([scaled, offset, intercept], axis=1)
+
+    def probabilities(self, table: Path | Any) -> np.ndarray:
+        """Of every class for every record of a file or a frame [n, classes].
+
+        Raises UsageError, which names the lines that cannot be used.
+        """
+        if not self.columns:
+            raise UsageError("this model did not learn from a table, so a table cannot be predicted")
+        features = prepare(read_records(table, self.columns))
+        if self.random_features is not None:
+            features = expanded(features, self.random_features)
+        scores = np.asarray(features, np.float64) @ np.asarray(self.weights, np.float64).T
+        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
+def softmax_model(weights: np.ndarray, legend: Mapping[str, Any]) -> SoftmaxModel:
+    """A model from released parameters and the legend beside them."""
+    return SoftmaxModel(
+        weights,
+        tuple(map(str, legend["classes"])),
+        tuple(map(column_of, legend["columns"])),
+        float(legend["bias"]),
+        legend["random_features"],
+    )
