@@ -16,7 +16,8 @@ reproduce: $(READY)
 	$(BIN)/dpexp plot --all
 	$(BIN)/dpexp plot --theory figure2 figure3 figure4
 	$(BIN)/dpexp table --all --out results/tables
-	$(BIN)/dpexp claims --out results
+	$(BIN)/dpexp claims --judge --out results
+	$(BIN)/dpexp claims --format artifact --out .
 
 # The whole test suite, on two cores: a file's tests stay together, and the longest files come first.
 test: $(READY)
@@ -32,7 +33,7 @@ smoke: $(READY)
 	$(BIN)/dpexp plot --stored --format png --results results-smoke  # the others are the same at any size
 	$(BIN)/dpexp plot --theory figure2 figure3 figure4 --results results-smoke
 	$(BIN)/dpexp table --all --results results-smoke --out results-smoke/tables
-	$(BIN)/dpexp claims --paper ldp-sgd --results results-smoke --out results-smoke || test $$? -eq 1  # toy runs settle little
+	$(BIN)/dpexp claims --judge --paper ldp-sgd --results results-smoke --out results-smoke || test $$? -eq 1  # toy runs settle little
 
 # Format, lint, types and the fast tests.
 check: $(READY)

@@ -219,8 +219,8 @@ def claims(paper: str | None = None, *, results: str | os.PathLike[str] = RESULT
 
     from dpexp.commands import claims as command
 
-    text, _ = command.claims(paper, "json", None, Path(results))
-    return pd.DataFrame(json.loads(text))
+    request = command.Request((), paper, (), "json", None, Path(results))
+    return pd.DataFrame(json.loads(command.claims(request).text))
 
 
 def advise(

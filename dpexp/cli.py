@@ -295,27 +295,55 @@ def check(
 
 @app.command()
 def claims(
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ID]...", help="Claims, beginnings of ids, or patterns.", show_default=False),
+    ] = None,
     paper: Annotated[str | None, typer.Option(metavar="ID", help="One paper, such as ldp-sgd.  [default: all]")] = None,
-    form: Annotated[str, typer.Option("--format", metavar="md|json|tex", help="How to print.")] = "md",
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write DIR/CLAIMS.md instead.")] = None,
+    verdict: Annotated[
+        list[str] | None, typer.Option(metavar="V", help="Only claims with this verdict; repeatable.")
+    ] = None,
+    rerun: Annotated[bool, typer.Option("--rerun", help="Run what these claims need, and judge them anew.")] = False,
+    judge: Annotated[bool, typer.Option("--judge", help="Judge them anew, by results that are stored.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="With --rerun: compute everything anew.")] = False,
+    jobs: Annotated[
+        int, typer.Option("-j", "--jobs", metavar="N", show_default=False, help="Workers.  [default: all cores]")
+    ] = 0,
+    costs: Annotated[bool, typer.Option("--costs", help="Keep what judging cost, for the pages.")] = False,
+    form: Annotated[
+        str | None,
+        typer.Option("--format", metavar="table|md|json|tex|artifact", help="How to print.", show_default=False),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write pages: DIR/CLAIMS.md and DIR/claims/.")] = None,
     conformance: Annotated[
         bool, typer.Option("--conformance", help="Published values of other accountants beside ours.")
     ] = False,
     results: Results = None,
     as_json: Json = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
 ) -> None:
-    """Settle the papers' claims by stored results."""
+    """Show the papers' claims with their stored verdicts, or judge them anew."""
     from dpexp.commands import claims as command
 
     form = "json" if as_json else form
     if conformance:
-        text, unexpected = command.conformance(form)
+        from dpexp.commands import published_values
+
+        text, wrong = published_values.conformance(form or "md")
+        found = command.Shown(text, [f"unexpected: {line}" for line in wrong], 1 if wrong else 0)
     else:
-        text, unexpected = command.claims(paper, form, _home(out), _folder(results))
-    say(text)
-    for line in unexpected:
-        warn(f"unexpected: {line}")
-    raise typer.Exit(1 if unexpected else 0)
+        request = command.Request(tuple(ids or ()), paper, tuple(verdict or ()), form, _home(out), _folder(results))
+        if rerun or judge or force or costs:
+            from dpexp.commands import judging_claims as anew
+
+            how = anew.Anew(rerun or force, force, costs, jobs or os.cpu_count() or 1, quiet or form == "json")
+            found = anew.judge_anew(request, how)
+        else:
+            found = command.claims(request)
+    say(found.text)
+    for line in found.remarks:
+        warn(line)
+    raise typer.Exit(found.code)
 
 
 @app.command()

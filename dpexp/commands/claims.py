@@ -1,70 +1,143 @@
-"""`dpexp claims`: the ledger, from stored results."""
+"""`dpexp claims`: the ledger, from stored verdicts; judged anew where that is asked for."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
+from dpexp.commands.choosing_claims import chosen, known_verdicts, with_verdicts
 from dpexp.core.errors import UsageError
+from dpexp.core.text import guess
+from dpexp.reporting.ledger import printed, verdicts
+from dpexp.reporting.ledger.judgement import Judgement
+from dpexp.reporting.ledger.standing import Standing, at_once, rerun
 
-FORMATS = ("md", "json", "tex")
+if TYPE_CHECKING:
+    from dpexp.reporting.claim import Claim
+
+FORMATS = ("table", "md", "json", "tex", "artifact")
+UNEXPECTED, NOT_CURRENT = 1, 3
 
 
-def claims(paper: str | None, form: str, out: Path | None, results: Path) -> tuple[str, list[str]]:
-    """The ledger as text, or the path written; and a line for every verdict that is not the expected one."""
-    from dpexp.core.standard_json import standard_json
-    from dpexp.core.text import guess
-    from dpexp.papers import claims as registered
-    from dpexp.papers import papers
-    from dpexp.reporting.claims_ledger import document, latex, markdown, settle, surprises
-    from dpexp.store import write_text
+@dataclass(frozen=True)
+class Request:
+    """The command line of `dpexp claims`, without what only judging anew needs."""
 
-    if form not in FORMATS:
-        raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {form!r}")
-    known = registered()
-    if paper is not None and paper not in known:
+    asked: tuple[str, ...]
+    """ids, beginnings of ids, patterns; all claims where empty"""
+    paper: str | None
+    verdicts: tuple[str, ...]
+    form: str | None
+    """one of FORMATS; None lets the command choose"""
+    out: Path | None
+    results: Path
+
+
+class Shown(NamedTuple):
+    """What is printed: the ledger, remarks for stderr, and the exit code."""
+
+    text: str
+    remarks: list[str]
+    code: int
+
+
+def checked(request: Request) -> None:
+    """Raise UsageError for what no ledger can answer, before anything is computed."""
+    if request.form is not None and request.form not in FORMATS:
         raise UsageError(
-            f"no claims of a paper '{paper}'",
-            f"{guess(paper, known)}papers: {', '.join(known)}; a plug-in's needs --plugin FILE.py",
+            f"--format is one of {', '.join(FORMATS)}, not {request.form!r}", guess(request.form, FORMATS).strip()
         )
-    asked = [paper] if paper else list(known)
-    entries = settle(results, [claim for name in asked for claim in known[name]])
-    not_claimed = {name: one.not_claimed for name, one in papers().items() if name in asked}
-    if form == "json":
-        text = standard_json(document(entries))
+    known_verdicts(request.verdicts)
+    if request.out is not None and (request.asked or request.verdicts):
+        raise UsageError(
+            "--out writes the pages of whole papers", "leave out ids and --verdict, or choose with --paper"
+        )
+
+
+def claims(request: Request) -> Shown:
+    """The ledger from stored verdicts. What is not current is marked, with the reason."""
+    checked(request)
+    ledger = verdicts.read(request.results)
+    everything = at_once(request.results, ledger) or _standing(request.results, ledger)
+    ids = [one.id for one in everything]
+    wanted = set(chosen(ids, request.asked, request.paper, _papers(everything, request.paper)))
+    asked = with_verdicts([one for one in everything if one.id in wanted], request.verdicts)
+    return shown(request, asked, everything)
+
+
+def _papers(everything: Sequence[Judgement], paper: str | None) -> list[str]:
+    """The papers of claims; of one that has none it must be known that it is a paper."""
+    found = list(dict.fromkeys(one.paper for one in everything))
+    if paper is None or paper in found:
+        return found
+    from dpexp.papers import papers
+
+    return [*found, *(name for name in papers() if name not in found)]
+
+
+def registered() -> list[Claim]:
+    """All claims that are known now, in the papers' order."""
+    from dpexp.papers import claims as known
+
+    return [claim for some in known().values() for claim in some]
+
+
+def _standing(results: Path, ledger: verdicts.Ledger) -> list[Judgement]:
+    standing = Standing(results, ledger)
+    return [standing.judgement(claim) for claim in registered()]
+
+
+def shown(request: Request, asked: Sequence[Judgement], everything: Sequence[Judgement]) -> Shown:
+    """Claims in the format that is asked for, what is not as it should be, and the exit code."""
+    if request.out is not None:
+        text = "\n".join(str(path) for path in write(request, asked, everything))
     else:
-        text = markdown(entries, not_claimed) if form == "md" else latex(entries)
-    if out is not None:
-        path = out / f"CLAIMS.{form}"
-        write_text(path, text)
-        text = str(path)
-    return text, surprises(entries)
+        text = rendered(request.form or ("md" if len(asked) == 1 else "table"), asked)
+    remarks = [f"unexpected: {line}" for line in printed.surprises(asked)]
+    stale = [one for one in asked if not one.is_current]
+    remarks += printed.not_current(stale)
+    if stale:
+        paper = ("--paper", request.paper) if request.paper else ()
+        remarks.append(f"  hint: run: {rerun([*request.asked, *paper], request.results)}")
+    return Shown(text, remarks, UNEXPECTED if printed.surprises(asked) else NOT_CURRENT if stale else 0)
 
 
-def conformance(form: str) -> tuple[str, list[str]]:
-    """Published reference values beside ours, as text, and a line for every one that disagrees."""
+def rendered(form: str, judgements: Sequence[Judgement]) -> str:
+    """Claims as text."""
     from dpexp.core.standard_json import standard_json
-    from dpexp.reporting.published_numbers import conformance as run
-    from dpexp.reporting.table import latex_table, markdown_table
 
-    if form not in FORMATS:
-        raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {form!r}")
-    rows = run()
-    wrong = [
-        f"{row['what']}: {row['ours']:.10g}, published {row['published']:.10g}" for row in rows if not row["agrees"]
-    ]
     if form == "json":
-        return standard_json(rows), wrong
-    head = ["value", "published", "ours", "relation", "difference", "agrees", "where from"]
-    cells = [
-        [
-            row["what"],
-            f"{row['published']:.10g}",
-            f"{row['ours']:.10g}",
-            row["relation"],
-            f"{row['relative_difference']:+.1e}",
-            "yes" if row["agrees"] else "NO",
-            row["source"],
-        ]
-        for row in rows
-    ]
-    return (markdown_table(head, cells) if form == "md" else latex_table("Reference values", head, cells, "")), wrong
+        return standard_json([one.document() for one in judgements])
+    if form == "artifact":
+        from dpexp.papers import papers
+        from dpexp.reporting.ledger.appendix import appendix
+        from dpexp.reporting.ledger.costs import read
+
+        return appendix(judgements, papers(), read(Path("results")))
+    return {"table": printed.listed, "md": printed.markdown, "tex": printed.latex}[form](judgements)
+
+
+def write(request: Request, asked: Sequence[Judgement], everything: Sequence[Judgement]) -> list[Path]:
+    """Write the ledger into a folder: as pages, where the index is always that of all claims, or as one file."""
+    from dpexp.papers import papers
+    from dpexp.reporting.ledger.appendix import NAME
+    from dpexp.reporting.ledger.costs import read
+    from dpexp.reporting.ledger.pages import INDEX, index, name_of, page
+    from dpexp.store.files import write_text
+
+    assert request.out is not None
+    form = request.form or "md"
+    if form != "md":
+        name = NAME if form == "artifact" else f"CLAIMS.{'md' if form == 'table' else form}"
+        texts = {name: rendered(form, asked)}
+    else:
+        known, costs = papers(), read(request.results)
+        texts = {INDEX: index(everything, known)}
+        for paper in dict.fromkeys(one.paper for one in asked):
+            mine = [one for one in asked if one.paper == paper]
+            texts[name_of(paper)] = page(paper, mine, known.get(paper), costs)
+    for name, text in texts.items():
+        write_text(request.out / name, text)
+    return [request.out / name for name in texts]

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.hypothesis import Hypothesis, require
+from dpexp.reporting.verdict import VERDICTS as VERDICTS
+from dpexp.reporting.verdict import Verdict as Verdict
 
-Verdict = Literal[
-    "reproduced", "holds as a bound", "not at this sample size", "misleading", "misprint", "false", "not testable"
-]  # fmt: skip
-"""misleading: true in a sense that readers will not take; misprint: false as printed, and plainly not what is meant"""
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 Source = Literal["paper", "ours"]
 LONGEST = 25
 """words of a quotation"""

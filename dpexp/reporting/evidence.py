@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from dpexp.config import Cell
 from dpexp.config.stored import stored_cell
-from dpexp.core.errors import ResultsMissing
+from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.text import fraction
 from dpexp.engine.result import CellData
 from dpexp.reporting.contradictions import contradiction
@@ -73,18 +74,39 @@ def labels(runs: Sequence[Run]) -> list[str]:
     return [", ".join(own) or run.name for own, run in zip(different, runs, strict=True)]
 
 
+class Undeclared(DpexpError):
+    """A check that reads results of an experiment that its claim does not name."""
+
+    def __init__(self, experiment: str, declared: Collection[str]) -> None:
+        named = ", ".join(sorted(declared)) or "none"
+        super().__init__(f"a check reads '{experiment}', but its claim declares {named}", "add it to `experiments`")
+
+
 class Evidence:
     """Stored results, read when asked for and never computed."""
 
     def __init__(self, results: Path) -> None:
         self.results = results
         self._runs: dict[str, list[Run]] = {}
+        self._open: frozenset[str] | None = None
+
+    def only(self, experiments: Sequence[str]) -> Self:
+        """The same evidence, of which nothing but these experiments can be asked for.
+
+        A stored verdict counts as current as long as the results are the same that its claim declares. A check that
+        read others too would go on counting after they changed.
+        """
+        some = copy(self)
+        some._open = frozenset(experiments)
+        return some
 
     def runs(self, experiment: str, **wanted: Any) -> list[Run]:
         """Runs of an experiment whose alpha or budget is (among) what is wanted, by alpha and then budget.
 
         Raises ResultsMissing where results are absent, stale or were run without these settings.
         """
+        if self._open is not None and experiment not in self._open:
+            raise Undeclared(experiment, self._open)
         if experiment not in self._runs:
             self._runs[experiment] = self._load(experiment)
         found = [r for r in self._runs[experiment] if all(_matches(r, k, v) for k, v in wanted.items())]

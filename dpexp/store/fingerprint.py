@@ -96,9 +96,17 @@ def modules_of(*values: object) -> tuple[str, ...]:
 
 def _modules_of_class(kind: type) -> list[str]:
     """The module that a class is written in; of a plug-in's class also the plug-in's file, which may have made it."""
-    owners = [(loaded, loaded.inside_of(kind.__module__) or "") for loaded in owners_of(kind)]
-    keys = [loaded.key(inside) for loaded, own in owners for inside in (loaded.inside, own)]
-    return keys or [kind.__module__]
+    return _keys(owners_of(kind), kind.__module__)
+
+
+def modules_named(module: str) -> list[str]:
+    """What a module that Python knows by this name is called here; with a plug-in's module also the plug-in's file."""
+    return _keys([loaded for loaded in LOADED.values() if loaded.inside_of(module) is not None], module)
+
+
+def _keys(owners: Iterable[Loaded], module: str) -> list[str]:
+    own = [(loaded, loaded.inside_of(module) or "") for loaded in owners]
+    return [loaded.key(inside) for loaded, below in own for inside in (loaded.inside, below)] or [module]
 
 
 def closure(modules: tuple[str, ...], root: Path = ROOT, leave_out: frozenset[str] = frozenset()) -> dict[str, str]:
@@ -172,9 +180,16 @@ def _listed(name: str, root: Path) -> list[str]:
     path = source_of(package, root)
     if package not in REGISTRIES or path is None:
         return []
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    modules = [base for base, alias in _imports(tree, package) if alias == word]
-    return modules or [f"{package}.__init__"] * (word in {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)})
+    imported, names = _listing(path, package)
+    modules = [base for base, alias in imported if alias == word]
+    return modules or [f"{package}.__init__"] * (word in names)
+
+
+@lru_cache(maxsize=64)
+def _listing(path: Path, package: str) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]:
+    """What the `__init__.py` of a registry imports, and the names in it."""
+    tree = ast.parse(path.read_bytes())
+    return tuple(_imports(tree, package)), frozenset(n.id for n in ast.walk(tree) if isinstance(n, ast.Name))
 
 
 def source_of(module: str, root: Path = ROOT) -> Path | None:
@@ -182,6 +197,11 @@ def source_of(module: str, root: Path = ROOT) -> Path | None:
     if ":" in module:
         loaded, inside = _split(module)
         return None if loaded is None else loaded.source(inside)
+    return _own_source(module, root)
+
+
+@lru_cache(maxsize=8192)
+def _own_source(module: str, root: Path) -> Path | None:
     place = root.joinpath(*module.split(".")[1:])
     return next((p for p in (place.with_suffix(".py"), place / "__init__.py") if p.is_file()), None)
 
@@ -285,6 +305,23 @@ def _hash_file(path: Path) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()[:16]
 
 
+def hash_of_all(root: Path = ROOT) -> str:
+    """Hash of the names and bytes of all modules and data files: where it is the same, so is every fingerprint.
+
+    It parses nothing, so it answers at once that nothing changed; what changed, and whether it counts, the fingerprints
+    say. The shipped configs are no code: an installed package holds them, a checkout a link to them.
+    """
+    hashed = hashlib.sha256()
+    for folder, inner, names in os.walk(root):
+        inner[:] = sorted(n for n in inner if n != "__pycache__" and Path(folder, n) != root / "configs")
+        for name in sorted(names):
+            if not name.endswith(".pyc"):
+                path = Path(folder, name)
+                digest = hashlib.sha256(path.read_bytes()).hexdigest()
+                hashed.update(f"{path.relative_to(root).as_posix()} {digest}\n".encode(errors="surrogateescape"))
+    return hashed.hexdigest()
+
+
 def source_states(codes: Iterable[dict[str, str]], root: Path = ROOT) -> dict[str, list[State]]:
     """The state of the files behind some fingerprints: a cheap sign of a change."""
     return {name: [_state(path) for path in _files_of(name, root)] for name in {n for code in codes for n in code}}
@@ -327,7 +364,8 @@ def _state(path: Path) -> State:
 
 def forget() -> None:
     """Read everything anew when asked next: for a process that outlives an edit."""
-    for cached in (_closure, _read, _named_files, _named_beside, _shipped_files, _hash_file, hash_of_data):
+    of_files = (_closure, _read, _listing, _own_source, _named_files, _named_beside, _shipped_files, _hash_file)
+    for cached in (*of_files, hash_of_data):
         cached.cache_clear()
 
 

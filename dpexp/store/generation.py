@@ -111,6 +111,15 @@ def _config(experiment: Experiment, folder: Folder) -> dict[str, Any]:
     return {"path": Path(path).as_posix() if path else "", "sha256": content, "set": list(experiment.overrides)}
 
 
+def identity_of(manifest: dict[str, Any]) -> str:
+    """Which numbers a generation holds: the settings, the trajectories and the derived files, and no code or config.
+
+    Two generations of one identity are the same to whoever reads them; one may have been computed by older code.
+    """
+    numbers = {cell: [one["numbers"], one["replicates"]] for cell, one in manifest["computed_from"].items()}
+    return digest([manifest["experiment"], manifest["cells"], numbers, manifest["seals"]])
+
+
 @dataclass(frozen=True)
 class Generation:
     """Derived files that belong together, every byte of them checked."""

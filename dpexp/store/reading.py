@@ -10,7 +10,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dpexp.config.shipped import spelled
 from dpexp.core.errors import ResultsMissing
 from dpexp.core.files import Damaged
 from dpexp.core.terminal import note
@@ -36,6 +35,8 @@ def missing(folder: Folder, what: str, as_shipped: bool = False) -> ResultsMissi
     The command is that of the run that made them, where the manifest can be read; `as_shipped` leaves out what its
     command line changed in the config, for results that have other settings than a figure or table needs.
     """
+    from dpexp.config.shipped import spelled
+
     manifest: dict[str, Any] = {}
     with suppress(Damaged, OSError):
         manifest = read_document(folder.manifest)

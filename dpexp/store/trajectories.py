@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.config.cells import ID_LENGTH
 from dpexp.core.digests import digest
 from dpexp.core.files import Damaged
 from dpexp.engine.result import CellData
@@ -26,6 +25,10 @@ from dpexp.store.summaries import with_distance
 
 def id_of(parameters: dict[str, Any]) -> str:
     """A cell's id: a hash of the parameters that determine its numbers."""
+    from dpexp.config.cells import (
+        ID_LENGTH,
+    )  # with all that a config can name, of which a reader of verdicts needs none
+
     return digest(parameters, ID_LENGTH)
 
 

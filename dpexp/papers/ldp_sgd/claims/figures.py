@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -46,7 +47,18 @@ def between(evidence: Evidence) -> Outcome:
                 for low, high, name in ((0, 1, "mu = 2"), (1, 2, "mu = 1")):
                     label = f"{estimator}, alpha = {alpha:.2g}, n = {one.steps[k]:,} against {name}"
                     pairs.append(Pair(label, values[low][k], values[high][k]))
-    return in_order(pairs, "mu = 2 below Uniform(1, 2) below mu = 1")
+    outcome = in_order(pairs, "mu = 2 below Uniform(1, 2) below mu = 1")
+    return replace(outcome, numbers={"ratios": _closest_calls(outcome.numbers["ratios"])})
+
+
+def _closest_calls(ratios: Mapping[str, Sequence[float]]) -> dict[str, Sequence[float]]:
+    """Of every curve and its neighbour the ratio whose interval ends highest, out of hundreds of checkpoints."""
+    nearest: dict[tuple[str, str], str] = {}
+    for label, (_, _, high) in ratios.items():
+        pair = (label.split(", n = ")[0], label.split(" against ")[1])
+        if pair not in nearest or high > ratios[nearest[pair]][2]:
+            nearest[pair] = label
+    return {label: ratios[label] for label in nearest.values()}
 
 
 def stability(evidence: Evidence) -> Outcome:

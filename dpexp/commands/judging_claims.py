@@ -1,0 +1,152 @@
+"""`dpexp claims --judge` and `--rerun`: claims judged anew, and their values beside the stored ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from dpexp.commands.choosing_claims import chosen, with_verdicts
+from dpexp.commands.claims import Request, Shown, checked, registered, shown
+from dpexp.core.errors import DpexpError, ResultsMissing
+from dpexp.core.files import Damaged
+from dpexp.core.terminal import note
+from dpexp.core.text import columns, counted
+from dpexp.reporting.claim import Claim
+from dpexp.reporting.ledger import costs, verdicts
+from dpexp.reporting.ledger.judging import Judged, costs_apart, judge, keep
+from dpexp.reporting.ledger.measuring import Meter
+from dpexp.reporting.ledger.standing import Standing
+from dpexp.reporting.ledger.verdicts import Verdict
+from dpexp.store.files import read_document
+from dpexp.store.folder import Folder
+from dpexp.store.generation import config_path
+from dpexp.store.progress import duration
+
+
+@dataclass(frozen=True)
+class Anew:
+    """How to judge anew: nothing here changes a verdict."""
+
+    run: bool = False
+    """first bring the experiments that the claims need up to date"""
+    force: bool = False
+    """compute these anew even where they are current"""
+    costs: bool = False
+    """keep what each claim cost, for the pages"""
+    jobs: int = 1
+    quiet: bool = False
+
+
+def judge_anew(request: Request, how: Anew) -> Shown:
+    """Judge claims anew, keep the verdicts, and show them beside those that were stored before."""
+    checked(request)
+    known = registered()
+    before = verdicts.read(request.results)
+    if before.fault:
+        note(f"{before.fault}: it is written anew, and claims that are not judged now lose their verdict", how.quiet)
+    standing = Standing(request.results, before)
+    by_id = {claim.id: standing.judgement(claim) for claim in known} if request.verdicts else {}
+    ids = chosen([claim.id for claim in known], request.asked, request.paper, _papers(known))
+    if request.verdicts:
+        ids = [one.id for one in with_verdicts([by_id[name] for name in ids], request.verdicts)]
+    mine = [claim for claim in known if claim.id in set(ids)]
+    ran = _run(mine, request.results, how) if how.run else ""
+    said = partial(_say, quiet=how.quiet)
+    if how.costs:
+        alone = costs_apart(mine, request.results, partial(said, "measuring"))
+        experiments = sorted({name for claim in mine for name in claim.experiments})
+        costs.keep(request.results, alone, experiments, [claim.id for claim in known])
+    fresh = judge(mine, request.results, partial(said, "judging"))
+    keep(request.results, fresh.verdicts, known)
+    standing = Standing(request.results, verdicts.read(request.results))
+    everything = [standing.judgement(claim) for claim in known]
+    told = shown(request, [one for one in everything if one.id in set(ids)], everything)
+    if request.form is None and request.out is None:
+        return told._replace(text="\n\n".join(filter(None, [ran, beside(before.verdicts, fresh)])))
+    return told
+
+
+def _papers(known: Sequence[Claim]) -> list[str]:
+    from dpexp.papers import papers
+
+    return list(dict.fromkeys([*papers(), *(claim.paper for claim in known)]))
+
+
+def _say(doing: str, done: int, of: int, claim: Claim, quiet: bool) -> None:
+    """A line now and then, so that nobody waits without a word."""
+    if done % 20 == 0 and of > 20:
+        note(f"{doing}: {done} of {of} claims, {claim.id} is next", quiet)
+
+
+def _run(claims: Sequence[Claim], results: Path, how: Anew) -> str:
+    """Bring the experiments of some claims up to date: the table that `dpexp run` prints. Raises DpexpError."""
+    from dpexp.commands import run as running
+
+    names = list(dict.fromkeys(name for claim in claims for name in claim.experiments))
+    by_profile: dict[str, list[Path]] = {}
+    for name in names:
+        by_profile.setdefault(_profile(results, name), []).append(_config(results, name))
+    texts = []
+    for profile, configs in by_profile.items():
+        request = running.Request(
+            tuple(configs), (), None, how.jobs, "threads", None, None, profile, results, how.force, False, how.quiet,
+            False, False,
+        )  # fmt: skip
+        with Meter() as meter:
+            _, text, code = running.run(request)
+        if code:
+            raise DpexpError(f"claims cannot be judged: cells failed\n{text}", "dpexp run shows each with its error")
+        texts.append(f"{text}\n\nrun in {duration(meter.cost.wall_s)}, {meter.cost.memory_mb:.0f} MB at most")
+    return "\n\n".join(texts)
+
+
+def _profile(results: Path, experiment: str) -> str:
+    """The size that stored results have, which is kept: toy results are not replaced by full ones."""
+    with suppress(Damaged, OSError):
+        return str(read_document(Folder(results, experiment).manifest)["profile"])
+    return "paper"
+
+
+def _config(results: Path, experiment: str) -> Path:
+    """The config of an experiment: that of the stored results, or the shipped one. Raises ResultsMissing."""
+    from dpexp.config.shipped import spelled
+
+    folder = Folder(results, experiment)
+    with suppress(Damaged, OSError):
+        if path := config_path(read_document(folder.manifest), folder):
+            return path
+    if named := spelled(experiment):
+        return Path(named)
+    local = Path("configs") / f"{experiment}.yaml"
+    if local.is_file():
+        return local
+    raise ResultsMissing(
+        f"no config of the experiment '{experiment}' is here, so that it cannot be run again",
+        f"put it at {local}; with results that are stored, --judge needs none",
+    )
+
+
+def beside(before: dict[str, Verdict], fresh: Judged) -> str:
+    """Fresh verdicts and values beside the stored ones, with time and memory."""
+    rows, values = [], []
+    for name, verdict in fresh.verdicts.items():
+        stored = before[name].found if name in before else {}
+        same = not stored or stored == verdict.found
+        cost = fresh.costs[name]
+        was = "not stored" if not stored else "same values" if same else "OTHER VALUES"
+        rows.append([verdict.found["verdict"], was, duration(cost.wall_s), f"{cost.memory_mb:.0f} MB", name])
+        keys = ("verdict", "measured", "uncertainty")
+        if not same or len(fresh.verdicts) <= 3:
+            values.append(name)
+            for key in keys:
+                values += [f"  {key}, stored: {stored[key]}"] * bool(stored) + [
+                    f"  {key}, now:    {verdict.found[key]}"
+                ]
+    total = sum(cost.wall_s for cost in fresh.costs.values())
+    most = max((cost.memory_mb for cost in fresh.costs.values()), default=0.0)
+    parts = [columns(rows, ["verdict", "stored", "time", "memory", "claim"]), "\n".join(values)]
+    ended = f"{counted(len(rows), 'claim')} judged in {duration(total)}, {most:.0f} MB at most"
+    return "\n\n".join(filter(None, [*parts, ended]))

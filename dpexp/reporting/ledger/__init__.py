@@ -1,0 +1,1 @@
+"""The ledger of claims: judged, kept, compared with what they come from, and shown."""

@@ -1,0 +1,103 @@
+"""Judging claims anew by stored results, and keeping the verdicts: `results/claims.json` is brought up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from dpexp.core.errors import DpexpError, ResultsMissing
+from dpexp.core.text import few
+from dpexp.plugins.loaded import as_options
+from dpexp.reporting.claim import Claim
+from dpexp.reporting.evidence import Evidence
+from dpexp.reporting.ledger import verdicts
+from dpexp.reporting.ledger.code_of_claims import code_of_claim
+from dpexp.reporting.ledger.measuring import Cost, Meter, cost_apart
+from dpexp.reporting.ledger.settling import settled
+from dpexp.reporting.ledger.standing import Standing, unchanged
+from dpexp.reporting.ledger.verdicts import Verdict
+from dpexp.store.fingerprint import edited_after
+
+Said = Callable[[int, int, Claim], None]
+"""told before each claim: how many are done, of how many, and which one is next"""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Fresh verdicts by claim, and what each cost, its share of the reading included."""
+
+    verdicts: dict[str, Verdict]
+    costs: dict[str, Cost]
+
+
+def require(claims: Sequence[Claim], evidence: Evidence) -> None:
+    """Raise ResultsMissing that names everything that has to be run before these claims can be judged."""
+    missing = {}
+    for experiment in dict.fromkeys(name for claim in claims for name in claim.experiments):
+        try:
+            evidence.require(experiment)
+        except ResultsMissing as error:
+            missing[experiment] = error.message
+    if missing:
+        where = "" if evidence.results == Path("results") else f" --results {evidence.results}"
+        options = "".join(f" {word}" for word in as_options())
+        configs = " ".join(f"configs/{name}.yaml" for name in missing)
+        first = next(iter(missing.values()))
+        more = f", and {len(missing) - 1} more experiments" if len(missing) > 1 else ""
+        raise ResultsMissing(
+            f"claims need results that are missing or stale: {first}{more}", f"run: dpexp run {configs}{where}{options}"
+        )
+
+
+def costs_apart(claims: Sequence[Claim], results: Path, said: Said) -> dict[str, Cost]:
+    """What judging each claim alone costs, by its id: in a process of its own, which reads what the claim needs."""
+    require(claims, Evidence(results))
+    found = {}
+    for number, claim in enumerate(claims):
+        said(number, len(claims), claim)
+        found[claim.id] = cost_apart(partial(settled, claim, Evidence(results)))
+    return found
+
+
+def judge(claims: Sequence[Claim], results: Path, said: Said) -> Judged:
+    """Run every check on stored results.
+
+    Raises ResultsMissing; OutsideHypotheses where a claim would be judged on settings that its theorem does not cover;
+    and DpexpError where code or results change meanwhile, since nobody could say what the verdicts come from.
+    """
+    evidence = Evidence(results)
+    require(claims, evidence)
+    codes = {claim.id: code_of_claim(claim) for claim in claims}
+    before = _identities(claims, results)
+    found, costs = {}, {}
+    for number, claim in enumerate(claims):
+        said(number, len(claims), claim)
+        with Meter() as meter:
+            outcome = settled(claim, evidence)
+        costs[claim.id] = meter.cost
+        read = {name: before[name] for name in claim.experiments}
+        found[claim.id] = Verdict.of(claim, outcome, codes[claim.id], read)
+    if late := edited_after(codes.values(), 0):
+        raise DpexpError(f"{few(late)} changed after this process had read it", "judge the claims again")
+    if now := {name for name, identity in _identities(claims, results).items() if identity != before[name]}:
+        raise DpexpError(f"results of {few(sorted(now))} changed while they were judged", "judge the claims again")
+    return Judged(found, costs)
+
+
+def _identities(claims: Sequence[Claim], results: Path) -> dict[str, str]:
+    standing = Standing(results, verdicts.Ledger())
+    return {name: standing.identity(name)[0] for claim in claims for name in claim.experiments}
+
+
+def keep(results: Path, fresh: dict[str, Verdict], known: Sequence[Claim]) -> None:
+    """Put fresh verdicts into the file, beside those of other claims; nothing is written where nothing changes."""
+    with verdicts.held(results):
+        ledger = verdicts.read(results)
+        everything = verdicts.merged(ledger, fresh, [claim.id for claim in known])
+        standing = Standing(results, verdicts.Ledger(everything))
+        current = all(standing.judgement(claim).is_current for claim in known)
+        seen = unchanged(results, everything, [claim.id for claim in known]) if current else None
+        if (everything, seen) != (ledger.verdicts, ledger.unchanged) or ledger.fault:
+            verdicts.write(results, everything, seen)
