@@ -347,6 +347,21 @@ def claims(
 
 
 @app.command()
+def report(
+    results: Annotated[
+        Path, typer.Argument(metavar="[RESULTS]", help="A results folder, or one experiment's folder.")
+    ] = Path("results"),
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="Where to write.  [default: report.html in the folder]")
+    ] = None,
+) -> None:
+    """Write one HTML page of what is stored: figures, curves, claims, privacy; it needs nothing else."""
+    from dpexp.commands import report as command
+
+    say(command.report(_home(results) or results, _home(out)))
+
+
+@app.command()
 def advise(
     target: Annotated[str, typer.Argument(metavar="PROBLEM|CONFIG", help="A problem, or a config file.")],
     n: Annotated[str | None, typer.Option("-n", "--n", metavar="N", help="Users.  [default: 300000]")] = None,

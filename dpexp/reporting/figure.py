@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpexp.core.files import atomically
-from dpexp.store import write_text
+from dpexp.store import load_generation, write_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +73,8 @@ def written(figure: Figure, results: Path, out: Path, formats: Sequence[str]) ->
     drawing = drawn(figure, results)
     with mpl.rc_context(RC):
         for form in formats:
-            save = partial(drawing.canvas.savefig, format=form, metadata=_UNDATED[form])
+            metadata = {**_UNDATED[form], **(_said(figure, drawing, results) if form == "svg" else {})}
+            save = partial(drawing.canvas.savefig, format=form, metadata=metadata)
             atomically(out / f"{figure.name}.{form}", save)
             paths.append(out / f"{figure.name}.{form}")
     path = out / f"{figure.name}.csv"
@@ -81,6 +82,47 @@ def written(figure: Figure, results: Path, out: Path, formats: Sequence[str]) ->
     beside = out / f"{figure.name}.caption.txt"
     write_text(beside, drawing.caption)
     return Written(figure.name, [*paths, path, beside], drawing.caption)
+
+
+def as_svg(figure: Figure, results: Path) -> tuple[str, str]:
+    """The figure as the text of an SVG, and its caption; nothing is written. Raises ResultsMissing."""
+    import io
+
+    import matplotlib as mpl
+
+    from dpexp.reporting.style import RC
+
+    mpl.use("agg")
+    drawing, text = drawn(figure, results), io.StringIO()
+    with mpl.rc_context(RC):
+        drawing.canvas.savefig(text, format="svg", metadata={**_UNDATED["svg"], **_said(figure, drawing, results)})
+    return text.getvalue(), drawing.caption
+
+
+def _said(figure: Figure, drawing: Drawing, results: Path) -> dict[str, str]:
+    """What an SVG says of itself: what it was drawn from, so that readers know if it still holds, and its caption."""
+    mark = stamp(figure, results)
+    return {"Title": figure.name, "Description": drawing.caption, **({"Identifier": mark} if mark else {})}
+
+
+def stamp(figure: Figure, results: Path) -> str:
+    """A hash of everything that a figure's picture follows from: its code, its results and the library that draws.
+
+    Empty where it cannot be known: a plug-in's figure may use what no import shows, and that of any result follows its
+    options. Raises ResultsMissing.
+    """
+    import matplotlib as mpl
+
+    from dpexp.core.digests import digest
+    from dpexp.store.fingerprint import closure
+
+    function = figure.draw.func if isinstance(figure.draw, partial) else figure.draw
+    module = str(function.__module__)
+    if not figure.paper or not module.startswith("dpexp."):
+        return ""
+    seals = {name: load_generation(results, name).manifest["seals"] for name in figure.needs}
+    code = closure((module, "dpexp.reporting.figure"))
+    return digest([figure.name, figure.caption, figure.place, seals, code, mpl.__version__])
 
 
 def drawn(figure: Figure, results: Path) -> Drawing:

@@ -35,6 +35,12 @@ def missing(folder: Folder, what: str, as_shipped: bool = False) -> ResultsMissi
     The command is that of the run that made them, where the manifest can be read; `as_shipped` leaves out what its
     command line changed in the config, for results that have other settings than a figure or table needs.
     """
+    command, remark = command_of(folder, as_shipped)
+    return ResultsMissing(f"{folder.root}: {what}", f"run: {command}{remark}")
+
+
+def command_of(folder: Folder, as_shipped: bool = False) -> tuple[str, str]:
+    """The command that computes the results of a folder, as it is typed here, and a remark on it; see `missing`."""
     from dpexp.config.shipped import spelled
 
     manifest: dict[str, Any] = {}
@@ -54,12 +60,12 @@ def missing(folder: Folder, what: str, as_shipped: bool = False) -> ResultsMissi
     if folder.root.parent != Path("results-smoke" if smoke else "results"):
         words += ["--results", shlex.quote(str(folder.root.parent))]
     words += as_options()
-    hint = f"run: {' '.join(words)}"
+    remark = ""
     if named == "CONFIG":
-        hint += f"   (CONFIG is the config file of the experiment '{experiment}')"
+        remark = f"   (CONFIG is the config file of the experiment '{experiment}')"
     elif known and experiment != folder.experiment:
-        hint += f"   (it writes {folder.root.parent / experiment}; a copy of another name stays as it is)"
-    return ResultsMissing(f"{folder.root}: {what}", hint)
+        remark = f"   (it writes {folder.root.parent / experiment}; a copy of another name stays as it is)"
+    return " ".join(words), remark
 
 
 def _without_plugins(folder: Folder, names: Sequence[str]) -> ResultsMissing:

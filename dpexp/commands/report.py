@@ -1,0 +1,163 @@
+"""`dpexp report`: everything that a results folder holds as one HTML page that needs nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
+from dpexp.core.terminal import note
+from dpexp.core.text import counted, guess
+
+if TYPE_CHECKING:
+    from dpexp.reporting.page.experiments import Stored
+    from dpexp.reporting.page.figures import Wanted
+    from dpexp.reporting.page.ledger import Ledger
+
+MOST_STATED = 12
+"""mechanisms on records up to which a statement weighs all their analyses: each takes a second or more"""
+
+
+def report(target: Path, out: Path | None) -> Path:
+    """Write the page of a results folder, or of one experiment's folder in it; the path of the page.
+
+    Raises ResultsMissing where there is nothing to show, UsageError where the page cannot be written there.
+    """
+    from dpexp.reporting.page.page import html
+    from dpexp.store import write_text
+
+    results, names, alone = _experiments(target)
+    path = out or (results / names[0] / "report.html" if alone else results / "report.html")
+    if path.is_dir():
+        raise UsageError(f"--out {path} is a folder", f"name the file, such as {path / 'report.html'}")
+    write_text(path, html(_page(results, names, alone)))
+    return path
+
+
+def claims_document(paper: str, results: Path) -> list[dict[str, Any]]:
+    """The ledger of one paper: the document that `dpexp claims --paper ID --json` prints. Raises DpexpError."""
+    from dpexp.commands import claims as command
+
+    text, _ = command.claims(paper, "json", None, results)
+    found: list[dict[str, Any]] = json.loads(text)
+    return found
+
+
+def _experiments(target: Path) -> tuple[Path, list[str], bool]:
+    """The results folder, the experiments of it that are meant, and whether one was named."""
+    from dpexp.reporting.page.experiments import holds_results, names_in
+
+    if not target.exists() and len(target.parts) == 1 and holds_results(Path("results") / target):
+        target = Path("results") / target
+    if holds_results(target):
+        target = target if target.name not in ("", "..") else target.resolve()
+        return target.parent, [target.name], True
+    names = names_in(target)
+    if not names:
+        near = guess(target.name, names_in(target.parent)) if not target.exists() else ""
+        what = "there is no such folder" if not target.exists() else "there are no results in it"
+        raise ResultsMissing(f"{target}: {what}", f"{near}run: dpexp run CONFIG, for instance dpexp run @linear_d5")
+    return target, names, False
+
+
+def _page(results: Path, names: Sequence[str], alone: bool) -> Any:
+    from dpexp.papers import papers
+    from dpexp.reporting.page.experiments import look
+    from dpexp.reporting.page.figures import show
+    from dpexp.reporting.page.page import Page
+
+    note(f"reading {counted(len(names), 'experiment')}", alone)
+    experiments = [look(results, name) for name in names]
+    configs = {name: one.configs for name, one in papers().items()}
+    at_hand = [paper for paper, needs in configs.items() if set(needs) & set(names)]
+    absent = {paper: [name for name in configs[paper] if name not in names] for paper in at_hand}
+    title = f"{names[0]}: results" if alone else "Results of dpexp"
+    return Page(
+        title,
+        results,
+        experiments,
+        {} if alone else {paper: some for paper, some in absent.items() if some},
+        show(_figures(experiments, results, alone), results),
+        _ledger(results, names, alone),
+        _statements(experiments, alone),
+    )
+
+
+def _figures(experiments: Sequence[Stored], results: Path, alone: bool) -> list[Wanted]:
+    """The shipped figures of these experiments, and the figure of each that no shipped one shows.
+
+    Figures of theory alone belong to a page of reproductions.
+    """
+    from dpexp.commands.plot import Looks, figure_of
+    from dpexp.papers import figures, papers
+    from dpexp.reporting.of_results.gather import Source
+    from dpexp.reporting.page.experiments import shell
+    from dpexp.reporting.page.figures import Wanted
+
+    names = {one.name for one in experiments}
+    reproduction = not alone and any(names & set(paper.configs) for paper in papers().values())
+    shipped = [figure for figure in figures().values() if (set(figure.needs) & names if figure.needs else reproduction)]
+    found = [Wanted(figure, shell(["plot", figure.name], results)) for figure in shipped]
+    seen = {name for figure in shipped for name in figure.needs}
+    for one in experiments:
+        if alone or (one.is_current and one.name not in seen):
+            word = str(results / one.name) if one.name in figures() else one.name
+            own = figure_of([Source(results, one.name)], Looks(), False, list(figures()))
+            command = f"dpexp plot {word}" if word != one.name else shell(["plot", word], results)
+            found.append(Wanted(own, command))
+    return found
+
+
+def _ledger(results: Path, names: Sequence[str], alone: bool) -> Ledger | None:
+    """The claims that these experiments settle, paper by paper; those of one experiment where one is shown alone."""
+    from dpexp.papers import claims, papers
+    from dpexp.reporting.page.ledger import Ledger, Unsettled
+
+    known = claims()
+    feeds = {paper: {name for claim in some for name in claim.experiments} for paper, some in known.items()}
+    if not any(set(names) & fed for fed in feeds.values()):
+        return None
+    found: list[Mapping[str, Any]] = []
+    unsettled = []
+    asked = [paper for paper in known if known[paper] and (not alone or feeds[paper] & set(names))]
+    for paper in asked:
+        note(f"settling the claims of {paper}")
+        try:
+            found += [claim for claim in claims_document(paper, results) if not alone or _concerns(claim, names)]
+        except DpexpError as error:
+            unsettled.append(Unsettled(paper, error.message, error.hint))
+    not_claimed = {} if alone else {name: papers()[name].not_claimed for name in asked if name in papers()}
+    return Ledger(found, unsettled, not_claimed)
+
+
+def _concerns(claim: Mapping[str, Any], names: Sequence[str]) -> bool:
+    return any(Path(str(config)).stem in names for config in claim["configs"])
+
+
+def _statements(experiments: Sequence[Stored], alone: bool) -> dict[str, str]:
+    """Whole privacy statements: where all mechanisms are local, and of one experiment where they are few.
+
+    Of others what is said of their data and of releasing several runs. They are those of the config as it is now, of
+    which current results are.
+    """
+    from dpexp.commands.privacy import of_experiment
+    from dpexp.config import load_experiment
+
+    found = {}
+    for one in experiments:
+        path, _ = one.config
+        if not one.is_current or not path:
+            continue
+        try:
+            manifest = one.manifest
+            experiment = load_experiment(path, manifest["config"]["set"], profile=manifest["profile"])
+            statement = of_experiment(experiment)
+            if not statement.central or (alone and len(statement.central) <= MOST_STATED):
+                found[one.name] = statement.text()
+            else:
+                found[one.name] = "\n\n".join([*(f"Data: {notice}" for notice in statement.data), *statement.cautions])
+        except DpexpError as error:
+            found[one.name] = f"{error.message}\n{error.hint}".strip()
+    return found

@@ -1,0 +1,135 @@
+"""What the page's explorer draws: every stored mean with its interval, by setting, estimator, metric and step."""
+
+from __future__ import annotations
+
+import base64
+import math
+from typing import Any
+
+import numpy as np
+
+from dpexp.config.settings import Settings, varying
+from dpexp.reporting.of_results.choose import DOTS, ESTIMATOR, STEP, choose, is_number, needed
+from dpexp.reporting.of_results.gather import DEFAULT_METRICS, Gathered
+from dpexp.reporting.of_results.labels import ESTIMATORS, parameter_label
+from dpexp.reporting.of_results.lines import Line, lines_of
+from dpexp.reporting.of_results.metrics import metric_of
+from dpexp.store.stats import CI_NAME
+
+MOST_CHECKED = 8
+"""settings up to which all are drawn at first: as many as there are colours"""
+LEAST_AXIS = 3
+"""values from which a number can be an axis"""
+
+
+def document(gathered: Gathered) -> dict[str, Any]:
+    """The curves of one experiment, for page.js.
+
+    A setting is a list of levels, one for each factor: a parameter in which settings differ. As few factors are kept as
+    tell all settings apart. A series holds the mean and both ends of its interval at its steps (`packed`).
+    """
+    names = _metrics(gathered)
+    lines = {name: lines_of(gathered, name) for name in names}
+    cells = [run.settings for run in gathered.runs]
+    vary = varying(cells)
+    kept = needed(cells, vary)
+    factors = [_factor(name, gathered) for name in kept]
+    levels = [[factors[k]["_values"].index(cell.get(name)) for k, name in enumerate(kept)] for cell in cells]
+    steps: dict[tuple[int, ...], int] = {}
+    place = {id(run): k for k, run in enumerate(gathered.runs)}
+    series = {
+        name: [_series(line, place[id(line.run)], gathered.estimators.index(line.estimator), steps) for line in found]
+        for name, found in lines.items()
+    }
+    x, hue = _looks(gathered, lines[names[0]])
+    for factor in factors:
+        del factor["_values"]
+    return {
+        "name": gathered.sources[0].name,
+        "band": CI_NAME,
+        "metrics": [_metric(name) for name in names],
+        "estimators": [{"name": name, "label": ESTIMATORS.get(name, name)} for name in gathered.estimators],
+        "factors": factors,
+        "implied": [name for name in vary if name not in kept],
+        "cells": levels,
+        "checked": _checked(levels, len(kept), [kept.index(name) for name in (x, *hue) if name in kept], x == DOTS),
+        "x": x if x in (*kept, DOTS) else STEP,
+        "steps": [list(found) for found in steps],
+        "series": series,
+    }
+
+
+def _metrics(gathered: Gathered) -> list[str]:
+    """All metrics that some cell has, the one that figures show first."""
+    found = [str(name) for name in gathered.summary.metric.unique()]
+    first = [name for name in DEFAULT_METRICS if name in found]
+    return [*first, *(name for name in found if name not in first)]
+
+
+def _metric(name: str) -> dict[str, Any]:
+    metric = metric_of(name)
+    return {"name": name, "words": metric.words, "unit": metric.unit, "log": metric.error}
+
+
+def _factor(name: str, gathered: Gathered) -> dict[str, Any]:
+    words = gathered.words
+    values = list(dict.fromkeys(run.settings.get(name) for run in gathered.runs))
+    numbers = [float(value) for value in values if value is not None and is_number(value)]
+    if numbers and all(value is None or is_number(value) for value in values):
+        values.sort(key=lambda value: math.inf if value is None else value)
+    finite = {value for value in numbers if np.isfinite(value)}
+    axis = len(finite) >= LEAST_AXIS and len(numbers) == len(values)
+    return {
+        "name": name,
+        "label": parameter_label(name),
+        "levels": [words.value(name, value) if value is not None else "none" for value in values],
+        "numbers": sorted(numbers) if axis else None,
+        "_values": values,
+    }
+
+
+def _series(line: Line, cell: int, estimator: int, steps: dict[tuple[int, ...], int]) -> dict[str, Any]:
+    at = tuple(int(step) for step in line.rows.step)
+    found: dict[str, Any] = {
+        "c": cell,
+        "e": estimator,
+        "s": steps.setdefault(at, len(steps)),
+        "n": line.replicates,
+        "v": packed(line.rows[["mean", "ci_lo", "ci_hi"]].to_numpy(dtype=np.float64)),
+    }
+    diverged = [int(count) for count in line.rows.n_diverged]
+    return {**found, "w": diverged} if any(diverged) else found
+
+
+def packed(values: np.ndarray) -> str:
+    """Numbers in base 64: the three upper bytes of each float32, the most significant first.
+
+    Their relative error is at most 2^-17, so that four digits are right; infinite and undefined numbers stay what they
+    are, which JSON cannot say. All results of the papers take a third of what they take as decimals.
+    """
+    with np.errstate(over="ignore"):
+        bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32).astype(np.uint64)
+    special = (bits & 0x7F800000) == 0x7F800000
+    cut = np.where(special, bits >> 8, (bits + 0x80) >> 8)
+    parts = np.stack([(cut >> shift) & 0xFF for shift in (16, 8, 0)], axis=-1)
+    return base64.b64encode(parts.astype(np.uint8).tobytes()).decode("ascii")
+
+
+def _looks(gathered: Gathered, lines: list[Line]) -> tuple[str, tuple[str, ...]]:
+    """The horizontal axis and the colours that the figure of this result has."""
+    settings: list[Settings] = [line.settings for line in lines]
+    plan = choose(settings, gathered.sections, min(len(line.rows) for line in lines))
+    names = plan.hue.names if plan.hue is not None else ()
+    return plan.x, tuple(name for name in names if name != ESTIMATOR)
+
+
+def _checked(levels: list[list[int]], factors: int, whole: list[int], dots: bool) -> list[list[int]]:
+    """The levels of every factor that are drawn at first.
+
+    All of them where that is few settings, or settings are dots; else those of the first setting, and all of what makes
+    the axis and colours.
+    """
+    every = [sorted({cell[k] for cell in levels}) for k in range(factors)]
+    if dots or len(levels) <= MOST_CHECKED:
+        return every
+    return [every[k] if k in whole else [levels[0][k]] for k in range(factors)]

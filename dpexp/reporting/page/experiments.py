@@ -1,0 +1,130 @@
+"""The experiments of a page: what is stored of each, whether it is current, and what makes it: command and config."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from dpexp.core.errors import DpexpError
+from dpexp.core.files import Damaged
+from dpexp.core.text import counted
+from dpexp.reporting.of_results.gather import Gathered, Source, gather
+from dpexp.store import Folder, load_generation
+from dpexp.store.files import read_document
+from dpexp.store.generation import Generation, config_path
+from dpexp.store.reading import command_of
+
+CURRENT, STALE, INCOMPLETE, MISSING = "current", "stale", "not complete", "missing"
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One experiment of a results folder, as far as readers take it."""
+
+    results: Path
+    name: str
+    status: str
+    why: str
+    """what speaks against it; empty where it is current"""
+    hint: str
+    generation: Generation | None
+    gathered: Gathered | None
+
+    @property
+    def is_current(self) -> bool:
+        return self.gathered is not None
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """What the manifest says, of stale results too; empty where it cannot be read."""
+        with suppress(Damaged, OSError):
+            return read_document(Folder(self.results, self.name).manifest)
+        return {}
+
+    @cached_property
+    def provenance(self) -> dict[str, Any]:
+        """Machine, versions, commit and times; empty where they are not here, as they are not committed."""
+        with suppress(Damaged, OSError, ValueError):
+            return read_document(Folder(self.results, self.name).provenance)
+        return {}
+
+    @property
+    def remarks(self) -> list[str]:
+        """What a reader of current results should know of them."""
+        if self.generation is None:
+            return []
+        absent = [
+            f"{name} is not there now: these numbers cannot be held against it" for name in self.generation.absent
+        ]
+        kept = sum(self.generation.folder.trajectory(cell_id).exists() for cell_id in self.generation.manifest["cells"])
+        lacking = len(self.generation.manifest["cells"]) - kept
+        without = "summaries only: the trajectories, replicate by replicate, are not in this folder"
+        diverged = 0 if self.gathered is None else sum(int(run.row["n_diverged"]) for run in self.gathered.runs)
+        return [
+            *absent,
+            *([without] if lacking else []),
+            *([f"{counted(diverged, 'replicate')} diverged, which count as they are"] if diverged else []),
+        ]
+
+    @property
+    def profile(self) -> str:
+        return str(self.manifest.get("profile", ""))
+
+    @property
+    def config(self) -> tuple[str, str]:
+        """The path of the config and its text; empty where the results were made from none, or it is not there."""
+        with suppress(OSError, UnicodeDecodeError, KeyError):
+            path = config_path(self.manifest, Folder(self.results, self.name)) if self.manifest else None
+            if path is not None:
+                return path.as_posix(), path.read_text(encoding="utf-8-sig")
+        return "", ""
+
+    @property
+    def command(self) -> str:
+        """The command that computes it."""
+        return command_of(Folder(self.results, self.name))[0]
+
+
+def look(results: Path, name: str) -> Stored:
+    """An experiment as it is stored; whatever readers say against it is kept with it, and never raised."""
+    try:
+        generation = load_generation(results, name)
+        return Stored(results, name, CURRENT, "", "", generation, gather([Source(results, name)]))
+    except DpexpError as error:
+        message = error.message.removeprefix(f"{Folder(results, name).root}: ")
+        stale = message.startswith("stale")
+        there = Folder(results, name).manifest.exists()
+        status = STALE if stale else INCOMPLETE if there else MISSING
+        return Stored(results, name, status, message.removeprefix("stale, "), error.hint, None, None)
+
+
+def names_in(results: Path) -> list[str]:
+    """The experiments of a results folder: every folder in it that holds results, whole or not."""
+    return sorted(path.name for path in results.iterdir() if holds_results(path)) if results.is_dir() else []
+
+
+def holds_results(path: Path) -> bool:
+    """Whether a folder looks like the results of an experiment, whole or not."""
+    return any((path / name).exists() for name in ("manifest.json", "cells.parquet", "trajectories"))
+
+
+def about(config: str) -> str:
+    """The comment on the first lines of a config, in one line."""
+    found = []
+    for line in config.splitlines():
+        if not line.startswith("#"):
+            break
+        found.append(line.lstrip("# ").rstrip())
+    return " ".join(found)
+
+
+def shell(words: Sequence[str], results: Path) -> str:
+    """A command of dpexp on these results, as it is typed here."""
+    import shlex
+
+    where = [] if results == Path("results") else ["--results", str(results)]
+    return shlex.join(["dpexp", *words, *where])

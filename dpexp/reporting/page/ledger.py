@@ -1,0 +1,102 @@
+"""The ledger of claims on the page: every claim with its verdict, and filters by paper, verdict and words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpexp.core.text import counted
+from dpexp.reporting.claim import VERDICTS
+from dpexp.reporting.page.markup import Markup, folded, join, table, tag
+from dpexp.reporting.paper import NotClaimed
+
+FACTS = {
+    "predicted": "predicted", "measured": "measured", "uncertainty": "uncertainty", "tolerance": "tolerance",
+    "false_if": "false if", "hypotheses": "assumed, and checked of the settings", "noticed": "power",
+    "configs": "configs",
+}  # fmt: skip
+"""keys of the document of `dpexp claims --json`, and what they are called"""
+
+
+@dataclass(frozen=True)
+class Unsettled:
+    """A paper of which the claims cannot be settled now."""
+
+    paper: str
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The claims as `dpexp claims --json` gives them, and what is left out."""
+
+    claims: Sequence[Mapping[str, Any]] = ()
+    unsettled: Sequence[Unsettled] = ()
+    not_claimed: Mapping[str, Sequence[NotClaimed]] = field(default_factory=dict)
+
+
+def section(ledger: Ledger) -> Markup:
+    """Filters, counts, a folded card for each claim, and what no claim settles."""
+    parts: list[Markup] = []
+    for one in ledger.unsettled:
+        parts.append(_warning(one))
+    if ledger.claims:
+        parts += [_filters(ledger.claims), tag("div", (_card(claim) for claim in ledger.claims), id="claims-list")]
+        parts.append(tag("p", "No claim fits these filters.", id="claims-none", hidden=True))
+    for paper, some in ledger.not_claimed.items():
+        if some:
+            rows = [[one.place, one.what, one.because] for one in some]
+            words = f"{paper}: {counted(len(some), 'statement')} that no claim settles, and why"
+            inside = table(["place", "what it says", "not settled because"], rows, words)
+            parts.append(folded(words, inside, class_="card"))
+    return join(parts)
+
+
+def _warning(one: Unsettled) -> Markup:
+    return tag("div", tag("p", tag("strong", f"Claims of {one.paper}: "), one.message), tag("p", tag("code", one.hint)),
+               class_="warning")  # fmt: skip
+
+
+def _filters(claims: Sequence[Mapping[str, Any]]) -> Markup:
+    papers = Counter(str(claim["paper"]) for claim in claims)
+    verdicts = Counter(str(claim["verdict"]) for claim in claims)
+    order = [*(verdict for verdict in VERDICTS if verdict in verdicts), *sorted(set(verdicts) - set(VERDICTS))]
+    return tag(
+        "form",
+        _choice("claims-paper", "Paper", [(name, f"{name} ({count})") for name, count in papers.items()]),
+        _choice("claims-verdict", "Verdict", [(name, f"{name} ({verdicts[name]})") for name in order]),
+        tag("label", "Search ", tag("input", type="search", id="claims-search", autocomplete="off"), class_="field"),
+        tag("button", "Show all", type="reset"),
+        tag("output", counted(len(claims), "claim"), id="claims-count", aria_live="polite"),
+        id="claims-filters", class_="controls", role="search", aria_label="Claims",
+    )  # fmt: skip
+
+
+def _choice(identity: str, label: str, options: Sequence[tuple[str, str]]) -> Markup:
+    every = tag("option", "all", value="")
+    chosen = (tag("option", words, value=value) for value, words in options)
+    return tag("label", f"{label} ", tag("select", every, chosen, id=identity), class_="field")
+
+
+def _card(claim: Mapping[str, Any]) -> Markup:
+    verdict, expected = str(claim["verdict"]), str(claim["expected_verdict"])
+    badge = tag("span", verdict, class_="verdict", data_verdict=verdict)
+    head = [badge, tag("span", claim["id"], class_="name"), tag("span", claim["statement"], class_="statement")]
+    quote = f"“{claim['quote']}”" if claim.get("quote") else "Ours: it completes, corrects or sharpens the paper."
+    facts = [(words, _words(claim.get(key))) for key, words in FACTS.items()]
+    body = [
+        tag("p", tag("strong", claim["place"]), ". ", tag("span", quote, class_="quote")),
+        tag("p", tag("strong", verdict), f": {claim['why']}" if claim.get("why") else ""),
+        tag("p", f"Expected was: {expected}.", class_="warning") if expected != verdict else None,
+        tag("dl", ((tag("dt", name), tag("dd", words)) for name, words in facts if words)),
+    ]
+    return folded(head, *body, class_="card claim", data_paper=claim["paper"], data_verdict=verdict)
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, list):
+        return "; ".join(map(str, value))
+    return "" if value is None else str(value)

@@ -1,0 +1,90 @@
+"""What was run: a table of all experiments with their state, and a card with parameters, command and config of each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from dpexp.config.settings import varying
+from dpexp.core.text import counted
+from dpexp.reporting.of_results.gather import Gathered
+from dpexp.reporting.of_results.parameters import constants, values
+from dpexp.reporting.page.experiments import CURRENT, Stored, about
+from dpexp.reporting.page.markup import Markup, copyable, folded, join, table, tag
+from dpexp.reporting.page.origin import duration, seconds
+
+
+def section(experiments: Sequence[Stored], absent: Mapping[str, Sequence[str]]) -> Markup:
+    """`absent` are experiments of a paper that are not here, by paper."""
+    states = Counter(one.status for one in experiments)
+    counts = ", ".join(f"{count} {status}" for status, count in states.items())
+    parts: list[Markup | None] = [tag("p", f"{counted(len(experiments), 'experiment')}: {counts}.", id="states")]
+    wrong = [one for one in experiments if one.status != CURRENT]
+    if wrong:
+        parts.append(tag("div", (_refused(one) for one in wrong), class_="warning", id="refused"))
+    for paper, names in absent.items():
+        parts.append(tag("p", f"Experiments of {paper} that are not in this folder: {', '.join(names)}.",
+                         class_="warning"))  # fmt: skip
+    head = ["experiment", "state", "settings", "replicates", "time on one core", "what it is"]
+    parts.append(table(head, [_row(one) for one in experiments], "Experiments"))
+    parts.append(tag("h3", "Settings, command and config"))
+    parts += [_card(one, len(experiments) == 1) for one in experiments]
+    return join(parts)
+
+
+def _refused(one: Stored) -> Markup:
+    words = tag("p", tag("strong", f"{one.name} is {one.status}"), f": {one.why}. Nothing of it is shown. ")
+    return join([words, copyable(one.hint.removeprefix("run: "), f"command for {one.name}") if one.hint else None])
+
+
+def state(one: Stored) -> Markup:
+    """The state in a word, with a colour that is not alone in saying it."""
+    words = one.status if one.profile != "smoke" else f"{one.status}, toy size"
+    return tag("span", words, class_="state", data_state=one.status)
+
+
+def _row(one: Stored) -> list[Markup | str]:
+    spent = seconds(one)
+    link = tag("a", one.name, href=f"#experiment-{one.name}", class_="name")
+    if one.gathered is None:
+        return [link, state(one), "-", "-", "-", about(one.config[1])]
+    time = "not known here" if spent is None else duration(spent)
+    return [link, state(one), f"{len(one.gathered.runs):,}", replicates(one.gathered), time, about(one.config[1])]
+
+
+def replicates(gathered: Gathered) -> str:
+    """How many, or from how many to how many."""
+    counts = sorted({int(run.row["replicates"]) for run in gathered.runs})
+    return f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+
+
+def _card(one: Stored, unfolded: bool) -> Markup:
+    _, text = one.config
+    parts: list[Markup | None] = []
+    if one.gathered is not None:
+        runs, words = one.gathered.runs, one.gathered.words
+        vary = varying(run.settings for run in runs)
+        facts = [("varies", tag("ul", (tag("li", values(runs, words, name)) for name in vary)) if vary else "nothing"),
+                 ("the same in all", constants(runs, words)), ("replicates", replicates(one.gathered)),
+                 ("seeds", ", ".join(map(str, one.manifest.get("seeds", []))))]  # fmt: skip
+        parts.append(tag("dl", ((tag("dt", name), tag("dd", said)) for name, said in facts)))
+    else:
+        parts.append(tag("p", f"{one.status}: {one.why}", class_="warning"))
+    parts += [tag("p", f"{remark}.", class_="remark") for remark in one.remarks]
+    parts.append(copyable(one.command, f"command for {one.name}"))
+    parts.append(config(one) if text else tag("p", "The config is not there now: the settings above are what was run."))
+    title = [tag("span", one.name, class_="name"), " ", state(one)]
+    return folded(title, *parts, class_="card", open=unfolded, id=f"experiment-{one.name}")
+
+
+def config(one: Stored, whose: str = "") -> Markup | None:
+    """The config file as it is now; results whose settings are other than it says are stale.
+
+    `whose` tells its label from that of the same config elsewhere on the page.
+    """
+    path, text = one.config
+    if not text:
+        return None
+    changed = one.manifest.get("config", {}).get("set", [])
+    note = f" On the command line: {'; '.join(changed)}." if changed else ""
+    return join([tag("p", tag("code", path), note), copyable(text, f"config of {one.name}{whose}")])

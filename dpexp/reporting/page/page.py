@@ -1,0 +1,152 @@
+"""The page itself: its sections put into the template, with everything that it needs inside.
+
+A browser that opens the file asks nobody for anything, and could not: the page forbids it (`_policy`). No script runs
+but the two that come with dpexp, which the policy names by their hashes, whatever the results may hold.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from dpexp.core.version import VERSION
+from dpexp.reporting.page import curves, ledger, origin, overview, statements
+from dpexp.reporting.page.experiments import Stored
+from dpexp.reporting.page.figures import Shown
+from dpexp.reporting.page.ledger import Ledger
+from dpexp.reporting.page.markup import Markup, copyable, data, folded, join, tag, text
+from dpexp.reporting.page.vectors import Colours, NotAFigure, inlined
+
+STATIC = files("dpexp.reporting.page") / "static"
+
+
+@dataclass(frozen=True)
+class Page:
+    """Everything that a page says."""
+
+    title: str
+    results: Path
+    experiments: Sequence[Stored]
+    absent: Mapping[str, Sequence[str]]
+    """experiments of papers that are not here, by paper"""
+    figures: Sequence[Shown]
+    ledger: Ledger | None
+    """None where no claim concerns these experiments"""
+    statements: Mapping[str, str]
+    """whole privacy statements, by experiment, where they are given"""
+
+
+def html(page: Page) -> str:
+    """The page as text: the same results give the same characters."""
+    colours = Colours()
+    figures = _figures(page, colours)
+    scripts = {"uplot": _static("uplot/uPlot.iife.min.js"), "script": _static("page.js")}
+    parts = {
+        "title": text(page.title),
+        "policy": _policy(scripts.values()),
+        "style": f"{_static('uplot/uPlot.min.css')}\n{_static('page.css')}\n{colours.css()}",
+        "overview": overview.section(page.experiments, page.absent),
+        "explorer": _explorer(page),
+        "figures": figures,
+        "claims": ledger.section(page.ledger) if page.ledger is not None else _no_claims(),
+        "privacy": _privacy(page),
+        "origin": origin.section(page.experiments),
+        "about": _about(),
+        **scripts,
+    }
+    return filled(_static("page.html"), parts)
+
+
+def filled(template: str, parts: Mapping[str, str]) -> str:
+    """The template with its parts in place of `{{name}}`; what a part holds is not looked at again."""
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template)
+
+
+def _static(name: str) -> str:
+    return STATIC.joinpath(name).read_text(encoding="utf-8")
+
+
+def _policy(scripts: Iterable[str]) -> str:
+    """The page's Content Security Policy: nothing is loaded, and only these scripts run."""
+    named = " ".join(f"'sha256-{_sha256(script)}'" for script in scripts)
+    return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {named}; base-uri 'none'"
+
+
+def _sha256(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _explorer(page: Page) -> Markup:
+    shown = [one for one in page.experiments if one.gathered is not None]
+    if not shown:
+        return tag("p", "No result here is current, so there is nothing to explore.")
+    documents = [data(f"curves-{k}", curves.document(one.gathered)) for k, one in enumerate(shown) if one.gathered]
+    names = [one.name for one in shown]
+    return join([tag("div", id="explorer"), data("curves", names), *documents])
+
+
+def _figures(page: Page, colours: Colours) -> Markup:
+    by_name = {one.name: one for one in page.experiments}
+    groups: dict[str, list[Markup]] = {}
+    for number, shown in enumerate(page.figures):
+        group = shown.wanted.figure.paper or "Any result"
+        groups.setdefault(group, []).append(_figure(shown, number, colours, by_name))
+    found = [join([tag("h3", name), *some]) for name, some in groups.items()]
+    return join(found) if found else Markup("<p>There is no figure of these results.</p>")
+
+
+def _figure(shown: Shown, number: int, colours: Colours, by_name: Mapping[str, Stored]) -> Markup:
+    figure, command = shown.wanted
+    name = f"{figure.name} ({figure.place})" if figure.place else figure.name
+    if shown.svg:
+        try:
+            label = f"Figure {figure.name}: {_first_sentence(shown.caption)}"
+            drawing = tag("div", inlined(shown.svg, f"f{number}", label, colours), class_="drawing", tabindex=0,
+                          role="region", aria_label=f"Figure {figure.name}")  # fmt: skip
+        except NotAFigure as error:
+            drawing = tag("div", f"Its SVG cannot be read: {error}. ", tag("code", command), class_="warning")
+    else:
+        drawing = tag("div", tag("p", tag("strong", "Not shown: "), shown.why), tag("p", tag("code", shown.hint)),
+                      class_="warning")  # fmt: skip
+    runs = [by_name[need] for need in figure.needs if need in by_name]
+    commands = "\n".join([*(one.command for one in runs), command])
+    how = folded(
+        "Command and config" if runs else "Command",
+        copyable(commands, f"commands for {figure.name}"),
+        *(overview.config(one, f", for {figure.name}") for one in runs),
+    )
+    head = tag("h4", name, id=f"figure-{figure.name}")
+    return tag("figure", head, drawing, tag("figcaption", shown.caption), how)
+
+
+def _first_sentence(caption: str) -> str:
+    return caption.partition(". ")[0].rstrip(".") or "a figure"
+
+
+def _no_claims() -> Markup:
+    return tag("p", "No claim of a paper speaks of these experiments. ", tag("code", "dpexp claims"),
+               " settles the claims of the papers by the results of their own experiments.")  # fmt: skip
+
+
+def _privacy(page: Page) -> Markup:
+    found, alone = [], len(page.experiments) == 1
+    for one in page.experiments:
+        if one.gathered is not None:
+            path = one.config[0]
+            command = f"dpexp privacy {path or f'@{one.name}'}"
+            found.append(statements.section(one.gathered, command, page.statements.get(one.name, ""), alone))
+    return join(found) if found else tag("p", "No result here is current, so nothing is stated.")
+
+
+def _about() -> Markup:
+    licence = _static("uplot/LICENSE")
+    return join([
+        tag("p", f"Written by dpexp {VERSION} with ", tag("code", "dpexp report"), ". The page is one file: it loads "
+                 "nothing and sends nothing. Curves are drawn by uPlot 1.6.32, which is part of the page."),
+        folded("Licence of uPlot", tag("pre", licence, tabindex=0, role="region", aria_label="Licence of uPlot")),
+    ])  # fmt: skip
