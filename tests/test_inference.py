@@ -262,5 +262,5 @@ def test_unit_models_have_public_guesses():
 
 def test_newton_corrected_says_how_noisy_its_hessian_is():
     source = golden_records(200)
-    found = newton_corrected(Server(source.model, START).ask(source, np.full(200, 0.1), every=2))
+    found = newton_corrected(Server(source.model, START).ask(source, np.full(200, 0.1), every=2), source.model)
     assert found.hessian_error[0] == 0

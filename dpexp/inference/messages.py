@@ -3,11 +3,12 @@
 User i receives the public theta_{i-1} and sends one message (inference, section 1):
 
     gradient user   m_i = grad f(theta_{i-1}) + (Delta / mu_i) omega_i,                          omega_i ~ N(0, I_p)
-    Hessian user    M_i = hess f(theta_{i-1}) + (Delta_H(theta_{i-1}) / mu_i) W_i,               every k-th user
+    Hessian user    M_i = D hess f(theta_{i-1}) D + (Delta_H(theta_{i-1}) / mu_i) W_i,           every k-th user
 
 W_i is symmetric with W_jj ~ N(0, 1) and W_jk ~ N(0, 1/2): the Frobenius norm counts an entry off the diagonal twice, so
 this is N(0, I) in the coordinates in which that norm is Euclidean. Delta_H is that of the *current* scale, which is
-public. The server computes
+public. D = diag(1, ..., 1, a) is I in the sheet; another public a spends less noise (`models.balanced`). The server
+computes
 
     gradient user   theta_i = Proj( theta_{i-1} - eta_i v_i m_i )
     Hessian user    theta_i = theta_{i-1}
@@ -65,6 +66,8 @@ class Constants(NamedTuple):
     """Delta, sensitivity of a gradient"""
     delta_hessian: float
     """s Delta_H(s), sensitivity of a Hessian times the scale"""
+    scale_row: float
+    """a, by which the row and the column of the scale are multiplied in a Hessian message"""
 
 
 @lru_cache(maxsize=16)
@@ -137,11 +140,11 @@ def compiled_messages(score: Callable[..., Any], curvature: Callable[..., Any], 
                 store(sums.hessians, (e,), load(sums.hessians, (e,)) + sent)
                 e += 1
             if has_scale:
-                sent = u * w * ts * x_j + off * read(users.hessian_noise, (number, e))
+                sent = constants.scale_row * u * w * ts * x_j + off * read(users.hessian_noise, (number, e))
                 store(sums.hessians, (e,), load(sums.hessians, (e,)) + sent)
                 e += 1
         if has_scale:
-            sent = u * w * ss + noise * read(users.hessian_noise, (number, e))
+            sent = constants.scale_row * constants.scale_row * u * w * ss + noise * read(users.hessian_noise, (number, e))
             store(sums.hessians, (e,), load(sums.hessians, (e,)) + sent)
 
     @compiled(kept=True)

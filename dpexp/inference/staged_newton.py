@@ -90,6 +90,7 @@ class Server:
             law.scale_min,
             model.gradient_sensitivity,
             float(model.hessian_sensitivity(1.0)),
+            model.scale_row,
         )
         self._messages = compiled_messages(type(law).score, model.curvature, model.has_scale)
 
@@ -110,7 +111,7 @@ class Server:
         The server alone does this with what it has received, so it costs no privacy.
         """
         current = (sums.points / sums.v[0]).T
-        change = newton_corrected(sums).theta - current
+        change = newton_corrected(sums, self.model).theta - current
         beta = self.model.d + 1
         limit = FARTHEST * (current[:, -1] if self.model.has_scale else np.ones(LANES))
         length = np.linalg.norm(change[:, :beta], axis=1)
@@ -133,6 +134,6 @@ def staged_newton(model: Model, design: Design, start: np.ndarray, source: Sourc
     second = server.ask(source, design.step_sizes(1), design.every)
     shortened = server.jump(second)
     third = server.ask(source, design.step_sizes(2), design.every)
-    final = newton_corrected(second + third)
+    final = newton_corrected(second + third, model)
     stages = tuple(corrected(sums, final.hessian, final.hessian_error) for sums in (second, third))
     return Outcome(final, (stages[0], stages[1]), second + third, shortened, server.hits[0])

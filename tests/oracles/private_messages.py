@@ -120,9 +120,12 @@ def regularise(mean: np.ndarray, error: float) -> np.ndarray:
 
 
 def estimate(kept: Stage) -> tuple[np.ndarray, np.ndarray]:
-    """theta~ and C."""
-    inverse = np.linalg.inv(regularise(kept.m / kept.u, math.sqrt(kept.d2) / kept.u))
-    return kept.a / kept.v - inverse @ kept.g / kept.v, inverse @ (kept.q / kept.v**2) @ inverse
+    """theta~, and C with what the noise of the Hessian adds to it."""
+    error = math.sqrt(kept.d2) / kept.u
+    inverse = np.linalg.inv(regularise(kept.m / kept.u, error))
+    d = inverse @ kept.g / kept.v
+    added = error**2 / 2 * (np.outer(d, d) + (d @ d) * np.eye(len(d)))
+    return kept.a / kept.v - d, inverse @ (kept.q / kept.v**2 + added) @ inverse
 
 
 def jump(kept: Stage, has_scale: bool) -> np.ndarray:
