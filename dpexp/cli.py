@@ -215,11 +215,15 @@ def privacy(
 def fit(
     data: Annotated[Path | None, typer.Argument(metavar="DATA", help="Your records: csv or parquet.")] = None,
     target: Annotated[str, typer.Option("--target", metavar="COLUMN", help="The column to explain.")] = ...,  # type: ignore[assignment]
-    model: Annotated[str, typer.Option(metavar="huber-linear|mallows-logistic", help="The regression.")] = "huber-linear",
+    model: Annotated[
+        str, typer.Option(metavar="huber-linear|mallows-logistic", help="The regression.")
+    ] = "huber-linear",
     mu: Annotated[str | None, typer.Option(metavar="M", help="Budget of every record, in Gaussian DP.")] = None,
     mu_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="Budgets of the records' own.")] = None,
     eps: Annotated[str | None, typer.Option(metavar="E", help="Budget as (eps, delta).")] = None,
-    delta: Annotated[str | None, typer.Option(metavar="D", help="See --eps.  [default: 1e-5]", show_default=False)] = None,
+    delta: Annotated[
+        str | None, typer.Option(metavar="D", help="See --eps.  [default: 1e-5]", show_default=False)
+    ] = None,
     central: Annotated[
         bool, typer.Option("--central/--local", help="One release by the owner, or one message of every record.")
     ] = False,
@@ -227,7 +231,9 @@ def fit(
         Path | None, typer.Option(metavar="FILE", help="Ranges and categories (`dpexp init --data DATA --public`).")
     ] = None,
     level: Annotated[float, typer.Option(metavar="P", help="Level of the intervals.")] = 0.95,
-    person: Annotated[str | None, typer.Option(metavar="COLUMN", help="Whose record it is: one of each is used.")] = None,
+    person: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Whose record it is: one of each is used.")
+    ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Expected lengths, before any record is read.")] = False,
     n: Annotated[str | None, typer.Option("-n", "--n", metavar="N", help="Records, with --plan.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Fit although intervals are refused beforehand.")] = False,
@@ -385,12 +391,15 @@ def init(
     data: Annotated[Path | None, typer.Option(metavar="FILE", help="Your own table or folder of images.")] = None,
     target: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of --data to predict.")] = None,
     of: Annotated[str | None, typer.Option("--from", metavar="NAME", help="Copy a shipped config.")] = None,
+    public: Annotated[
+        bool, typer.Option("--public", help="With --data: what `dpexp fit` asks of its columns.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a new file instead of printing.")] = None,
 ) -> None:
     """Write a commented config to start from."""
     from dpexp.commands import init as command
 
-    say(command.init(problem, algorithm, _home(data), target, of, _home(out)).rstrip("\n"))
+    say(command.init(problem, algorithm, _home(data), target, of, _home(out), public).rstrip("\n"))
 
 
 @app.command()

@@ -10,7 +10,14 @@ from dpexp.inference.newton import corrected, newton_corrected, regularise
 from dpexp.inference.populations import Population, Simulated
 from dpexp.inference.staged_newton import Design, Server, staged_newton
 from dpexp.inference.sums import symmetric
-from dpexp.inference.users import BLOCK, Records, gradient_weights, hessian_weights, of_mean_one, operating_system_normals
+from dpexp.inference.users import (
+    BLOCK,
+    Records,
+    gradient_weights,
+    hessian_weights,
+    of_mean_one,
+    operating_system_normals,
+)
 from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.logistic import MallowsLogistic
@@ -144,7 +151,9 @@ def test_staged_newton_is_the_literal_one(name, every):
         "mallows-logistic": oracle.logistic(),
     }[name]._replace(delta=model.gradient_sensitivity)
     v, u = of_mean_one(gradient_weights(model, 1 / mu)), of_mean_one(hessian_weights(model, 1 / mu))
-    users = iter([([1.0, *map(float, a)], float(b), *map(float, rest)) for a, b, *rest in zip(x, y, mu, v, u, strict=True)])
+    users = iter(
+        [([1.0, *map(float, a)], float(b), *map(float, rest)) for a, b, *rest in zip(x, y, mu, v, u, strict=True)]
+    )
     streams = (iter(np.concatenate([part.ravel() for part in drawn[kind]]).tolist()) for kind in ("noise", "hessian"))
     theta, covariance = oracle.staged_newton(loss, list(start), users, *streams, n, 0.13, every)
     assert found.theta[0] == pytest.approx(theta, rel=1e-9, abs=1e-10)

@@ -65,12 +65,18 @@ def _check(request: Request) -> None:
 
     if request.model not in MODELS:
         raise UsageError(f"no model {request.model!r}", f"{guess(request.model, MODELS)}models: {', '.join(MODELS)}")
-    given = [name for name, value in (("--mu", request.mu), ("--mu-column", request.mu_column), ("--eps", request.eps)) if value is not None]
+    given = [
+        name
+        for name, value in (("--mu", request.mu), ("--mu-column", request.mu_column), ("--eps", request.eps))
+        if value is not None
+    ]
     if len(given) != 1:
         said = " and ".join(given) if given else "no budget"
         raise UsageError(f"{said}: a budget is one of --mu, --mu-column, --eps with --delta", "for instance --mu 1")
     if request.delta is not None and request.eps is None:
         raise UsageError("--delta belongs to --eps", "for instance --eps 1 --delta 1e-5")
+    if request.mu_column is None:
+        _budget(request)
     if request.central and request.mu_column is not None:
         raise UsageError("--central spends one budget on every record", "give --mu, or leave out --central")
     if not 0.5 <= request.level < 1:
@@ -100,7 +106,11 @@ def _budget(request: Request) -> float:
 
 def _number(name: str, text: str, low: float, high: float) -> float:
     value = scalar(text)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not (low < value < high or value == high == math.inf):
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not (low < value < high or value == high == math.inf)
+    ):
         ends = f"between {low:g} and {high:g}" if math.isfinite(high) else f"above {low:g}"
         raise UsageError(f"{name} is a number {ends}, not {text}")
     return float(value)

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.core.text import columns, up
+from dpexp.core.text import columns, counted, few, up
 from dpexp.data.regression import Units
 from dpexp.inference.fitting import Fitted, Planned
+from dpexp.inference.newton import standard_errors
 from dpexp.inference.refusals import Checked
 from dpexp.inference.staged_newton import SHARES, TIMES
 from dpexp.privacy.accounting.gdp import eps_of
@@ -19,8 +20,8 @@ from dpexp.privacy.accounting.gdp import eps_of
 DELTAS = (1e-5, 1e-6)
 TARGETS = {
     "huber-linear": (
-        "The target is the minimiser of the weighted Huber risk. Its slopes are those of the linear model if errors are "
-        "symmetric given the columns, or independent of them."
+        "The target is the minimiser of the weighted Huber risk. Its slopes are those of the linear model if errors "
+        "are symmetric given the columns, or independent of them."
     ),
     "mallows-logistic": (
         "The target is the minimiser of the weighted logistic risk: the log odds for a unit of each column where the "
@@ -69,9 +70,8 @@ class Report:
     def errors(self) -> np.ndarray:
         """Standard errors [p] on the user's scale: those of the fit, or those that are expected."""
         matrix, _ = self.units.to_user()
-        if self.fitted is None:
-            return np.sqrt((matrix**2) @ self.planned.errors**2)
-        return np.sqrt(np.diag(matrix @ self.fitted.covariance @ matrix.T))
+        known = np.diag(self.planned.errors**2) if self.fitted is None else self.fitted.covariance
+        return standard_errors(matrix @ known @ matrix.T)
 
     @cached_property
     def values(self) -> np.ndarray | None:
@@ -79,7 +79,7 @@ class Report:
         if self.fitted is None:
             return None
         matrix, offset = self.units.to_user()
-        return matrix @ self.fitted.theta + offset
+        return np.asarray(matrix @ self.fitted.theta + offset)
 
     def estimates(self) -> list[dict[str, Any]]:
         """The contract's list; null where there is nothing."""
@@ -96,13 +96,13 @@ class Report:
 
     def document(self) -> dict[str, Any]:
         """The JSON document of the contract."""
-        checked = self.checked
+        checked, eps = self.checked, [[delta, eps_of(self.largest, delta)] for delta in DELTAS]
         document: dict[str, Any] = {
             "estimates": self.estimates(),
             "level": self.level,
             "method": self.method,
             "model": self.model,
-            "budget": {"mu": self.largest, "per_user": self.per_user, "eps": [[d, eps_of(self.largest, d)] for d in DELTAS]},
+            "budget": {"mu": self.largest, "per_user": self.per_user, "eps": eps},
             "diagnostics": {
                 "n": self.planned.n, **checked.values, "warnings": list(checked.warnings), "notes": self.notes,
                 "n_needed": checked.n_needed,
@@ -158,7 +158,15 @@ class Report:
             notes.append(f"{self.dropped:,} records of persons who have another one were not used")
         return notes
 
+    @cached_property
+    def names(self) -> list[str]:
+        """Names of the parameters on one line each."""
+        return [" ".join(name.split()) for name in self.units.names]
+
     # --- text --------------------------------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        return self.text()
 
     def text(self) -> str:
         """The page that is printed."""
@@ -166,22 +174,30 @@ class Report:
         return "\n\n".join(part for part in parts if part)
 
     def _title(self) -> str:
-        kind = "central model: the owner publishes one fit" if self.central else "local model: every record sends one private message"
+        kind = (
+            "central model: the owner publishes one fit"
+            if self.central
+            else "local model: every record sends one private message"
+        )
         head = "plan of a fit, for which no record was read" if self.plan else f"{self.file}"
-        return f"{self.model}, {head}: n = {self.planned.n:,}, {len(self.units.entries)} covariates; {kind} ({self.method})"
+        size = f"n = {self.planned.n:,}, {counted(len(self.units.entries), 'covariate')}"
+        return f"{self.model}, {head}: {size}; {kind} ({self.method})"
 
     def _table(self) -> str:
         if self.fitted is None:
-            title = f"Expected {self.level:.4g} intervals" + ("" if self.plan else "; nothing was spent")
-            rows = [[name, f"{e:.3g}", f"+- {self.quantile * e:.3g}"] for name, e in zip(self.units.names, self.errors, strict=True)]
+            title = f"Expected {100 * self.level:.4g}% intervals" + ("" if self.plan else "; nothing was spent")
+            rows = [
+                [name, f"{error:.3g}", f"+- {self.quantile * error:.3g}"]
+                for name, error in zip(self.names, self.errors, strict=True)
+            ]
             return f"{title}\n\n{columns(rows, ['name', 'expected se', 'interval'])}"
         rows = []
-        for one, error in zip(self.estimates(), self.errors, strict=True):
+        for name, one, error in zip(self.names, self.estimates(), self.errors, strict=True):
             value = "not finite" if one["value"] is None else _digits(one["value"], error)
             if one["ci_lo"] is None:
-                rows.append([one["name"], value, "", "refused", ""])
+                rows.append([name, value, "", "refused", ""])
             else:
-                rows.append([one["name"], value, f"{error:.2g}", _digits(one["ci_lo"], error), _digits(one["ci_hi"], error)])
+                rows.append([name, value, f"{error:.2g}", _digits(one["ci_lo"], error), _digits(one["ci_hi"], error)])
         percent = f"{100 * self.level:.4g}%"
         return columns(rows, ["name", "estimate", "se", f"{percent} from", "to"])
 
@@ -191,7 +207,11 @@ class Report:
             return []
         kept = "estimates are kept" if self.fitted is not None else "no data were used and nothing was spent"
         lines = [f"Intervals are refused; {kept}:"]
-        lines += [f"  {r.rule}: {r.why}" + (f"; n = {r.n_needed:,} would do" if r.n_needed else "") for r in checked.reasons]
+        for reason in checked.reasons:
+            which = [self.names[j] for j in reason.parameters] if self.fitted is not None else []
+            where = f"; flattest in {few(which)}" if which and len(which) <= 4 else ""
+            more = f"; n = {reason.n_needed:,} would do" if reason.n_needed and checked.n_needed else ""
+            lines.append(f"  {reason.rule}: {reason.why}{where}{more}")
         if self.fitted is None and not self.plan:
             lines.append("  --force fits all the same, and prints estimates without intervals.")
         return ["\n".join(lines)]
@@ -207,8 +227,14 @@ class Report:
         elif low == self.largest:
             who = f"The messages are {low:.5g}-GDP for {unit}: {eps}."
         else:
-            who = f"Record i has mu_i-GDP with its own mu_i, from {low:.4g} to {self.largest:.4g}. At the largest: {eps}."
-        many = "" if self.person else " Somebody with k records has sqrt(k) times that mu; --person COLUMN uses one record each."
+            who = (
+                f"Record i has mu_i-GDP with its own mu_i, from {low:.4g} to {self.largest:.4g}. At the largest: {eps}."
+            )
+        many = (
+            ""
+            if self.person
+            else " Somebody with k records has sqrt(k) times that mu; --person COLUMN uses one record each."
+        )
         if self.plan or (self.fitted is None):
             return f"Budget if it is spent. {who}{many}"
         rest = " Everything printed here is computed from one release, so it costs nothing more."
@@ -219,14 +245,16 @@ class Report:
         if self.fitted is not None:
             if not self.central:
                 said.append(
-                    "Users were simulated: the raw file was read here, and what is released is what users would have sent. "
+                    "Users were simulated: the raw file was read here, and what is released is what users would have "
+                    "sent. "
                     "Anything else that is computed from the file, a plot of residuals say, is a release of its own."
                 )
             if self.deployment:
                 said.append("Noise came from the operating system and is not stored.")
             elif not math.isinf(self.largest):
                 said.append(
-                    f"A rehearsal: whoever knows the seed ({self.seed}) can take the noise away. Publish a fit made with --deployment."
+                    f"A rehearsal: whoever knows the seed ({self.seed}) can take the noise away. Publish a fit that "
+                    "was made with --deployment."
                 )
         return ["\n".join(said)]
 

@@ -45,7 +45,9 @@ def read_public(path: Path) -> PublicInputs:
     return PublicInputs(ranges, categories, missing, leave_out, guessed or known, known is not None, str(path))
 
 
-def _each(root: Located, key: str, read_one: Callable[[str, Located, list[Issue]], Any], issues: list[Issue]) -> dict[str, Any]:
+def _each(
+    root: Located, key: str, read_one: Callable[[str, Located, list[Issue]], Any], issues: list[Issue]
+) -> dict[str, Any]:
     given = root.value.get(key)
     if given is None or given.value is None:
         return {}

@@ -1,4 +1,4 @@
-"""What is known of the columns of a table without its records: ranges, categories, and what to do where a value is missing.
+"""What is known of the columns of a table without its records: ranges, categories, and which values may be missing.
 
 Bounds are needed for nothing: a value outside its range is used as it is. A range says where most values lie, so that
 columns count alike. It comes from a code book, an earlier public sample or common knowledge. A mean or a range that is
@@ -16,7 +16,7 @@ class PublicInputs:
     """Statements about columns by their names."""
 
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    """(low, high) between which about 19 of 20 values lie: the middle is the centre, a quarter of the width the scale"""
+    """(low, high) between which 19 of 20 values lie: the middle is the centre, a quarter of the width the scale"""
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """every level of a column, the first of which is the reference"""
     centred_if_missing: tuple[str, ...] = ()

@@ -1,8 +1,8 @@
 """A user's own table as covariates and a response in the units of the computation, and the way back.
 
 A covariate is z = (value - centre) / (scale sqrt d) and the response (y - centre) / scale, with public centres and
-scales, so that |x|^2 = 1 + |z|^2 is about 2 and hardly any record loses weight. Each record is transformed by itself: no
-statistic of the records is used. Everything that is wrong with the table is reported at once, at its line.
+scales, so that |x|^2 = 1 + |z|^2 is about 2 and hardly any record loses weight. Each record is transformed by itself:
+no statistic of the records is used. What is wrong with the table is reported at once, each fault at its line.
 """
 
 from __future__ import annotations
@@ -98,8 +98,12 @@ def units_of(kinds: dict[str, str], roles: Roles, public: PublicInputs, binary: 
     Raises DataError for columns that public inputs must speak of, or that are not there.
     """
     used = [name for name in kinds if name not in roles.named and name not in public.leave_out]
-    wrong = [f"no column {name!r} ({guess(name, kinds)}columns: {few(list(kinds), 12)})" for name in roles.named if name not in kinds]
-    wrong += [f"{public.where}: no column {name!r} in the table" for name in public.named if name not in kinds]
+    if any(name not in kinds for name in (*roles.named, *public.named)):
+        absent = next(name for name in (*roles.named, *public.named) if name not in kinds)
+        spoken = "" if absent in roles.named else f"{public.where} speaks of it; "
+        hint = f"{spoken}{guess(absent, kinds)}columns: {few(list(kinds), 12)}"
+        raise DataError(f"no column {absent!r}", hint)
+    wrong: list[str] = []
     entries: list[Entry] = []
     unranged: list[str] = []
     for name in used:
@@ -113,10 +117,14 @@ def units_of(kinds: dict[str, str], roles: Roles, public: PublicInputs, binary: 
         else:
             wrong.append(f"{name} is text, and no categories are stated")
     if wrong:
-        raise DataError("; ".join(wrong), "state categories in a file for --public; dpexp init --data FILE --public drafts one")
+        raise DataError(
+            "; ".join(wrong), "state categories in a file for --public; dpexp init --data FILE --public drafts one"
+        )
     if not entries:
         raise DataError("there is no column besides the target", "a regression needs a covariate")
-    notes = [f"no range is stated of {few(unranged, 6)}: most values are taken to lie between -2 and 2"] if unranged else []
+    notes = (
+        [f"no range is stated of {few(unranged, 6)}: most values are taken to lie between -2 and 2"] if unranged else []
+    )
     if binary:
         return Units(tuple(entries), roles.target, 0.0, 1.0, False, tuple(notes))
     centre, scale = 0.0, public.error_scale
@@ -124,7 +132,9 @@ def units_of(kinds: dict[str, str], roles: Roles, public: PublicInputs, binary: 
         low, high = public.ranges[roles.target]
         centre, scale = (low + high) / 2, scale or (high - low) / 4
     else:
-        said = "its values are taken to lie around 0" + ("" if scale else ", and errors to have a standard deviation of about 1")
+        said = "its values are taken to lie around 0" + (
+            "" if scale else ", and errors to have a standard deviation of about 1"
+        )
         notes.append(f"no range is stated of {roles.target}, the target: {said}")
     return Units(tuple(entries), roles.target, centre, scale or 1.0, not public.error_scale_is_known, tuple(notes))
 
@@ -134,7 +144,9 @@ def kinds_of(frame: Any) -> dict[str, str]:
     kinds = {}
     for name in frame.columns:
         column = frame[name]
-        kinds[str(name)] = "truth" if column.dtype.kind == "b" else "number" if is_number(column) or column.isna().all() else "text"
+        kinds[str(name)] = (
+            "truth" if column.dtype.kind == "b" else "number" if is_number(column) or column.isna().all() else "text"
+        )
     return kinds
 
 
@@ -164,9 +176,12 @@ def read_records(path: Path, roles: Roles, public: PublicInputs, binary: bool) -
     if repeated:
         raise DataError(f"{path}: repeated columns {', '.join(repeated)}", "give every column a name of its own")
     if frame.empty:
-        raise DataError(f"{path}: holds no records, only a header")
+        raise DataError(f"{path}: holds no records, only a header", "one record a line")
+    kinds = kinds_of(frame)
+    for name in [name for name, kind in kinds.items() if kind == "text" and name not in public.categories]:
+        _slips(frame[name], path, len(frame), unused=name in (*public.leave_out, roles.person))
     try:
-        units = units_of(kinds_of(frame), roles, public, binary)
+        units = units_of(kinds, roles, public, binary)
     except DataError as error:
         raise DataError(f"{path}: {error.message}", error.hint) from None
     faults = Faults(path, len(frame))
@@ -195,11 +210,27 @@ def read_records(path: Path, roles: Roles, public: PublicInputs, binary: bool) -
     return Records(units, x, response, mu, person)
 
 
+def _slips(column: Any, path: Path, n: int, unused: bool) -> None:
+    """Raises DataError at the first value that is no number, in a column where most values are."""
+    import pandas as pd
+
+    known = ~column.isna().to_numpy()
+    slips = known & pd.to_numeric(column, errors="coerce").isna().to_numpy()
+    if not unused and 0 < slips.sum() < known.sum() / 2:
+        faults = Faults(path, n)
+        hint = "write numbers like 1000 or 0.5, or state the column's categories in the file for --public"
+        faults.add(slips, f"{column.name} is not a number: {{value}}", column, hint)
+        faults.raise_if_any()
+
+
 def read_budgets(path: Path, column: str) -> np.ndarray:
     """The budgets of a file, which are public; nothing else of its records is used."""
     frame = read_frame(path)
     if column not in frame.columns:
-        raise DataError(f"{path}: no column {column!r}", f"{guess(column, map(str, frame.columns))}columns: {few(list(map(str, frame.columns)), 12)}")
+        raise DataError(
+            f"{path}: no column {column!r}",
+            f"{guess(column, map(str, frame.columns))}columns: {few(list(map(str, frame.columns)), 12)}",
+        )
     faults = Faults(path, len(frame))
     mu = _budgets(frame[column], faults)
     faults.raise_if_any()
@@ -257,7 +288,9 @@ def _numbers(column: Any, name: str, faults: Faults) -> np.ndarray:
 
     missing = column.isna().to_numpy()
     values = pd.to_numeric(column, errors="coerce").to_numpy(np.float64, na_value=np.nan)
-    faults.add(np.isnan(values) & ~missing, f"{name} is not a number: {{value}}", column, "write numbers like 1000 or 0.5")
+    faults.add(
+        np.isnan(values) & ~missing, f"{name} is not a number: {{value}}", column, "write numbers like 1000 or 0.5"
+    )
     faults.add(np.isinf(values), f"{name} is infinite", column, "leave such records out")
     return values
 
@@ -300,9 +333,13 @@ def _response(column: Any, public: PublicInputs, binary: bool, faults: Faults) -
         return column.to_numpy(np.float64)
     if levels is not None:
         if len(levels) != 2:
-            raise DataError(f"{public.where}: {name} has {len(levels)} categories; a binary target has 2, the second counts as 1")
+            raise DataError(
+                f"{public.where}: {name} has {len(levels)} categories; a binary target has 2, the second counts as 1"
+            )
         texts = words(column).to_numpy(dtype=object).astype(str)
-        faults.add(~np.isin(texts, levels) & ~missing, f"{name} is {{value}}, not {levels[0]!r} or {levels[1]!r}", column, "")
+        faults.add(
+            ~np.isin(texts, levels) & ~missing, f"{name} is {{value}}, not {levels[0]!r} or {levels[1]!r}", column, ""
+        )
         return (texts == levels[1]).astype(np.float64)
     values = _numbers(column, name, faults) if is_number(column) else np.full(len(column), np.nan)
     strange = ~np.isin(values, (0.0, 1.0)) & ~missing
@@ -316,14 +353,21 @@ def _budgets(column: Any, faults: Faults) -> np.ndarray:
 
     name = str(column.name)
     values = pd.to_numeric(column, errors="coerce").to_numpy(np.float64, na_value=np.nan)
-    faults.add(~(values > 0), f"{name} is {{value}}, and a budget mu is a number above 0, or inf", column, "leave out users who spend nothing")
+    faults.add(
+        ~(values > 0),
+        f"{name} is {{value}}, and a budget mu is a number above 0, or inf",
+        column,
+        "leave out users who spend nothing",
+    )
     return values
 
 
 def _persons(column: Any, faults: Faults) -> np.ndarray:
     import pandas as pd
 
-    faults.add(column.isna().to_numpy(), f"{column.name}, the person, is missing", column, "every record is of somebody")
+    faults.add(
+        column.isna().to_numpy(), f"{column.name}, the person, is missing", column, "every record is of somebody"
+    )
     codes, _ = pd.factorize(column)
     return np.asarray(codes)
 

@@ -15,14 +15,15 @@ between the releases 1 and 4a.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from dpexp.inference.models import Model
-from dpexp.inference.newton import regularise
+from dpexp.inference.newton import regularise, standard_errors
 from dpexp.inference.users import Normals
-from dpexp.problems.linear_predictor import WEIGHT_CAP
+from dpexp.problems.mallows import WEIGHT_CAP
 
 PARTS = {"gradients": 0.70, "hessian": 0.15, "scores": 0.15}
 """shares of mu^2"""
@@ -45,7 +46,7 @@ class Central(NamedTuple):
     hessian_error: float
     """se_H, the standard deviation of the noise of a diagonal entry of D Hhat D"""
     moved: float
-    """how far the last half of the steps went, in standard errors: |theta_T - theta_{T/2}| over errors, the largest"""
+    """how far the correction of step 5 goes, in standard errors: the largest |Hr^-1 gbar| over errors"""
     mu_spent: float
     """by composition of all releases; equal to mu"""
 
@@ -65,17 +66,25 @@ class _Owner:
     def __init__(self, model: Model, x: np.ndarray, y: np.ndarray) -> None:
         self.model, self.x, self.y, self.n = model, x, y, len(y)
 
-    def parts(self):  # type: ignore[no-untyped-def]
+    def parts(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Rows x = (1, z) and responses, some records at a time."""
         for k in range(0, self.n, CHUNK):
             z = self.x[k : k + CHUNK]
             yield np.concatenate([np.ones((len(z), 1)), z], axis=1), self.y[k : k + CHUNK]
 
     def moments(self) -> np.ndarray:
         """mean(w x x') [d + 1, d + 1]."""
-        return sum((x * self.model.problem.weight(x)[:, None]).T @ x for x, _ in self.parts()) / self.n
+        total = np.zeros((self.model.d + 1, self.model.d + 1))
+        for x, _ in self.parts():
+            total += (x * self.model.problem.weight(x)[:, None]).T @ x
+        return total / self.n
 
     def gradient(self, theta: np.ndarray) -> np.ndarray:
-        return sum(self.model.problem.gradient(theta, x, y).sum(axis=0) for x, y in self.parts()) / self.n
+        """Mean gradient [p]."""
+        total = np.zeros(self.model.p)
+        for x, y in self.parts():
+            total += self.model.problem.gradient(theta, x, y).sum(axis=0)
+        return total / self.n
 
     def scores(self, theta: np.ndarray) -> np.ndarray:
         """mean(g g') [p, p]."""
@@ -113,7 +122,9 @@ def mean_curvature(model: Model) -> tuple[float, float]:
     return moments.inside, moments.square_inside  # .82 and .387 for c = 1.345
 
 
-def central_newton(model: Model, start: np.ndarray, x: np.ndarray, y: np.ndarray, mu: float, normals: Normals) -> Central:
+def central_newton(
+    model: Model, start: np.ndarray, x: np.ndarray, y: np.ndarray, mu: float, normals: Normals
+) -> Central:
     """The fit of records x [n, d], y [n] from theta_0 = `start` [p], which is public."""
     n, p, q = len(y), model.p, model.d + 1
     owner = _Owner(model, x, y)
@@ -150,8 +161,7 @@ def central_newton(model: Model, start: np.ndarray, x: np.ndarray, y: np.ndarray
     turned = change / scaling  # of_hessian_noise of `newton`, for one replicate
     of_hessian = error**2 / 2 * (np.outer(turned, turned) + turned @ turned * np.eye(p)) / both
     covariance = inverse @ (scores / n + known + of_hessian) @ inverse
-    errors = np.sqrt(np.diag(covariance))
-    moved = float(np.max(np.abs(theta - points[STEPS // 2]) / errors))
+    moved = float(np.max(np.abs(change) / np.maximum(standard_errors(covariance), 1e-300)))
     spent = math.sqrt(STEPS * (mu_g / math.sqrt(STEPS)) ** 2 + 2 * half**2 + mu_s**2)
     return Central(point - change, covariance, hessian, error, moved, spent)
 

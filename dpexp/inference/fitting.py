@@ -13,6 +13,7 @@ import numpy as np
 
 from dpexp.inference.central_newton import PARTS, STEPS, central_newton
 from dpexp.inference.models import Model
+from dpexp.inference.newton import standard_errors
 from dpexp.inference.predicted import FEWEST_FOR_EACH, expected_errors, guessed_curvature, least_curvature, noise_of
 from dpexp.inference.refusals import (
     Checked,
@@ -21,6 +22,7 @@ from dpexp.inference.refusals import (
     before,
     largest_coefficient_error,
     of_coefficients,
+    of_guess,
     of_hessian,
     of_scale,
 )
@@ -30,12 +32,10 @@ from dpexp.inference.users import Normals, Records
 Kind = Literal["local", "central"]
 EVERY = (5, 3)
 """every k-th user sends a Hessian: the first of these with which the curvature can be measured"""
-LEAST_CENTRAL = 1000.0
-"""n mu from which central intervals hold, for 7 parameters whose guessed curvature is .138 (inference, section 6)"""
 FEWEST_TO_COMPUTE = 150
 """users below which the stages of the local model lack users of one kind, and not even estimates can be computed"""
-MOST_MOVED = 4.0
-"""standard errors by which the last half of the central steps may still move"""
+MOST_MOVED = 6.0
+"""standard errors by which the last correction of the central fit may move a coordinate; noise alone moves it by 1"""
 
 
 @dataclass(frozen=True)
@@ -91,11 +91,13 @@ def plan_central(model: Model, mu: float, n: int) -> Planned:
     late = STEPS - STEPS // 2
     known = 0.0 if math.isinf(mu) else (model.gradient_sensitivity / (mu_g * n)) ** 2 * STEPS / late
     covariance = inverse @ (model.guessed_covariance / n + known * np.eye(model.p)) @ inverse
-    errors = np.sqrt(np.diag(covariance))
+    errors = standard_errors(covariance)
     reasons = []
     fewest = FEWEST_FOR_EACH // 5 * model.p
     if n < fewest:
-        reasons.append(Reason("too-few", f"{n:,} records are fewer than {FEWEST_FOR_EACH // 5} for each parameter", fewest))
+        reasons.append(
+            Reason("too-few", f"{n:,} records are fewer than {FEWEST_FOR_EACH // 5} for each parameter", fewest)
+        )
     error = 0.0 if math.isinf(mu) else float(model.hessian_sensitivity(model.problem.fixed_scale)) / (half * n)
     ratio = error / least_curvature(model)
     most = most_central(model)
@@ -110,9 +112,11 @@ def plan_central(model: Model, mu: float, n: int) -> Planned:
 def most_central(model: Model) -> float:
     """The largest se_H / lambda_min of the guessed Hessian with which central intervals hold.
 
-    For 7 parameters it is that of n mu = 1000; noise of a symmetric matrix grows with the root of its size.
+    For 7 parameters it is about that of n mu = 1000, from which the sheet's intervals hold; noise of a symmetric matrix
+    grows with the root of its size. The logistic intercept is biased by .5 standard deviations there, and by .1 with a
+    third of that noise.
     """
-    return 0.13 * math.sqrt(7 / model.p)
+    return (0.13 if model.has_scale else 0.08) * math.sqrt(7 / model.p)
 
 
 def fit_central(plan: Planned, x: np.ndarray, y: np.ndarray, mu: float, normals: Normals) -> Fitted:
@@ -120,16 +124,21 @@ def fit_central(plan: Planned, x: np.ndarray, y: np.ndarray, mu: float, normals:
     model, n = plan.model, plan.n
     found = central_newton(model, model.problem.start(), x, y, mu, normals)
     if not (np.isfinite(found.theta).all() and np.isfinite(found.covariance).all()):
-        return Fitted(found.theta, found.covariance, Checked({}, (Reason("diverged", "the estimates are not finite"),), ()))
-    errors = np.sqrt(np.diag(found.covariance))
+        return Fitted(
+            found.theta, found.covariance, Checked({}, (Reason("diverged", "the estimates are not finite"),), ())
+        )
+    errors, warnings = standard_errors(found.covariance), list[str]()
     values, reasons = of_hessian(model, found.hessian, found.hessian_error, n, central=True)
     values["moved"] = found.moved
     if model.has_scale:
         values["scale_ratio"] = share = float(errors[-1] / found.theta[-1]) if found.theta[-1] > 0 else math.inf
         reasons += of_scale(share, n, "is")
+        warnings += of_guess(model, float(found.theta[-1]))
     else:
         values["coefficient_error"] = largest = largest_coefficient_error(model, errors)
         reasons += of_coefficients(largest, n, "is") if model.name == "mallows-logistic" else []
     if found.moved > MOST_MOVED:
-        reasons.append(Reason("not-arrived", "the steps were still moving when they ended: the public guesses are far off"))
-    return Fitted(found.theta, found.covariance, Checked(values, tuple(reasons), ()))
+        reasons.append(
+            Reason("not-arrived", "the steps were still moving when they ended: the public guesses are far off")
+        )
+    return Fitted(found.theta, found.covariance, Checked(values, tuple(reasons), tuple(warnings)))

@@ -118,7 +118,6 @@ def compiled_messages(score: Callable[..., Any], curvature: Callable[..., Any], 
 
     @njit(nogil=True, forceinline=True)
     def hessian_user(b, number, constants, users, theta, scratch, sums, t, scale):
-        p = theta.shape[0]
         d = users.x.shape[1]
         tt, ts, ss = rho2(t, read(users.y, (b,)), scale, constants.k)
         w, u = read(users.w, (b,)), read(users.u, (b,))
@@ -144,7 +143,9 @@ def compiled_messages(score: Callable[..., Any], curvature: Callable[..., Any], 
                 store(sums.hessians, (e,), load(sums.hessians, (e,)) + sent)
                 e += 1
         if has_scale:
-            sent = constants.scale_row * constants.scale_row * u * w * ss + noise * read(users.hessian_noise, (number, e))
+            sent = constants.scale_row * constants.scale_row * u * w * ss + noise * read(
+                users.hessian_noise, (number, e)
+            )
             store(sums.hessians, (e,), load(sums.hessians, (e,)) + sent)
 
     @compiled(kept=True)

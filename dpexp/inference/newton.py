@@ -18,6 +18,8 @@ import numpy as np
 from dpexp.inference.models import Model
 from dpexp.inference.sums import Sums, symmetric
 
+NEGLIGIBLE = 1e-8
+"""share of the largest eigenvalue; `refusals` refuses long before"""
 HALVINGS = 60
 """steps of the fixed point of `regularise`; each halves what is missing"""
 
@@ -35,6 +37,11 @@ class Corrected(NamedTuple):
     """se_H [8]: standard error of a diagonal entry of the mean D Hhat D that is due to the added noise"""
 
 
+def standard_errors(covariance: np.ndarray) -> np.ndarray:
+    """Roots of the diagonal [..., p] of [..., p, p]; 0 where rounding made it negative."""
+    return np.sqrt(np.maximum(np.diagonal(covariance, axis1=-2, axis2=-1), 0.0))
+
+
 def mean_hessian(sums: Sums, p: int) -> tuple[np.ndarray, np.ndarray]:
     """Hhat [8, p, p] and se_H [8]; NaN where nobody sent a Hessian."""
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -50,7 +57,8 @@ def regularise(mean: np.ndarray, error: np.ndarray) -> np.ndarray:
     """
     error = np.asarray(error, dtype=np.float64)
     values, vectors = np.linalg.eigh(mean)
-    values = np.maximum(values, np.maximum(error, 1e-12)[..., None])
+    smallest = np.maximum(NEGLIGIBLE * np.abs(values).max(axis=-1), 1e-12)  # so that a singular Hhat has an inverse
+    values = np.maximum(values, np.maximum(error, smallest)[..., None])
     clipped = np.einsum("...ij,...j,...kj->...ik", vectors, values, vectors)
     identity = np.eye(mean.shape[-1])
     half = (error**2 / 2)[..., None, None]

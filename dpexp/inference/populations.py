@@ -88,7 +88,13 @@ class Simulated:
     """Users drawn when it is their turn, from streams that depend on the seed and the replicate alone."""
 
     def __init__(
-        self, model: Model, law: Population, budget: Budgets, seed: int, replicates: Sequence[int], weighted: bool = True
+        self,
+        model: Model,
+        law: Population,
+        budget: Budgets,
+        seed: int,
+        replicates: Sequence[int],
+        weighted: bool = True,
     ) -> None:
         lanes = [*replicates, *[replicates[-1]] * (LANES - len(replicates))]
         self.model, self.law, self.budget, self.weighted = model, law, budget, weighted
@@ -125,4 +131,8 @@ class Simulated:
         self.served += count
         if not self.weighted:
             return inverse, ones, ones
-        return inverse, gradient_weights(self.model, inverse) / self._mean_v, hessian_weights(self.model, inverse) / self._mean_u
+        return (
+            inverse,
+            gradient_weights(self.model, inverse) / self._mean_v,
+            hessian_weights(self.model, inverse) / self._mean_u,
+        )

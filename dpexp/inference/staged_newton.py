@@ -30,7 +30,8 @@ SHARES = (0.1, 0.3, 0.6)
 TIMES = (3.0, 2.0, 1.0)
 """T, relaxation times, by stage"""
 FARTHEST = 2.0
-"""a jump of the coefficients is at most this many scales; without a scale it is at most this long"""
+"""a jump of the coefficients is at most this many scales; without a scale it is at most this long. Slopes count for
+covariates of variance 1"""
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,8 @@ class Server:
         change = newton_corrected(sums, self.model).theta - current
         beta = self.model.d + 1
         limit = FARTHEST * (current[:, -1] if self.model.has_scale else np.ones(LANES))
-        length = np.linalg.norm(change[:, :beta], axis=1)
+        spread = np.append(1.0, np.full(self.model.d, min(1.0, self.model.problem.sigma_z)))
+        length = np.linalg.norm(change[:, :beta] * spread, axis=1)
         shortened = length > limit
         change[:, :beta] *= np.where(shortened, limit / np.maximum(length, 1e-300), 1.0)[:, None]
         target = current + change
