@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from dpexp.core.version import VERSION as __version__
 
-API = ("Result", "advise", "calibrate", "claims", "judge", "load", "model", "plot", "privacy", "read", "run", "table")
+API = (
+    "Result", "advise", "calibrate", "claims", "fit", "judge", "load", "model", "plot", "privacy", "read", "run", "table",
+)  # fmt: skip
 __all__ = ["API", "__version__", *API]
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from dpexp.api import advise as advise
     from dpexp.api import calibrate as calibrate
     from dpexp.api import claims as claims
+    from dpexp.api import fit as fit
     from dpexp.api import load as load
     from dpexp.api import model as model
     from dpexp.api import plot as plot

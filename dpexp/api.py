@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     import pandas as pd
 
+    from dpexp.commands.fit_shown import Report
     from dpexp.commands.model import ReleasedModel
     from dpexp.config import Experiment
     from dpexp.privacy.judge import judge as judge
@@ -211,6 +212,39 @@ def calibrate(
     from dpexp.commands import calibrate as command
 
     return command.solve(mechanism, _pairs(target), _pairs(parameters), released, analysis, force)[0]
+
+
+def fit(
+    data: str | os.PathLike[str],
+    *,
+    target: str,
+    model: Literal["huber-linear", "mallows-logistic"] = "huber-linear",
+    mu: float | None = None,
+    mu_column: str | None = None,
+    eps: float | None = None,
+    delta: float | None = None,
+    central: bool = False,
+    public: str | os.PathLike[str] | None = None,
+    level: float = 0.95,
+    person: str | None = None,
+    force: bool = False,
+    deployment: bool = False,
+    seed: int | None = None,
+) -> Report:
+    """Private regression with confidence intervals on a table of your own.
+
+    `str` of it is the text that the command prints, `.document()` the same for programs, `.exit_code` 3 where intervals
+    are refused.
+    """
+    from dpexp.commands import fit as command
+
+    mu_, eps_, delta_ = (None if value is None else repr(value) for value in (mu, eps, delta))
+    return command.fit(
+        command.Request(
+            Path(data), target, model, mu_, mu_column, eps_, delta_, central, None if public is None else Path(public),
+            level, person, False, None, force, deployment, seed,
+        )
+    )  # fmt: skip
 
 
 def claims(paper: str | None = None, *, results: str | os.PathLike[str] = RESULTS) -> pd.DataFrame:

@@ -241,6 +241,50 @@ def privacy(
 
 
 @app.command()
+def fit(
+    data: Annotated[Path | None, typer.Argument(metavar="DATA", help="Your records: csv or parquet.")] = None,
+    target: Annotated[str, typer.Option("--target", metavar="COLUMN", help="The column to explain.")] = ...,  # type: ignore[assignment]
+    model: Annotated[
+        str, typer.Option(metavar="huber-linear|mallows-logistic", help="The regression.")
+    ] = "huber-linear",
+    mu: Annotated[str | None, typer.Option(metavar="M", help="Budget of every record, in Gaussian DP.")] = None,
+    mu_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="Budgets of the records' own.")] = None,
+    eps: Annotated[str | None, typer.Option(metavar="E", help="Budget as (eps, delta).")] = None,
+    delta: Annotated[
+        str | None, typer.Option(metavar="D", help="See --eps.  [default: 1e-5]", show_default=False)
+    ] = None,
+    central: Annotated[
+        bool, typer.Option("--central/--local", help="One release by the owner, or one message of every record.")
+    ] = False,
+    public: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Ranges and categories (`dpexp init --data DATA --public`).")
+    ] = None,
+    level: Annotated[float, typer.Option(metavar="P", help="Level of the intervals.")] = 0.95,
+    person: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Whose record it is: one of each is used.")
+    ] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Expected lengths, before any record is read.")] = False,
+    n: Annotated[str | None, typer.Option("-n", "--n", metavar="N", help="Records, with --plan.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Fit although intervals are refused beforehand.")] = False,
+    deployment: Annotated[
+        bool, typer.Option("--deployment", help="Noise from the operating system, kept nowhere.")
+    ] = False,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of a rehearsal.", show_default=False)] = None,
+    as_json: Json = False,
+) -> None:
+    """Private regression with confidence intervals on your own records; exit code 3 if intervals are refused."""
+    from dpexp.commands import fit as command
+
+    request = command.Request(
+        _home(data), target, model, mu, mu_column, eps, delta, central, _home(public), level, person, plan, n, force,
+        deployment, seed,
+    )  # fmt: skip
+    report = command.fit(request)
+    _print_json(report.document()) if as_json else say(report.text())
+    raise typer.Exit(report.exit_code)
+
+
+@app.command()
 def calibrate(
     arguments: Pairs = None,
     mechanism: Named = None,
@@ -419,12 +463,15 @@ def init(
     data: Annotated[Path | None, typer.Option(metavar="FILE", help="Your own table or folder of images.")] = None,
     target: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of --data to predict.")] = None,
     of: Annotated[str | None, typer.Option("--from", metavar="NAME", help="Copy a shipped config.")] = None,
+    public: Annotated[
+        bool, typer.Option("--public", help="With --data: what `dpexp fit` asks of its columns.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a new file instead of printing.")] = None,
 ) -> None:
     """Write a commented config to start from."""
     from dpexp.commands import init as command
 
-    say(command.init(problem, algorithm, _home(data), target, of, _home(out)).rstrip("\n"))
+    say(command.init(problem, algorithm, _home(data), target, of, _home(out), public).rstrip("\n"))
 
 
 @app.command()

@@ -13,6 +13,7 @@ LEVELS = [
     {"core"},
     {"engine", "theory", "data"},
     {"problems", "schedules", "privacy"},
+    {"inference"},
     {"algorithms"},
     {"plugins"},
     {"config"},
@@ -77,9 +78,14 @@ def test_no_room_and_no_file_needs_what_needs_it():
 
 
 def test_the_house_stays_small():
-    """Few rooms, and few pairs of rooms that know each other: this number may only fall."""
-    assert len(set().union(*LEVELS)) <= 20
-    assert len(ARROWS) <= 100
+    """Few rooms, and few pairs of rooms that know each other: these numbers may only fall.
+
+    They grew once, from 20 and 100, with the room `inference`: estimators from a transcript of messages belong neither
+    to the problems, whose losses they use, nor to the algorithms, whose iterates they do not need. It stands on core,
+    engine and problems; commands and algorithms ask it.
+    """
+    assert len(set().union(*LEVELS)) <= 21
+    assert len(ARROWS) <= 105
 
 
 def test_every_name_in_a_registry_is_its_own():

@@ -18,8 +18,11 @@ def init(
     target: str | None,
     of: str | None,
     out: Path | None,
+    public: bool = False,
 ) -> str:
-    """The text of a starter config, or where it was written."""
+    """The text of a starter config or of public inputs, or where it was written."""
+    if public:
+        return _public(problem, algorithm, data, target, of, out)
     if of is not None and (problem or algorithm or data):
         raise UsageError("--from copies a shipped config as it is", "give it alone, or a problem without --from")
     if target is not None and data is None:
@@ -38,6 +41,18 @@ def init(
     return text if out is None else _write(out, text)
 
 
+def _public(
+    problem: str | None, algorithm: str | None, data: Path | None, target: str | None, of: str | None, out: Path | None
+) -> str:
+    """Public inputs of `dpexp fit`, drafted from the names and types of the columns."""
+    if data is None or problem or algorithm or of:
+        raise UsageError("--public drafts what `dpexp fit` has to know of a table", "dpexp init --data FILE --public")
+    from dpexp.data.public_draft import draft_public
+
+    text = draft_public(data, target)
+    return text if out is None else _write(out, text, "fill in its blanks, then dpexp fit")
+
+
 def _copy(name: str) -> str:
     try:
         return located("@" + name.removeprefix("@")).read_text(encoding="utf-8")
@@ -45,11 +60,11 @@ def _copy(name: str) -> str:
         raise UsageError(str(error.issues[0].message), error.issues[0].hint) from None
 
 
-def _write(out: Path, text: str) -> str:
-    """Write a new file, and never over one that is there."""
+def _write(out: Path, text: str, then: str = "") -> str:
+    """Write a new file, and never over one that is there; `then` says what comes next."""
     try:
         with out.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
         raise UsageError(f"{out} is there already", "choose another name, or move it away") from None
-    return f"{out}\nnext: dpexp run {out}"
+    return f"{out}\nnext: {then or f'dpexp run {out}'}"

@@ -1,0 +1,202 @@
+"""`dpexp fit`: private regression with confidence intervals on a user's own records."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpexp.commands.fit_shown import Report
+from dpexp.core.errors import UsageError
+from dpexp.core.scalars import scalar
+from dpexp.core.text import guess
+from dpexp.data.public_inputs import PublicInputs
+from dpexp.data.regression import Roles, Units, names_of, one_record_a_person, read_budgets, read_records, units_of
+
+if TYPE_CHECKING:
+    from dpexp.inference.fitting import Planned
+    from dpexp.inference.models import Model
+    from dpexp.inference.users import Normals
+
+SEED = 1
+MU = (1e-6, 1e6)
+"""a budget that is not inf lies between these"""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line says."""
+
+    data: Path | None
+    target: str
+    model: str = "huber-linear"
+    mu: str | None = None
+    mu_column: str | None = None
+    eps: str | None = None
+    delta: str | None = None
+    central: bool = False
+    public: Path | None = None
+    level: float = 0.95
+    person: str | None = None
+    plan: bool = False
+    n: str | None = None
+    force: bool = False
+    deployment: bool = False
+    seed: int | None = None
+
+
+def fit(request: Request) -> Report:
+    """The fit, or the plan of one. Raises UsageError, among them DataError and ConfigError."""
+    _check(request)
+    public = PublicInputs()
+    if request.public is not None:
+        from dpexp.config.public_file import read_public
+
+        public = read_public(request.public)
+    return _plan(request, public) if request.plan else _fit(request, public)
+
+
+def _check(request: Request) -> None:
+    """Everything that can be wrong with the words of the command line alone."""
+    from dpexp.inference.models import MODELS
+
+    if request.model not in MODELS:
+        raise UsageError(f"no model {request.model!r}", f"{guess(request.model, MODELS)}models: {', '.join(MODELS)}")
+    given = [
+        name
+        for name, value in (("--mu", request.mu), ("--mu-column", request.mu_column), ("--eps", request.eps))
+        if value is not None
+    ]
+    if len(given) != 1:
+        said = " and ".join(given) if given else "no budget"
+        raise UsageError(f"{said}: a budget is one of --mu, --mu-column, --eps with --delta", "for instance --mu 1")
+    if request.delta is not None and request.eps is None:
+        raise UsageError("--delta belongs to --eps", "for instance --eps 1 --delta 1e-5")
+    if request.mu_column is None:
+        _budget(request)
+    if request.central and request.mu_column is not None:
+        raise UsageError("--central spends one budget on every record", "give --mu, or leave out --central")
+    if not 0.5 <= request.level < 1:
+        raise UsageError(f"--level is a share from 0.5 to below 1, not {request.level:g}", "for instance --level 0.95")
+    if request.deployment and request.seed is not None:
+        raise UsageError("--deployment takes its noise from the operating system", "leave out --seed")
+    if request.seed is not None and request.seed < 0:
+        raise UsageError(f"--seed is a whole number from 0, not {request.seed}")
+    if request.n is not None and not request.plan:
+        raise UsageError("--n belongs to --plan", "a fit counts the records of its file")
+    if request.data is None and not request.plan:
+        raise UsageError("which file holds the records?", "dpexp fit DATA --target COLUMN --mu 1")
+
+
+def _budget(request: Request) -> float:
+    """mu of every record, from --mu or from --eps and --delta."""
+    if request.eps is not None:
+        from dpexp.privacy.targets import Target
+
+        eps, delta = _number("--eps", request.eps, 0, math.inf), _number("--delta", request.delta or "1e-5", 0, 1)
+        return Target(eps=eps, delta=delta).constant
+    mu = _number("--mu", str(request.mu), 0, math.inf)
+    if not math.isinf(mu) and not MU[0] <= mu <= MU[1]:
+        raise UsageError(f"--mu is a number from {MU[0]:g} to {MU[1]:g}, or inf, not {mu:g}")
+    return mu
+
+
+def _number(name: str, text: str, low: float, high: float) -> float:
+    value = scalar(text)
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not (low < value < high or value == high == math.inf)
+    ):
+        ends = f"between {low:g} and {high:g}" if math.isfinite(high) else f"above {low:g}"
+        raise UsageError(f"{name} is a number {ends}, not {text}")
+    return float(value)
+
+
+def _model(request: Request, units: Units) -> Model:
+    from dpexp.inference.models import unit_model
+
+    return unit_model(request.model, len(units.entries), not units.has_scale)  # type: ignore[arg-type]
+
+
+def _planned(request: Request, model: Model, mu: np.ndarray, n: int) -> Planned:
+    from dpexp.inference.fitting import plan_central, plan_local
+
+    return plan_central(model, float(mu[0]), n) if request.central else plan_local(model, mu, n)
+
+
+def _plan(request: Request, public: PublicInputs) -> Report:
+    """What is expected, from names, public inputs and budgets; no other value of a file is read."""
+    roles = Roles(request.target, request.mu_column, request.person)
+    binary = request.model == "mallows-logistic"
+    if request.data is not None:
+        kinds = {name: "text" if name in public.categories else "number" for name in names_of(request.data)}
+    else:
+        spoken = [*public.ranges, *public.categories, *public.centred_if_missing, *public.leave_out, *roles.named]
+        kinds = {name: "text" if name in public.categories else "number" for name in dict.fromkeys(spoken)}
+    units = units_of(kinds, roles, public, binary)
+    if request.mu_column is not None:
+        if request.data is None:
+            raise UsageError("--mu-column is a column of DATA", "name the file")
+        mu = read_budgets(request.data, request.mu_column)
+    else:
+        mu = np.array([_budget(request)])
+    if request.n is None and request.mu_column is None:
+        raise UsageError("--plan reads no data: how many records are there?", "for instance --n 100000")
+    n = len(mu) if request.n is None else round(_number("--n", request.n, 0, 1e12))
+    planned = _planned(request, _model(request, units), mu, n)
+    return Report(units, planned, mu, request.central, request.level, planned.checked, plan=True, model=request.model)
+
+
+def _fit(request: Request, public: PublicInputs) -> Report:
+    """Read, plan, and if the plan holds, ask the users or the owner."""
+    from dpexp.inference.fitting import FEWEST_TO_COMPUTE, fit_central, fit_local
+
+    assert request.data is not None
+    roles = Roles(request.target, request.mu_column, request.person)
+    records = read_records(request.data, roles, public, request.model == "mallows-logistic")
+    order_seed, normals = _randomness(request)
+    order = np.random.Generator(np.random.PCG64(order_seed)).permutation(len(records.y))
+    dropped = 0
+    if records.person is not None:
+        kept = one_record_a_person(records.person, order)
+        dropped, order = len(order) - len(kept), kept
+    mu = np.full(len(order), _budget(request)) if records.mu is None else records.mu[order]
+    model = _model(request, records.units)
+    planned = _planned(request, model, mu, len(order))
+    shown: dict[str, Any] = {
+        "order_seed": order_seed, "seed": request.seed if request.seed is not None else SEED, "dropped": dropped,
+        "deployment": request.deployment, "person": request.person, "model": request.model, "file": str(request.data),
+    }  # fmt: skip
+    fewest = model.p + 1 if request.central else FEWEST_TO_COMPUTE
+    if planned.checked.reasons and (not request.force or len(order) < fewest):
+        return Report(records.units, planned, mu, request.central, request.level, planned.checked, **shown)
+    x, y = records.x[order], records.y[order]
+    if request.central:
+        fitted = fit_central(planned, x, y, float(mu[0]), normals)
+    else:
+        fitted = fit_local(planned, x, y, mu, normals)
+    checked = fitted.checked.after_plan(planned.checked)
+    return Report(records.units, planned, mu, request.central, request.level, checked, fitted=fitted, **shown)
+
+
+def _randomness(request: Request) -> tuple[int, Normals]:
+    """The public seed of the order, and where noise comes from.
+
+    In a deployment the noise is drawn from the operating system and kept nowhere; the seed of the order comes from
+    there too, and is published.
+    """
+    if request.deployment:
+        import secrets
+
+        from dpexp.inference.users import operating_system_normals
+
+        return secrets.randbits(63), operating_system_normals
+    from dpexp.core.seeds import generator
+
+    seed = SEED if request.seed is None else request.seed
+    noise = generator(seed, 0, "noise")
+    return seed, lambda shape: noise.standard_normal(shape)

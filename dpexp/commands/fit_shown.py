@@ -1,0 +1,267 @@
+"""What `dpexp fit` prints: the table on the user's scale, the budget, the target, and why intervals are refused."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dpexp.core.text import columns, counted, few, up
+from dpexp.data.regression import Units
+from dpexp.inference.fitting import Fitted, Planned
+from dpexp.inference.newton import standard_errors
+from dpexp.inference.refusals import Checked
+from dpexp.inference.staged_newton import SHARES, TIMES
+from dpexp.privacy.accounting.gdp import eps_of
+
+DELTAS = (1e-5, 1e-6)
+TARGETS = {
+    "huber-linear": (
+        "The target is the minimiser of the weighted Huber risk. Its slopes are those of the linear model if errors "
+        "are symmetric given the columns, or independent of them."
+    ),
+    "mallows-logistic": (
+        "The target is the minimiser of the weighted logistic risk: the log odds for a unit of each column where the "
+        "model is right."
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Report:
+    """A fit, a plan, or a refusal."""
+
+    units: Units
+    planned: Planned
+    mu: np.ndarray
+    """budgets, one for every record that was used, or one for all"""
+    central: bool
+    level: float
+    checked: Checked
+    model: str
+    fitted: Fitted | None = None
+    plan: bool = False
+    order_seed: int = 0
+    seed: int = 0
+    dropped: int = 0
+    deployment: bool = False
+    person: str | None = None
+    file: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        """3 where intervals are refused."""
+        return 3 if self.checked.reasons else 0
+
+    @property
+    def method(self) -> str:
+        return "central-newton" if self.central else "staged-newton"
+
+    @cached_property
+    def quantile(self) -> float:
+        from scipy.special import ndtri
+
+        return float(ndtri((1 + self.level) / 2))
+
+    @cached_property
+    def errors(self) -> np.ndarray:
+        """Standard errors [p] on the user's scale: those of the fit, or those that are expected."""
+        matrix, _ = self.units.to_user()
+        known = np.diag(self.planned.errors**2) if self.fitted is None else self.fitted.covariance
+        return standard_errors(matrix @ known @ matrix.T)
+
+    @cached_property
+    def values(self) -> np.ndarray | None:
+        """Estimates [p] on the user's scale."""
+        if self.fitted is None:
+            return None
+        matrix, offset = self.units.to_user()
+        return np.asarray(matrix @ self.fitted.theta + offset)
+
+    def estimates(self) -> list[dict[str, Any]]:
+        """The contract's list; null where there is nothing."""
+        found = []
+        for j, name in enumerate(self.units.names):
+            value = None if self.values is None or not math.isfinite(self.values[j]) else float(self.values[j])
+            half = None if value is None or self.checked.reasons else self.quantile * float(self.errors[j])
+            found.append({
+                "name": name, "value": value,
+                "ci_lo": None if half is None or value is None else value - half,
+                "ci_hi": None if half is None or value is None else value + half,
+            })  # fmt: skip
+        return found
+
+    def document(self) -> dict[str, Any]:
+        """The JSON document of the contract."""
+        checked, eps = self.checked, [[delta, eps_of(self.largest, delta)] for delta in DELTAS]
+        document: dict[str, Any] = {
+            "estimates": self.estimates(),
+            "level": self.level,
+            "method": self.method,
+            "model": self.model,
+            "budget": {"mu": self.largest, "per_user": self.per_user, "eps": eps},
+            "diagnostics": {
+                "n": self.planned.n, **checked.values, "warnings": list(checked.warnings), "notes": self.notes,
+                "n_needed": checked.n_needed,
+            },
+            "refused": [{"rule": r.rule, "reason": r.why, "n_needed": r.n_needed} for r in checked.reasons],
+        }  # fmt: skip
+        if self.fitted is not None and not checked.reasons:
+            for one, error in zip(document["estimates"], self.errors, strict=True):
+                one["se"] = float(error)
+        if self.plan or self.fitted is None:
+            document["expected"] = [
+                {"name": name, "se": float(e), "length": 2 * self.quantile * float(e)}
+                for name, e in zip(self.units.names, self.errors, strict=True)
+            ]
+        document["public"] = self.public()
+        return document
+
+    def public(self) -> dict[str, Any]:
+        """Every number that is not private: whoever has them and the messages can compute the fit again."""
+        units = self.units
+        found: dict[str, Any] = {
+            "covariates": [
+                {"name": e.name, "centre": e.centre, "scale": e.scale} for e in units.entries
+            ],
+            "target": {"name": units.target, "centre": units.centre, "scale": units.scale},
+            "sensitivity": {
+                "gradient": self.planned.model.gradient_sensitivity,
+                "hessian_times_scale": float(self.planned.model.hessian_sensitivity(1.0)),
+            },
+            "order_seed": None if self.plan else self.order_seed,
+            "noise": "operating system, not stored" if self.deployment else f"seed {self.seed}: a rehearsal",
+        }  # fmt: skip
+        if not self.central:
+            found["schedule"] = {"shares": SHARES, "T": TIMES, "hessian_every": self.planned.every}
+        return found
+
+    @property
+    def largest(self) -> float:
+        return float(self.mu.max())
+
+    @property
+    def per_user(self) -> dict[str, float] | None:
+        """Quantiles of the budgets; None where one budget is spent on all records at once."""
+        if self.central:
+            return None
+        low, middle, high = np.quantile(self.mu, [0.05, 0.5, 0.95], method="inverted_cdf")
+        return {"cap": self.largest, "q05": float(low), "median": float(middle), "q95": float(high)}
+
+    @property
+    def notes(self) -> list[str]:
+        notes = list(self.units.notes)
+        if self.dropped:
+            notes.append(f"{self.dropped:,} records of persons who have another one were not used")
+        return notes
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Names of the parameters on one line each."""
+        return [" ".join(name.split()) for name in self.units.names]
+
+    # --- text --------------------------------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self) -> str:
+        """The page that is printed."""
+        parts = [self._title(), self._table(), *self._refusals(), self._budget(), TARGETS[self.model], *self._remarks()]
+        return "\n\n".join(part for part in parts if part)
+
+    def _title(self) -> str:
+        kind = (
+            "central model: the owner publishes one fit"
+            if self.central
+            else "local model: every record sends one private message"
+        )
+        head = "plan of a fit, for which no record was read" if self.plan else f"{self.file}"
+        size = f"n = {self.planned.n:,}, {counted(len(self.units.entries), 'covariate')}"
+        return f"{self.model}, {head}: {size}; {kind} ({self.method})"
+
+    def _table(self) -> str:
+        if self.fitted is None:
+            title = f"Expected {100 * self.level:.4g}% intervals" + ("" if self.plan else "; nothing was spent")
+            rows = [
+                [name, f"{error:.3g}", f"+- {self.quantile * error:.3g}"]
+                for name, error in zip(self.names, self.errors, strict=True)
+            ]
+            return f"{title}\n\n{columns(rows, ['name', 'expected se', 'interval'])}"
+        rows = []
+        for name, one, error in zip(self.names, self.estimates(), self.errors, strict=True):
+            value = "not finite" if one["value"] is None else _digits(one["value"], error)
+            if one["ci_lo"] is None:
+                rows.append([name, value, "", "refused", ""])
+            else:
+                rows.append([name, value, f"{error:.2g}", _digits(one["ci_lo"], error), _digits(one["ci_hi"], error)])
+        percent = f"{100 * self.level:.4g}%"
+        return columns(rows, ["name", "estimate", "se", f"{percent} from", "to"])
+
+    def _refusals(self) -> list[str]:
+        checked = self.checked
+        if not checked.reasons:
+            return []
+        kept = "estimates are kept" if self.fitted is not None else "no data were used and nothing was spent"
+        lines = [f"Intervals are refused; {kept}:"]
+        for reason in checked.reasons:
+            which = [self.names[j] for j in reason.parameters] if self.fitted is not None else []
+            where = f"; flattest in {few(which)}" if which and len(which) <= 4 else ""
+            more = f"; n = {reason.n_needed:,} would do" if reason.n_needed and checked.n_needed else ""
+            lines.append(f"  {reason.rule}: {reason.why}{where}{more}")
+        if self.fitted is None and not self.plan:
+            lines.append("  --force fits all the same, and prints estimates without intervals.")
+        return ["\n".join(lines)]
+
+    def _budget(self) -> str:
+        eps = ", ".join(f"eps = {up(eps_of(self.largest, d))} at delta = {d:g}" for d in DELTAS)
+        if math.isinf(self.largest):
+            eps = "no privacy"
+        low = float(self.mu.min())
+        unit = f"every {self.person} (one record each)" if self.person else "every record"
+        if self.central:
+            who = f"The fit as a whole is {self.largest:.5g}-GDP for {unit}: {eps}. n is public."
+        elif low == self.largest:
+            who = f"The messages are {low:.5g}-GDP for {unit}: {eps}."
+        else:
+            who = (
+                f"Record i has mu_i-GDP with its own mu_i, from {low:.4g} to {self.largest:.4g}. At the largest: {eps}."
+            )
+        many = (
+            ""
+            if self.person
+            else " Somebody with k records has sqrt(k) times that mu; --person COLUMN uses one record each."
+        )
+        if self.plan or (self.fitted is None):
+            return f"Budget if it is spent. {who}{many}"
+        rest = " Everything printed here is computed from one release, so it costs nothing more."
+        return f"Budget. {who}{many}{rest}"
+
+    def _remarks(self) -> list[str]:
+        said = [f"Warning: {one}." for one in self.checked.warnings] + [f"Note: {one}." for one in self.notes]
+        if self.fitted is not None:
+            if not self.central:
+                said.append(
+                    "Users were simulated: the raw file was read here, and what is released is what users would have "
+                    "sent. "
+                    "Anything else that is computed from the file, a plot of residuals say, is a release of its own."
+                )
+            if self.deployment:
+                said.append("Noise came from the operating system and is not stored.")
+            elif not math.isinf(self.largest):
+                said.append(
+                    f"A rehearsal: whoever knows the seed ({self.seed}) can take the noise away. Publish a fit that "
+                    "was made with --deployment."
+                )
+        return ["\n".join(said)]
+
+
+def _digits(value: float, error: float) -> str:
+    """A number with as many decimals as its standard error needs for two digits."""
+    if not math.isfinite(error) or error <= 0:
+        return f"{value:.6g}"
+    decimals = max(0, 1 - math.floor(math.log10(error)))
+    return f"{value:.{min(decimals, 12)}f}" if abs(value) < 1e15 else f"{value:.6g}"

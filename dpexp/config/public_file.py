@@ -1,0 +1,125 @@
+"""The file of `dpexp fit --public`: ranges, categories and what else is known of columns without the records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dpexp.config.reader import ConfigError
+from dpexp.config.yamlfile import Issue, Located, YamlErrors, read
+from dpexp.core.text import guess
+from dpexp.data.public_inputs import PublicInputs
+
+KEYS = ("ranges", "categories", "missing", "leave_out", "error_scale", "known_error_scale")
+FILL_IN = "fill it in from a code book, an earlier public sample or common knowledge, never from these records"
+BLANKS = ("LOW", "HIGH", "ONE", "OTHER")
+"""words that a draft holds in place of values"""
+
+
+def read_public(path: Path) -> PublicInputs:
+    """The statements of a file. Raises ConfigError with everything that is wrong, each at its place."""
+    try:
+        root = read(path)
+    except YamlErrors as error:
+        raise ConfigError(error.issues) from None
+    issues: list[Issue] = []
+    if not isinstance(root.value, dict):
+        raise ConfigError([Issue(root.where, "must be keys with values", f"keys: {', '.join(KEYS)}")])
+    for key in root.value:
+        if key not in KEYS:
+            issues.append(Issue(root.keys[key], f"unknown key '{key}'", f"{guess(key, KEYS)}keys: {', '.join(KEYS)}"))
+    ranges = _each(root, "ranges", _range, issues)
+    categories = _each(root, "categories", _levels, issues)
+    guessed, known = (_positive(root, key, issues) for key in ("error_scale", "known_error_scale"))
+    if guessed is not None and known is not None:
+        issues.append(Issue(root.keys["known_error_scale"], "error_scale is stated too", "keep one of them"))
+    missing = _missing(root, issues)
+    leave_out = tuple(_names(root.value["leave_out"], issues)) if "leave_out" in root.value else ()
+    for name in ranges.keys() & categories.keys():
+        place = root.value["categories"].keys[name]
+        issues.append(Issue(place, f"{name} has a range and categories", "keep one of them"))
+    if issues:
+        raise ConfigError(issues)
+    return PublicInputs(ranges, categories, missing, leave_out, guessed or known, known is not None, str(path))
+
+
+def _each(
+    root: Located, key: str, read_one: Callable[[str, Located, list[Issue]], Any], issues: list[Issue]
+) -> dict[str, Any]:
+    given = root.value.get(key)
+    if given is None or given.value is None:
+        return {}
+    if not isinstance(given.value, dict):
+        issues.append(Issue(given.where, f"{key} must map columns to values", "for instance {age: [20, 70]}"))
+        return {}
+    return {str(name): read_one(str(name), one, issues) for name, one in given.value.items()}
+
+
+def _range(name: str, given: Located, issues: list[Issue]) -> tuple[float, float]:
+    values = given.plain()
+    blank = next((v for v in values if v in BLANKS), None) if isinstance(values, tuple) else None
+    if blank is not None:
+        issues.append(Issue(given.where, f"{name}: {blank} is not filled in", FILL_IN))
+    elif (
+        not isinstance(values, tuple)
+        or len(values) != 2
+        or not all(isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v) for v in values)
+        or not values[0] < values[1]
+    ):
+        issues.append(Issue(given.where, f"{name}: a range is two numbers, the smaller first", "for instance [20, 70]"))
+    else:
+        return float(values[0]), float(values[1])
+    return -2.0, 2.0
+
+
+def _levels(name: str, given: Located, issues: list[Issue]) -> tuple[str, ...]:
+    values = given.plain()
+    if not isinstance(values, tuple) or len(values) < 2:
+        issues.append(Issue(given.where, f"{name}: categories are a list of two or more", "for instance [no, yes]"))
+        return ("", "-")
+    texts = tuple(_text(v) for v in values)
+    blank = next((text for text in texts if text in BLANKS and set(texts) <= set(BLANKS)), None)
+    if blank is not None:
+        issues.append(Issue(given.where, f"{name}: {blank} is not filled in", FILL_IN))
+    if len(set(texts)) < len(texts):
+        issues.append(Issue(given.where, f"{name}: a category is named twice", "name every level once"))
+    return texts
+
+
+def _text(value: Any) -> str:
+    """A level as the table has it: true is True there, 1.0 is 1."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _names(given: Located, issues: list[Issue]) -> list[str]:
+    if not isinstance(given.value, list) or not all(isinstance(one.value, str | int | float) for one in given.value):
+        issues.append(Issue(given.where, "must be a list of columns", "for instance [age, income]"))
+        return []
+    return [str(one.value) for one in given.value]
+
+
+def _missing(root: Located, issues: list[Issue]) -> tuple[str, ...]:
+    """Columns of `missing: [...]`; `error`, which is the default, names none."""
+    given = root.value.get("missing")
+    if given is None or given.value in ("error", None):
+        return ()
+    if not isinstance(given.value, list):
+        hint = "missing: error, or the columns whose missing values count as the centre: missing: [age]"
+        issues.append(Issue(given.where, "missing is error, or a list of columns", hint))
+        return ()
+    return tuple(_names(given, issues))
+
+
+def _positive(root: Located, key: str, issues: list[Issue]) -> float | None:
+    given = root.value.get(key)
+    if given is None or given.value is None:
+        return None
+    value = given.value
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        issues.append(Issue(given.where, f"{key} is a number above 0", "in the units of the target"))
+        return None
+    return float(value)

@@ -1,0 +1,144 @@
+"""One fit of a user's own records, in the local or in the central model: public numbers first, then the data.
+
+Whatever is refused before the data are used costs nobody anything. What is refused after keeps its estimates.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from dpexp.inference.central_newton import PARTS, STEPS, central_newton
+from dpexp.inference.models import Model
+from dpexp.inference.newton import standard_errors
+from dpexp.inference.predicted import FEWEST_FOR_EACH, expected_errors, guessed_curvature, least_curvature, noise_of
+from dpexp.inference.refusals import (
+    Checked,
+    Reason,
+    after,
+    before,
+    largest_coefficient_error,
+    of_coefficients,
+    of_guess,
+    of_hessian,
+    of_scale,
+)
+from dpexp.inference.staged_newton import Design, staged_newton
+from dpexp.inference.users import Normals, Records
+
+Kind = Literal["local", "central"]
+EVERY = (5, 3)
+"""every k-th user sends a Hessian: the first of these with which the curvature can be measured"""
+FEWEST_TO_COMPUTE = 150
+"""users below which the stages of the local model lack users of one kind, and not even estimates can be computed"""
+MOST_MOVED = 6.0
+"""standard errors by which the last correction of the central fit may move a coordinate; noise alone moves it by 1"""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What is known before any data are read."""
+
+    model: Model
+    n: int
+    kind: Kind
+    errors: np.ndarray
+    """expected standard errors [p], in the units of the computation"""
+    checked: Checked
+    every: int = 0
+    """local: every k-th user sends a Hessian"""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A fit in the units of the computation."""
+
+    theta: np.ndarray
+    """[p]"""
+    covariance: np.ndarray
+    """[p, p]"""
+    checked: Checked
+
+
+def plan_local(model: Model, mu: np.ndarray, n: int) -> Planned:
+    """The design for budgets mu [users], of which there may be fewer than n if all are alike."""
+    noise = noise_of(model, mu)
+    plans = []
+    for every in EVERY:
+        design = Design(n, guessed_curvature(model), every)
+        checked = before(model, design, noise)
+        plans.append(Planned(model, n, "local", expected_errors(model, design, noise), checked, every))
+        if not any(reason.rule == "hessian-too-noisy" for reason in checked.reasons):
+            break
+    return min(plans, key=lambda plan: (len(plan.checked.reasons), plan.checked.n_needed or 0))
+
+
+def fit_local(plan: Planned, x: np.ndarray, y: np.ndarray, mu: np.ndarray, normals: Normals) -> Fitted:
+    """Users in the order of the rows send their messages; `staged_newton` makes the estimate."""
+    model = plan.model
+    design = Design(plan.n, guessed_curvature(model), plan.every)
+    outcome = staged_newton(model, design, model.problem.start(), Records(model, x, y, mu, normals))
+    return Fitted(outcome.final.theta[0], outcome.final.covariance[0], after(model, design, outcome))
+
+
+def plan_central(model: Model, mu: float, n: int) -> Planned:
+    """Sizes of all noise are public: what is expected of them."""
+    mu_g, half = mu * math.sqrt(PARTS["gradients"]), mu * math.sqrt(PARTS["hessian"] / 2)
+    inverse = np.linalg.inv(model.guessed_hessian)
+    late = STEPS - STEPS // 2
+    known = 0.0 if math.isinf(mu) else (model.gradient_sensitivity / (mu_g * n)) ** 2 * STEPS / late
+    covariance = inverse @ (model.guessed_covariance / n + known * np.eye(model.p)) @ inverse
+    errors = standard_errors(covariance)
+    reasons = []
+    fewest = FEWEST_FOR_EACH // 5 * model.p
+    if n < fewest:
+        reasons.append(
+            Reason("too-few", f"{n:,} records are fewer than {FEWEST_FOR_EACH // 5} for each parameter", fewest)
+        )
+    error = 0.0 if math.isinf(mu) else float(model.hessian_sensitivity(model.problem.fixed_scale)) / (half * n)
+    ratio = error / least_curvature(model)
+    most = most_central(model)
+    if ratio > most:
+        why = f"the curvature would be measured too noisily (relative error {ratio:.2g}, at most {most:.2g})"
+        digits = n * ratio / most
+        digit = 10 ** max(0, math.floor(math.log10(digits)) - 1)
+        reasons.append(Reason("hessian-too-noisy", why, math.ceil(digits / digit) * digit))
+    return Planned(model, n, "central", errors, Checked({"expected_hessian_error": ratio}, tuple(reasons), ()))
+
+
+def most_central(model: Model) -> float:
+    """The largest se_H / lambda_min of the guessed Hessian with which central intervals hold.
+
+    For 7 parameters it is about that of n mu = 1000, from which the sheet's intervals hold; noise of a symmetric matrix
+    grows with the root of its size. The logistic intercept is biased by .5 standard deviations there, and by .1 with a
+    third of that noise.
+    """
+    return (0.13 if model.has_scale else 0.08) * math.sqrt(7 / model.p)
+
+
+def fit_central(plan: Planned, x: np.ndarray, y: np.ndarray, mu: float, normals: Normals) -> Fitted:
+    """One release by the owner of all rows, mu-GDP in total."""
+    model, n = plan.model, plan.n
+    found = central_newton(model, model.problem.start(), x, y, mu, normals)
+    if not (np.isfinite(found.theta).all() and np.isfinite(found.covariance).all()):
+        return Fitted(
+            found.theta, found.covariance, Checked({}, (Reason("diverged", "the estimates are not finite"),), ())
+        )
+    errors, warnings = standard_errors(found.covariance), list[str]()
+    values, reasons = of_hessian(model, found.hessian, found.hessian_error, n, central=True)
+    values["moved"] = found.moved
+    if model.has_scale:
+        values["scale_ratio"] = share = float(errors[-1] / found.theta[-1]) if found.theta[-1] > 0 else math.inf
+        reasons += of_scale(share, n, "is")
+        warnings += of_guess(model, float(found.theta[-1]))
+    else:
+        values["coefficient_error"] = largest = largest_coefficient_error(model, errors)
+        reasons += of_coefficients(largest, n, "is") if model.name == "mallows-logistic" else []
+    if found.moved > MOST_MOVED:
+        reasons.append(
+            Reason("not-arrived", "the steps were still moving when they ended: the public guesses are far off")
+        )
+    return Fitted(found.theta, found.covariance, Checked(values, tuple(reasons), tuple(warnings)))

@@ -1,0 +1,169 @@
+"""The compiled loop of private messages: each user sends a noisy gradient or a noisy Hessian, eight replicates at once.
+
+User i receives the public theta_{i-1} and sends one message (inference, section 1):
+
+    gradient user   m_i = grad f(theta_{i-1}) + (Delta / mu_i) omega_i,                          omega_i ~ N(0, I_p)
+    Hessian user    M_i = D hess f(theta_{i-1}) D + (Delta_H(theta_{i-1}) / mu_i) W_i,           every k-th user
+
+W_i is symmetric with W_jj ~ N(0, 1) and W_jk ~ N(0, 1/2): the Frobenius norm counts an entry off the diagonal twice, so
+this is N(0, I) in the coordinates in which that norm is Euclidean. Delta_H is that of the *current* scale, which is
+public. D = diag(1, ..., 1, a) is I in the sheet; another public a spends less noise (`models.balanced`). The server
+computes
+
+    gradient user   theta_i = Proj( theta_{i-1} - eta_i v_i m_i )
+    Hessian user    theta_i = theta_{i-1}
+
+and adds to its sums what was sent, with the point at which it was sent, which is theta_{i-1}.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from dpexp.engine.compiled import compiled
+from dpexp.engine.lanes import vectormath as _overloads  # noqa: F401 - teaches the compiler exp on lanes
+from dpexp.engine.lanes.elementwise import maximum, where
+from dpexp.engine.lanes.vectors import load, read, reals, store
+
+ROOT_HALF = math.sqrt(0.5)
+
+
+class Users(NamedTuple):
+    """Some users in their order, float64; the last axis has length 8, a replicate each."""
+
+    x: np.ndarray
+    """covariates without the leading 1 [users, d, 8]"""
+    y: np.ndarray
+    """[users, 8]"""
+    w: np.ndarray
+    """weights w(x) [users, 8]"""
+    inverse_mu: np.ndarray
+    """1 / mu_i [users, 8]"""
+    v: np.ndarray
+    """weights of gradient users, of mean 1 [users, 8]"""
+    u: np.ndarray
+    """weights of Hessian users [users, 8]"""
+    omega: np.ndarray
+    """noise directions [users, p, 8]"""
+    hessian_noise: np.ndarray
+    """standard normals, upper triangle row by row [Hessian users, p (p + 1) / 2, 8]"""
+
+
+class Constants(NamedTuple):
+    """Numbers of the model."""
+
+    k: np.ndarray
+    """constants of score and curvature"""
+    fixed_scale: float
+    scale_min: float
+    delta: float
+    """Delta, sensitivity of a gradient"""
+    delta_hessian: float
+    """s Delta_H(s), sensitivity of a Hessian times the scale"""
+    scale_row: float
+    """a, by which the row and the column of the scale are multiplied in a Hessian message"""
+
+
+@lru_cache(maxsize=16)
+def compiled_messages(score: Callable[..., Any], curvature: Callable[..., Any], has_scale: bool) -> Callable[..., Any]:
+    """The compiled `messages(first, every, summed, constants, eta, users, theta, hits, scratch, sums)` of one model.
+
+    It serves the users first + 1, first + 2, ... of a stage, as many as `eta` has entries. User i is a Hessian user if
+    `every` divides i (never if it is 0). `theta` [p, 8] and `hits` [8], the projections so far, change in place; so do
+    the sums from user `summed` on. `scratch` [p, 8] is working memory.
+    """
+    rho = njit(score, nogil=True, forceinline=True)
+    rho2 = njit(curvature, nogil=True, forceinline=True)
+
+    @njit(nogil=True, forceinline=True)
+    def gradient_user(b, keep, eta, constants, users, theta, hits, scratch, sums, t, scale):
+        p = theta.shape[0]
+        d = users.x.shape[1]
+        g, h = rho(t, read(users.y, (b,)), scale, constants.k)
+        w, v = read(users.w, (b,)), read(users.v, (b,))
+        noise = constants.delta * read(users.inverse_mu, (b,))
+        wg = w * g
+        store(scratch, (0,), wg + noise * read(users.omega, (b, 0)))
+        for j in range(d):
+            store(scratch, (j + 1,), wg * read(users.x, (b, j)) + noise * read(users.omega, (b, j + 1)))
+        if has_scale:
+            store(scratch, (p - 1,), w * h + noise * read(users.omega, (b, p - 1)))
+        if keep:
+            square = v * v
+            store(sums.v, (0,), load(sums.v, (0,)) + v)
+            store(sums.v, (1,), load(sums.v, (1,)) + square)
+            store(sums.v, (2,), load(sums.v, (2,)) + 1.0)
+            e = 0
+            for j in range(p):
+                m = load(scratch, (j,))
+                store(sums.points, (j,), load(sums.points, (j,)) + v * load(theta, (j,)))
+                store(sums.gradients, (j,), load(sums.gradients, (j,)) + v * m)
+                weighted = square * m
+                for l in range(j, p):
+                    store(sums.squares, (e,), load(sums.squares, (e,)) + weighted * load(scratch, (l,)))
+                    e += 1
+        step = eta * v
+        for j in range(p):
+            store(theta, (j,), load(theta, (j,)) - step * load(scratch, (j,)))
+        if has_scale:
+            free = load(theta, (p - 1,))
+            store(hits, (0,), load(hits, (0,)) + where(free < constants.scale_min, 1.0, 0.0))
+            store(theta, (p - 1,), maximum(free, constants.scale_min))
+
+    @njit(nogil=True, forceinline=True)
+    def hessian_user(b, number, constants, users, theta, scratch, sums, t, scale):
+        d = users.x.shape[1]
+        tt, ts, ss = rho2(t, read(users.y, (b,)), scale, constants.k)
+        w, u = read(users.w, (b,)), read(users.u, (b,))
+        noise = u * constants.delta_hessian * read(users.inverse_mu, (b,)) / scale
+        store(sums.u, (0,), load(sums.u, (0,)) + u)
+        store(sums.u, (1,), load(sums.u, (1,)) + noise * noise)
+        store(sums.u, (2,), load(sums.u, (2,)) + 1.0)
+        off = noise * ROOT_HALF  # W_jk ~ N(0, 1/2)
+        store(scratch, (0,), reals(1.0))
+        for j in range(d):
+            store(scratch, (j + 1,), read(users.x, (b, j)))
+        curved = u * w * tt
+        e = 0
+        for j in range(d + 1):
+            x_j = load(scratch, (j,))
+            row = curved * x_j
+            for l in range(j, d + 1):
+                sent = row * load(scratch, (l,)) + (noise if l == j else off) * read(users.hessian_noise, (number, e))
+                store(sums.hessians, (e,), load(sums.hessians, (e,)) + sent)
+                e += 1
+            if has_scale:
+                sent = constants.scale_row * u * w * ts * x_j + off * read(users.hessian_noise, (number, e))
+                store(sums.hessians, (e,), load(sums.hessians, (e,)) + sent)
+                e += 1
+        if has_scale:
+            sent = constants.scale_row * constants.scale_row * u * w * ss + noise * read(
+                users.hessian_noise, (number, e)
+            )
+            store(sums.hessians, (e,), load(sums.hessians, (e,)) + sent)
+
+    @compiled(kept=True)
+    def messages(first, every, summed, constants, eta, users, theta, hits, scratch, sums):
+        p = theta.shape[0]
+        d = users.x.shape[1]
+        number = 0
+        for b in range(len(eta)):
+            i = first + b + 1
+            t = load(theta, (0,))
+            for j in range(d):
+                t = t + load(theta, (j + 1,)) * read(users.x, (b, j))
+            scale = load(theta, (p - 1,)) if has_scale else reals(constants.fixed_scale)
+            if every > 0 and i % every == 0:
+                if i >= summed:
+                    hessian_user(b, number, constants, users, theta, scratch, sums, t, scale)
+                number += 1
+            else:
+                gradient_user(b, i >= summed, eta[b], constants, users, theta, hits, scratch, sums, t, scale)
+
+    return messages

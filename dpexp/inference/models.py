@@ -1,0 +1,170 @@
+"""The regression models whose coefficients get intervals: gradient, curvature and what both can reveal of one record.
+
+A record is a row x = (1, z) with a response y. Its loss is w(x) rho(y, x'beta, s) with w(x) = min(1, 2 / |x|^2), as in
+`dpexp.problems.linear_predictor`, whose scores and sensitivities are used here. What this file adds is the second
+derivative of the loss of one record: bounded as it is, so that a user can send it with noise and without clipping.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from dpexp.core.errors import UsageError
+from dpexp.engine.lanes.elementwise import Value, logistic, where
+from dpexp.problems.huber_linear import HuberLinear
+from dpexp.problems.linear_predictor import LinearPredictorProblem
+from dpexp.problems.logistic import MallowsLogistic
+from dpexp.problems.mallows import moment_matrix
+
+ModelName = Literal["huber-linear", "mallows-logistic"]
+MODELS: tuple[ModelName, ...] = ("huber-linear", "mallows-logistic")
+GUESSED_VARIANCE = 0.15
+"""mean of p (1 - p) that is guessed of a logistic model: .25 if nothing is known of y, .1 if x tells much"""
+
+
+def huber_curvature(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple[Value, Value, Value]:
+    """Second derivatives of s rho_c(u) + kappa s / 2, u = (y - t) / s: in t twice, in t and s, in s twice.
+
+    Inside |u| <= c the loss is (y - t)^2 / (2 s) + kappa s / 2, so they are 1 / s, u / s and u^2 / s. Outside it is
+    linear in (t, s) jointly, and they are 0.
+    """
+    u = (y - t) / scale
+    inside = where(u * u <= k[0] * k[0], 1.0, 0.0) / scale
+    return inside, inside * u, inside * u * u
+
+
+def logistic_curvature(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple[Value, Value, Value]:
+    """Second derivatives of log(1 + exp(t)) - y t: p (1 - p) in t twice, and there is no scale."""
+    p = logistic(t)
+    return p * (1.0 - p), 0.0, 0.0
+
+
+@dataclass(frozen=True)
+class Model:
+    """One regression model in the units of the computation: covariates of size about 1, a residual scale of about 1."""
+
+    problem: LinearPredictorProblem
+    """the loss; the law that it assumes of x and y serves public guesses alone"""
+    curvature: Callable[..., Any]
+    """curvature(t, y, scale, k) -> second derivatives of rho, written for numbers and for lanes"""
+    scale_row: float = 1.0
+    """a: Hessian messages hold D hess f D with D = diag(1, ..., 1, a), a in the row of the scale"""
+
+    @property
+    def name(self) -> str:
+        return self.problem.name
+
+    @property
+    def p(self) -> int:
+        return self.problem.p
+
+    @property
+    def d(self) -> int:
+        return self.problem.d
+
+    @property
+    def has_scale(self) -> bool:
+        return self.problem.has_scale
+
+    @property
+    def hessian_scaling(self) -> np.ndarray:
+        """The diagonal of D [p]."""
+        return np.append(np.ones(self.d + 1), [self.scale_row] * self.has_scale)
+
+    @property
+    def curvature_bound(self) -> float:
+        """B with |D hess f D|_F <= B / s for every record; s = 1 where there is no scale.
+
+        hess f = (w / s) 1{|u| <= c} [x; u][x; u]', where w |x|^2 <= 2, w <= 1 and |u| <= c: its norm is at most
+        (2 + a^2 c^2) / s. Logistic: w p (1 - p) x x', at most 2 / 4.
+        """
+        if isinstance(self.problem, HuberLinear):
+            return 2 + (self.scale_row * self.problem.c) ** 2 if self.has_scale else 2.0
+        return 2 / 4
+
+    @cached_property
+    def constants(self) -> np.ndarray:
+        return self.problem.constants
+
+    @cached_property
+    def gradient_sensitivity(self) -> float:
+        """Delta: the largest distance of two gradients at one theta, computed exactly (3.804234, logistic 2.828427)."""
+        return self.problem.exact_sensitivity()
+
+    def hessian_sensitivity(self, scale: Value = 1.0) -> Value:
+        """Delta_H at the public scale s (inference, section 1): sqrt 2 B / s.
+
+        Hessians of single records are positive semidefinite, so <A, A'> >= 0 and |A - A'|_F <= sqrt 2 B / s.
+        """
+        return math.sqrt(2) * self.curvature_bound / scale
+
+    def scale_of(self, theta: np.ndarray) -> np.ndarray | float:
+        """The scale among the parameters theta [..., p], or the one that is known."""
+        return theta[..., -1] if self.has_scale else self.problem.fixed_scale
+
+    @cached_property
+    def guessed_hessian(self) -> np.ndarray:
+        """H [p, p] if the law of the problem were the true one: the public guess from which steps and sizes follow."""
+        if isinstance(self.problem, HuberLinear):
+            return self.problem.curvature().hessian
+        return GUESSED_VARIANCE * moment_matrix(self.d, self.problem.sigma_z)
+
+    @cached_property
+    def guessed_covariance(self) -> np.ndarray:
+        """S [p, p], the covariance of the gradient of one record, under the same guess."""
+        if isinstance(self.problem, HuberLinear):
+            return self.problem.curvature().score_covariance
+        return GUESSED_VARIANCE * moment_matrix(self.d, self.problem.sigma_z, power=2)
+
+    def hessians(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Second derivatives [..., p, p] of the losses of records (x [..., d + 1], y [...]) at one theta [p]."""
+        t, w = x @ theta[: self.d + 1], self.problem.weight(x)
+        tt, ts, ss = self.curvature(t, y, self.scale_of(theta), self.constants)
+        found = np.zeros((*np.shape(y), self.p, self.p))
+        q = self.d + 1
+        found[..., :q, :q] = (w * tt)[..., None, None] * x[..., :, None] * x[..., None, :]
+        if self.has_scale:
+            found[..., :q, q] = found[..., q, :q] = (w * ts)[..., None] * x
+            found[..., q, q] = w * ss
+        return found
+
+
+def model_of(problem: LinearPredictorProblem) -> Model:
+    """The model of a problem. Raises UsageError for losses whose second derivative is not bounded."""
+    if isinstance(problem, HuberLinear):
+        return Model(problem, huber_curvature)
+    if isinstance(problem, MallowsLogistic):
+        return Model(problem, logistic_curvature)
+    raise UsageError(f"no intervals for {problem.name}", f"they are for {', '.join(MODELS)}")
+
+
+def unit_model(name: ModelName, d: int, scale_is_known: bool = False, c: float = 1.345) -> Model:
+    """The model of d standardised covariates divided by sqrt d, whose residual scale is guessed as 1.
+
+    Divided so, |x|^2 is about 2 and hardly any record loses weight; under the same budget the standard errors of slopes
+    are .67 (d = 5) or .46 (d = 20) times as long (inference, section 7).
+    """
+    law: dict[str, Any] = {"d": d, "sigma_z": 1 / math.sqrt(d), "sensitivity": "exact"}
+    if name == "mallows-logistic":
+        return model_of(MallowsLogistic(**law))
+    return balanced(model_of(HuberLinear(**law, sigma=1.0, c=c, scale="known" if scale_is_known else "joint")))
+
+
+def balanced(model: Model) -> Model:
+    """The model with the a at which the least curvatures of coefficients and scale, as guessed, are equal in D H D.
+
+    The noise of a Hessian message follows from B = 2 + a^2 c^2, so it is wasted on whichever of the two is larger. With
+    standardised covariates divided by sqrt d slopes curve less than the scale does, and a is .65 (d = 5) or .46
+    (d = 10): the noise falls to .72 and .63, and half as many users measure the curvature as well.
+    """
+    if not model.has_scale:
+        return model
+    hessian = model.guessed_hessian
+    least = float(np.linalg.eigvalsh(hessian[:-1, :-1])[0])
+    return replace(model, scale_row=float(np.clip(math.sqrt(least / hessian[-1, -1]), 0.3, 1.5)))

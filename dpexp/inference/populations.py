@@ -1,0 +1,138 @@
+"""Laws from which users are simulated, right and wrong for the model, and the users that they give.
+
+The covariates are z ~ N(0, sigma_z^2 R) with R_jk = rho for j != k. The response is y = x'beta + curvature g(z) +
+sigma e for the linear model, where e has one of several laws, and Bernoulli of the logistic function of the same
+predictor for the logistic model. What is estimated is the minimiser of the population risk, whatever the law
+(inference, section 5).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+
+from dpexp.core.seeds import stream_states
+from dpexp.engine.lanes.elementwise import logistic
+from dpexp.engine.lanes.streams import fill_uniform
+from dpexp.engine.lanes.vectors import LANES
+from dpexp.inference.drawing import fill_standard_normals
+from dpexp.inference.messages import Users
+from dpexp.inference.models import Model
+from dpexp.inference.users import gradient_weights, hessian_users, hessian_weights
+from dpexp.problems.linear_predictor import mallows_weight
+
+Errors = Literal["normal", "student", "exponential", "heteroscedastic"]
+NORMALS_OF_ERRORS: dict[Errors, int] = {"normal": 1, "student": 4, "exponential": 2, "heteroscedastic": 1}
+"""standard normals that one error is made of"""
+
+
+@dataclass(frozen=True)
+class Population:
+    """The true law of a record."""
+
+    d: int
+    sigma_z: float = 1.0
+    rho: float = 0.0
+    """correlation of any two covariates"""
+    beta: float = 1.0
+    """every true coefficient"""
+    sigma: float = 2.0
+    """scale of the errors; not used by binary responses"""
+    errors: Errors = "normal"
+    bend: float = 0.0
+    """the mean has bend (z_1^2 / sigma_z^2 - 1) on top of x'beta"""
+    binary: bool = False
+
+    @property
+    def normals(self) -> int:
+        """Standard normals that one record takes: d covariates, one common factor, and the error."""
+        return self.d + (self.rho > 0) + (0 if self.binary else NORMALS_OF_ERRORS[self.errors])
+
+    def records(self, g: np.ndarray, uniform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Covariates [users, d, ...] and responses [users, ...] from normals [users, normals, ...] and uniforms."""
+        d, used = self.d, self.d + (self.rho > 0)
+        z = g[:, :d]
+        if self.rho > 0:
+            z = math.sqrt(1 - self.rho) * z + math.sqrt(self.rho) * g[:, d : d + 1]
+        t = self.beta * (1 + self.sigma_z * z.sum(axis=1)) + self.bend * (z[:, 0] ** 2 - 1)
+        x = self.sigma_z * z
+        if self.binary:
+            return x, (uniform <= logistic(t)).astype(np.float64)
+        return x, t + self.sigma * self._errors(g[:, used:], z[:, 0])
+
+    def _errors(self, g: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Errors in units of sigma from standard normals g [users, ...]."""
+        if self.errors == "student":  # t with 3 degrees of freedom
+            return g[:, 0] / np.sqrt((g[:, 1] ** 2 + g[:, 2] ** 2 + g[:, 3] ** 2) / 3)
+        if self.errors == "exponential":  # half a chi-square of 2 degrees is exponential; of mean 0
+            return (g[:, 0] ** 2 + g[:, 1] ** 2) / 2 - 1
+        if self.errors == "heteroscedastic":
+            return g[:, 0] * (0.5 + 0.5 * np.abs(z))
+        return g[:, 0]
+
+
+class Budgets(Protocol):
+    """What is asked of a `dpexp.privacy.budgets.Budget`."""
+
+    @property
+    def constant(self) -> float | None: ...
+
+    def draw(self, u: np.ndarray, first: int) -> np.ndarray: ...
+
+
+class Simulated:
+    """Users drawn when it is their turn, from streams that depend on the seed and the replicate alone."""
+
+    def __init__(
+        self,
+        model: Model,
+        law: Population,
+        budget: Budgets,
+        seed: int,
+        replicates: Sequence[int],
+        weighted: bool = True,
+    ) -> None:
+        lanes = [*replicates, *[replicates[-1]] * (LANES - len(replicates))]
+        self.model, self.law, self.budget, self.weighted = model, law, budget, weighted
+        self.data, self.response, self.noise, self.budgets = (
+            stream_states(seed, lanes, role) for role in ("data", "response", "noise", "budget")
+        )
+        self.hessian_noise = stream_states(seed, lanes, "noise", 1)
+        self.served = 0
+        typical = 1 / budget.draw((np.arange(100_000) + 0.5) / 100_000, 1)
+        self._mean_v = gradient_weights(model, typical).mean()
+        self._mean_u = hessian_weights(model, typical).mean()
+
+    def block(self, count: int, first: int, every: int) -> Users:
+        p, sent = self.model.p, hessian_users(count, first, every)
+        normals = fill_standard_normals(self.data, (count, self.law.normals))
+        uniform = np.empty((count, LANES))
+        if self.law.binary:
+            fill_uniform(self.response, uniform, count)
+        x, y = self.law.records(normals, uniform)
+        w = mallows_weight(1 + np.einsum("bjl,bjl->bl", x, x))
+        inverse_mu, v, u = self._budgets(count)
+        omega = fill_standard_normals(self.noise, (count, p))
+        hessian_noise = fill_standard_normals(self.hessian_noise, (sent, p * (p + 1) // 2))
+        return Users(np.ascontiguousarray(x), y, w, inverse_mu, v, u, omega, hessian_noise)
+
+    def _budgets(self, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """1 / mu_i and the two weights, [count, 8] each."""
+        ones = np.ones((count, LANES))
+        if self.budget.constant is not None:
+            return ones / self.budget.constant, ones, ones
+        uniform = np.empty((count, LANES))
+        fill_uniform(self.budgets, uniform, count)
+        inverse = 1 / self.budget.draw(uniform, self.served + 1)
+        self.served += count
+        if not self.weighted:
+            return inverse, ones, ones
+        return (
+            inverse,
+            gradient_weights(self.model, inverse) / self._mean_v,
+            hessian_weights(self.model, inverse) / self._mean_u,
+        )

@@ -1,0 +1,219 @@
+"""When intervals are refused: before any data from public numbers, and after the fit from what was released.
+
+Rules look at public or released numbers alone, so they cost no privacy. On a refusal estimates are kept and
+intervals are not (inference, section 3.5).
+
+    too-few               public: n is below 200 users a parameter, with any budget
+    hessian-too-noisy     lambda_min(Hr) / se_H is expected, or was found, where pure noise would put it
+    scale-too-uncertain   the standard error of the scale is above a tenth of it; a warning above .06
+    coefficients-too-uncertain   logistic: a standardised coefficient has a standard error above .35; a warning above .2
+    not-linear            the estimates of the last two stages differ by more than noise, at level 1e-3
+    projected             the scale was projected at more than 1e-4 n steps
+    not-arrived           the server's last jump was longer than is allowed, so the start was not forgotten
+    collinear             the smallest eigenvalue of Hr is below a thousandth of the largest
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpexp.inference.models import Model
+from dpexp.inference.newton import standard_errors
+from dpexp.inference.predicted import (
+    FEWEST_FOR_EACH,
+    Noise,
+    expected_errors,
+    expected_ratio,
+    hessian_error,
+    largest_error,
+    least_ratio,
+    scaled,
+)
+from dpexp.inference.staged_newton import Design, Outcome
+
+MOST_OF_SCALE, WARN_OF_SCALE = 0.10, 0.06
+MOST_OF_COEFFICIENT, WARN_OF_COEFFICIENT = 0.35, 0.2
+LEVEL_OF_LINEARITY = 1e-3
+MUCH = 0.4
+"""of a parameter in the direction of least curvature, from which it is named"""
+MOST_PROJECTED = 1e-4
+LEAST_EIGENVALUE = 1e-3
+FAR_FROM_GUESS = 4.0
+"""the scale over its guess, or the other way round, from which a warning is given"""
+NOT_CURED_BY_USERS = ("collinear", "not-arrived", "projected", "diverged")
+"""with these, no n is stated: the columns or the public guesses have to change"""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One rule that a fit breaks."""
+
+    rule: str
+    why: str
+    n_needed: int | None = None
+    """users with whom it would be met, under the same budgets; None where more users are not the cure"""
+    parameters: tuple[int, ...] = ()
+    """those of which it speaks, by their places"""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Numbers of the rules, and what follows."""
+
+    values: dict[str, float]
+    reasons: tuple[Reason, ...]
+    warnings: tuple[str, ...]
+
+    def after_plan(self, planned: Checked) -> Checked:
+        """With what was said before: a fit that was made against a refusal stays refused."""
+        rules = {reason.rule for reason in planned.reasons}
+        more = tuple(reason for reason in self.reasons if reason.rule not in rules)
+        return Checked(
+            {**planned.values, **self.values}, (*planned.reasons, *more), (*planned.warnings, *self.warnings)
+        )
+
+    @property
+    def n_needed(self) -> int | None:
+        """Users with whom all rules would be met that more users can meet."""
+        if any(reason.rule in NOT_CURED_BY_USERS for reason in self.reasons):
+            return None
+        return max((reason.n_needed for reason in self.reasons if reason.n_needed), default=None)
+
+
+def enough(n: int, value: float, most: float) -> int:
+    """n (value / most)^2, as errors fall like 1 / sqrt n; rounded up to two digits."""
+    if not math.isfinite(value):
+        return 10**15
+    needed = n * (value / most) ** 2
+    digit = 10 ** max(0, math.floor(math.log10(needed)) - 1)
+    return int(math.ceil(needed / digit) * digit)
+
+
+def before(model: Model, design: Design, noise: Noise) -> Checked:
+    """What public numbers alone say."""
+    n, reasons = design.n, list[Reason]()
+    fewest = FEWEST_FOR_EACH * model.p
+    if n < fewest:
+        reasons.append(Reason("too-few", f"{n:,} records are fewer than {FEWEST_FOR_EACH} for each parameter", fewest))
+    error = hessian_error(model, design, noise)
+    ratio, least = expected_ratio(model, error), least_ratio(model.p)
+    if ratio < least:
+        why = (
+            f"the curvature would be measured too noisily (expected ratio {ratio:.2f}, at least {least:.2f} is needed)"
+        )
+        reasons.append(Reason("hessian-too-noisy", why, enough(n, error, largest_error(model))))
+    values = {"expected_hessian_ratio": ratio, "least_hessian_ratio": least_ratio(model.p)}
+    errors = expected_errors(model, design, noise)
+    if model.has_scale:
+        values["expected_scale_ratio"] = share = float(errors[-1] / model.problem.fixed_scale)
+        reasons += of_scale(share, n, "is expected to be")
+    elif model.name == "mallows-logistic":
+        values["expected_coefficient_error"] = largest = largest_coefficient_error(model, errors)
+        reasons += of_coefficients(largest, n, "is expected to be")
+    return Checked(values, tuple(reasons), ())
+
+
+def of_scale(share: float, n: int, is_: str) -> list[Reason]:
+    if share <= MOST_OF_SCALE:
+        return []
+    why = f"the standard error of the scale {is_} {share:.2g} of it, above {MOST_OF_SCALE:g}"
+    return [Reason("scale-too-uncertain", why, enough(n, share, MOST_OF_SCALE))]
+
+
+def of_coefficients(largest: float, n: int, is_: str) -> list[Reason]:
+    if largest <= MOST_OF_COEFFICIENT:
+        return []
+    why = f"the standard error of a standardised coefficient {is_} {largest:.2g}, above {MOST_OF_COEFFICIENT:g}"
+    return [Reason("coefficients-too-uncertain", why, enough(n, largest, MOST_OF_COEFFICIENT))]
+
+
+def of_guess(model: Model, scale: float) -> list[str]:
+    """A warning where the scale is far from its public guess."""
+    guessed = model.problem.fixed_scale
+    if guessed / FAR_FROM_GUESS <= scale <= guessed * FAR_FROM_GUESS:
+        return []
+    return [f"errors are {scale / guessed:.2g} times as large as was guessed: state the target's range, or error_scale"]
+
+
+def largest_coefficient_error(model: Model, errors: np.ndarray) -> float:
+    """The largest standard error of the intercept and of the slopes of covariates of variance 1."""
+    return float(max(errors[0], *(errors[1 : model.d + 1] * model.problem.sigma_z)))
+
+
+def of_hessian(
+    model: Model, hessian: np.ndarray, error: float, n: int, central: bool = False
+) -> tuple[dict[str, float], list[Reason]]:
+    """Whether a released Hessian [p, p] of the given noise can be believed and inverted."""
+    values, vectors = np.linalg.eigh(scaled(model, hessian))
+    flat = tuple(int(j) for j in np.flatnonzero(np.abs(vectors[:, 0]) > MUCH))
+    ratio = math.inf if error == 0 else float(values[0] / error)
+    reasons = []
+    if not ratio >= least_ratio(model.p):
+        why = (
+            f"the curvature is measured too noisily (ratio {ratio:.2f}, at least {least_ratio(model.p):.2f} is needed)"
+        )
+        # The error falls like 1 / sqrt n in the local model and like 1 / n in the central one. If by the guess of H
+        # this n is large enough, then the guess is too good, and n is doubled.
+        power = 1 if central else 2
+        needed = enough(n, (error / largest_error(model)) ** (power / 2), 1.0)
+        reasons.append(Reason("hessian-too-noisy", why, max(needed, 2 * n), flat))
+    if not values[0] >= LEAST_EIGENVALUE * values[-1]:
+        why = "some columns can hardly be told apart, or one is constant: leave one of them out"
+        reasons.append(Reason("collinear", why, parameters=flat))
+    return {"hessian_ratio": ratio, "least_hessian_ratio": least_ratio(model.p)}, reasons
+
+
+def after(model: Model, design: Design, outcome: Outcome, lane: int = 0) -> Checked:
+    """What the released numbers of one replicate say."""
+    from scipy.special import chdtrc
+
+    final, n, reasons, warnings = outcome.final, design.n, [], []
+    theta, covariance = final.theta[lane], final.covariance[lane]
+    if not (np.isfinite(theta).all() and np.isfinite(covariance).all()):
+        return Checked({}, (Reason("diverged", "the estimates are not finite"),), ())
+    errors = standard_errors(covariance)
+    values, found = of_hessian(model, final.hessian[lane], float(final.hessian_error[lane]), n)
+    reasons += found
+    if model.has_scale:
+        values["scale_ratio"] = share = float(errors[-1] / max(theta[-1], 1e-300)) if theta[-1] > 0 else math.inf
+        reasons += of_scale(share, n, "is")
+        if WARN_OF_SCALE < share <= MOST_OF_SCALE:
+            warnings.append(
+                f"the standard error of the scale is {share:.2g} of it: expect a coverage of about .93, not .95"
+            )
+        warnings += of_guess(model, float(theta[-1]))
+        values["projections"] = hits = float(outcome.projections[lane])
+        if hits > MOST_PROJECTED * n + 1:
+            reasons.append(
+                Reason("projected", f"the scale ran into its lower bound {hits:.0f} times: its guess is too large")
+            )
+    elif model.name == "mallows-logistic":
+        values["coefficient_error"] = largest = largest_coefficient_error(model, errors)
+        reasons += of_coefficients(largest, n, "is")
+        if WARN_OF_COEFFICIENT < largest <= MOST_OF_COEFFICIENT:
+            warnings.append(
+                f"a standardised coefficient has a standard error of {largest:.2g}: expect a coverage of about .93"
+            )
+    second, third = outcome.stages
+    difference = second.theta[lane] - third.theta[lane]
+    spread = second.covariance[lane] + third.covariance[lane]
+    statistic = float(difference @ np.linalg.lstsq(spread, difference, rcond=None)[0])
+    values["linearity"] = level = float(chdtrc(model.p, statistic))
+    if not level >= LEVEL_OF_LINEARITY:
+        reasons.append(
+            Reason(
+                "not-linear",
+                f"two parts of the users disagree (p = {level:.1g}): the start was too far, or n is too small",
+            )
+        )
+    if outcome.shortened[lane]:
+        reasons.append(
+            Reason(
+                "not-arrived",
+                "the estimates were still moving far when the last stage began: the public guesses are far off",
+            )
+        )
+    return Checked(values, tuple(reasons), tuple(warnings))

@@ -1,0 +1,141 @@
+"""`staged-newton`: three stages of small steps with Newton jumps between them (inference, section 3).
+
+    stage   share   T    step                          enters the sums
+    1       .1      3    T / (2 h sqrt n_1) i^-1/2     its second half
+    2       .3      2    T / (h n_2)                   all
+    3       .6      1    T / (h n_3)                   all
+
+T is the number of relaxation times that a stage lasts in a direction of curvature h, a public guess. The stages are
+short on purpose: the bias of what curvature leaves grows with T, and the correction of `newton` needs no mixing. After
+stages 1 and 2 the server jumps to the corrected estimate, so that a wrong guess h does not leave the start unforgotten.
+The estimate uses the sums of stages 2 and 3 together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from dpexp.engine.lanes.vectors import LANES
+from dpexp.inference.messages import Constants, compiled_messages
+from dpexp.inference.models import Model
+from dpexp.inference.newton import Corrected, corrected, newton_corrected
+from dpexp.inference.sums import Sums, no_sums
+from dpexp.inference.users import BLOCK, Source
+
+SHARES = (0.1, 0.3, 0.6)
+"""of the users, by stage"""
+TIMES = (3.0, 2.0, 1.0)
+"""T, relaxation times, by stage"""
+FARTHEST = 2.0
+"""a jump of the coefficients is at most this many scales; without a scale it is at most this long. Slopes count for
+covariates of variance 1"""
+
+
+@dataclass(frozen=True)
+class Design:
+    """What is public before anybody is asked."""
+
+    n: int
+    curvature: float
+    """h, a guess of the median eigenvalue of H"""
+    every: int = 5
+    """every k-th user of a stage sends a Hessian"""
+    shares: tuple[float, ...] = SHARES
+    times: tuple[float, ...] = TIMES
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Users of each stage, n together."""
+        ends = [round(self.n * sum(self.shares[: s + 1])) for s in range(len(self.shares))]
+        return tuple(b - a for a, b in zip([0, *ends[:-1]], ends, strict=True))
+
+    def step_sizes(self, stage: int) -> np.ndarray:
+        """eta_1, eta_2, ... of a stage."""
+        n, time = self.sizes[stage], self.times[stage]
+        if stage:
+            return np.full(n, time / (self.curvature * n))
+        return time / (2 * self.curvature * np.sqrt(n)) / np.sqrt(np.arange(1, n + 1))
+
+
+class Outcome(NamedTuple):
+    """What eight replicates of one design end with."""
+
+    final: Corrected
+    """from stages 2 and 3 together"""
+    stages: tuple[Corrected, Corrected]
+    """stages 2 and 3 alone, corrected with the same Hessian: they differ by more than noise where F is not quadratic"""
+    sums: Sums
+    """of stages 2 and 3"""
+    shortened: np.ndarray
+    """whether the jump before the last stage was longer than is allowed [8]"""
+    projections: np.ndarray
+    """steps at which the scale was projected [8]"""
+
+
+class Server:
+    """theta, and how it moves while users send messages."""
+
+    def __init__(self, model: Model, start: np.ndarray) -> None:
+        law = model.problem
+        self.model = model
+        self.theta = np.repeat(np.asarray(start, dtype=np.float64)[:, None], LANES, axis=1)
+        """[p, 8]"""
+        self.hits = np.zeros((1, LANES))
+        self._scratch = np.zeros((model.p, LANES))
+        self._constants = Constants(
+            model.constants,
+            law.fixed_scale,
+            law.scale_min,
+            model.gradient_sensitivity,
+            float(model.hessian_sensitivity(1.0)),
+            model.scale_row,
+        )
+        self._messages = compiled_messages(type(law).score, model.curvature, model.has_scale)
+
+    def ask(self, source: Source, eta: np.ndarray, every: int, summed: int = 1, before: int = 0) -> Sums:
+        """One stage: as many users as eta has entries, numbered from before + 1; the sums from user `summed` on."""
+        sums = no_sums(self.model.p)
+        for first in range(before, before + len(eta), BLOCK):
+            steps = eta[first - before :][:BLOCK]
+            users = source.block(len(steps), first, every)
+            self._messages(
+                first, every, summed, self._constants, steps, users, self.theta, self.hits, self._scratch, sums
+            )
+        return sums
+
+    def jump(self, sums: Sums) -> np.ndarray:
+        """Move to the corrected estimate of a stage, no farther than is sane; whether that was nearer [8].
+
+        The server alone does this with what it has received, so it costs no privacy.
+        """
+        current = (sums.points / sums.v[0]).T
+        change = newton_corrected(sums, self.model).theta - current
+        beta = self.model.d + 1
+        limit = FARTHEST * (current[:, -1] if self.model.has_scale else np.ones(LANES))
+        spread = np.append(1.0, np.full(self.model.d, min(1.0, self.model.problem.sigma_z)))
+        length = np.linalg.norm(change[:, :beta] * spread, axis=1)
+        shortened = length > limit
+        change[:, :beta] *= np.where(shortened, limit / np.maximum(length, 1e-300), 1.0)[:, None]
+        target = current + change
+        if self.model.has_scale:
+            low, high = current[:, -1] / 2, current[:, -1] * 2
+            shortened |= (target[:, -1] < low) | (target[:, -1] > high)
+            target[:, -1] = np.clip(target[:, -1], low, high)
+        self.theta[:] = target.T
+        return shortened
+
+
+def staged_newton(model: Model, design: Design, start: np.ndarray, source: Source) -> Outcome:
+    """All three stages from theta_0 = `start` [p]."""
+    server = Server(model, start)
+    first = server.ask(source, design.step_sizes(0), design.every, design.sizes[0] // 2 + 1)
+    server.jump(first)
+    second = server.ask(source, design.step_sizes(1), design.every)
+    shortened = server.jump(second)
+    third = server.ask(source, design.step_sizes(2), design.every)
+    final = newton_corrected(second + third, model)
+    stages = tuple(corrected(sums, final.hessian, final.hessian_error) for sums in (second, third))
+    return Outcome(final, (stages[0], stages[1]), second + third, shortened, server.hits[0])

@@ -1,0 +1,103 @@
+"""Where users come from, block by block: simulated ones, and the records of a user's own file.
+
+A block is `dpexp.inference.messages.Users`. Both sources give users in a public random order, with their budgets and
+their noise. Simulated users are other ones in each of the eight replicates, records are the same ones in all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from dpexp.engine.lanes.vectors import LANES
+from dpexp.inference.messages import Users
+from dpexp.inference.models import Model
+from dpexp.problems.linear_predictor import mallows_weight
+
+BLOCK = 480
+"""users of a block; a multiple of 2 and of the usual 3 and 5, so that every block has as many Hessian users"""
+SPREAD = 0.1
+"""s0^2: a round number in the range of the eigenvalues of S (.03 to .17); the weights hardly depend on it"""
+CURVED = 0.1
+"""the same for the entries of one record's Hessian"""
+
+Normals = Callable[[tuple[int, ...]], np.ndarray]
+"""normals(shape) -> independent standard normals"""
+
+
+class Source(Protocol):
+    """What the stages ask of users."""
+
+    def block(self, count: int, first: int, every: int) -> Users:
+        """The next `count` users, the first of whom has the number first + 1 in their stage."""
+
+
+def gradient_weights(model: Model, inverse_mu: np.ndarray) -> np.ndarray:
+    """v_i up to a constant: 1 / (s0^2 + Delta^2 / mu_i^2), the weights of least variance (inference, section 2.1)."""
+    return 1 / (SPREAD + (model.gradient_sensitivity * inverse_mu) ** 2)
+
+
+def hessian_weights(model: Model, inverse_mu: np.ndarray) -> np.ndarray:
+    """u_i up to a constant, by the same argument; about mu_i^2. The scale is the guessed one, so they are public."""
+    sensitivity = model.hessian_sensitivity(model.problem.fixed_scale)
+    return 1 / (CURVED + (sensitivity * inverse_mu) ** 2)
+
+
+def of_mean_one(weights: np.ndarray) -> np.ndarray:
+    """The weights over their mean; exactly 1 where all are equal, so that equal budgets change no digit."""
+    low, high = weights.min(), weights.max()
+    return np.ones_like(weights) if low == high else weights / weights.mean()
+
+
+def hessian_users(count: int, first: int, every: int) -> int:
+    """How many of the users first + 1 .. first + count of a stage are Hessian users."""
+    return 0 if every == 0 else (first + count) // every - first // every
+
+
+@dataclass
+class Records:
+    """Users of a table, in the order in which they are asked; all replicates are the same."""
+
+    model: Model
+    x: np.ndarray
+    """covariates [n, d]"""
+    y: np.ndarray
+    """[n]"""
+    mu: np.ndarray
+    """budgets [n]"""
+    normals: Normals
+
+    def __post_init__(self) -> None:
+        self.taken = 0
+        with np.errstate(divide="ignore"):
+            self.inverse_mu = 1 / self.mu
+        self.v = of_mean_one(gradient_weights(self.model, self.inverse_mu))
+        self.u = of_mean_one(hessian_weights(self.model, self.inverse_mu))
+        self.w = mallows_weight(1 + np.sum(self.x * self.x, axis=1))
+
+    def block(self, count: int, first: int, every: int) -> Users:
+        rows = slice(self.taken, self.taken + count)
+        self.taken += count
+        p, sent = self.model.p, hessian_users(count, first, every)
+        known = (values[rows] for values in (self.x, self.y, self.w, self.inverse_mu, self.v, self.u))
+        noise = self.normals((count, p)), self.normals((sent, p * (p + 1) // 2))
+        return Users(*(np.repeat(values[..., None], LANES, axis=-1) for values in (*known, *noise)))
+
+
+def operating_system_normals(shape: tuple[int, ...]) -> np.ndarray:
+    """Normals from the generator of the operating system, which nobody can compute again.
+
+    Each takes 53 random bits, of which half a unit keeps the uniform number away from 0 and 1, through the inverse of
+    the normal distribution function.
+    """
+    import os
+
+    from scipy.special import ndtri
+
+    count = math.prod(shape)
+    bits = np.frombuffer(os.urandom(8 * count), dtype=np.uint64) >> np.uint64(11)
+    return ndtri((bits.astype(np.float64) + 0.5) * 2.0**-53).reshape(shape)

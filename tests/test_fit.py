@@ -1,0 +1,530 @@
+"""`dpexp fit`: own records, public inputs, both models, refusals and what is printed, from the command line and Python."""
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpexp
+from dpexp.commands import init
+from dpexp.config import ConfigError
+from dpexp.config.public_file import read_public
+from dpexp.core.errors import UsageError
+from dpexp.core.standard_json import standard_json
+from dpexp.data.dataset import DataError
+from dpexp.data.public_inputs import PublicInputs
+from dpexp.data.regression import Roles, one_record_a_person, read_records
+from dpexp.inference.central_newton import central_newton, symmetric_noise
+from dpexp.inference.fitting import plan_central, plan_local
+from dpexp.inference.models import unit_model
+from dpexp.inference.predicted import expected_ratio, hessian_error, largest_error, least_ratio, noise_of
+from dpexp.inference.staged_newton import Design
+from dpexp.privacy.accounting.gdp import eps_of
+
+N = 40_000
+PUBLIC = """\
+ranges: {age: [20, 70], y: [0, 60]}
+categories: {job: [clerk, cook, nurse]}
+error_scale: 3
+"""
+
+
+def people(n=N, seed=1):
+    rng = np.random.default_rng(seed)
+    age, job = rng.normal(45, 12, n), rng.choice(["clerk", "cook", "nurse"], n)
+    y = 10 + 0.5 * age + 3 * (job == "cook") - 2 * (job == "nurse") + 4 * rng.standard_normal(n)
+    return pd.DataFrame({"age": age, "job": job, "y": y})
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    place = tmp_path_factory.mktemp("fit")
+    frame = people()
+    frame.to_csv(place / "people.csv", index=False)
+    frame.to_parquet(place / "people.parquet")
+    (place / "public.yaml").write_text(PUBLIC)
+    return place
+
+
+def command(*arguments):
+    done = subprocess.run([sys.executable, "-m", "dpexp", "fit", *map(str, arguments)], capture_output=True, text=True)
+    assert "Traceback" not in done.stderr
+    return done
+
+
+TRUTH = {"(intercept)": 10, "age": 0.5, "job=cook": 3, "job=nurse": -2, "(scale)": 4}
+
+
+@pytest.mark.parametrize("central", [False, True])
+@pytest.mark.parametrize("file", ["people.csv", "people.parquet"])
+def test_estimates_are_near_the_truth_on_the_users_scale(lab, file, central):
+    report = dpexp.fit(lab / file, target="y", mu=2.0, public=lab / "public.yaml", central=central)
+    document = report.document()
+    assert report.exit_code == 0
+    assert document["method"] == ("central-newton" if central else "staged-newton")
+    assert [one["name"] for one in document["estimates"]] == list(TRUTH)
+    for one in document["estimates"]:
+        assert abs(one["value"] - TRUTH[one["name"]]) < 4.5 * one["se"]
+        assert one["ci_hi"] - one["ci_lo"] == pytest.approx(2 * 1.959964 * one["se"], rel=1e-6)
+    widths = {one["name"]: one["ci_hi"] - one["ci_lo"] for one in document["estimates"]}
+    assert widths["age"] < (0.02 if central else 0.12)
+
+
+def test_the_document_is_the_contracts(lab):
+    done = command(
+        lab / "people.csv", "--target", "y", "--eps", "4", "--public", lab / "public.yaml", "--central", "--json"
+    )
+    assert done.returncode == 0
+    document = json.loads(done.stdout)
+    assert set(document) >= {"estimates", "level", "method", "budget", "diagnostics", "refused"}
+    assert set(document["estimates"][0]) >= {"name", "value", "ci_lo", "ci_hi"}
+    assert document["refused"] == []
+    assert document["level"] == 0.95
+    assert set(document["budget"]) >= {"mu", "per_user", "eps"}
+    (_, eps), _ = document["budget"]["eps"]
+    assert eps == pytest.approx(4, abs=1e-9)
+    assert eps <= 4
+
+
+def test_python_and_the_command_agree(lab):
+    done = command(lab / "people.csv", "--target", "y", "--mu", "2", "--public", lab / "public.yaml", "--json")
+    report = dpexp.fit(lab / "people.csv", target="y", mu=2, public=lab / "public.yaml")
+    assert json.loads(done.stdout) == json.loads(standard_json(report.document()))
+    assert str(report).startswith("huber-linear, ")
+
+
+def test_units_of_the_table_change_nothing_but_the_units(lab, tmp_path):
+    """Ages in months and another reference level are the same fit in other words."""
+    frame = people().assign(age=lambda f: f.age * 12, y=lambda f: f.y * 100 - 7)
+    frame.to_csv(tmp_path / "other.csv", index=False)
+    text = "ranges: {age: [240, 840], y: [-7, 5993]}\ncategories: {job: [clerk, cook, nurse]}\nerror_scale: 300"
+    (tmp_path / "other.yaml").write_text(text)
+    here = dpexp.fit(lab / "people.csv", target="y", mu=2, public=lab / "public.yaml").document()["estimates"]
+    there = dpexp.fit(tmp_path / "other.csv", target="y", mu=2, public=tmp_path / "other.yaml").document()["estimates"]
+    for a, b, factor, shift in zip(here, there, (100, 100 / 12, 100, 100, 100), (-7, 0, 0, 0, 0), strict=True):
+        assert b["value"] == pytest.approx(a["value"] * factor + shift, rel=1e-6)
+        assert b["se"] == pytest.approx(a["se"] * factor, rel=1e-6)
+
+
+def test_intercept_moves_with_its_covariance(lab):
+    """The interval of the prediction at the centre is shorter than that of the intercept at age 0."""
+    from dpexp.data.regression import units_of
+
+    units = units_of({"age": "number", "y": "number"}, Roles("y"), PublicInputs(ranges={"age": (20, 70)}), False)
+    matrix, offset = units.to_user()
+    theta = np.array([1.0, 2.0, 3.0])
+    user = matrix @ theta + offset
+    for age in (0.0, 45.0, 80.0):
+        assert user[0] + user[1] * age == pytest.approx(1 + 2 * (age - 45) / 12.5)
+
+
+def test_a_fit_is_the_same_in_every_process_and_another_with_another_seed(lab):
+    def values(**more):
+        report = dpexp.fit(lab / "people.csv", target="y", mu=2, public=lab / "public.yaml", **more)
+        return [one["value"] for one in report.document()["estimates"]]
+
+    assert values() == values(seed=1) != values(seed=2)
+    assert values(deployment=True) != values(deployment=True)
+
+
+def test_a_deployment_keeps_no_seed_of_its_noise(lab):
+    report = dpexp.fit(lab / "people.csv", target="y", mu=2, public=lab / "public.yaml", deployment=True)
+    assert report.document()["public"]["noise"] == "operating system, not stored"
+    assert "not stored" in str(report)
+    assert "rehearsal" not in str(report)
+    assert "rehearsal" in str(dpexp.fit(lab / "people.csv", target="y", mu=2, public=lab / "public.yaml"))
+
+
+def test_budgets_by_column(lab, tmp_path):
+    people().assign(mu=np.where(np.arange(N) % 4 == 0, 3.0, 1.0)).to_csv(tmp_path / "mu.csv", index=False)
+    document = dpexp.fit(tmp_path / "mu.csv", target="y", mu_column="mu", public=lab / "public.yaml").document()
+    assert document["budget"]["mu"] == 3
+    assert document["budget"]["per_user"] == {"cap": 3, "q05": 1, "median": 1, "q95": 3}
+    assert "mu" not in [one["name"] for one in document["estimates"]]
+    assert document["budget"]["eps"][0][1] == eps_of(3.0, 1e-5)
+    done = command(tmp_path / "mu.csv", "--target", "y", "--mu-column", "mu", "--central")
+    assert done.returncode == 2
+
+
+def test_weights_of_budgets_are_worth_a_factor():
+    """A quarter of users with mu = 3 among users with .5: weighted, the noise is as if all had 1.54 (section 2.1)."""
+    model = unit_model("huber-linear", 5)
+    noise = noise_of(model, np.repeat([0.5, 0.5, 0.5, 3.0], 1000))
+    assert 1 / noise.gradients**0.5 == pytest.approx(2.4375**0.5, rel=0.01)
+    assert noise_of(model, np.array([2.0])).gradients == 0.25
+
+
+def test_one_record_of_each_person(tmp_path):
+    rng, n = np.random.default_rng(2), 4000
+    frame = pd.DataFrame({"a": rng.standard_normal(n), "who": np.arange(n) // 2})
+    frame["y"] = frame.a + rng.standard_normal(n)
+    frame.to_csv(tmp_path / "twice.csv", index=False)
+    report = dpexp.fit(tmp_path / "twice.csv", target="y", mu=2, person="who", central=True)
+    assert report.planned.n == n // 2
+    assert "one record each" in str(report)
+    alone = dpexp.fit(tmp_path / "twice.csv", target="y", mu=2, central=True)
+    assert alone.planned.n == n
+    assert "sqrt(k)" in str(alone)
+    order = np.array([3, 0, 2, 1])
+    assert list(one_record_a_person(np.array([7, 7, 5, 5]), order)) == [3, 0]
+
+
+# --- refusals -------------------------------------------------------------------------------------------------------
+
+
+def test_a_public_refusal_spends_nothing_and_says_which_n_would_do(tmp_path):
+    people(3000).drop(columns="job").to_csv(tmp_path / "few.csv", index=False)
+    public = tmp_path / "p.yaml"
+    public.write_text("ranges: {age: [20, 70], y: [0, 60]}\nerror_scale: 3")
+    done = command(tmp_path / "few.csv", "--target", "y", "--mu", "1", "--public", public)
+    assert done.returncode == 3
+    assert "nothing was spent" in done.stdout
+    report = dpexp.fit(tmp_path / "few.csv", target="y", mu=1, public=public)
+    document = report.document()
+    assert all(one["value"] is None for one in document["estimates"])
+    needed = document["diagnostics"]["n_needed"]
+    assert needed > 3000
+    model = report.planned.model
+    assert plan_local(model, np.array([1.0]), needed).checked.reasons == ()
+    assert plan_local(model, np.array([1.0]), needed // 2).checked.reasons != ()
+    forced = dpexp.fit(tmp_path / "few.csv", target="y", mu=1, public=public, force=True)
+    assert forced.exit_code == 3
+    assert all(one["value"] is not None and one["ci_lo"] is None for one in forced.document()["estimates"])
+
+
+@pytest.mark.parametrize("mu", [2.0, math.inf])
+def test_collinear_and_constant_columns_are_refused(tmp_path, mu):
+    rng, n = np.random.default_rng(3), 30_000
+    frame = pd.DataFrame({"a": rng.standard_normal(n), "b": 1.0})
+    frame["twice"], frame["y"] = 2 * frame.a, frame.a + rng.standard_normal(n)
+    for kept in (["a", "twice", "y"], ["a", "b", "y"]):
+        frame[kept].to_csv(tmp_path / "flat.csv", index=False)
+        for central in (False, True):
+            report = dpexp.fit(tmp_path / "flat.csv", target="y", mu=mu, central=central)
+            assert report.exit_code == 3
+            assert {reason.rule for reason in report.checked.reasons} & {"collinear", "hessian-too-noisy"}
+    frame[["a", "y"]].to_csv(tmp_path / "good.csv", index=False)
+    assert dpexp.fit(tmp_path / "good.csv", target="y", mu=mu).exit_code == 0
+
+
+def test_a_target_far_from_its_guess_is_refused(tmp_path):
+    frame = people(30_000)[["age", "y"]]
+    frame["y"] = frame.y * 1e6 + 5e6
+    frame.to_csv(tmp_path / "far.csv", index=False)
+    for central in (False, True):
+        report = dpexp.fit(tmp_path / "far.csv", target="y", mu=3, central=central)
+        assert report.exit_code == 3
+        assert "no range is stated of y" in str(report)
+
+
+def test_values_of_any_size_do_no_harm(tmp_path):
+    frame = people(30_000)[["age", "y"]]
+    text = "ranges: {age: [20, 70], y: [0, 60]}\nerror_scale: 3"
+    (tmp_path / "p.yaml").write_text(text)
+    frame.loc[4, "age"], frame.loc[5, "age"], frame.loc[6, "y"] = 1e308, -1e300, 1e308
+    frame.to_csv(tmp_path / "huge.csv", index=False)
+    report = dpexp.fit(tmp_path / "huge.csv", target="y", mu=3, public=tmp_path / "p.yaml")
+    assert report.exit_code == 0
+    assert abs(report.document()["estimates"][1]["value"] - 0.5) < 0.1
+
+
+def test_order_of_rows_is_the_servers(tmp_path):
+    """A sorted file gives another draw of the same law, and no refusal."""
+    frame = people(30_000)[["age", "y"]]
+    (tmp_path / "p.yaml").write_text("ranges: {age: [20, 70], y: [0, 60]}\nerror_scale: 3")
+    frame.sort_values("y").to_csv(tmp_path / "sorted.csv", index=False)
+    report = dpexp.fit(tmp_path / "sorted.csv", target="y", mu=3, public=tmp_path / "p.yaml")
+    assert report.exit_code == 0
+    assert abs(report.document()["estimates"][1]["value"] - 0.5) < 5 * report.errors[1]
+
+
+@pytest.mark.parametrize("n", [1, 2, 10, 149, 160])
+@pytest.mark.parametrize("mu", [1e-6, 1.0, math.inf])
+@pytest.mark.parametrize("central", [False, True])
+def test_tiny_files_end_in_a_refusal_and_never_in_a_traceback(tmp_path, n, mu, central):
+    people(n)[["age", "y"]].to_csv(tmp_path / "tiny.csv", index=False)
+    for force in (False, True):
+        report = dpexp.fit(tmp_path / "tiny.csv", target="y", mu=mu, central=central, force=force)
+        if not (central and n == 160):
+            assert report.exit_code == 3
+        assert report.text()
+        assert standard_json(report.document())
+
+
+# --- the public rules -----------------------------------------------------------------------------------------------
+
+
+def test_the_least_ratio_is_above_what_pure_noise_gives():
+    from dpexp.inference.newton import regularise
+
+    rng = np.random.default_rng(5)
+    for p in (2, 3, 7, 12):
+        noise = np.stack([symmetric_noise(rng.standard_normal, p, 1.0) for _ in range(200)])
+        ratios = np.linalg.eigvalsh(regularise(noise, np.ones(200)))[:, 0]
+        assert np.quantile(ratios, 0.9) < least_ratio(p) * 1.01
+
+
+def test_the_largest_noise_is_where_the_expected_ratio_meets_the_least():
+    model = unit_model("huber-linear", 5)
+    error = largest_error(model)
+    assert expected_ratio(model, error * 0.97) > least_ratio(model.p)
+    assert expected_ratio(model, error * 1.03) < least_ratio(model.p)
+    assert expected_ratio(model, 0.0) == math.inf
+    design = Design(100_000, 0.1)
+    one, two = (hessian_error(model, design, noise_of(model, np.array([mu]))) for mu in (1.0, 2.0))
+    assert one == pytest.approx(2 * two)
+
+
+def test_symmetric_noise_has_the_variances_of_a_frobenius_ball():
+    draws = np.stack([symmetric_noise(np.random.default_rng(k).standard_normal, 3, 2.0) for k in range(4000)])
+    assert np.all(draws == draws.transpose(0, 2, 1))
+    assert np.var(draws[:, 0, 0]) == pytest.approx(4, rel=0.1)
+    assert np.var(draws[:, 0, 1]) == pytest.approx(2, rel=0.1)
+
+
+# --- the central model ----------------------------------------------------------------------------------------------
+
+
+def test_central_newton_spends_what_it_says():
+    """Every release is counted with its own sensitivity and its own noise."""
+    model, rng = unit_model("huber-linear", 3), np.random.default_rng(6)
+    x, y = model.problem.sample(rng, 2000)
+    drawn = []
+
+    def normals(shape):
+        drawn.append(shape)
+        return np.zeros(shape)
+
+    found = central_newton(model, model.problem.start(), x[:, 1:], y, 1.5, normals)
+    assert found.mu_spent == pytest.approx(1.5)
+    assert drawn == [(4, 4), *[(5,)] * 12, (5, 5), (5, 5)]
+
+
+def test_central_newton_without_noise_is_the_m_estimator():
+    """mu = inf: the root of the mean gradient, found another way, and the sandwich."""
+    from scipy.optimize import root
+
+    model, rng = unit_model("huber-linear", 3), np.random.default_rng(7)
+    x, y = model.problem.sample(rng, 5000)
+    found = central_newton(model, model.problem.start(), x[:, 1:], y, math.inf, lambda shape: np.zeros(shape))
+    exact = root(lambda t: model.problem.gradient(t, x, y).mean(axis=0), model.problem.optimum(), tol=1e-12).x
+    g = model.problem.gradient(exact, x, y)
+    inverse = np.linalg.inv(model.hessians(exact, x, y).mean(axis=0))
+    sandwich = inverse @ (g.T @ g / 5000**2) @ inverse
+    assert found.theta == pytest.approx(exact, abs=0.05 * np.sqrt(sandwich.diagonal()).min())
+    assert np.sqrt(found.covariance.diagonal()) == pytest.approx(np.sqrt(sandwich.diagonal()), rel=0.03)
+
+
+def test_central_intervals_cover():
+    model = unit_model("huber-linear", 2)
+    planned, hits = plan_central(model, 1.0, 1500), []
+    assert planned.checked.reasons == ()
+    for r in range(200):
+        rng = np.random.default_rng(r)
+        x, y = model.problem.sample(rng, 1500)
+        found = central_newton(model, model.problem.start(), x[:, 1:], y, 1.0, rng.standard_normal)
+        hits.append(np.abs(found.theta - model.problem.optimum()) < 1.959964 * np.sqrt(found.covariance.diagonal()))
+    assert np.all(np.abs(np.mean(hits, axis=0) - 0.95) < 0.055)
+
+
+# --- the table and its public inputs --------------------------------------------------------------------------------
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("table", "public", "message"),
+    [
+        ("a,y\n1,2\n,3\n", "", "t.csv:3: a is missing"),
+        ("a,y\n1,2\n2,\n", "", "t.csv:3: y, the target, is missing"),
+        ('a,y\n"1\n",2\nx,3\n4,5\n6,6\n', "", "t.csv:4: a is not a number: 'x'"),
+        ("a,y\n1,2\n2,inf\n", "", "t.csv:3: y is infinite"),
+        ("a,y\nx,2\nz,3\n", "", "a is text, and no categories are stated"),
+        ("a,y\nx,2\nz,3\n", "categories: {a: [x, w]}", "t.csv:3: a is 'z', which is not among its categories"),
+        ("a,y\n1,2\n", "ranges: {b: [0, 1]}", "no column 'b'"),
+        ("a,a,y\n1,2,3\n", "", "repeated columns a"),
+        ("a,y\n", "", "holds no records"),
+        ("y\n1\n", "", "no column besides the target"),
+        ("a,z\n1,2\n", "", "no column 'y'"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_said_at_its_line(tmp_path, table, public, message):
+    path = write(tmp_path / "t.csv", table)
+    stated = read_public(write(tmp_path / "p.yaml", public)) if public else PublicInputs()
+    with pytest.raises(DataError) as caught:
+        read_records(path, Roles("y"), stated, False)
+    assert message in caught.value.message
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ranges: {age: [LOW, HIGH]}", "p.yaml:1:15: age: LOW is not filled in"),
+        ("ranges: {age: [70, 20]}", "the smaller first"),
+        ("ranges: {age: 20}", "the smaller first"),
+        ("categories: {job: [ONE, OTHER]}", "job: ONE is not filled in"),
+        ("categories: {job: [a]}", "two or more"),
+        ("categories: {job: [a, a]}", "named twice"),
+        ("ranges: {a: [0, 1]}\ncategories: {a: [x, y]}", "p.yaml:2:14: a has a range and categories"),
+        ("rangs: {a: [0, 1]}", "unknown key 'rangs'"),
+        ("missing: centre", "missing is error, or a list of columns"),
+        ("error_scale: -1", "error_scale is a number above 0"),
+        ("error_scale: 1\nknown_error_scale: 2", "error_scale is stated too"),
+        ("- 1", "must be keys with values"),
+    ],
+)
+def test_what_is_wrong_with_public_inputs_is_said_at_its_place(tmp_path, text, message):
+    with pytest.raises(ConfigError) as caught:
+        read_public(write(tmp_path / "p.yaml", text))
+    assert message in str(caught.value)
+    assert "hint: " in str(caught.value)
+
+
+def test_missing_values_count_as_the_centre_where_that_is_public(tmp_path):
+    path = write(tmp_path / "t.csv", "a,b,y\n1,u,2\n,v,3\n4,,5\n")
+    public = read_public(write(tmp_path / "p.yaml", "categories: {b: [u, v]}\nmissing: [a, b]"))
+    records = read_records(path, Roles("y"), public, False)
+    assert [e.name for e in records.units.entries] == ["a", "a is missing", "b=v", "b is missing"]
+    assert records.x[1, 0] == 0
+    assert list(records.x[:, 1] > 0) == [False, True, False]
+    assert records.x[2, 2] == 0
+    assert list(records.x[:, 3] > 0) == [False, False, True]
+
+
+def test_odd_names_and_quotes(tmp_path):
+    table = 'größe, in "cm";x,y\n'
+    path = write(tmp_path / "t.csv", '"größe, in ""cm""",y €\n"1",2\n"2.5",3\n')
+    records = read_records(path, Roles("y €"), PublicInputs(), False)
+    assert records.units.names[1] == 'größe, in "cm"'
+    assert list(records.x[:, 0]) == [1, 2.5]
+    assert table
+
+
+def test_levels_other_and_truth_values(tmp_path):
+    path = write(tmp_path / "t.csv", "job,ok,y\ncook,true,1\npilot,false,2\nclerk,true,3\n")
+    public = PublicInputs(categories={"job": ("clerk", "cook", "other")})
+    records = read_records(path, Roles("y"), public, False)
+    assert [e.name for e in records.units.entries] == ["job=cook", "job=other", "ok=True"]
+    assert list(records.x[:, 1] > 0) == [False, True, False]
+    assert list(records.x[:, 2] > 0) == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("values", "public", "wanted"),
+    [
+        ("0,1,1", "", [0, 1, 1]),
+        ("false,true,true", "", [0, 1, 1]),
+        ("no,yes,no", "categories: {y: [no, yes]}", [0, 1, 0]),
+    ],
+)
+def test_a_binary_target(tmp_path, values, public, wanted):
+    path = write(tmp_path / "t.csv", "a,y\n" + "".join(f"{k},{v}\n" for k, v in enumerate(values.split(","))))
+    stated = read_public(write(tmp_path / "p.yaml", public)) if public else PublicInputs()
+    assert list(read_records(path, Roles("y"), stated, True).y) == wanted
+
+
+def test_a_target_that_is_not_binary_is_refused_with_the_way_out(tmp_path):
+    path = write(tmp_path / "t.csv", "a,y\n1,2\n2,5\n")
+    with pytest.raises(DataError, match=r"t\.csv:2: y is '2', and a binary target is 0 or 1") as caught:
+        read_records(path, Roles("y"), PublicInputs(), True)
+    assert "huber-linear" in caught.value.hint
+
+
+def test_logistic_fit(tmp_path):
+    rng, n = np.random.default_rng(8), 30_000
+    frame = pd.DataFrame({"a": rng.standard_normal(n), "b": rng.standard_normal(n)})
+    frame["y"] = (rng.random(n) < 1 / (1 + np.exp(-0.3 - frame.a + 0.5 * frame.b))).astype(int)
+    frame.to_csv(tmp_path / "l.csv", index=False)
+    for central in (False, True):
+        report = dpexp.fit(tmp_path / "l.csv", target="y", mu=3, model="mallows-logistic", central=central)
+        assert report.exit_code == 0
+        for one, truth in zip(report.document()["estimates"], (0.3, 1, -0.5), strict=True):
+            assert abs(one["value"] - truth) < 4.5 * one["se"]
+
+
+def test_a_known_scale_is_not_estimated(tmp_path, lab):
+    public = write(tmp_path / "p.yaml", PUBLIC.replace("error_scale", "known_error_scale").replace(": 3", ": 4"))
+    document = dpexp.fit(lab / "people.csv", target="y", mu=2, public=public).document()
+    assert [one["name"] for one in document["estimates"]] == list(TRUTH)[:-1]
+    for one in document["estimates"]:
+        assert abs(one["value"] - TRUTH[one["name"]]) < 4.5 * one["se"]
+
+
+# --- words of the command line, plan and draft ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "no budget"),
+        (["--mu", "1", "--eps", "1"], "--mu and --eps"),
+        (["--mu", "0"], "--mu is a number above 0"),
+        (["--mu", "x"], "--mu is a number above 0, not x"),
+        (["--mu", "1", "--delta", "1e-5"], "--delta belongs to --eps"),
+        (["--eps", "1", "--delta", "2"], "--delta is a number between 0 and 1"),
+        (["--mu", "1", "--level", "1"], "--level"),
+        (["--mu", "1", "--model", "mallows"], "no model 'mallows'"),
+        (["--mu", "1", "--n", "5"], "--n belongs to --plan"),
+        (["--mu", "1", "--deployment", "--seed", "3"], "--deployment takes its noise"),
+        (["--mu", "1", "--public", "nowhere.yaml"], "no such file"),
+        (["--mu-column", "nope"], "no column 'nope'"),
+    ],
+)
+def test_wrong_words_are_said_in_a_line(lab, arguments, message):
+    done = command(lab / "people.csv", "--target", "y", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) <= 3
+    assert done.stdout == ""
+
+
+def test_a_plan_reads_no_record(lab, tmp_path):
+    """The records of this file cannot even be read: only its first line is."""
+    broken = write(tmp_path / "broken.csv", 'age,job,y\n"never closed\n')
+    right = write(tmp_path / "right.yaml", PUBLIC.replace("error_scale: 3", "error_scale: 4"))
+    plan = command("--plan", broken, "--target", "y", "--mu", "2", "--n", "40000", "--public", right, "--json")
+    assert plan.returncode == 0, plan.stderr
+    document = json.loads(plan.stdout)
+    fitted = dpexp.fit(lab / "people.csv", target="y", mu=2, public=right).document()
+    expected = {one["name"]: one["se"] for one in document["expected"]}
+    for one in fitted["estimates"]:
+        near = 0.3 if one["name"] in ("age", "(scale)") else 0.7  # levels are not independent normals
+        assert one["se"] == pytest.approx(expected[one["name"]], rel=near)
+    alone = command("--plan", "--target", "y", "--mu", "2", "--n", "40000", "--public", right, "--json")
+    assert sorted(json.loads(alone.stdout)["expected"], key=str) == sorted(document["expected"], key=str)
+    assert (
+        command("--plan", "--target", "y", "--mu", ".1", "--n", "4e4", "--public", lab / "public.yaml").returncode == 3
+    )
+    assert command("--plan", "--target", "y", "--mu", "1", "--public", lab / "public.yaml").returncode == 2
+
+
+def test_the_draft_holds_no_value_and_is_refused_until_it_is_filled_in(lab, tmp_path):
+    text = init.init(None, None, lab / "people.csv", "y", None, None, public=True)
+    assert "age: [LOW, HIGH]" in text
+    assert "job: [ONE, OTHER]" in text
+    assert "y: [LOW, HIGH]  # the target" in text
+    assert "cook" not in text
+    with pytest.raises(ConfigError, match="age: LOW is not filled in"):
+        read_public(write(tmp_path / "draft.yaml", text))
+    filled = text.replace("age: [LOW, HIGH]", "age: [20, 70]").replace("y: [LOW, HIGH]", "y: [0, 60]")
+    filled = filled.replace("[ONE, OTHER]", "[clerk, cook, nurse]")
+    report = dpexp.fit(lab / "people.csv", target="y", mu=2, public=write(tmp_path / "filled.yaml", filled))
+    assert report.exit_code == 0
+    with pytest.raises(UsageError, match="--public drafts"):
+        init.init(None, None, None, None, None, None, public=True)
+
+
+def test_the_budget_is_stated(lab):
+    text = str(dpexp.fit(lab / "people.csv", target="y", mu=2, public=lab / "public.yaml"))
+    assert "2-GDP for every record: eps = 9.9973 at delta = 1e-05" in text
+    assert "Users were simulated" in text
+    assert "minimiser of the weighted Huber risk" in text
