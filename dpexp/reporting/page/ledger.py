@@ -44,7 +44,11 @@ def section(ledger: Ledger) -> Markup:
     for one in ledger.unsettled:
         parts.append(_warning(one))
     if ledger.claims:
-        parts += [_filters(ledger.claims), tag("div", (_card(claim) for claim in ledger.claims), id="claims-list")]
+        parts += [
+            _counts(ledger.claims),
+            _filters(ledger.claims),
+            tag("div", (_card(claim) for claim in ledger.claims), id="claims-list"),
+        ]
         parts.append(tag("p", "No claim fits these filters.", id="claims-none", hidden=True))
     for paper, some in ledger.not_claimed.items():
         if some:
@@ -55,6 +59,27 @@ def section(ledger: Ledger) -> Markup:
     return join(parts)
 
 
+def _counts(claims: Sequence[Mapping[str, Any]]) -> Markup:
+    """Verdicts by paper."""
+    order = _order(claims)
+    counted_by = Counter((str(claim["paper"]), str(claim["verdict"])) for claim in claims)
+    rows = []
+    for paper in dict.fromkeys(str(claim["paper"]) for claim in claims):
+        found = [counted_by[paper, verdict] for verdict in order]
+        rows.append([paper, *found, sum(found)])
+    return table(["paper", *(_badge(verdict) for verdict in order), "claims"], rows, "Verdicts by paper")
+
+
+def _order(claims: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The verdicts that occur, known ones first."""
+    found = {str(claim["verdict"]) for claim in claims}
+    return [*(verdict for verdict in VERDICTS if verdict in found), *sorted(found - set(VERDICTS))]
+
+
+def _badge(verdict: str) -> Markup:
+    return tag("span", verdict, class_="verdict", data_verdict=verdict)
+
+
 def _warning(one: Unsettled) -> Markup:
     return tag("div", tag("p", tag("strong", f"Claims of {one.paper}: "), one.message), tag("p", tag("code", one.hint)),
                class_="warning")  # fmt: skip
@@ -63,11 +88,10 @@ def _warning(one: Unsettled) -> Markup:
 def _filters(claims: Sequence[Mapping[str, Any]]) -> Markup:
     papers = Counter(str(claim["paper"]) for claim in claims)
     verdicts = Counter(str(claim["verdict"]) for claim in claims)
-    order = [*(verdict for verdict in VERDICTS if verdict in verdicts), *sorted(set(verdicts) - set(VERDICTS))]
     return tag(
         "form",
         _choice("claims-paper", "Paper", [(name, f"{name} ({count})") for name, count in papers.items()]),
-        _choice("claims-verdict", "Verdict", [(name, f"{name} ({verdicts[name]})") for name in order]),
+        _choice("claims-verdict", "Verdict", [(name, f"{name} ({verdicts[name]})") for name in _order(claims)]),
         tag("label", "Search ", tag("input", type="search", id="claims-search", autocomplete="off"), class_="field"),
         tag("button", "Show all", type="reset"),
         tag("output", counted(len(claims), "claim"), id="claims-count", aria_live="polite"),
@@ -83,8 +107,11 @@ def _choice(identity: str, label: str, options: Sequence[tuple[str, str]]) -> Ma
 
 def _card(claim: Mapping[str, Any]) -> Markup:
     verdict, expected = str(claim["verdict"]), str(claim["expected_verdict"])
-    badge = tag("span", verdict, class_="verdict", data_verdict=verdict)
-    head = [badge, tag("span", claim["id"], class_="name"), tag("span", claim["statement"], class_="statement")]
+    head = [
+        _badge(verdict),
+        tag("span", claim["id"], class_="name"),
+        tag("span", claim["statement"], class_="statement"),
+    ]
     quote = f"“{claim['quote']}”" if claim.get("quote") else "Ours: it completes, corrects or sharpens the paper."
     facts = [(words, _words(claim.get(key))) for key, words in FACTS.items()]
     body = [
