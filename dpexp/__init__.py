@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from dpexp.core.version import VERSION as __version__
 
 API = (
-    "Result", "advise", "calibrate", "claims", "fit", "judge", "load", "model", "plot", "privacy", "read", "run", "table",
+    "Result", "advise", "calibrate", "claims", "fit", "judge", "load", "model", "plot", "privacy", "read", "run",
+    "table",
 )  # fmt: skip
 __all__ = ["API", "__version__", *API]
 

@@ -14,20 +14,21 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from dpexp.cli import app
 from dpexp.config.stored import stored_cell
 from dpexp.engine.result import CellData
-from dpexp.papers import PAPERS, claims
+from dpexp.papers import claims
 from dpexp.papers.momentum.claims.alternating import Attack
 from dpexp.papers.momentum.levels import Levels
 from dpexp.privacy.analyses.last_iterate import Optimum
 from dpexp.privacy.momentum.tree_calibration import Multipliers
 from dpexp.privacy.momentum.tree_streams import node_sensitivities
 from dpexp.privacy.momentum.trees import largest_count
-from dpexp.reporting.claims_ledger import Entry, document, latex, markdown, surprises
 from dpexp.reporting.evidence import Evidence, Run
+from dpexp.reporting.ledger.judgement import Judgement
+from dpexp.reporting.ledger.printed import latex, listed, markdown, surprises
+from dpexp.reporting.ledger.settling import kept
+from dpexp.reporting.ledger.verdicts import Verdict
 from dpexp.theory.dp_sgld.privacy import corollary33, total_decreasing_step
 from tests.conftest import ROOT, call
 
@@ -766,7 +767,13 @@ def test_ids_are_unique():
 
 @pytest.fixture(scope="module")
 def entries(settled):
-    return [Entry(BY_ID[name], settled(name)) for name in FROM_RESULTS]
+    return [judgement(BY_ID[name], settled(name)) for name in FROM_RESULTS]
+
+
+def judgement(claim, outcome):
+    """A claim as the ledger shows it."""
+    verdict = Verdict.of(claim, replace(outcome, numbers=kept(outcome.numbers)), {}, {})
+    return Judgement(verdict.claim, verdict.found, "current")
 
 
 @pytest.mark.slow
@@ -785,8 +792,8 @@ def test_the_document_has_the_keys_of_the_contract(entries):
         "configs",
         "why",
     }
-    for entry in document(entries):
-        assert keys <= set(entry)
+    for entry in entries:
+        assert keys <= set(entry.document())
     assert not surprises(entries)
 
 
@@ -794,65 +801,20 @@ def test_the_document_has_the_keys_of_the_contract(entries):
 def test_markdown_and_latex_hold_every_claim(entries):
     text = markdown(entries)
     for entry in entries:
-        assert f"### {entry.claim.id}\n" in text
-        assert entry.outcome.measured in text
+        assert f"### {entry.id}\n" in text
+        assert entry.found["measured"] in text
+        assert entry.id in listed(entries)
     tables = [line for line in text.splitlines() if line.startswith("|")]
-    assert all(line.replace(r"\|", "").count("|") in (6, 10, 5) for line in tables)
+    assert all(line.replace(r"\|", "").count("|") in (6, 10) for line in tables)
     assert latex(entries).count(r"\\") >= len(entries)
 
 
 @pytest.mark.slow
 def test_a_surprise_is_told(settled):
-    first = Entry(BY_ID[FROM_RESULTS[0]], settled(FROM_RESULTS[0]))
-    wrong = first._replace(claim=replace(first.claim, expected="not testable"))
-    assert first.claim.id in surprises([wrong])[0]
+    name = FROM_RESULTS[0]
+    wrong = judgement(replace(BY_ID[name], expected="not testable"), settled(name))
+    assert name in surprises([wrong])[0]
     assert "expected: not testable" in markdown([wrong])
-
-
-SHORT = ("ldp-sgd/theorem-3", "ldp-sgd/theorem-5/half", "ldp-sgd/section-5/sensitivity", "noisy-sgd/lemma-2-11")
-"""a few claims, from results and from theory alone, on which the command is tried"""
-
-
-@pytest.mark.slow
-def test_the_command_settles_stored_results(toys, tmp_path, monkeypatch):
-    """At toy size some verdicts differ: exit code 1, and each is named on stderr."""
-    few = {id: replace(p, claims=tuple(c for c in p.claims if c.id in SHORT)) for id, p in PAPERS.items()}
-    few = {id: paper for id, paper in few.items() if paper.claims}
-    monkeypatch.setattr("dpexp.papers.PAPERS", few)
-    results = toys.results([name for paper in few.values() for claim in paper.claims for name in claim.experiments])
-
-    def command(*arguments):
-        return CliRunner().invoke(app, ["claims", *map(str, arguments)])
-
-    done = command("--results", results, "--format", "json")
-    ledger = json.loads(done.stdout)
-    assert [entry["id"] for entry in ledger] == [claim.id for paper in few.values() for claim in paper.claims]
-    different = [e["id"] for e in ledger if e["verdict"] != e["expected_verdict"]]
-    assert done.exit_code == (1 if different else 0)
-    assert all(f"unexpected: {name}: " in done.stderr for name in different)
-    mine = json.loads(command("--results", results, "--json", "--paper", "ldp-sgd").stdout)
-    assert mine == [e for e in ledger if e["paper"] == "ldp-sgd"]
-    exact = command("--paper", "noisy-sgd", "--json", "--results", tmp_path)
-    assert exact.exit_code == 0
-    assert all(e["verdict"] == e["expected_verdict"] for e in json.loads(exact.stdout))
-    written = command("--paper", "ldp-sgd", "--results", results, "--out", tmp_path).stdout.strip()
-    assert written.endswith("CLAIMS.md")
-    assert "### ldp-sgd/theorem-3" in (tmp_path / "CLAIMS.md").read_text()
-    # a claim that expects something else is a surprise, and the command says so
-    first = few["noisy-sgd"].claims[0]
-    few["noisy-sgd"] = replace(few["noisy-sgd"], claims=(replace(first, expected="not testable"),))
-    surprised = command("--paper", "noisy-sgd", "--results", tmp_path)
-    assert surprised.exit_code == 1
-    assert f"unexpected: {first.id}: " in surprised.stderr
-
-
-@pytest.mark.slow
-def test_the_command_names_what_is_missing(tmp_path):
-    message = call("claims", "--results", tmp_path, code=3).stderr
-    assert "dpexp run configs/linear_d5.yaml" in message
-    assert "configs/rates_flat.yaml" in message
-    assert "did you mean 'ldp-sgd'" in call("claims", "--paper", "ldp_sgd", code=2).stderr
-    assert "--format is one of" in call("claims", "--format", "html", code=2).stderr
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -201,6 +202,77 @@ def test_code_of_two_processes_is_not_mixed_up_in_a_third(place):
     value, hits, misses = run(kernel=kernel, extra=both)
     assert value == right(slope=0.5) + 1000 * right(slope=0.75)
     assert (hits, misses) == (1, 0)
+
+
+BETWEEN = """
+import sys
+import numpy as np
+from numba import njit
+from dpexp.engine.compiled import compiled
+
+TEXT = "def large(x):\\n    s = 0.0\\n" + "".join(
+    f"    s += np.sqrt(abs(x + {k}.5)) * slope if s < {k} else np.sin(x * {k})\\n" for k in range(150)
+) + "    return s\\n"
+
+
+def make(slope):
+    \"\"\"A function that is too large to be put into those that call it.\"\"\"
+    names = {"np": np, "slope": slope, "__name__": "__main__"}
+    exec(TEXT, names)
+    return njit(names["large"])
+
+
+def keep(f):
+    @compiled(kept=True)
+    def kernel(x):
+        return f(x) + f(x + 1)
+
+    return kernel
+
+
+def plain(slope):
+    return make(slope).py_func(1.0) + make(slope).py_func(2.0)
+
+
+if sys.argv[1] == "first":
+    assert abs(keep(make(2.0))(1.0) - plain(2.0)) < 1e-9
+else:
+    for _ in range(int(sys.argv[1])):
+        njit(lambda x: x)(1)  # numba numbers its functions
+    other = make(5.0)
+    other(1.0)
+    kernel = keep(make(2.0))
+
+    @njit
+    def both(x):
+        return kernel(x), other(x) + other(x + 1)
+
+    kept, own = both(1.0)
+    assert sum(kernel.stats.cache_hits.values()) == 1
+    assert abs(kept - plain(2.0)) < 1e-9
+    assert abs(own - plain(5.0)) < 1e-9
+"""
+
+
+def test_a_closure_of_another_process_takes_no_place_where_a_third_function_calls_both(tmp_path):
+    """`large` is the second function of the first process. Where it is the second of another one too, but another
+    closure, both would be the same symbol."""
+    (tmp_path / "between.py").write_text(BETWEEN)
+    environment = {**os.environ, "DPEXP_CACHE": str(tmp_path / "kept")}
+    for argument in ("first", "1"):
+        command = [sys.executable, "between.py", argument]
+        found = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+        assert found.returncode == 0, (argument, found.stderr)
+
+
+def test_the_folder_keeps_what_was_used_last(tmp_path, monkeypatch):
+    monkeypatch.setattr(compiled_code, "MOST_FILES", 3)
+    for age in range(5):
+        (tmp_path / str(age)).touch()
+        os.utime(tmp_path / str(age), (0, time.time() - age * 86400))
+    compiled_code._mark_as_used(tmp_path / "4")
+    compiled_code._tidy(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1", "4"]
 
 
 @pytest.mark.slow

@@ -17,6 +17,8 @@ from dpexp.core.errors import ResultsMissing
 from dpexp.papers import claims, figures, tables
 from dpexp.problems import PROBLEMS
 from dpexp.reporting.evidence import Evidence
+from dpexp.reporting.ledger.code_of_claims import code_of_claim
+from dpexp.reporting.ledger.settling import settled
 from dpexp.reporting.slopes import SlopeError
 from dpexp.store.fingerprint import closure, code_of, statement_of
 from dpexp.store.rows import row_of
@@ -136,10 +138,13 @@ def home(function):
 
 
 def shown():
-    """What is shown from stored results, one figure, table or claim of every module that writes some: its function."""
-    drawn = {f"figure {name}": (figure.draw, figure.needs, False) for name, figure in figures().items()}
-    built = {f"table {name}": (table.build, table.needs, False) for name, table in tables().items()}
-    checked = {c.id: (c.check, c.experiments, True) for paper in claims().values() for c in paper}
+    """What is shown from stored results, one figure, table or claim of every module that writes some.
+
+    Its function, the experiments that it needs, and the claim.
+    """
+    drawn = {f"figure {name}": (figure.draw, figure.needs, None) for name, figure in figures().items()}
+    built = {f"table {name}": (table.build, table.needs, None) for name, table in tables().items()}
+    checked = {c.id: (c.check, c.experiments, c) for paper in claims().values() for c in paper}
     one_a_module = {home(value[0]): name for name, value in [*checked.items(), *built.items(), *drawn.items()]}
     everything = drawn | built | checked
     names = [name for name in sorted(one_a_module.values()) if name != LONG and not COSTLY & set(everything[name][1])]
@@ -153,7 +158,7 @@ READING = (
     "dpexp.config",
     "dpexp.store.fingerprint",
     "dpexp.core.digests",
-    "dpexp.reporting.claims_ledger",
+    "dpexp.reporting.ledger",
 )
 """what reads stored results, checks them and says what is stale: it hands numbers on as they are"""
 
@@ -161,11 +166,11 @@ READING = (
 @pytest.mark.slow
 @pytest.mark.parametrize("name", shown())
 def test_what_runs_for_a_figure_table_or_claim_is_found_from_its_module(name, toys):
-    function, needs, claimed = shown()[name]
+    function, needs, claim = shown()[name]
     results = toys.results(needs)
     try:
-        seen = ran(lambda: function(Evidence(results) if claimed else results))
+        seen = ran(lambda: function(results) if claim is None else settled(claim, Evidence(results)))
     except (ResultsMissing, SlopeError, ValueError, AssertionError, IndexError):
         pytest.skip("toy results settle nothing here")
-    code = closure((home(function),))
+    code = closure((home(function),)) if claim is None else code_of_claim(claim)
     assert {m for m in seen - set(code) if not m.startswith(READING)} - set(CANNOT_CHANGE_A_NUMBER) == set()

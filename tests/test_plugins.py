@@ -11,8 +11,10 @@ import pytest
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.commands import calibrate, diff, plot, privacy, table
-from dpexp.commands import claims as settling
+from dpexp.commands import claims as claiming
 from dpexp.commands import list as listing
+from dpexp.commands.claims import Request
+from dpexp.commands.judging_claims import Anew, judge_anew
 from dpexp.config import ConfigError, load_experiment
 from dpexp.config.resolved import resolved_yaml
 from dpexp.config.schema import json_schema
@@ -73,12 +75,15 @@ def test_the_command_runs_and_shows_what_a_plug_in_defines(lab):
         assert [path.rpartition("/")[2] for path in written] == [
             f"lab_errors.{end}" for end in ("svg", "csv", "caption.txt")
         ]
-        text, unexpected = settling.claims("our-lab", "json", None, folder / "results")
+        ledger = Request((), "our-lab", (), "json", None, folder / "results")
+        assert claiming.claims(ledger).code == 3  # not judged yet
+        text, unexpected, code = judge_anew(ledger, Anew(quiet=True))
+        assert json.loads(claiming.claims(ledger).text) == json.loads(text)
         assert "| budget" in table.table(["lab_table"], False, "md", None, folder / "results")
     assert [(entry["id"], entry["verdict"]) for entry in json.loads(text)] == [
         ("our-lab/section-1/small", "holds as a bound")
     ]
-    assert unexpected == []
+    assert (unexpected, code) == ([], 0)
     for path in (folder / "results" / "lab").rglob("manifest.json"):
         assert str(folder) not in path.read_text()
 

@@ -1,5 +1,6 @@
 """Running: the same bits whatever happens, nothing lost, and what is stale is known."""
 
+import io
 import json
 import signal
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 from dpexp.config import load_experiment
 from dpexp.core import files as whole
 from dpexp.core.errors import DpexpError, UsageError
+from dpexp.engine.compiling import tell
 from dpexp.store import Folder, partials
 from dpexp.store.executors import EXECUTORS
 from dpexp.store.planning import plan
@@ -400,3 +402,35 @@ def test_the_speed_is_told_in_a_unit_that_shows_it(steps, said):
     with Progress("x", 1e9, quiet=True) as progress:
         progress.advance(steps)
         assert progress.rate(progress.begin + 2).startswith(said)
+
+
+def test_compiling_is_said_where_it_takes_long_and_counts_for_no_rate(monkeypatch, capsys):
+    monkeypatch.setattr("dpexp.store.progress.PATIENCE", 0.01)
+    with Progress("x", 100.0, quiet=False) as progress:
+        begin = progress.begin
+        tell(True)
+        time.sleep(0.2)
+        tell(False)
+        assert progress.begin > begin + 0.1
+    assert capsys.readouterr().err == "x: compiling\n"
+    tell(True)  # nobody listens any more
+    time.sleep(0.05)
+    monkeypatch.setattr("dpexp.store.progress.PATIENCE", 60)
+    with Progress("x", 100.0, quiet=False):
+        tell(True)
+        tell(False)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_bar_says_compiling_and_no_share(monkeypatch):
+    shown = io.StringIO()
+    monkeypatch.setattr(shown, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stderr", shown)
+    monkeypatch.setenv("TERM", "xterm")
+    with Progress("x", 100.0, quiet=False) as progress:
+        tell(True)
+        progress.bar.refresh()
+        assert "compiling" in shown.getvalue()
+        tell(False)
+        progress.advance(25)
+        assert progress.bar.tasks[0].fields["share"] == "25%"

@@ -248,9 +248,9 @@ def test_data_that_change_and_are_put_back_while_a_run_computes_are_noticed(tabl
     experiment, before = load_experiment("toy.yaml"), table.stat()
     original = running.simulate
 
-    def meanwhile(cells, replicates):
+    def meanwhile(*arguments):
         table.write_text(people(True))
-        result = original(cells, replicates)
+        result = original(*arguments)
         table.write_text(people(False))
         os.utime(table, ns=(before.st_atime_ns, before.st_mtime_ns))
         return result

@@ -94,7 +94,7 @@ def shown(request: Request, asked: Sequence[Judgement], everything: Sequence[Jud
     if request.out is not None:
         text = "\n".join(str(path) for path in write(request, asked, everything))
     else:
-        text = rendered(request.form or ("md" if len(asked) == 1 else "table"), asked)
+        text = rendered(request.form or ("md" if len(asked) == 1 else "table"), asked, request.results)
     remarks = [f"unexpected: {line}" for line in printed.surprises(asked)]
     stale = [one for one in asked if not one.is_current]
     remarks += printed.not_current(stale)
@@ -104,7 +104,7 @@ def shown(request: Request, asked: Sequence[Judgement], everything: Sequence[Jud
     return Shown(text, remarks, UNEXPECTED if printed.surprises(asked) else NOT_CURRENT if stale else 0)
 
 
-def rendered(form: str, judgements: Sequence[Judgement]) -> str:
+def rendered(form: str, judgements: Sequence[Judgement], results: Path) -> str:
     """Claims as text."""
     from dpexp.core.standard_json import standard_json
 
@@ -115,8 +115,13 @@ def rendered(form: str, judgements: Sequence[Judgement]) -> str:
         from dpexp.reporting.ledger.appendix import appendix
         from dpexp.reporting.ledger.costs import read
 
-        return appendix(judgements, papers(), read(Path("results")))
-    return {"table": printed.listed, "md": printed.markdown, "tex": printed.latex}[form](judgements)
+        return appendix(judgements, papers(), read(results))
+    if form == "md":
+        from dpexp.reporting.ledger.costs import read
+
+        costs = read(results)
+        return printed.markdown(judgements, lambda one: costs.words(one.id, printed.experiments_of(one)))
+    return printed.listed(judgements) if form == "table" else printed.latex(judgements)
 
 
 def write(request: Request, asked: Sequence[Judgement], everything: Sequence[Judgement]) -> list[Path]:
@@ -131,7 +136,7 @@ def write(request: Request, asked: Sequence[Judgement], everything: Sequence[Jud
     form = request.form or "md"
     if form != "md":
         name = NAME if form == "artifact" else f"CLAIMS.{'md' if form == 'table' else form}"
-        texts = {name: rendered(form, asked)}
+        texts = {name: rendered(form, asked, request.results)}
     else:
         known, costs = papers(), read(request.results)
         texts = {INDEX: index(everything, known)}

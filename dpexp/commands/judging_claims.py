@@ -142,9 +142,9 @@ def beside(before: dict[str, Verdict], fresh: Judged) -> str:
         if not same or len(fresh.verdicts) <= 3:
             values.append(name)
             for key in keys:
-                values += [f"  {key}, stored: {stored[key]}"] * bool(stored) + [
-                    f"  {key}, now:    {verdict.found[key]}"
-                ]
+                if stored:
+                    values.append(f"  {key}, stored: {stored[key]}")
+                values.append(f"  {key}, now:    {verdict.found[key]}")
     total = sum(cost.wall_s for cost in fresh.costs.values())
     most = max((cost.memory_mb for cost in fresh.costs.values()), default=0.0)
     parts = [columns(rows, ["verdict", "stored", "time", "memory", "claim"]), "\n".join(values)]

@@ -40,8 +40,8 @@ def claims_document(paper: str, results: Path) -> list[dict[str, Any]]:
     """The ledger of one paper: the document that `dpexp claims --paper ID --json` prints. Raises DpexpError."""
     from dpexp.commands import claims as command
 
-    text, _ = command.claims(paper, "json", None, results)
-    found: list[dict[str, Any]] = json.loads(text)
+    shown = command.claims(command.Request((), paper, (), "json", None, results))
+    found: list[dict[str, Any]] = json.loads(shown.text)
     return found
 
 

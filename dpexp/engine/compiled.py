@@ -24,7 +24,7 @@ from typing import Any, TypeVar, overload
 
 import llvmlite.binding as llvm
 from numba import njit
-from numba.core import compiler
+from numba.core import compiler, event
 from numba.core.caching import _Cache
 from numba.core.dispatcher import Dispatcher
 from numba.core.funcdesc import FunctionDescriptor
@@ -32,6 +32,7 @@ from numba.core.serialize import dumps
 from numba.core.typing.templates import signature as signature_of
 
 from dpexp.core.files import is_ours_alone, read_bytes_sealed, write_bytes_sealed
+from dpexp.engine.compiling import tell
 from dpexp.engine.identity import code_of, key_of
 
 Result: Any = compiler.CompileResult  # its fields are those of a named tuple, which types do not see
@@ -81,6 +82,26 @@ def folder() -> Path | None:
     except (OSError, RuntimeError):
         return None
     return place if is_ours_alone(state) and os.access(place, os.R_OK | os.W_OK | os.X_OK) else None
+
+
+class _Teller(event.Listener):
+    """Says when numba begins to compile and when it has ended; to compile its callees is part of it."""
+
+    def __init__(self) -> None:
+        self.depth = 0  # one thread compiles at a time
+
+    def on_start(self, event: Any) -> None:
+        self.depth += 1
+        if self.depth == 1:
+            tell(True)
+
+    def on_end(self, event: Any) -> None:
+        self.depth -= 1
+        if self.depth == 0:
+            tell(False)
+
+
+event.register("numba:compile", _Teller())
 
 
 class Kept(_Cache):

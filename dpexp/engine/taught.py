@@ -43,10 +43,11 @@ def taught(walk: Walk) -> None:
             if not is_known(template.__module__):
                 raise Unknown(f"nothing says what {template.__qualname__} taught to numba")
         elif counts(_module(function := members["_overload_func"].__func__)):
-            walk.say("overload", members.get("_attr"), members["_strict"], members.get("prefer_literal"))
+            walk.say("overload", *(members.get(name) for name in ("_attr", "_strict", "prefer_literal")))
             _key(walk, members["key"])
             walk.value(dict(sorted(members.get("_jit_options", {}).items())))
-            walk.say(vars(members["_inline"].__func__))
+            if "_inline" in members:
+                walk.say(vars(members["_inline"].__func__))
             walk.function(function)
     lowered = imputils.builtin_registry
     for listed in (lowered.functions, lowered.getattrs, lowered.setattrs, lowered.casts, lowered.constants):

@@ -109,15 +109,18 @@ def _deployed(cell: Cell, folder: Folder, orphaned: bool) -> CellPlan | None:
     """
     file, model = None, None
     faults = []
-    for read in (lambda: stored_cell_file(folder, cell.cell_id, orphaned), lambda: stored_model(folder, cell.cell_id)):
-        try:
-            found = read()
-        except FileNotFoundError as error:
-            faults.append(f"{Path(str(error.filename)).parent.name}/{cell.cell_id}.parquet is missing")
-        except Damaged as error:
-            faults.append(str(error))
-        else:
-            file, model = (found, model) if isinstance(found, Stored) else (file, found)
+    try:
+        file = stored_cell_file(folder, cell.cell_id, orphaned)
+    except FileNotFoundError:
+        faults.append(f"trajectories/{cell.cell_id}.parquet is missing")
+    except Damaged as error:
+        faults.append(str(error))
+    try:
+        model = stored_model(folder, cell.cell_id)
+    except FileNotFoundError:
+        faults.append(f"models/{cell.cell_id}.parquet is missing")
+    except Damaged as error:
+        faults.append(str(error))
     at = [
         file.deployment.get("at", "") if file else "",
         model.deployment if model else "",

@@ -1,13 +1,22 @@
-"""Progress on stderr: a bar on a terminal, else a plain line now and then, nothing when quiet."""
+"""Progress on stderr: a bar on a terminal, else a plain line now and then, nothing when quiet.
+
+While the kernels of an experiment are compiled there is no progress to show, so it says "compiling".
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
+from contextlib import ExitStack
 from typing import Any
 
 from dpexp.core.terminal import warn
+from dpexp.engine.compiling import listening
+
+PATIENCE = 2.0
+"""seconds that a compilation may take before a line says so, where there is no bar"""
 
 
 class Progress:
@@ -18,8 +27,12 @@ class Progress:
         self.begin = self.last = time.monotonic()
         self.bar: Any = None
         self.quiet = quiet
+        self.compiling_since = 0.0
+        self.timer = threading.Timer(0.0, str)  # one that never starts
+        self.open = ExitStack()
 
     def __enter__(self) -> Progress:
+        self.open.enter_context(listening(self.compiling))
         if not self.quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -27,25 +40,44 @@ class Progress:
             columns = (
                 TextColumn("{task.description}"),
                 BarColumn(),
-                TextColumn("{task.percentage:3.0f}%"),
+                TextColumn("{task.fields[share]}"),
                 TextColumn("{task.fields[rate]}"),
                 TimeRemainingColumn(),
             )
             self.bar = Progress(*columns, console=Console(stderr=True), transient=True)
             self.bar.start()
-            self.task = self.bar.add_task(self.name, total=self.total, rate="")
+            self.task = self.bar.add_task(self.name, total=self.total, share="0%", rate="")
         return self
+
+    def compiling(self, busy: bool) -> None:
+        """A compilation begins or has ended. Its time is not work, so the rate and the time that is left ignore it."""
+        now = time.monotonic()
+        self.timer.cancel()
+        if busy:
+            self.compiling_since = now
+            if self.bar is None and not self.quiet:
+                self.timer = threading.Timer(PATIENCE, warn, [f"{self.name}: compiling"])
+                self.timer.daemon = True
+                self.timer.start()
+        else:
+            self.begin += now - self.compiling_since
+        if self.bar is not None:
+            self.bar.update(self.task, share="compiling" if busy else self.share())
+
+    def share(self) -> str:
+        """How much is done: 12%."""
+        return f"{self.done / self.total:.0%}"
 
     def advance(self, work: float) -> None:
         """Some work has been done."""
         self.done += work
         now = time.monotonic()
         if self.bar is not None:
-            self.bar.update(self.task, advance=work, rate=self.rate(now))
+            self.bar.update(self.task, advance=work, share=self.share(), rate=self.rate(now))
         elif not self.quiet and now - self.last > 5 and self.done < self.total:
             self.last = now
             left = (now - self.begin) * (self.total / self.done - 1)
-            warn(f"{self.name}: {self.done / self.total:.0%}, {self.rate(now)}, {duration(left)} left")
+            warn(f"{self.name}: {self.share()}, {self.rate(now)}, {duration(left)} left")
 
     def rate(self, now: float) -> str:
         """Replicate-steps of all settings a second: 27 k steps/s, 140 M steps/s."""
@@ -54,6 +86,8 @@ class Progress:
         return f"{speed / size:.{0 if speed / size >= 10 else 1}f}{unit} steps/s"
 
     def __exit__(self, *exception: object) -> None:
+        self.open.close()
+        self.timer.cancel()
         if self.bar is not None:
             self.bar.stop()
 

@@ -16,6 +16,7 @@ import builtins
 import contextlib
 import errno
 import io
+import itertools
 import os
 import random
 import shutil
@@ -30,9 +31,11 @@ from pathlib import Path
 
 import numpy as np
 
+from dpexp.commands.model import released_model
 from dpexp.config import load_experiment
 from dpexp.core.digests import hash_of_data
-from dpexp.core.errors import DpexpError, ResultsMissing
+from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
+from dpexp.core.standard_json import standard_json
 from dpexp.problems import softmax
 from dpexp.schedules import Power
 from dpexp.store import Folder, fingerprint, load_cell, load_cells, load_parameters, load_summary, load_trajectories
@@ -51,7 +54,7 @@ problem: {name: softmax, regulariser: 1e-2, data: {path: people.csv, target: y}}
 algorithm: {name: dp-sgd, batch_size: 8, epochs: 2}
 schedule: {name: constant, eta: 0.1}
 privacy: {eps: [1, 4], delta: 1e-5}
-run: {replicates: 2, seed: 3, checkpoints: 2}
+run: {replicates: 2, seed: 3, checkpoints: 2, release: first}
 """
 EXPERIMENT = "toy"
 
@@ -83,9 +86,10 @@ class World:
 
     def _write(self, eta: float, replicates: int, changed: bool) -> None:
         os.chdir(self.root)
-        if self.scenario == "data changed":
-            (self.root / "people.csv").write_text(people(changed))
-            self.config.write_text(DATA_CONFIG)
+        if self.scenario in OWN_RECORDS:
+            (self.root / "people.csv").write_text(people(changed and self.scenario == "data changed"))
+            released = "all" if changed and self.scenario == "other release" else "first"
+            self.config.write_text(DATA_CONFIG.replace("release: first", f"release: {released}"))
         else:
             self.config.write_text(CONFIG.format(eta=eta, replicates=replicates))
         new_code(changed and self.scenario == "code changed")
@@ -130,7 +134,19 @@ def picture() -> dict[str, bytes]:
         "summary": load_summary(results, EXPERIMENT).to_csv().encode(),
         "trajectories": load_trajectories(results, EXPERIMENT).to_csv().encode(),
         "claims": b"".join(values),
+        "models": models(),
     }
+
+
+def models() -> bytes:
+    """Everything that is released, as `dpexp model` shows it."""
+    found = []
+    for cell_id in load_parameters(Path("results"), EXPERIMENT):
+        for estimator, replicate in itertools.product(("last", "average"), range(2)):
+            with contextlib.suppress(UsageError):  # this is not released
+                model = released_model(EXPERIMENT, Path("results"), cell_id, estimator, replicate)
+                found.append(standard_json(model.document()))
+    return "".join(found).encode()
 
 
 READERS: dict[str, Callable[[], bytes]] = {
@@ -139,6 +155,7 @@ READERS: dict[str, Callable[[], bytes]] = {
     "summary": lambda: load_summary(Path("results"), EXPERIMENT).to_csv().encode(),
     "trajectories": lambda: load_trajectories(Path("results"), EXPERIMENT).to_csv().encode(),
     "claims": lambda: picture()["claims"],
+    "models": models,
 }
 
 
@@ -198,7 +215,9 @@ class Verdicts(Counter):
         return sum(self[name] for name in ("SILENT", "NOT REPAIRED", "no command", "unexpected error"))
 
 
-SCENARIOS = ("fresh", "force", "extend", "code changed", "data changed", "config changed")
+OWN_RECORDS = ("own records", "data changed", "other release")
+"""scenarios on a table, whose runs release parameters"""
+SCENARIOS = ("fresh", "force", "extend", "code changed", "config changed", *OWN_RECORDS)
 
 
 @contextlib.contextmanager
@@ -209,7 +228,7 @@ def scenario(name: str) -> Iterator[tuple[World, list[dict[str, bytes]], Callabl
     kept = root / "kept"
     try:
         world.before()
-        if name != "fresh":
+        if name not in ("fresh", "own records"):
             world.run()
             old = picture()
             shutil.copytree(world.results, kept)
@@ -359,7 +378,7 @@ def kills(name: str, times: int, seed: int = 0) -> Verdicts:
 
 # --- damaged and foreign files --------------------------------------------------------------------------------------
 
-KINDS = ("manifest", "cells", "summary", "trajectory", "chunk")
+KINDS = ("manifest", "cells", "summary", "trajectory", "model", "chunk")
 
 
 def damage(data: bytes, draws: random.Random) -> bytes:
@@ -384,7 +403,7 @@ def damage(data: bytes, draws: random.Random) -> bytes:
 def damages(kind: str, times: int, seed: int = 0) -> Verdicts:
     """Random damage to one file of a finished result; to a kept chunk of an unfinished one."""
     verdicts, draws = Verdicts(), random.Random(f"{kind} {seed}")
-    with scenario("fresh") as (world, allowed, _):
+    with scenario("own records" if kind == "model" else "fresh") as (world, allowed, _):
         folder = Folder(world.results, EXPERIMENT)
         if kind == "chunk":
             return _damaged_chunks(world, allowed, folder, draws, times)
@@ -393,6 +412,7 @@ def damages(kind: str, times: int, seed: int = 0) -> Verdicts:
             "cells": [folder.cells],
             "summary": [folder.summary],
             "trajectory": sorted((folder.root / "trajectories").glob("*.parquet")),
+            "model": sorted((folder.root / "models").glob("*.parquet")),
         }[kind]
         for _ in range(times):
             path = draws.choice(paths)

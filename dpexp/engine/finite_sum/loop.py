@@ -16,7 +16,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numba import njit
 
 from dpexp.engine.compiled import compiled
 
@@ -55,7 +54,7 @@ class Order(NamedTuple):
         return self.items[first - 1 : last]
 
 
-@njit(nogil=True)
+@compiled(kept=True)
 def move(w: np.ndarray, estimate: np.ndarray, eta: float, normalised: bool) -> None:
     scale = eta
     if normalised:

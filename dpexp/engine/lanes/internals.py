@@ -42,6 +42,8 @@ USED = (
     # what `compiled` and `identity` import
     Used("numba.core.caching", "_Cache"),
     Used("numba.core.compiler", "CompileResult"),
+    Used("numba.core.event", "Listener"),
+    Used("numba.core.event", "register", 2),
     Used("numba.core.dispatcher", "Dispatcher"),
     Used("numba.core.funcdesc", "FunctionDescriptor"),
     Used("numba.core.serialize", "dumps", 1),

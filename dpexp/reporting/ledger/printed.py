@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from dpexp.core.text import columns
 from dpexp.reporting.ledger.judgement import Judgement
@@ -73,15 +73,15 @@ def command(one: Judgement) -> str:
     return f"dpexp claims {one.id} --rerun"
 
 
-def markdown(judgements: Sequence[Judgement]) -> str:
-    """Counts, where there are several claims, and a section for each."""
+def markdown(judgements: Sequence[Judgement], cost: Callable[[Judgement], str] = lambda _: "") -> str:
+    """Counts, where there are several claims, and a section for each; `cost` says what a rerun takes."""
     from dpexp.reporting.table import markdown_table
 
     parts: list[str] = []
     if len(judgements) > 1:
         parts += ["# Claims", "The papers' claims:", markdown_table(*counts(judgements, "paper"))]
         parts += ["Ours:", markdown_table(*counts(judgements, "ours"))]
-    return "\n\n".join([*parts, *map(section, judgements)])
+    return "\n\n".join([*parts, *(section(one, cost(one)) for one in judgements)])
 
 
 def latex(judgements: Sequence[Judgement]) -> str:

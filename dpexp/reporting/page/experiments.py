@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged
 from dpexp.core.text import counted
@@ -19,6 +21,8 @@ from dpexp.store.generation import Generation, config_path
 from dpexp.store.reading import command_of
 
 CURRENT, STALE, INCOMPLETE, MISSING = "current", "stale", "not complete", "missing"
+UNREADABLE = "not readable here"
+"""its settings cannot be made again, as where its data are not there"""
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,9 @@ def look(results: Path, name: str) -> Stored:
         there = Folder(results, name).manifest.exists()
         status = STALE if stale else INCOMPLETE if there else MISSING
         return Stored(results, name, status, message.removeprefix("stale, "), error.hint, None, None)
+    except ValidationError as error:  # a problem reads its data, which need not be where the page is written
+        why = "; ".join(one["msg"].removeprefix("Value error, ") for one in error.errors())
+        return Stored(results, name, UNREADABLE, why, "", None, None)
 
 
 def names_in(results: Path) -> list[str]:

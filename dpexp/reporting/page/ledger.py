@@ -9,7 +9,7 @@ from typing import Any
 
 from dpexp.core.text import counted
 from dpexp.reporting.claim import VERDICTS
-from dpexp.reporting.page.markup import Markup, folded, join, table, tag
+from dpexp.reporting.page.markup import Child, Markup, folded, join, table, tag
 from dpexp.reporting.paper import NotClaimed
 
 FACTS = {
@@ -18,6 +18,8 @@ FACTS = {
     "configs": "configs",
 }  # fmt: skip
 """keys of the document of `dpexp claims --json`, and what they are called"""
+NOT_CURRENT = "not current"
+"""in place of the verdict of a claim whose code or results have changed since it was settled"""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,11 @@ def section(ledger: Ledger) -> Markup:
     for one in ledger.unsettled:
         parts.append(_warning(one))
     if ledger.claims:
-        parts += [_filters(ledger.claims), tag("div", (_card(claim) for claim in ledger.claims), id="claims-list")]
+        parts += [
+            _counts(ledger.claims),
+            _filters(ledger.claims),
+            tag("div", (_card(claim) for claim in ledger.claims), id="claims-list"),
+        ]
         parts.append(tag("p", "No claim fits these filters.", id="claims-none", hidden=True))
     for paper, some in ledger.not_claimed.items():
         if some:
@@ -55,6 +61,32 @@ def section(ledger: Ledger) -> Markup:
     return join(parts)
 
 
+def _counts(claims: Sequence[Mapping[str, Any]]) -> Markup:
+    """Verdicts by paper."""
+    order = _order(claims)
+    counted_by = Counter((str(claim["paper"]), _verdict(claim)) for claim in claims)
+    rows: list[list[Child]] = []
+    for paper in dict.fromkeys(str(claim["paper"]) for claim in claims):
+        found = [counted_by[paper, verdict] for verdict in order]
+        rows.append([paper, *found, sum(found)])
+    return table(["paper", *(_badge(verdict) for verdict in order), "claims"], rows, "Verdicts by paper")
+
+
+def _order(claims: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The verdicts that occur, known ones first."""
+    found = {_verdict(claim) for claim in claims}
+    return [*(verdict for verdict in VERDICTS if verdict in found), *sorted(found - set(VERDICTS))]
+
+
+def _verdict(claim: Mapping[str, Any]) -> str:
+    """The verdict, where it is that of today's code and results."""
+    return NOT_CURRENT if claim["verdict"] is None else str(claim["verdict"])
+
+
+def _badge(verdict: str) -> Markup:
+    return tag("span", verdict, class_="verdict", data_verdict=verdict)
+
+
 def _warning(one: Unsettled) -> Markup:
     return tag("div", tag("p", tag("strong", f"Claims of {one.paper}: "), one.message), tag("p", tag("code", one.hint)),
                class_="warning")  # fmt: skip
@@ -62,12 +94,11 @@ def _warning(one: Unsettled) -> Markup:
 
 def _filters(claims: Sequence[Mapping[str, Any]]) -> Markup:
     papers = Counter(str(claim["paper"]) for claim in claims)
-    verdicts = Counter(str(claim["verdict"]) for claim in claims)
-    order = [*(verdict for verdict in VERDICTS if verdict in verdicts), *sorted(set(verdicts) - set(VERDICTS))]
+    verdicts = Counter(map(_verdict, claims))
     return tag(
         "form",
         _choice("claims-paper", "Paper", [(name, f"{name} ({count})") for name, count in papers.items()]),
-        _choice("claims-verdict", "Verdict", [(name, f"{name} ({verdicts[name]})") for name in order]),
+        _choice("claims-verdict", "Verdict", [(name, f"{name} ({verdicts[name]})") for name in _order(claims)]),
         tag("label", "Search ", tag("input", type="search", id="claims-search", autocomplete="off"), class_="field"),
         tag("button", "Show all", type="reset"),
         tag("output", counted(len(claims), "claim"), id="claims-count", aria_live="polite"),
@@ -82,18 +113,31 @@ def _choice(identity: str, label: str, options: Sequence[tuple[str, str]]) -> Ma
 
 
 def _card(claim: Mapping[str, Any]) -> Markup:
-    verdict, expected = str(claim["verdict"]), str(claim["expected_verdict"])
-    badge = tag("span", verdict, class_="verdict", data_verdict=verdict)
-    head = [badge, tag("span", claim["id"], class_="name"), tag("span", claim["statement"], class_="statement")]
+    verdict, expected = _verdict(claim), str(claim["expected_verdict"])
+    head = [
+        _badge(verdict),
+        tag("span", claim["id"], class_="name"),
+        tag("span", claim["statement"], class_="statement"),
+    ]
     quote = f"“{claim['quote']}”" if claim.get("quote") else "Ours: it completes, corrects or sharpens the paper."
     facts = [(words, _words(claim.get(key))) for key, words in FACTS.items()]
     body = [
         tag("p", tag("strong", claim["place"]), ". ", tag("span", quote, class_="quote")),
         tag("p", tag("strong", verdict), f": {claim['why']}" if claim.get("why") else ""),
-        tag("p", f"Expected was: {expected}.", class_="warning") if expected != verdict else None,
+        _remark(claim, verdict, expected),
         tag("dl", ((tag("dt", name), tag("dd", words)) for name, words in facts if words)),
     ]
     return folded(head, *body, class_="card claim", data_paper=claim["paper"], data_verdict=verdict)
+
+
+def _remark(claim: Mapping[str, Any], verdict: str, expected: str) -> Markup | None:
+    """What a reader must know of the verdict: that it is out of date, or another one than was expected."""
+    if verdict == NOT_CURRENT:
+        last = (claim.get("before") or {}).get("verdict")
+        was = f" It was “{last}”." if last else ""
+        again = tag("code", claim.get("run") or "dpexp claims --rerun")
+        return tag("p", f"Not current: {claim.get('reason')}.{was} Settle it again with ", again, ".", class_="warning")
+    return tag("p", f"Expected was: {expected}.", class_="warning") if expected != verdict else None
 
 
 def _words(value: Any) -> str:

@@ -18,14 +18,16 @@ def section(experiments: Sequence[Stored], absent: Mapping[str, Sequence[str]]) 
     """`absent` are experiments of a paper that are not here, by paper."""
     states = Counter(one.status for one in experiments)
     counts = ", ".join(f"{count} {status}" for status, count in states.items())
-    parts: list[Markup | None] = [tag("p", f"{counted(len(experiments), 'experiment')}: {counts}.", id="states")]
+    meaning = "Current means that today's code, data and config give these numbers."
+    found = f"{counted(len(experiments), 'experiment')}: {counts}. {meaning}"
+    parts: list[Markup | None] = [tag("p", found, id="states")]
     wrong = [one for one in experiments if one.status != CURRENT]
     if wrong:
         parts.append(tag("div", (_refused(one) for one in wrong), class_="warning", id="refused"))
     for paper, names in absent.items():
         parts.append(tag("p", f"Experiments of {paper} that are not in this folder: {', '.join(names)}.",
                          class_="warning"))  # fmt: skip
-    head = ["experiment", "state", "settings", "replicates", "time on one core", "what it is"]
+    head = ["experiment", "state", "settings", "replicates", "core time", "what it is"]
     parts.append(table(head, [_row(one) for one in experiments], "Experiments"))
     parts.append(tag("h3", "Settings, command and config"))
     parts += [_card(one, len(experiments) == 1) for one in experiments]
@@ -47,9 +49,14 @@ def _row(one: Stored) -> list[Markup | str]:
     spent = seconds(one)
     link = tag("a", one.name, href=f"#experiment-{one.name}", class_="name")
     if one.gathered is None:
-        return [link, state(one), "-", "-", "-", about(one.config[1])]
+        return [link, state(one), "-", "-", "-", _in_short(one)]
     time = "not known here" if spent is None else duration(spent)
-    return [link, state(one), f"{len(one.gathered.runs):,}", replicates(one.gathered), time, about(one.config[1])]
+    return [link, state(one), f"{len(one.gathered.runs):,}", replicates(one.gathered), time, _in_short(one)]
+
+
+def _in_short(one: Stored) -> str:
+    """The first sentence of the comment on top of the config."""
+    return about(one.config[1]).partition(". ")[0].rstrip(".")
 
 
 def replicates(gathered: Gathered) -> str:

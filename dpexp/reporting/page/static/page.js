@@ -301,14 +301,29 @@ function explorer(root, names) {
         bands.push({ series: [series.length - 2, series.length - 1], fill: stroke.replace("rgb(", "rgba(").replace(")", ", 0.2)") });
       }
     });
-    const owner = [];
-    { let k = 1; for (const line of all) { owner[k] = line; k += band.checked && by === STEP ? 3 : 1; } }
-    const tick = (self, splits) => splits.map((value) => value === null ? "" : short(value));
-    /* Of a logarithmic axis only decades have a line across, where there are two of them. */
-    const decades = (log) => (self, splits) => splits.map((value) => !log || value === null || isPower(value) || splits.filter((one) => one !== null && isPower(one)).length < 2 ? value : null);
-    const axes = (log, more) => ({
-      stroke: ink, font: "12px system-ui, sans-serif", grid: { stroke: edge, width: 1, filter: decades(log) },
-      ticks: { stroke: quiet, width: 1, size: 5, filter: decades(log) }, values: tick, ...more,
+    /* Where lines cross the chart: decades of a logarithmic axis, or a few more where it has less than two of them; the
+       values of a setting themselves, as far as there is room for their names. */
+    const logarithms = (u, _, low, high) => {
+      const first = Math.floor(Math.log10(low)), last = Math.ceil(Math.log10(high)), found = [];
+      const inside = (value) => value >= low * (1 - 1e-9) && value <= high * (1 + 1e-9);
+      for (let power = first; power <= last; power++) found.push(Number(`1e${power}`));
+      const powers = found.filter(inside);
+      if (powers.length > 1) return powers.filter((_, k) => k % Math.ceil(powers.length / 9) === 0);
+      for (const steps of [[1, 2, 5], [1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9]]) {
+        const fine = found.flatMap((power) => steps.map((step) => Number((step * power).toPrecision(3)))).filter(inside);
+        if (fine.length > 2 || steps.length > 3) return fine.length > 1 ? fine : [low, high].map((value) => Number(value.toPrecision(3)));
+      }
+      return powers;
+    };
+    const own = (u) => {
+      const found = [];
+      for (const x of xs) if (!found.length || u.valToPos(x, "x") - u.valToPos(found[found.length - 1], "x") > 36) found.push(x);
+      return found;
+    };
+    const axes = (splits, more) => ({
+      stroke: ink, font: "12px system-ui, sans-serif", grid: { stroke: edge, width: 1 },
+      ticks: { stroke: quiet, width: 1, size: 5 }, filter: (u, found) => found,
+      values: (u, found) => found.map((value) => value === null ? "" : short(value)), ...(splits ? { splits } : {}), ...more,
     });
     const room = (u, low, high) => {
       const margin = logarithmic ? 0 : Math.max((high - low) * 0.04, by === DOTS ? 0.6 : 0) || 0.5;
@@ -325,22 +340,24 @@ function explorer(root, names) {
       chart = new uPlot({
         width: place.clientWidth, height: Math.min(480, Math.max(320, place.clientWidth * 0.55)), series, bands,
         legend: { show: false }, plugins: [bars],
-        cursor: { drag: { setScale: false, x: false, y: false }, focus: { prox: 40 }, points: { size: 9 } },
-        focus: { alpha: 1 },
+        cursor: { drag: { setScale: false, x: false, y: false }, points: { size: 9 } },
         scales: {
           x: { time: false, distr: logarithmic ? 3 : 1, range: room },
           y: { distr: logY.checked ? 3 : 1, range: tall },
         },
         axes: [
-          axes(logarithmic, {
+          axes(by === STEP ? (logarithmic ? logarithms : null) : by === DOTS ? null : own, {
             label: by === STEP ? "steps" : by === DOTS ? "setting, by its number in the table" : axisName(by),
             labelFont: "14px system-ui, sans-serif", labelSize: 22, labelGap: 0, size: 32,
           }),
-          axes(logY.checked, { size: 52 }),
+          axes(logY.checked ? logarithms : null, { size: 52 }),
         ],
         hooks: {
-          setCursor: [(u) => { if (u.cursor.idx !== null && u.cursor.left >= 0) show(u.cursor.idx, u); else tip.hidden = true; }],
-          setSeries: [(u, k) => { drawn.nearest = k === null ? null : owner[k] || null; }],
+          setCursor: [(u) => {
+            if (u.cursor.idx === null || u.cursor.left < 0) { tip.hidden = true; return; }
+            drawn.nearest = nearest(u, u.cursor.idx);
+            show(u.cursor.idx, u);
+          }],
         },
       }, columns, place);
     }
@@ -392,9 +409,13 @@ function explorer(root, names) {
     svg.setAttribute("class", "key");
     svg.setAttribute("viewBox", "0 0 34 12");
     svg.setAttribute("aria-hidden", "true");
-    const stroke = document.createElementNS(svg.namespaceURI, "line");
-    for (const [name, value] of Object.entries({ x1: 1, x2: 33, y1: 6, y2: 6, "stroke-width": 3, "stroke-dasharray": DASHES[line.dash].join(" ") || "none" })) stroke.setAttribute(name, value);
+    const dots = drawn.by === DOTS;
+    const stroke = document.createElementNS(svg.namespaceURI, dots ? "circle" : "line");
+    const look = dots ? { cx: 17, cy: 6, r: 4, "stroke-width": 2, fill: "none" }
+      : { x1: 1, x2: 33, y1: 6, y2: 6, "stroke-width": 3, "stroke-dasharray": DASHES[line.dash].join(" ") || "none" };
+    for (const [name, value] of Object.entries(look)) stroke.setAttribute(name, value);
     stroke.style.stroke = `var(--s${line.colour})`;
+    if (dots && !line.dash) stroke.style.fill = `var(--s${line.colour})`;
     svg.append(stroke);
     return svg;
   }
@@ -424,7 +445,18 @@ function explorer(root, names) {
     cells.n.textContent = point ? `${point.n.toLocaleString("en-US")}${point.wild ? `, ${point.wild} diverged` : ""}` : "-";
   }
 
-  /* Every line's values at one place of the axis; where a line has no point there, those of its nearest one before. */
+  /* The line that is nearest to the pointer at one place of the axis. */
+  function nearest(u, k) {
+    let found = null, least = Infinity;
+    for (const line of drawn.all) {
+      const mean = line.at[k] ? line.at[k].mean : NaN;
+      const far = Number.isFinite(mean) && (!logY.checked || mean > 0) ? Math.abs(u.valToPos(mean, "y") - u.cursor.top) : Infinity;
+      if (far < least) { least = far; found = line; }
+    }
+    return found;
+  }
+
+  /* Every line's values at one place of the axis; a dash where a line has no point there. */
   function show(k, u) {
     if (!drawn || k < 0) { at.textContent = "no place"; return; }
     const x = drawn.xs[k];

@@ -1,0 +1,163 @@
+"""The key of a kept kernel: another one after every change that can reach machine code, none where that is not known."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+PROGRAM = """
+import importlib, json, os, sys
+import numba.experimental, numba.extending
+from numba import types
+from dpexp.engine import identity
+
+found = {}
+for name in sorted(os.listdir(".")):
+    reading, writing = os.pipe()
+    if os.fork() == 0:
+        try:
+            os.chdir(name)
+            sys.path.insert(0, os.getcwd())
+            kernel = importlib.import_module("kernel").kernel
+            kernel.targetctx.refresh()
+            try:
+                key = identity.key_of(kernel, getattr(sys.modules["kernel"], "SIGNATURE", (types.float64,)))
+            except identity.Unknown:
+                key = "unknown"
+            os.write(writing, key.encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    found[name] = os.fdopen(reading).read()
+    os.wait()
+print(json.dumps(found))
+"""
+BEGIN = """
+import numpy as np
+from numba import njit, types, float32, float64, vectorize, cfunc
+from numba.extending import overload, overload_method, intrinsic, register_jitable
+import helper
+"""
+KERNEL = """
+@njit
+def kernel(x):
+    return {}
+"""
+HELPER = "from numba import njit\nFACTOR = 2.0\ndef deep(x):\n    return x * FACTOR\ndef emit(b, x):\n    return b.fadd(x, x)\n"
+OVERLOAD = """
+deep = njit(helper.deep)
+def stub(x):
+    raise NotImplementedError
+@overload(stub)
+def _stub(x):
+    return lambda x: deep(x) + 1.0
+"""
+INTRINSIC = """
+@intrinsic
+def twice(context, x):
+    def codegen(context, builder, signature, arguments):
+        return helper.emit(builder, arguments[0])
+    return x(x), codegen
+"""
+METHOD = """
+@overload_method(types.Array, "doubled")
+def _doubled(a):
+    return lambda a: a.sum() * 2.0
+SIGNATURE = (types.float64[::1],)
+"""
+JITABLE = "@register_jitable\ndef g(x):\n    return x * 2.0\n@register_jitable\ndef h(x):\n    return g(x)\n"
+ENUM = "from enum import IntEnum\nclass Colour(IntEnum):\n    RED = 1\n"
+TUPLE = "from typing import NamedTuple\nclass Pair(NamedTuple):\n    a: float\n    b: float = 2.0\n"
+FIELDS = "R = np.zeros(1, dtype=[('a', '<f8'), ('b', '<f8')])\nR.view('<f8')[:] = [1.0, 2.0]\n"
+SIGNED = "@njit('float64(float64)')\ndef half(x):\n    return x / 2.5\n"
+CLOSURE = "def make(k):\n    @njit\n    def inner(x):\n        return k * x\n    return inner\ninner = make(0.5)\n"
+DEFAULT = "@njit\ndef h(x, k=2.0):\n    return x * k\n"
+LOCALS = "@njit(locals={'y': float64})\ndef kernel(x):\n    y = x\n    return y\n"
+
+CHANGES = {
+    # what numba is taught, three calls deep
+    "the body of an overload": (OVERLOAD + KERNEL.format("stub(x)"), "+ 1.0", "+ 3.0"),
+    "a constant behind an overload": (OVERLOAD + KERNEL.format("stub(x)"), "FACTOR = 2.0", "FACTOR = 2.5"),
+    "what an intrinsic emits": (INTRINSIC + KERNEL.format("twice(x)"), "fadd", "fmul"),
+    "a method of arrays": (METHOD + KERNEL.format("x.doubled()"), "* 2.0", "* 3.0"),
+    "a jitable function": (JITABLE + KERNEL.format("h(x)"), "* 2.0", "* 3.0"),
+    # values
+    "a member of an enumeration": (ENUM + KERNEL.format("x + Colour.RED.value"), "RED = 1", "RED = 7"),
+    "a default of a named tuple": (TUPLE + KERNEL.format("Pair(x).b"), "= 2.0\n\n", "= 3.0\n\n"),
+    "the fields of an array": (FIELDS + KERNEL.format("R[0]['a'] + x"), "('a', '<f8'), ('b'", "('b', '<f8'), ('a'"),
+    "the order of an array": ("M = np.zeros((2, 3), order='C')" + KERNEL.format("M[0, 1] + x"), "'C'", "'F'"),
+    "a sign of zero": ("Z = 0.0" + KERNEL.format("x * Z"), "Z = 0.0", "Z = -0.0"),
+    "an integer for a float": ("Z = 1.0" + KERNEL.format("x * Z"), "Z = 1.0", "Z = 1"),
+    "a computed constant": ("Z = tuple(k / 3 for k in range(4))" + KERNEL.format("x * Z[1]"), "k / 3", "k / 4"),
+    "a closure": (CLOSURE + KERNEL.format("inner(x)"), "make(0.5)", "make(0.75)"),
+    "a default of a callee": (DEFAULT + KERNEL.format("h(x)"), "k=2.0", "k=3.0"),
+    # options
+    "declared types": (LOCALS, "'y': float64", "'y': float32"),
+    "declared arguments": (SIGNED + KERNEL.format("half(x)"), "float64(float64)", "float64(float32)"),
+    "fast mathematics of a callee": (DEFAULT + KERNEL.format("h(x)"), "@njit\ndef h", "@njit(fastmath={'nsz'})\ndef h"),
+    "a division by zero": (DEFAULT + KERNEL.format("h(x)"), "@njit\ndef h", "@njit(error_model='numpy')\ndef h"),
+    "a setting of numba in a program": (KERNEL.format("x"), "import helper", "import helper, numba\nnumba.config.BOUNDSCHECK = 1"),
+    "a module of the user called like one of Python's": ("import colorsys\nh = njit(colorsys.h)" + KERNEL.format("h(x)"),
+                                                         "return x - 1", "return x - 2"),
+}  # fmt: skip
+UNKNOWN = {
+    "a compiled class": "from numba.experimental import jitclass\n@jitclass([('a', float64)])\nclass P:\n"
+    "    def __init__(self, a):\n        self.a = a\n" + KERNEL.format("P(x).a"),
+    "a vectorized function": "v = vectorize(helper.deep)" + KERNEL.format("v(x)"),
+    "a function of C": "import ctypes\nf = ctypes.CDLL(None).cos" + KERNEL.format("f(x)"),
+    "a callback as argument": "SIGNATURE = (types.FunctionType(float64(float64)),)" + KERNEL.format("x(1.0)"),
+    "a class of one's own": "class K:\n    A = 2.0\n" + KERNEL.format("x * K.A"),
+    "an overload that imports": OVERLOAD.replace("    return lambda", "    from helper import FACTOR\n    return lambda")
+    + KERNEL.format("stub(x)"),
+    "an array of objects": "A = np.array([None])" + KERNEL.format("x").replace("return x", "return x + len(A)"),
+}  # fmt: skip
+SAME = {
+    "a comment": (OVERLOAD + KERNEL.format("stub(x)"), "    return lambda", "    # now\n    return lambda"),
+    "a docstring": ("@njit\ndef kernel(x):\n    '''Of x.'''\n    return x\n", "Of x.", "Of this x."),
+    "threads": (KERNEL.format("x"), "import helper", "import helper, numba\nnumba.config.NUMBA_NUM_THREADS = 1"),
+    "a name that is not used": (KERNEL.format("x"), "import helper", "import helper\nOTHER = 5"),
+}
+SHADOW = "def h(x):\n    return x - 1\n"
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory):
+    """The key of every case, before and after its change; each in a process that has seen no other."""
+    folder = tmp_path_factory.mktemp("cases")
+    cases = {f"{name}, before": (text, "", "") for name, (text, _, _) in {**CHANGES, **SAME}.items()}
+    cases |= {f"{name}, after": case for name, case in {**CHANGES, **SAME}.items()}
+    cases |= {name: (text, "", "") for name, text in UNKNOWN.items()}
+    for name, (text, old, new) in cases.items():
+        (folder / name).mkdir()
+        files = {"kernel.py": BEGIN + text, "helper.py": HELPER, "colorsys.py": SHADOW}
+        assert any(old in content for content in files.values()), name
+        for file, content in files.items():
+            (folder / name / file).write_text(textwrap.dedent(content).replace(old, new) if old else content)
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    found = subprocess.run(
+        [sys.executable, "-c", PROGRAM], cwd=folder, env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert found.returncode == 0, found.stderr
+    return json.loads(found.stdout)
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_of_what_reaches_machine_code_gives_another_key(keys, name):
+    before, after = keys[f"{name}, before"], keys[f"{name}, after"]
+    assert len(before) == len(after) == 32, (before, after)
+    assert before != after
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_what_is_not_understood_has_no_key(keys, name):
+    assert keys[name] == "unknown"
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_a_change_that_does_not_reach_machine_code_gives_the_same_key(keys, name):
+    before, after = keys[f"{name}, before"], keys[f"{name}, after"]
+    assert len(before) == 32
+    assert before == after

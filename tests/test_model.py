@@ -1,0 +1,641 @@
+"""Released parameters: what is stored of a run on a user's own records, what is not, and what it is taken for."""
+
+import json
+import math
+import secrets
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpexp
+from dpexp.algorithms import ALGORITHMS
+from dpexp.commands import model as command
+from dpexp.commands import privacy
+from dpexp.commands.sharing import NOT_PRIVATE, joint
+from dpexp.config import ConfigError, load_experiment, read_experiment
+from dpexp.core.digests import hash_of_data
+from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
+from dpexp.data.dataset import prepare
+from dpexp.data.table import read_table
+from dpexp.privacy.analyses.together import together
+from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
+from dpexp.problems import softmax
+from dpexp.store import Folder, fingerprint, generation, load_cell, load_cells, publish, simulating
+from dpexp.store import run as running
+from dpexp.store.run import Options, run
+from tests.conftest import call
+
+CONFIG = """\
+experiment: mine
+problem:
+  name: softmax
+  regulariser: 1e-2
+  data:
+    path: people.csv
+    target: income
+    ranges: {age: [0, 100], weight: [20, 220]}
+    categories: {job: [clerk, cook, nurse], income: [low, high]}
+algorithm: {name: dp-sgd, batch_size: 16, epochs: 3}
+schedule:  {name: langevin, decreasing: false}
+privacy:   {eps: 1, delta: 1e-5}
+run:       {replicates: 3, seed: 1, checkpoints: 2}
+"""
+
+
+def people(count=160, changed=False):
+    draws = np.random.default_rng(3)
+    lines = ["age,job,weight,income"]
+    for k in range(count):
+        age, weight = draws.integers(18, 80), round(float(draws.normal(70, 10)), 1)
+        job = ("clerk", "cook", "nurse")[draws.integers(3)]
+        high = (age - 45) / 20 + {"clerk": 1.0, "cook": -1.0, "nurse": 0.2}[job] > 0
+        lines.append(f"{age},{job},{weight},{'high' if high != (changed and k == 5) else 'low'}")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path)
+    return tmp_path
+
+
+def write(folder, text=CONFIG, changed=False):
+    (folder / "people.csv").write_text(people(changed=changed))
+    (folder / "mine.yaml").write_text(text)
+    for kept in (softmax._loaded, hash_of_data, generation._today):
+        kept.cache_clear()
+
+
+def go(results="results", sets=(), **options):
+    return run(load_experiment("mine.yaml", sets), Options(Path(results), quiet=True, **options))
+
+
+def released(results="results", cell=None, estimator=None, replicate=0):
+    return command.released_model("mine", Path(results), cell, estimator, replicate)
+
+
+def files(results="results"):
+    return sorted(path.name for path in Path(results).glob("mine/models/*.parquet"))
+
+
+# --- what is stored -------------------------------------------------------------------------------------------------
+
+
+def test_the_parameters_are_those_of_the_run_whose_numbers_are_stored(here):
+    """Norm, accuracy and the user's own scale, each computed from the stored parameters in another way."""
+    go()
+    found, (cell,) = released(), load_experiment("mine.yaml").cells
+    data = load_cell(Path("results"), "mine", cell.cell_id)
+    norm, accuracy = (data.values[0, -1, data.metrics.index(name), 0] for name in ("param_norm_sq", "test_accuracy"))
+    assert np.sum(found.parameters.astype(np.float64) ** 2) == pytest.approx(norm, rel=1e-12)
+    other = data.values[0, -1, data.metrics.index("param_norm_sq"), 1]
+    assert abs(norm - other) > 1e-3 * norm  # the next replicate is another one, so this could fail
+
+    records = read_table(Path("people.csv"), "income", {"age": (0, 100), "weight": (20, 220)}, {"job": ("clerk", "cook", "nurse"), "income": ("low", "high")})  # fmt: skip
+    scores = prepare(records.features) @ found.parameters.T
+    predicted = found.predict("people.csv")
+    assert list(predicted.prediction) == [records.classes[k] for k in scores.argmax(axis=1)]
+    held_out = cell.problem.split.test
+    assert np.mean((held_out.features @ found.parameters.T).argmax(axis=1) == held_out.labels) == accuracy
+
+
+def test_coefficients_are_in_the_units_of_the_columns(here):
+    """The formula that the command prints, evaluated by hand on raw values, gives the probabilities that it predicts."""
+    go()
+    found = released(estimator="average")
+    assert found.names == ["age", "job=clerk", "job=cook", "job=nurse", "weight", "(offset)", "(intercept)"]
+    assert found.classes == ["low", "high"]
+    shares = found.predict("people.csv")
+    for k, row in pd.read_csv("people.csv").iterrows():
+        raw = np.array([row.age, row.job == "clerk", row.job == "cook", row.job == "nurse", row.weight], float)
+        scaled = np.array([row.age / 100, *raw[1:4], (row.weight - 20) / 200])
+        scores = (found.values[:, :5] @ raw + found.values[:, 5]) / np.linalg.norm(scaled) + found.values[:, 6]
+        by_hand = np.exp(scores) / np.exp(scores).sum()
+        assert by_hand == pytest.approx(shares[["low", "high"]].iloc[k].to_numpy(float), abs=1e-6)
+    assert np.abs(found.values[:, 5]).max() > 0  # a range that does not begin at 0 has an offset
+
+
+def test_only_what_the_statement_counts_is_stored(here):
+    """The first replicate, or all; the last iterate alone where only it is covered; nothing without a guarantee."""
+    go()
+    document = released().document()
+    assert document["release"]["released"] == "last and average of replicate 0"
+    with pytest.raises(UsageError, match="replicate 1 is not released"):
+        released(replicate=1)
+    sealed = generation.stored_model(Folder(Path("results"), "mine"), document["cell_id"])
+    assert sealed.values.shape[:2] == (2, 1)
+
+    write(here, CONFIG.replace("{name: dp-sgd, ", "{name: dp-sgld, accountant: last-iterate, "))
+    go("last")
+    assert released("last").document()["release"]["released"] == "last of replicate 0"
+    with pytest.raises(UsageError, match="'average' is not released"):
+        released("last", estimator="average")
+    for number, algorithm in enumerate(("{name: sgd, ", "{name: dp-sgld, accountant: published, ")):
+        text = CONFIG.replace("{name: dp-sgd, ", algorithm)
+        write(here, text.replace("eps: 1,", "eps: inf,") if number == 0 else text)
+        go(f"open{number}")
+        assert files(f"open{number}") == []
+        with pytest.raises(UsageError, match="has released no parameters"):
+            released(f"open{number}")
+
+
+def test_simulated_users_and_shipped_records_release_nothing(here):
+    (here / "mine.yaml").write_text(
+        "experiment: mine\nproblem: {name: softmax, data: {name: digits}}\n"
+        "algorithm: {name: dp-sgd, batch_size: 50, epochs: 1}\nschedule: {name: langevin}\n"
+        "privacy: {eps: 1}\nrun: {replicates: 1, checkpoints: 1}\n"
+    )
+    go()
+    assert files() == []
+    assert "released" not in load_cells(Path("results"), "mine").columns
+    with pytest.raises(UsageError) as caught:
+        released()
+    assert "your own records" in caught.value.hint
+
+
+def test_release_all_and_back(here):
+    """With `release: all` every replicate is there; back to `first`, the others are off the disk."""
+    go()
+    first = released().parameters
+    go(sets=("run.release=all",))
+    assert [bool(np.isfinite(released(replicate=k).parameters).all()) for k in range(3)] == [True] * 3
+    assert np.array_equal(released().parameters, first)
+    size = sum(path.stat().st_size for path in Path("results").glob("mine/models/*"))
+    report = go()
+    assert (report.computed, report.reused) == (0, 1)
+    with pytest.raises(UsageError, match="replicate 1 is not released"):
+        released(replicate=1)
+    assert sum(path.stat().st_size for path in Path("results").glob("mine/models/*")) < size
+    assert np.array_equal(released().parameters, first)
+
+
+def test_a_config_that_releases_more_makes_the_model_stale(here):
+    go()
+    write(here, CONFIG.replace("replicates: 3", "replicates: 3, release: all"))
+    with pytest.raises(ResultsMissing, match="other replicates are released"):
+        released()
+    assert go().computed == 1
+    assert released(replicate=2).document()["release"]["released"] == "last and average of every replicate"
+
+
+def test_more_replicates_leave_the_released_one_alone(here):
+    go()
+    first = released().parameters
+    assert go(sets=("run.replicates=5",)).computed == 1
+    assert np.array_equal(released().parameters, first)
+    go(sets=("run.replicates=5", "run.release=all"))
+    go(sets=("run.replicates=9", "run.release=all"))
+    again = [released(replicate=k).parameters for k in range(9)]
+    go("whole", sets=("run.replicates=9", "run.release=all"))
+    assert all(np.array_equal(a, released("whole", replicate=k).parameters) for k, a in enumerate(again))
+    assert np.array_equal(again[0], first)
+
+
+def test_the_same_parameters_under_any_workers_chunks_and_company(here, monkeypatch):
+    write(here, CONFIG.replace("eps: 1,", "eps: [1, 4],").replace("replicates: 3", "replicates: 3, release: all"))
+    go()
+    ids = [cell.cell_id for cell in load_experiment("mine.yaml").cells]
+    truth = [released(cell=cell_id, replicate=k).parameters for cell_id in ids for k in range(3)]
+    cut = running.chunks_of
+    monkeypatch.setattr(running, "chunks_of", lambda cells, replicates: cut(cells, replicates, 1, 1))
+    go("cut", jobs=2)
+    go("alone", sets=("privacy.eps=4",))
+    assert all(
+        np.array_equal(a, released("cut", cell_id, replicate=k).parameters)
+        for a, (cell_id, k) in zip(truth, [(i, k) for i in ids for k in range(3)], strict=True)
+    )
+    assert np.array_equal(truth[3], released("alone").parameters)
+
+
+# --- noise ----------------------------------------------------------------------------------------------------------
+
+
+def one_step(sets, changed=False):
+    """Parameters after one step of every setting of a config, and the standard deviation of its noise on them."""
+    Path("people.csv").write_text(people(changed=changed))
+    for kept in (softmax._loaded, hash_of_data):
+        kept.cache_clear()
+    cells = load_experiment("mine.yaml", ("run.n=1", "run.checkpoints=1", *sets)).cells
+    done = simulating.simulate(cells, [0])
+    settings = [(cell, np.full(1, cell.schedule.eta)) for cell in cells]
+    noises = [cell.algorithm.noise(cell.problem, cell.schedule, cell.privacy.mu, sizes) for cell, sizes in settings]
+    return [model[0, 0] for model in done.models], [noise.scale[0] for noise in noises]
+
+
+def test_no_difference_of_two_settings_removes_the_noise(here, monkeypatch):
+    """From results with the noise s Z and t Z the step without noise follows; on a user's own records it does not."""
+    sweep = ("privacy.eps=[1, 4]", "schedule={name: constant, eta: 0.5}")
+
+    def noise_left():
+        (strong, weak), (s, t) = one_step(sweep)
+        cleaned = (s / t * weak - strong) / (s / t - 1)
+        with monkeypatch.context() as patched:
+            noise = ALGORITHMS["dp-sgd"].noise
+            patched.setattr(ALGORITHMS["dp-sgd"], "noise", lambda *a: noise(*a)._replace(scale=noise(*a).scale * 1e-12))
+            free, _ = one_step(sweep)
+        return min(np.abs(cleaned - one).max() for one in free) / t
+
+    assert noise_left() > 0.5
+    monkeypatch.setattr(simulating, "_own_seed", lambda cell: 1)  # as it would be with common random numbers
+    assert noise_left() < 1e-5
+
+
+def test_one_record_more_or_less_draws_other_noise(here):
+    """The same config and seed on a neighbouring table: the difference of the releases shows the noise of both."""
+    one, (scale,) = one_step(("schedule={name: constant, eta: 0.5}",))
+    other, _ = one_step(("schedule={name: constant, eta: 0.5}",), changed=True)
+    assert np.abs(one[0] - other[0]).max() > scale
+
+
+def test_what_is_recorded_changes_no_noise(here):
+    go()
+    go("more", sets=("run.checkpoints=4",))
+    assert np.array_equal(released().parameters, released("more").parameters)
+
+
+# --- the statement --------------------------------------------------------------------------------------------------
+
+
+def test_released_replicates_are_composed(here):
+    """r replicates are one run of r times the steps; partitions add squares of mu."""
+    (one,) = joint(load_experiment("mine.yaml"))
+    assert (one.releases, one.settings, one.relation) == (1, 1, "add-remove")
+    assert one.analysis.eps(1e-5) <= 1
+    (all_of_them,) = joint(load_experiment("mine.yaml", ("run.release=all",)))
+    (cell,) = load_experiment("mine.yaml").cells
+    run_of = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n).mechanism
+    three = run_of.model_copy(update={"steps": 3 * run_of.steps})
+    (truth,) = [a.eps(1e-5) for a in three.analyses() if a.name == "pld-composition"]
+    assert all_of_them.analysis.eps(1e-5) == pytest.approx(truth, rel=1e-9)
+    assert truth > 1.5
+
+    shuffled = ("algorithm={name: dp-sgd, batch_size: 16, epochs: 3, sampling: shuffled, accountant: once-an-epoch}",)
+    (once,), (thrice,) = (joint(load_experiment("mine.yaml", (*shuffled, *s))) for s in ((), ("run.release=all",)))
+    assert thrice.analysis.mu == pytest.approx(math.sqrt(3) * once.analysis.mu, rel=1e-12)
+
+
+def test_settings_on_the_same_records_are_composed(here):
+    (two,) = joint(load_experiment("mine.yaml", ("privacy.eps=[1, 2]",)))
+    assert two.releases == 2
+    assert 2 < two.analysis.eps(1e-5) < 3
+    statement = privacy.of_config(Path("mine.yaml"), ["privacy.eps=[1, 2]"])
+    document, text = statement.document(), statement.text()
+    (told,) = document["together"]
+    assert told["eps"] == [[1e-5, two.analysis.eps(1e-5)]]
+    assert told["releases"] == 2
+    assert "these 2 releases give away epsilon = " in text
+    assert "no difference of two removes the noise" in text
+
+
+def test_different_neighbours_have_no_joint_statement(here):
+    write(here, CONFIG + "cases:\n  - {}\n  - algorithm: {name: dp-sgld, batch_size: 16, epochs: 3}\n")
+    (mixed,) = joint(load_experiment("mine.yaml"))
+    assert mixed.analysis is None
+    assert mixed.document([1e-5])["eps"] == [[1e-5, None]]
+    assert "no statement holds of all of them" in privacy.of_config(Path("mine.yaml"), []).text()
+
+
+def test_composition_of_runs_is_no_smaller_than_one_and_no_larger_than_the_sum():
+    analyses = [
+        next(a for a in SampledGaussian(noise_multiplier=z, sampling_probability=q, steps=50).analyses() if a.steps)
+        for z, q in ((1.0, 0.05), (2.0, 0.2))
+    ]
+    full = SampledGaussian(noise_multiplier=4, sampling_probability=1, steps=4, sampling="full-batch").analyses()[0]
+    for runs in ([(analyses[0], 2)], [(analyses[0], 1), (analyses[1], 3)], [(analyses[1], 1), (full, 2)]):
+        eps = together(runs).eps(1e-5)
+        count = sum(k for _, k in runs)
+        assert max(a.eps(1e-5) for a, _ in runs) < eps < sum(k * a.eps(1e-5 / count) for a, k in runs)
+    assert together([(full, 9)]).mu == pytest.approx(3 * full.mu)
+    assert together([(analyses[0], 1)]) is analyses[0]
+
+
+def test_the_statement_says_what_is_not_private(here):
+    text = privacy.of_config(Path("mine.yaml"), []).text()
+    assert NOT_PRIVATE in text
+    assert "Not released: 2 other replicates; their parameters are not stored." in text
+    deployed = privacy.of_config(Path("mine.yaml"), [], deployment=True)
+    assert NOT_PRIVATE not in deployed.text()
+    assert "Deployment: noise, batches and start are drawn" in deployed.text()
+    assert deployed.document()["deployment"] is True
+
+
+def test_release_is_no_parameter_and_cannot_be_swept(here):
+    first, every = (load_experiment("mine.yaml", s).cells[0] for s in ((), ("run.release=all",)))
+    assert first.cell_id == every.cell_id
+    assert "release" not in first.columns()
+    with pytest.raises(ConfigError, match=r"'run\.release' cannot be swept"):
+        load_experiment("mine.yaml", ("run.release=[first, all]",))
+    with pytest.raises(ConfigError, match=r"run\.release"):
+        load_experiment("mine.yaml", ("run.release=some",))
+
+
+# --- deployment -----------------------------------------------------------------------------------------------------
+
+
+def test_a_deployment_draws_other_noise_each_time_and_keeps_no_seed(here, monkeypatch):
+    drawn = []
+    original = secrets.randbits
+
+    def seen(bits):
+        drawn.append(original(bits))
+        return drawn[-1]
+
+    monkeypatch.setattr(secrets, "randbits", seen)
+    go(deployment=True)
+    go("other", deployment=True)
+    assert not np.array_equal(released().parameters, released("other").parameters)
+    assert len(drawn) == 2
+    assert min(seed.bit_length() for seed in drawn) > 200
+    for seed in drawn:
+        forms = (str(seed).encode(), f"{seed:x}".encode(), seed.to_bytes(32, "little"), seed.to_bytes(32, "big"))
+        for path in Path().rglob("*"):
+            assert not path.is_file() or not any(form in path.read_bytes() for form in forms)
+
+
+def test_a_deployment_is_marked_valid_and_never_run_again_unasked(here, monkeypatch):
+    go(deployment=True)
+    found = released()
+    assert found.deployment
+    assert NOT_PRIVATE not in found.statement
+    cells = load_cells(Path("results"), "mine")
+    assert list(cells.deployment) == [True]
+
+    for options in ({}, {"deployment": True}):  # asked again in either way
+        report = go(**options)
+        assert (report.computed, report.cells[0]["status"]) == (0, "deployed")
+    read = fingerprint._read
+
+    def edited(path, module, read_at):
+        digest, imported = read(path, module, read_at)
+        return (f"new {digest}" if module == "dpexp.schedules" else digest), imported
+
+    edited.cache_clear = read.cache_clear
+    monkeypatch.setattr(fingerprint, "_read", edited)
+    fingerprint._closure.cache_clear()
+    try:
+        again = released()
+        assert np.array_equal(again.parameters, found.parameters)
+        assert "Changed since then: dpexp/schedules.py" in again.statement
+        report = go()
+        assert (report.computed, report.cells[0]["status"]) == (0, "deployed")
+        assert "changed since" in report.cells[0]["reason"]
+        assert load_cells(Path("results"), "mine").equals(cells)
+    finally:
+        monkeypatch.undo()
+        monkeypatch.chdir(here)
+        fingerprint._closure.cache_clear()
+    write(here, changed=True)  # other records: the release is still what it was
+    assert go().computed == 0
+    assert np.array_equal(released().parameters, found.parameters)
+    assert "people.csv" in released().statement
+    write(here)
+
+    assert go(force=True, deployment=True).computed == 1
+    assert not np.array_equal(released().parameters, found.parameters)
+
+
+def test_the_row_of_a_deployment_is_that_of_its_own_noise(here, monkeypatch):
+    """Code that would set other noise today does not change what is said of the noise that was drawn."""
+    go(deployment=True)
+    before = load_cells(Path("results"), "mine").noise_multiplier[0]
+    kind = ALGORITHMS["dp-sgd"]
+    original = kind.multiplier
+    monkeypatch.setattr(kind, "multiplier", lambda self, *rest: 2 * original(self, *rest))
+    (Path("results") / "mine" / "cells.parquet").unlink()  # so that a run writes it again
+    assert go().computed == 0
+    assert load_cells(Path("results"), "mine").noise_multiplier[0] == before
+
+
+def test_stale_reproducible_results_are_replaced_by_a_deployment_and_not_resumed_from(here, monkeypatch):
+    """Neither a stored reproducible run nor its kept chunks are passed off as a deployment."""
+    monkeypatch.setattr(running, "publish", lambda *arguments: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        go()
+    assert list(Path("results/mine/partial").glob("*.chunk"))
+    with pytest.raises(KeyboardInterrupt):
+        go("secret", deployment=True)
+    assert not list(Path("secret").glob("mine/partial/*"))  # nothing of an unpublished deployment is kept
+    monkeypatch.undo()
+    monkeypatch.chdir(here)
+    report = go(deployment=True)
+    assert report.computed == 1
+    go("plain")
+    assert not np.array_equal(released().parameters, released("plain").parameters)
+    assert go("plain", deployment=True).computed == 1
+    assert released("plain").deployment
+
+
+@pytest.mark.parametrize("at", ["write_cell", "write_table", "write_document"])
+def test_a_deployment_that_dies_between_two_files_is_not_repeated_unasked(here, monkeypatch, at):
+    original = getattr(publish, at)
+    monkeypatch.setattr(publish, at, lambda *arguments, **options: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        go(deployment=True)
+    monkeypatch.setattr(publish, at, original)
+    if at == "write_cell":  # the model is there, its run's numbers are not
+        for options in ({}, {"deployment": True}):
+            with pytest.raises(DpexpError, match=r"released by a deployment on .* but trajectories/.* is missing"):
+                go(**options)
+        assert go(deployment=True, force=True).computed == 1
+    else:
+        assert go().computed == 0
+    assert released().deployment
+
+
+def test_a_damaged_deployment_is_refused_and_not_repeated(here):
+    go(deployment=True)
+    (path,) = Path("results").glob("mine/models/*.parquet")
+    data = path.read_bytes()
+    path.write_bytes(data[:-50])
+    with pytest.raises(ResultsMissing, match="damaged"):
+        released()
+    with pytest.raises(DpexpError, match="released by a deployment") as caught:
+        go()
+    assert "--force" in caught.value.hint
+    path.write_bytes(data)
+    trajectory = next(Path("results").glob("mine/trajectories/*.parquet"))
+    trajectory.unlink()
+    with pytest.raises(DpexpError, match="is missing"):
+        go(deployment=True)
+    path.unlink()
+    with pytest.raises(DpexpError, match="released by a deployment"):  # the manifest alone remembers
+        go()
+
+
+def test_a_deployment_asks_for_own_records_under_a_guarantee(here):
+    assert "your own records" in call("run", "@linear_d5", "--deployment", code=2, cwd=here).stderr
+    (here / "mine.yaml").write_text(CONFIG.replace("eps: 1,", "eps: inf,").replace("dp-sgd", "sgd"))
+    assert "no guarantee covers" in call("run", "mine.yaml", "--deployment", code=2, cwd=here).stderr
+    assert not (here / "results").exists()
+
+
+# --- what is refused ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("at", ["write_cell", "write_table", "write_document"])
+def test_a_run_that_dies_between_two_files_shows_no_model_and_is_made_good(here, monkeypatch, at):
+    go("truth")
+    original = getattr(publish, at)
+    monkeypatch.setattr(publish, at, lambda *arguments, **options: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        go()
+    monkeypatch.setattr(publish, at, original)
+    with pytest.raises(ResultsMissing):
+        released()
+    go()
+    assert np.array_equal(released().parameters, released("truth").parameters)
+
+
+def test_a_model_of_changed_records_or_code_is_stale(here, monkeypatch):
+    go()
+    write(here, changed=True)
+    with pytest.raises(ResultsMissing, match=r"stale, data changed since: people\.csv") as caught:
+        released()
+    assert caught.value.hint.startswith("run: dpexp run mine.yaml")
+    assert "stale" in call("model", "mine", code=3, cwd=here).stderr
+
+
+def test_a_model_that_is_not_of_its_run_is_refused(here):
+    """A copy of another run's parameters, though whole and of the same cell, is not taken for this one's."""
+    go()
+    (path,) = Path("results").glob("mine/models/*.parquet")
+    go("other", deployment=True)
+    (other,) = Path("other").glob("mine/models/*.parquet")
+    data = path.read_bytes()
+    path.write_bytes(other.read_bytes())
+    with pytest.raises(ResultsMissing, match="not of the run"):
+        released()
+    path.write_bytes(data)
+    go("two", sets=("privacy.eps=[1, 4]",))
+    one, two = sorted(Path("two").glob("mine/models/*.parquet"))
+    one.write_bytes(two.read_bytes())
+    with pytest.raises(ResultsMissing, match="holds another cell's parameters"):
+        released("two", one.stem)
+    assert go("two", sets=("privacy.eps=[1, 4]",)).computed == 1
+    released("two", one.stem)
+
+
+def test_a_lost_model_is_computed_again(here):
+    go()
+    (path,) = Path("results").glob("mine/models/*.parquet")
+    before = released().parameters
+    path.unlink()
+    with pytest.raises(ResultsMissing, match="are not there"):
+        released()
+    assert go().computed == 1
+    assert np.array_equal(released().parameters, before)
+
+
+# --- the command ----------------------------------------------------------------------------------------------------
+
+
+def test_the_command_prints_writes_and_predicts(here):
+    call("run", "mine.yaml", "-q", cwd=here)
+    document = json.loads(call("model", "mine", "--json", cwd=here).stdout)
+    assert {"experiment", "cell_id", "release", "names", "values"} <= set(document)
+    assert (document["experiment"], document["release"]["estimator"]) == ("mine", "last")
+    assert np.shape(document["values"]) == (2, 7)
+    text = call("model", "results/mine", "--estimator", "average", cwd=here).stdout
+    assert "job=cook" in text
+    assert NOT_PRIVATE in text
+    assert call("model", "mine", "--out", "m.npz", cwd=here).stdout == "m.npz\n"
+    with np.load(here / "m.npz") as stored:
+        assert np.array_equal(stored["values"], np.array(document["values"]))
+        assert list(stored["names"]) == document["names"]
+    call("model", "mine", "--out", "m.json", cwd=here)
+    assert json.loads((here / "m.json").read_text()) == document
+    lines = call("model", "mine", "--predict", "people.csv", cwd=here).stdout.splitlines()
+    assert lines[0] == "record,prediction,probability of low,probability of high"
+    assert len(lines) == 161
+    predicted = json.loads(call("model", "mine", "--predict", "people.csv", "--json", cwd=here).stdout)
+    assert [one["prediction"] for one in predicted["predictions"]] == [line.split(",")[1] for line in lines[1:]]
+    call("model", "mine", "--predict", "people.csv", "--out", "p.csv", cwd=here)
+    assert (here / "p.csv").read_text().splitlines() == lines
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("job,age\nclerk,70\n", ["new.csv:1: no column 'weight'", "the model needs: age, job, weight"]),
+        ("job,age,weigth\nclerk,70,3\n", ["no column 'weight'", "did you mean 'weigth'?"]),
+        (
+            "job,age,weight\nclerk,70,80\n\npilot,30,60\n",
+            ["new.csv:4: job: unknown category 'pilot'", "job: clerk, cook, nurse"],
+        ),
+        (
+            "job,age,weight\nclerk,x,80\nclerk,,80\n",
+            ["new.csv:2: age: 'x' is not a finite number", "new.csv:3: age: is missing"],
+        ),
+        ("job,age,weight\nclerk,inf,80\n", ["new.csv:2: age: 'inf' is not a finite number"]),
+        ("job,age,weight\n", ["new.csv:1: there are no records"]),
+        ("job;age;weight\nclerk;1;2\n", ["no column 'age'"]),
+        ("job,age,age,weight\nclerk,1,1,2\n", ["the column 'age' appears twice"]),
+    ],
+)
+def test_records_that_cannot_be_predicted_are_told_with_their_lines(here, table, words):
+    go()
+    (here / "new.csv").write_text(table)
+    said = call("model", "mine", "--predict", "new.csv", code=2, cwd=here).stderr
+    assert all(word in said for word in words), said
+
+
+def test_columns_are_found_by_name_and_others_do_not_count(here):
+    go()
+    frame = pd.read_csv("people.csv")
+    wanted = released().predict(frame)
+    assert wanted.equals(released().predict(frame[["weight", "age", "income", "job"]]))
+    assert wanted.equals(released().predict("people.csv"))
+
+
+def test_wrong_arguments_are_told(here):
+    write(here, CONFIG.replace("eps: 1,", "eps: [1, 4],"))
+    assert "no results yet" in call("model", "mine", code=3, cwd=here).stderr
+    go()
+    several = call("model", "mine", code=2, cwd=here).stderr
+    assert "2 cells have released parameters" in several
+    assert "eps=1" in several
+    assert "no cell is called 'zz'" in call("model", "mine", "--cell", "zz", code=2, cwd=here).stderr
+    assert "did you mean 'mine'?" in call("model", "mime", code=2, cwd=here).stderr
+    cell = load_experiment("mine.yaml").cells[0].cell_id
+    assert ".npz or .json" in call("model", "mine", "--cell", cell[:5], "--out", "m.txt", code=2, cwd=here).stderr
+    assert "no such file" in call("model", "mine", "--cell", cell, "--predict", "no.csv", code=2, cwd=here).stderr
+
+
+def test_random_features_predict_too(here):
+    write(here, CONFIG.replace("regulariser: 1e-2", "regulariser: 1e-2\n  random_features: 20"))
+    go()
+    found, (cell,) = released(), load_experiment("mine.yaml").cells
+    assert found.names[0] == "random feature 0"
+    assert found.names[-1] == "(intercept)"
+    predicted = found.predict("people.csv").prediction == pd.read_csv("people.csv").income
+    right = sum(
+        ((part.features @ found.parameters.T).argmax(axis=1) == part.labels).sum() for part in cell.problem.split
+    )
+    assert predicted.sum() == right
+
+
+def test_python_gives_the_same(here):
+    result = dpexp.run("mine.yaml")
+    found = dpexp.model(result.experiment, estimator="average")
+    document = json.loads(call("model", "mine", "--estimator", "average", "--json", cwd=here).stdout)
+    assert np.array_equal(found.values, np.array(document["values"]))
+    assert list(found.predict(pd.read_csv("people.csv")).columns) == ["prediction", "low", "high"]
+    deployed = dpexp.run("mine.yaml", results="deployed", deployment=True)
+    assert dpexp.model("mine", results=deployed.folder.parent).deployment
+    with pytest.raises(UsageError, match="your own records"):
+        dpexp.run("@linear_d5", deployment=True, results="none")
+
+
+def test_a_problem_without_a_legend_has_bare_parameters():
+    bare = command.ReleasedModel("x", "id", "last", 0, np.arange(3.0), {}, {"released": "last of replicate 0"}, "")
+    assert bare.names == ["parameter 0", "parameter 1", "parameter 2"]
+    assert bare.document()["values"] == [0.0, 1.0, 2.0]
+    with pytest.raises(UsageError, match="is not known"):
+        bare.predict("people.csv")
+
+
+def test_a_config_that_is_text_has_a_joint_statement_too(here):
+    assert len(joint(read_experiment(CONFIG, "mine.yaml"))) == 1

@@ -1,0 +1,613 @@
+"""The page of `dpexp report`: whole, self-contained, safe whatever results hold, honest about what is missing or stale.
+
+The last part opens pages in a browser. It needs Chromium and `pip install playwright`, and is skipped without them; with
+the file of axe-core in the variable AXE_CORE it asks for findings of accessibility too.
+"""
+
+import base64
+import hashlib
+import json
+import os
+import re
+import shutil
+import struct
+from contextlib import chdir
+from html.parser import HTMLParser
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpexp.commands import report as command
+from dpexp.reporting.claim import VERDICTS
+from dpexp.reporting.figure import stamp
+from dpexp.reporting.page import ledger as ledger_of
+from dpexp.reporting.page import page as page_of
+from dpexp.reporting.page.curves import packed
+from dpexp.reporting.page.markup import Markup, data, tag
+from dpexp.reporting.page.vectors import DARK_PAPER, Colours, NotAFigure, contrast, inlined, on_dark
+from tests.conftest import ROOT, call
+
+EVIL = "</script><script>alert(1)</script>"
+OWN = f"""# Mine & "yours": {EVIL} <b>bold</b>
+experiment: own
+problem: {{name: huber-linear, d: 5}}
+schedule: {{eta: 0.2, alpha: [1/3, 1/2]}}
+privacy: {{mu: [1, {{uniform: [1, 2]}}, inf]}}
+run: {{n: 700, replicates: 20, seed: 3, checkpoints: 12}}
+"""
+RECORDS = """experiment: records
+problem:
+  name: softmax
+  data:
+  - {{path: {one}, target: income, ranges: {{age: [0, 120]}}, categories: {{income: [low, high]}}}}
+  - {{path: {two}, target: income, ranges: {{age: [0, 120]}}, categories: {{income: [low, high]}}}}
+algorithm: {{name: dp-sgd, batch_size: 16, epochs: 1}}
+schedule: {{name: constant, eta: 0.5}}
+privacy: {{eps: 1, delta: 1.0e-5}}
+run: {{replicates: 2, seed: 1}}
+"""
+VOID = {"meta", "link", "input", "br", "col"}
+
+
+class Read(HTMLParser):
+    """A page as a browser reads it: elements that close in order, their attributes, and the text of scripts."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.open, self.elements, self.scripts, self.words = [], [], [], []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, name, attributes):
+        self.elements.append((name, dict(attributes)))
+        assert len(dict(attributes)) == len(attributes), (name, attributes)
+        if name == "script":
+            self.scripts.append((dict(attributes), ""))
+        if name not in VOID:
+            self.open.append(name)
+
+    def handle_startendtag(self, name, attributes):
+        self.elements.append((name, dict(attributes)))
+
+    def handle_endtag(self, name):
+        assert self.open.pop() == name
+
+    def handle_data(self, words):
+        if self.open and self.open[-1] == "script":
+            attributes, before = self.scripts[-1]
+            self.scripts[-1] = attributes, before + words
+        elif self.open and self.open[-1] != "style":
+            self.words.append(words)
+
+    def all(self, name):
+        return [attributes for found, attributes in self.elements if found == name]
+
+    @property
+    def text(self):
+        return " ".join(self.words)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """An own experiment, and one on records whose path is a script."""
+    home = tmp_path_factory.mktemp("report")
+    (home / "own.yaml").write_text(OWN)
+    rows = "\n".join(f"{20 + 7 * k % 60},{('low', 'high')[k % 3 == 0]}" for k in range(200))
+    paths = [home / f"a{EVIL.rpartition('/')[0]}" / "script>.csv", home / "plain.csv"]
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"age,income\n{rows}\n")
+    one, two = (json.dumps(str(path.relative_to(home))) for path in paths)
+    (home / "records.yaml").write_text(RECORDS.format(one=one, two=two))
+    call("run", "own.yaml", "records.yaml", "-q", cwd=home)
+    return home
+
+
+@pytest.fixture(scope="module")
+def page(results):
+    """The page of both, read."""
+    call("report", cwd=results)
+    return Read((results / "results" / "report.html").read_text())
+
+
+def written(results, *arguments):
+    """The text of a page of these results."""
+    out = results / "other.html"
+    call("report", *arguments, "--out", out, cwd=results)
+    return out.read_text()
+
+
+# --- what the file is ------------------------------------------------------------------------------------------------
+
+
+def test_the_command_prints_where_the_page_is(results):
+    assert call("report", cwd=results).stdout.strip() == "results/report.html"
+    assert call("report", "results/own", cwd=results).stdout.strip() == "results/own/report.html"
+    assert call("report", "own", cwd=results).stdout.strip() == "results/own/report.html"
+
+
+def test_the_page_asks_nobody_for_anything(page):
+    """No element loads an address, and the policy forbids what might be overlooked here."""
+    for name, attributes in page.elements:
+        for key in ("src", "href", "xlink:href", "data", "action", "poster", "srcset", "background", "ping"):
+            value = attributes.get(key) or ""
+            assert not value or value.startswith(("#", "data:")), (name, key, value)
+        assert "url(" not in (attributes.get("style") or "").replace("url(#", "")
+        assert not any(key.startswith("on") for key in attributes), (name, attributes)
+    (policy,) = [one["content"] for one in page.all("meta") if one.get("http-equiv") == "Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe-inline" not in policy.partition("script-src")[2]
+
+
+def test_only_the_scripts_of_dpexp_run_and_the_policy_names_them(page):
+    running = [words for attributes, words in page.scripts if attributes.get("type") != "application/json"]
+    assert running == [page_of._static("uplot/uPlot.iife.min.js"), page_of._static("page.js")]
+    for script in running:
+        assert f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" in str(page.elements)
+
+
+def test_ids_are_unique_and_every_reference_is_there(page):
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    for name, attributes in page.elements:
+        for key in ("href", "for", "aria-labelledby"):
+            value = attributes.get(key) or ""
+            if key != "href" or value.startswith("#"):
+                assert not value or value.removeprefix("#") in ids, (name, value)
+        for value in attributes.values():
+            assert all(found in ids for found in re.findall(r"url\(#([^)]+)\)", value or "")), value
+
+
+def test_the_same_results_give_the_same_bytes(results):
+    assert written(results) == written(results)
+
+
+def test_an_own_experiment_makes_a_small_page(results):
+    assert len(written(results, "results/own")) < 400_000
+
+
+def test_the_library_is_the_one_that_its_note_names():
+    folder = ROOT / "dpexp" / "reporting" / "page" / "static" / "uplot"
+    note = (folder / "SOURCE.md").read_text()
+    for name in ("uPlot.iife.min.js", "uPlot.min.css"):
+        assert f"`{name}` {hashlib.sha256((folder / name).read_bytes()).hexdigest()}" in note
+    assert "MIT License" in (folder / "LICENSE").read_text()
+    version = re.search(r"version: ([\d.]+)", note)[1]
+    assert f"(v{version})" in (folder / "uPlot.iife.min.js").read_text()[:80]
+
+
+def test_static_files_are_part_of_the_package():
+    import tomllib
+
+    globs = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["dpexp"]
+    found = {path for pattern in globs for path in (ROOT / "dpexp").glob(pattern)}
+    static = ROOT / "dpexp" / "reporting" / "page" / "static"
+    assert {path for path in static.rglob("*") if path.is_file()} <= found
+
+
+# --- words of the results --------------------------------------------------------------------------------------------
+
+
+def test_what_results_say_is_text(page):
+    """The comment of a config, its text, and a path with a script in it, which also stands among the curves."""
+    assert "alert(1)" in page.text
+    assert not page.all("b")
+    assert "<b>bold</b>" in page.text
+    documents = [json.loads(words) for attributes, words in page.scripts if attributes.get("type")]
+    assert "alert(1)" in str(documents)
+    assert all("alert(1)" not in words for attributes, words in page.scripts if not attributes.get("type"))
+
+
+def test_a_document_cannot_leave_its_element():
+    held = {EVIL: [EVIL, "<!--", "\u2028", float("inf")]}
+    (script,) = Read(data("x", held)).scripts
+    assert json.loads(script[1])[EVIL][:3] == held[EVIL][:3]
+    assert "<" not in script[1]
+
+
+def test_markup_is_the_only_way_for_markup():
+    assert tag("p", "<b>") == "<p>&lt;b&gt;</p>"
+    assert tag("p", Markup("<b></b>"), title='">') == '<p title="&quot;&gt;"><b></b></p>'
+    assert "\x1b" not in tag("p", "\x1b[31m")
+
+
+def test_what_a_part_holds_is_no_template():
+    assert page_of.filled("{{a}}-{{b}}", {"a": "{{b}}", "b": "1"}) == "{{b}}-1"
+
+
+def svg(inside):
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="9pt" '
+            f'viewBox="0 0 9 9">{inside}</svg>')  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "<script>alert(1)</script>",
+        '<g onclick="alert(1)"><path d="M 0 0"/></g>',
+        '<a href="javascript:alert(1)"><path d="M 0 0"/></a>',
+        '<use xlink:href="javascript:alert(1)"/>',
+        '<image xlink:href="http://alert(1)"/>',
+        "<foreignObject><p>alert(1)</p></foreignObject>",
+        '<style>@import "http://alert(1)"</style>',
+        '<path d="M 0 0" style="fill: url(http://alert(1))"/>',
+        '<path d="M 0 0" style="fill: u\\72l(//alert(1))"/>',
+        "<animate attributeName='href' values='javascript:alert(1)'/>",
+    ],
+)
+def test_a_drawing_that_somebody_left_in_the_folder_brings_nothing_with_it(inside):
+    assert "alert" not in inlined(svg(inside), "f0", "", Colours())
+
+
+def test_what_is_no_drawing_is_refused():
+    for wrong in ("", "<html/>", "<svg", '<!DOCTYPE svg [<!ENTITY a "b">]><svg/>'):
+        with pytest.raises(NotAFigure):
+            inlined(wrong, "f0", "", Colours())
+
+
+def test_drawings_share_no_id_and_no_style():
+    inside = (
+        '<defs><path id="m1" d="M 0.123456 -0.001 L 1e-7 2.50"/></defs><use xlink:href="#m1" style="stroke: #2b6cb8"/>'
+    )
+    colours = Colours()
+    first, second = (inlined(svg(inside), prefix, "A & B", colours) for prefix in ("f0", "f1"))
+    assert 'id="f0-0" d="M 0.12 0 L 1e-7 2.5"' in first or 'd="M 0.12 0 L 0 2.5"' in first
+    assert 'href="#f0-0"' in first
+    assert 'href="#f1-0"' in second
+    assert 'aria-label="A &amp; B"' in first
+    assert colours.names == {"#2b6cb8": "k0"}
+
+
+@pytest.mark.parametrize("colour", ["#a50f4c", "#e0701a", "#2a9d6f", "#2b6cb8", "#111111", "#7a4fa3", "#000080"])
+def test_a_line_is_seen_on_a_dark_page(colour):
+    assert contrast(on_dark(colour), DARK_PAPER) >= 3
+    assert f"--paper: light-dark(#ffffff, {DARK_PAPER})" in page_of._static("page.css")
+
+
+def test_contrast_is_that_of_the_guideline():
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.005)  # the known example of what just fails 4.5
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def unpacked(text):
+    raw = base64.b64decode(text)
+    return [struct.unpack(">f", raw[k : k + 3] + b"\0")[0] for k in range(0, len(raw), 3)]
+
+
+def test_packed_numbers_keep_four_digits_and_what_is_no_number():
+    rng = np.random.default_rng(1)
+    values = np.concatenate([rng.lognormal(0, 20, 500), -rng.lognormal(0, 5, 100), [0.0]])
+    back = np.array(unpacked(packed(values)))
+    assert np.abs(back[:-1] / values[:-1] - 1).max() < 2**-16
+    assert back[-1] == 0
+    assert unpacked(packed(np.array([np.inf, -np.inf]))) == [np.inf, -np.inf]
+    assert np.isnan(unpacked(packed(np.array([np.nan])))[0])
+
+
+def test_curves_are_the_stored_summary(results, page):
+    from dpexp.store import load_summary
+
+    summary = load_summary(results / "results", "own")
+    documents = [
+        json.loads(words) for attributes, words in page.scripts if attributes.get("id", "").startswith("curves-")
+    ]
+    own = next(one for one in documents if one["name"] == "own")
+    count = 0
+    for metric, series in own["series"].items():
+        for one in series:
+            means = unpacked(one["v"])[::3]
+            steps = own["steps"][one["s"]]
+            assert len(means) == len(steps)
+            mu = own["factors"][1]["levels"][own["cells"][one["c"]][1]]
+            alpha = own["factors"][0]["levels"][own["cells"][one["c"]][0]]
+            wanted = summary[(summary.metric == metric) & (summary.estimator == own["estimators"][one["e"]]["name"])
+                             & (summary.budget == mu) & (summary.alpha.round(6) == round(eval(alpha), 6))]  # fmt: skip
+            assert np.allclose(means, wanted.sort_values("step")["mean"], rtol=2**-15)
+            count += 1
+    assert count == 5 * 2 * 6
+
+
+# --- what is missing, stale or not known -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def copy(results, tmp_path):
+    shutil.copytree(results, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def state_of(text, name):
+    row = re.search(rf'<tr><td><a href="#experiment-{name}".*?</tr>', text, re.S)[0]
+    return re.search(r'data-state="([^"]+)"', row)[1]
+
+
+def test_stale_results_are_called_so_and_nothing_of_them_is_shown(copy):
+    assert state_of(written(copy), "own") == "current"
+    config = copy / "own.yaml"
+    config.write_text(config.read_text().replace("n: 700", "n: 900"))
+    text = written(copy)
+    read = Read(text)
+    assert state_of(text, "own") == "stale"
+    assert state_of(text, "records") == "current"
+    assert "own is stale" in read.text
+    assert "dpexp run own.yaml" in read.text
+    names = [json.loads(words) for attributes, words in read.scripts if attributes.get("id") == "curves"]
+    assert names == [["records"]]
+    assert "privacy-own" not in text
+    alone = Read(written(copy, "results/own"))
+    assert "own is stale" in alone.text
+    assert not alone.all("svg")
+
+
+def test_damaged_and_foreign_folders_are_named(copy):
+    (copy / "results" / "own" / "summary.parquet").write_bytes(b"")
+    shutil.copytree(copy / "results" / "records", copy / "results" / "<img src=x onerror=alert(1)>")
+    text = written(copy)
+    assert state_of(text, "own") == "not complete"
+    assert "holds the experiment &#x27;records&#x27;" in text
+    assert not Read(text).all("img")
+
+
+def test_results_whose_data_are_elsewhere_are_named(results, tmp_path):
+    """A path of data starts at the folder in which dpexp runs, so here it leads nowhere."""
+    out = tmp_path / "page.html"
+    call("report", results / "results", "--out", out, cwd=tmp_path)
+    text = out.read_text()
+    assert state_of(text, "own") == "current"
+    assert state_of(text, "records") == "not readable here"
+    assert "no such file" in Read(text).text
+
+
+def test_no_results_have_a_command_and_no_traceback(tmp_path):
+    for words in ([], ["nowhere"], [str(tmp_path)]):
+        error = call("report", *words, cwd=tmp_path, code=3).stderr
+        assert "dpexp run" in error
+        assert error.count("\n") <= 3
+    assert "is a folder" in call("report", ROOT / "results" / "sweep_d", "--out", tmp_path, code=2).stderr
+
+
+def test_provenance_that_is_not_there_is_not_made_up(copy):
+    for path in (copy / "results").glob("*/provenance.json"):
+        path.unlink()
+    text = Read(written(copy)).text
+    assert "not known here" in text
+    assert "Not known here" in text
+    assert "Compute:" not in text
+
+
+def test_a_figure_is_taken_as_it_was_drawn_only_from_these_results(copy, monkeypatch):
+    """A kept drawing counts by its stamp: not one without, and not one of other results."""
+    from dpexp.papers import figures
+    from dpexp.reporting.page.figures import Wanted, show
+
+    figure = figures()["noisy_sgd_figure1"]
+    wanted = [Wanted(figure, "dpexp plot noisy_sgd_figure1")]
+    home = copy / "results"
+    (home / "figures").mkdir()
+    kept = home / "figures" / f"{figure.name}.svg"
+    mark = stamp(figure, home)
+    said = "<metadata><identifier>{}</identifier><description>Said.</description></metadata><path d='M 0 0'/>"
+    (missing,) = show(wanted, home)
+    assert not missing.svg
+    assert "dpexp plot" in missing.hint
+    kept.write_text(svg(said.format("other")))
+    (other,) = show(wanted, home)
+    assert not other.svg
+    assert "drawn by other code" in other.why
+    kept.write_text(svg(said.format(mark)))
+    (taken,) = show(wanted, home)
+    assert taken.svg
+    assert taken.caption == "Said."
+
+
+def test_plot_stamps_its_drawings_with_what_they_were_drawn_from():
+    from dpexp.papers import figures
+
+    stamps = {name: stamp(figures()[name], ROOT / "results") for name in ("figure2", "linear_loss", "figure2_d10")}
+    assert len(set(stamps.values())) == 3
+    assert stamps["figure2"] == stamp(figures()["figure2"], ROOT / "results")
+
+
+# --- claims ----------------------------------------------------------------------------------------------------------
+
+
+CLAIM = {
+    "id": "ldp-sgd/theorem-3", "paper": "ldp-sgd", "place": "Theorem 3", "quote": f"for all {EVIL}", "statement": "Falls.",
+    "verdict": "reproduced", "expected_verdict": "reproduced", "why": "", "predicted": "-1/2", "measured": "-0.49",
+    "configs": ["configs/linear_d5.yaml"], "hypotheses": ["a", "b"], "noticed": None,
+}  # fmt: skip
+
+
+def claims():
+    other = CLAIM | {"id": "momentum/x", "paper": "momentum", "verdict": "false", "statement": "Rises quickly."}
+    return [CLAIM, other]
+
+
+def test_every_claim_has_a_card_with_what_filters_ask_for():
+    read = Read(ledger_of.section(ledger_of.Ledger(claims())))
+    cards = [one for one in read.all("details") if "claim" in one["class"]]
+    assert [(one["data-paper"], one["data-verdict"]) for one in cards] == [
+        ("ldp-sgd", "reproduced"),
+        ("momentum", "false"),
+    ]
+    assert "Expected was: reproduced" in read.text
+    assert EVIL in read.text
+    values = [one["value"] for one in read.all("option")]
+    assert values == ["", "ldp-sgd", "momentum", "", "reproduced", "false"]
+    assert set(VERDICTS) > set(values[4:])
+
+
+def test_claims_that_cannot_be_settled_are_said(monkeypatch):
+    from dpexp.core.errors import ResultsMissing
+
+    def none(paper, results):
+        raise ResultsMissing("claims need results that are missing", "run: dpexp run configs/linear_d5.yaml")
+
+    monkeypatch.setattr(command, "claims_document", none)
+    found = command._ledger(Path("results"), ["linear_d5"], True)
+    assert found is not None
+    text = Read(ledger_of.section(found)).text
+    assert "Claims of ldp-sgd" in text
+    assert "dpexp run configs/linear_d5.yaml" in text
+
+
+def test_an_own_experiment_asks_for_no_claim(results, monkeypatch):
+    monkeypatch.setattr(command, "claims_document", lambda *_: pytest.fail("no claim speaks of these experiments"))
+    assert command._ledger(results / "results", ["own"], False) is None
+
+
+# --- in a browser ----------------------------------------------------------------------------------------------------
+
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+LACKING = [
+    *([] if CHROMIUM else ["there is no Chromium here"]),
+    *([] if find_spec("playwright") else ["`pip install playwright` drives it"]),
+]
+browsed = pytest.mark.skipif(bool(LACKING), reason=", and ".join(LACKING))
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def both(results, tmp_path_factory):
+    """The page of both experiments, with two claims."""
+    saved = command._ledger
+    command._ledger = lambda *_: ledger_of.Ledger(claims())
+    try:
+        with chdir(results):
+            text = page_of.html(command._page(Path("results"), ["own", "records"], False))
+    finally:
+        command._ledger = saved
+    path = tmp_path_factory.mktemp("page") / "page.html"
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture
+def opened(browser, both):
+    """A function that opens the page: at a width, in a scheme; it fails on requests and on words of the console."""
+    contexts, wrong = [], []
+
+    def at(width=1280, scheme="light", **options):
+        contexts.append(browser.new_context(viewport={"width": width, "height": 850}, color_scheme=scheme, **options))
+        tab = contexts[-1].new_page()
+        tab.on("request", lambda request: wrong.append(request.url) if request.url != both.as_uri() else None)
+        tab.on("console", lambda message: wrong.append(message.text))
+        tab.on("pageerror", lambda error: wrong.append(str(error)))
+        tab.on("dialog", lambda dialog: wrong.append(dialog.message))
+        tab.goto(both.as_uri())
+        tab.wait_for_selector(".uplot canvas")
+        return tab
+
+    yield at
+    for context in contexts:
+        context.close()
+    assert [one for one in wrong if not one.startswith("data:")] == []
+
+
+@browsed
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_is_wider_than_the_window(opened, width, scheme):
+    tab = opened(width, scheme)
+    tab.evaluate("document.querySelectorAll('details').forEach((card) => { card.open = true; })")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@browsed
+def test_filters_of_claims(opened):
+    tab = opened()
+
+    def shown():
+        return tab.locator("#claims-list > .claim:visible").count(), tab.inner_text("#claims-count")
+
+    assert shown() == (2, "2 claims")
+    tab.select_option("#claims-paper", "momentum")
+    assert shown() == (1, "1 of 2 claims")
+    tab.select_option("#claims-verdict", "reproduced")
+    assert shown() == (0, "0 of 2 claims")
+    assert tab.is_visible("#claims-none")
+    tab.click("#claims-filters button")
+    tab.wait_for_function("document.getElementById('claims-count').textContent === '2 claims'")
+    tab.fill("#claims-search", "RISES quick")
+    assert shown() == (1, "1 of 2 claims")
+
+
+@browsed
+def test_the_pointer_shows_values(opened, results):
+    from dpexp.store import load_summary
+
+    tab = opened()
+    tab.select_option("#explore-experiment", label="own")
+    tab.locator("#chart").scroll_into_view_if_needed()
+    box = tab.locator(".u-over").bounding_box()
+    tab.mouse.move(box["x"] + box["width"] - 2, box["y"] + box["height"] / 2)
+    tab.wait_for_selector("#tip:visible")
+    assert tab.inner_text("#explore-where") == "step 700"
+    row = tab.locator("#explore-values tr").first.locator("td").all_inner_texts()
+    summary = load_summary(results / "results", "own")
+    chosen = summary[(summary.step == 700) & (summary.metric == "param_distance_sq") & (summary.estimator == "sgd")]
+    mean = chosen[(chosen.budget == "1") & (chosen.alpha < 0.4)]["mean"].item()
+    assert row[1:3] == ["alpha=1/3 mu=1", "sgd (iterate)"]
+    assert float(row[3]) == pytest.approx(mean, rel=2e-3)
+    assert "step 700" in tab.inner_text("#tip")
+
+
+@browsed
+def test_the_explorer_by_keyboard_and_its_switches(opened):
+    tab = opened()
+    tab.select_option("#explore-experiment", label="own")
+    rows = tab.locator("#explore-values tr")
+    assert rows.count() == 12
+    tab.locator("#explore-settings input").first.uncheck()
+    assert rows.count() == 6
+    tab.focus("#explore-at")
+    tab.keyboard.press("Home")
+    assert tab.inner_text("#explore-where") == "step 1"
+    for switch in ("#explore-log-x", "#explore-log-y", "#explore-band"):
+        tab.locator(switch).click()
+    for value in tab.locator("#explore-metric option").all():
+        tab.select_option("#explore-metric", value.get_attribute("value"))
+        assert tab.locator(".uplot canvas").count() == 1
+    tab.select_option("#explore-axis", "dots")
+    assert rows.count() == 6
+    tab.select_option("#explore-experiment", label="records")
+    assert EVIL.partition("/")[0] in tab.inner_text("#explore-settings")
+
+
+@browsed
+def test_light_and_dark_and_the_switch(opened):
+    tab = opened(scheme="dark")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    dark = tab.evaluate(ground)
+    tab.select_option("#theme", "light")
+    assert tab.evaluate(ground) != dark
+    tab.select_option("#theme", "dark")
+    assert tab.evaluate(ground) == dark
+
+
+@browsed
+@pytest.mark.skipif("AXE_CORE" not in os.environ, reason="AXE_CORE names no file of axe-core (axe.min.js)")
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_finding_of_accessibility(opened, width, scheme):
+    tab = opened(width, scheme, bypass_csp=True)
+    tab.evaluate("document.querySelectorAll('details').forEach((card) => { card.open = true; })")
+    tab.add_script_tag(path=os.environ["AXE_CORE"])
+    found = tab.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+    assert [(one["id"], one["impact"], one["nodes"][0]["html"]) for one in found] == []

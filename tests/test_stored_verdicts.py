@@ -1,0 +1,526 @@
+"""Verdicts that are kept: shown at once where nothing changed, marked where code or results did, never lost or false."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from dpexp.commands.choosing_claims import chosen
+from dpexp.core.errors import UsageError
+from dpexp.papers import PAPERS, claims
+from dpexp.reporting.evidence import Evidence, Undeclared
+from dpexp.reporting.ledger import standing, verdicts
+from dpexp.reporting.ledger.code_of_claims import code_of_claim, modules_behind
+from dpexp.reporting.ledger.judging import judge, keep
+from dpexp.reporting.ledger.settling import kept, settled
+from dpexp.store.files import read_document, read_sealed, write_document, write_table
+from dpexp.store.fingerprint import REGISTRIES
+from tests.conftest import ROOT, call
+
+BY_ID = {claim.id: claim for some in claims().values() for claim in some}
+THEORY = ("noisy-sgd/lemma-2-11", "ldp-sgd/theorem-5/half")
+STORED = ("ldp-sgd/section-5/sensitivity",)
+"""claims that are settled by theory, and by results, in no time"""
+NEEDED = sorted({name for one in STORED for name in BY_ID[one].experiments})
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """A ledger of three claims."""
+    some = {
+        name: replace(p, claims=tuple(c for c in p.claims if c.id in (*THEORY, *STORED))) for name, p in PAPERS.items()
+    }
+    monkeypatch.setattr("dpexp.papers.PAPERS", {name: paper for name, paper in some.items() if paper.claims})
+    return [claim for paper in some.values() for claim in paper.claims]
+
+
+@pytest.fixture
+def results(few, toys, tmp_path):
+    """Results of toy size with the verdicts of all three claims, which may be changed."""
+    place = tmp_path / "results"
+    for name in NEEDED:
+        shutil.copytree(toys.results(NEEDED) / name, place / name)
+    call("claims", "--judge", "-q", "--results", place, code=surprising(place))
+    return place
+
+
+def surprising(place):
+    """The exit code that toy results deserve: 1, since a verdict on them may not be the expected one, or 0."""
+    found = judge([BY_ID[name] for name in (*THEORY, *STORED)], place, lambda *_: None)
+    return int(any(one.found["verdict"] != one.claim["expected_verdict"] for one in found.verdicts.values()))
+
+
+def ledger(place, *arguments, code=None):
+    """What the command says of every claim, by id."""
+    done = call("claims", "--json", "--results", place, *arguments, code=surprising(place) if code is None else code)
+    return {one["id"]: one for one in json.loads(done.stdout)}
+
+
+def states(place, code=3):
+    return {name: (one["state"], one["reason"]) for name, one in ledger(place, code=code).items()}
+
+
+def seen(place):
+    """What is answered at once, without a look at code or results; None where nothing is."""
+    return standing.at_once(place, verdicts.read(place))
+
+
+# --- from what is stored ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_what_is_stored_is_what_is_judged(results, few):
+    stored = ledger(results)
+    assert list(stored) == [claim.id for claim in few]
+    assert {one["state"] for one in stored.values()} == {"current"}
+    assert seen(results) is not None
+    fresh = judge(few, results, lambda *_: None)
+    for name, one in stored.items():
+        assert {key: one[key] for key in fresh.verdicts[name].found} == fresh.verdicts[name].found
+    slowly = standing.Standing(results, verdicts.read(results))
+    assert [slowly.judgement(claim).document() for claim in few] == list(stored.values())
+
+
+@pytest.mark.slow
+def test_a_clone_without_trajectories_is_answered(results, tmp_path):
+    """A clone has summaries and verdicts, and no trajectories: nothing can be judged, and everything be shown."""
+    before = ledger(results)
+    for name in NEEDED:
+        shutil.rmtree(results / name / "trajectories")
+    assert ledger(results, code=int(any(e["verdict"] != e["expected_verdict"] for e in before.values()))) == before
+    refused = call("claims", "--judge", "--results", results, code=3).stderr
+    assert "the summaries are there, but not the trajectories" in refused
+    assert "run: dpexp run" in refused
+
+
+@pytest.mark.slow
+def test_judging_again_writes_nothing(results):
+    path = verdicts.path_of(results)
+    before = path.stat().st_mtime_ns
+    told = call("claims", "--judge", "-q", "--results", results, code=surprising(results)).stdout
+    assert told.count("same values") == len(THEORY) + len(STORED)
+    assert path.stat().st_mtime_ns == before
+
+
+def test_nothing_is_judged_yet(few, tmp_path):
+    told = call("claims", "--results", tmp_path, code=3)
+    assert "3 stale or missing" in told.stdout
+    assert "not judged yet" in told.stderr
+    assert "hint: run: dpexp claims --rerun --results" in told.stderr
+    empty = ledger(tmp_path, code=3)
+    assert all(one["verdict"] is None and one["measured"] is None and one["before"] is None for one in empty.values())
+
+
+def test_claims_that_theory_settles_need_no_results(few, tmp_path):
+    told = call("claims", *THEORY, "--judge", "-q", "--results", tmp_path)
+    assert "2 claims judged" in told.stdout
+    assert "not stored" in told.stdout
+    assert states(tmp_path)[THEORY[0]] == ("current", "")
+    assert states(tmp_path)[STORED[0]] == ("missing", "not judged yet")
+    assert ledger(tmp_path, *THEORY, code=0)[THEORY[0]]["state"] == "current"  # what is asked for decides the code
+
+
+def test_a_surprise_and_a_stale_claim(few, tmp_path, monkeypatch):
+    """A verdict that is not the expected one is said, and weighs more than one that is missing."""
+    call("claims", *THEORY, "--judge", "-q", "--results", tmp_path)
+    paper = claims()["noisy-sgd"][0]
+    wrong = replace(paper, expected="not testable")
+    monkeypatch.setattr("dpexp.papers.PAPERS", {"noisy-sgd": replace(PAPERS["noisy-sgd"], claims=(wrong,))})
+    call("claims", "--judge", "-q", "--results", tmp_path, code=1)
+    told = call("claims", "--results", tmp_path, code=1)
+    assert f"unexpected: {paper.id}: " in told.stderr
+    assert "expected: not testable" in told.stdout
+
+
+# --- results that changed ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_one_bit_of_a_summary(results):
+    """A number of the summary is moved by one unit in its last place: the seal breaks, and then the identity."""
+    folder = results / NEEDED[0]
+    sealed = read_sealed(folder / "summary.parquet")
+    table = sealed.table()
+    means = table["mean"].to_numpy().copy()
+    means[0] = np.nextafter(means[0], 2)
+    assert means[0] != table["mean"].to_numpy()[0]
+    column = table.column_names.index("mean")
+    changed = table.set_column(column, "mean", pa.array(means)).replace_schema_metadata(None)
+    seal = write_table(folder / "summary.parquet", changed, {})
+    assert seen(results) is None
+    state, reason = states(results)[STORED[0]]
+    assert state == "stale"
+    assert "summary.parquet does not belong to manifest.json" in reason
+    assert states(results)[THEORY[0]] == ("current", "")
+    manifest = read_document(folder / "manifest.json")
+    manifest["seals"]["summary.parquet"] = seal  # somebody who knows how writes a manifest that fits
+    write_document(folder / "manifest.json", manifest)
+    assert states(results)[STORED[0]] == ("stale", f"result changed: {folder}")
+
+
+@pytest.mark.slow
+def test_results_that_are_damaged_gone_or_another_experiments(results):
+    folder = results / NEEDED[0]
+    content = (folder / "cells.parquet").read_bytes()
+    (folder / "cells.parquet").write_bytes(content[:-20] + b"x" + content[-19:])
+    assert "damaged" in states(results)[STORED[0]][1]
+    (folder / "cells.parquet").write_bytes(content)
+    assert states(results, surprising(results))[STORED[0]] == ("current", "")
+    folder.rename(results / "elsewhere")
+    assert "no results yet" in states(results)[STORED[0]][1]
+    shutil.copytree(results / "elsewhere", folder)
+    manifest = read_document(folder / "manifest.json")
+    write_document(folder / "manifest.json", {**manifest, "experiment": "another"})
+    assert "holds the experiment 'another'" in states(results)[STORED[0]][1]
+
+
+@pytest.mark.slow
+def test_two_cells_that_change_places(results):
+    folder = results / NEEDED[0]
+    manifest = read_document(folder / "manifest.json")
+    (one, first), (other, second), *_ = manifest["computed_from"].items()
+    manifest["computed_from"] |= {one: second, other: first}
+    write_document(folder / "manifest.json", manifest)
+    assert states(results)[STORED[0]] == ("stale", f"result changed: {folder}")
+
+
+@pytest.mark.slow
+def test_a_config_that_says_something_else_or_is_deleted(few, toys, tmp_path):
+    shutil.copytree(ROOT / "configs", tmp_path / "configs")
+    for name in NEEDED:
+        shutil.copytree(toys.results(NEEDED) / name, tmp_path / "results" / name)
+        folder = tmp_path / "results" / name
+        manifest = read_document(folder / "manifest.json")
+        manifest["config"]["path"] = f"../../configs/{name}.yaml"
+        write_document(folder / "manifest.json", manifest)
+    where = {"cwd": tmp_path}
+    code = surprising(tmp_path / "results")
+    call("claims", "--judge", "-q", code=code, **where)
+    config = tmp_path / "configs" / f"{NEEDED[0]}.yaml"
+    text = config.read_text()
+    config.write_text(f"# words\n{text}")
+    assert json.loads(call("claims", "--json", *STORED, code=code, **where).stdout)[0]["state"] == "current"
+    config.write_text(text.replace("seed: ", "seed: 9"))
+    told = call("claims", *STORED, code=3, **where)
+    assert "other settings" in told.stdout
+    assert "stale" in told.stdout
+    config.unlink()
+    told = call("claims", *STORED, code=code, **where)
+    assert "is not there now: these numbers cannot be held against it" in told.stderr
+    config.write_text(text.replace("seed: ", "seed: 9"))  # comes back as another one
+    assert "other settings" in call("claims", *STORED, code=3, **where).stdout
+
+
+# --- the file --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spoil", ["cut", "letter", "empty", "list", "swapped", "conflict"])
+def test_a_damaged_file_is_said_and_written_anew(few, tmp_path, spoil):
+    call("claims", *THEORY, "--judge", "-q", "--results", tmp_path)
+    path = verdicts.path_of(tmp_path)
+    text = path.read_text()
+    if spoil == "swapped":  # by somebody who knows of the checksum
+        document = read_document(path)
+        one, other = THEORY
+        found = document["verdicts"]
+        found[one], found[other] = found[other], found[one]
+        write_document(path, document)
+    else:
+        path.write_text(
+            {
+                "cut": text[: len(text) // 2],
+                "letter": text.replace("misprint", "reprinted", 1),
+                "empty": "",
+                "list": "[]",
+                "conflict": f"<<<<<<< ours\n{text}=======\n",
+            }[spoil]
+        )
+    told = call("claims", *THEORY, "--results", tmp_path, code=3)
+    assert "claims.json" in told.stderr
+    assert "damaged" in told.stderr or "another claim" in told.stderr
+    assert "claims that are not judged now lose" in call("claims", THEORY[0], "--judge", "--results", tmp_path).stderr
+    assert states(tmp_path)[THEORY[0]] == ("current", "")
+    assert states(tmp_path)[THEORY[1]] == ("missing", "not judged yet")
+
+
+@pytest.mark.slow
+def test_two_processes_at_once_lose_nothing(tmp_path):
+    """Each judges another claim and writes while the other one does; both verdicts are there in the end."""
+    command = [Path(sys.executable).parent / "dpexp", "claims", "--judge", "-q", "--results", str(tmp_path)]
+    for _ in range(2):
+        running = [subprocess.Popen([*command, name], stdout=subprocess.DEVNULL) for name in THEORY]
+        assert [one.wait(300) for one in running] == [0, 0]
+        assert set(verdicts.read(tmp_path).verdicts) == set(THEORY)
+        verdicts.path_of(tmp_path).unlink()
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_while_it_writes(few, tmp_path):
+    """What is there before or after is whole, whenever it ends; and the next writer is not kept waiting."""
+    call("claims", THEORY[0], "--judge", "-q", "--results", tmp_path)
+    before = verdicts.path_of(tmp_path).read_bytes()
+    script = f"""
+import os, signal
+from pathlib import Path
+from dpexp.core import files
+replace = os.replace
+def die(source, target):
+    if STOP == "before": os.kill(os.getpid(), signal.SIGKILL)
+    replace(source, target)
+    os.kill(os.getpid(), signal.SIGKILL)
+files.os.replace = die
+from dpexp.commands.claims import Request
+from dpexp.commands.judging_claims import Anew, judge_anew
+judge_anew(Request(({THEORY[1]!r},), None, (), None, None, Path({str(tmp_path)!r})), Anew(quiet=True))
+"""
+    for stop in ("before", "after"):
+        ended = subprocess.run([sys.executable, "-c", script.replace("STOP", repr(stop))], cwd=ROOT)
+        assert ended.returncode == -9
+        assert (verdicts.path_of(tmp_path).read_bytes() == before) == (stop == "before")
+        assert not verdicts.read(tmp_path).fault
+    call("claims", THEORY[0], "--judge", "-q", "--results", tmp_path)
+    assert states(tmp_path)[THEORY[1]] == ("current", "")
+    assert not list(tmp_path.glob(".*.tmp"))
+
+
+def test_a_folder_that_cannot_be_written_is_said(few, tmp_path):
+    (tmp_path / "results").write_text("a file")
+    told = call("claims", THEORY[0], "--judge", "-q", "--results", tmp_path / "results", code=1)
+    assert "cannot be written" in told.stderr
+
+
+def test_verdicts_of_claims_that_are_gone_and_of_plug_ins_that_are_not_loaded():
+    own, other = ({"dpexp.core.text": "0"}, {"theirs.py:theirs": "0"})
+    stored = {
+        name: verdicts.Verdict({"id": name}, {}, code, {}) for name, code in (("a", own), ("b", own), ("p", other))
+    }
+    merged = verdicts.merged(verdicts.Ledger(stored), {"c": stored["a"]}, ["c", "b"])
+    assert list(merged) == ["c", "b", "p"]
+
+
+# --- code ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory):
+    """A copy of the package that may be edited, and a way to call it."""
+    place = tmp_path_factory.mktemp("copied")
+    shutil.copytree(ROOT / "dpexp", place / "dpexp", symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "configs", place / "configs")
+
+    def say(*words):
+        done = subprocess.run(
+            [sys.executable, "-m", "dpexp", "claims", *words], capture_output=True, text=True, cwd=place
+        )
+        assert "Traceback" not in done.stderr
+        return done
+
+    return place, say
+
+
+DEEP = "dpexp/privacy/accounting/tilted.py"
+"""hidden-state/hybrid -> clipped_noisy_sgd -> composition -> ... -> tilted: its claims name none of it"""
+
+
+@pytest.mark.slow
+def test_edits_of_code(copied):
+    """A helper three modules deep is noticed, a comment is not; what a claim does not use does not count."""
+    place, say = copied
+    assert say("noise-scale", "theorem-5/half", "--judge", "-q").returncode == 0
+    path = place / DEEP
+    text = path.read_text()
+
+    def state():
+        told = say("noise-scale", "theorem-5/half", "--json")
+        return told.returncode, {one["id"]: (one["state"], one["reason"]) for one in json.loads(told.stdout)}
+
+    deep, half = "hidden-state/noise-scale", "ldp-sgd/theorem-5/half"
+    path.write_text(f"# words\n{text}")
+    assert state() == (0, {half: ("current", ""), deep: ("current", "")})
+    path.write_text(f"{text}\nMORE = 1\n")
+    assert state() == (3, {half: ("current", ""), deep: ("stale", f"code changed: {DEEP}")})
+    told = say("noise-scale")
+    assert f"code changed: {DEEP}" in told.stdout
+    assert "**stale; was: misprint**" in told.stdout
+    assert "run: dpexp claims noise-scale --rerun" in told.stderr
+    path.write_text(text)
+    assert state() == (0, {half: ("current", ""), deep: ("current", "")})
+
+
+def test_where_a_claim_is_written_counts():
+    """Numbers that a check is made from stand where the claim is written, and functions that are handed to it elsewhere."""
+    for claim in BY_ID.values():
+        code = code_of_claim(claim)
+        assert any(name.startswith("dpexp.papers.") and name not in REGISTRIES for name in code), claim.id
+        assert "dpexp.reporting.ledger.settling" in code
+        assert not claim.experiments or "dpexp.store.trajectories" in code, claim.id
+        assert set(modules_behind(claim.check)) <= set(code)
+    assert modules_behind((len, {"a": [settled, pytest.raises]})) == {"dpexp.reporting.ledger.settling"}
+
+
+def test_a_check_can_read_what_its_claim_declares_and_nothing_else(tmp_path):
+    evidence = Evidence(tmp_path).only(["linear_d5"])
+    with pytest.raises(Undeclared, match=r"reads 'linear_d10', but its claim declares linear_d5"):
+        evidence.runs("linear_d10")
+    with pytest.raises(Undeclared, match="declares none"):
+        Evidence(tmp_path).only([]).run("linear_d10")
+
+
+def test_digits_that_depend_on_the_processor_are_not_kept():
+    one, other = ({"a": [1 / 3, {"b": 1e-300}], "n": 10**17, "x": float("inf")} for _ in range(2))
+    other["a"][0] = 1 / 3 + 2**-54
+    assert kept(one) == kept(other) == kept(kept(one))
+    assert kept(one)["n"] == 10**17
+    assert kept(one)["x_is"] == "infinity"
+
+
+def test_keeping_needs_the_file_only_for_a_moment(few, tmp_path):
+    fresh = judge([BY_ID[THEORY[0]]], tmp_path, lambda *_: None)
+    keep(tmp_path, fresh.verdicts, few)
+    keep(tmp_path, {}, few)
+    assert set(verdicts.read(tmp_path).verdicts) == {THEORY[0]}
+
+
+# --- asking ----------------------------------------------------------------------------------------------------------------
+
+IDS = ["p/theorem-1", "p/theorem-1/tight", "p/theorem-10", "q/theorem-1", "q/figure"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ([], IDS),
+        (["p/theorem-1"], IDS[:2]),
+        (["p/theorem-10"], [IDS[2]]),
+        (["p/theorem"], IDS[:3]),
+        (["theorem-1"], [IDS[0], IDS[1], IDS[3]]),
+        (["p"], IDS[:3]),
+        (["*/theorem-1*"], IDS[:4]),
+        (["fig*", "p/theorem-10"], [IDS[2], IDS[4]]),
+        (["q/"], IDS[3:]),
+    ],
+)
+def test_which_claims_are_asked_for(asked, found):
+    assert chosen(IDS, asked, None, "pq") == found
+
+
+def test_names_that_fit_nothing():
+    for asked, paper, words in (
+        (["theorm-1"], None, "did you mean 'theorem-1'"),
+        (["q/theorem-10"], None, "did you mean 'q/theorem-1'"),
+        (["figure"], "p", "no claim of the paper 'p' is called 'figure'"),
+        (["*z*"], None, "no claim is called"),
+    ):
+        with pytest.raises(UsageError) as error:
+            chosen(IDS, asked, paper, "pq")
+        assert words in f"{error.value.message} {error.value.hint}"
+
+
+def test_mistakes_of_the_command_line(tmp_path):
+    for arguments, words in (
+        (["--paper", "ldp_sgd"], "did you mean 'ldp-sgd'"),
+        (["--format", "html"], "--format is one of"),
+        (["--verdict", "reproducd"], "did you mean 'reproduced'"),
+        (["ldp-sgd/theorem-33"], "did you mean 'ldp-sgd/theorem-3'"),
+        (["theorem-3", "--out", tmp_path], "--out writes the pages of whole papers"),
+    ):
+        assert words in call("claims", *arguments, "--results", tmp_path, code=2).stderr
+
+
+def test_claims_by_verdict(few, tmp_path):
+    call("claims", *THEORY, "--judge", "-q", "--results", tmp_path)
+    found = ledger(tmp_path, *THEORY, code=0)
+    verdict = found[THEORY[1]]["verdict"]
+    only = ledger(tmp_path, "--verdict", verdict, code=0)
+    assert set(only) == {name for name, one in found.items() if one["verdict"] == verdict}
+    both = {one["verdict"] for one in found.values()}
+    assert set(ledger(tmp_path, *(word for v in both for word in ("--verdict", v)), code=0)) == set(THEORY)
+
+
+@pytest.mark.slow
+def test_a_rerun_runs_what_is_needed_and_shows_values_beside_the_stored_ones(results):
+    """Toy results stay of toy size; nothing is computed where all is there, and everything with --force."""
+    (name,) = STORED
+    told = call("claims", name, "--rerun", "-q", "-j", 1, "--results", results, code=surprising(results)).stdout
+    assert "same values" in told
+    assert "measured, stored: " in told
+    assert "measured, now: " in told
+    assert " MB" in told
+    for experiment in NEEDED:
+        shutil.rmtree(results / experiment / "trajectories")
+    told = call(
+        "claims", name, "--rerun", "-q", "-j", 1, "--results", results, code=surprising_of(results, name)
+    ).stdout
+    assert "same values" in told
+    assert all(experiment in told for experiment in NEEDED)
+
+
+def surprising_of(place, name):
+    one = verdicts.read(place).verdicts[name]
+    return int(one.found["verdict"] != one.claim["expected_verdict"])
+
+
+# --- pages -----------------------------------------------------------------------------------------------------------------
+
+
+def test_pages_link_to_every_claim(few, tmp_path):
+    """The index leads to a heading for every claim, pages say how a claim is rerun and what that costs."""
+    call("claims", *THEORY, "--judge", "--costs", "-q", "--results", tmp_path)
+    written = call("claims", "--results", tmp_path, "--out", tmp_path, code=3).stdout.split()
+    assert written[0] == str(tmp_path / "CLAIMS.md")
+    index = (tmp_path / "CLAIMS.md").read_text()
+    links = re.findall(r"\]\((claims/[^)#]+)#([^)]+)\)", index)
+    assert len(links) == len(few) + 2  # and for each paper what no claim settles
+    for page, anchor in links:
+        text = (tmp_path / page).read_text()
+        headings = [
+            re.sub(r"[^\w -]", "", line.lower()).replace(" ", "-") for line in re.findall("^##+ (.*)$", text, re.M)
+        ]
+        assert anchor in headings
+        assert "(../CLAIMS.md)" in text
+    page = (tmp_path / "claims" / "ldp-sgd.md").read_text()
+    assert f"`dpexp claims {THEORY[1]} --rerun` (no time to judge, " in page
+    assert "not judged yet" in page
+    assert "stale or missing" in index
+    call("claims", "--paper", "noisy-sgd", "--results", tmp_path, "--out", tmp_path)
+    assert (tmp_path / "CLAIMS.md").read_text() == index  # of all papers, whatever is asked for
+
+
+def test_the_appendix_has_what_evaluations_ask_for(few, tmp_path):
+    call("claims", *THEORY, "--judge", "--costs", "-q", "--results", tmp_path)
+    call("claims", "--format", "artifact", "--results", tmp_path, "--out", tmp_path, code=3)
+    text = (tmp_path / "ARTIFACT-APPENDIX.md").read_text()
+    rows = [line for line in text.splitlines() if "--rerun`" in line]
+    assert len(rows) == len(few)
+    for claim in few:
+        (row,) = [row for row in rows if f"`dpexp claims {claim.id} --rerun`" in row]
+        assert claim.tolerance.replace("|", r"\|") in row
+        assert claim.expected in row
+    assert sum("not measured" in row for row in rows) == len(STORED)
+    for word in ("command", "time", "memory", "expected result", "tolerance", "limitation"):
+        assert f"| {word} " in text
+
+
+def test_costs_are_of_the_work_alone():
+    from dpexp.reporting.ledger.measuring import cost_apart
+
+    small, large = cost_apart(lambda: None), cost_apart(lambda: np.ones(60 * 2**17))
+    assert 40 < large.memory_mb - small.memory_mb < 90  # 60 MiB
+    with pytest.raises(RuntimeError, match="failed"):
+        cost_apart(lambda: [][1])
+
+
+def test_costs_are_kept_until_they_are_measured_again(few, tmp_path):
+    call("claims", *THEORY, "--judge", "--costs", "-q", "--results", tmp_path)
+    kept_costs = (tmp_path / "costs.json").read_bytes()
+    call("claims", *THEORY, "--judge", "-q", "--results", tmp_path)
+    assert (tmp_path / "costs.json").read_bytes() == kept_costs
