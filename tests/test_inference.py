@@ -5,9 +5,16 @@ import math
 import numpy as np
 import pytest
 
+from dpexp.inference import critical_values
+from dpexp.inference.batch_means import batch_means
+from dpexp.inference.chains import chains_of_hulc, hulc, t_chains
 from dpexp.inference.models import model_of, unit_model
 from dpexp.inference.newton import corrected, newton_corrected, regularise
+from dpexp.inference.newton_oracle import newton_oracle
+from dpexp.inference.paths import run_path
+from dpexp.inference.plug_in_free import free_hessian
 from dpexp.inference.populations import Population, Simulated
+from dpexp.inference.random_scaling import random_scaling
 from dpexp.inference.staged_newton import Design, Server, staged_newton
 from dpexp.inference.sums import symmetric
 from dpexp.inference.users import (
@@ -76,6 +83,103 @@ def test_golden_path_of_two_phases(n):
     assert server.theta[:, 0] == pytest.approx(wanted["two-phase"], abs=6e-11)
     assert sums.u[2, 0] == wanted["count"]
     assert symmetric(sums.hessians / sums.u[0], 4)[0, 3] == pytest.approx(wanted["hessian"], abs=6e-11)
+
+
+PATHS = {
+    12: {
+        "mean": [0.8920060636, 0.7950318909, -0.3816101237, 1.0790198104],
+        "variance": [0.0048286416, 0.0099384245, 0.0031868787, 0.0042442284],
+        "half": [0.1353480522, 0.1941772284, 0.1099568500, 0.1268933611],
+        "hessian": [0.6259835629, -0.1140817018, 0.0139932813, 1.7383430375],
+    },
+    200: {
+        "mean": [0.9918937348, 1.0634823030, -0.4857789484, 0.7534006280],
+        "variance": [0.0034531231, 0.0513860931, 0.0082621334, 0.1106009819],
+        "half": [0.0280363310, 0.1081528457, 0.0433671869, 0.1586699345],
+        "hessian": [0.3925753725, 0.1892707886, -0.1882821820, 0.6152849067],
+    },
+}
+
+
+@pytest.mark.parametrize("n", PATHS)
+def test_golden_sums_of_a_path(n):
+    source, wanted = golden_records(n), PATHS[n]
+    path = run_path(source.model, START, source, 0.5 * np.arange(1, n + 1) ** -0.5, [0, n])
+    nothing, end = path.snapshots
+    assert path.theta[:, 0] == pytest.approx(GOLDEN[n]["theta"], abs=6e-11)
+    found = random_scaling(end, 0.95)
+    assert found.estimate[0] == pytest.approx(wanted["mean"], abs=6e-11)
+    half = (found.high - found.low)[0] / 2
+    rounded = 6.747302 / critical_values.random_scaling(0.95)  # with which the sheet's half lengths were computed
+    assert half * rounded == pytest.approx(wanted["half"], abs=6e-11)
+    assert (half / critical_values.random_scaling(0.95)) ** 2 * n == pytest.approx(wanted["variance"], abs=6e-11)
+    assert random_scaling(end, 0.95, nothing).high[0] == pytest.approx(found.high[0], abs=1e-12)
+    assert free_hessian(end, nothing)[0, 3] == pytest.approx(wanted["hessian"], abs=2e-9)
+    oracle_h = newton_oracle(end, nothing, FIRST, 0.95)
+    assert oracle_h.estimate[0] == pytest.approx(GOLDEN[n]["corrected"], abs=6e-11)
+
+
+def iterates(n):
+    """theta_1 .. theta_n of the golden path, one user at a time."""
+    source = golden_records(n)
+    server, found = Server(source.model, START), []
+    for i in range(1, n + 1):
+        server.ask(source, np.array([0.5 * i**-0.5]), every=0)
+        found.append(server.theta[:, 0].copy())
+    return np.array(found)
+
+
+@pytest.mark.parametrize("burned", [0, 10, 37])
+def test_random_scaling_is_its_double_loop(burned):
+    """With a burn-in the sums begin anew (trap 12): dropping rows is not enough, and is rejected."""
+    n, theta = 60, iterates(60)[burned:]
+    source = golden_records(n)
+    path = run_path(source.model, START, source, 0.5 * np.arange(1, n + 1) ** -0.5, [burned, n])
+    found = random_scaling(path.snapshots[1], 0.95, path.snapshots[0])
+    count, bar = len(theta), theta.mean(0)
+    variance = sum((s * (theta[:s].mean(0) - bar)) ** 2 for s in range(1, count + 1)) / count**2
+    assert found.estimate[0] == pytest.approx(bar, abs=1e-12)
+    half = critical_values.random_scaling(0.95) * np.sqrt(variance / count)
+    assert (found.high - found.estimate)[0] == pytest.approx(half, abs=1e-10)
+
+
+def test_batch_means_and_chains_are_students():
+    n, theta = 60, iterates(60)
+    source = golden_records(n)
+    path = run_path(source.model, START, source, 0.5 * np.arange(1, n + 1) ** -0.5, [12, 24, 36, 48, 60])
+    found = batch_means(path.snapshots, 0.95)
+    means = theta[12:].reshape(4, 12, 4).mean(1)
+    assert found.estimate[0] == pytest.approx(means.mean(0), abs=1e-12)
+    half = 3.182446305 * means.std(0, ddof=1) / 2
+    assert (found.high - found.estimate)[0] == pytest.approx(half, rel=1e-8)
+
+
+def test_critical_values_are_those_of_the_literature():
+    """Two-sided, from the sheet; the published one-sided table of random scaling has 3.875, 5.323, 6.747 and 8.613."""
+    for level, wanted in {0.8: 3.874881, 0.9: 5.322680, 0.95: 6.747302, 0.98: 8.613187, 0.99: 10.017267}.items():
+        assert critical_values.random_scaling(level) == pytest.approx(wanted, abs=2e-6)
+    assert critical_values.random_scaling_tail(6.747) == pytest.approx(0.0500074, abs=1e-7)
+    assert critical_values.student(0.95, 7) == pytest.approx(2.364624, abs=1e-6)
+    assert critical_values.student(0.95, 5) == pytest.approx(2.570582, abs=1e-6)
+    assert critical_values.normal(0.95) == pytest.approx(1.959964, abs=1e-6)
+    assert chains_of_hulc(0.95) == (6, pytest.approx(0.4))
+
+
+def test_random_scaling_and_hulc_cover_where_they_must():
+    """On independent normal iterates; the quantile of the normal law is rejected."""
+    rng = np.random.default_rng(12)
+    n, reps = 400, 4000
+    sums = np.cumsum(rng.standard_normal((reps, n)), axis=1)
+    s = np.arange(1, n + 1)
+    bar = sums[:, -1] / n
+    variance = np.sum((sums - s * bar[:, None]) ** 2, axis=1) / n**2
+    scaled = np.abs(bar) / np.sqrt(variance / n)
+    assert np.mean(scaled < critical_values.random_scaling(0.95)) == pytest.approx(0.95, abs=0.012)
+    assert np.mean(scaled < 1.96) < 0.8
+    means = rng.exponential(size=(6, 8, 5000)) - math.log(2)  # skewed, of median 0
+    found = hulc(means, 0.95, rng.random(8))
+    assert np.mean((found.low < 0) & (found.high > 0)) == pytest.approx(0.95, abs=0.012)
+    assert np.mean(t_chains(rng.standard_normal((6, 8, 5000)), 0.95).high > 0) == pytest.approx(0.975, abs=0.005)
 
 
 def test_golden_sensitivities_and_regularisation():

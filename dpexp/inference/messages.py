@@ -72,11 +72,13 @@ class Constants(NamedTuple):
 
 @lru_cache(maxsize=16)
 def compiled_messages(score: Callable[..., Any], curvature: Callable[..., Any], has_scale: bool) -> Callable[..., Any]:
-    """The compiled `messages(first, every, summed, constants, eta, users, theta, hits, scratch, sums)` of one model.
+    """The compiled `messages(first, every, summed, constants, eta, users, theta, hits, scratch, sums, begin, end,
+    number)` of one model.
 
-    It serves the users first + 1, first + 2, ... of a stage, as many as `eta` has entries. User i is a Hessian user if
-    `every` divides i (never if it is 0). `theta` [p, 8] and `hits` [8], the projections so far, change in place; so do
-    the sums from user `summed` on. `scratch` [p, 8] is working memory.
+    It serves the users begin .. end - 1 of a block that starts with user first + 1 of a stage. User i is a Hessian user
+    if `every` divides i (never if it is 0); `number` of them came before in this block. `theta` [p, 8] and `hits` [8],
+    the projections so far, change in place; so do the sums from user `summed` on. `scratch` [p, 8] is working memory,
+    and holds the message of the last user if that was a gradient.
     """
     rho = njit(score, nogil=True, forceinline=True)
     rho2 = njit(curvature, nogil=True, forceinline=True)
@@ -149,11 +151,10 @@ def compiled_messages(score: Callable[..., Any], curvature: Callable[..., Any], 
             store(sums.hessians, (e,), load(sums.hessians, (e,)) + sent)
 
     @compiled(kept=True)
-    def messages(first, every, summed, constants, eta, users, theta, hits, scratch, sums):
+    def messages(first, every, summed, constants, eta, users, theta, hits, scratch, sums, begin, end, number):
         p = theta.shape[0]
         d = users.x.shape[1]
-        number = 0
-        for b in range(len(eta)):
+        for b in range(begin, end):
             i = first + b + 1
             t = load(theta, (0,))
             for j in range(d):

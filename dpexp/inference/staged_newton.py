@@ -84,8 +84,8 @@ class Server:
         self.theta = np.repeat(np.asarray(start, dtype=np.float64)[:, None], LANES, axis=1)
         """[p, 8]"""
         self.hits = np.zeros((1, LANES))
-        self._scratch = np.zeros((model.p, LANES))
-        self._constants = Constants(
+        self.scratch = np.zeros((model.p, LANES))
+        self.constants = Constants(
             model.constants,
             law.fixed_scale,
             law.scale_min,
@@ -102,8 +102,9 @@ class Server:
             steps = eta[first - before :][:BLOCK]
             users = source.block(len(steps), first, every)
             self._messages(
-                first, every, summed, self._constants, steps, users, self.theta, self.hits, self._scratch, sums
-            )
+                first, every, summed, self.constants, steps, users, self.theta, self.hits, self.scratch, sums,
+                0, len(steps), 0,
+            )  # fmt: skip
         return sums
 
     def jump(self, sums: Sums) -> np.ndarray:
