@@ -63,7 +63,7 @@ def _counts(claims: Sequence[Mapping[str, Any]]) -> Markup:
     """Verdicts by paper."""
     order = _order(claims)
     counted_by = Counter((str(claim["paper"]), str(claim["verdict"])) for claim in claims)
-    rows = []
+    rows: list[list[str | int]] = []
     for paper in dict.fromkeys(str(claim["paper"]) for claim in claims):
         found = [counted_by[paper, verdict] for verdict in order]
         rows.append([paper, *found, sum(found)])
