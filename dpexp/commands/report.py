@@ -142,22 +142,31 @@ def _statements(experiments: Sequence[Stored], alone: bool) -> dict[str, str]:
     Of others what is said of their data and of releasing several runs. They are those of the config as it is now, of
     which current results are.
     """
+    from dpexp.commands.notices import notices
     from dpexp.commands.privacy import of_experiment
+    from dpexp.commands.sharing import cautions
     from dpexp.config import load_experiment
 
     found = {}
     for one in experiments:
         path, _ = one.config
-        if not one.is_current or not path:
+        if one.gathered is None or not path:
             continue
         try:
             manifest = one.manifest
             experiment = load_experiment(path, manifest["config"]["set"], profile=manifest["profile"])
+            local = all(run.row.get("gdp_valid") in (True, False) for run in one.gathered.runs)
+            if not (local or alone):  # to name its mechanisms alone would calibrate the noise of every one again
+                found[one.name] = _beside(notices(experiment), cautions(experiment))
+                continue
             statement = of_experiment(experiment)
-            if not statement.central or (alone and len(statement.central) <= MOST_STATED):
-                found[one.name] = statement.text()
-            else:
-                found[one.name] = "\n\n".join([*(f"Data: {notice}" for notice in statement.data), *statement.cautions])
+            few = len(statement.central) <= MOST_STATED
+            found[one.name] = statement.text() if few else _beside(statement.data, statement.cautions)
         except DpexpError as error:
             found[one.name] = f"{error.message}\n{error.hint}".strip()
     return found
+
+
+def _beside(data: Sequence[str], cautions: Sequence[str]) -> str:
+    """What a statement says besides its analyses."""
+    return "\n\n".join([*(f"Data: {notice}" for notice in data), *cautions])
