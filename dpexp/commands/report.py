@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
-from dpexp.core.terminal import note
-from dpexp.core.text import counted, guess
+from dpexp.core.steps import each, tell
+from dpexp.core.text import guess
 
 if TYPE_CHECKING:
     from dpexp.reporting.page.experiments import Stored
@@ -32,7 +32,9 @@ def report(target: Path, out: Path | None) -> Path:
     path = out or (results / names[0] / "report.html" if alone else results / "report.html")
     if path.is_dir():
         raise UsageError(f"--out {path} is a folder", f"name the file, such as {path / 'report.html'}")
-    write_text(path, html(_page(results, names, alone)))
+    page = _page(results, names, alone)
+    tell("putting the page together")
+    write_text(path, html(page))
     return path
 
 
@@ -68,8 +70,7 @@ def _page(results: Path, names: Sequence[str], alone: bool) -> Any:
     from dpexp.reporting.page.figures import show
     from dpexp.reporting.page.page import Page
 
-    note(f"reading {counted(len(names), 'experiment')}", alone)
-    experiments = [look(results, name) for name in names]
+    experiments = [look(results, name) for name in each(names, "experiment", str)]
     configs = {name: one.configs for name, one in papers().items()}
     at_hand = [paper for paper, needs in configs.items() if set(needs) & set(names)]
     absent = {paper: [name for name in configs[paper] if name not in names] for paper in at_hand}
@@ -122,8 +123,7 @@ def _ledger(results: Path, names: Sequence[str], alone: bool) -> Ledger | None:
     found: list[Mapping[str, Any]] = []
     unsettled = []
     asked = [paper for paper in known if known[paper] and (not alone or feeds[paper] & set(names))]
-    for paper in asked:
-        note(f"settling the claims of {paper}")
+    for paper in each(asked, "claims of paper", str):
         try:
             found += [claim for claim in claims_document(paper, results) if not alone or _concerns(claim, names)]
         except DpexpError as error:
@@ -148,7 +148,7 @@ def _statements(experiments: Sequence[Stored], alone: bool) -> dict[str, str]:
     from dpexp.config import load_experiment
 
     found = {}
-    for one in experiments:
+    for one in each(experiments, "privacy of experiment", lambda one: one.name):
         path, _ = one.config
         if one.gathered is None or not path:
             continue
