@@ -8,8 +8,10 @@ from dpexp.algorithms.dp_sgld import DpSgld
 from dpexp.algorithms.gradient_recursion import GradientRecursion
 from dpexp.algorithms.heavy_ball_ldp_sgd import HeavyBallLdpSgd
 from dpexp.algorithms.ldp_sgd import LdpSgd
+from dpexp.algorithms.path_intervals import PathIntervals
 from dpexp.algorithms.reduced_momentum import ReducedMomentum
 from dpexp.algorithms.sgd import Sgd
+from dpexp.algorithms.staged_newton import StagedNewton
 from dpexp.algorithms.tree_momentum import TreeMomentum
 from dpexp.core.registry import Registry
 
@@ -26,5 +28,7 @@ ALGORITHMS: Registry[type[Algorithm]] = Registry(
         "reduced-momentum": ReducedMomentum,
         "batch-descent": BatchDescent,
         "gradient-recursion": GradientRecursion,
+        "staged-newton": StagedNewton,
+        "path-intervals": PathIntervals,
     },
 )

@@ -1,6 +1,6 @@
 """The census records of `adult` as a table of six columns, for the worked example of private regression.
 
-    python -m dpexp.data.census census.csv
+python -m dpexp.data.census census.csv
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -14,9 +15,7 @@ from dpexp.inference.paths import Snapshot
 
 def batch_means(boundaries: Sequence[Snapshot], level: float) -> Interval:
     """From snapshots at the end of the burn-in and at the end of each of the K batches."""
-    means = np.stack(
-        [(b.sums.total - a.sums.total).T / (b.count - a.count) for a, b in zip(boundaries[:-1], boundaries[1:], strict=True)]
-    )
+    means = np.stack([(b.sums.total - a.sums.total).T / (b.users - a.users) for a, b in itertools.pairwise(boundaries)])
     count = len(means)
     half = critical_values.student(level, count - 1) * means.std(axis=0, ddof=1) / math.sqrt(count)
     return symmetric_interval(means.mean(axis=0), half)

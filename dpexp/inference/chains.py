@@ -1,7 +1,7 @@
 """`hulc` and `t-chains`: intervals from the averages of independent chains on disjoint users, without any variance.
 
-`t-chains` is Student's interval over K chains. `hulc` (Kuchibhotla, Balakrishnan and Wasserman, 2021) is [min, max] of B
-chains: it misses the truth if all lie on one side of it, with probability 2^(1 - B) where no chain has a median bias.
+`t-chains` is Student's interval over K chains. `hulc` (Kuchibhotla, Balakrishnan and Wasserman, 2021) is [min, max] of
+B chains: it misses the truth if all lie on one side of it, with probability 2^(1 - B) where no chain has a median bias.
 B = 5 or 6 at random makes that exactly 5%.
 """
 
@@ -22,7 +22,7 @@ def averages(chains: Sequence[Path]) -> np.ndarray:
     found = []
     for chain in chains:
         burned, end = chain.snapshots[0], chain.snapshots[-1]
-        found.append((end.sums.total - burned.sums.total).T / (end.count - burned.count))
+        found.append((end.sums.total - burned.sums.total).T / (end.users - burned.users))
     return np.stack(found)
 
 

@@ -2,8 +2,8 @@
 
     theta_i = Proj( theta_{i-1} - eta_i m_i )
 
-Every sum takes O(p^2) memory. A snapshot of the sums at a boundary is all that burn-in and batches need: what was summed
-since is the difference of two snapshots. With `every` > 0 every k-th user sends a Hessian, and theta stays.
+Every sum takes O(p^2) memory. A snapshot of the sums at a boundary is all that burn-in and batches need: what was
+summed since is the difference of two snapshots. With `every` > 0 every k-th user sends a Hessian, and theta stays.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.engine.lanes.vectors import LANES
 from dpexp.inference.models import Model
 from dpexp.inference.path_kernel import PathSums, compiled_path, no_path_sums
 from dpexp.inference.sums import Sums
@@ -21,9 +20,9 @@ from dpexp.inference.users import BLOCK, Source
 
 
 class Snapshot(NamedTuple):
-    """Sums over the first `count` users."""
+    """Sums over the first `users` users."""
 
-    count: int
+    users: int
     sums: PathSums
     messages: Sums
     """sums of gradient messages and of Hessians, as `dpexp.inference.newton` takes them; all weights are 1"""

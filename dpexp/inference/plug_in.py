@@ -19,5 +19,5 @@ def plug_in(model: Model, end: Snapshot, burned: Snapshot, level: float) -> Inte
     scaling = np.outer(model.hessian_scaling, model.hessian_scaling)
     inverse = np.linalg.inv(regularise(mean, error) / scaling)
     noise = symmetric(sums.squares, model.p) / (sums.v[2] ** 2)[:, None, None]
-    bar = (end.sums.total - burned.sums.total).T / (end.count - burned.count)
+    bar = (end.sums.total - burned.sums.total).T / (end.users - burned.users)
     return symmetric_interval(bar, critical_values.normal(level) * standard_errors(inverse @ noise @ inverse))

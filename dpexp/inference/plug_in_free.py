@@ -32,5 +32,5 @@ def plug_in_free(end: Snapshot, burned: Snapshot, level: float) -> Interval:
     inverse = np.linalg.pinv(free_hessian(end, burned))
     noise = symmetric(sums.squares, p) / (sums.v[2] ** 2)[:, None, None]
     errors = standard_errors(inverse @ noise @ inverse.transpose(0, 2, 1))
-    bar = (end.sums.total - burned.sums.total).T / (end.count - burned.count)
+    bar = (end.sums.total - burned.sums.total).T / (end.users - burned.users)
     return symmetric_interval(bar, critical_values.normal(level) * errors)

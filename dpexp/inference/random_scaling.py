@@ -1,6 +1,6 @@
 """`random-scaling`: the average over its own random scale, for unknown curvature and unknown noise.
 
-Lee, Liao, Seo and Shin (2022); under local differential privacy in arXiv 2505.08227. With T_s = theta_1 + ... + theta_s,
+Lee, Liao, Seo and Shin (2022); under local differential privacy in arXiv 2505.08227. With T_s = theta_1 + .. + theta_s,
 
     bar = T_n / n,   V = n^-2 sum_s s^2 (T_s / s - bar)^2,   bar +- q sqrt(V_jj / n),   q = 6.747302 at 95%
 
@@ -18,9 +18,9 @@ from dpexp.inference.paths import Snapshot
 
 def random_scaling(end: Snapshot, level: float, burned: Snapshot | None = None) -> Interval:
     """From the sums at the end, and at the end of the burn-in where there is one."""
-    total, square, weighted, n = end.sums.total, end.sums.total_square, end.sums.weighted, end.count
+    total, square, weighted, n = end.sums.total, end.sums.total_square, end.sums.weighted, end.users
     if burned is not None:
-        b, start, count = burned.count, burned.sums.total, end.count - burned.count
+        b, start, count = burned.users, burned.sums.total, end.users - burned.users
         linear = end.sums.total_sum - burned.sums.total_sum
         square = square - burned.sums.total_square - 2 * start * linear + count * start**2
         weighted = weighted - burned.sums.weighted - b * linear - start * (count * (count + 1) / 2)

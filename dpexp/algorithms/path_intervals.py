@@ -1,0 +1,90 @@
+"""The intervals of the literature from plain paths of LDP-SGD, on simulated users: how often they cover.
+
+Each method is a file in `dpexp.inference`. All but two read the same path; `plug-in` needs a path on which every fifth
+user sends a Hessian, and `hulc` and `t-chains` need six paths on disjoint users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from dpexp.algorithms.covering import Covering
+from dpexp.problems.linear_predictor import LinearPredictorProblem
+
+if TYPE_CHECKING:
+    from dpexp.inference.interval import Interval
+    from dpexp.inference.models import Model
+    from dpexp.inference.populations import Population
+
+BATCHES = 8
+CHAINS = 6
+EVERY = 5
+
+
+class PathIntervals(Covering):
+    """Seven intervals around averages of LDP-SGD, by the names of their estimators."""
+
+    name: Literal["path-intervals"] = "path-intervals"
+    burn_in: Annotated[float, Field(ge=0, le=0.9)] = 0.2
+    """share of a path that no average sees; random scaling uses all of the path without it and the rest with it"""
+
+    estimators: ClassVar[tuple[str, ...]] = (
+        "random-scaling", "random-scaling-burned", "batch-means", "plug-in", "plug-in-free", "hulc", "t-chains",
+        "newton-oracle",
+    )  # fmt: skip
+    schedules: ClassVar[tuple[str, ...]] = ("power", "constant")
+
+    def seconds(self, problem: LinearPredictorProblem, n: int) -> float:
+        """Of one replicate: three passes over n users each, with p^2 sums of products."""
+        return n * (300 + 20 * problem.p + 3 * problem.p**2) * 2e-9
+
+    def intervals(
+        self, model: Model, law: Population, setting: tuple[Any, Any], n: int, seed: int, lanes: Sequence[int]
+    ) -> list[tuple[Interval, np.ndarray]]:
+        from dpexp.core.seeds import generator
+        from dpexp.engine.lanes.vectors import LANES
+        from dpexp.inference.batch_means import batch_means
+        from dpexp.inference.chains import averages, hulc, t_chains
+        from dpexp.inference.newton_oracle import newton_oracle
+        from dpexp.inference.paths import run_path
+        from dpexp.inference.plug_in import plug_in
+        from dpexp.inference.plug_in_free import plug_in_free
+        from dpexp.inference.populations import Simulated
+        from dpexp.inference.random_scaling import random_scaling
+        from dpexp.inference.targets import target_of
+
+        schedule, budget = setting
+        start, level = model.problem.start(), self.level
+
+        def users() -> Simulated:
+            return Simulated(model, law, budget, seed, lanes, weighted=False)
+
+        eta = schedule.step_sizes(1, n)
+        burned = round(self.burn_in * n)
+        ends = [burned + round((n - burned) * k / BATCHES) for k in range(BATCHES + 1)]
+        path = run_path(model, start, users(), eta, ends)
+        first, last = path.snapshots[0], path.snapshots[-1]
+        with_hessians = run_path(model, start, users(), eta, [burned, n], EVERY).snapshots
+        disjoint, size = users(), n // CHAINS
+        chains = [
+            run_path(model, start, disjoint, eta[:size], [round(self.burn_in * size), size]) for _ in range(CHAINS)
+        ]
+        means = averages(chains)
+        uniform = np.array([generator(seed, r, "init").random() for r in lanes])
+        uniform = np.append(uniform, np.ones(LANES - len(lanes)))
+        found = [
+            random_scaling(last, level),
+            random_scaling(last, level, first),
+            batch_means(path.snapshots, level),
+            plug_in(model, with_hessians[1], with_hessians[0], level),
+            plug_in_free(last, first, level),
+            hulc(means, level, uniform),
+            t_chains(means, level),
+            newton_oracle(last, first, target_of(model, law).hessian, level),
+        ]
+        everyone = np.ones(LANES, dtype=bool)
+        return [(interval, everyone) for interval in found]

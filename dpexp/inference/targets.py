@@ -1,0 +1,107 @@
+"""What an interval has to cover, and the shortest that a local method can be: theta*, H and S of a true law.
+
+The target is the minimiser of the population risk, whatever the law (inference, section 5). For errors that are
+independent of x, or symmetric given x, slopes are the true ones. The intercept and the scale solve
+
+    E w psi(r / s) = 0   and   E w (kappa - psi(r / s)^2) = 0,   r = bend (z_1^2 - 1) + sigma e - b.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from dpexp.core.errors import UsageError
+from dpexp.inference.models import Model
+from dpexp.inference.populations import Population
+from dpexp.problems.mallows import rule
+
+DRAWS = 400_000
+"""records from which H and S of a law that is wrong for the model are taken: a relative error of a few per mille"""
+
+
+class Target(NamedTuple):
+    """Of one law."""
+
+    theta: np.ndarray
+    """theta* [p]"""
+    hessian: np.ndarray
+    """H [p, p]"""
+    scores: np.ndarray
+    """S [p, p], without privacy noise"""
+
+
+@lru_cache(maxsize=64)
+def target_of(model: Model, law: Population) -> Target:
+    """By quadrature where the model is right, else by quadrature (theta*) and simulation (H, S)."""
+    if law.binary and (law.rho or law.bend):
+        raise UsageError("a logistic target is known for independent covariates and a right model only")
+    if law.errors == "normal" and not law.bend:
+        theta = model.problem.optimum()
+        if not law.rho:
+            curvature = model.problem.curvature()
+            return Target(theta, curvature.hessian, curvature.score_covariance)
+    elif law.rho:
+        raise UsageError("correlated covariates are combined with the model's own errors only")
+    else:
+        theta = _wrong(model, law)
+    return Target(theta, *_simulated(model, law, theta))
+
+
+def _errors(law: Population, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Values of r + b and their weights, E w included: a product rule over z_1 and the error."""
+    along = rule(d, law.sigma_z, 24)
+    if law.errors in ("normal", "heteroscedastic"):
+        e, v = _panels(lambda x: np.exp(-x * x / 2), -8.0, 8.0)
+        spread = 0.5 + 0.5 * np.abs(along.nodes) if law.errors == "heteroscedastic" else np.ones_like(along.nodes)
+        values = law.bend * (along.nodes[:, None] ** 2 - 1) + law.sigma * spread[:, None] * e
+        return values.ravel(), (along.weights[:, None] * v).ravel()
+    mean = along.weights.sum()
+    if law.errors == "student":  # by x = tan, so that the tails are inside
+        angle, v = _panels(lambda x: (1 + np.tan(x) ** 2 / 3) ** -2 * (1 + np.tan(x) ** 2), -1.5707, 1.5707)
+        return law.sigma * np.tan(angle), mean * v
+    e, v = _panels(lambda x: np.exp(-x - 1), -1.0, 60.0)
+    return law.sigma * e, mean * v
+
+
+def _panels(density, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[no-untyped-def]
+    """Many short Gauss-Legendre panels, since psi has kinks wherever b and s put them; weights that add up to 1."""
+    x, w = np.polynomial.legendre.leggauss(4)
+    ends = np.linspace(low, high, 401)
+    half, middle = np.diff(ends) / 2, (ends[1:] + ends[:-1]) / 2
+    nodes = (middle[:, None] + half[:, None] * x).ravel()
+    weights = (half[:, None] * w).ravel() * density(nodes)
+    return nodes, weights / weights.sum()
+
+
+def _wrong(model: Model, law: Population) -> np.ndarray:
+    """theta* of the Huber model under errors that are not normal, or a mean that is not linear."""
+    from scipy.optimize import root
+
+    values, weights = _errors(law, model.d)
+    c, kappa = model.constants[:2]
+
+    def equations(at: np.ndarray) -> list[float]:
+        psi = np.clip((values - at[0]) / math.exp(at[1]), -c, c)
+        return [float(weights @ psi), float(weights @ (kappa - psi * psi))]
+
+    found = root(equations, [0.0, math.log(law.sigma)], tol=1e-12)
+    theta = np.full(model.p, law.beta)
+    theta[0], theta[-1] = law.beta + found.x[0], math.exp(found.x[1])
+    return theta
+
+
+def _simulated(model: Model, law: Population, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """H and S at theta* from simulated records of a fixed seed."""
+    rng = np.random.Generator(np.random.PCG64(20_251))
+    hessian, scores, size = np.zeros((model.p, model.p)), np.zeros((model.p, model.p)), 20_000
+    for _ in range(DRAWS // size):
+        z, y = law.records(rng.standard_normal((size, law.normals, 1)), rng.random((size, 1)))
+        x, y = np.concatenate([np.ones((size, 1)), z[..., 0]], axis=1), y[:, 0]
+        hessian += model.hessians(theta, x, y).mean(axis=0)
+        g = model.problem.gradient(theta, x, y)
+        scores += g.T @ g / size
+    return hessian / (DRAWS // size), scores / (DRAWS // size)
