@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +23,8 @@ STEP: dict[str, Callable[[float, float, float], float]] = {
 """which one-step divergence is inserted; `literal` is the printed one, and not valid by itself"""
 _SPLITS = 1 / (1 + np.exp(-np.linspace(-6, 9, 31)))
 """shares f of the noise variance that pay for the shift"""
+SAFE = 1 - 1e-6
+"""for bounds that decide what is not computed: far more than what rounding and a search over whole steps may lose"""
 
 
 class Optimum(NamedTuple):
@@ -56,21 +57,45 @@ def last_iterate(
     (5.3), and equal to 1 / R as c -> 1. c > 1 (non-convex smooth losses) is covered by the same formula. Without
     `refine` the shares are those of a grid, which loses less than one percent.
     """
-    cost = _step_costs(order, q, multiplier, step)
     spread = order * width * width / 2
+
+    def at(number: int) -> tuple[float, int]:
+        cost = STEP[step](order, q, multiplier * math.sqrt(1 - float(_SPLITS[number])))
+        return _over_steps(cost, spread / _SPLITS[number], steps, contraction)
+
+    def least_possible(low: int, high: int) -> float:
+        """What no share between these two can be below: a step costs at least as at the lower, a shift as at the next
+        to the higher, since less noise in a step costs more."""
+        cost = STEP[step](order, q, multiplier * math.sqrt(1 - float(_SPLITS[low])))
+        return _over_steps(cost * SAFE, spread / _SPLITS[high - 1] * SAFE, steps, contraction)[0]
+
+    # the printed divergence is computed for every share: where noise is small its quadrature can be too small, and then
+    # bounds between shares do not hold
+    count = len(_SPLITS)
+    grid = {number: at(number) for number in range(count)} if step == "literal" else _best_of(count, at, least_possible)
     best = Optimum(math.inf, steps, 0.0)
-    for share, per_step in zip(_SPLITS, cost, strict=True):
-        found = _over_steps(per_step, spread / share, steps, contraction)
+    for number, found in sorted(grid.items()):
         if found[0] < best.rdp:
-            best = Optimum(found[0], found[1], float(share))
+            best = Optimum(found[0], found[1], float(_SPLITS[number]))
     if not refine or not math.isfinite(best.rdp):
         return best
     return _refined(best, order, q, multiplier, spread, steps, step, contraction)
 
 
-@lru_cache(maxsize=4096)
-def _step_costs(order: float, q: float, multiplier: float, step: str) -> tuple[float, ...]:
-    return tuple(STEP[step](order, q, multiplier * math.sqrt(1 - float(share))) for share in _SPLITS)
+def _best_of(
+    count: int, at: Callable[[int], tuple[float, int]], least_possible: Callable[[int, int], float]
+) -> dict[int, tuple[float, int]]:
+    """Values on a grid, without those that cannot be the smallest: halves of which a bound says so are left out."""
+    found = {number: at(number) for number in (0, count // 2, count - 1)}
+    waiting = [(0, count // 2), (count // 2, count - 1)]
+    while waiting:
+        low, high = waiting.pop()
+        if high - low < 2 or least_possible(low, high) > min(value for value, _ in found.values()):
+            continue
+        middle = (low + high) // 2
+        found[middle] = at(middle)
+        waiting += [(low, middle), (middle, high)]
+    return found
 
 
 def _refined(
