@@ -247,13 +247,26 @@ def fit(
     )  # fmt: skip
 
 
-def claims(paper: str | None = None, *, results: str | os.PathLike[str] = RESULTS) -> pd.DataFrame:
-    """The ledger, one row per claim: what a paper says, what was measured, and the verdict."""
+def claims(
+    paper: str | None = None,
+    *,
+    ids: Sequence[str] = (),
+    judge: bool = False,
+    results: str | os.PathLike[str] = RESULTS,
+) -> pd.DataFrame:
+    """The ledger, one row per claim: what a paper says, what was measured, and the verdict with its `state`.
+
+    Verdicts are those that are stored; `judge` judges the claims anew by stored results, and keeps the verdicts.
+    """
     import pandas as pd
 
     from dpexp.commands import claims as command
 
-    request = command.Request((), paper, (), "json", None, Path(results))
+    request = command.Request(tuple(ids), paper, (), "json", None, Path(results))
+    if judge:
+        from dpexp.commands.judging_claims import Anew, judge_anew
+
+        return pd.DataFrame(json.loads(judge_anew(request, Anew(quiet=True)).text))
     return pd.DataFrame(json.loads(command.claims(request).text))
 
 

@@ -18,7 +18,6 @@ from dpexp.papers import claims, figures, tables
 from dpexp.problems import PROBLEMS
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.ledger.code_of_claims import code_of_claim
-from dpexp.reporting.ledger.settling import settled
 from dpexp.reporting.slopes import SlopeError
 from dpexp.store.fingerprint import closure, code_of, statement_of
 from dpexp.store.rows import row_of
@@ -168,8 +167,9 @@ READING = (
 def test_what_runs_for_a_figure_table_or_claim_is_found_from_its_module(name, toys):
     function, needs, claim = shown()[name]
     results = toys.results(needs)
+    evidence = None if claim is None else Evidence(results).only(needs)
     try:
-        seen = ran(lambda: function(results) if claim is None else settled(claim, Evidence(results)))
+        seen = ran(lambda: function(results) if claim is None else claim.settled(evidence))
     except (ResultsMissing, SlopeError, ValueError, AssertionError, IndexError):
         pytest.skip("toy results settle nothing here")
     code = closure((home(function),)) if claim is None else code_of_claim(claim)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 from dpexp.commands.mechanism_arguments import LEAST, kind_of, mechanism_of, number, understood, values_of
 from dpexp.core.errors import UsageError
 from dpexp.core.scalars import scalar
+from dpexp.core.steps import tell
 from dpexp.core.text import columns, down, up
 from dpexp.privacy.accounting.calibration import Calibrated, Unreachable, calibrate
 from dpexp.privacy.analyses.analysis import Analysis
@@ -39,10 +41,16 @@ def solve(
     if kind.noise_field in values:
         raise UsageError(f"{kind.noise_field} is what calibrate solves for", f"leave {kind.noise_field}=... out")
     mechanism_of(name, {**values, kind.noise_field: 1.0})
+    tried = count(1)
+
+    def at(noise: float) -> Mechanism:
+        tell(f"value {next(tried)} of {kind.noise_field}: {noise:.4g}")
+        return kind(**{**values, kind.noise_field: noise})
+
     try:
         with understood(name):
             found = calibrate(
-                lambda noise: kind(**{**values, kind.noise_field: noise}),
+                at,
                 kind,
                 goal.spends,
                 goal.level,

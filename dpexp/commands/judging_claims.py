@@ -12,6 +12,7 @@ from dpexp.commands.choosing_claims import chosen, with_verdicts
 from dpexp.commands.claims import Request, Shown, checked, registered, shown
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.files import Damaged
+from dpexp.core.steps import tell
 from dpexp.core.terminal import note
 from dpexp.core.text import columns, counted
 from dpexp.reporting.claim import Claim
@@ -54,12 +55,11 @@ def judge_anew(request: Request, how: Anew) -> Shown:
         ids = [one.id for one in with_verdicts([by_id[name] for name in ids], request.verdicts)]
     mine = [claim for claim in known if claim.id in set(ids)]
     ran = _run(mine, request.results, how) if how.run else ""
-    said = partial(_say, quiet=how.quiet)
     if how.costs:
-        alone = costs_apart(mine, request.results, partial(said, "measuring"))
+        alone = costs_apart(mine, request.results, partial(_tell, "measuring"))
         experiments = sorted({name for claim in mine for name in claim.experiments})
         costs.keep(request.results, alone, experiments, [claim.id for claim in known])
-    fresh = judge(mine, request.results, partial(said, "judging"))
+    fresh = judge(mine, request.results, partial(_tell, "judging"))
     keep(request.results, fresh.verdicts, known)
     standing = Standing(request.results, verdicts.read(request.results))
     everything = [standing.judgement(claim) for claim in known]
@@ -75,10 +75,8 @@ def _papers(known: Sequence[Claim]) -> list[str]:
     return list(dict.fromkeys([*papers(), *(claim.paper for claim in known)]))
 
 
-def _say(doing: str, done: int, of: int, claim: Claim, quiet: bool) -> None:
-    """A line now and then, so that nobody waits without a word."""
-    if done % 20 == 0 and of > 20:
-        note(f"{doing}: {done} of {of} claims, {claim.id} is next", quiet)
+def _tell(doing: str, done: int, of: int, claim: Claim) -> None:
+    tell(f"{doing} claim {done + 1} of {of}: {claim.id}")
 
 
 def _run(claims: Sequence[Claim], results: Path, how: Anew) -> str:
@@ -95,6 +93,7 @@ def _run(claims: Sequence[Claim], results: Path, how: Anew) -> str:
             tuple(configs), (), None, how.jobs, "threads", None, None, profile, results, how.force, False, how.quiet,
             False, False,
         )  # fmt: skip
+        tell("")  # a run shows a bar of its own
         with Meter() as meter:
             _, text, code = running.run(request)
         if code:

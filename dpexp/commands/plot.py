@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpexp.commands.selecting import select, stem
 from dpexp.core.errors import DpexpError, UsageError
+from dpexp.core.steps import each, finished, tell
 
 if TYPE_CHECKING:
     from dpexp.reporting.figure import Drawing, Figure, Written
@@ -117,6 +118,7 @@ def figures_of(
 
         figure = figure_of(chosen.sources, looks, theory, [*known, *(f"{name}_theory" for name in with_theory)])
         home = chosen.sources[0].results
+        tell(f"drawing {figure.name}")
         found.append(written(figure, home, out or home / "figures", wanted))
     return found
 
@@ -173,12 +175,12 @@ def _all(tasks: Sequence[Task]) -> list[Written]:
     """Every figure, several at once in processes of their own where there are many; the files are the same bytes."""
     workers = min(MOST_WORKERS, os.cpu_count() or 1, len(tasks))
     if workers < 2 or len(tasks) < WORTH_PROCESSES:
-        outcomes = [_one(*task) for task in tasks]
+        outcomes = [_one(*task) for task in each(tasks, "figure", lambda task: task[0])]
     else:
         from dpexp.store.executors import loky
 
         work: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [(_one, task) for task in tasks]
-        by_number = dict(loky(work, workers))
+        by_number = dict(finished(loky(work, workers), len(work), "figures"))
         outcomes = [by_number[number] for number in range(len(tasks))]
     for outcome in outcomes:
         if isinstance(outcome, DpexpError):

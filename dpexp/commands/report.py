@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
-from dpexp.core.terminal import note
-from dpexp.core.text import counted, guess
+from dpexp.core.steps import each, tell
+from dpexp.core.text import guess
 
 if TYPE_CHECKING:
     from dpexp.reporting.page.experiments import Stored
@@ -32,7 +32,9 @@ def report(target: Path, out: Path | None) -> Path:
     path = out or (results / names[0] / "report.html" if alone else results / "report.html")
     if path.is_dir():
         raise UsageError(f"--out {path} is a folder", f"name the file, such as {path / 'report.html'}")
-    write_text(path, html(_page(results, names, alone)))
+    page = _page(results, names, alone)
+    tell("putting the page together")
+    write_text(path, html(page))
     return path
 
 
@@ -68,8 +70,7 @@ def _page(results: Path, names: Sequence[str], alone: bool) -> Any:
     from dpexp.reporting.page.figures import show
     from dpexp.reporting.page.page import Page
 
-    note(f"reading {counted(len(names), 'experiment')}", alone)
-    experiments = [look(results, name) for name in names]
+    experiments = [look(results, name) for name in each(names, "experiment", str)]
     configs = {name: one.configs for name, one in papers().items()}
     at_hand = [paper for paper, needs in configs.items() if set(needs) & set(names)]
     absent = {paper: [name for name in configs[paper] if name not in names] for paper in at_hand}
@@ -122,8 +123,7 @@ def _ledger(results: Path, names: Sequence[str], alone: bool) -> Ledger | None:
     found: list[Mapping[str, Any]] = []
     unsettled = []
     asked = [paper for paper in known if known[paper] and (not alone or feeds[paper] & set(names))]
-    for paper in asked:
-        note(f"settling the claims of {paper}")
+    for paper in each(asked, "claims of paper", str):
         try:
             found += [claim for claim in claims_document(paper, results) if not alone or _concerns(claim, names)]
         except DpexpError as error:
@@ -142,22 +142,31 @@ def _statements(experiments: Sequence[Stored], alone: bool) -> dict[str, str]:
     Of others what is said of their data and of releasing several runs. They are those of the config as it is now, of
     which current results are.
     """
+    from dpexp.commands.notices import notices
     from dpexp.commands.privacy import of_experiment
+    from dpexp.commands.sharing import cautions
     from dpexp.config import load_experiment
 
     found = {}
-    for one in experiments:
+    for one in each(experiments, "privacy of experiment", lambda one: one.name):
         path, _ = one.config
-        if not one.is_current or not path:
+        if one.gathered is None or not path:
             continue
         try:
             manifest = one.manifest
             experiment = load_experiment(path, manifest["config"]["set"], profile=manifest["profile"])
+            local = all(run.row.get("gdp_valid") in (True, False) for run in one.gathered.runs)
+            if not (local or alone):  # to name its mechanisms alone would calibrate the noise of every one again
+                found[one.name] = _beside(notices(experiment), cautions(experiment))
+                continue
             statement = of_experiment(experiment)
-            if not statement.central or (alone and len(statement.central) <= MOST_STATED):
-                found[one.name] = statement.text()
-            else:
-                found[one.name] = "\n\n".join([*(f"Data: {notice}" for notice in statement.data), *statement.cautions])
+            few = len(statement.central) <= MOST_STATED
+            found[one.name] = statement.text() if few else _beside(statement.data, statement.cautions)
         except DpexpError as error:
             found[one.name] = f"{error.message}\n{error.hint}".strip()
     return found
+
+
+def _beside(data: Sequence[str], cautions: Sequence[str]) -> str:
+    """What a statement says besides its analyses."""
+    return "\n\n".join([*(f"Data: {notice}" for notice in data), *cautions])

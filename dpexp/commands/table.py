@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from dpexp.commands.selecting import select, stem
 from dpexp.core.errors import UsageError
+from dpexp.core.steps import each
 
 if TYPE_CHECKING:
     from dpexp.reporting.of_results.gather import Source
@@ -45,7 +46,8 @@ def table(
         own = table_of(chosen.sources, metric, estimators, only, known)
         found.append((own, chosen.sources[0].results))
     width = 0 if out is not None else terminal_width()
-    texts = {one.name: render(one, home, form, width) for one, home in found}
+    told = each(found, "table", lambda pair: pair[0].name)
+    texts = {one.name: render(one, home, form, width) for one, home in told}
     if out is None:
         return "\n\n".join(texts.values())
     for name, text in texts.items():

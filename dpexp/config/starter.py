@@ -32,13 +32,14 @@ STEPS: Sequence[Mapping[str, Any]] = ({}, {"n": 20_000})
 """some algorithms know their number of steps, the others are told"""
 SIMULATED: Mapping[str, Any] = {"replicates": 20, "seed": 1}
 OWN: Mapping[str, Any] = {"replicates": 1, "seed": 1}
-"""on a user's own records every replicate is one more release, which a statement of privacy has to count"""
+"""on a user's own records one replicate is released; more of them show how accurate another one would be"""
 MEANINGS = {
     "n": "steps; each is one user where every user is asked once",
     "replicates": "independent repetitions, from which intervals are computed",
     "seed": "of all random numbers: the same seed gives the same bits",
     "checkpoints": "steps at which the state is recorded, evenly on a log scale",
     "diverged_above": "a replicate counts as diverged beyond this distance to the optimum",
+    "release": "which replicates on your own records are released: the first, or all, whose losses then add up",
     "mu": "budget of every user in Gaussian DP; inf is no privacy; a law: {uniform: [1, 2]}",
     "eps": "the whole run is (eps, delta)-DP: noise is set so that this holds",
     "delta": "see eps",

@@ -8,6 +8,7 @@ from typing import Any
 from dpexp.conformance import algorithms, budgets, claims, mechanisms, papers, problems, schedules, shown, theorems
 from dpexp.conformance.check import Check, Result, Subject, carry_out
 from dpexp.conformance.experiments import ToyExperiments
+from dpexp.core.steps import tell
 from dpexp.plugins import Plugin
 from dpexp.plugins.loading import registries
 
@@ -61,6 +62,8 @@ def built_in() -> Iterator[Subject[Any]]:
 
 def hold(subjects: Iterable[Subject[Any]], toys: ToyExperiments) -> Iterator[Result]:
     """The result of every check of every subject, as they come."""
-    for subject in subjects:
+    everything = list(subjects)
+    for number, subject in enumerate(everything, 1):
         for check in SUITE[subject.kind]:
+            tell(f"{number} of {len(everything)}, {subject.kind} {subject.name}: {check.name}")
             yield carry_out(check, subject, toys)

@@ -10,6 +10,8 @@ import re
 import sys
 from typing import TextIO
 
+from dpexp.core.steps import hush
+
 # control characters but line feed and tab; separators and marks that turn the direction of a line; lone surrogates,
 # which stand for bytes of a path that are no text and cannot be printed
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -22,6 +24,7 @@ def plain(text: str) -> str:
 
 def say(text: object, end: str = "\n", file: TextIO | None = None) -> None:
     """Print to stdout or `file`; what its encoding lacks is written as escapes too."""
+    hush()
     stream = sys.stdout if file is None else file
     words = plain(str(text))
     encoding = getattr(stream, "encoding", None) or "utf-8"

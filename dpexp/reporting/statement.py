@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from dpexp.algorithms.algorithm import Released
+from dpexp.core.steps import each
 from dpexp.core.text import columns, down, short, up
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.analyses.analysis import ALL, LAST, ORDERS, Analysis
@@ -55,9 +56,11 @@ class MechanismStatement:
         Refused ones that state a number compete where that is forced.
         """
         first = self.deltas[0]
-        valid = [a for a in self.analyses if a.valid or (self.force and math.isfinite(a.eps(first)))]
-        kinds = {ALL: [a for a in valid if a.released == ALL], LAST: valid}
-        return {kind: min(found, key=lambda a: a.eps(first)) for kind, found in kinds.items() if found}
+        told = each(self.analyses, "analysis", _name)
+        valid = [(a, a.eps(first)) for a in told if a.valid or self.force]
+        valid = [(a, eps) for a, eps in valid if a.valid or math.isfinite(eps)]
+        kinds = {ALL: [pair for pair in valid if pair[0].released == ALL], LAST: valid}
+        return {kind: min(found, key=lambda pair: pair[1])[0] for kind, found in kinds.items() if found}
 
     def document(self) -> dict[str, Any]:
         """With the keys of `dpexp privacy --json`."""
@@ -84,10 +87,11 @@ class MechanismStatement:
         marks = {kind: f"best for {kind}" for kind in self.best}
         rows = [
             _row(a, self.deltas, "; ".join(marks[kind] for kind, b in self.best.items() if b is a))
-            for a in self.analyses
+            for a in each(self.analyses, "analysis", _name)
         ]
         rows += [
-            [b.name, b.released, *(down(b.eps(d)) for d in self.deltas), "attained: a lower bound"] for b in self.lower
+            [b.name, b.released, *(down(b.eps(d)) for d in self.deltas), "attained: a lower bound"]
+            for b in each(self.lower, "what a pair of neighbours attains", lambda b: b.name)
         ]
         lines = [f"{self.name}: {parameters}", "", *_topics(self.mechanism.describe()), "", *_table(rows, self.deltas)]
         lines.append("")
@@ -173,7 +177,8 @@ class ConfigStatement:
     def text(self) -> str:
         """A page to read."""
         blocks = [_local_block(self.local, self.deltas)] if self.local else []
-        blocks += [_block(label, m, self.deltas) for label, m in self.central.items()]
+        central = each(list(self.central.items()), "mechanism", lambda item: item[0])
+        blocks += [_block(label, m, self.deltas) for label, m in central]
         if self.central:
             blocks.append("Last-iterate analyses do not cover averages of iterates, earlier iterates or gradients.")
         return "\n\n".join([*blocks, *(f"Data: {notice}" for notice in self.data), *self.cautions])
@@ -310,6 +315,10 @@ def _table(rows: Sequence[Sequence[str]], deltas: Sequence[float]) -> list[str]:
 
 def _listed(words: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(words))
+
+
+def _name(analysis: Analysis) -> str:
+    return analysis.name
 
 
 def _mu(analysis: Analysis) -> float:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpexp.algorithms.ldp_sgd import LdpSgd
+from dpexp.core.steps import finished, tell
 from dpexp.papers.ldp_sgd.predictions import Local, local
 from dpexp.privacy.budgets import Budget, ConstantBudget
 from dpexp.schedules import Power
@@ -120,11 +121,13 @@ def advise(
     """Recommend a setting of LDP-SGD for n users. Raises ValueError where the Hessian at the optimum is singular."""
     trial = min(n, SIMULATED)
     nobody = ConstantBudget(mu=math.inf)
+    tell("the curvature of the risk at its optimum")
     places = (local(problem, budget), local(problem, nobody))
     largest = float(np.linalg.eigvalsh(places[0].hessian)[-1])
     searches = [(place, STEPS_TIMES_M / largest, alpha, n, trial, metric) for place in places for alpha in ALPHAS]
     searches += [(places[0], np.array([DEFAULT_ETA]), alpha, n, trial, metric) for alpha in DEFAULT_ALPHAS]
-    done = dict(EXECUTORS["threads"]([(_predicted, search) for search in searches], jobs))
+    work = [(_predicted, search) for search in searches]
+    done = dict(finished(EXECUTORS["threads"](work, jobs), len(work), "errors that the recursion predicts"))
     found = [done[k] for k in range(len(searches))]
     usual = [choice for part in found[2 * len(ALPHAS) :] for choice in part]
     grids = found[: len(ALPHAS)], found[len(ALPHAS) : 2 * len(ALPHAS)]
@@ -132,11 +135,13 @@ def advise(
 
     def simulated(private: Sequence[Choice], public: Sequence[Choice], users: int) -> list[list[Choice]]:
         groups = [(private, budget), (public, nobody), (usual, budget)]
-        return _simulated(problem, groups, trial, metric, replicates, seed + users, jobs)
+        doing = f"trial {users + 1} of 3, {trial:,} users, groups of replicates"
+        return _simulated(problem, groups, trial, metric, replicates, seed + users, jobs, doing)
 
     private, public, defaults = simulated(wide[0], wide[1], 0)
     leaders = _leaders([*private, *defaults])
     near = [(c.eta * factor, c.alpha) for c in leaders[:2] for factor in (0.5, 0.7, 1.4)]
+    tell("smaller and larger steps near the best")
     refined = [c for eta, alpha in near for c in _predicted(places[0], np.array([eta]), alpha, n, trial, metric)]
     private, public, _ = simulated([*leaders, *refined], _leaders(public)[:2], 1)
     private, public, defaults = simulated(_leaders(private)[: 1 + SHOWN], _leaders(public)[:1], 2)  # fresh users
@@ -190,6 +195,7 @@ def _simulated(
     replicates: int,
     seed: int,
     jobs: int,
+    doing: str,
 ) -> list[list[Choice]]:
     """The groups' choices with their simulated errors; all on the same users and noise directions."""
     keys = [(c.eta, c.alpha, budget) for choices, budget in groups for c in choices]
@@ -198,7 +204,7 @@ def _simulated(
     algorithm = LdpSgd()
     lanes = [range(first, min(first + 8, replicates)) for first in range(0, replicates, 8)]
     tasks = [(algorithm.simulate, (problem, settings, np.array([trial]), seed, list(lane))) for lane in lanes]
-    done = dict(EXECUTORS["threads"](tasks, jobs))
+    done = dict(finished(EXECUTORS["threads"](tasks, jobs), len(tasks), doing, alike=True))
     column = algorithm.metrics.index(METRICS[metric])
     errors = np.concatenate([done[k].values[:, :, 0, column] for k in range(len(tasks))], axis=-1)
     mean, reach = mean_and_reach(errors)

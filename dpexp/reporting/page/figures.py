@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dpexp.core.errors import DpexpError
-from dpexp.core.terminal import note
-from dpexp.core.text import counted
+from dpexp.core.steps import each, finished
 from dpexp.reporting.figure import Figure, as_svg, stamp
 from dpexp.reporting.page.vectors import NotAFigure, described
 
@@ -20,9 +18,6 @@ KEPT = "figures"
 MOST_WORKERS = 2
 WORTH_PROCESSES = 4
 """figures to draw from which processes of their own pay"""
-
-SAY_S = 5.0
-"""seconds between two words on how far the drawing is"""
 
 
 class Wanted(NamedTuple):
@@ -49,14 +44,8 @@ def show(wanted: Sequence[Wanted], results: Path) -> list[Shown]:
     """All figures, in their order. What cannot be drawn says why, and nothing is raised."""
     found: list[Shown | None] = [_kept(one, results) for one in wanted]
     waiting = [k for k, one in enumerate(found) if one is None]
-    said = time.monotonic()
-    if waiting:
-        note(f"drawing {counted(len(waiting), 'figure')}")
-    for done, (number, shown) in enumerate(_drawn([(wanted[k], results) for k in waiting]), 1):
+    for number, shown in _drawn([(wanted[k], results) for k in waiting]):
         found[waiting[number]] = shown
-        if time.monotonic() - said > SAY_S:
-            said = time.monotonic()
-            note(f"figures: {done} of {len(waiting)} drawn")
     return [one for one in found if one is not None]
 
 
@@ -100,8 +89,9 @@ def _drawn(tasks: Sequence[tuple[Wanted, Path]]) -> Iterable[tuple[int, Shown]]:
     """Number and figure as they come, from processes of their own where there are many; the same bytes either way."""
     workers = min(MOST_WORKERS, os.cpu_count() or 1, len(tasks))
     if workers < 2 or len(tasks) < WORTH_PROCESSES:
-        return ((k, draw(*task)) for k, task in enumerate(tasks))
+        told = each(tasks, "figure", lambda task: task[0].figure.name)
+        return ((k, draw(*task)) for k, task in enumerate(told))
     from dpexp.store.executors import loky
 
     work: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [(draw, task) for task in tasks]
-    return loky(work, workers)
+    return finished(loky(work, workers), len(work), "figures")

@@ -1,0 +1,57 @@
+"""What the work is at: whoever takes long tells it, and whoever shows progress listens.
+
+It stands in the lowest room, so that a computation can say where it is without knowing who reads that, if anybody does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+T = TypeVar("T")
+Listener = Callable[[str | None, float | None], None]
+"""is given the step that begins, and the share of its series that is done, where steps of a series take alike; None
+and None where something else is printed now"""
+_LISTENERS: list[Listener] = []
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Call the listener with every step, and before anything is printed."""
+    _LISTENERS.append(listener)
+    try:
+        yield
+    finally:
+        _LISTENERS.remove(listener)
+
+
+def tell(step: str, done: float | None = None) -> None:
+    """A step begins, such as "figure 3 of 28: sweep_mu". An empty one: nothing is to be shown until the next.
+
+    `done`, from 0 to 1, is only for a series whose steps take about the same time: time left is shown from it. A series
+    begins with 0.
+    """
+    for listener in tuple(_LISTENERS):
+        listener(step, done)
+
+
+def each(things: Sequence[T], what: str, name: Callable[[T], str]) -> Iterator[T]:
+    """The things, one after the other; each is told as a step before it is handed over."""
+    for number, thing in enumerate(things, 1):
+        tell(f"{what} {number} of {len(things)}: {name(thing)}")
+        yield thing
+
+
+def finished(results: Iterable[T], of: int, doing: str, alike: bool = False) -> Iterator[T]:
+    """Results as they come from several workers; how many there are is told, since nobody knows which is next."""
+    tell(f"{doing}: 0 of {of} done", 0.0 if alike else None)
+    for number, result in enumerate(results, 1):
+        yield result
+        tell(f"{doing}: {number} of {of} done", number / of if alike else None)
+
+
+def hush() -> None:
+    """Something else is printed now."""
+    for listener in tuple(_LISTENERS):
+        listener(None, None)
