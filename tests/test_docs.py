@@ -15,6 +15,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from dpexp.data.census import census
 from dpexp.plugins import loading as plugins
 from tests.conftest import ROOT
 
@@ -49,6 +50,11 @@ def people() -> str:
     """A small table with the columns that the pages speak of."""
     rows = [f"{20 + 7 * k % 60},{('clerk', 'cook', 'nurse')[k % 3]},{('low', 'high')[k % 5 == 0]}" for k in range(300)]
     return "\n".join(["age,job,income", *rows, ""])
+
+
+def public_inputs() -> str:
+    """The public inputs that the page on regression shows."""
+    return next(b.text for b in blocks(ROOT / "docs/regression.md") if b.language == "text" and "ranges:" in b.text)
 
 
 class Block(NamedTuple):
@@ -253,6 +259,8 @@ def desk(tmp_path, monkeypatch):
     """A folder with the files that the pages speak of."""
     (tmp_path / "mine.yaml").write_text(MINE)
     (tmp_path / "people.csv").write_text(people())
+    census().to_csv(tmp_path / "census.csv", index=False)
+    (tmp_path / "census.yaml").write_text(public_inputs())
     for page in PAGES:
         for block in blocks(page):
             if block.language in ("python", "yaml") and block.file and not block.of_the_package:

@@ -31,7 +31,7 @@ class StagedNewton(Covering):
     guess: Positive = 1.0
     """the public guess of the curvature over the true one"""
     balanced: bool = False
-    """whether Hessian messages give the row of the scale a factor of its own, which spends noise evenly, as in `fit`"""
+    """whether Hessian messages multiply the row of the scale so that noise is spent evenly, as `dpexp fit` does"""
 
     estimators: ClassVar[tuple[str, ...]] = ("staged-newton", "one-step")
     schedules: ClassVar[tuple[str, ...]] = ("prescribed",)

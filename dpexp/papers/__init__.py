@@ -9,6 +9,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.registry import Registry
 from dpexp.papers.dp_sgld import PAPER as DP_SGLD
 from dpexp.papers.hidden_state import PAPER as HIDDEN_STATE
+from dpexp.papers.inference import PAPER as INFERENCE
 from dpexp.papers.ldp_sgd import PAPER as LDP_SGD
 from dpexp.papers.momentum import PAPER as MOMENTUM
 from dpexp.papers.noisy_sgd import PAPER as NOISY_SGD
@@ -23,7 +24,7 @@ from dpexp.reporting.table import Table
 
 T = TypeVar("T")
 PAPERS: Registry[Paper] = Registry(
-    "paper", {paper.id: paper for paper in (LDP_SGD, NOISY_SGD, HIDDEN_STATE, DP_SGLD, MOMENTUM)}
+    "paper", {paper.id: paper for paper in (LDP_SGD, NOISY_SGD, HIDDEN_STATE, DP_SGLD, MOMENTUM, INFERENCE)}
 )
 """the reproductions that dpexp itself brings"""
 

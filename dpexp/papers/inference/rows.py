@@ -1,0 +1,73 @@
+"""The coverage of every setting and method from stored results, with verdicts."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from dpexp.store import at_last_step, load_summary
+
+EXPERIMENTS = (
+    "coverage_linear", "coverage_sizes", "coverage_logistic", "coverage_dimension", "coverage_wrong", "coverage_paths",
+    "coverage_paths_logistic",
+)  # fmt: skip
+COORDINATES = ("intercept", "slopes", "last")
+PROMISED = 0.95
+LEAST_TOLERANCE = 0.01
+STANDARD_ERRORS = 2.6
+"""simultaneous over the coordinates of a setting, where 2 would be for one"""
+REFUSED_BELOW = 0.5
+"""share of accepted runs below which a setting counts as refused"""
+
+
+def rows_of(results: Path) -> list[dict[str, Any]]:
+    """One record for each setting and method, of all experiments."""
+    return [row for experiment in EXPERIMENTS for row in _of(results, experiment)]
+
+
+def _of(results: Path, experiment: str) -> list[dict[str, Any]]:
+    summary = at_last_step(load_summary(results, experiment, ["problem", "d", "budget"]))
+    found = []
+    for (cell, method), group in summary.groupby(["cell_id", "estimator"], sort=False):
+        means = dict(zip(group["metric"], group["mean"].astype(float), strict=True))
+        medians = dict(zip(group["metric"], group["median"].astype(float), strict=True))
+        one, accepted = group.iloc[0], means["accepted"]
+        row: dict[str, Any] = {
+            "experiment": experiment, "cell_id": cell, "method": method, "setting": _setting(one),
+            "n": int(one["step"]), "budget": str(one["budget"]), "replicates": int(one["n"]), "accepted": accepted,
+        }  # fmt: skip
+        for name in COORDINATES:
+            row[f"covered_{name}"] = means[f"covered_{name}"]
+            both = means[f"covered_accepted_{name}"]
+            row[f"covered_accepted_{name}"] = both / accepted if accepted else math.nan
+            row[f"length_{name}"] = medians[f"length_over_bound_{name}"]
+            row[f"bias_{name}"] = means[f"error_over_bound_{name}"]
+        count = row["replicates"]
+        row["verdict"] = "refused" if accepted < REFUSED_BELOW else verdict(row, "covered", count)
+        row["verdict_accepted"] = verdict(row, "covered_accepted", round(accepted * count)) if accepted else "refused"
+        found.append(row)
+    return found
+
+
+def verdict(row: dict[str, Any], what: str, replicates: int) -> str:
+    """`holds` if every coordinate covers within the tolerance, `fails` if one is below, else `conservative`."""
+    tolerance = max(LEAST_TOLERANCE, STANDARD_ERRORS * math.sqrt(PROMISED * (1 - PROMISED) / max(replicates, 1)))
+    gaps = [row[f"{what}_{name}"] - PROMISED for name in COORDINATES]
+    if min(gaps) < -tolerance:
+        return "fails"
+    return "conservative" if max(gaps) > tolerance else "holds"
+
+
+def _setting(one: Any) -> str:
+    """What tells a setting from others but for its budget and n, in words."""
+    words = [str(one["problem"]).partition("-")[0 if str(one["problem"]).startswith("huber") else 2], f"d = {one['d']}"]
+    words += [f"alpha = {one['alpha']:.3g}"] if _is_there(one, "alpha") else []
+    words += [f"{one['errors']} errors"] if _is_there(one, "errors") and one["errors"] != "normal" else []
+    words += [f"{key} = {one[key]:g}" for key in ("rho", "bend") if _is_there(one, key) and one[key]]
+    words += ["wrong guess"] if _is_there(one, "guess") and one["guess"] != 1 else []
+    return ", ".join(words)
+
+
+def _is_there(one: Any, key: str) -> bool:
+    return key in one.index and one[key] is not None and one[key] == one[key]
