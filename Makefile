@@ -10,14 +10,17 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: reproduce test test-lowest smoke check bench soak mutants clean
 
-# Every experiment at full size, then every figure and table and the ledger of claims, into results/.
+# Every experiment at full size, then every figure and table and the ledger of claims, into results/; at the end every
+# file beside the published one.
 reproduce: $(READY)
+	$(BIN)/dpexp verify --keep
 	$(BIN)/dpexp run configs/*.yaml
 	$(BIN)/dpexp plot --all
 	$(BIN)/dpexp plot --theory figure2 figure3 figure4
 	$(BIN)/dpexp table --all --out results/tables
 	$(BIN)/dpexp claims --judge --out results
 	$(BIN)/dpexp claims --format artifact --out .
+	$(BIN)/dpexp verify
 
 # The whole test suite, on two cores: a file's tests stay together, and the longest files come first.
 test: $(READY)
