@@ -10,8 +10,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: reproduce test test-lowest smoke check bench soak mutants clean
 
-# Every experiment at full size, then every figure and table, the ledger of claims and the page of it all, into results/.
+# Every experiment at full size, then every figure and table, the ledger of claims and the page of it all, into results/; at
+# the end every file beside the published one.
 reproduce: $(READY)
+	$(BIN)/dpexp verify --keep
 	$(BIN)/dpexp run configs/*.yaml
 	$(BIN)/dpexp plot --all --format png,pdf,svg
 	$(BIN)/dpexp plot --theory figure2 figure3 figure4
@@ -19,6 +21,7 @@ reproduce: $(READY)
 	$(BIN)/dpexp claims --judge --out results
 	$(BIN)/dpexp claims --format artifact --out .
 	$(BIN)/dpexp report
+	$(BIN)/dpexp verify
 
 # The whole test suite, on two cores: a file's tests stay together, and the longest files come first.
 test: $(READY)

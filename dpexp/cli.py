@@ -513,6 +513,48 @@ def validate(configs: Configs, sets: Sets = None, profile: Profile = "paper", as
 
 
 @app.command()
+def verify(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Experiments.  [default: all]", show_default=False)
+    ] = None,
+    against: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Published results.  [default: the last commit]")
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep a copy to compare with, where there is no git.")] = False,
+    results: Results = None,
+    as_json: Json = False,
+) -> None:
+    """Compare fresh results with the published ones, file by file; exit code 1 if one differs."""
+    from dpexp.commands import verify as command
+
+    if keep:
+        say(command.keep(_folder(results)))
+        return
+    document, text, code = command.verify(_folder(results), names or [], _home(against))
+    _print_json(document) if as_json else say(text)
+    raise typer.Exit(code)
+
+
+@app.command()
+def cite(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", help="A paper, theorem, analysis or mechanism.", show_default=False),
+    ] = None,
+    cff: Annotated[bool, typer.Option("--cff", help="Print CITATION.cff instead.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Print BibTeX of dpexp, or of what it holds."""
+    from dpexp.commands import cite as command
+
+    if cff:
+        say(command.file())
+        return
+    document, text = command.cite(name)
+    _print_json(document) if as_json else say(text)
+
+
+@app.command()
 def schema(as_json: Json = False) -> None:
     """Print the JSON schema of config files, which is one JSON document with --json and without."""
     from dpexp.commands import schema as command

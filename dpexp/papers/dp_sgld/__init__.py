@@ -13,6 +13,7 @@ PAPER = Paper(
     id="dp-sgld",
     title="Differential privacy guarantees for stochastic gradient Langevin dynamics",
     authors="Théo Ryffel, Francis Bach, David Pointcheval",
+    bibliography={"archiveprefix": "arXiv", "eprint": "2201.11980", "year": "2022"},
     claims=CLAIMS,
     not_claimed=NOT_CLAIMED,
     figures=(LANGEVIN_REGION,),

@@ -36,6 +36,12 @@ PAPER = Paper(
     id="hidden-state",
     title="Privacy loss of noisy stochastic gradient descent might converge even for non-convex losses",
     authors="Shahab Asoodeh, Mario Diaz",
+    bibliography={
+        "archiveprefix": "arXiv",
+        "eprint": "2305.09903",
+        "year": "2023",
+        "note": "reproduced from the slides",
+    },
     claims=CLAIMS,
     not_claimed=NOT_CLAIMED,
     figures=(HIDDEN_STATE_FIGURE,),

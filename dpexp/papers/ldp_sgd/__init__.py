@@ -15,7 +15,8 @@ from dpexp.reporting.paper import Paper
 PAPER = Paper(
     id="ldp-sgd",
     title="Non-asymptotic analysis of stochastic gradient descent under local differential privacy guarantee",
-    authors="anonymous, under double-blind review",
+    authors="Anonymous",
+    bibliography={"note": "under double-blind review"},
     claims=CLAIMS,
     not_claimed=NOT_CLAIMED,
     figures=(FIGURE1, *(trajectories.figure(plan) for plan in trajectories.plans()), RATES_FIGURE, SWEEPS),

@@ -1,0 +1,46 @@
+"""How far a number may be from the published one, by metric, and why: nobody's processor is everybody's.
+
+Most numbers are the same bits on every processor that was tried. Others go through matrix products, which add up in an
+order that the processor's linear algebra chooses, or through numbers of 32 bits.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Tolerance(NamedTuple):
+    """A number agrees if it differs by at most `relative` of its size, or of the largest number of its kind in the file
+    where it is much smaller than that; or by at most `absolute`."""
+
+    relative: float
+    absolute: float
+    why: str
+
+
+SAME_ON_EVERY_PROCESSOR = Tolerance(1e-12, 0.0, "compiled loops give the same bits on every processor that was tried")
+MATRICES = Tolerance(1e-6, 0.0, "matrix products of 64 bits, added in another order over a whole run")
+SINGLE = Tolerance(1e-4, 0.0, "runs in 32 bits, whose products are added in another order")
+RECORDS = Tolerance(0.0, 2e-3, "a share of records, of which a few lie on the boundary between two classes")
+BY_METRIC = {
+    "param_distance_sq": SAME_ON_EVERY_PROCESSOR,
+    "param_distance": SAME_ON_EVERY_PROCESSOR,
+    "coef_distance_sq": SAME_ON_EVERY_PROCESSOR,
+    "loss_gap": SAME_ON_EVERY_PROCESSOR,
+    "projections": SAME_ON_EVERY_PROCESSOR,
+    "objective": MATRICES,
+    "grad_norm": MATRICES,
+    "mean_grad_norm": MATRICES,
+    "direction_error": MATRICES,
+    "lemma5_slack": MATRICES,
+    "param_norm_sq": SINGLE,
+    "train_loss": SINGLE,
+    "test_accuracy": RECORDS,
+}
+EVIDENCE = Tolerance(1e-6, 1e-9, "numbers behind a verdict, which follow from all of these")
+STATED = Tolerance(1e-9, 0.0, "parameters and privacy statements, which are sums and quadratures")
+
+
+def of_metric(name: str) -> Tolerance:
+    """That of a metric; of a plug-in's the one of matrix products."""
+    return BY_METRIC.get(name, MATRICES)

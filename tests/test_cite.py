@@ -1,0 +1,71 @@
+"""`dpexp cite`: BibTeX from the registries, and CITATION.cff beside them."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+import yaml
+
+from dpexp.commands.cite import analyses, cite
+from dpexp.papers import PAPERS
+from dpexp.privacy.mechanisms import MECHANISMS
+from dpexp.reporting.citation import Citation
+from dpexp.theory import THEOREMS
+from tests.conftest import ROOT, call
+
+ENTRY = re.compile(r"@(misc|software)\{[A-Za-z0-9:-]+,\n(  [a-z]+ = \{.*\},\n)+\}")
+
+
+def test_everything_that_can_be_cited_is():
+    names = [None, *PAPERS, *THEOREMS, *MECHANISMS, *analyses()]
+    keys = []
+    for name in names:
+        document, text = cite(name)
+        entries = text.split("\n\n")
+        assert len(entries) == len(document)
+        for entry in entries:
+            assert ENTRY.fullmatch(entry), entry
+            assert entry.count("{") == entry.count("}")
+        keys += [one["key"] for one in document]
+    assert len(keys) - len(set(keys)) == keys.count("noisy-sgd") + keys.count("noisy-sgd:mechanism") - 2  # asked twice
+
+
+def test_a_theorem_names_its_paper_and_its_place():
+    (entry,) = cite("momentum/theorem-8")[0]
+    assert entry["kind"] == "theorem"
+    assert entry["fields"]["author"] == "Hoang Tran and Ashok Cutkosky"
+    assert entry["fields"]["note"].startswith("Theorem 8")
+    assert "completed by dpexp" in cite("ldp-sgd/theorem-4/completed")[1]
+    assert "{{dpexp contributors}}" in cite("hybrid")[1]
+    assert "{Langevin} dynamics" in cite("dp-sgld")[1]
+    assert r"Th\'eo" in cite("dp-sgld")[1]
+    assert {entry["kind"] for entry in cite("noisy-sgd")[0]} == {"paper", "mechanism"}
+
+
+def test_characters_of_tex_stand_for_themselves():
+    assert "50\\% of \\$1 \\& more" in Citation("x", "paper", "misc", {"title": "50% of $1 & more"}).bibtex()
+
+
+def test_the_command():
+    assert json.loads(call("cite", "noisy-sgd", "--json").stdout)[0]["key"] == "noisy-sgd"
+    assert call("cite").stdout.startswith("@software{dpexp,")
+    assert "did you mean 'hybrid'" in call("cite", "hybird", code=2).stderr
+
+
+def test_the_citation_file_is_that_of_the_registries():
+    text = (ROOT / "CITATION.cff").read_text()
+    assert text.strip() == call("cite", "--cff").stdout.strip()
+    document = yaml.safe_load(text)
+    assert [one["title"] for one in document["references"]] == [paper.title for paper in PAPERS.values()]
+    assert {"cff-version", "message", "title", "authors", "version"} <= set(document)
+
+
+@pytest.mark.parametrize("paper", PAPERS.values(), ids=lambda paper: paper.id)
+def test_bibliographic_facts_are_complete_or_absent(paper):
+    assert set(paper.bibliography) <= {"archiveprefix", "eprint", "year", "note"}
+    assert ("eprint" in paper.bibliography) == ("archiveprefix" in paper.bibliography) == ("year" in paper.bibliography)
+    if number := paper.bibliography.get("eprint"):
+        assert re.fullmatch(r"\d{4}\.\d{5}", number)
+        assert paper.bibliography["year"] == f"20{number[:2]}"  # a number of arXiv begins with year and month
