@@ -35,7 +35,7 @@ NOT_RUN = {
     "dpexp run configs/linear_d5.yaml": "1.2 billion steps",
     "dpexp plot": "needs stored results that are current, or minutes of exact laws",
 }
-"""examples with output that are only checked to name what exists, and why"""
+"""examples with output that are not run as they are: `test_docs_in_order.py` runs them at toy size, or says why not"""
 
 MINE = """experiment: mine
 problem:   {name: huber-linear, d: 5, sgima: 2.0}
