@@ -21,8 +21,7 @@ from tests import test_docs as docs
 from tests.conftest import ROOT, call
 from tests.test_docs import PAGES, Example, agrees, all_blocks, begins, commands, examples
 
-TUTORIAL = ROOT / "docs/tutorial.md"
-EXTENDING = ROOT / "docs/extending.md"
+TUTORIAL = docs.IN_ORDER
 
 
 class Reason(NamedTuple):

@@ -34,7 +34,7 @@ def shipped_configs() -> tuple[dict[str, Any], str]:
     """The configs that come with dpexp: document and text."""
     rows = [{"name": name, "config": f"@{name}", "about": _about(path)} for name, path in shipped().items()]
     text = fitting_columns([[row["config"], row["about"]] for row in rows], ["config", "what it is"])
-    text += "\n\nrun one: dpexp run @NAME; copy one to edit it: dpexp init --from NAME --out mine.yaml"
+    text += "\n\nrun one: dpexp run @NAME\ncopy one to edit it: dpexp init --from NAME --out mine.yaml"
     return {"shipped": rows}, text
 
 
