@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dpexp.config import Cell, load_experiment, read_experiment
+from dpexp.config.shipped import MARK, shipped
 from dpexp.core.errors import UsageError
 from dpexp.core.text import columns, fraction, guess
 from dpexp.papers.ldp_sgd.advice import METRICS, Advice, Choice, advise, shown
@@ -31,10 +32,11 @@ def recommend(
     if target in PROBLEMS:
         text = f"experiment: advise\nproblem: {{name: {target}}}\nprivacy: {{mu: 1}}\nrun: {{n: 300000}}\n"
         experiment = read_experiment(text, "arguments", [*overrides, *sets])
-    elif Path(target).suffix in (".yaml", ".yml") or Path(target).exists():
+    elif target.startswith(MARK) or Path(target).suffix in (".yaml", ".yml") or Path(target).exists():
         experiment = load_experiment(Path(target), [*overrides, *sets])
     else:
-        hint = f"{guess(target, PROBLEMS)}problems: {', '.join(PROBLEMS)}"
+        near = f"did you mean {MARK}{target}? " if target in shipped() else guess(target, PROBLEMS)
+        hint = f"{near}problems: {', '.join(PROBLEMS)}"
         raise UsageError(f"'{target}' is neither a problem nor a config file", hint)
     cases = {(cell.problem, cell.privacy.mu, cell.run.n): cell for cell in experiment.cells}
     found = [_advise(cell, metric, replicates) for cell in cases.values()]

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from dpexp.commands.fitted import fitting_columns
+from dpexp.commands.selecting import stored
 from dpexp.config.settings import Settings, Words, flat, named, varying
 from dpexp.config.words import suggest
 from dpexp.core.errors import ResultsMissing, UsageError
-from dpexp.core.text import columns, counted
+from dpexp.core.text import counted, guess
 from dpexp.reporting.accuracies import said_of_records
 from dpexp.store import at_last_step, load_cell, load_cells, load_generation, load_parameters, load_summary
 from dpexp.store.stats import paired_difference, t_quantile
@@ -29,7 +31,8 @@ def diff(a: Path, b: Path, metric: str | None = None) -> tuple[dict[str, Any], s
     a, b = (path if path.name not in ("", "..") else path.resolve() for path in (a, b))  # a folder without a name
     for path in (a, b):
         if not any((path / name).exists() for name in ("cells.parquet", "manifest.json", "trajectories")):
-            raise UsageError(f"{path} holds no results", "give two folders such as results/linear_d5")
+            near = guess(str(path), [str(path.parent / name) for name in stored(path.parent)])
+            raise UsageError(f"{path} holds no results", f"{near}give two folders such as results/NAME")
     settings = _sides((a, b))
     names = _varying(settings)
     words = Words(cell for side in settings for cell in side.values())
@@ -60,7 +63,7 @@ def diff(a: Path, b: Path, metric: str | None = None) -> tuple[dict[str, Any], s
     lines += [f"{side} is not what today's code, data and config give: {why}" for side, why in stale.items()]
     if changes:
         lines.append("A and B differ in " + "; ".join(f"{k}: {x} / {y}" for k, (x, y) in changes.items()))
-    lines += ["", columns(shown, head)]
+    lines += ["", fitting_columns(shown, head)]
     if "test_accuracy" in metrics:
         lines += ["", *dict.fromkeys(said_of_records(path.parent, path.name) for path in (a, b))]
     only = [len({key[:-2] for key in side}) - len({key[:-2] for key in matched}) for side in sides]

@@ -8,12 +8,13 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+from dpexp.commands.fitted import fitting_columns, in_lines
 from dpexp.config import ConfigError, load_experiment
 from dpexp.config.shipped import shipped
 from dpexp.config.words import listed
 from dpexp.core.errors import ResultsMissing
 from dpexp.core.files import Damaged
-from dpexp.core.text import columns, counted
+from dpexp.core.text import counted
 from dpexp.plugins.loaded import LOADED
 from dpexp.plugins.loading import registries
 from dpexp.store import Folder, load_generation
@@ -32,8 +33,8 @@ def names_in_use() -> dict[str, Iterable[str]]:
 def shipped_configs() -> tuple[dict[str, Any], str]:
     """The configs that come with dpexp: document and text."""
     rows = [{"name": name, "config": f"@{name}", "about": _about(path)} for name, path in shipped().items()]
-    text = columns([[row["config"], row["about"]] for row in rows], ["config", "what it is"])
-    text += "\n\nrun one: dpexp run @NAME; copy one to edit it: dpexp init --from NAME --out mine.yaml"
+    text = fitting_columns([[row["config"], row["about"]] for row in rows], ["config", "what it is"])
+    text += "\n\nrun one: dpexp run @NAME\ncopy one to edit it: dpexp init --from NAME --out mine.yaml"
     return {"shipped": rows}, text
 
 
@@ -110,8 +111,10 @@ def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
                 state = f"results without a config in {configs} (--configs DIR looks elsewhere)"
                 rows.append([folder.name, "", "", state + _needs(folder)])
     names = names_in_use()
-    text = columns(rows, ["experiment", "config", "cells", "state"]) if rows else f"no configs in {configs}"
-    text += "\n\n" + columns([[kind, listed(entries)] for kind, entries in names.items() if entries])
+    text = fitting_columns(rows, ["experiment", "config", "cells", "state"]) if rows else f"no configs in {configs}"
+    if not configs.is_dir():
+        text += "\n\nconfigs that come with dpexp: dpexp list --shipped; one to start from: dpexp init"
+    text += "\n\n" + in_lines([(kind, listed(entries)) for kind, entries in names.items() if entries])
     document = {"cells": cells, "experiments": experiments}
     loaded = {one.name: str(one.shown) for one in LOADED.values()}
     return {**document, "registries": {k: list(v) for k, v in names.items()}, "plugins": loaded}, text

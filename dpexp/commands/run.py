@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpexp.commands.fitted import fitting_columns
 from dpexp.commands.notices import notices
 from dpexp.commands.profiles import known_profile
 from dpexp.commands.sharing import cautions
@@ -133,7 +134,7 @@ def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
             rows.append([experiment.name, p.cell.cell_id, label(p.cell), p.status, p.reason])
     overhead = overhead_s(waiting) if waiting else 0.0
     total = sum(cell["estimate_s"] for cell in cells) + overhead
-    text = columns(rows, ["experiment", "cell", "setting", "status", "reason"])
+    text = fitting_columns(rows, ["experiment", "cell", "setting", "status", "reason"])
     text += f"\n\n{len(waiting)} of {counted(len(cells), 'cell')} to compute, about {duration(total)}"
     text += f" with {counted(request.jobs, 'job')}"
     text += "".join(f"\n{line}" for line in rewritten)
@@ -190,7 +191,7 @@ def run_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, 
         ]
         for r in reports
     ]
-    text = columns(rows, ["experiment", "computed", "reused", "diverged", "failed", "time", "folder"])
+    text = fitting_columns(rows, ["experiment", "computed", "reused", "diverged", "failed", "time", "folder"])
     cells = [cell for r in reports for cell in r.cells]
     unusual = [c for c in cells if request.verbose or c["status"] in ("failed", "diverged")]
     if unusual:

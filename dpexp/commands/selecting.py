@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from dpexp.config.shipped import shipped as shipped_configs
 from dpexp.config.words import listed
 from dpexp.core.errors import UsageError
 from dpexp.core.files import Damaged
@@ -48,7 +49,7 @@ def select(names: Sequence[str], every: bool, known: Collection[str], what: str,
             if holds_results(results / name):
                 other = f"dpexp {what.replace('figure', 'plot')} {results / name}"
                 note(f"'{name}' is the shipped {what}; the experiment of that name: {other}")
-        elif holds_results(results / name) or name in _configs():
+        elif holds_results(results / name) or name in _configs() or name in shipped_configs():
             sources.append(Source(results, name))
         elif holds_results(Path(name)):
             sources.append(_folder(name, what))
@@ -59,8 +60,8 @@ def select(names: Sequence[str], every: bool, known: Collection[str], what: str,
 
 def unknown(name: str, known: Collection[str], what: str, results: Path) -> UsageError:
     """The error that lists what there is."""
-    experiments = sorted({*_configs(), *_stored(results)})
-    hint = f"{guess(name, [*known, *experiments])}{what}s: {listed(known)}"
+    experiments = sorted({*_configs(), *stored(results)})
+    hint = f"{guess(name, [*known, *experiments, *shipped_configs()])}{what}s: {listed(known)}"
     hint += f"; experiments: {', '.join(experiments)}" if experiments else f"; no experiments in {results}"
     return UsageError(f"no {what} and no experiment '{name}'", f"{hint}; a plug-in's needs --plugin FILE.py")
 
@@ -79,7 +80,7 @@ def _folder(name: str, what: str) -> Source:
     path = Path(name).expanduser()
     path = path if path.name not in ("", "..") else path.resolve()
     if not holds_results(path):
-        near = _stored(path.parent) if path.parent.is_dir() else []
+        near = stored(path.parent) if path.parent.is_dir() else []
         raise UsageError(f"{path} holds no results", f"{guess(path.name, near)}give a folder such as results/linear_d5")
     renamed = False
     with suppress(Damaged, OSError, KeyError):
@@ -87,7 +88,8 @@ def _folder(name: str, what: str) -> Source:
     return Source(path.parent, path.name, renamed)
 
 
-def _stored(results: Path) -> list[str]:
+def stored(results: Path) -> list[str]:
+    """Names of the experiments that have results in a folder."""
     return sorted(path.name for path in results.iterdir() if holds_results(path)) if results.is_dir() else []
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpexp.commands.fitted import terminal_width
 from dpexp.commands.selecting import select, stem
 from dpexp.core.errors import UsageError
 from dpexp.core.steps import each
@@ -94,10 +92,3 @@ def _build(
     from dpexp.reporting.of_results.table import content_of
 
     return content_of(gather(sources, only), metric, estimators)
-
-
-def terminal_width() -> int:
-    """Characters of a line of the terminal, or of COLUMNS where that is set; 0 where the text goes elsewhere."""
-    if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit():
-        return shutil.get_terminal_size().columns
-    return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from functools import lru_cache
 from pathlib import Path
 
@@ -25,3 +26,11 @@ def spelled(experiment: str) -> str | None:
         return None
     here = Path("configs") / f"{experiment}.yaml"
     return str(here) if here.is_file() else MARK + experiment
+
+
+def as_typed(path: Path) -> str:
+    """How a command names a config file: `@NAME` where it is a shipped one, and not among the files here."""
+    own = shipped().get(path.stem)
+    if own is not None and own.resolve() == path.resolve():
+        return spelled(path.stem) or str(path)
+    return shlex.quote(str(path))

@@ -41,7 +41,7 @@ def missing(folder: Folder, what: str, as_shipped: bool = False) -> ResultsMissi
 
 def command_of(folder: Folder, as_shipped: bool = False) -> tuple[str, str]:
     """The command that computes the results of a folder, as it is typed here, and a remark on it; see `missing`."""
-    from dpexp.config.shipped import spelled
+    from dpexp.config.shipped import as_typed, spelled
 
     manifest: dict[str, Any] = {}
     with suppress(Damaged, OSError):
@@ -52,7 +52,7 @@ def command_of(folder: Folder, as_shipped: bool = False) -> tuple[str, str]:
         known = None
     path = known or _config_of(folder.experiment)
     smoke = bool(manifest) and manifest["profile"] == "smoke"
-    named = shlex.quote(str(path)) if path else spelled(folder.experiment) or "CONFIG"
+    named = as_typed(path) if path else spelled(folder.experiment) or "CONFIG"
     words = ["dpexp", "run", named]
     if known and not as_shipped:
         words += [word for text in manifest["config"]["set"] for word in ("--set", shlex.quote(text))]

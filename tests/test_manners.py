@@ -1,0 +1,169 @@
+"""Manners of the command line: near names are offered, messages lead on, JSON is JSON, tables fit, nothing is lost."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dpexp.commands.fitted import fitting_columns, in_lines
+from tests.conftest import call
+
+ODD = """experiment: odd
+problem: {name: huber-linear, d: 5}
+schedule: {eta: [0.2, 4000], alpha: 1/3}
+privacy: {mu: [1, inf]}
+run: {n: 60, replicates: 3, seed: 3, checkpoints: 4, diverged_above: 50}
+"""
+"""settings without privacy, and settings that diverge"""
+
+
+def strict(text):
+    """The document, read by a parser that knows no NaN and no Infinity."""
+
+    def refuse(word):
+        raise AssertionError(f"{word} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("odd")
+    (folder / "odd.yaml").write_text(ODD)
+    document = strict(call("run", "odd.yaml", "--json", cwd=folder).stdout)
+    assert {cell["status"] for cell in document["cells"]} >= {"diverged"}
+    return folder
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "odd.yaml", "--dry-run"), ("table", "odd"), ("plot", "odd", "--format", "svg"),
+        ("privacy", "odd.yaml"), ("show", "odd.yaml"), ("validate", "odd.yaml"), ("list", "--configs", "."),
+        ("list", "--shipped"), ("diff", "results/odd", "results/odd"), ("env",), ("claims",), ("table", "sgld_table4"),
+        ("privacy", "--mechanism", "local-gaussian", "mu=inf"),
+        ("privacy", "--mechanism", "sampled-gaussian", "noise_multiplier=0", "sampling_probability=0.1", "steps=2"),
+        ("calibrate", "--target", "eps=1", "sampling_probability=0.01", "steps=10"),
+        ("calibrate", "--target", "mu=1", "--mechanism", "local-gaussian"),
+    ],
+    ids=lambda words: " ".join(words)[:40],
+)  # fmt: skip
+def test_json_is_json(words, odd):
+    done = call(*words, "--json", cwd=odd, code=None)
+    if done.returncode == 2:
+        assert not done.stdout
+        pytest.fail(done.stderr)
+    strict(done.stdout)
+    assert "so far" not in done.stderr
+
+
+def test_diverged_and_infinite_are_null_with_a_word(odd):
+    text = call("privacy", "odd.yaml", "--json", cwd=odd).stdout
+    assert '"mu_is": "infinity"' in text
+    rows = strict(call("diff", "results/odd", "results/odd", "--json", cwd=odd).stdout)["rows"]
+    assert len(rows) == 4 * 2
+
+
+NEAR = [
+    (("plot", "figur2"), "did you mean 'figure2'?"),
+    (("plot", "od"), "did you mean 'odd'?"),
+    (("plot", "linear_d6"), "did you mean 'linear_d5'?"),
+    (("table", "rate"), "did you mean 'rates'?"),
+    (("claims", "theorm-3"), "did you mean 'theorem-3'?"),
+    (("claims", "--paper", "ldp-sdg"), "did you mean 'ldp-sgd'?"),
+    (("run", "ood.yaml"), "did you mean odd.yaml?"),
+    (("run", "@linear_d6"), "did you mean 'linear_d5'?"),
+    (("validate", "linear_d5"), "did you mean @linear_d5?"),
+    (("model", "ood"), "did you mean 'odd'?"),
+    (("report", "ood"), ""),
+    (("diff", "results/odd", "results/ood"), "did you mean 'results/odd'?"),
+    (("advise", "hubber-linear"), "did you mean 'huber-linear'?"),
+    (("advise", "linear_d5"), "did you mean @linear_d5?"),
+    (("init", "huber-lnear"), "did you mean 'huber-linear'?"),
+    (("init", "--from", "linear_d6"), "did you mean 'linear_d5'?"),
+    (("privacy", "--mechanism", "noisy-sdg"), "did you mean 'noisy-sgd'?"),
+    (("run", "odd.yaml", "--profil", "smoke"), "--profile"),
+]
+
+
+@pytest.mark.parametrize(("words", "hint"), NEAR, ids=lambda one: " ".join(one)[:30] if isinstance(one, tuple) else "")
+def test_near_names_are_offered(words, hint, odd):
+    done = call(*words, cwd=odd, code=None)
+    assert done.returncode in (2, 3), done.stdout
+    assert hint in done.stderr, done.stderr
+    assert "configs/" not in done.stderr, "such a folder is not here"
+
+
+@pytest.mark.parametrize("words", [("plot", "linear_d5"), ("plot", "figure2"), ("table", "final_linear")], ids=" ".join)
+def test_messages_in_an_empty_folder_name_what_is_there(words, tmp_path):
+    """After an installation there are no configs here: what comes with dpexp is written @NAME."""
+    said = call(*words, cwd=tmp_path, code=3).stderr
+    assert "run: dpexp run @linear_d5" in said
+    assert "configs/" not in said
+
+
+def test_messages_on_a_shipped_config_name_it_and_not_where_it_is_installed(tmp_path):
+    few = ("--set", "run.n=200", "--replicates", 2, "--only", "alpha == 1 and mu == 1")
+    call("run", "@linear_d5", *few, "-q", cwd=tmp_path)
+    said = call("plot", "results/linear_d5", cwd=tmp_path, code=3).stderr
+    assert "run: dpexp run @linear_d5 --set run.n=200" in said, said
+
+
+def test_an_empty_list_leads_on(tmp_path):
+    assert "dpexp list --shipped" in call("list", cwd=tmp_path).stdout
+
+
+def test_advice_takes_a_shipped_config(tmp_path):
+    """It is read as every command reads it: here one setting of it is refused for another reason."""
+    said = call("advise", "@linear_d5", "--replicates", 1, cwd=tmp_path, code=2).stderr
+    assert "--replicates is at least 2" in said
+    assert "neither" not in call("advise", "@linear_d6", cwd=tmp_path, code=2).stderr
+
+
+def test_debug_may_stand_behind_the_command(tmp_path):
+    from dpexp.config import ConfigError
+
+    assert "no such file" in call("validate", "nothing.yaml", "--debug", cwd=tmp_path, code=2).stderr
+    with pytest.raises(ConfigError):
+        call("show", "nothing.yaml", "--debug", cwd=tmp_path)
+    with pytest.raises(ConfigError):
+        call("--debug", "show", "nothing.yaml", cwd=tmp_path)
+
+
+@pytest.mark.parametrize("width", [60, 100])
+def test_tables_fit_the_terminal(width, odd):
+    """Of every command that prints one; words that are longer than a line stay whole."""
+    env = {"COLUMNS": str(width)}
+    for words in (("list", "--configs", "."), ("list", "--shipped"), ("diff", "results/odd", "results/odd"), ("run", "odd.yaml", "--dry-run"),
+                  ("table", "odd")):  # fmt: skip
+        for line in call(*words, cwd=odd, env=env).stdout.splitlines():
+            assert len(line) <= width or " " not in line.strip() or line.startswith("means at"), f"{words}: {line}"
+
+
+def test_columns_are_folded_only_for_a_terminal(monkeypatch):
+    rows, head = [["x" * 30, "same", str(k) * 30] for k in range(3)], ["one", "two", "three"]
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert len(fitting_columns(rows, head).splitlines()) == 5
+    monkeypatch.setenv("COLUMNS", "50")
+    folded = fitting_columns(rows, head)
+    assert max(map(len, folded.splitlines())) <= 50
+    assert "The same in every row: one = " in " ".join(folded.split())
+    assert all(str(k) * 30 in folded for k in range(3))
+    assert in_lines([("names", "a, b, " * 20)]).count("\n") == 2
+
+
+@pytest.mark.parametrize("swept", ["seed: [1, 2], checkpoints: 4", "seed: 1, checkpoints: [3, 5]"])
+def test_a_comparison_loses_nothing(swept, tmp_path):
+    """Where the seed or the checkpoints vary, every setting has its row."""
+    text = ODD.replace("seed: 3, checkpoints: 4", swept).replace("[0.2, 4000]", "0.2").replace("[1, inf]", "2")
+    (tmp_path / "odd.yaml").write_text(text)
+    call("run", "odd.yaml", "-q", cwd=tmp_path)
+    found = strict(call("diff", "results/odd", "results/odd", "--json", cwd=tmp_path).stdout)["rows"]
+    assert len(found) == 2 * 2, "a cell each, and both estimators"
+    assert len({(row["setting"], row["estimator"]) for row in found}) == len(found)
+    table = strict(call("table", "odd", "--json", cwd=tmp_path).stdout)["rows"]
+    means = {round(row["a"], 12) for row in found if row["estimator"] == "sgd"}
+    if "seed: [" in swept:
+        assert len(means) == 2, "two seeds, two results"
+    assert len(table) >= 4
