@@ -27,6 +27,10 @@ Sets = Annotated[list[str] | None, typer.Option("--set", metavar="A.B=V", help="
 Results = Annotated[Path | None, typer.Option("--results", metavar="DIR", help="Results folder.  [default: results]")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Profile = Annotated[str, typer.Option("--profile", metavar="smoke|paper", help="Toy size or full size.")]
+ONLY = (
+    "Run only cells for which this holds, such as 'alpha < 1 and mu in [1, inf]'. Names are columns of cells.parquet; "
+    "== != < <= > >=, in, not in, and, or, not, + - * /, 1/3, inf, quoted text."
+)
 Replicates = Annotated[int | None, typer.Option("--replicates", metavar="N", help="Replicates of every cell.")]
 
 
@@ -97,7 +101,7 @@ def run(
     sets: Sets = None,
     only: Annotated[
         str | None,
-        typer.Option(metavar="EXPR", help="Run only cells for which this holds: 'alpha < 1 and mu in [1, inf]'."),
+        typer.Option(metavar="EXPR", help=ONLY),
     ] = None,
     jobs: Annotated[
         int, typer.Option("-j", "--jobs", metavar="N", show_default=False, help="Workers.  [default: all cores]")
@@ -509,8 +513,8 @@ def validate(configs: Configs, sets: Sets = None, profile: Profile = "paper", as
 
 
 @app.command()
-def schema() -> None:
-    """Print the JSON schema of config files."""
+def schema(as_json: Json = False) -> None:
+    """Print the JSON schema of config files, which is one JSON document with --json and without."""
     from dpexp.commands import schema as command
 
     _print_json(command.schema())

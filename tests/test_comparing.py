@@ -10,7 +10,7 @@ import pytest
 from dpexp.algorithms import ALGORITHMS
 from dpexp.commands import diff
 from dpexp.config import Cell, read_experiment
-from dpexp.config.cells import OTHER_COLUMNS, RunSettings
+from dpexp.config.cells import OF_THE_EXPERIMENT, OTHER_COLUMNS, RunSettings
 from dpexp.config.expressions import matches
 from dpexp.config.reader import REGISTRIES
 from dpexp.core.errors import UsageError
@@ -124,7 +124,7 @@ def every_value(cell):
     """(section, name, value) of every parameter."""
     for section in ("problem", "algorithm", "schedule", "run"):
         for name, value in getattr(cell, section).model_dump().items():
-            if name != "name" and (section, name) != ("run", "replicates"):
+            if name != "name" and (section != "run" or name not in OF_THE_EXPERIMENT):
                 yield section, name, value
 
 

@@ -12,7 +12,7 @@ PROGRAM = """
 import importlib, json, os, sys
 import numba.experimental, numba.extending
 from numba import types
-from dpexp.engine import identity
+from dpexp.engine import identity, walk
 
 found = {}
 for name in sorted(os.listdir(".")):
@@ -25,7 +25,7 @@ for name in sorted(os.listdir(".")):
             kernel.targetctx.refresh()
             try:
                 key = identity.key_of(kernel, getattr(sys.modules["kernel"], "SIGNATURE", (types.float64,)))
-            except identity.Unknown:
+            except walk.Unknown:
                 key = "unknown"
             os.write(writing, key.encode())
         finally:

@@ -394,7 +394,10 @@ def test_a_deployment_is_marked_valid_and_never_run_again_unasked(here, monkeypa
     write(here)
 
     assert go(force=True, deployment=True).computed == 1
-    assert not np.array_equal(released().parameters, found.parameters)
+    second = released()
+    assert not np.array_equal(second.parameters, found.parameters)
+    assert second.earlier == (found.deployment,)  # it was out, and its budget is spent
+    assert "each time spends its budget" in second.statement
 
 
 def test_the_row_of_a_deployment_is_that_of_its_own_noise(here, monkeypatch):
@@ -627,6 +630,14 @@ def test_python_gives_the_same(here):
     assert dpexp.model("mine", results=deployed.folder.parent).deployment
     with pytest.raises(UsageError, match="your own records"):
         dpexp.run("@linear_d5", deployment=True, results="none")
+
+
+def test_a_deployment_that_leaves_the_config_is_kept_and_comes_back(here):
+    go(deployment=True)
+    found = released().parameters
+    go(sets=("privacy.eps=2",))
+    assert go().cells[0]["status"] == "deployed"
+    assert np.array_equal(released().parameters, found)
 
 
 def test_a_problem_without_a_legend_has_bare_parameters():

@@ -290,3 +290,18 @@ def test_wrong_arguments_are_told(arguments, message):
     error = call(*arguments, code=2).stderr
     assert message in error
     assert len(error.strip().splitlines()) <= 2
+
+
+def test_everything_that_is_wrong_with_a_mechanism_is_said_at_once():
+    from dpexp.commands.mechanism_arguments import mechanism_of
+    from dpexp.core.errors import UsageError
+
+    with pytest.raises(UsageError) as caught:
+        mechanism_of("noisy-sgd", {"n": "abc", "batchsize": 3, "steps": -1, "sampling": "foo", "lipschitz": 1e50})
+    told = caught.value.message.splitlines()
+    assert told[0] == "noisy-sgd has no parameter 'batchsize'"
+    assert told[1] == "noisy-sgd needs batch_size, step_size, noise_std"
+    assert [line.split(" ")[0] for line in told[2:]] == ["lipschitz", "n", "steps", "sampling"]
+    assert caught.value.hint.startswith("did you mean 'batch_size'?")
+    with pytest.raises(UsageError, match="phases are lists of one length"):
+        mechanism_of("sampled-gaussian", {"steps": [1, 2, 3], "noise_multiplier": [1, 2], "sampling_probability": 0.1})

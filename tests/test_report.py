@@ -443,6 +443,11 @@ def test_every_claim_has_a_card_with_what_filters_ask_for():
     assert set(VERDICTS) > set(values[4:])
 
 
+def test_our_statements_are_counted_apart_from_the_papers():
+    text = " ".join(Read(ledger_of.section(ledger_of.Ledger([*claims(), CLAIM | {"source": "ours"}]))).text.split())
+    assert "ldp-sgd 1 0 1 momentum 0 1 1 ldp-sgd, our statements 1 0 1" in text
+
+
 def test_claims_that_cannot_be_settled_are_said(monkeypatch):
     from dpexp.core.errors import ResultsMissing
 

@@ -56,6 +56,8 @@ class ReleasedModel:
     """when a deployment released it; empty for a reproducible run"""
     changed: tuple[str, ...] = ()
     """what has changed since a deployment released it"""
+    earlier: tuple[str, ...] = ()
+    """when deployments released this setting before"""
 
     @cached_property
     def softmax(self) -> SoftmaxModel | None:
@@ -83,7 +85,10 @@ class ReleasedModel:
         if not self.deployment:
             return NOT_PRIVATE
         since = f" Changed since then: {few(list(self.changed))}." if self.changed else ""
-        return f"{DEPLOYED} Released on {self.deployment}.{since}"
+        before = ""
+        if self.earlier:
+            before = f" This setting was released before, on {few(list(self.earlier))}: each time spends its budget."
+        return f"{DEPLOYED} Released on {self.deployment}.{since}{before}"
 
     @property
     def eps(self) -> list[tuple[float, float]]:
@@ -103,6 +108,7 @@ class ReleasedModel:
                 "released": self.row["released"],
                 "deployment": self.deployment or None,
                 "changed_since": list(self.changed),
+                "earlier": list(self.earlier),
                 "statement": self.statement,
             },
             "names": self.names,
@@ -147,8 +153,9 @@ class ReleasedModel:
         predicted = np.array(self.classes, dtype=object)[shares.argmax(axis=1)]
         return pd.DataFrame({"prediction": predicted, **dict(zip(self.classes, shares.T, strict=True))})
 
-    def save(self, path: Path) -> None:
+    def save(self, path: str | Path) -> None:
         """Write a file whole: .json is the document, .npz its arrays and the document as text."""
+        path = Path(path).expanduser()
         if path.suffix not in FORMATS:
             raise UsageError(f"{path}: a model is written as {' or '.join(FORMATS)}")
         if path.suffix == ".json":
@@ -200,7 +207,7 @@ def released_model(
         raise UsageError(f"{experiment}: replicate {replicate} is not released", f"{hint} (run.release)")
     return ReleasedModel(
         experiment, cell_id, chosen, replicate, model.values[model.estimators.index(chosen), replicate], model.legend,
-        row, model.deployment, _changed(generation, model),
+        row, model.deployment, _changed(generation, model), model.earlier,
     )  # fmt: skip
 
 

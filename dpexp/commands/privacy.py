@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.algorithms.algorithm import Released
 from dpexp.commands.mechanism_arguments import deltas_of, mechanism_of, orders_of, understood, values_of
 from dpexp.commands.privacy_of_users import of_users
 from dpexp.core.errors import UsageError
@@ -16,6 +15,7 @@ from dpexp.privacy.mechanisms.stated import NoSuchAnalysis
 from dpexp.reporting.statement import ConfigStatement, MechanismStatement, Statement, labelled
 
 if TYPE_CHECKING:
+    from dpexp.algorithms.algorithm import Released
     from dpexp.config import Experiment
 
 __all__ = ["Statement", "of_config", "of_mechanism", "of_users", "only_path"]

@@ -11,21 +11,15 @@ import types as python_types
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numba.core import datamodel, imputils
 from numba.core.typing import templates
 
 from dpexp.engine.tools import is_known
-
-if TYPE_CHECKING:
-    from dpexp.engine.identity import Walk
+from dpexp.engine.walk import Unknown, Walk
 
 LANES = "dpexp.engine.lanes"
-
-
-class Unknown(TypeError):
-    """A value of which it is not known what it does to compiled code."""
 
 
 def taught(walk: Walk) -> None:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from dpexp.algorithms.algorithm import Released
 from dpexp.core.steps import each
 from dpexp.core.text import columns, down, short, up
 from dpexp.privacy.accounting.gdp import eps_of
@@ -19,6 +18,9 @@ from dpexp.privacy.analyses.analysis import ALL, LAST, ORDERS, Analysis
 from dpexp.privacy.mechanisms import every_analysis
 from dpexp.privacy.mechanisms.local_gaussian import ASSUMPTIONS, LocalGaussian
 from dpexp.privacy.mechanisms.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from dpexp.algorithms.algorithm import Released
 
 LOCAL = "local-gaussian"
 NO_GUARANTEE = "NOT A GUARANTEE"

@@ -55,6 +55,11 @@ class Model:
         return str(self.metadata["deployment"] or "")
 
     @property
+    def earlier(self) -> tuple[str, ...]:
+        """When deployments released the same setting before, into this folder."""
+        return tuple(self.metadata.get("earlier", ()))
+
+    @property
     def legend(self) -> dict[str, Any]:
         """What the parameters mean, as the problem said when they were computed."""
         return dict(self.metadata["legend"])
@@ -117,7 +122,7 @@ def write_model(
 ) -> None:
     """Write released parameters [estimators, replicates, ...], no more than are due.
 
-    `metadata` has `numbers` and `code` of the run, and `deployment`.
+    `metadata` has `numbers` and `code` of the run, and `deployment` and `earlier` ones.
     """
     import pyarrow as pa
 
@@ -171,5 +176,5 @@ def keep_what_is_due(folder: Folder, cell: Cell, replicates: int) -> None:
         path.unlink(missing_ok=True)
     elif wanted.replicates < model.values.shape[1] or wanted.estimators != model.estimators:
         chosen = [model.estimators.index(name) for name in wanted.estimators]
-        same = {name: model.metadata[name] for name in ("numbers", "code", "deployment")}
+        same = {name: model.metadata[name] for name in ("numbers", "code", "deployment", "earlier")}
         write_model(folder, cell, wanted, model.values[chosen], same)

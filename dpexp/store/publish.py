@@ -20,7 +20,7 @@ from dpexp.store.files import write_document, write_table
 from dpexp.store.fingerprint import code_of
 from dpexp.store.folder import Folder
 from dpexp.store.generation import Generation, describe, read_generation, summary_code
-from dpexp.store.models import due, keep_what_is_due, write_model
+from dpexp.store.models import due, keep_what_is_due, model_if_whole, write_model
 from dpexp.store.planning import CellPlan
 from dpexp.store.provenance import arithmetic, commit, machine, versions
 from dpexp.store.rows import row_of
@@ -114,7 +114,7 @@ def _write(folder: Folder, experiment: Experiment, cell: Cell, computed: Compute
     model = folder.model(cell.cell_id)
     wanted = due(cell, experiment.replicates, None)
     if computed.model is not None and wanted.estimators:
-        tied = {"numbers": digest_of(data), "code": code, "deployment": at}
+        tied = {"numbers": digest_of(data), "code": code, "deployment": at, "earlier": _earlier(folder, cell)}
         write_model(folder, cell, wanted, computed.model, tied)
     else:
         model.unlink(missing_ok=True)
@@ -122,6 +122,12 @@ def _write(folder: Folder, experiment: Experiment, cell: Cell, computed: Compute
     if at:
         made["deployment"] = {"at": at, "row": row_of(cell, experiment.deltas, data, deployment=True)}
     write_cell(folder, cell.parameters, data, too_far(data, cell.run.diverged_above), made)
+
+
+def _earlier(folder: Folder, cell: Cell) -> list[str]:
+    """When deployments released a cell into this folder so far, as far as the model that is there remembers."""
+    old = model_if_whole(folder, cell.cell_id)
+    return [] if old is None else [*old.earlier, *filter(None, [old.deployment])]
 
 
 def _old_generation(folder: Folder) -> Generation | None:

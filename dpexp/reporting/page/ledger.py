@@ -62,13 +62,15 @@ def section(ledger: Ledger) -> Markup:
 
 
 def _counts(claims: Sequence[Mapping[str, Any]]) -> Markup:
-    """Verdicts by paper."""
+    """Verdicts by paper, those on its own statements apart from those on ours about it."""
     order = _order(claims)
-    counted_by = Counter((str(claim["paper"]), _verdict(claim)) for claim in claims)
+    keys = [(str(claim["paper"]), str(claim.get("source", "paper"))) for claim in claims]
+    found = Counter((*key, _verdict(claim)) for key, claim in zip(keys, claims, strict=True))
     rows: list[list[Child]] = []
-    for paper in dict.fromkeys(str(claim["paper"]) for claim in claims):
-        found = [counted_by[paper, verdict] for verdict in order]
-        rows.append([paper, *found, sum(found)])
+    for paper, source in dict.fromkeys(keys):
+        counts = [found[paper, source, verdict] for verdict in order]
+        words = paper if source == "paper" else f"{paper}, our statements"
+        rows.append([words, *counts, sum(counts)])
     return table(["paper", *(_badge(verdict) for verdict in order), "claims"], rows, "Verdicts by paper")
 
 
