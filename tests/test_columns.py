@@ -94,7 +94,7 @@ def test_what_mechanisms_state_is_reserved_and_overwrites_nothing(name):
     algorithm = built(ALGORITHMS[name])
     kind = next(kind for kind in PROBLEMS.values() if issubclass(kind, algorithm.runs_on))
     problem = built(kind, **({"N": 20} if "N" in kind.model_fields else {}))
-    schedule = built(SCHEDULES[next(s for s in algorithm.schedules if s != "prescribed")])
+    schedule = built(SCHEDULES[next((s for s in algorithm.schedules if s != "prescribed"), "prescribed")])
     cell = cell_of(problem, algorithm, schedule, Target(eps=math.inf))
     stated = algorithm.mechanism(problem, schedule, cell.privacy.mu, 10).row((1e-5,))
     free = {key for key in stated if not key.startswith(("eps_", "sound_eps_"))}
