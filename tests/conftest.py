@@ -51,7 +51,8 @@ def in_share(name: str, one_of: int = 4) -> bool:
 LONGEST = (
     "test_fingerprint_of_what_runs.py", "test_conformance_shown.py", "test_claims.py", "test_figures_of_any_result.py",
     "test_plugins.py", "test_cli.py", "test_privacy_iterates.py", "test_judge.py", "test_softmax_runs.py", "test_faults.py",
-    "test_check.py", "test_bounded_input.py", "test_docs.py", "test_figures_and_tables.py", "test_conformance.py",
+    "test_check.py", "test_bounded_input.py", "test_docs_in_order.py",
+    "test_docs.py", "test_figures_and_tables.py", "test_conformance.py",
 )  # fmt: skip
 """files that take longest, from half a minute to two. They are begun first: a file's tests stay with one worker, and a
 long one that is begun last would keep the other waiting"""

@@ -50,7 +50,7 @@ run: {n: 1000, seed: 1}
 
 def people() -> str:
     """A small table with the columns that the pages speak of."""
-    rows = [f"{20 + 7 * k % 60},{('clerk', 'cook', 'nurse')[k % 3]},{('low', 'high')[k % 5 == 0]}" for k in range(300)]
+    rows = [f"{20 + 7 * k % 60},{('clerk', 'cook', 'nurse')[k % 3]},{('low', 'high')[k % 5 == 0]}" for k in range(600)]
     return "\n".join(["age,job,income", *rows, ""])
 
 
