@@ -1,52 +1,56 @@
-"""Coverage against the number of users, one panel for each coordinate and one colour for each method."""
+"""Coverage of every method: one panel for each coordinate, one row for each method, one dot for each setting."""
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
-from dpexp.papers.inference.rows import COORDINATES, EXPERIMENTS, rows_of
+import numpy as np
+
+from dpexp.papers.inference.rows import COORDINATES, EXPERIMENTS, REFUSED, rows_of, wilson
 from dpexp.reporting.figure import Drawing, Figure
 
 BAND = (0.94, 0.96)
-TITLES = {"intercept": "intercept", "slopes": "slopes", "last": "scale, or last slope"}
+TITLES = {"intercept": "intercept", "slopes": "slopes (mean)", "last": "scale, or last slope"}
+SPREAD = 0.36
+"""how far the dots of a method stand from the middle of its row, which are one apart"""
 
 
 def draw(results: Path) -> Drawing:
     import pandas as pd
+    from matplotlib import colormaps
     from matplotlib.figure import Figure as Canvas
 
-    frame = pd.DataFrame(rows_of(results))
-    methods = list(dict.fromkeys(frame["method"]))
-    canvas = Canvas(figsize=(10, 4), layout="constrained")
+    frame = pd.DataFrame(rows_of(results)).sort_values("n", kind="stable")
+    methods = list(dict.fromkeys(row["method"] for row in rows_of(results)))
+    sizes = sorted(set(frame["n"]))
+    colours = dict(zip(sizes, colormaps["viridis"](np.linspace(0, 0.9, len(sizes))), strict=True))
+    canvas = Canvas(figsize=(10, 5.5), layout="constrained")
     panels = canvas.subplots(1, len(COORDINATES), sharey=True)
     for axes, name in zip(panels, COORDINATES, strict=True):
-        axes.axhspan(*BAND, color="0.85", zorder=0)
+        axes.axvspan(*BAND, color="0.85", zorder=0)
         for k, method in enumerate(methods):
             part = frame[frame["method"] == method]
-            covered = part[f"covered_{name}"].to_numpy()
-            # methods stand side by side at their n, settings of one n above each other
-            x = part["n"].to_numpy() * 1.06 ** (k - len(methods) / 2)
-            error = 1.96 * (covered * (1 - covered) / part["replicates"].to_numpy()) ** 0.5
-            for refused, face in ((False, f"C{k}"), (True, "none")):
-                here = (part["verdict"] == "refused").to_numpy() == refused
-                axes.errorbar(
-                    x[here], covered[here], error[here], fmt="o", ms=4, lw=0.8, color=f"C{k}", mfc=face,
-                    label=method if not refused else None,
-                )  # fmt: skip
-        axes.set(xscale="log", xlabel="users", title=TITLES[name], ylim=(0, 1.02))
-    panels[0].set_ylabel("coverage of 95% intervals")
-    canvas.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper", fontsize=7)
+            heights = k + np.linspace(-SPREAD, SPREAD, len(part)) if len(part) > 1 else [k]
+            for y, row in zip(heights, part.to_dict("records"), strict=True):
+                colour, covered = colours[row["n"]], row[f"covered_{name}"]
+                axes.plot(wilson(covered, row["replicates"]), (y, y), color=colour, lw=0.7)
+                face = "white" if row["verdict"] == REFUSED else colour
+                axes.plot(covered, y, "o", ms=3.5, color=colour, mfc=face, mew=0.8)
+        axes.set(xlabel="coverage of 95% intervals", title=TITLES[name], xlim=(-0.02, 1.02))
+    panels[0].set_yticks(range(len(methods)), methods)
+    panels[0].invert_yaxis()
+    for n in sizes:
+        panels[0].plot([], [], "o", ms=4, color=colours[n], label=f"{n:,}")
+    panels[0].plot([], [], "o", ms=4, color="0.4", mfc="white", label="refused")
+    canvas.legend(loc="outside right upper", fontsize=8, title="users")
     columns = ["experiment", "setting", "budget", "n", "method", "replicates", "verdict"]
-    shown = frame[[*columns, *(f"covered_{name}" for name in COORDINATES)]]
-    assert not shown["n"].map(math.isnan).any()
-    return Drawing(canvas, shown)
+    return Drawing(canvas, frame[[*columns, *(f"covered_{name}" for name in COORDINATES)]])
 
 
 COVERAGE_FIGURE = Figure(
     "coverage",
-    "Coverage of nominal 95% intervals against the number of users; grey: .94 to .96; bars: binomial 95% errors; hollow: "
-    "refused by the method's own rules.",
+    "Coverage of nominal 95% intervals by method, one dot for each setting, sorted and coloured by the number of users; "
+    "grey: .94 to .96; lines: Wilson's 95% intervals; hollow: more than half of the runs are refused by the method's own rules.",
     "inference",
     "Coverage",
     EXPERIMENTS,

@@ -19,6 +19,7 @@ STANDARD_ERRORS = 2.6
 """simultaneous over the coordinates of a setting, where 2 would be for one"""
 REFUSED_BELOW = 0.5
 """share of accepted runs below which a setting counts as refused"""
+REFUSED = "refused"
 
 
 def rows_of(results: Path) -> list[dict[str, Any]]:
@@ -44,8 +45,8 @@ def _of(results: Path, experiment: str) -> list[dict[str, Any]]:
             row[f"length_{name}"] = medians[f"length_over_bound_{name}"]
             row[f"bias_{name}"] = means[f"error_over_bound_{name}"]
         count = row["replicates"]
-        row["verdict"] = "refused" if accepted < REFUSED_BELOW else verdict(row, "covered", count)
-        row["verdict_accepted"] = verdict(row, "covered_accepted", round(accepted * count)) if accepted else "refused"
+        row["verdict"] = REFUSED if accepted < REFUSED_BELOW else verdict(row, "covered", count)
+        row["verdict_accepted"] = verdict(row, "covered_accepted", round(accepted * count)) if accepted else REFUSED
         found.append(row)
     return found
 
@@ -71,3 +72,11 @@ def _setting(one: Any) -> str:
 
 def _is_there(one: Any, key: str) -> bool:
     return key in one.index and one[key] is not None and one[key] == one[key]
+
+
+def wilson(share: float, count: int) -> tuple[float, float]:
+    """Wilson's 95% interval of a share of so many runs; at 0 and 1, too, it has a length."""
+    z = 1.959963984540054
+    middle = (share + z * z / (2 * count)) / (1 + z * z / count)
+    half = z / (1 + z * z / count) * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
+    return middle - half, middle + half

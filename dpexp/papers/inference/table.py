@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from dpexp.papers.inference.rows import COORDINATES, EXPERIMENTS, rows_of
@@ -32,7 +33,7 @@ def build(results: Path) -> Content:
     rows = []
     for row in records:
         shown = {
-            what: " ".join(f"{row[f'{what}_{name}']:.3f}".lstrip("0") for name in COORDINATES)
+            what: " ".join(_share(row[f"{what}_{name}"]) for name in COORDINATES)
             for what in ("covered", "covered_accepted")
         }
         length = " ".join(f"{row[f'length_{name}']:.2f}" for name in COORDINATES)
@@ -41,6 +42,11 @@ def build(results: Path) -> Content:
             shown["covered_accepted"], length, str(row["replicates"]), row["verdict"], row["verdict_accepted"],
         ])  # fmt: skip
     return Content(head, rows, NOTE, records)
+
+
+def _share(value: float) -> str:
+    """Three digits, without the zero in front; a dash where no run was accepted."""
+    return "-" if math.isnan(value) else f"{value:.3f}".lstrip("0")
 
 
 COVERAGE_TABLE = Table("coverage", "Which intervals hold", "inference", EXPERIMENTS, build)
