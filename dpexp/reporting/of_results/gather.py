@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dpexp.config.expressions import matches
 from dpexp.config.settings import Settings, Words, flat, named, sections
 from dpexp.config.stored import stored_cell
-from dpexp.core.errors import UsageError
+from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.text import guess
 from dpexp.store import load_cells, load_generation, load_parameters, load_summary
 
@@ -23,6 +23,10 @@ FROM = "result"
 """the name under which runs of several results are told apart"""
 DEFAULT_METRICS = ("param_distance_sq", "loss_gap", "test_accuracy", "grad_norm", "objective", "train_loss")
 """what is shown where nobody says: the first of these that the results have, else their first metric"""
+
+
+class Unreadable(ResultsMissing):
+    """Results that are there, of a problem that cannot be read here: its records are not where they were."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,18 @@ class Gathered:
         return Gathered(self.sources, self.runs, chosen, self.sections, self.remarks)
 
 
+def _cell(source: Source, parameters: dict[str, Any]) -> Cell:
+    """The cell of stored parameters. Raises Unreadable where the records that it learnt from are not found."""
+    from pydantic import ValidationError
+
+    try:
+        return stored_cell(source.name, parameters)
+    except ValidationError as error:
+        why = "; ".join(one["msg"].removeprefix("Value error, ") for one in error.errors())
+        hint = "put the records back where they were, or start dpexp in the folder where the results were computed"
+        raise Unreadable(f"{source.path}: {why}", hint) from error
+
+
 def gather(sources: Sequence[Source], only: str | None = None) -> Gathered:
     """Everything that figures and tables of these results need.
 
@@ -127,7 +143,7 @@ def gather(sources: Sequence[Source], only: str | None = None) -> Gathered:
         place = {}
         for cell_id, tree in load_parameters(*where, renamed=source.renamed).items():
             row = {str(k): v for k, v in rows[cell_id].items()}
-            cell = stored_cell(source.name, tree)
+            cell = _cell(source, tree)
             if only is not None and not matches(only, cell.columns()):
                 continue
             place[cell_id] = len(found)

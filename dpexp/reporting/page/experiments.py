@@ -9,12 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged
 from dpexp.core.text import counted
-from dpexp.reporting.of_results.gather import Gathered, Source, gather
+from dpexp.reporting.of_results.gather import Gathered, Source, Unreadable, gather
 from dpexp.store import Folder, load_generation
 from dpexp.store.files import read_document
 from dpexp.store.generation import Generation, config_path
@@ -98,15 +96,14 @@ def look(results: Path, name: str) -> Stored:
     try:
         generation = load_generation(results, name)
         return Stored(results, name, CURRENT, "", "", generation, gather([Source(results, name)]))
+    except Unreadable as error:  # a problem reads its data, which need not be where the page is written
+        return Stored(results, name, UNREADABLE, error.message.removeprefix(f"{results / name}: "), "", None, None)
     except DpexpError as error:
         message = error.message.removeprefix(f"{Folder(results, name).root}: ")
         stale = message.startswith("stale")
         there = Folder(results, name).manifest.exists()
         status = STALE if stale else INCOMPLETE if there else MISSING
         return Stored(results, name, status, message.removeprefix("stale, "), error.hint, None, None)
-    except ValidationError as error:  # a problem reads its data, which need not be where the page is written
-        why = "; ".join(one["msg"].removeprefix("Value error, ") for one in error.errors())
-        return Stored(results, name, UNREADABLE, why, "", None, None)
 
 
 def names_in(results: Path) -> list[str]:
