@@ -35,6 +35,7 @@ def pytest_configure():
         Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
+os.environ.pop("COLUMNS", None)  # workers of a parallel run have one, and tables would be folded to it
 AT_LENGTH = os.environ.get("DPEXP_TESTS") == "all"
 """whether everything is tried, as by `make soak`, and not the share for which `make test` has time"""
 COSTLY = frozenset() if AT_LENGTH else frozenset(

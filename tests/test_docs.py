@@ -424,7 +424,9 @@ def test_links_lead_somewhere(page):
 
 
 PATH = re.compile(r"(?<![\w/.-])((?:dpexp|tests|configs|results|benchmarks|docs)/[\w./*<>-]*)")
-STORED = re.compile(r"results/[^/]+/(trajectories|partial|orphaned|provenance)|\.csv$|results/figures|report\.html")
+STORED = re.compile(
+    r"results/[^/]+/(trajectories|partial|orphaned|provenance)|\.csv$|results/figures|report\.html|\.published"
+)
 
 
 def test_paths_exist():

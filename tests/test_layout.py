@@ -82,10 +82,10 @@ def test_the_house_stays_small():
 
     They grew once, from 20 and 100, with the room `inference`: estimators from a transcript of messages belong neither
     to the problems, whose losses they use, nor to the algorithms, whose iterates they do not need. It stands on core,
-    engine and problems; commands and algorithms ask it.
+    engine and problems; commands and algorithms ask it. With the page of results that made 106.
     """
     assert len(set().union(*LEVELS)) <= 21
-    assert len(ARROWS) <= 105
+    assert len(ARROWS) <= 106
 
 
 def test_every_name_in_a_registry_is_its_own():

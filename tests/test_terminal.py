@@ -52,7 +52,7 @@ def test_names_of_columns_do_not_reach_the_terminal_as_commands(tmp_path):
     assert "\\x1b[31mage: used as they are" in call("validate", config).stdout
     done = call("run", config, "--results", tmp_path / "r")
     assert "\\x1b[31mage: used as they are" in done.stderr
-    assert "Together: one setting, 2 replicates, learn from the same records" in done.stderr
+    assert "the parameters (last and average) of replicate 0. Not released: 1 other replicate" in done.stderr
     table.write_text(f"{RED}age,y\n1,2\n1,3\n")
     assert "\\x1b[31mage: constant" in call("validate", config, code=2).stderr
     users.write_text(f"mu,group\n1,{RED}staff\n")

@@ -22,6 +22,9 @@ SAME_ON_EVERY_PROCESSOR = Tolerance(1e-12, 0.0, "compiled loops give the same bi
 MATRICES = Tolerance(1e-6, 0.0, "matrix products of 64 bits, added in another order over a whole run")
 SINGLE = Tolerance(1e-4, 0.0, "runs in 32 bits, whose products are added in another order")
 RECORDS = Tolerance(0.0, 2e-3, "a share of records, of which a few lie on the boundary between two classes")
+INTERVALS = Tolerance(1e-6, 0.0, "lengths and errors of intervals, from small systems of equations in 64 bits")
+RUNS = Tolerance(0.0, 1 / 64, "a share of runs, one of which may have its interval's end at the truth")
+COORDINATES = ("intercept", "slopes", "first_slope", "last")
 BY_METRIC = {
     "param_distance_sq": SAME_ON_EVERY_PROCESSOR,
     "param_distance": SAME_ON_EVERY_PROCESSOR,
@@ -36,6 +39,13 @@ BY_METRIC = {
     "param_norm_sq": SINGLE,
     "train_loss": SINGLE,
     "test_accuracy": RECORDS,
+    "accepted": RUNS,
+    **{f"{what}_{name}": RUNS for what in ("covered", "covered_accepted") for name in COORDINATES},
+    **{
+        f"{what}_{name}": INTERVALS
+        for what in ("length", "length_over_bound", "error_over_bound")
+        for name in COORDINATES
+    },
 }
 EVIDENCE = Tolerance(1e-6, 1e-9, "numbers behind a verdict, which follow from all of these")
 STATED = Tolerance(1e-9, 0.0, "parameters and privacy statements, which are sums and quadratures")

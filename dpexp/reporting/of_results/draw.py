@@ -145,7 +145,8 @@ def _describe_axes(scene: Scene, axes: Axes, number: int, columns: int) -> None:
     first, last = number % columns == 0, number + columns >= len(scene.panels)  # nothing stands below the last
     axes.tick_params(labelbottom=last)
     if x == DOTS:
-        axes.set_xlabel(values if last else "", fontsize=8.5)
+        here = columns < 3 or number % columns == 1  # three panels beside names of rows are narrower than the label
+        axes.set_xlabel(values if last and here else "", fontsize=8.5)
         return
     if len(scene.panels) <= columns:  # else one label stands beside all rows
         axes.set_ylabel(values if first else "", fontsize=8.5)
