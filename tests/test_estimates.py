@@ -5,7 +5,7 @@ import resource
 
 import pytest
 
-from tests.conftest import installed
+from tests.conftest import AT_LENGTH, installed
 
 LINEAR = """\
 experiment: timed
@@ -24,6 +24,7 @@ run: {replicates: 10, seed: 1, checkpoints: 2}
 """
 
 
+@pytest.mark.skipif(not AT_LENGTH, reason="a shared machine gives no steady times: make soak")
 @pytest.mark.slow
 @pytest.mark.parametrize("kept", [True, False], ids=["compiled before", "compiles"])
 @pytest.mark.parametrize("text", [LINEAR, RECORDS], ids=["linear", "records"])
