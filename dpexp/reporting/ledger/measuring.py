@@ -45,8 +45,9 @@ class Meter:
 
 
 def cost_apart(work: Callable[[], object]) -> Cost:
-    """What some work costs in a process of its own, whose memory does not begin with what other work left behind.
+    """What some work costs in a process of its own, so that one piece of work leaves nothing behind for the next.
 
+    The memory counts that of this process too, of which the new one is a copy: call it from one that has done little.
     Its outcome is dropped. Raises RuntimeError where it fails.
     """
     reading, writing = os.pipe()
