@@ -26,6 +26,7 @@ from dpexp.core.standard_json import standard_json
 from dpexp.core.text import columns, few, guess, up
 from dpexp.problems.softmax_model import SoftmaxModel, softmax_model
 from dpexp.store import load_generation
+from dpexp.store.folder import experiments_in
 from dpexp.store.reading import missing
 
 if TYPE_CHECKING:
@@ -265,7 +266,7 @@ def _generation(result: str, results: Path) -> Generation:
     if not (folder / "manifest.json").exists() and (home / "manifest.json").exists():
         folder = home if home.name not in ("", "..") else home.resolve()
     if not folder.is_dir() and results.is_dir():
-        near = guess(result, sorted(path.name for path in results.iterdir() if (path / "manifest.json").exists()))
+        near = guess(result, experiments_in(results))
         if near:
             raise UsageError(f"no results of '{result}' in {results}", near.strip())
     return load_generation(folder.parent, folder.name)

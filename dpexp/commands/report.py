@@ -49,16 +49,16 @@ def claims_document(paper: str, results: Path) -> list[dict[str, Any]]:
 
 def _experiments(target: Path) -> tuple[Path, list[str], bool]:
     """The results folder, the experiments of it that are meant, and whether one was named."""
-    from dpexp.reporting.page.experiments import holds_results, names_in
+    from dpexp.store.folder import experiments_in, holds_results
 
     if not target.exists() and len(target.parts) == 1 and holds_results(Path("results") / target):
         target = Path("results") / target
     if holds_results(target):
         target = target if target.name not in ("", "..") else target.resolve()
         return target.parent, [target.name], True
-    names = names_in(target)
+    names = experiments_in(target)
     if not names:
-        near = guess(target.name, names_in(target.parent)) if not target.exists() else ""
+        near = guess(target.name, experiments_in(target.parent)) if not target.exists() else ""
         what = "there is no such folder" if not target.exists() else "there are no results in it"
         raise ResultsMissing(f"{target}: {what}", f"{near}run: dpexp run CONFIG, for instance dpexp run @linear_d5")
     return target, names, False

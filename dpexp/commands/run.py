@@ -10,6 +10,7 @@ from typing import Any
 from dpexp.commands.fitted import fitting_columns
 from dpexp.commands.notices import notices
 from dpexp.commands.profiles import known_profile
+from dpexp.commands.remarks import remarks
 from dpexp.commands.sharing import cautions
 from dpexp.config import Cell, ConfigError, Experiment, load_experiment
 from dpexp.config.expressions import matches
@@ -175,7 +176,8 @@ def run_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, 
     _require_some(experiments, request.only)
     reports = []
     for experiment in experiments:
-        for notice in (*notices(experiment, own=True), *cautions(experiment, True, request.deployment)):
+        said = *notices(experiment, own=True), *remarks(experiment), *cautions(experiment, True, request.deployment)
+        for notice in said:
             note(f"{experiment.name}: {notice}", request.quiet)
         options = Options(
             request.results, request.jobs, request.backend, request.force, request.fail_fast, request.quiet,

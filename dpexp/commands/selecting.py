@@ -22,6 +22,7 @@ from dpexp.core.text import guess
 from dpexp.reporting.of_results.gather import Source
 from dpexp.store import Folder
 from dpexp.store.files import read_document
+from dpexp.store.folder import experiments_in, holds_results
 
 
 class Chosen(NamedTuple):
@@ -60,7 +61,7 @@ def select(names: Sequence[str], every: bool, known: Collection[str], what: str,
 
 def unknown(name: str, known: Collection[str], what: str, results: Path) -> UsageError:
     """The error that lists what there is."""
-    experiments = sorted({*_configs(), *stored(results)})
+    experiments = sorted({*_configs(), *experiments_in(results)})
     hint = f"{guess(name, [*known, *experiments, *shipped_configs()])}{what}s: {listed(known)}"
     hint += f"; experiments: {', '.join(experiments)}" if experiments else f"; no experiments in {results}"
     return UsageError(f"no {what} and no experiment '{name}'", f"{hint}; a plug-in's needs --plugin FILE.py")
@@ -71,26 +72,18 @@ def is_path(name: str) -> bool:
     return os.sep in name or name in (".", "..") or name.startswith("~")
 
 
-def holds_results(path: Path) -> bool:
-    """Whether a folder looks like the results of an experiment, whole or not."""
-    return any((path / name).exists() for name in ("manifest.json", "cells.parquet", "trajectories"))
-
-
 def _folder(name: str, what: str) -> Source:
     path = Path(name).expanduser()
     path = path if path.name not in ("", "..") else path.resolve()
     if not holds_results(path):
-        near = stored(path.parent) if path.parent.is_dir() else []
-        raise UsageError(f"{path} holds no results", f"{guess(path.name, near)}give a folder such as results/linear_d5")
+        raise UsageError(
+            f"{path} holds no results",
+            f"{guess(path.name, experiments_in(path.parent))}give a folder such as results/linear_d5",
+        )
     renamed = False
     with suppress(Damaged, OSError, KeyError):
         renamed = read_document(Folder(path.parent, path.name).manifest)["experiment"] != path.name
     return Source(path.parent, path.name, renamed)
-
-
-def stored(results: Path) -> list[str]:
-    """Names of the experiments that have results in a folder."""
-    return sorted(path.name for path in results.iterdir() if holds_results(path)) if results.is_dir() else []
 
 
 def _configs() -> list[str]:

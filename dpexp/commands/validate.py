@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from dpexp.commands.notices import notices
 from dpexp.commands.profiles import known_profile
+from dpexp.commands.remarks import remarks
 from dpexp.config import ConfigError, load_experiment
 from dpexp.config.resources import require_room
 from dpexp.config.yamlfile import Issue
@@ -46,7 +47,8 @@ def check(path: Path, sets: Sequence[str], profile: str) -> Checked:
         require_room(experiment)
     except ConfigError as error:
         return Checked(path, 0, (), tuple(error.issues))
-    return Checked(path, len(experiment.cells), tuple(notices(experiment, own=True)), ())
+    said = (*notices(experiment, own=True), *remarks(experiment))
+    return Checked(path, len(experiment.cells), said, ())
 
 
 def validate(paths: Sequence[Path], sets: Sequence[str], profile: str) -> tuple[list[str], list[str]]:

@@ -6,24 +6,15 @@ It stands in the lowest room, so that a computation can say where it is without 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import TypeVar
 
+from dpexp.core.listeners import Listeners
+
 T = TypeVar("T")
-Listener = Callable[[str | None, float | None], None]
-"""is given the step that begins, and the share of its series that is done, where steps of a series take alike; None
+_LISTENERS: Listeners[[str | None, float | None]] = Listeners()
+"""are given the step that begins, and the share of its series that is done, where steps of a series take alike; None
 and None where something else is printed now"""
-_LISTENERS: list[Listener] = []
-
-
-@contextmanager
-def listening(listener: Listener) -> Iterator[None]:
-    """Call the listener with every step, and before anything is printed."""
-    _LISTENERS.append(listener)
-    try:
-        yield
-    finally:
-        _LISTENERS.remove(listener)
+listening = _LISTENERS.listening
 
 
 def tell(step: str, done: float | None = None) -> None:
@@ -32,8 +23,7 @@ def tell(step: str, done: float | None = None) -> None:
     `done`, from 0 to 1, is only for a series whose steps take about the same time: time left is shown from it. A series
     begins with 0.
     """
-    for listener in tuple(_LISTENERS):
-        listener(step, done)
+    _LISTENERS.tell(step, done)
 
 
 def each(things: Sequence[T], what: str, name: Callable[[T], str]) -> Iterator[T]:
@@ -53,5 +43,4 @@ def finished(results: Iterable[T], of: int, doing: str, alike: bool = False) -> 
 
 def hush() -> None:
     """Something else is printed now."""
-    for listener in tuple(_LISTENERS):
-        listener(None, None)
+    _LISTENERS.tell(None, None)

@@ -52,7 +52,10 @@ def _number_faults(column: Any, is_target: bool) -> list[str]:
     if not infinite and np.any(np.abs(values) > _LARGEST):
         found.append(f"values above {_LARGEST:.1e}")
     if is_target and (np.any(values != np.rint(values)) or column.nunique() > MOST_CATEGORIES):
-        found.append(f"a target of classes cannot have fractions or more than {MOST_CATEGORIES} values")
+        found.append(
+            f"a target of classes cannot have fractions or more than {MOST_CATEGORIES} values; to explain a number, "
+            f"dpexp fit DATA --target {column.name} is private regression"
+        )
     return found
 
 

@@ -152,3 +152,13 @@ def _set_aside(path: Path) -> None:
     """Rename a file or folder to one beside it that is not there yet, `.damaged` at its end."""
     names = (path.with_name(f"{path.name}.damaged{k or ''}") for k in itertools.count())
     path.rename(next(name for name in names if not os.path.lexists(name)))
+
+
+def holds_results(path: Path) -> bool:
+    """Whether a folder looks like the results of an experiment, whole or not."""
+    return any((path / name).exists() for name in ("manifest.json", "cells.parquet", "trajectories"))
+
+
+def experiments_in(results: Path) -> list[str]:
+    """Names of the experiments that have results in a folder, whole or not."""
+    return sorted(path.name for path in results.iterdir() if holds_results(path)) if results.is_dir() else []

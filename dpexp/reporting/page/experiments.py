@@ -106,16 +106,6 @@ def look(results: Path, name: str) -> Stored:
         return Stored(results, name, status, message.removeprefix("stale, "), error.hint, None, None)
 
 
-def names_in(results: Path) -> list[str]:
-    """The experiments of a results folder: every folder in it that holds results, whole or not."""
-    return sorted(path.name for path in results.iterdir() if holds_results(path)) if results.is_dir() else []
-
-
-def holds_results(path: Path) -> bool:
-    """Whether a folder looks like the results of an experiment, whole or not."""
-    return any((path / name).exists() for name in ("manifest.json", "cells.parquet", "trajectories"))
-
-
 def about(config: str) -> str:
     """The comment on the first lines of a config, in one line."""
     found = []

@@ -1,0 +1,95 @@
+"""What is remarked on a user's own table: columns of unlike size, identifiers, counts as classes; and where it is not said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpexp.data.remarks import FEW_CLASSES, OF_ONE_SIZE, remarks
+from tests.conftest import call
+
+N = 200
+CONFIG = """experiment: own
+problem: {name: softmax, data: {path: own.csv, target: TARGET}}
+algorithm: {name: dp-sgd, batch_size: 16, epochs: 1}
+schedule: {name: langevin, decreasing: false}
+privacy: {eps: 1, delta: 1e-5}
+run: {replicates: 1, seed: 1, checkpoints: 1}
+"""
+
+
+def table(**columns):
+    rng = np.random.default_rng(5)
+    return pd.DataFrame({"a": rng.normal(size=N), "b": rng.normal(size=N), **columns, "y": np.arange(N) % 2})
+
+
+def said(frame, target="y", ranges=(), categories=()):
+    return remarks(frame, target, dict(ranges), dict(categories))
+
+
+def test_nothing_is_said_of_a_table_in_order():
+    assert said(table(c=["x", "z"] * (N // 2))) == []
+
+
+@pytest.mark.parametrize(("factor", "found"), [(0.9, 0), (1.1, 1)])
+def test_a_column_that_is_too_large_beside_the_others(factor, found):
+    frame = table()
+    frame["a"] /= np.sqrt(np.mean(frame.a**2))
+    frame["b"] /= np.sqrt(np.mean(frame.b**2)) / (factor * OF_ONE_SIZE)
+    told = said(frame)
+    assert len(told) == found
+    assert all(
+        text.startswith("b is more than 10 times") and "ranges: {a: [LOW, HIGH], b: [LOW, HIGH]}" in text
+        for text in told
+    )
+
+
+def test_a_stated_range_or_categories_settle_it():
+    frame = table()
+    frame["b"] = np.arange(N) % 7 * 1000.0
+    assert len(said(frame)) == 1
+    assert said(frame, ranges={"b": (0, 6000)}) == []
+    assert said(frame, categories={"b": ["0", "1000"]}) == []
+
+
+def test_entries_of_categories_have_size_one():
+    frame = pd.DataFrame({"age": 40 + np.arange(N) % 9, "job": ["x", "z"] * (N // 2), "y": np.arange(N) % 2})
+    (text,) = said(frame)
+    assert "age is more" in text
+
+
+def test_an_identifier_is_another_whole_number_in_every_record():
+    (text,) = said(table(number=(np.arange(N) - N / 2) / 1.0), categories={})[:1]
+    assert text.startswith("number is another whole number")
+    assert not any("identifier" in text for text in said(table(part=np.arange(N) / 7.0)))  # fractions
+    assert not any("identifier" in text for text in said(table(twice=np.arange(N) // 2)))
+
+
+@pytest.mark.parametrize(("values", "found"), [(FEW_CLASSES, 0), (FEW_CLASSES + 1, 1)])
+def test_counts_that_are_taken_for_classes(values, found):
+    frame = table().assign(y=np.arange(N) % values)
+    told = said(frame)
+    assert len(told) == found
+    assert all("dpexp fit DATA --target y" in text for text in told)
+    assert said(frame, categories={"y": [str(k) for k in range(values)]}) == []
+
+
+def test_validate_and_run_remark_and_the_statement_does_not(tmp_path):
+    table(pay=np.arange(N) % 9 * 1000.0).to_csv(tmp_path / "own.csv", index=False)
+    (tmp_path / "own.yaml").write_text(CONFIG.replace("TARGET", "y"))
+    assert "own.csv: pay is more than 10 times" in call("validate", "own.yaml", cwd=tmp_path).stdout
+    assert "own.csv: pay is more than 10 times" in call("run", "own.yaml", cwd=tmp_path).stderr
+    kept = [path for path in (tmp_path / "results" / "own").rglob("*") if path.is_file()]
+    assert kept
+    assert not any(b"10 times" in path.read_bytes() for path in kept)
+    assert "10 times" not in call("privacy", "own.yaml", cwd=tmp_path).stdout
+    assert "10 times" not in call("model", "own", cwd=tmp_path).stdout
+
+
+def test_a_number_as_target_names_regression(tmp_path):
+    table(pay=np.arange(N) * 10.5).to_csv(tmp_path / "own.csv", index=False)
+    (tmp_path / "own.yaml").write_text(CONFIG.replace("TARGET", "pay"))
+    assert (
+        "dpexp fit DATA --target pay is private regression" in call("validate", "own.yaml", cwd=tmp_path, code=2).stderr
+    )
