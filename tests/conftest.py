@@ -39,7 +39,10 @@ os.environ.pop("COLUMNS", None)  # workers of a parallel run have one, and table
 AT_LENGTH = os.environ.get("DPEXP_TESTS") == "all"
 """whether everything is tried, as by `make soak`, and not the share for which `make test` has time"""
 COSTLY = frozenset() if AT_LENGTH else frozenset(
-    {"momentum_grid", "momentum_large", "dp_sgld_tuned_adult", "dp_sgld_tuned_fashion", "dp_sgld_chosen"}
+    {
+        "momentum_grid", "momentum_large", "momentum_tuned", "momentum_tuned_d", "dp_sgld_tuned_adult",
+        "dp_sgld_tuned_fashion", "dp_sgld_chosen",
+    }
 )  # fmt: skip
 """experiments whose toy results take a quarter of a minute each: hundreds of settings, or many records"""
 

@@ -186,7 +186,7 @@ def _neighbour(path: Path) -> str:
     except OSError:
         near = {}
     known = {name: f"{MARK}{name}" for name in shipped()} | near
-    close = difflib.get_close_matches(path.stem, known, n=1)
+    close = difflib.get_close_matches(path.stem, known, n=1, cutoff=0.7)  # 'nothing' is not meant for 'hinge'
     if not close:
         return f"check the path; configs that come with dpexp are written {MARK}NAME (dpexp list --shipped)"
     return f"did you mean {known[close[0]]}?"

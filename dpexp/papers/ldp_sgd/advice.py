@@ -140,13 +140,20 @@ def advise(
 
     private, public, defaults = simulated(wide[0], wide[1], 0)
     leaders = _leaders([*private, *defaults])
-    near = [(c.eta * factor, c.alpha) for c in leaders[:2] for factor in (0.5, 0.7, 1.4)]
     tell("smaller and larger steps near the best")
-    refined = [c for eta, alpha in near for c in _predicted(places[0], np.array([eta]), alpha, n, trial, metric)]
-    private, public, _ = simulated([*leaders, *refined], _leaders(public)[:2], 1)
+
+    def refined(place: Local, best: Sequence[Choice]) -> list[Choice]:
+        near = [(c.eta * factor, c.alpha) for c in best for factor in (0.5, 0.7, 1.4)]
+        return [c for eta, alpha in near for c in _predicted(place, np.array([eta]), alpha, n, trial, metric)]
+
+    # both sides are searched alike: a coarser search without privacy would say that privacy costs nothing, or less
+    best_public = _leaders(public)[:2]
+    searched = [*leaders, *refined(places[0], leaders[:2])], [*best_public, *refined(places[1], best_public)]
+    private, public, _ = simulated(*searched, 1)
     private, public, defaults = simulated(_leaders(private)[: 1 + SHOWN], _leaders(public)[:1], 2)  # fresh users
     others = tuple(sorted(private[1:], key=lambda c: c.carried))
-    return Advice(problem, budget, n, metric, trial, replicates, private[0], public[0], tuple(defaults), others)
+    without = private[0] if budget == nobody else public[0]
+    return Advice(problem, budget, n, metric, trial, replicates, private[0], without, tuple(defaults), others)
 
 
 def _shortlist(choices: Sequence[Choice]) -> list[Choice]:
