@@ -229,6 +229,12 @@ def privacy(
         Path | None, typer.Option(metavar="FILE", help="Budgets of users (csv or parquet: mu, uses, group).")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Let refused analyses compete for the best.")] = False,
+    tradeoff: Annotated[
+        bool, typer.Option("--tradeoff", help="Error rates of an attacker, as a table and a figure.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where that figure goes.  [default: results/figures]")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """State the privacy of a config's mechanisms, or of one given by --mechanism."""
@@ -236,7 +242,7 @@ def privacy(
 
     statement: command.Statement
     if mechanism is not None:
-        statement = command.of_mechanism(mechanism, arguments or [], force)
+        statement = command.of_mechanism(mechanism, arguments or [], force, tradeoff, _home(out))
     elif users is not None:
         statement = command.of_users(_home(users) or users, arguments or [])
     else:
