@@ -240,6 +240,10 @@ def privacy(
     """State the privacy of a config's mechanisms, or of one given by --mechanism."""
     from dpexp.commands import privacy as command
 
+    if mechanism is None and (tradeoff or out):
+        from dpexp.core.errors import UsageError
+
+        raise UsageError("--tradeoff and --out go with --mechanism", "give the mechanism by its parameters")
     statement: command.Statement
     if mechanism is not None:
         statement = command.of_mechanism(mechanism, arguments or [], force, tradeoff, _home(out))
@@ -299,7 +303,8 @@ def calibrate(
     arguments: Pairs = None,
     mechanism: Named = None,
     target: Annotated[
-        list[str] | None, typer.Option("--target", metavar="eps=E|mu=M|rho=R|rdp=D", help="What to meet.")
+        list[str] | None,
+        typer.Option("--target", metavar="eps=E|mu=M|rho=R|rdp=D|advantage=A|tpr=T@fpr=F", help="What to meet."),
     ] = None,
     released: Annotated[str, typer.Option(metavar="KIND", help="all-iterates or last-iterate.")] = "all-iterates",
     analysis: Annotated[str | None, typer.Option(metavar="NAME", help="One analysis.  [default: the best]")] = None,

@@ -35,7 +35,12 @@ def split(words: Sequence[str], tradeoff: bool) -> tuple[list[str], Questions | 
     priors = tuple(_rate("prior", value) for value in _listed(given, "prior"))
     every = tradeoff or not (eps or fpr or priors or WORD in mine)  # a group alone asks for everything
     return rest, Questions(
-        eps, fpr or (RATES if every else ()), priors or ((0.5,) if every else ()), every or WORD in mine, group, tradeoff
+        eps,
+        fpr or (RATES if every else ()),
+        priors or ((0.5,) if every else ()),
+        every or WORD in mine,
+        group,
+        tradeoff,
     )
 
 

@@ -98,7 +98,13 @@ class MechanismStatement:
             [b.name, b.released, *(down(b.eps(d)) for d in self.deltas), "attained: a lower bound"]
             for b in each(self.lower, "what a pair of neighbours attains", lambda b: b.name)
         ]
-        lines = [f"{self.name}: {self.text_of_parameters()}", "", *_topics(self.mechanism.describe()), "", *_table(rows, self.deltas)]
+        lines = [
+            f"{self.name}: {self.text_of_parameters()}",
+            "",
+            *_topics(self.mechanism.describe()),
+            "",
+            *_table(rows, self.deltas),
+        ]
         lines.append("")
         for a in self.analyses:
             lines.append(f"  {a.name}: {a.source}" if a.source else f"  {a.name}")

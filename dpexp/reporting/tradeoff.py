@@ -161,12 +161,12 @@ def profile_of(analysis: Analysis) -> Profile:
 
 
 def _draw(attacker: Attacker, name: str, setting: str, _: Path) -> Drawing:
-    """Miss rate against false alarms, one panel for each release: the band between guarantee and attack."""
+    """True against false positive rates, a panel for each release: the band between guarantee and attack."""
     import matplotlib.pyplot as plt
     import pandas as pd
 
     from dpexp.reporting.figure import Drawing
-    from dpexp.reporting.style import BAND_ALPHA
+    from dpexp.reporting.style import BAND_ALPHA, log_log
 
     kinds = [kind for kind in ("all-iterates", "last-iterate") if any(attacker.best(kind))]
     if len(kinds) == 2 and attacker.best(kinds[0]) == attacker.best(kinds[1]):
@@ -175,31 +175,31 @@ def _draw(attacker: Attacker, name: str, setting: str, _: Path) -> Drawing:
     numbers = []
     for axes, kind in zip(panels[0], kinds, strict=True):
         promised, shown = attacker.best(kind)
-        axes.plot(CURVE, [1 - rate for rate in CURVE], color="#8a8a8a", lw=0.9, ls=":", label="a coin")
+        axes.plot(CURVE, CURVE, color="#8a8a8a", lw=0.9, ls=":", label="guessing")
         curves = {}
         for row, colour, style in ((shown, "#a50f4c", (0, (4, 1.6))), (promised, "#2b6cb8", "-")):
             if row is None:
                 continue
-            curves[row.role] = [beta for _, beta in row.curve]
+            curves[row.role] = [1 - beta for _, beta in row.curve]
             axes.plot(CURVE, curves[row.role], color=colour, ls=style, label=f"{row.role}: {row.name}")
             numbers += [
                 {"released": kind, "role": row.role, "analysis": row.name, "fpr": rate, "fnr": beta}
-                for rate, beta in zip(CURVE, curves[row.role], strict=True)
+                for rate, beta in row.curve
             ]
         if len(curves) == 2:
             axes.fill_between(CURVE, curves[GUARANTEE], curves[ATTAINED], color="#7a4fa3", alpha=BAND_ALPHA, lw=0)
-        axes.set_xscale("log")
-        axes.set_ylim(0, 1.02)
-        axes.set_xlim(CURVE[0], 1)
+        log_log(axes)
+        axes.set_ylim(CURVE[0], 1.1)
+        axes.set_xlim(CURVE[0], 1.1)
         axes.set_title(kind)
         axes.set_xlabel("false positive rate")
-        axes.legend(loc="lower left", frameon=False, fontsize=7.5)
-    panels[0][0].set_ylabel("false negative rate")
+        axes.legend(loc="lower right", frameon=False, fontsize=7.5)
+    panels[0][0].set_ylabel("true positive rate")
     canvas.tight_layout()
     group = f", of a group of {attacker.asked.group} records" if attacker.asked.group > 1 else ""
     caption = (
-        f"Least false negative rate of a test for a record{group} against its false positive rate, {name}: "
-        "no test lies below the guarantee, for either order of the neighbours, and no guarantee can lie above what is "
+        f"Largest true positive rate of a test for a record{group} against its false positive rate, {name}: "
+        "no test lies above the guarantee, for either order of the neighbours, and no guarantee can lie below what is "
         f"attained. The truth lies in the band. Parameters: {setting}."
     )
     return Drawing(canvas, pd.DataFrame(numbers), caption)

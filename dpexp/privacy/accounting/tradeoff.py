@@ -9,7 +9,9 @@ Proposition 2.12): with delta(eps) the profile,
 with equality if the profile is exact: the symmetrised trade-off curve, which holds for either order. Further
 
     advantage = delta(0) = max over tests of TPR - FPR,    TPR at FPR alpha = 1 - beta(alpha),
-    Bayes error with prior p = min over tests of p beta + (1 - p) alpha = p' (1 - delta(log((1 - p') / p'))), p' = min(p, 1 - p).
+    Bayes error with prior p = min over tests of p beta + (1 - p) alpha = p' (1 - delta(log((1 - p') / p'))),
+
+p' = min(p, 1 - p).
 
 Rounding. Of a guarantee any pairs (eps, delta) give a valid lower limit of beta. Of what a pair of neighbours attains
 the pairs are lower limits of the profile, and beta must not be too small: between two places eps_1 < eps_2 of the
@@ -28,14 +30,15 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 from dpexp.core.bisection import narrow
 from dpexp.privacy.accounting.gdp import delta_of
 
-LEAST_LOG, FIRST_LOG = -500.0, -28.0
-"""log of the least delta that is asked, and of the first"""
+LEAST_LOG, FIRST_LOG, CERTAIN = -500.0, -28.0, 36.0
+"""places, log delta / (1 - delta), of the least delta that is asked, of the first, and of the last number below 1"""
 NEAR, EXACT = 1e-4, 1e-7
-"""how closely a delta is found, relative to itself: of guarantees, some of which take a while, and of attained values"""
+"""how closely a place is found: of guarantees, some of which take a while, and of attained values"""
 _START = 24
 """deltas at which a search begins"""
 LEVELS = 6
@@ -61,7 +64,7 @@ class Profile:
     direct: Callable[[float], float] | None = None
     """epsilon -> delta, where that is known without a search; rounded like `eps`"""
     _known: list[tuple[float, float]] = field(default_factory=list, repr=False, compare=False)
-    """(log delta, epsilon) that have been asked, ordered"""
+    """(log delta / (1 - delta), epsilon) that have been asked, ordered"""
 
     def delta(self, eps: float) -> float:
         """Delta at epsilon >= 0: the least that is guaranteed, or the largest that is seen to be attained."""
@@ -69,15 +72,17 @@ class Profile:
             return delta_of(self.mu, eps)
         if self.direct is not None:
             return self.direct(eps)
-        # the eps of exp(high) is at most eps; begin with what is known
-        high = min((x for x, at in self._known if at <= eps), default=0.0)
+        # the eps of the delta at `high` is at most eps; begin with what is known
+        high = min((x for x, at in self._known if at <= eps), default=CERTAIN)
         low = max((x for x, at in self._known if at > eps), default=min(FIRST_LOG, 2 * high))
+        if high == CERTAIN and self._at(high) > eps:
+            return _delta(high) if self.attained else 1.0
         while self._at(low) <= eps:
             low, high = 2 * low, low
             if low < LEAST_LOG:
-                return 0.0 if self.attained else math.exp(high)
+                return 0.0 if self.attained else _delta(high)
         found = narrow(lambda x: self._at(x) <= eps, low, high, absolute=EXACT if self.attained else NEAR)
-        return math.exp(found.below if self.attained else found.above)
+        return _delta(found.below if self.attained else found.above)
 
     @cached_property
     def advantage(self) -> float:
@@ -104,11 +109,11 @@ class Profile:
         """The largest true positive rate at that false positive rate."""
         return 1 - self.beta(alpha)
 
-    def _at(self, log_delta: float) -> float:
+    def _at(self, logit: float) -> float:
         """Epsilon there, asked once."""
-        k = bisect.bisect_left(self._known, (log_delta, -1.0))
-        if k == len(self._known) or self._known[k][0] != log_delta:
-            self._known.insert(k, (log_delta, self.eps(math.exp(log_delta))))
+        k = bisect.bisect_left(self._known, (logit, -1.0))
+        if k == len(self._known) or self._known[k][0] != logit:
+            self._known.insert(k, (logit, self.eps(_delta(logit))))
         return self._known[k][1]
 
     def _below(self, alpha: float, levels: int) -> float:
@@ -116,12 +121,12 @@ class Profile:
 
         All places lie on one fine grid, so that most are known from other alphas: some analyses take a while.
         """
-        top = math.log(min(max(self.advantage, _NOTHING), 1 - 1e-16))
+        top = _logit(max(self.advantage, _NOTHING))
         unit = (min(FIRST_LOG, 2 * top) - top) / _START / 2**LEVELS
 
         def value(k: int) -> float:
             x = top + k * unit
-            return _line(alpha, self._at(x), math.exp(x)) if k >= 0 else 0.0
+            return _line(alpha, self._at(x), _delta(x)) if k >= 0 else 0.0
 
         step = 2**LEVELS
         best = max(range(0, (_START + 1) * step, step), key=value)
@@ -136,12 +141,12 @@ class Profile:
         """An upper limit of beta: the interval with the largest one is halved until a place of the profile is near."""
         if self.advantage < _NOTHING:
             return 1 - alpha
-        top = math.log(min(self.advantage, 1 - 1e-16))
+        top = _logit(self.advantage)
         first = min(FIRST_LOG, 2 * top)  # the same places for every alpha, so that most are known already
         logs = [*(first + (top - first) * k / _START for k in range(_START)), top]
-        best = max(0.0, *(_line(alpha, self._at(x), math.exp(x)) for x in logs))
-        # (minus the upper limit, smaller log delta, larger log delta)
-        heap = [self._interval(alpha, a, b) for a, b in zip(logs, logs[1:], strict=False)]
+        best = max(0.0, *(_line(alpha, self._at(x), _delta(x)) for x in logs))
+        # (minus the upper limit, smaller place, larger place)
+        heap = [self._interval(alpha, a, b) for a, b in pairwise(logs)]
         # below the least delta nothing is known of delta, and above the largest epsilon is 0
         heap.append((-_line(alpha, self._at(logs[0]), 0.0), -math.inf, logs[0]))
         heap.append((-(1 - self.advantage - alpha), top, top))
@@ -154,7 +159,7 @@ class Profile:
             middle = 2 * high if low == -math.inf else (low + high) / 2
             if middle < LEAST_LOG:
                 break
-            best = max(best, _line(alpha, self._at(middle), math.exp(middle)))
+            best = max(best, _line(alpha, self._at(middle), _delta(middle)))
             heapq.heapreplace(heap, self._interval(alpha, middle, high))
             if low == -math.inf:
                 heapq.heappush(heap, (-_line(alpha, self._at(middle), 0.0), low, middle))
@@ -164,7 +169,7 @@ class Profile:
 
     def _interval(self, alpha: float, low: float, high: float) -> tuple[float, float, float]:
         """For epsilons between those of two deltas: delta is at least the smaller, epsilon at least the smaller."""
-        return -_line(alpha, self._at(high), math.exp(low)), low, high
+        return -_line(alpha, self._at(high), _delta(low)), low, high
 
     def of_group(self, size: int) -> Group:
         """What is guaranteed to `size` records together."""
@@ -217,6 +222,15 @@ class Group:
         for _ in range(self.size):
             alpha = 1 - self.one.beta(alpha, curve) if alpha < 1 else 1.0
         return 1 - alpha
+
+
+def _delta(logit: float) -> float:
+    """The delta of a place; its relative accuracy is that of delta, and of 1 - delta as far as numbers go."""
+    return 1 / (1 + math.exp(-logit)) if logit > -30 else math.exp(logit)
+
+
+def _logit(delta: float) -> float:
+    return min(CERTAIN, math.log(delta) - math.log1p(-min(delta, 1 - 1e-16)))
 
 
 def _line(alpha: float, eps: float, delta: float) -> float:
