@@ -67,10 +67,10 @@ def test_conformance_with_riskcal(case, betas, advantage):
 
 
 def test_the_search_finds_the_normal_curve_from_the_side_it_states():
-    for mu in (0.05, 1.0, 3.0, 6.0):
+    for mu in (0.05, 1.0, 6.0):
         promised = Profile(lambda delta, mu=mu: eps_of(mu, delta))
         shown = Profile(lambda delta, mu=mu: eps_of(mu, delta) * (1 - 1e-12), attained=True)
-        for rate in (1e-6, 1e-3, 0.05, 0.4, 0.9):
+        for rate in (1e-6, 0.05, 0.9):
             exact = float(ndtr(ndtri(1 - rate) - mu))
             assert gaussian_beta(mu, rate) == pytest.approx(exact, rel=1e-9)
             assert promised.beta(rate) <= exact * (1 + 1e-9) + 1e-15
@@ -157,6 +157,16 @@ def test_groups():
     assert group.tpr(0.01) >= worst.tpr(0.01) > guarantee(sampled(q, noise, steps)).tpr(0.01)
     with pytest.raises(ValueError, match="larger groups"):
         worst.of_group(2)
+
+
+def test_events_have_profiles_too():
+    events = pytest.importorskip("dpexp.privacy.accounting.events")
+    accountant = events.MechanismAccountant("all-iterates", "add-remove")
+    accountant.compose(events.event_of(sampled(0.1, 2.0, 50)))
+    found, stated = accountant.profile, guarantee(sampled(0.1, 2.0, 50))
+    assert found.tpr(0.01) == pytest.approx(stated.tpr(0.01), rel=1e-3)
+    assert found.advantage == pytest.approx(stated.advantage, rel=1e-3)
+    assert found.delta(0.5) == pytest.approx(accountant.get_delta(0.5), rel=1e-3)
 
 
 def test_edges():
