@@ -183,7 +183,7 @@ def test_edges():
     assert pure.advantage == pytest.approx(math.tanh(0.5))
 
 
-QUICK = ("privacy", "--mechanism", "sampled-gaussian", "noise_multiplier=2", "sampling_probability=0.1", "steps=50")
+QUICK = ("privacy", "--mechanism", "sampled-gaussian", "noise_multiplier=2", "sampling_probability=0.1", "steps=5")
 
 
 def test_the_statement_answers_what_is_asked_and_is_the_same_without(tmp_path):

@@ -102,7 +102,7 @@ class Profile:
         if self.mu is not None:
             return gaussian_beta(self.mu, alpha)
         if self.attained:
-            return self._above(alpha, CLOSE * (5 if curve else 1))
+            return self._above(alpha, CLOSE * (15 if curve else 1))
         return self._below(alpha, 3 if curve else LEVELS)
 
     def tpr(self, alpha: float) -> float:
