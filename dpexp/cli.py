@@ -229,14 +229,24 @@ def privacy(
         Path | None, typer.Option(metavar="FILE", help="Budgets of users (csv or parquet: mu, uses, group).")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Let refused analyses compete for the best.")] = False,
+    tradeoff: Annotated[
+        bool, typer.Option("--tradeoff", help="Error rates of an attacker, as a table and a figure.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where that figure goes.  [default: results/figures]")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """State the privacy of a config's mechanisms, or of one given by --mechanism."""
     from dpexp.commands import privacy as command
 
+    if mechanism is None and (tradeoff or out):
+        from dpexp.core.errors import UsageError
+
+        raise UsageError("--tradeoff and --out go with --mechanism", "give the mechanism by its parameters")
     statement: command.Statement
     if mechanism is not None:
-        statement = command.of_mechanism(mechanism, arguments or [], force)
+        statement = command.of_mechanism(mechanism, arguments or [], force, tradeoff, _home(out))
     elif users is not None:
         statement = command.of_users(_home(users) or users, arguments or [])
     else:
@@ -293,7 +303,8 @@ def calibrate(
     arguments: Pairs = None,
     mechanism: Named = None,
     target: Annotated[
-        list[str] | None, typer.Option("--target", metavar="eps=E|mu=M|rho=R|rdp=D", help="What to meet.")
+        list[str] | None,
+        typer.Option("--target", metavar="eps=E|mu=M|rho=R|rdp=D|advantage=A|tpr=T@fpr=F", help="What to meet."),
     ] = None,
     released: Annotated[str, typer.Option(metavar="KIND", help="all-iterates or last-iterate.")] = "all-iterates",
     analysis: Annotated[str | None, typer.Option(metavar="NAME", help="One analysis.  [default: the best]")] = None,

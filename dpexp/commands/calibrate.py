@@ -17,7 +17,14 @@ from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.mechanisms import every_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 
-TARGETS = {"eps": "eps=... with delta=...", "mu": "mu=...", "rho": "rho=... (zCDP)", "rdp": "rdp=... with order=..."}
+TARGETS = {
+    "eps": "eps=... with delta=...",
+    "mu": "mu=...",
+    "rho": "rho=... (zCDP)",
+    "rdp": "rdp=... with order=...",
+    "advantage": "advantage=...",
+    "tpr": "tpr=...@fpr=...",
+}
 WITH_TARGETS = ("delta", "order")
 LARGEST_TARGET = 1e6
 """so that the square of a target is a number too"""
@@ -87,6 +94,10 @@ def _goal(given: dict[str, Any]) -> Goal:
             f"a target is {', '.join(TARGETS.values())}" + (f", not {stray}" if stray else ""), "give exactly one"
         )
     measure = measures[0]
+    if measure in ("advantage", "tpr"):
+        if unused := [key for key in WITH_TARGETS if key in given]:
+            raise UsageError(f"a target {measure}=... takes no {unused[0]}")
+        return _advantage(given[measure]) if measure == "advantage" else _rates(given[measure])
     level = number(measure, given[measure], 0, math.inf)
     if level and not LEAST <= level <= LARGEST_TARGET:
         raise UsageError(f"{measure} is a number from {LEAST:g} to {LARGEST_TARGET:g}, not {level:g}")
@@ -106,6 +117,29 @@ def _goal(given: dict[str, Any]) -> Goal:
     return Goal(lambda a: math.inf if a.zcdp is None else a.zcdp, level, {"rho": level})
 
 
+def _advantage(value: Any) -> Goal:
+    """The largest TPR - FPR of an attacker."""
+    from dpexp.reporting.tradeoff import profile_of
+
+    level = number("advantage", value, 0, 1)
+    return Goal(lambda a: profile_of(a).advantage, level, {"advantage": level})
+
+
+def _rates(value: Any) -> Goal:
+    """TPR at FPR: tpr=0.05@fpr=0.01."""
+    from dpexp.reporting.tradeoff import profile_of
+
+    parts = str(value).split("@fpr=")
+    if len(parts) != 2:
+        raise UsageError(f"a target tpr=... is tpr=T@fpr=F, not tpr={value}", "for instance tpr=0.05@fpr=0.01")
+    tpr, fpr = (number(key, scalar(text), 0, 1) for key, text in zip(("tpr", "fpr"), parts, strict=True))
+    if tpr <= fpr:
+        raise UsageError(
+            f"tpr={tpr:g} is met by guessing at fpr={fpr:g}: no noise brings it lower", "give a larger tpr"
+        )
+    return Goal(lambda a: profile_of(a).tpr(fpr), tpr, {"tpr": tpr, "fpr": fpr})
+
+
 def _calibrated(
     name: str, kind: type[Mechanism], found: Calibrated, target: dict[str, float], released: str
 ) -> tuple[dict[str, Any], str]:
@@ -122,7 +156,7 @@ def _calibrated(
     }
     safe = up if kind.more_noise_is_larger else down  # so that who copies the printed value does not overspend
     rows = [[a, safe(v, 8) if math.isfinite(v) else "not reachable"] for a, v in found.tried]
-    where = "".join(f" at {key} = {target[key]:g}" for key in WITH_TARGETS if key in target)
+    where = "".join(f" at {key} = {target[key]:g}" for key in (*WITH_TARGETS, "fpr") if key in target)
     text = (
         f"{kind.noise_field} = {safe(found.value, 10)}\n\n"
         f"gives {measure} = {up(found.spent, 6)} <= {target[measure]:g}{where}, {released}, by {found.analysis}.\n\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
@@ -17,6 +17,7 @@ from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 
 DELTAS = (1e-5, 1e-6)
+EPOCHS = "epoch-gaussian"
 LEAST, LARGEST = 1e-9, 1e12
 """what a number other than 0 and inf lies between, so that its squares are numbers too"""
 MOST_IN_TREES = 50_000_000
@@ -115,6 +116,12 @@ def mechanism_of(name: str, values: dict[str, Any]) -> Mechanism:
     else:
         if not problems:
             return built
+    elsewhere = values.get("sampling")
+    if name != EPOCHS and elsewhere in get_args(MECHANISMS[EPOCHS].model_fields["sampling"].annotation):
+        raise UsageError(
+            "\n".join(problems),
+            f"batches of the kind {elsewhere} are those of --mechanism {EPOCHS} batches=... epochs=...",
+        )
     hints = [suggest(unknown[0], list(fields))] if unknown else [f"for instance {missing[0]}=1"] if missing else []
     raise UsageError("\n".join(problems), *hints)
 

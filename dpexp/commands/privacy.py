@@ -17,6 +17,10 @@ from dpexp.reporting.statement import ConfigStatement, MechanismStatement, State
 if TYPE_CHECKING:
     from dpexp.algorithms.algorithm import Released
     from dpexp.config import Experiment
+    from dpexp.reporting.tradeoff import Attacker, Questions
+
+FIGURES = Path("results/figures")
+"""where a figure goes if no folder is named, as with `dpexp plot`"""
 
 __all__ = ["Statement", "of_config", "of_mechanism", "of_users", "only_path"]
 
@@ -86,22 +90,59 @@ def released(experiment: Experiment) -> dict[str, Released]:
     return labelled([(mechanism, name, columns) for mechanism, (name, columns) in found.items()])
 
 
-def of_mechanism(name: str, pairs: Sequence[str], force: bool = False) -> Understood:
-    """The privacy statement of a mechanism. `force` lets refused analyses compete for the best."""
+def of_mechanism(
+    name: str, pairs: Sequence[str], force: bool = False, tradeoff: bool = False, out: Path | None = None
+) -> Understood:
+    """The privacy statement of a mechanism. `force` lets refused analyses compete for the best.
+
+    Questions about an attacker are answered below it, and `tradeoff` draws a figure into the folder `out`.
+    """
+    from dpexp.commands.attacker import split
+
+    pairs, asked = split(pairs, tradeoff)
     values = values_of(pairs)
     deltas, orders = deltas_of(values), orders_of(values)
     mechanism = mechanism_of(name, values)
     with understood(name):
-        return Understood(name, mechanism, deltas, orders or ORDERS, force)
+        found = Understood(name, mechanism, deltas, orders or ORDERS, force)
+    found.asked, found.out = asked, out or FIGURES
+    return found
 
 
 class Understood(MechanismStatement):
     """A statement at numbers that a user gave: where one of them leads nowhere, that is said."""
 
+    asked: Questions | None = None
+    out: Path
+
     def document(self) -> dict[str, Any]:
         with understood(self.name):
-            return super().document()
+            found = super().document()
+            return {**found, **self._answers()} if self.asked else found
 
     def text(self) -> str:
         with understood(self.name):
-            return super().text()
+            lines = [super().text()]
+            if self.asked:
+                lines.append(self._attacker(self.asked).text())
+            if self.asked and self.asked.curve:
+                lines.append("\n".join(self._drawn(self._attacker(self.asked))))
+            return "\n\n".join(lines)
+
+    def _answers(self) -> dict[str, Any]:
+        assert self.asked is not None
+        attacker = self._attacker(self.asked)
+        return {"tradeoff": {**attacker.document(), **({"files": self._drawn(attacker)} if self.asked.curve else {})}}
+
+    def _attacker(self, asked: Questions) -> Attacker:
+        from dpexp.reporting.tradeoff import Attacker
+
+        if self._asked is None:
+            self._asked = Attacker(self.analyses, self.lower, asked)
+        return self._asked
+
+    _asked: Attacker | None = None
+
+    def _drawn(self, attacker: Attacker) -> list[str]:
+        setting = self.text_of_parameters()
+        return [str(path) for path in attacker.written(self.name, setting, self.out).files]

@@ -79,13 +79,16 @@ class MechanismStatement:
             "lower": [bound.statement(self.deltas) for bound in self.lower],
         }
 
-    def text(self) -> str:
-        """A page to read; without the Renyi curves, which take a while."""
-        parameters = ", ".join(
+    def text_of_parameters(self) -> str:
+        """The mechanism's parameters with their names."""
+        return ", ".join(
             f"{k} = {v:g}" if isinstance(v, float) else f"{k} = {v}"
             for k, v in self.mechanism.model_dump().items()
             if v is not None
         )
+
+    def text(self) -> str:
+        """A page to read; without the Renyi curves, which take a while."""
         marks = {kind: f"best for {kind}" for kind in self.best}
         rows = [
             _row(a, self.deltas, "; ".join(marks[kind] for kind, b in self.best.items() if b is a))
@@ -95,7 +98,13 @@ class MechanismStatement:
             [b.name, b.released, *(down(b.eps(d)) for d in self.deltas), "attained: a lower bound"]
             for b in each(self.lower, "what a pair of neighbours attains", lambda b: b.name)
         ]
-        lines = [f"{self.name}: {parameters}", "", *_topics(self.mechanism.describe()), "", *_table(rows, self.deltas)]
+        lines = [
+            f"{self.name}: {self.text_of_parameters()}",
+            "",
+            *_topics(self.mechanism.describe()),
+            "",
+            *_table(rows, self.deltas),
+        ]
         lines.append("")
         for a in self.analyses:
             lines.append(f"  {a.name}: {a.source}" if a.source else f"  {a.name}")

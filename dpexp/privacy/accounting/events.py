@@ -15,6 +15,7 @@ from typing import Any
 
 from dpexp.core.bisection import narrow
 from dpexp.privacy.accounting.conversions import eps_of_curve
+from dpexp.privacy.accounting.tradeoff import Profile
 from dpexp.privacy.analyses.analysis import Analysis, Released
 from dpexp.privacy.mechanisms import MECHANISMS, Mechanism
 
@@ -111,6 +112,11 @@ class MechanismAccountant(PrivacyAccountant):
             return 0.0
         found = narrow(lambda x: self.get_epsilon(math.exp(-x)) <= target_epsilon, unsafe, safe, absolute=1e-9)
         return math.exp(-found.above)
+
+    @property
+    def profile(self) -> Profile:
+        """Trade-offs of what is composed: delta at epsilon, advantage, rates, Bayes error, groups."""
+        return Profile(self.get_epsilon)
 
     def _rdp(self, order: float) -> float:
         """Sum over the mechanisms of the least Renyi divergence that one of their analyses states."""

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from dpexp.privacy.analyses.analysis import ALL, Analysis
+from dpexp.privacy.judge import literal_epochs
 from dpexp.privacy.judge.families import FAMILIES, Exact, Normal, admitted
 from dpexp.privacy.judge.literal_momentum import constant_gradients, iterates_alone
 from dpexp.privacy.judge.search import FLOOR, MARGIN, SHAPES, SHRINK, STEP, confirmed, level, value
@@ -35,6 +36,7 @@ BOUNDED = ("noisy-sgd", "noisy-sgd-convex", "noisy-sgd-strong", "clipped-noisy-s
 """mechanisms on a set, noisy-sgd without and with smooth convex and strongly convex losses"""
 SUMS = ("sampled-gaussian", "sampled-gaussian-phases")
 MOMENTUM = ("tree-momentum", "reduced-momentum", "gradient-recursion", "local-gaussian")
+EPOCHS = "epoch-gaussian"
 FILLING = 0.5
 """share of the comparisons that fills the space"""
 ITERATES_ALONE = "certified-iterates"
@@ -98,6 +100,7 @@ def cases() -> list[Case]:
     """Every mechanism with every scheme that it has."""
     found = [Case(m, s, r) for m in (*BOUNDED, *SUMS) for s, r in SCHEMES]
     found = [c for c in found if c.mechanism != "sampled-gaussian-phases" or c.sampling in ("poisson", "full-batch")]
+    found += [Case(EPOCHS, s, r) for s in literal_epochs.SAMPLINGS for r in ("add-remove", "replace-one")]
     return found + [Case(m, "one record a step", "replace-one") for m in MOMENTUM]
 
 
@@ -155,11 +158,11 @@ def survey(case: Case, comparisons: int, settings: int = 2, climbs: int = 2) -> 
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
-        return (
-            _momentum(case, comparisons, settings)
-            if case.mechanism in MOMENTUM
-            else _survey(case, comparisons, settings, climbs)
-        )
+        if case.mechanism in MOMENTUM:
+            return _momentum(case, comparisons, settings)
+        if case.mechanism == EPOCHS:
+            return _epochs(case, comparisons, settings)
+        return _survey(case, comparisons, settings, climbs)
 
 
 def _survey(case: Case, comparisons: int, settings: int, climbs: int) -> list[Row]:
@@ -306,6 +309,25 @@ def _momentum(case: Case, comparisons: int, settings: int) -> list[Row]:
                         _normal(held, a, family, mu)
     rows = [_row(case, name, released, ratios) for (name, released), ratios in held.items()]
     return rows + [Row(case, n, r, (), 0, "", why) for (n, r), why in refused.items() if (n, r) not in held]
+
+
+def _epochs(case: Case, comparisons: int, settings: int) -> list[Row]:
+    """Batches that are drawn epoch by epoch, against constant gradients at three deltas."""
+    rng = np.random.default_rng(13)
+    held: Held = {}
+    for _ in range(max(settings, comparisons // 6)):
+        mechanism, attained = literal_epochs.constant_gradients(case.sampling, case.relation, rng)
+        words = ", ".join(f"{k} {v}" for k, v in mechanism.model_dump().items() if isinstance(v, int | float))
+        for a in mechanism.analyses():
+            for family, low_at in attained.items():
+                for delta in (0.03, 1e-3, 1e-6):
+                    low, bound = low_at(delta), a.eps(delta)
+                    if not (math.isfinite(bound) and low > FLOOR):
+                        continue
+                    like = Ratio(a.name, family, "all-iterates", True, "eps", bound / low)
+                    found = replace(like, violated=low > bound * (1 + MARGIN), at=delta, words=words)
+                    held.setdefault((a.name, a.released), []).append(found)
+    return [_row(case, name, released, ratios) for (name, released), ratios in held.items()]
 
 
 def _normal(held: Held, a: Analysis, family: str, mu: float) -> None:

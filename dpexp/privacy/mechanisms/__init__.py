@@ -7,6 +7,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.registry import Registry
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd
+from dpexp.privacy.mechanisms.epoch_gaussian import EpochGaussian
 from dpexp.privacy.mechanisms.gradient_recursion import NoisyGradientRecursion
 from dpexp.privacy.mechanisms.langevin import Langevin
 from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
@@ -19,6 +20,7 @@ from dpexp.privacy.mechanisms.tree_momentum import NoisyTreeMomentum
 __all__ = [
     "MECHANISMS",
     "ClippedNoisySgd",
+    "EpochGaussian",
     "Langevin",
     "Mechanism",
     "NoisyGradientRecursion",
@@ -33,6 +35,7 @@ MECHANISMS: Registry[type[Mechanism]] = Registry(
     {
         "local-gaussian": LocalGaussian,
         "sampled-gaussian": SampledGaussian,
+        "epoch-gaussian": EpochGaussian,
         "noisy-sgd": NoisySgd,
         "clipped-noisy-sgd": ClippedNoisySgd,
         "langevin": Langevin,

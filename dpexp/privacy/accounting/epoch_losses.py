@@ -1,0 +1,145 @@
+"""Epochs in which a record is in one random batch: epsilon rounded up, and what constant gradients attain.
+
+The loss of one epoch comes from `random_allocation`, on a grid from above; from below its curve is put on a grid by
+`discrete_losses`. Epochs are independent, and `tilted` sums them, with all rounding charged to the stated side.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from functools import cached_property, lru_cache
+
+from dpexp.privacy.accounting.discrete_losses import from_below
+from dpexp.privacy.accounting.gdp import delta_of, eps_of
+from dpexp.privacy.accounting.random_allocation import (
+    LARGEST,
+    REACH,
+    Atoms,
+    OnGrid,
+    one_epoch_above,
+    one_epoch_below,
+)
+from dpexp.privacy.accounting.tilted import Composed, Side, TooWide
+
+FINE_BELOW = 60.0
+"""points of the grid from below in a standard deviation of an epoch's loss"""
+MOST_BELOW = 20_000
+"""points on either side of 0"""
+
+SHARES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9)
+"""of delta, for the first of two steps"""
+LEAST_SHARE = 1e-250
+
+
+class EpochLoss:
+    """One epoch of `batches` noisy sums; `mu` is how far one record moves its sum, in deviations of the noise."""
+
+    def __init__(self, mu: float, batches: int) -> None:
+        if not (0 < mu < math.inf and batches >= 1):
+            raise ValueError(f"need a finite distance above 0 and a batch, not {mu} and {batches}")
+        self.mu, self.batches = float(mu), batches
+        self._composed: dict[tuple[Side, int], tuple[Composed, Composed]] = {}
+
+    @property
+    def written(self) -> bool:
+        """Whether the largest loss is small enough for its exponential to be a number."""
+        return self.mu * (self.mu / 2 + REACH) <= LARGEST
+
+    def eps(self, epochs: int, delta: float) -> float:
+        """Epsilon of so many epochs, rounded up, both orders of the neighbours.
+
+        Showing the batches leaves sqrt(epochs) Gaussian steps: a bound that needs no grid, where it is smaller.
+        """
+        known = eps_of(self.mu * math.sqrt(epochs), delta)
+        if epochs == 0 or not self.written or not 0 < delta < 1:
+            return known
+        try:
+            return min(known, max(law.eps(delta) for law in self._above(epochs)))
+        except TooWide:
+            return known
+
+    def delta(self, epochs: int, eps: float) -> float:
+        """Delta of so many epochs at epsilon >= 0, rounded up."""
+        known = delta_of(self.mu * math.sqrt(epochs), eps)
+        if epochs == 0 or not self.written:
+            return known
+        try:
+            return min(known, max(law.delta(eps) for law in self._above(epochs)))
+        except TooWide:
+            return known
+
+    def eps_of_replaced(self, epochs: int, delta: float) -> float:
+        """Epsilon where a record is replaced by any other: it is removed, then the other is added.
+
+        From P(S) <= e^e1 Q(S) + d1 and Q(S) <= e^e2 P'(S) + d2 follows P(S) <= e^(e1 + e2) P'(S) + d1 + e^e1 d2. The
+        best split of delta is sought on a grid of d1: every split is valid.
+        """
+        known = eps_of(2 * self.mu * math.sqrt(epochs), delta)  # with the batches shown
+        if epochs == 0 or not self.written or not 0 < delta < 1:
+            return known
+        best = known
+        with contextlib.suppress(TooWide):
+            removed, added = self._above(epochs)
+            for share in SHARES:
+                first = removed.eps(share * delta)
+                rest = (1 - share) * delta * math.exp(-min(first, LARGEST))
+                best = min(best, first + (added.eps(rest) if rest >= LEAST_SHARE else math.inf))
+        return best
+
+    def attained(self, epochs: int, delta: float) -> float:
+        """What the pair itself attains, rounded down; 0 where it is not known."""
+        if epochs == 0 or not self.written or not 0 < delta < 1:
+            return 0.0
+        try:
+            return max(law.eps(delta) for law in self._below(epochs))
+        except TooWide:
+            return 0.0
+
+    def sides(self, epochs: int, delta: float) -> dict[str, tuple[float, float]]:
+        """Brackets of epsilon for a record that is removed, and for one that is added."""
+        pairs = zip(("remove", "add"), self._below(epochs), self._above(epochs), strict=True)
+        return {name: (low.eps(delta), high.eps(delta)) for name, low, high in pairs}
+
+    @cached_property
+    def _dominating(self) -> OnGrid:
+        return one_epoch_above(self.mu, self.batches)
+
+    @cached_property
+    def _dominated(self) -> Atoms:
+        return one_epoch_below(self.mu, self.batches)
+
+    def _above(self, epochs: int) -> tuple[Composed, Composed]:
+        """The losses of a removed and of an added record."""
+        if ("above", epochs) not in self._composed:
+            self._composed["above", epochs] = self._sum_above(epochs)
+        return self._composed["above", epochs]
+
+    def _below(self, epochs: int) -> tuple[Composed, Composed]:
+        if ("below", epochs) not in self._composed:
+            self._composed["below", epochs] = self._sum_below(epochs)
+        return self._composed["below", epochs]
+
+    def _sum_above(self, epochs: int) -> tuple[Composed, Composed]:
+        pair = self._dominating
+        removed, added = (Composed([(law, epochs)], pair.interval, "above") for law in (pair.removed, pair.added))
+        return removed, added
+
+    def _sum_below(self, epochs: int) -> tuple[Composed, Composed]:
+        pair = self._dominated
+        low, high, spread = pair.range
+        reach = max(abs(low), abs(high))
+        interval = max(spread / FINE_BELOW, reach / MOST_BELOW)
+        cells = math.ceil(reach / interval) + 1
+        curves = pair.curve, pair.swapped.curve
+        removed, added = (
+            Composed([(from_below(one, other, cells, interval, pair.relative), epochs)], interval, "below")
+            for one, other in (curves, curves[::-1])
+        )
+        return removed, added
+
+
+@lru_cache(maxsize=32)
+def epoch_loss(mu: float, batches: int) -> EpochLoss:
+    """An epoch that is shared by all who ask for it, so that its law is computed once."""
+    return EpochLoss(mu, batches)

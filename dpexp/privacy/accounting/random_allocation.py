@@ -1,0 +1,281 @@
+"""A record in one of t batches, chosen at random: its privacy loss, surely too large or surely too small.
+
+All t noisy sums are released. With noise of standard deviation 1 and a record that moves its sum by mu, the pair of
+laws is P = 1/t sum_j N(mu e_j, I) against Q = N(0, I) on R^t. It dominates every scheme in which a record draws its
+batch independently of all others and is added or removed: given the batches of all others, a release is a fixed
+function of y = mu I + noise, with I the record's pattern, of earlier releases and of noise that does not depend on I.
+Constant gradients attain it, so that it is exact. One coordinate is N(mu, 1) against N(0, 1); for a group A of a
+batches and B of b batches, with P_A the first law given that the record is in A,
+
+    P = a / (a + b) P_A x Q_B + b / (a + b) Q_A x P_B,    Q = Q_A x Q_B,
+
+so that t batches take about log2 t combinations. A pair is kept as atoms: masses p, q and the loss l = log p / q. If
+one channel makes P_A, Q_A out of P_A', Q_A', then combinations of the first are made out of those of the second, so
+that atoms may be changed after every combination:
+
+* above (`OnGrid`): an atom between g and g + h becomes two, with the masses (1 - y) q and y q under Q and e^g (1 - y) q
+  and e^(g + h) y q under P, where y = (e^(l - g) - 1) / (e^h - 1). P and Q keep their masses, and merging the two gives
+  the atom back. Below the grid p is kept and the rest of q becomes a loss of -infinity; above it q is kept and the rest
+  of p becomes +infinity.
+* below (`Atoms`): the atoms of a cell are merged into one, which is a channel for any cells.
+
+Epochs are independent: their losses are summed by `tilted`. From above every rounding error enlarges a mass, and curves
+grow with masses; from below the relative error of the masses is carried along. One law serves both orders of the pair.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpexp.privacy.accounting.discrete_losses import Discrete
+from dpexp.privacy.accounting.tilted import UNIT
+
+REACH = 9.5
+"""noise units beyond which a coordinate's outcomes are one atom: Phi(-9.5) = 1e-21"""
+TRIMMED = 1e-20
+"""mass that a combination may push to infinity at either end"""
+FINE = 32.0
+"""points of the grid in a standard deviation of the loss; the variance is then overstated by 1e-3 at most"""
+MOST = 6000
+"""points of a grid: a combination takes the square of it"""
+ATOMS = 1000
+"""atoms from below"""
+CELLS = 4000
+"""cells of one coordinate from below"""
+LARGEST = 500.0
+"""largest loss: e^500 is a number"""
+_NODES = 12
+
+
+@dataclass(frozen=True)
+class OnGrid:
+    """A dominating pair: masses q [A] of Q on the losses interval * (start + k), those of P are e^loss q."""
+
+    start: int
+    interval: float
+    q: np.ndarray
+    p_only: float
+    """mass under P where Q has none"""
+    q_only: float
+
+    @property
+    def losses(self) -> np.ndarray:
+        return self.interval * (self.start + np.arange(len(self.q)))
+
+    @property
+    def p(self) -> np.ndarray:
+        return self.q * np.exp(self.losses) * (1 + 4 * UNIT)
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the loss under Q; it only sets grids."""
+        losses, total = self.losses, float(self.q.sum())
+        mean = float((self.q * losses).sum()) / total
+        return math.sqrt(float((self.q * (losses - mean) ** 2).sum()) / total)
+
+    @property
+    def removed(self) -> Discrete:
+        """The loss of P against Q."""
+        return Discrete(self.start, self.p, self.p_only)
+
+    @property
+    def added(self) -> Discrete:
+        """The loss of Q against P."""
+        return Discrete(-(self.start + len(self.q) - 1), self.q[::-1].copy(), self.q_only)
+
+    def refined(self, interval: float) -> OnGrid:
+        """The same atoms on a grid that is finer by a power of 2."""
+        times = round(self.interval / interval)
+        if times == 1:
+            return self
+        q = np.zeros(times * (len(self.q) - 1) + 1)
+        q[::times] = self.q
+        return OnGrid(times * self.start, interval, q, self.p_only, self.q_only)
+
+
+def normal_above(mu: float) -> OnGrid:
+    """N(mu, 1) against N(0, 1), from above.
+
+    Outcomes are shifted by mu / 2, so that the means are mu / 2 and -mu / 2 and the loss is mu x.
+    """
+    from scipy.special import ndtr
+
+    h = _power_of_two(mu / FINE)
+    half = math.ceil(mu * (mu / 2 + REACH) / h)
+    x, width = h / mu * np.arange(-half, half + 1), h / mu
+    # y is averaged over the outcomes of a cell, by a quadrature of positive terms
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    ahead = (nodes + 1) / 2 * h
+    at = x[:-1, None] + (nodes + 1) / 2 * width
+    density = np.exp(-((at + mu / 2) ** 2) / 2) * weights * width / math.sqrt(8 * math.pi)
+    q = np.zeros(len(x))
+    q[:-1] += (density * (np.expm1(h - ahead) * np.exp(ahead) / math.expm1(h))).sum(axis=1)
+    q[1:] += (density * (np.expm1(ahead) / math.expm1(h))).sum(axis=1)
+    # what lies outside: P has `far` below the grid and `near` above it, Q the other way round
+    far, near = float(ndtr(-x[-1] - mu / 2)), float(ndtr(mu / 2 - x[-1]))
+    q[0] += far * math.exp(mu * x[-1])
+    q[-1] += far
+    return OnGrid(-half, h, q * (1 + 1e-12), near, near)
+
+
+def combined(a: OnGrid, batches_a: int, b: OnGrid, batches_b: int) -> OnGrid:
+    """The pair of both groups, from above; its grid is finer where the loss is much narrower than before."""
+    share = batches_a / (batches_a + batches_b)
+    h = min(a.interval, b.interval)
+    twins = a is b
+    a, b = a.refined(h), b.refined(h)
+    narrower = math.sqrt(max(batches_a, batches_b) / (batches_a + batches_b)) * max(a.spread, b.spread)
+    first, last = min(a.start, b.start), max(a.start + len(a.q), b.start + len(b.q))
+    times = max(1, round(h / _power_of_two(max(narrower / FINE, h * (last - first) / MOST))))
+    # losses: the larger by log share at most below the lower end of the larger, never above the upper end
+    low = first + math.floor(math.log(min(share, 1 - share)) / h) - 2
+    out = np.zeros(times * (last - low) + 2)
+    step = h / times
+
+    def put(offset: float, start: int, masses: np.ndarray) -> None:
+        """Add masses on the losses h (start + k) + offset."""
+        cell = math.floor(offset / step)
+        ahead = min(max(offset - cell * step, 0.0), step)
+        slack = 8 * UNIT * (1 + abs(offset)) / step  # the logarithm is off by so much
+        y = min(1.0, math.expm1(ahead) / math.expm1(step) + slack)
+        z = min(1.0, math.expm1(step - ahead) * math.exp(ahead) / math.expm1(step) + slack)  # 1 - y
+        at = times * (start - low) + cell
+        end = at + times * (len(masses) - 1) + 1
+        out[at:end:times] += z * masses
+        out[at + 1 : end + 1 : times] += y * masses
+
+    # pairs of atoms k apart: their loss is that of the first and log(share + (1 - share) e^(k h))
+    shift = b.start - a.start
+    for k in range(0 if twins else shift - len(a.q) + 1, shift + len(b.q)):
+        i, j = max(0, shift - k), max(0, k - shift)
+        count = min(len(a.q) - i, len(b.q) - j)
+        masses = a.q[i : i + count] * b.q[j : j + count]
+        if twins and k:
+            masses = 2 * masses
+        if k > 0:  # from the larger of the two, so that no power is large
+            put(math.log(1 - share + share * math.exp(-k * h)), b.start + j, masses)
+        else:
+            put(math.log(share + (1 - share) * math.exp(k * h)), a.start + i, masses)
+    # where Q_B alone lies at -infinity, the loss is that of A and log share
+    if b.q_only:
+        put(math.log(share), a.start, a.q * b.q_only)
+    if a.q_only:
+        put(math.log(1 - share), b.start, b.q * a.q_only)
+    total_a, total_b = float(a.q.sum()) + a.q_only, float(b.q.sum()) + b.q_only
+    p_only = (share * a.p_only * total_b + (1 - share) * b.p_only * total_a) * (1 + 1e-12)
+    rounding = UNIT * (2 * max(len(a.q), len(b.q)) + 20)  # addends of a sum, and the products
+    return _trimmed(OnGrid(times * low, step, out * (1 + rounding), p_only, a.q_only * b.q_only))
+
+
+def _trimmed(pair: OnGrid) -> OnGrid:
+    """Without the ends, which have no mass to speak of; from above."""
+    p, q = pair.p, pair.q
+    under, over = np.cumsum(q), np.cumsum(p[::-1])[::-1]
+    left = int(np.searchsorted(under, TRIMMED, side="right"))
+    right = int(np.flatnonzero(over > TRIMMED)[-1])
+    left = min(left, right)
+    kept = q[left : right + 1].copy()
+    kept[0] += float(p[:left].sum()) * math.exp(-pair.interval * (pair.start + left))
+    kept[-1] += float(q[right + 1 :].sum())
+    p_only, q_only = pair.p_only + float(p[right + 1 :].sum()), pair.q_only + float(q[:left].sum())
+    return OnGrid(pair.start + left, pair.interval, kept, p_only, q_only)
+
+
+@dataclass(frozen=True)
+class Atoms:
+    """A pair that is dominated: masses [A], by increasing p / q."""
+
+    p: np.ndarray
+    q: np.ndarray
+    relative: float
+    """relative error of every mass"""
+
+    @property
+    def swapped(self) -> Atoms:
+        """The pair in the other order."""
+        return Atoms(self.q[::-1], self.p[::-1], self.relative)
+
+    @property
+    def range(self) -> tuple[float, float, float]:
+        """The least and the largest loss, and the deviation under Q, which only sets a grid."""
+        losses, total = np.log(self.p) - np.log(self.q), float(self.q.sum())
+        mean = float((self.q * losses).sum()) / total
+        spread = math.sqrt(float((self.q * (losses - mean) ** 2).sum()) / total)
+        return float(losses.min()), float(losses.max()), spread
+
+    def curve(self, eps: np.ndarray) -> np.ndarray:
+        """sup over events of P - e^eps Q [E], from below: a sum of positive terms."""
+        losses = np.log(self.p) - np.log(self.q)
+        losses -= 4 * UNIT * (4 + np.abs(np.log(self.p)) + np.abs(losses))
+        found = np.empty(len(eps))
+        for k in range(0, len(eps), 1000):
+            found[k : k + 1000] = (-np.expm1(np.minimum(eps[k : k + 1000, None] - losses, 0.0)) * self.p).sum(axis=1)
+        return found
+
+
+def normal_below(mu: float) -> Atoms:
+    """N(mu, 1) against N(0, 1), from below: outcomes merged in cells of equal width."""
+    from scipy.special import ndtr
+
+    x, means = np.linspace(-mu / 2 - REACH, mu / 2 + REACH, CELLS + 1), (mu / 2, -mu / 2)
+    # from the side where probabilities are small; a difference of neighbours loses digits where the cells are narrow
+    inner = [np.where(x[1:] <= m, np.diff(ndtr(x - m)), -np.diff(ndtr(m - x))) for m in means]
+    p, q = (np.concatenate([[ndtr(x[0] - m)], v, [ndtr(m - x[-1])]]) for m, v in zip(means, inner, strict=True))
+    return _merged(p, q, 8 * UNIT * (1 + 1 / float(x[1] - x[0])))
+
+
+def mixed(a: Atoms, batches_a: int, b: Atoms, batches_b: int) -> Atoms:
+    """The pair of both groups, from below."""
+    share = batches_a / (batches_a + batches_b)
+    q = np.outer(a.q, b.q).ravel()
+    p = (share * np.outer(a.p, b.q) + (1 - share) * np.outer(a.q, b.p)).ravel()
+    return _merged(p, q, a.relative + b.relative + 8 * UNIT)
+
+
+def _merged(p: np.ndarray, q: np.ndarray, relative: float) -> Atoms:
+    """Atoms of similar losses as one; far ones, which have no mass to speak of, are one at either end."""
+    losses = np.log(np.maximum(p, 1e-300) / np.maximum(q, 1e-300))
+    scan = np.linspace(float(losses.min()), float(losses.max()), 500)
+    cell = np.minimum(((losses - scan[0]) * (499 / ((scan[-1] - scan[0]) or 1.0))).astype(np.int64), 499)
+    under, over = np.cumsum(np.bincount(cell, q, 500)), np.cumsum(np.bincount(cell, p, 500)[::-1])[::-1]
+    low = float(scan[max(0, int(np.searchsorted(under, TRIMMED)) - 1)])
+    high = float(scan[min(499, int(np.flatnonzero(over > TRIMMED)[-1]) + 1)])
+    cell = np.clip((losses - low) * (ATOMS / ((high - low) or 1.0)), 0, ATOMS).astype(np.int64)
+    kept_p, kept_q = np.bincount(cell, p), np.bincount(cell, q)
+    seen = (kept_p > 1e-290) & (kept_q > 1e-290)  # what is left out is lower
+    error = relative + UNIT * (int(np.bincount(cell).max()) + 4)
+    return Atoms(kept_p[seen], kept_q[seen], error)
+
+
+def _power_of_two(wanted: float) -> float:
+    """The largest power of 2 that is not above."""
+    return float(2.0 ** math.floor(math.log2(wanted)))
+
+
+def one_epoch_above(mu: float, batches: int) -> OnGrid:
+    """The pair of one epoch, by binary doubling."""
+    power, size, left = normal_above(mu), 1, batches
+    total: tuple[OnGrid, int] | None = None
+    while True:
+        if left & 1:
+            total = (power, size) if total is None else (combined(*total, power, size), total[1] + size)
+        left >>= 1
+        if not left:
+            return total[0] if total else power
+        power, size = combined(power, size, power, size), 2 * size
+
+
+def one_epoch_below(mu: float, batches: int) -> Atoms:
+    """The same from below."""
+    power, size, left = normal_below(mu), 1, batches
+    total: tuple[Atoms, int] | None = None
+    while True:
+        if left & 1:
+            total = (power, size) if total is None else (mixed(*total, power, size), total[1] + size)
+        left >>= 1
+        if not left:
+            return total[0] if total else power
+        power, size = mixed(power, size, power, size), 2 * size

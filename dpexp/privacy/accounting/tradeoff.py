@@ -1,0 +1,261 @@
+"""The attacker's side of a guarantee: error rates of the best test between two neighbours.
+
+A test that says "the record is there" has a false positive rate alpha under one data set and a false negative rate
+beta under the other. Epsilon at every delta, in both orders of the neighbours, bounds them (Dong, Roth and Su, 2022,
+Proposition 2.12): with delta(eps) the profile,
+
+    beta(alpha) >= sup over eps >= 0 of max(0, 1 - delta(eps) - e^eps alpha, e^-eps (1 - delta(eps) - alpha)),
+
+with equality if the profile is exact: the symmetrised trade-off curve, which holds for either order. Further
+
+    advantage = delta(0) = max over tests of TPR - FPR,    TPR at FPR alpha = 1 - beta(alpha),
+    Bayes error with prior p = min over tests of p beta + (1 - p) alpha = p' (1 - delta(log((1 - p') / p'))),
+
+p' = min(p, 1 - p).
+
+Rounding. Of a guarantee any pairs (eps, delta) give a valid lower limit of beta. Of what a pair of neighbours attains
+the pairs are lower limits of the profile, and beta must not be too small: between two places eps_1 < eps_2 of the
+profile delta(eps) >= delta(eps_2), so that beta <= max(1 - delta(eps_2) - e^eps_1 alpha, ..) there. There the interval
+with the largest limit is halved until one of its ends is close to it.
+
+Groups of k records (Theorem 2.14 there): with g(alpha) = 1 - beta(alpha), TPR_k = g(g(..g(alpha))), k times; and from
+eps and delta of one record k eps and delta (e^(k eps) - 1) / (e^eps - 1). A mu-GDP guarantee is k mu-GDP for both.
+"""
+
+from __future__ import annotations
+
+import bisect
+import heapq
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+
+from dpexp.core.bisection import narrow
+from dpexp.privacy.accounting.gdp import delta_of
+
+LEAST_LOG, FIRST_LOG, CERTAIN = -500.0, -28.0, 36.0
+"""places, log delta / (1 - delta), of the least delta that is asked, of the first, and of the last number below 1"""
+NEAR, EXACT = 1e-4, 1e-7
+"""how closely a place is found: of guarantees, some of which take a while, and of attained values"""
+_START = 24
+"""deltas at which a search begins"""
+LEVELS = 6
+"""halvings of the way between two of them"""
+CLOSE = 2e-4
+"""how near an upper limit of beta is to the profile, relative to the smaller of beta and 1 - beta"""
+MOST_HALVINGS = 300
+_NOTHING = 1e-100
+"""an advantage that is none"""
+_SMALL = 1e-4
+"""a beta below it is not resolved relative to itself"""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Epsilon at every delta: of a guarantee rounded up, or of what a pair of neighbours attains rounded down."""
+
+    eps: Callable[[float], float]
+    """delta -> epsilon, both orders of the neighbours"""
+    attained: bool = False
+    mu: float | None = None
+    """Gaussian-DP parameter, where it is one"""
+    direct: Callable[[float], float] | None = None
+    """epsilon -> delta, where that is known without a search; rounded like `eps`"""
+    _known: list[tuple[float, float]] = field(default_factory=list, repr=False, compare=False)
+    """(log delta / (1 - delta), epsilon) that have been asked, ordered"""
+
+    def delta(self, eps: float) -> float:
+        """Delta at epsilon >= 0: the least that is guaranteed, or the largest that is seen to be attained."""
+        if self.mu is not None:
+            return delta_of(self.mu, eps)
+        if self.direct is not None:
+            return self.direct(eps)
+        # the eps of the delta at `high` is at most eps; begin with what is known
+        high = min((x for x, at in self._known if at <= eps), default=CERTAIN)
+        low = max((x for x, at in self._known if at > eps), default=min(FIRST_LOG, 2 * high))
+        if high == CERTAIN and self._at(high) > eps:
+            return _delta(high) if self.attained else 1.0
+        while self._at(low) <= eps:
+            low, high = 2 * low, low
+            if low < LEAST_LOG:
+                return 0.0 if self.attained else _delta(high)
+        found = narrow(lambda x: self._at(x) <= eps, low, high, absolute=EXACT if self.attained else NEAR)
+        return _delta(found.below if self.attained else found.above)
+
+    @cached_property
+    def advantage(self) -> float:
+        """The largest TPR - FPR of a test."""
+        return self.delta(0.0)
+
+    def bayes_error(self, prior: float) -> float:
+        """Least probability of error of a guess whether the record is there, which it is with probability `prior`.
+
+        A guarantee is rounded down, and what is attained up.
+        """
+        rarer = min(prior, 1 - prior)
+        return rarer * (1 - self.delta(math.log1p(-rarer) - math.log(rarer))) if rarer > 0 else 0.0
+
+    def beta(self, alpha: float, curve: bool = False) -> float:
+        """The least false negative rate at the false positive rate alpha in (0, 1); as finely as a `curve` needs it."""
+        if self.mu is not None:
+            return gaussian_beta(self.mu, alpha)
+        if self.attained:
+            return self._above(alpha, CLOSE * (15 if curve else 1))
+        return self._below(alpha, 3 if curve else LEVELS)
+
+    def tpr(self, alpha: float) -> float:
+        """The largest true positive rate at that false positive rate."""
+        return 1 - self.beta(alpha)
+
+    def _at(self, logit: float) -> float:
+        """Epsilon there, asked once."""
+        k = bisect.bisect_left(self._known, (logit, -1.0))
+        if k == len(self._known) or self._known[k][0] != logit:
+            self._known.insert(k, (logit, self.eps(_delta(logit))))
+        return self._known[k][1]
+
+    def _below(self, alpha: float, levels: int) -> float:
+        """A lower limit of beta: the best of some places, each of which is valid, found by halving steps around it.
+
+        All places lie on one fine grid, so that most are known from other alphas: some analyses take a while.
+        """
+        top = _logit(max(self.advantage, _NOTHING))
+        unit = (min(FIRST_LOG, 2 * top) - top) / _START / 2**LEVELS
+
+        def value(k: int) -> float:
+            x = top + k * unit
+            return _line(alpha, self._at(x), _delta(x)) if k >= 0 else 0.0
+
+        step = 2**LEVELS
+        best = max(range(0, (_START + 1) * step, step), key=value)
+        while best >= _START * step and top + 2 * best * unit > LEAST_LOG and value(2 * best) > value(best):
+            best *= 2
+        for _ in range(levels):
+            step //= 2
+            best = max((best, best - step, best + step), key=value)
+        return max(0.0, value(best), 1 - self.advantage - alpha)
+
+    def _above(self, alpha: float, close: float) -> float:
+        """An upper limit of beta: the interval with the largest one is halved until a place of the profile is near."""
+        if self.advantage < _NOTHING:
+            return 1 - alpha
+        top = _logit(self.advantage)
+        first = min(FIRST_LOG, 2 * top)  # the same places for every alpha, so that most are known already
+        logs = [*(first + (top - first) * k / _START for k in range(_START)), top]
+        best = max(0.0, *(_line(alpha, self._at(x), _delta(x)) for x in logs))
+        # (minus the upper limit, smaller place, larger place)
+        heap = [self._interval(alpha, a, b) for a, b in pairwise(logs)]
+        # below the least delta nothing is known of delta, and above the largest epsilon is 0
+        heap.append((-_line(alpha, self._at(logs[0]), 0.0), -math.inf, logs[0]))
+        heap.append((-(1 - self.advantage - alpha), top, top))
+        heapq.heapify(heap)
+        for _ in range(MOST_HALVINGS):
+            limit, low, high = heap[0]
+            upper = max(best, -limit)
+            if upper - best <= close * min(1 - upper, max(best, _SMALL)) or low == high:
+                break
+            middle = 2 * high if low == -math.inf else (low + high) / 2
+            if middle < LEAST_LOG:
+                break
+            best = max(best, _line(alpha, self._at(middle), _delta(middle)))
+            heapq.heapreplace(heap, self._interval(alpha, middle, high))
+            if low == -math.inf:
+                heapq.heappush(heap, (-_line(alpha, self._at(middle), 0.0), low, middle))
+            else:
+                heapq.heappush(heap, self._interval(alpha, low, middle))
+        return min(max(best, -heap[0][0]), 1 - alpha)
+
+    def _interval(self, alpha: float, low: float, high: float) -> tuple[float, float, float]:
+        """For epsilons between those of two deltas: delta is at least the smaller, epsilon at least the smaller."""
+        return -_line(alpha, self._at(high), _delta(low)), low, high
+
+    def of_group(self, size: int) -> Group:
+        """What is guaranteed to `size` records together."""
+        return Group(self, size)
+
+
+@dataclass(frozen=True)
+class Group:
+    """A guarantee for several records at once; with one it is the record's own."""
+
+    one: Profile
+    size: int
+
+    def __post_init__(self) -> None:
+        if self.one.attained:
+            raise ValueError("what a pair of neighbours attains says nothing of larger groups")
+
+    def delta(self, eps: float) -> float:
+        """Delta at epsilon >= 0, rounded up."""
+        if self.one.mu is not None:
+            return delta_of(self.size * self.one.mu, eps)
+        each = eps / self.size
+        factor = math.expm1(eps) / math.expm1(each) if each > 0 else float(self.size)
+        return min(1.0, self.one.delta(each) * factor)
+
+    @cached_property
+    def advantage(self) -> float:
+        """(e^eps - 1 + 2 delta) / (e^eps + 1) holds at every epsilon of the group (Kairouz, Oh and Viswanath)."""
+        if self.one.mu is not None or self.size == 1:
+            return self.delta(0.0)
+        found = self.delta(0.0)
+        for k in range(1, 41):
+            eps = 0.1 * k
+            found = min(found, (math.expm1(eps) + 2 * self.delta(eps)) / (math.exp(eps) + 1))
+        return found
+
+    def bayes_error(self, prior: float) -> float:
+        """As for one record."""
+        rarer = min(prior, 1 - prior)
+        return rarer * (1 - self.delta(math.log1p(-rarer) - math.log(rarer))) if rarer > 0 else 0.0
+
+    def tpr(self, alpha: float) -> float:
+        """The largest true positive rate, rounded up."""
+        return 1 - self.beta(alpha)
+
+    def beta(self, alpha: float, curve: bool = False) -> float:
+        """The least false negative rate, rounded down."""
+        if self.one.mu is not None:
+            return gaussian_beta(self.size * self.one.mu, alpha)
+        for _ in range(self.size):
+            alpha = 1 - self.one.beta(alpha, curve) if alpha < 1 else 1.0
+        return 1 - alpha
+
+
+def _delta(logit: float) -> float:
+    """The delta of a place; its relative accuracy is that of delta, and of 1 - delta as far as numbers go."""
+    return 1 / (1 + math.exp(-logit)) if logit > -30 else math.exp(logit)
+
+
+def _logit(delta: float) -> float:
+    return min(CERTAIN, math.log(delta) - math.log1p(-min(delta, 1 - 1e-16)))
+
+
+def _line(alpha: float, eps: float, delta: float) -> float:
+    """What one place of the profile says of beta."""
+    if eps > 700:
+        return 0.0
+    return max(0.0, 1 - delta - math.exp(eps) * alpha, math.exp(-eps) * (1 - delta - alpha))
+
+
+def gaussian_beta(mu: float, alpha: float) -> float:
+    """G_mu(alpha) = Phi(Phi^-1(1 - alpha) - mu)."""
+    from scipy.special import ndtr, ndtri
+
+    return float(ndtr(-ndtri(alpha) - mu))
+
+
+def of_pairs(pairs: Sequence[tuple[float, float]]) -> Profile:
+    """The profile of a few guarantees (epsilon, delta) that hold together."""
+
+    def eps(delta: float) -> float:
+        return min((e for e, d in pairs if d <= delta), default=math.inf if delta < 1 else 0.0)
+
+    def direct(at: float) -> float:
+        """Also between them: (eps, delta) implies delta + (e^eps - e^at) (1 - delta) / (1 + e^eps) at a smaller one."""
+        found = [d if e <= at else d + (math.exp(e) - math.exp(at)) * (1 - d) / (1 + math.exp(e)) for e, d in pairs]
+        return min(1.0, *found)
+
+    return Profile(eps, direct=direct)

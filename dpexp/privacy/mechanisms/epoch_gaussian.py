@@ -1,0 +1,127 @@
+"""Gaussian noise on the sums of batches that are drawn epoch by epoch, all sums of all epochs released."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache, partial
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from dpexp.privacy.accounting.epoch_losses import EpochLoss, epoch_loss
+from dpexp.privacy.analyses.analysis import ALL, Analysis, Relation, gaussian_analysis
+from dpexp.privacy.analyses.composition import DIVIDED, NOISE, ONE_BATCH, composition, composition_lower, distance
+from dpexp.privacy.attained.lower_bounds import LowerBound, linear_last
+from dpexp.privacy.attained.once_an_epoch import linear_epochs, secret_order
+from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Steps
+
+EpochSampling = Literal["balls-in-bins", "secret-bins", "cyclic-poisson", "shuffled", "reshuffled"]
+SAMPLING: dict[EpochSampling, str] = {
+    "balls-in-bins": "every record draws one batch of every epoch, independently of all others",
+    "secret-bins": "every record draws one batch, independently of all others, and is in it in every epoch",
+    "cyclic-poisson": "a public partition into groups, used in turn; of the group of a step every record independently",
+    "shuffled": "a random partition into batches of equal size, drawn once and repeated in every epoch",
+    "reshuffled": "a new random order of the records in every epoch, cut into batches of equal size",
+}
+INDEPENDENT = "every record draws its batches independently of all others, and nobody sees which"
+GROUPS = "which group a record is in is public, and does not depend on its content"
+ALLOCATION = "privacy loss distribution of a random allocation, by pairwise combination, rounded up (docs/privacy.md)"
+REPLACED = "; the record is removed, and then the other one added"
+SHOWN = "Gaussian composition (Dong, Roth and Su, 2022), with every record's batches shown"
+
+
+class EpochGaussian(Mechanism):
+    """Noisy sums of `batches` batches in each of `epochs` epochs; records have vectors of norm at most C."""
+
+    noise_field: ClassVar[str] = "noise_multiplier"
+    noise_multiplier: Noise
+    """noise standard deviation over one record's largest norm"""
+    batches: Records
+    """in an epoch; of cyclic-poisson the public groups"""
+    epochs: Steps
+    sampling: EpochSampling = "balls-in-bins"
+    sampling_probability: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """of cyclic-poisson: of a record of the group whose turn it is"""
+    neighboring_relation: Relation = "add-remove"
+
+    @property
+    def scheme(self) -> str:
+        return self.sampling
+
+    @model_validator(mode="after")
+    def _fits(self) -> EpochGaussian:
+        if self.sampling_probability < 1 and self.sampling != "cyclic-poisson":
+            raise ValueError(f"sampling_probability is for cyclic-poisson; with {self.sampling} it is 1 / batches")
+        return self
+
+    @property
+    def _noisy(self) -> bool:
+        return self.epochs > 0 and 0 < self.noise_multiplier < math.inf
+
+    @property
+    def _ordered(self) -> bool:
+        """Whether batches are cut from an order of the records."""
+        return self.sampling in ("shuffled", "reshuffled")
+
+    def analyses(self) -> list[Analysis]:
+        z, relation = self.noise_multiplier, self.neighboring_relation
+        if self.sampling == "cyclic-poisson":
+            # the steps of a record's own group are sampled Gaussians, and the others do not see the record
+            q = self.sampling_probability
+            found = composition(q, z, self.epochs, "full-batch" if q == 1 else "poisson", relation)
+            return [_with(a, GROUPS) for a in found]
+        if self._ordered:
+            share = 1 / self.batches
+            return composition(share, z, self.epochs * self.batches, self._partition, relation)
+        if not self._noisy:
+            return composition(1.0, z, self.epochs, "full-batch", relation)
+        # given the batches that a record is in, its steps are Gaussian: showing them can only help the adversary
+        mu = distance(relation) * math.sqrt(self.epochs) / z
+        shown = gaussian_analysis("gaussian-composition", SHOWN, ALL, mu, (NOISE, ONE_BATCH, DIVIDED))
+        loss, times = self._loss
+        replaced = relation == "replace-one"
+        eps = cache(partial(loss.eps_of_replaced if replaced else loss.eps, times))
+        source = ALLOCATION + (REPLACED if replaced else "")
+        return [Analysis("pld-composition", source, ALL, eps, (NOISE, ONE_BATCH, INDEPENDENT, DIVIDED)), shown]
+
+    @property
+    def _partition(self) -> Literal["shuffled", "reshuffled"]:
+        assert self.sampling in ("shuffled", "reshuffled")
+        return self.sampling
+
+    @property
+    def _loss(self) -> tuple[EpochLoss, int]:
+        """One epoch of independent batches, and how many are composed: the sums of one secret batch are one epoch."""
+        if self.sampling == "secret-bins":
+            return epoch_loss(math.sqrt(self.epochs) / self.noise_multiplier, self.batches), 1
+        return epoch_loss(1 / self.noise_multiplier, self.batches), self.epochs
+
+    def lower_bounds(self) -> list[LowerBound]:
+        if not self._noisy:
+            return []
+        z, relation = self.noise_multiplier, self.neighboring_relation
+        if self.sampling == "cyclic-poisson":
+            q = self.sampling_probability
+            found = composition_lower(q, z, self.epochs, "full-batch" if q == 1 else "poisson", relation)
+            # the noise of all steps is in the last iterate, the record in those of its group alone
+            return found + linear_last(q, z * math.sqrt(self.batches), self.epochs, relation)
+        fresh = self.sampling in ("balls-in-bins", "reshuffled")
+        return [
+            secret_order(self.batches, self.epochs, z, relation, fresh, not self._ordered),
+            linear_epochs(self.batches, self.epochs, z, relation),
+        ]
+
+    def describe(self) -> list[tuple[str, str]]:
+        share = f"; probability {self.sampling_probability:g}" if self.sampling == "cyclic-poisson" else ""
+        called = "groups" if self.sampling == "cyclic-poisson" else "batches an epoch"
+        return [
+            ("Protected", f"every record against who sees the releases; neighbours: {self.neighboring_relation}"),
+            ("Sampling", f"{SAMPLING[self.sampling]}; {self.batches:,} {called}{share}"),
+            ("Noise", f"{self.noise_multiplier:g} times one record's largest norm, on every coordinate"),
+            ("Released", f"all {self.batches * self.epochs:,} noisy sums, and therefore every iterate and average"),
+        ]
+
+
+def _with(analysis: Analysis, assumption: str) -> Analysis:
+    return replace(analysis, assumptions=(*analysis.assumptions, assumption))

@@ -1,0 +1,220 @@
+"""Batches that are drawn epoch by epoch: brackets against another program, quadrature, draws, and the normal law."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from dpexp.privacy.accounting.calibration import calibrate
+from dpexp.privacy.accounting.epoch_losses import EpochLoss
+from dpexp.privacy.accounting.gdp import eps_of
+from dpexp.privacy.accounting.random_allocation import one_epoch_above, one_epoch_below
+from dpexp.privacy.exact import bins
+from dpexp.privacy.mechanisms import MECHANISMS, EpochGaussian
+from tests.conftest import call
+
+# adversary.md 5.2, by another program: batches, epochs, noise, and brackets of epsilon at 1e-3 and 1e-5, each for a
+# record that is removed and for one that is added
+BALLS_IN_BINS = [
+    ((100, 10, 1.0), (1.1054, 1.1074), (1.0399, 1.0422), (1.7006, 1.7033), (1.5467, 1.5497)),
+    ((100, 1, 1.0), (0.2979, 0.2984), (0.2560, 0.2565), (0.6207, 0.6212), (0.4216, 0.4226)),
+    ((50, 5, 0.8), (1.9055, 1.9087), (1.4949, 1.4985), (3.1502, 3.1539), (2.1394, 2.1447)),
+    ((10, 20, 2.0), (2.2037, 2.2147), (2.1822, 2.1933), (3.1518, 3.1667), (3.1106, 3.1253)),
+    ((1000, 3, 0.6), (0.6492, 0.6521), (0.4068, 0.4119), (1.7819, 1.7847), (0.6297, 0.6367)),
+    ((20, 50, 3.0), (1.4848, 1.4936), (1.4829, 1.4917), (2.1752, 2.1873), (2.1714, 2.1835)),
+]
+# the same for one secret batch in all epochs, at 1e-5: removed, and added to the digits printed there
+ONE_SECRET_BATCH = [
+    ((100, 10, 1.0), (13.2514, 13.2522), 3.333),
+    ((50, 5, 0.8), (11.3106, 11.3114), 3.295),
+    ((10, 20, 2.0), (9.1774, 9.1780), 4.207),
+    ((20, 50, 3.0), (9.2666, 9.2674), 3.445),
+]
+KNOWN_ORDER = {(100, 10, 1.0): 17.857, (100, 1, 1.0): 4.3772, (50, 5, 0.8): 15.223, (10, 20, 2.0): 11.480, (1000, 3, 0.6): 15.867, (20, 50, 3.0): 12.262}  # fmt: skip
+
+
+def of(noise=1.0, batches=100, epochs=10, **more):
+    return EpochGaussian(noise_multiplier=noise, batches=batches, epochs=epochs, **more)
+
+
+def bracket(mechanism, delta=1e-5):
+    """What is attained and what is stated of all iterates by the loss distribution."""
+    (low,) = [b for b in mechanism.lower_bounds() if b.name == "exact-composition"]
+    (high,) = [a for a in mechanism.analyses() if a.name == "pld-composition"]
+    return low.eps(delta), high.eps(delta)
+
+
+@pytest.mark.parametrize(("setting", "remove", "add", "remove_5", "add_5"), BALLS_IN_BINS)
+def test_brackets_meet_those_of_another_program(setting, remove, add, remove_5, add_5):
+    batches, epochs, noise = setting
+    loss = EpochLoss(1 / noise, batches)
+    for delta, wanted in ((1e-3, (remove, add)), (1e-5, (remove_5, add_5))):
+        for (low, high), (other_low, other_high) in zip(loss.sides(epochs, delta).values(), wanted, strict=True):
+            assert low < high < low * 1.004
+            assert low < other_high
+            assert other_low < high
+    assert eps_of(math.sqrt(epochs) / noise, 1e-5) == pytest.approx(KNOWN_ORDER[setting], rel=5e-5)
+
+
+@pytest.mark.parametrize(("setting", "remove", "add"), ONE_SECRET_BATCH)
+def test_one_secret_batch_is_one_epoch_with_less_noise(setting, remove, add):
+    batches, epochs, noise = setting
+    sides = EpochLoss(math.sqrt(epochs) / noise, batches).sides(1, 1e-5)
+    assert sides["remove"][0] < remove[1]
+    assert remove[0] < sides["remove"][1] < 1.0006 * sides["remove"][0]
+    assert sides["add"][0] < add + 1e-3
+    assert add - 1e-3 < sides["add"][1] < 1.003 * sides["add"][0]
+
+
+def test_a_mechanism_states_its_own_scheme():
+    """One scheme's number is never another's: fresh batches, one secret batch, a group's coins, and known orders."""
+    fresh, kept = bracket(of()), bracket(of(sampling="secret-bins"))
+    assert 1.7006 < fresh[0] < fresh[1] < 1.7033
+    assert 13.249 < kept[0] < 13.2522
+    assert kept[0] < kept[1] < 13.254
+    for sampling, low in (("reshuffled", 1.7006), ("shuffled", 13.249)):
+        (stated,) = of(sampling=sampling).analyses()
+        assert stated.eps(1e-5) == pytest.approx(17.857, rel=1e-4)
+        assert "even if the order of the records is public" in stated.source
+        assert "exact" not in stated.source
+        assert of(sampling=sampling).lower_bounds()[0].eps(1e-5) == pytest.approx(low, rel=1e-3)
+    coins = of(sampling="cyclic-poisson", sampling_probability=0.2)
+    same = MECHANISMS["sampled-gaussian"](noise_multiplier=1.0, sampling_probability=0.2, steps=10)
+    for here, there in zip(coins.analyses(), same.analyses(), strict=True):
+        assert here.eps(1e-5) == there.eps(1e-5)
+    assert bracket(coins)[0] == same.lower_bounds()[0].eps(1e-5)
+    # the noise of all steps is in the last iterate, the record in those of its group alone
+    assert coins.lower_bounds()[1].eps(1e-5) < same.lower_bounds()[1].eps(1e-5) / 5
+
+
+def test_a_permutation_attains_balls_in_bins_with_half_the_noise():
+    """adversary.md 5.3: at least .6207, at most 4.3772."""
+    mechanism = of(2.0, 100, 1, sampling="reshuffled", neighboring_relation="replace-one")
+    low, high = mechanism.lower_bounds()[0].eps(1e-5), mechanism.analyses()[0].eps(1e-5)
+    assert 0.6207 - 1e-4 < low < 0.6212
+    assert high == pytest.approx(4.3772, abs=1e-4)
+
+
+def exact_of_two(mu, eps, swapped):
+    """delta of 1/2 (N(mu e_1) + N(mu e_2)) against N(0) on the plane: one coordinate in closed form, one by quadrature."""
+    x = np.linspace(-14, 14 + mu, 40_001)
+    weight = np.exp(-x * x / 2) / math.sqrt(2 * math.pi) * (x[1] - x[0])
+    rest = 2 * math.exp(-eps if swapped else eps) - np.exp(mu * x - mu * mu / 2)  # the other ratio exceeds it, or not
+    z = (np.log(np.maximum(rest, 1e-300)) + mu * mu / 2) / mu
+    if swapped:  # Q - e^eps P = e^eps / 2 (rest - ratio) where positive
+        return float(np.sum(weight * np.where(rest > 0, math.exp(eps) / 2 * (rest * ndtr(z) - ndtr(z - mu)), 0)))
+    return float(np.sum(weight * np.where(rest > 0, (ndtr(mu - z) - rest * ndtr(-z)) / 2, (1 - rest) / 2)))
+
+
+@pytest.mark.parametrize("mu", [0.1, 1.0, 4.0])
+def test_two_batches_against_quadrature(mu):
+    eps = mu * np.array([0.0, 0.2, 0.7, 1.5])
+    above, below = one_epoch_above(mu, 2), one_epoch_below(mu, 2)
+    for swapped, law, low in ((False, above.removed, below), (True, above.added, below.swapped)):
+        exact = np.array([exact_of_two(mu, float(e), swapped) for e in eps])
+        losses = above.interval * (law.start + np.arange(len(law.masses)))
+        high = [float(np.sum(law.masses * -np.expm1(np.minimum(e - losses, 0)))) + law.unbounded for e in eps]
+        assert np.all(low.curve(eps) <= exact * (1 + 1e-12))
+        assert np.all(exact <= high)
+        assert np.all(high - low.curve(eps) <= 2e-3 * exact + 1e-6)
+
+
+@pytest.mark.parametrize(("batches", "epochs", "noise"), [(20, 3, 1.0), (7, 1, 0.5)])
+def test_from_below_is_above_a_coarser_lower_bound_of_another_program(batches, epochs, noise):
+    cells, loss = bins.epochs(1 / noise, batches, epochs), EpochLoss(1 / noise, batches)
+    for delta in (1e-2, 1e-5, 1e-9):
+        for pair, (low, high) in zip((cells, cells.swapped), loss.sides(epochs, delta).values(), strict=True):
+            assert pair.eps(delta) <= high
+            assert pair.eps(delta) == pytest.approx(low, rel=0.02, abs=2e-3)
+
+
+def test_literal_draws_are_in_the_bracket_and_those_of_other_noise_are_not():
+    """delta is the mean under Q of (ratio - e^eps)_+: batches, epochs and noise are drawn as the words say."""
+    batches, epochs, noise, draws, eps = 20, 3, 1.0, 40_000, 0.5
+    rng = np.random.default_rng(5)
+
+    def estimate(noise):
+        x = rng.standard_normal((draws, epochs, batches)) * noise
+        where = rng.integers(0, batches, (draws, epochs, 1))
+        removed = np.take_along_axis(x, where, 2)
+        np.put_along_axis(x, where, removed + 1, 2)  # the record is there: losses under P
+        loss = np.log(np.mean(np.exp((x - 0.5) / noise**2), 2)).sum(1)
+        values = np.maximum(0, -np.expm1(eps - loss))
+        return values.mean(), values.std() / math.sqrt(draws)
+
+    loss = EpochLoss(1 / noise, batches)
+    high = loss._above(epochs)[0].delta(eps)
+    low = loss._below(epochs)[0].delta(eps)
+    mean, error = estimate(noise)
+    assert low - 4 * error < mean < high + 4 * error
+    for factor in (0.8, 1.25):
+        mean, error = estimate(noise * factor)
+        assert not low - 4 * error < mean < high + 4 * error
+
+
+def test_one_batch_is_normal():
+    for epochs in (1, 7, 40):
+        low, high = bracket(of(3.0, 1, epochs))
+        exact = eps_of(math.sqrt(epochs) / 3, 1e-5)
+        assert low < exact
+        assert high == exact  # the smaller of the two statements
+        assert max(EpochLoss(1 / 3, 1).sides(epochs, 1e-5)["remove"]) >= exact * (1 - 1e-12)
+        assert low == pytest.approx(exact, rel=2e-3)
+
+
+def opposite_delta(mu, eps):
+    """delta of the half-half mixture of N(mu e_j) against that of N(-mu e_j), two batches, on a grid."""
+    x = np.linspace(-9 - mu, 9 + mu, 1201)
+    one, two = np.meshgrid(x, x)
+    base = np.exp(-(one**2 + two**2 + mu**2) / 2) / (2 * math.pi) * (x[1] - x[0]) ** 2
+    p, r = (base * (np.exp(sign * mu * one) + np.exp(sign * mu * two)) / 2 for sign in (1, -1))
+    return float(np.maximum(p - math.exp(eps) * r, 0).sum())
+
+
+def test_a_replaced_record_is_covered():
+    """The opposite record attains more than one of gradient 0, and stays below the statement."""
+    for noise, delta in ((1.0, 1e-2), (2.0, 1e-4), (0.7, 1e-3)):
+        low, high = bracket(of(noise, 2, 1, neighboring_relation="replace-one"), delta)
+        assert low < high
+        assert opposite_delta(1 / noise, high) <= delta
+        assert opposite_delta(1 / noise, low) > delta
+    shown = of(0.2, 2, 1, neighboring_relation="replace-one").analyses()
+    assert shown[0].eps(1e-5) <= shown[1].eps(1e-5)
+
+
+def test_many_epochs_small_deltas_and_little_noise_stay_in_order():
+    for mechanism in (of(30.0, 64, 20_000), of(0.3, 5, 1), of(0.03, 5, 2), of(200.0, 3, 1), of(1.0, 2000, 1)):
+        known = next(a for a in mechanism.analyses() if a.name == "gaussian-composition")
+        before = (math.inf, math.inf)
+        for delta in (1e-300, 1e-30, 1e-12, 1e-5, 0.3):
+            low, high = bracket(mechanism, delta)
+            assert low <= high <= known.eps(delta) * (1 + 1e-12)
+            assert high <= before[1]
+            before = low, high
+    low, high = bracket(of(30.0, 64, 20_000))
+    assert high < 1.003 * low
+    assert bracket(of(1.0, 20, 2), 1e-12)[1] < 1.002 * bracket(of(1.0, 20, 2), 1e-12)[0]
+
+
+def test_a_calibrated_noise_meets_the_upper_end():
+    found = calibrate(
+        lambda noise: of(noise, 50, 4), EpochGaussian, lambda a: a.eps(1e-5), 2.0, "all-iterates", "pld-composition"
+    )
+    low, high = bracket(of(found.value, 50, 4))
+    assert 2.0 * 0.996 < low < high <= 2.0
+    assert bracket(of(found.value * 0.99, 50, 4))[1] > 2.0
+
+
+def test_edges_and_refusals():
+    assert of(0.0).analyses()[0].eps(1e-5) == math.inf
+    assert of(epochs=0).analyses()[0].eps(1e-5) == 0
+    assert of(math.inf).analyses()[0].eps(1e-5) == 0
+    assert of(0.0).lower_bounds() == of(epochs=0).lower_bounds() == []
+    for sampling in ("balls-in-bins", "shuffled"):
+        said = call("privacy", "--mechanism", "epoch-gaussian", "noise_multiplier=1", "batches=5", "epochs=1",
+                    f"sampling={sampling}", "sampling_probability=0.5", code=2)  # fmt: skip
+        assert "for cyclic-poisson" in said.stderr
+    said = call("privacy", "--mechanism", "sampled-gaussian", "noise_multiplier=1", "sampling_probability=0.01",
+                "steps=10", "sampling=balls-in-bins", code=2)  # fmt: skip
+    assert "--mechanism epoch-gaussian" in said.stderr
