@@ -1,0 +1,60 @@
+"""What can be audited: something that runs in two worlds, and looks at what it releases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from dpexp.privacy.analyses.analysis import Analysis, Released
+from dpexp.privacy.audit.claim import Claim
+
+
+@dataclass(frozen=True)
+class Look:
+    """One way to look at what runs release, and what is claimed of it."""
+
+    released: Released | str
+    """all-iterates, last-iterate or average"""
+    protects: str
+    """who is audited, for instance "a user with mu = 3" """
+    statistic: str
+    """what is computed from a release, in a few words"""
+    claim: Claim
+    stated: Analysis
+    """the analysis whose claim it is: what `dpexp privacy` states"""
+    counts: bool = False
+    """whether the statistic is a count of what never happens in a sound run: the one threshold is then 1/2"""
+
+
+class Seen(NamedTuple):
+    """What one look has seen: a statistic of each run, large where the canary is likely, and the truth."""
+
+    statistics: np.ndarray
+    """float64 [R]"""
+    canary: np.ndarray
+    """bool [R]: the world of the run, a fair coin that nothing but the data has seen"""
+
+
+class Auditable(Protocol):
+    """A mechanism that is run in two worlds."""
+
+    @property
+    def algorithm(self) -> str:
+        """The name of the algorithm."""
+
+    @property
+    def label(self) -> str:
+        """What is audited, in a line: algorithm, problem and budget."""
+
+    @property
+    def size(self) -> str:
+        """At which size it is run, and what differs from the config."""
+
+    @property
+    def looks(self) -> Sequence[Look]: ...
+
+    def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
+        """Run these replicates, and return what each look has seen. A replicate depends on its number and the seed."""

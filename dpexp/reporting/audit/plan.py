@@ -1,0 +1,44 @@
+"""What of an experiment is audited: each mechanism once; and what is not, with the reason."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from dpexp.algorithms.one_pass import OnePassAlgorithm
+from dpexp.config import Cell, Experiment
+from dpexp.problems.linear_predictor import LinearPredictorProblem
+from dpexp.reporting.audit.auditable import Auditable
+
+
+class Plan(NamedTuple):
+    """What is audited, and what is not and why."""
+
+    audited: list[Auditable]
+    skipped: list[str]
+
+
+def plan_of(experiment: Experiment) -> Plan:
+    """The audits of an experiment. Cells that differ in nothing that an audit sees are audited once."""
+    audited: dict[str, Auditable] = {}
+    skipped: dict[str, None] = {}
+    for cell in experiment.cells:
+        found = auditable(cell)
+        if isinstance(found, str):
+            skipped.setdefault(found)
+        else:
+            audited.setdefault(f"{found.label} {found.size}", found)
+    return Plan(list(audited.values()), list(skipped))
+
+
+def auditable(cell: Cell) -> Auditable | str:
+    """The audit of one cell, or why there is none."""
+    problem, algorithm, budget = cell.problem, cell.algorithm, cell.privacy.mu
+    if math.isinf(budget.smallest):
+        return f"{algorithm.name}, {budget.label}: no privacy is claimed"
+    if isinstance(algorithm, OnePassAlgorithm) and isinstance(problem, LinearPredictorProblem):
+        from dpexp.reporting.audit.users import UsersAudit
+
+        stated = algorithm.mechanism(problem, cell.schedule, budget, cell.run.n).analyses()
+        return UsersAudit(problem, algorithm, cell.schedule, budget, cell.run.n, stated)
+    return f"{algorithm.name}: no canary is known for it"
