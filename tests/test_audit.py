@@ -7,11 +7,12 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import beta, norm
+
 from dpexp.privacy.accounting.gdp import delta_of
 from dpexp.privacy.audit.claim import Claim, gaussian_claim, separation
 from dpexp.privacy.audit.e_process import bets_of, e_process
 from dpexp.privacy.audit.trade_off import most, trade_off_test
-from scipy.stats import beta, norm
 
 FIXED = (-0.5, 0.0, 0.25, 0.5, 0.75, 1.0, 1.5)
 
@@ -156,8 +157,9 @@ def test_noise_of_one_pass_that_is_a_third_too_small_is_an_alarm(config, monkeyp
 
 
 def test_the_command_prints_brackets_and_one_document(config):
-    from dpexp.cli import app
     from typer.testing import CliRunner
+
+    from dpexp.cli import app
 
     shown = CliRunner().invoke(app, ["audit", str(config), "--runs", "500"])
     assert shown.exit_code == 0, shown.output

@@ -47,7 +47,7 @@ class EProcess:
 
 
 def bets_of(claim: Claim, pilot: np.ndarray, worlds: np.ndarray) -> list[tuple[float, float, float, bool]]:
-    """(eps, delta, threshold, mirrored) of at most `MOST_BETS` bets: each pair of the claim with its most promising event.
+    """(eps, delta, threshold, mirrored) of at most `MOST_BETS` bets: a pair of the claim, and its best event.
 
     Promising by pilot runs: the largest excess P1(A) - e^eps P0(A) - delta over the noise of its estimate.
     """

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from dpexp.algorithms.dp_sgd import DpSgd
+from dpexp.algorithms.dp_sgld import DpSgld
 from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.config import Cell, Experiment
 from dpexp.problems.linear_predictor import LinearPredictorProblem
+from dpexp.problems.softmax import Softmax
 from dpexp.reporting.audit.auditable import Auditable
 
 
@@ -41,4 +44,9 @@ def auditable(cell: Cell) -> Auditable | str:
 
         stated = algorithm.mechanism(problem, cell.schedule, budget, cell.run.n).analyses()
         return UsersAudit(problem, algorithm, cell.schedule, budget, cell.run.n, stated)
+    if isinstance(algorithm, DpSgd | DpSgld) and isinstance(problem, Softmax):
+        from dpexp.reporting.audit.batches import BatchesAudit
+
+        assert budget.target is not None  # its reader asks for one
+        return BatchesAudit(cell, problem, algorithm, budget.target[1])
     return f"{algorithm.name}: no canary is known for it"
