@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpexp.core.brent import root
+from dpexp.privacy.analyses.analysis import Analysis
 
 DELTAS = (*(10.0**-k for k in range(8, 2, -1)), 3e-3, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.45, 0.65)
 """at which a profile is asked: most runs decide at deltas above a thousandth"""
@@ -69,19 +69,14 @@ def profile_claim(eps_at: Callable[[float], float]) -> Claim:
     return Claim(None, tuple((eps, delta) for delta in DELTAS if math.isfinite(eps := eps_at(delta))))
 
 
+def claim_of(stated: Analysis) -> Claim:
+    """What an analysis claims: Gaussian DP where it is that, else its whole profile."""
+    return profile_claim(stated.eps) if stated.mu is None else gaussian_claim(stated.mu)
+
+
 def separation(false_alarms: float, misses: float) -> float:
     """Phi^-1(1 - a) - Phi^-1(b): the mu for which a point (a, b) is on the curve of mu-GDP; inf where either is 0."""
     from scipy.special import ndtri
 
     a, b = np.clip([false_alarms, misses], 0.0, 1.0)
     return float(ndtri(1 - a) - ndtri(b)) if a + b < 1 else 0.0
-
-
-def false_alarms_of(mu: float, misses: float) -> float:
-    """The rate of false alarms at which mu-GDP allows no fewer misses: the inverse of `Claim.misses`, by symmetry."""
-    return Claim(mu).misses(misses)
-
-
-def balanced_rate(claim: Claim) -> float:
-    """The rate at which false alarms and misses are equal under a claim: the fixed point of its curve."""
-    return root(lambda a: claim.misses(a) - a, 1e-12, 0.5, xtol=1e-12)

@@ -27,7 +27,7 @@ from dpexp.engine.softmax import loop as engine
 from dpexp.engine.softmax.batches import SAMPLING
 from dpexp.engine.softmax.steps import CLIP_SLACK
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
-from dpexp.privacy.audit.claim import Claim, gaussian_claim, profile_claim
+from dpexp.privacy.audit.claim import claim_of
 from dpexp.privacy.audit.statistics.bare_steps import counts
 from dpexp.privacy.audit.statistics.sampled_steps import log_likelihood_ratio
 from dpexp.privacy.targets import Target
@@ -114,7 +114,7 @@ class BatchesAudit:
     @cached_property
     def looks(self) -> Sequence[Look]:
         who = "a record that is replaced" if self.replaces else "a record that is added or removed"
-        claims = {released: _claim(stated) for released, stated in self.stated.items()}
+        claims = {released: claim_of(stated) for released, stated in self.stated.items()}
         kinds: list[tuple[str, str, bool]] = [
             (ALL, "likelihood ratio", False),
             (ALL, "steps without noise", True),
@@ -203,8 +203,3 @@ class BatchesAudit:
         shares[..., label] -= 1
         lengths = np.linalg.norm(shares, axis=-1, keepdims=True) * self.problem.length + CLIP_SLACK
         return np.asarray((shares * np.minimum(1.0, self.clip / lengths))[..., None] * x)
-
-
-def _claim(stated: Analysis) -> Claim:
-    """What an analysis claims, as Gaussian DP where it is that."""
-    return profile_claim(stated.eps) if stated.mu is None else gaussian_claim(stated.mu)

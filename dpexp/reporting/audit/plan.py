@@ -7,11 +7,16 @@ from typing import NamedTuple
 
 from dpexp.algorithms.dp_sgd import DpSgd
 from dpexp.algorithms.dp_sgld import DpSgld
+from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm
 from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.config import Cell, Experiment
+from dpexp.problems.finite_sum import FiniteSum
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.softmax import Softmax
 from dpexp.reporting.audit.auditable import Auditable
+
+DELTA = 1e-5
+"""of the copy's target, where the config gives a mu"""
 
 
 class Plan(NamedTuple):
@@ -49,4 +54,12 @@ def auditable(cell: Cell) -> Auditable | str:
 
         assert budget.target is not None  # its reader asks for one
         return BatchesAudit(cell, problem, algorithm, budget.target[1])
+    if isinstance(algorithm, FiniteSumAlgorithm) and isinstance(problem, FiniteSum):
+        from dpexp.reporting.audit.sums import SumsAudit
+
+        if cell.schedule.name == "prescribed":
+            return f"{algorithm.name}: a prescribed schedule fixes the size; audit it with schedule.name=path-length"
+        if not algorithm.noise:
+            return f"{algorithm.name}, noise: false: no privacy is claimed"
+        return SumsAudit(cell, problem, algorithm, budget.target[1] if budget.target else DELTA)
     return f"{algorithm.name}: no canary is known for it"

@@ -17,3 +17,8 @@ def log_likelihood_ratio(sums: np.ndarray, effects: np.ndarray, noise: np.ndarra
     """[R], of noisy sums [R, T, D] less what is known, the effects of the canary [R, T, D], and noise s_t [T]."""
     along = np.sum((sums - effects / 2) * effects, axis=2) / noise**2
     return np.asarray(np.logaddexp(np.log1p(-q) if q < 1 else -np.inf, np.log(q) + along).sum(axis=1))
+
+
+def opposite_log_likelihood_ratio(sums: np.ndarray, effects: np.ndarray, noise: np.ndarray, q: float) -> np.ndarray:
+    """The same where the record is replaced: `effects` with probability q, against minus that."""
+    return log_likelihood_ratio(sums, effects, noise, q) - log_likelihood_ratio(sums, -effects, noise, q)
