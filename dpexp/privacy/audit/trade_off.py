@@ -21,7 +21,7 @@ import numpy as np
 
 from dpexp.privacy.audit.claim import Claim, separation
 
-QUANTILES = (0.02, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 0.98)
+QUANTILES = (0.02, 0.12, 0.3, 0.5, 0.7, 0.88, 0.98)
 """of the statistics of the pilot runs of both worlds together, at which thresholds are set"""
 
 

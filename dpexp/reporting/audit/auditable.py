@@ -38,6 +38,23 @@ class Seen(NamedTuple):
     """bool [R]: the world of the run, a fair coin that nothing but the data has seen"""
 
 
+class Copy(NamedTuple):
+    """How long a copy of a mechanism runs, and for which target, where the config's own size is too large to repeat."""
+
+    eps: float
+    """at the config's delta"""
+    steps: int
+    quiet: bool
+    """whether what never happens in a sound run is counted; else, what happens in all runs is measured"""
+
+
+LOUD = Copy(8.0, 12, False)
+"""mu is 1.3 to 1.7: noise of a wrong size is told from the right one by the fewest runs"""
+QUIET = Copy(0.25, 32, True)
+"""little may be given away here: a step without noise in one of a hundred runs is more"""
+COPIES = (LOUD, QUIET)
+
+
 class Auditable(Protocol):
     """A mechanism that is run in two worlds."""
 

@@ -8,6 +8,9 @@ target.
 
 Where neighbours add or remove a record, the canary is there or not, and all others have no gradient. Where they replace
 one, all records are alike but for the canary's class. All entries of a record are alike too.
+
+`ratio over batches` is the likelihood ratio of an algorithm that divides a sum by the number of records in the batch.
+That would be a fault, and this is how it shows.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 
@@ -24,7 +28,7 @@ from dpexp.algorithms.softmax_runs import Noise, step_sizes
 from dpexp.config import Cell
 from dpexp.core.seeds import generator
 from dpexp.engine.softmax import loop as engine
-from dpexp.engine.softmax.batches import SAMPLING
+from dpexp.engine.softmax.batches import SAMPLING, Batches
 from dpexp.engine.softmax.steps import CLIP_SLACK
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.audit.claim import claim_of
@@ -33,12 +37,10 @@ from dpexp.privacy.audit.statistics.sampled_steps import log_likelihood_ratio
 from dpexp.privacy.targets import Target
 from dpexp.problems.canaries import PREPARED, Canaries
 from dpexp.problems.softmax import Softmax
-from dpexp.reporting.audit.auditable import Look, Seen
+from dpexp.reporting.audit.auditable import Copy, Look, Seen
 
-RECORDS, BATCH, STEPS = 16, 4, 16
-"""of the copy: a record is in a quarter of the batches"""
-EPS = 8.0
-"""the target of the copy at the config's delta: about mu = 1.3, where few runs tell much"""
+RECORDS, BATCH = 8, 2
+"""of a copy: a record is in a quarter of the batches, and often alone there"""
 WIDTH = 2
 CLIPPED_CLASSES, UNCLIPPED_CLASSES = 2, 10
 SMALL_STEP = 1e-3
@@ -51,13 +53,13 @@ Algorithm = DpSgd | DpSgld
 class BatchesAudit:
     """All iterates, the last one and the average of a copy of DP-SGD or DP-SGLD."""
 
-    def __init__(self, cell: Cell, problem: Softmax, algorithm: Algorithm, delta: float) -> None:
+    def __init__(self, cell: Cell, problem: Softmax, algorithm: Algorithm, delta: float, copy: Copy) -> None:
         full = algorithm.batch_size == problem.n
-        records, self.steps = (BATCH if full else RECORDS), min(cell.run.n, STEPS)
+        records, self.steps, self.quiet = (BATCH if full else RECORDS), min(cell.run.n, copy.steps), copy.quiet
         self.algorithm, schedule = algorithm.name, cell.schedule
         self.copy: Algorithm = algorithm.model_copy(update={"batch_size": BATCH, "epochs": 1})
         self.clip = algorithm.clip if isinstance(algorithm, DpSgd) else math.inf
-        self.budget, self.q = Target(eps=EPS, delta=delta), BATCH / records
+        self.budget, self.q = Target(eps=copy.eps, delta=delta), BATCH / records
         small = {"eta": SMALL_STEP / max(1.0, self.clip) ** 2}
         changed = isinstance(algorithm, DpSgd) and schedule.name == "constant"
         self.schedule = schedule.model_copy(update=small) if changed else schedule
@@ -85,7 +87,7 @@ class BatchesAudit:
         self.label = f"{algorithm.name} on softmax{settings}"
         self.size = (
             f"a copy: {records} records, batches of {BATCH}, {self.steps} steps, "
-            f"noise set for eps = {EPS:g} at {delta:g} by '{algorithm.accountant}'"
+            f"noise set for eps = {copy.eps:g} at {delta:g} by '{algorithm.accountant}'"
         )
 
     @cached_property
@@ -115,13 +117,15 @@ class BatchesAudit:
     def looks(self) -> Sequence[Look]:
         who = "a record that is replaced" if self.replaces else "a record that is added or removed"
         claims = {released: claim_of(stated) for released, stated in self.stated.items()}
-        kinds: list[tuple[str, str, bool]] = [
-            (ALL, "likelihood ratio", False),
-            (ALL, "steps without noise", True),
-            (ALL, "pairs of equal noise", True),
-        ]
-        kinds += [(LAST, "projection", False), (LAST, "outside the ball", True)][: 2 if self.bounded else 1]
-        kinds += [("average", "projection", False)] if "average" in self.copy.estimators else []
+        kinds: list[tuple[str, str, bool]]
+        if self.quiet:
+            kinds = [(ALL, "steps without noise", True), (ALL, "pairs of equal noise", True)]
+        else:
+            kinds = [(ALL, "likelihood ratio", False)]
+            kinds += [(ALL, "ratio over batches", False)] if self.poisson else []
+            kinds += [(LAST, "projection", False)]
+            kinds += [(LAST, "outside the ball", True)] if self.bounded else []
+            kinds += [("average", "projection", False)] if "average" in self.copy.estimators else []
         found = []
         for released, statistic, counted in kinds:
             by = released if released in claims else ALL  # what all iterates give away, their average does
@@ -132,6 +136,11 @@ class BatchesAudit:
     def bounded(self) -> bool:
         """Whether iterates are projected."""
         return math.isfinite(self.noise.radius)
+
+    @property
+    def poisson(self) -> bool:
+        """Whether the number of records in a batch is random."""
+        return self.copy.sampling == "poisson" and self.q < 1
 
     def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
         canary = np.array([generator(seed, r, "data").random() < 0.5 for r in replicates])
@@ -144,7 +153,13 @@ class BatchesAudit:
         flat = (*sums.shape[:2], -1)
         sums, effects = sums.reshape(flat), effects.reshape(flat)
         noise = self._noise_on_sums()
-        found = [log_likelihood_ratio(sums, effects, noise, self.q), *counts(sums, effects, noise)]
+        if self.quiet:
+            return [Seen(np.asarray(one, float), canary) for one in counts(sums, effects, noise)]
+        found = [log_likelihood_ratio(sums, effects, noise, self.q)]
+        if self.poisson:
+            others = np.stack([self._others(seed, r) for r in replicates])
+            alone = self.copy.batch_size / (1 + others[..., None])
+            found.append(log_likelihood_ratio(sums, effects * alone, noise, self.q))
         # a sum moves the iterate against it
         direction = -effects.mean(axis=(0, 1))
         found.append(iterates[:, -1].reshape(len(replicates), -1) @ direction)
@@ -154,6 +169,15 @@ class BatchesAudit:
         if "average" in self.copy.estimators:
             found.append(averages.reshape(len(replicates), -1) @ direction)
         return [Seen(np.asarray(one, float), canary) for one in found]
+
+    def _batches(self, seed: int, replicate: int) -> Batches:
+        """The batches of a replicate, from its stream of the role `order`."""
+        order = generator(seed, replicate, "order")
+        return SAMPLING[self.copy.sampling](self.problem.records, self.copy.batch_size, order)
+
+    def _others(self, seed: int, replicate: int) -> np.ndarray:
+        """How many other records are in each batch [T]: an adversary who knows it must learn no more than is claimed."""
+        return np.array([np.count_nonzero(batch) for batch in islice(self._batches(seed, replicate), self.steps)])
 
     def run(self, problem: Canaries, seed: int, replicate: int) -> tuple[np.ndarray, np.ndarray]:
         """All iterates [T + 1, classes, p] of a replicate and its average, as the algorithm's `simulate` has them."""
@@ -166,7 +190,7 @@ class BatchesAudit:
             train.features,
             train.labels,
             [engine.Run(start, self.sizes, problem.regulariser, noise.clip, noise.scale, noise.radius, noise.momentum)],
-            SAMPLING[self.copy.sampling](len(train), self.copy.batch_size, generator(seed, replicate, "order")),
+            self._batches(seed, replicate),
             batch_size=self.copy.batch_size,
             noise=engine.gaussian(generator(seed, replicate, "noise")),
             checkpoints=range(self.steps + 1),

@@ -13,7 +13,7 @@ from dpexp.config import Cell, Experiment
 from dpexp.problems.finite_sum import FiniteSum
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.softmax import Softmax
-from dpexp.reporting.audit.auditable import Auditable
+from dpexp.reporting.audit.auditable import COPIES, Auditable
 
 DELTA = 1e-5
 """of the copy's target, where the config gives a mu"""
@@ -34,13 +34,14 @@ def plan_of(experiment: Experiment) -> Plan:
         found = auditable(cell)
         if isinstance(found, str):
             skipped.setdefault(found)
-        else:
-            audited.setdefault(f"{found.label} {found.size}", found)
+            continue
+        for one in found:
+            audited.setdefault(f"{one.label} {one.size}", one)
     return Plan(list(audited.values()), list(skipped))
 
 
-def auditable(cell: Cell) -> Auditable | str:
-    """The audit of one cell, or why there is none."""
+def auditable(cell: Cell) -> list[Auditable] | str:
+    """The audits of one cell, or why there is none."""
     problem, algorithm, budget = cell.problem, cell.algorithm, cell.privacy.mu
     if math.isinf(budget.smallest):
         return f"{algorithm.name}, {budget.label}: no privacy is claimed"
@@ -48,12 +49,12 @@ def auditable(cell: Cell) -> Auditable | str:
         from dpexp.reporting.audit.users import UsersAudit
 
         stated = algorithm.mechanism(problem, cell.schedule, budget, cell.run.n).analyses()
-        return UsersAudit(problem, algorithm, cell.schedule, budget, cell.run.n, stated)
+        return [UsersAudit(problem, algorithm, cell.schedule, budget, cell.run.n, stated)]
     if isinstance(algorithm, DpSgd | DpSgld) and isinstance(problem, Softmax):
         from dpexp.reporting.audit.batches import BatchesAudit
 
         assert budget.target is not None  # its reader asks for one
-        return BatchesAudit(cell, problem, algorithm, budget.target[1])
+        return [BatchesAudit(cell, problem, algorithm, budget.target[1], copy) for copy in COPIES]
     if isinstance(algorithm, FiniteSumAlgorithm) and isinstance(problem, FiniteSum):
         from dpexp.reporting.audit.sums import SumsAudit
 
@@ -61,5 +62,6 @@ def auditable(cell: Cell) -> Auditable | str:
             return f"{algorithm.name}: a prescribed schedule fixes the size; audit it with schedule.name=path-length"
         if not algorithm.noise:
             return f"{algorithm.name}, noise: false: no privacy is claimed"
-        return SumsAudit(cell, problem, algorithm, budget.target[1] if budget.target else DELTA)
+        delta = budget.target[1] if budget.target else DELTA
+        return [SumsAudit(cell, problem, algorithm, delta, copy) for copy in COPIES]
     return f"{algorithm.name}: no canary is known for it"

@@ -30,14 +30,12 @@ from dpexp.privacy.audit.statistics.sampled_steps import opposite_log_likelihood
 from dpexp.privacy.targets import Target
 from dpexp.problems.finite_sum import FiniteSum
 from dpexp.problems.linear_canaries import LinearCanaries
-from dpexp.reporting.audit.auditable import Look, Seen
+from dpexp.reporting.audit.auditable import Copy, Look, Seen
 
-RECORDS, EPOCHS, STEPS = 8, 3, 24
-"""of the copy: three epochs of a record each step; of full batches and samples as many steps"""
+RECORDS = 6
+"""of a copy: in each step one of them, or all, or a sample"""
 SAMPLED = 0.25
 """the rate of the copy's Poisson samples, where the config draws any"""
-EPS = 8.0
-"""the target of the copy at the config's delta: about mu = 1.67"""
 NOISES = 1500
 """replicates from which the covariance of the noise is taken, in every coordinate"""
 FAR_SEED = 2**40
@@ -47,14 +45,17 @@ FAR_SEED = 2**40
 class SumsAudit:
     """All noisy sums and the last iterate of a copy of an algorithm on a finite sum."""
 
-    def __init__(self, cell: Cell, problem: FiniteSum, algorithm: FiniteSumAlgorithm, delta: float) -> None:
-        self.algorithm, self.schedule, self.steps = algorithm.name, cell.schedule, STEPS
+    def __init__(
+        self, cell: Cell, problem: FiniteSum, algorithm: FiniteSumAlgorithm, delta: float, copy: Copy
+    ) -> None:  # fmt: skip
+        self.algorithm, self.schedule, self.steps = algorithm.name, cell.schedule, copy.steps
         small: dict[str, object] = {"epochs": None}
+        self.quiet = copy.quiet
         self.sampled = isinstance(algorithm, BatchDescent) and algorithm.sampling_rate < 1
         if self.sampled:
             small["sampling_rate"] = SAMPLED
         self.copy = algorithm.model_copy(update=small)
-        self.budget = Target(eps=EPS, delta=delta)
+        self.budget = Target(eps=copy.eps, delta=delta)
         eta, own = self.schedule.step_size(self.steps), cell.schedule.step_size(cell.run.n)
         # the change of a gradient over one epoch, over its length, is the config's: noise for small changes rests on it
         ratio = problem.smoothness * own * algorithm.passes(problem) / problem.lipschitz
@@ -72,7 +73,7 @@ class SumsAudit:
         rate = f", sampling_rate {SAMPLED:g}" if self.sampled else ""
         self.size = (
             f"a copy: {RECORDS} records of linear losses{rate}, {self.steps} steps, "
-            f"noise set for eps = {EPS:g} at {delta:g}"
+            f"noise set for eps = {copy.eps:g} at {delta:g}"
         )
 
     @cached_property
@@ -96,13 +97,10 @@ class SumsAudit:
     @cached_property
     def looks(self) -> Sequence[Look]:
         who, of_sums, of_iterates = "a record that is replaced", self.stated, self.stated_of_iterates
-        kinds = [
-            (ALL, "likelihood ratio", of_sums, False),
-            (ALL, "steps without noise", of_sums, True),
-            (ALL, "pairs of equal noise", of_sums, True),
-            (LAST, "projection", of_iterates, False),
-        ]
-        if of_iterates.secret:
+        kinds = [(ALL, "likelihood ratio", of_sums, False), (LAST, "projection", of_iterates, False)]
+        if self.quiet:
+            kinds = [(ALL, one, of_sums, True) for one in ("steps without noise", "pairs of equal noise")]
+        elif of_iterates.secret:
             kinds.append((ALL, "directions of the steps", of_iterates, False))
         return [Look(released, who, name, claim_of(by), by, counted) for released, name, by, counted in kinds]
 
@@ -122,7 +120,9 @@ class SumsAudit:
             ratio = log_likelihood_ratio(rest[:, :, 0], effects[:, :, 0], self.white)
             fresh = [np.einsum("st,rtj->rsj", self.white, one) for one in (rest, effects)]
             bare = counts(fresh[0], fresh[1], np.ones(self.steps))
-        found = [ratio, *bare, -last[:, 0]]
+        if self.quiet:
+            return [Seen(np.asarray(one, float), canary) for one in bare]
+        found = [ratio, -last[:, 0]]
         if self.stated_of_iterates.secret:
             # a step of fixed length shows the direction of a sum, and not its length
             directions = sums[:, :, 0] / np.linalg.norm(sums, axis=2)
