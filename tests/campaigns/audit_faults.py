@@ -269,8 +269,8 @@ class Fault:
     config: str
     statistic: str
     runs: int
-    quiet: bool = False
-    """whether the copy is the one that counts what never happens in a sound run"""
+    copy: int = 0
+    """which copy of the mechanism: loud, quiet, crowd"""
 
 
 FAULTS = (
@@ -278,23 +278,21 @@ FAULTS = (
     Fault(2, "clip off by sqrt 2", clip_of_a_part, FULL, "likelihood ratio", 1500),
     Fault(3, "record counts twice", record_twice, SAMPLED, "likelihood ratio", 2000),
     Fault(4, "q doubled", twice_as_often, SAMPLED, "likelihood ratio", 4000),
-    Fault(5, "noise of pairs reused", noise_in_pairs, SAMPLED, "pairs of equal noise", 400, True),
-    Fault(6, "no noise in .2% of steps", noise_left_out, FULL, "steps without noise", 8000, True),
+    Fault(5, "noise of pairs reused", noise_in_pairs, SAMPLED, "pairs of equal noise", 400, 1),
+    Fault(6, "no noise in .2% of steps", noise_left_out, FULL, "steps without noise", 8000, 1),
     Fault(7, "clip of entries", clip_of_entries, SAMPLED, "likelihood ratio", 2000),
     Fault(8, "users exchanged", users_exchanged, USERS, "message", 1000),
-    Fault(9, "divided by the batch drawn", divided_by_the_batch, SAMPLED, "ratio over batches", 2000),
-    Fault(10, "one batch for all steps", one_batch, SAMPLED, "likelihood ratio", 4000),
+    Fault(9, "divided by the batch drawn", divided_by_the_batch, SAMPLED, "ratio over batches", 3000, 2),
+    Fault(10, "one batch for all steps", one_batch, SAMPLED, "projection", 6000),
     Fault(11, "nodes reused", nodes_reused, TREE, "likelihood ratio", 1500),
     Fault(12, "record after noise and projection", added_late, BALL, "outside the ball", 1000),
 )
 
 
-def audited(
-    config: str, runs: int, seed: int, inject: Callable[[], object] = nullcontext, quiet: bool = False
-) -> list[Row]:
+def audited(config: str, runs: int, seed: int, inject: Callable[[], object] = nullcontext, copy: int = 0) -> list[Row]:
     """The rows of `dpexp audit` of the copy in which a fault is looked for, while the fault is there."""
     with inject():  # type: ignore[attr-defined]
-        one = plan_of(read_experiment(config, "faulty.yaml")).audited[int(quiet)]
+        one = plan_of(read_experiment(config, "faulty.yaml")).audited[copy]
         return audit(one, runs, LEVEL, 1 / len(one.looks), seed, DELTAS)
 
 
@@ -314,7 +312,7 @@ def main() -> int:
         if options.only and fault.number not in options.only:
             continue
         alarms = [
-            found(audited(fault.config, fault.runs, seed, fault.inject, fault.quiet))
+            found(audited(fault.config, fault.runs, seed, fault.inject, fault.copy))
             for seed in range(1, options.repeats + 1)
         ]
         hits = sum(bool(one) for one in alarms)

@@ -21,7 +21,7 @@ import numpy as np
 
 from dpexp.privacy.audit.claim import Claim, separation
 
-QUANTILES = (0.02, 0.12, 0.3, 0.5, 0.7, 0.88, 0.98)
+QUANTILES = (0.03, 0.12, 0.3, 0.5, 0.7, 0.88, 0.94, 0.99)
 """of the statistics of the pilot runs of both worlds together, at which thresholds are set"""
 
 

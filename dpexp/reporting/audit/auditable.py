@@ -44,14 +44,18 @@ class Copy(NamedTuple):
     eps: float
     """at the config's delta"""
     steps: int
-    quiet: bool
+    quiet: bool = False
     """whether what never happens in a sound run is counted; else, what happens in all runs is measured"""
+    crowd: bool = False
+    """whether the records beside the canary pull against it; else they do nothing"""
 
 
-LOUD = Copy(8.0, 12, False)
-"""mu is 1.3 to 1.7: noise of a wrong size is told from the right one by the fewest runs"""
-QUIET = Copy(0.25, 32, True)
+LOUD = Copy(8.0, 12)
+"""mu is 1.1 to 1.7: noise of a wrong size is told from the right one by the fewest runs"""
+QUIET = Copy(0.25, 24, quiet=True)
 """little may be given away here: a step without noise in one of a hundred runs is more"""
+CROWD = Copy(8.0, 12, crowd=True)
+"""a record that is there or not changes how many records share a batch, which others show"""
 COPIES = (LOUD, QUIET)
 
 

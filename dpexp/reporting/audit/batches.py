@@ -9,8 +9,8 @@ target.
 Where neighbours add or remove a record, the canary is there or not, and all others have no gradient. Where they replace
 one, all records are alike but for the canary's class. All entries of a record are alike too.
 
-`ratio over batches` is the likelihood ratio of an algorithm that divides a sum by the number of records in the batch.
-That would be a fault, and this is how it shows.
+In a crowd all others pull against the canary, and `ratio over batches` is the likelihood ratio of an algorithm that
+divides a sum by the number of records in the batch. That would be a fault, and this is how it shows.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class BatchesAudit:
 
     def __init__(self, cell: Cell, problem: Softmax, algorithm: Algorithm, delta: float, copy: Copy) -> None:
         full = algorithm.batch_size == problem.n
-        records, self.steps, self.quiet = (BATCH if full else RECORDS), min(cell.run.n, copy.steps), copy.quiet
         self.algorithm, schedule = algorithm.name, cell.schedule
+        records, self.steps, self.kind = (BATCH if full else RECORDS), min(cell.run.n, copy.steps), copy
         self.copy: Algorithm = algorithm.model_copy(update={"batch_size": BATCH, "epochs": 1})
         self.clip = algorithm.clip if isinstance(algorithm, DpSgd) else math.inf
         self.budget, self.q = Target(eps=copy.eps, delta=delta), BATCH / records
@@ -73,11 +73,11 @@ class BatchesAudit:
             length=FAR * self.clip if clipped else PREPARED,
             slope_limit=max(1.0, self.clip) ** 2 / (2 * SMALL_STEP) if clipped else problem.smoothness,
             canary=None,
-            others=0 if self.replaces else None,
+            others=0 if self.replaces or copy.crowd else None,
         )
         # the world without the canary, and with it
-        here = {"canary": 1 if self.replaces else 0}
-        self.worlds = [self.problem.model_copy(update=one) for one in ({"canary": self.problem.others}, here)]
+        here = {"canary": 1 if self.replaces or copy.crowd else 0}
+        self.worlds = [self.problem.model_copy(update=one) for one in ({"canary": 0 if self.replaces else None}, here)]
         kept = {
             key: value
             for key, value in algorithm.model_dump(exclude_defaults=True).items()
@@ -85,8 +85,9 @@ class BatchesAudit:
         }
         settings = "".join(f", {key} = {value}" for key, value in kept.items())
         self.label = f"{algorithm.name} on softmax{settings}"
+        crowd = ", all others against the canary" if copy.crowd else ""
         self.size = (
-            f"a copy: {records} records, batches of {BATCH}, {self.steps} steps, "
+            f"a copy: {records} records{crowd}, batches of {BATCH}, {self.steps} steps, "
             f"noise set for eps = {copy.eps:g} at {delta:g} by '{algorithm.accountant}'"
         )
 
@@ -117,12 +118,13 @@ class BatchesAudit:
     def looks(self) -> Sequence[Look]:
         who = "a record that is replaced" if self.replaces else "a record that is added or removed"
         claims = {released: claim_of(stated) for released, stated in self.stated.items()}
-        kinds: list[tuple[str, str, bool]]
-        if self.quiet:
+        kinds: list[tuple[str, str, bool]] = [(ALL, "ratio over batches", False)]
+        if self.kind.crowd:
+            pass
+        elif self.kind.quiet:
             kinds = [(ALL, "steps without noise", True), (ALL, "pairs of equal noise", True)]
         else:
             kinds = [(ALL, "likelihood ratio", False)]
-            kinds += [(ALL, "ratio over batches", False)] if self.poisson else []
             kinds += [(LAST, "projection", False)]
             kinds += [(LAST, "outside the ball", True)] if self.bounded else []
             kinds += [("average", "projection", False)] if "average" in self.copy.estimators else []
@@ -137,29 +139,22 @@ class BatchesAudit:
         """Whether iterates are projected."""
         return math.isfinite(self.noise.radius)
 
-    @property
-    def poisson(self) -> bool:
-        """Whether the number of records in a batch is random."""
-        return self.copy.sampling == "poisson" and self.q < 1
-
     def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
         canary = np.array([generator(seed, r, "data").random() < 0.5 for r in replicates])
         shape = self.steps + 1, self.problem.classes, WIDTH
         iterates, averages = np.empty((len(replicates), *shape)), np.empty((len(replicates), *shape[1:]))
         for k, r in enumerate(replicates):
             iterates[k], averages[k] = self.run(self.worlds[int(canary[k])], seed, r)
+        if self.kind.crowd:
+            return [Seen(self._ratio_over_batches(iterates, seed, replicates), canary)]
         effects, known = self._effects(iterates[:, :-1])
         sums = self._sums(iterates) - known
         flat = (*sums.shape[:2], -1)
         sums, effects = sums.reshape(flat), effects.reshape(flat)
         noise = self._noise_on_sums()
-        if self.quiet:
+        if self.kind.quiet:
             return [Seen(np.asarray(one, float), canary) for one in counts(sums, effects, noise)]
         found = [log_likelihood_ratio(sums, effects, noise, self.q)]
-        if self.poisson:
-            others = np.stack([self._others(seed, r) for r in replicates])
-            alone = self.copy.batch_size / (1 + others[..., None])
-            found.append(log_likelihood_ratio(sums, effects * alone, noise, self.q))
         # a sum moves the iterate against it
         direction = -effects.mean(axis=(0, 1))
         found.append(iterates[:, -1].reshape(len(replicates), -1) @ direction)
@@ -170,14 +165,33 @@ class BatchesAudit:
             found.append(averages.reshape(len(replicates), -1) @ direction)
         return [Seen(np.asarray(one, float), canary) for one in found]
 
-    def _batches(self, seed: int, replicate: int) -> Batches:
-        """The batches of a replicate, from its stream of the role `order`."""
+    def _batches(self, problem: Canaries, seed: int, replicate: int) -> Batches:
+        """The batches of a replicate, from its stream of the role `order`; a record that is not there is in none.
+
+        Under Poisson sampling the others are then drawn as they are drawn without it: each by its own coin.
+        """
         order = generator(seed, replicate, "order")
-        return SAMPLING[self.copy.sampling](self.problem.records, self.copy.batch_size, order)
+        drawn = SAMPLING[self.copy.sampling](problem.records, self.copy.batch_size, order)
+        return drawn if problem.canary is not None else (batch[batch != 0] for batch in drawn)
+
+    def _ratio_over_batches(self, iterates: np.ndarray, seed: int, replicates: range) -> np.ndarray:
+        """The likelihood ratio of an algorithm that divides sums by the number of records in the batch, k + canary.
+
+        All others have the gradient g, so that k > 0 of them give m g whatever k is, and with the canary's gradient h
+        the sum is m (k g + h) / (k + 1). An adversary who knows k must learn no more than is claimed.
+        """
+        k = np.stack([self._others(seed, r) for r in replicates])[..., None, None]
+        g, h = self._gradient(iterates[:, :-1], 0), self._gradient(iterates[:, :-1], 1)
+        without = self.copy.batch_size * g * (k > 0)
+        effects = self.copy.batch_size * (k * g + h) / (k + 1) - without
+        flat = (*effects.shape[:2], -1)
+        sums = (self._sums(iterates) - without).reshape(flat)
+        return log_likelihood_ratio(sums, effects.reshape(flat), self._noise_on_sums(), self.q)
 
     def _others(self, seed: int, replicate: int) -> np.ndarray:
-        """How many other records are in each batch [T]: an adversary who knows it must learn no more than is claimed."""
-        return np.array([np.count_nonzero(batch) for batch in islice(self._batches(seed, replicate), self.steps)])
+        """How many records besides the canary are in each batch [T]."""
+        batches = self._batches(self.problem, seed, replicate)
+        return np.array([np.count_nonzero(batch) for batch in islice(batches, self.steps)])
 
     def run(self, problem: Canaries, seed: int, replicate: int) -> tuple[np.ndarray, np.ndarray]:
         """All iterates [T + 1, classes, p] of a replicate and its average, as the algorithm's `simulate` has them."""
@@ -190,7 +204,7 @@ class BatchesAudit:
             train.features,
             train.labels,
             [engine.Run(start, self.sizes, problem.regulariser, noise.clip, noise.scale, noise.radius, noise.momentum)],
-            self._batches(seed, replicate),
+            self._batches(problem, seed, replicate),
             batch_size=self.copy.batch_size,
             noise=engine.gaussian(generator(seed, replicate, "noise")),
             checkpoints=range(self.steps + 1),

@@ -13,7 +13,7 @@ from dpexp.config import Cell, Experiment
 from dpexp.problems.finite_sum import FiniteSum
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.softmax import Softmax
-from dpexp.reporting.audit.auditable import COPIES, Auditable
+from dpexp.reporting.audit.auditable import COPIES, CROWD, Auditable
 
 DELTA = 1e-5
 """of the copy's target, where the config gives a mu"""
@@ -54,7 +54,9 @@ def auditable(cell: Cell) -> list[Auditable] | str:
         from dpexp.reporting.audit.batches import BatchesAudit
 
         assert budget.target is not None  # its reader asks for one
-        return [BatchesAudit(cell, problem, algorithm, budget.target[1], copy) for copy in COPIES]
+        random = algorithm.sampling == "poisson" and algorithm.batch_size < problem.n and isinstance(algorithm, DpSgd)
+        copies = (*COPIES, CROWD) if random else COPIES
+        return [BatchesAudit(cell, problem, algorithm, budget.target[1], copy) for copy in copies]
     if isinstance(algorithm, FiniteSumAlgorithm) and isinstance(problem, FiniteSum):
         from dpexp.reporting.audit.sums import SumsAudit
 
