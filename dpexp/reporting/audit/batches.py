@@ -47,6 +47,8 @@ SMALL_STEP = 1e-3
 """of a step of DP-SGD: its noise follows from the clip, and the smaller the step, the less does the canary fade"""
 FAR = 4.0
 """length of a record over the clip: its gradient is clipped unless its class has a probability above 0.8"""
+OUTSIDE = 1.01
+"""times the radius: farther than rounding takes an iterate that was projected"""
 Algorithm = DpSgd | DpSgld
 
 
@@ -160,7 +162,7 @@ class BatchesAudit:
         found.append(iterates[:, -1].reshape(len(replicates), -1) @ direction)
         if self.bounded:
             lengths = np.linalg.norm(iterates.reshape(*iterates.shape[:2], -1), axis=2)
-            found.append(np.sum(lengths > self.noise.radius * (1 + 1e-5), axis=1))
+            found.append(np.sum(lengths > OUTSIDE * self.noise.radius, axis=1))
         if "average" in self.copy.estimators:
             found.append(averages.reshape(len(replicates), -1) @ direction)
         return [Seen(np.asarray(one, float), canary) for one in found]
