@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from dpexp.privacy.analyses.analysis import Analysis, Released
+from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.audit.claim import Claim
 
 
@@ -27,6 +28,13 @@ class Look:
     """the analysis whose claim it is: what `dpexp privacy` states"""
     counts: bool = False
     """whether the statistic is a count of what never happens in a sound run: the one threshold is then 1/2"""
+
+
+class Attained(NamedTuple):
+    """An exact law beside a claim: no runs, and no chance."""
+
+    law: LowerBound
+    stated: Analysis
 
 
 class Seen(NamedTuple):
@@ -76,6 +84,10 @@ class Auditable(Protocol):
 
     @property
     def looks(self) -> Sequence[Look]: ...
+
+    @property
+    def attained(self) -> Sequence[Attained]:
+        """What exact laws of pairs of neighbours attain of the same mechanism; empty where none is computed."""
 
     def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
         """Run these replicates, and return what each look has seen. A replicate depends on its number and the seed."""

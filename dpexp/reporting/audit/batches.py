@@ -34,10 +34,12 @@ from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.audit.claim import claim_of
 from dpexp.privacy.audit.statistics.bare_steps import counts
 from dpexp.privacy.audit.statistics.sampled_steps import log_likelihood_ratio
+from dpexp.privacy.mechanisms.langevin_stated import AccountedLangevin
+from dpexp.privacy.mechanisms.stated import Stated
 from dpexp.privacy.targets import Target
 from dpexp.problems.canaries import PREPARED, Canaries
 from dpexp.problems.softmax import Softmax
-from dpexp.reporting.audit.auditable import Copy, Look, Seen
+from dpexp.reporting.audit.auditable import LOUD, Attained, Copy, Look, Seen
 
 RECORDS, BATCH = 8, 2
 """of a copy: a record is in a quarter of the batches, and often alone there"""
@@ -104,9 +106,21 @@ class BatchesAudit:
         return self.copy.noise(self.problem, self.schedule, self.budget, self.sizes)
 
     @cached_property
+    def mechanism(self) -> Stated | AccountedLangevin:
+        """What the copy releases, by the algorithm's own words."""
+        return self.copy.mechanism(self.problem, self.schedule, self.budget, self.steps)
+
+    @cached_property
+    def attained(self) -> Sequence[Attained]:
+        """Of noisy sums of clipped gradients; Langevin steps have no law here."""
+        if not isinstance(self.mechanism, Stated) or self.kind != LOUD:
+            return ()
+        return [Attained(law, self.stated[law.released]) for law in self.mechanism.mechanism.lower_bounds()]
+
+    @cached_property
     def stated(self) -> dict[str, Analysis]:
         """For all iterates and for the last one, the valid analysis with the smallest epsilon."""
-        mechanism = self.copy.mechanism(self.problem, self.schedule, self.budget, self.steps)
+        mechanism = self.mechanism
         valid = [one for one in mechanism.analyses() if one.valid]
         every = min((one for one in valid if one.released == ALL), key=self._eps)
         own = mechanism.analysis

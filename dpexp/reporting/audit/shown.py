@@ -38,6 +38,10 @@ def _block(rows: Sequence[Row]) -> str:
     lines = [first.audited.label, f"  Audited      {first.audited.size}"]
     said = dict.fromkeys(f"{row.look.stated.name} ({row.look.stated.source})" for row in rows)
     lines += [f"  Claimed by   {one}" for one in said]
+    lines += [
+        f"  Attained     eps {down(law.eps(delta), 4)} at {delta:g}, {law.released}: {law.name} ({law.pair})"
+        for law, _ in first.audited.attained
+    ]
     return "\n".join([*lines, "", *("  " + line for line in columns(table, head).splitlines())])
 
 

@@ -16,7 +16,7 @@ from typing import cast
 
 import numpy as np
 
-from dpexp.algorithms.algorithm import Algorithm
+from dpexp.algorithms.algorithm import Algorithm, Released
 from dpexp.algorithms.batch_descent import BatchDescent
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan
 from dpexp.config import Cell
@@ -27,10 +27,11 @@ from dpexp.privacy.audit.claim import claim_of
 from dpexp.privacy.audit.statistics.bare_steps import LEAST_DIMENSION, counts
 from dpexp.privacy.audit.statistics.correlated_steps import log_likelihood_ratio, whitening
 from dpexp.privacy.audit.statistics.sampled_steps import opposite_log_likelihood_ratio
+from dpexp.privacy.mechanisms.stated import Stated
 from dpexp.privacy.targets import Target
 from dpexp.problems.finite_sum import FiniteSum
 from dpexp.problems.linear_canaries import LinearCanaries
-from dpexp.reporting.audit.auditable import Copy, Look, Seen
+from dpexp.reporting.audit.auditable import Attained, Copy, Look, Seen
 
 RECORDS = 6
 """of a copy: in each step one of them, or all, or a sample"""
@@ -87,9 +88,13 @@ class SumsAudit:
         return min(self._valid, key=self._eps)
 
     @cached_property
+    def mechanism(self) -> Released:
+        """What the copy releases, by the algorithm's own words."""
+        return cast("Algorithm", self.copy).mechanism(self.worlds[0], self.schedule, self.budget, self.steps)
+
+    @cached_property
     def _valid(self) -> list[Analysis]:
-        mechanism = cast("Algorithm", self.copy).mechanism(self.worlds[0], self.schedule, self.budget, self.steps)
-        return [one for one in mechanism.analyses() if one.valid and one.released == ALL]
+        return [one for one in self.mechanism.analyses() if one.valid and one.released == ALL]
 
     def _eps(self, analysis: Analysis) -> float:
         return analysis.eps(self.budget.delta)
@@ -103,6 +108,13 @@ class SumsAudit:
         elif of_iterates.secret:
             kinds.append((ALL, "directions of the steps", of_iterates, False))
         return [Look(released, who, name, claim_of(by), by, counted) for released, name, by, counted in kinds]
+
+    @cached_property
+    def attained(self) -> Sequence[Attained]:
+        """Of noisy sums of samples or of all records; for trees no law is computed."""
+        mechanism = self.mechanism
+        laws = mechanism.mechanism.lower_bounds() if isinstance(mechanism, Stated) and not self.quiet else []
+        return [Attained(law, self.stated) for law in laws]
 
     def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
         canary = np.array([generator(seed, r, "data").random() < 0.5 for r in replicates])

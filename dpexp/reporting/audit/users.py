@@ -32,7 +32,7 @@ from dpexp.privacy.audit.claim import gaussian_claim
 from dpexp.privacy.audit.statistics.projection import log_likelihood_ratio
 from dpexp.privacy.budgets import Budget, ChoiceBudget, ConstantBudget, ListBudget
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.reporting.audit.auditable import Look, Seen
+from dpexp.reporting.audit.auditable import Attained, Look, Seen
 
 USERS = 8
 """of each class of budgets in a run, of whom the one with the most telling pair of records is audited"""
@@ -105,6 +105,11 @@ class UsersAudit:
 
         held = self.share * mu
         return replace(self.stated, mu=held, eps=lambda delta: eps_of(held, delta))
+
+    @property
+    def attained(self) -> Sequence[Attained]:
+        """None: one Gaussian message is its own claim."""
+        return ()
 
     def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
         passes = [self._pass(seed, list(replicates[k : k + LANES])) for k in range(0, len(replicates), LANES)]
