@@ -10,7 +10,7 @@ from dpexp.core.files import atomically
 from dpexp.reporting.audit.audit import Row
 
 FORMATS = ("png", "pdf", "svg")
-ROOM, EACH = 1.1, 0.3
+ROOM, EACH = 1.2, 0.4
 """inches around the rows, and of a row"""
 CLAIMED, SEEN, ALARM = "#444444", "#1f77b4", "#d62728"
 
@@ -41,7 +41,7 @@ def draw(rows: Sequence[Row], file: Path) -> None:
         axes.set_yticks(range(len(rows)), [_name(row) for row in rows])
         axes.invert_yaxis()
         axes.set_xlim(left=0)
-        axes.set_xlabel("mu of Gaussian DP, or the mu that allows the same misses at the threshold of the test")
+        axes.set_xlabel("mu of Gaussian DP, or the mu that allows the same misses")
         canvas.legend(loc="outside upper right", ncols=2, frameon=False)
         atomically(file, lambda path: canvas.savefig(path, format=file.suffix.removeprefix(".")))
 
