@@ -6,27 +6,35 @@ for G and L covers them. No config names this problem; `dpexp.reporting.audit` m
 
 from __future__ import annotations
 
-from typing import ClassVar
+from functools import cache
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numba import njit
 
-from dpexp.engine.finite_sum.losses import Pair, dot
 from dpexp.problems.finite_sum import FiniteSum, Records
 
-
-@njit(nogil=True)
-def _loss(w: np.ndarray, x: np.ndarray, y: float, c: np.ndarray) -> float:
-    return y * dot(w, x)
+if TYPE_CHECKING:
+    from dpexp.engine.finite_sum.losses import Pair
 
 
-@njit(nogil=True)
-def _gradient(w: np.ndarray, x: np.ndarray, y: float, c: np.ndarray, out: np.ndarray) -> None:
-    for j in range(len(w)):
-        out[j] = y * x[j]
+@cache
+def _linear() -> Pair:
+    """f = y u and its slope y in u = x.w, compiled."""
+    from numba import njit
+
+    from dpexp.engine.finite_sum.losses import of_predictor
+
+    value = njit(_value, nogil=True)
+    slope = njit(_slope, nogil=True)
+    return of_predictor(value, slope)
 
 
-LINEAR = Pair(_loss, _gradient)
+def _value(u: float, y: float, c: np.ndarray) -> float:
+    return y * u
+
+
+def _slope(u: float, y: float, c: np.ndarray) -> float:
+    return y
 
 
 class LinearCanaries(FiniteSum):
@@ -61,7 +69,7 @@ class LinearCanaries(FiniteSum):
 
     @property
     def pair(self) -> Pair:
-        return LINEAR
+        return _linear()
 
     def build(self) -> Records:
         x, y = np.zeros((self.count, self.width)), np.zeros(self.count)
