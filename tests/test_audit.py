@@ -156,6 +156,26 @@ def test_noise_of_one_pass_that_is_a_third_too_small_is_an_alarm(config, monkeyp
     assert row.lower_bound > row.claimed == 1
 
 
+@pytest.mark.parametrize("problem", ["huber-linear", "mallows-logistic"])
+def test_records_and_coins_are_those_of_the_engine(config, problem):
+    """Without noise a message is the gradient of the record that the audit believes the user to hold."""
+    from dpexp.config import load_experiment
+    from dpexp.reporting.audit.plan import plan_of
+    from dpexp.reporting.audit.users import undone
+
+    given = [f"problem={{name: {problem}, d: 5}}", "privacy.mu={uniform: [1, 2]}"]
+    (one,) = plan_of(load_experiment(config, given)).audited
+    _, _, clean, budgets = one._pass(3, [4, 9, 17])
+    pairs = one._pairs(*next(one._records(3, [[4, 9, 17]])))
+    sent = undone(one.rule, clean, one.schedule.step_sizes(1, one.users))
+    for i, pair in enumerate(pairs):
+        zero, other = one.gradients(clean[i].T, pair.x)
+        held = np.where(pair.canary[:, None], other, zero)
+        np.testing.assert_allclose(sent[i].T[:, :6], held[:, :6], rtol=1e-8, atol=1e-11)
+    assert ((budgets >= 1) & (budgets <= 2)).all()
+    assert len(np.unique(budgets)) == budgets.size
+
+
 def test_the_command_prints_brackets_and_one_document(config):
     from typer.testing import CliRunner
 

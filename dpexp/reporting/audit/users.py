@@ -6,14 +6,15 @@ a fair coin, which is the user's own response noise in the engine; and covariate
 gradients lie furthest apart. Budgets, noise and steps are those of the config, of its first users.
 
 The adversary is given all iterates, hence all messages, since the server's update is undone; every record of the
-others; and both records that the audited user may hold. A second setting of the same pass has no noise. It has the same
-users, and so tells which records the engine drew.
+others; and both records that the audited user may hold. Records and coins are drawn again from the engine's own
+streams. They must not be guessed from a run: a guess that succeeds in one world alone would choose the audited user by
+the coin. A second setting of the same pass has no noise, and shows what the others' records do to the iterates.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -23,7 +24,9 @@ import numpy as np
 
 from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.core.errors import UsageError
+from dpexp.core.seeds import stream_states
 from dpexp.engine.lanes.elementwise import Value, where
+from dpexp.engine.lanes.streams import fill_normal, fill_uniform
 from dpexp.engine.lanes.vectors import LANES
 from dpexp.engine.linear.one_pass import Model, NoiseLevels, Setting, StepSizes, run_lane_group
 from dpexp.engine.linear.rule import Memory, Received, Rule
@@ -112,10 +115,11 @@ class UsersAudit:
         return ()
 
     def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
-        passes = [self._pass(seed, list(replicates[k : k + LANES])) for k in range(0, len(replicates), LANES)]
+        groups = [list(replicates[k : k + LANES]) for k in range(0, len(replicates), LANES)]
+        passes = [self._pass(seed, lanes) for lanes in groups]
         iterates, averages, clean, budgets = (np.concatenate(part, axis=-1) for part in zip(*passes, strict=True))
         eta = self.schedule.step_sizes(1, self.users)
-        pairs = self._pairs(clean, eta)
+        pairs = self._pairs(*(np.concatenate(part, axis=-1) for part in zip(*self._records(seed, groups), strict=True)))
         messages = undone(self.rule, iterates, eta)
         found = [self._messages(one, pairs, messages, iterates, budgets) for one in self.classes]
         if len(self.looks) > len(self.classes):
@@ -152,20 +156,23 @@ class UsersAudit:
         zero, one = (rescaled(self.rule, self.problem.gradient(theta, x, np.full(len(x), y))) for y in self.y)
         return zero, one
 
-    def _pairs(self, clean: np.ndarray, eta: np.ndarray) -> list[Drawn]:
-        """The records that the engine drew, from its run without noise.
+    def _records(self, seed: int, groups: Sequence[list[int]]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Covariates [users, d, R] and response noise [users, R] of these replicates, from the engine's streams."""
+        for lanes in groups:
+            z, noise = np.zeros((_even(self.users * self.problem.d), LANES)), np.zeros((_even(self.users), LANES))
+            draw = fill_normal if self.problem.response_noise == "normal" else fill_uniform
+            fill_normal(_states(seed, lanes, "data"), z, len(z))  # type: ignore[no-untyped-call]
+            draw(_states(seed, lanes, "response"), noise, len(noise))
+            drawn = z[: self.users * self.problem.d].reshape(self.users, self.problem.d, LANES)
+            yield self.model.law.sigma_z * drawn[..., : len(lanes)], noise[: self.users, : len(lanes)]
 
-        There a message is the gradient, which is a number times x in the coefficients, and x begins with 1.
-        """
-        sent, found = undone(self.rule, clean, eta), []
+    def _pairs(self, z: np.ndarray, noise: np.ndarray) -> list[Drawn]:
+        """The records of each user in every run, and how far apart the two are at the start."""
+        found, canary = [], noise > self.model.law.k[-3]
         for i in range(self.users):
-            gradient, theta = sent[i].T, clean[i].T
-            x = gradient[:, : self.problem.d + 1] / gradient[:, :1]
-            zero, one = self.gradients(theta, x)
-            canary = np.sum((gradient - one) ** 2, axis=1) < np.sum((gradient - zero) ** 2, axis=1)
-            start = np.broadcast_to(self.model.start, theta.shape)
-            before, after = self.gradients(start, x)
-            found.append(Drawn(x, canary, np.linalg.norm(after - before, axis=1)))
+            x = np.concatenate([np.ones((1, z.shape[2])), z[i]]).T
+            zero, one = self.gradients(np.broadcast_to(self.model.start, (len(x), len(self.model.start))), x)
+            found.append(Drawn(x, canary[i], np.linalg.norm(one - zero, axis=1)))
         return found
 
     def _messages(
@@ -238,15 +245,20 @@ def classes_of(budget: Budget, n: int) -> list[BudgetClass]:
 
 def drawn_budgets(budget: NoiseLevels, seed: int, lanes: Sequence[int], users: int) -> np.ndarray:
     """Budgets [users, R] of the first users of these replicates, from the engine's stream of the role `budget`."""
-    from dpexp.core.seeds import stream_states
-    from dpexp.engine.lanes.streams import fill_uniform
-
     if budget.constant is not None:
         return np.full((users, len(lanes)), budget.constant)
-    padded = [*lanes, *[lanes[-1]] * (LANES - len(lanes))]
     uniform = np.zeros((users, LANES))
-    fill_uniform(stream_states(seed, padded, "budget"), uniform, users)  # type: ignore[no-untyped-call]
+    fill_uniform(_states(seed, lanes, "budget"), uniform, users)  # type: ignore[no-untyped-call]
     return budget.draw(uniform, 1)[:, : len(lanes)]
+
+
+def _states(seed: int, lanes: Sequence[int], role: str) -> np.ndarray:
+    """States of eight streams; the last replicate's is repeated where there are fewer."""
+    return stream_states(seed, [*lanes, *[lanes[-1]] * (LANES - len(lanes))], role)
+
+
+def _even(count: int) -> int:
+    return count + count % 2
 
 
 def undone(rule: Rule, iterates: np.ndarray, eta: np.ndarray) -> np.ndarray:
