@@ -56,7 +56,10 @@ def of_config(
     experiment = load_experiment(path, sets)
     audited, skipped = plan_of(experiment)
     if not audited:
-        raise UsageError(f"{path}: nothing to audit ({'; '.join(skipped)})", "give an algorithm with a finite budget")
+        raise UsageError(
+            f"{path}: nothing to audit ({'; '.join(skipped)})",
+            "audits take ldp-sgd and its variants, dp-sgd, dp-sgld and the algorithms of momentum, with a finite budget",
+        )
     deltas = experiment.deltas
     level, looks = 1 - confidence, sum(len(one.looks) for one in audited)
     rows = [row for one in audited for row in audit(one, runs, level, 1 / looks, seed, deltas)]

@@ -161,8 +161,8 @@ class UsersAudit:
         for lanes in groups:
             z, noise = np.zeros((_even(self.users * self.problem.d), LANES)), np.zeros((_even(self.users), LANES))
             draw = fill_normal if self.problem.response_noise == "normal" else fill_uniform
-            fill_normal(_states(seed, lanes, "data"), z, len(z))  # type: ignore[no-untyped-call]
-            draw(_states(seed, lanes, "response"), noise, len(noise))
+            fill_normal(_states(seed, lanes, "data"), z, len(z))
+            draw(_states(seed, lanes, "response"), noise, len(noise))  # type: ignore[no-untyped-call]
             drawn = z[: self.users * self.problem.d].reshape(self.users, self.problem.d, LANES)
             yield self.model.law.sigma_z * drawn[..., : len(lanes)], noise[: self.users, : len(lanes)]
 
