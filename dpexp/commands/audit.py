@@ -58,7 +58,7 @@ def of_config(
     if not audited:
         raise UsageError(
             f"{path}: nothing to audit ({'; '.join(skipped)})",
-            "audits take ldp-sgd and its variants, dp-sgd, dp-sgld and the algorithms of momentum, with a finite budget",
+            "audits take ldp-sgd, dp-sgd, dp-sgld and the algorithms of momentum, with a finite budget",
         )
     deltas = experiment.deltas
     level, looks = 1 - confidence, sum(len(one.looks) for one in audited)

@@ -61,7 +61,7 @@ def auditable(cell: Cell) -> list[Auditable] | str:
         from dpexp.reporting.audit.sums import SumsAudit
 
         if cell.schedule.name == "prescribed":
-            return f"{algorithm.name}: a prescribed schedule fixes the size, so no copy is made; path-length and constant steps are audited"
+            return f"{algorithm.name}: a prescribed schedule fixes the size; path-length or constant steps are audited"
         if not algorithm.noise:
             return f"{algorithm.name}, noise: false: no privacy is claimed"
         delta = budget.target[1] if budget.target else DELTA
