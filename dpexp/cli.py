@@ -321,6 +321,26 @@ def calibrate(
 
 
 @app.command()
+def audit(
+    config: Config,
+    sets: Sets = None,
+    runs: Annotated[int, typer.Option(metavar="N", help="Runs of each mechanism, in two worlds by a coin.")] = 10_000,
+    confidence: Annotated[float, typer.Option(metavar="P", help="Of all lower bounds together.")] = 0.999,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the runs.")] = 0,
+    figure: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the brackets: .png, .pdf or .svg.", show_default=False)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run a config in two worlds and bound what is given away from below; exit code 1 if that exceeds the claim."""
+    from dpexp.commands import audit as command
+
+    audited = command.of_config(_home(config) or config, sets or [], runs, confidence, seed, _home(figure))
+    _print_json(audited.document()) if as_json else say(audited.text())
+    raise typer.Exit(audited.exit_code)
+
+
+@app.command()
 def judge(
     file: Annotated[Path, typer.Argument(help="A Python file with ASSUMES and eps(...) or rdp(...).")],
     at: Annotated[

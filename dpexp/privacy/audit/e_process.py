@@ -1,0 +1,101 @@
+"""The e-process: a bet against a claim that may be watched after every run, and stopped at any time.
+
+In each run a fair coin Z decides which world it is. An event A of the release is guessed to mean that the canary is
+there. Under (eps, delta)-DP, P1(A) <= e^eps P0(A) + delta, so that with a stake lambda the factor
+
+    1 + lambda (2 Z 1_A - 2 e^eps (1 - Z) 1_A - delta)
+
+has a conditional mean of at most 1 + lambda (P1(A) - e^eps P0(A) - delta) <= 1, whatever was seen before; it is not
+negative for lambda <= 1 / (2 e^eps + delta). Products of such factors are a nonnegative supermartingale that begins
+with 1, and so is an average of several. By Ville's inequality it ever reaches 1 / level with probability at most
+`level`. The other order of the neighbours is the same with the worlds exchanged and the complement of the event.
+
+Every bet has an event, chosen from pilot runs, and a stake that follows the runs before it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpexp.privacy.audit.claim import Claim
+
+MOST_BETS = 10
+
+
+@dataclass(frozen=True)
+class EProcess:
+    """What became of the bets."""
+
+    values: np.ndarray
+    """of the average after each run [R]"""
+    level: float
+
+    @property
+    def largest(self) -> float:
+        """The largest value so far."""
+        return float(self.values.max(initial=1.0))
+
+    @property
+    def alarm_at(self) -> int | None:
+        """The first run after which it had reached 1 / level; None if it never did."""
+        reached = np.flatnonzero(self.values >= 1 / self.level)
+        return int(reached[0]) + 1 if len(reached) else None
+
+
+def bets_of(claim: Claim, pilot: np.ndarray, worlds: np.ndarray) -> list[tuple[float, float, float, bool]]:
+    """(eps, delta, threshold, mirrored) of at most `MOST_BETS` bets: a pair of the claim, and its best event.
+
+    Promising by pilot runs: the largest excess P1(A) - e^eps P0(A) - delta over the noise of its estimate.
+    """
+    found = []
+    candidates = np.unique(np.quantile(pilot, np.linspace(0.02, 0.98, 25)))
+    for eps, delta in claim.pairs:
+        if eps > 20:
+            continue
+        scale, best = math.exp(eps), (-math.inf, 0.0, False)
+        for threshold in candidates:
+            for mirrored in (False, True):
+                event = (pilot > threshold) ^ mirrored
+                hit, wrong = worlds != mirrored, worlds == mirrored
+                p1, p0 = float(np.mean(event[hit])), float(np.mean(event[wrong]))
+                excess = p1 - scale * p0 - delta
+                spread = math.sqrt(p1 + scale**2 * p0 + 1e-4)
+                best = max(best, (excess / spread, float(threshold), mirrored))
+        found.append((best[0], (eps, delta, best[1], best[2])))
+    found.sort(key=lambda one: -one[0])
+    return [bet for _, bet in found[:MOST_BETS]]
+
+
+def e_process(
+    statistics: np.ndarray, worlds: np.ndarray, bets: Sequence[tuple[float, float, float, bool]], level: float
+) -> EProcess:
+    """The process over runs in their order: `statistics` [R], `worlds` [R] true where the canary was there."""
+    if not bets:
+        return EProcess(np.ones(len(statistics)), level)
+    logs = np.stack([_log_wealth(statistics, worlds, *bet) for bet in bets])
+    with np.errstate(over="ignore"):
+        return EProcess(np.exp(logs).mean(axis=0), level)
+
+
+def _log_wealth(
+    statistics: np.ndarray, worlds: np.ndarray, eps: float, delta: float, threshold: float, mirrored: bool
+) -> np.ndarray:
+    """log of the product of one bet's factors after each run [R].
+
+    Gains are -delta without the event, and +2 - delta or -2 e^eps - delta with it. The stake of a run is about the
+    best one for gains of the mean and the second moment seen before it, at most half of what keeps factors positive.
+    """
+    scale = math.exp(eps)
+    event, canary = (statistics > threshold) ^ mirrored, worlds ^ mirrored
+    gains = np.where(event, np.where(canary, 2.0, -2.0 * scale), 0.0) - delta
+    before = np.arange(len(gains))
+    sums = np.concatenate([[0.0], np.cumsum(gains)[:-1]])
+    squares = np.concatenate([[0.0], np.cumsum(gains**2)[:-1]])
+    # one imagined run of each kind keeps the first stakes small
+    kelly = sums / (squares + 4.0 * (1 + scale**2))
+    stakes = np.clip(np.where(before > 0, kelly, 0.0), 0.0, 0.5 / (2 * scale + delta))
+    return np.cumsum(np.log1p(stakes * gains))

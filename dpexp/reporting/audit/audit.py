@@ -1,0 +1,157 @@
+"""One audit: runs in two worlds, the tests of each look, and brackets [given away at least, claimed]."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpexp.core.steps import tell
+from dpexp.privacy.audit.claim import Claim
+from dpexp.privacy.audit.e_process import EProcess, bets_of, e_process
+from dpexp.privacy.audit.trade_off import Point, TradeOff, thresholds_of, trade_off_test
+from dpexp.reporting.audit.auditable import Auditable, Look, Seen
+
+PILOT = 1000
+"""runs by which thresholds and bets are chosen, and which no test counts"""
+BATCH = 1000
+"""runs between two words of progress"""
+NEVER = (0.5,)
+"""the threshold of a count of what never happens in a sound run"""
+METHOD = "trade-off test"
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one look found."""
+
+    audited: Auditable
+    look: Look
+    test: TradeOff
+    process: EProcess
+    level: float
+    """probability with which this look, or any other of the audit, contradicts a true claim"""
+    deltas: tuple[float, ...]
+
+    @property
+    def point(self) -> Point:
+        """The threshold that the row reports: where the claim is most nearly, or most clearly, exceeded."""
+        return self.test.nearest(self.look.claim)
+
+    @property
+    def claimed(self) -> float:
+        """In terms of Gaussian DP: mu, or for other claims the mu that allows the same misses at this threshold."""
+        return self.look.claim.separation(self.point.most_false_alarms)
+
+    @property
+    def lower_bound(self) -> float:
+        """What is given away at least, in the same terms."""
+        return self.point.separation
+
+    @property
+    def alarm(self) -> bool:
+        """Whether the runs contradict the claim."""
+        return self.lower_bound > self.claimed or self.process.alarm_at is not None
+
+    def document(self) -> dict[str, Any]:
+        """One entry of `dpexp audit --json`."""
+        gaussian = self.look.claim.mu is not None
+        return {
+            "algorithm": self.audited.algorithm,
+            "mechanism": self.audited.label,
+            "claimed": self.claimed,
+            "lower_bound": self.lower_bound,
+            "unit": "mu" if gaussian else "mu at this false positive rate",
+            "confidence": 1 - self.level,
+            "method": METHOD,
+            "releases": self.look.released,
+            "protects": self.look.protects,
+            "statistic": self.look.statistic,
+            "analysis": self.look.stated.name,
+            "audited": self.audited.size,
+            "runs": sum(self.test.runs),
+            "alarm": self.alarm,
+            "false_positive_rate": self.point.most_false_alarms,
+            "eps": [
+                {"delta": delta, "claimed": self.look.stated.eps(delta), "lower_bound": self.test.eps(delta)}
+                for delta in self.deltas
+            ],
+            "e_process": {"largest": self.process.largest, "alarm_at_run": self.process.alarm_at},
+            "thresholds": [
+                {
+                    "threshold": point.threshold,
+                    "false_alarms": point.false_alarms,
+                    "misses": point.misses,
+                    "most_false_alarms": point.most_false_alarms,
+                    "most_misses": point.most_misses,
+                }
+                for point in self.test.points
+            ],
+        }
+
+
+def exact_documents(audited: Auditable, deltas: Sequence[float]) -> list[dict[str, Any]]:
+    """Entries of `dpexp audit --json` for exact laws, in terms of epsilon at the first delta."""
+    delta = deltas[0]
+    return [
+        {
+            "algorithm": audited.algorithm,
+            "mechanism": audited.label,
+            "claimed": stated.eps(delta),
+            "lower_bound": law.eps(delta),
+            "unit": f"eps at {delta:g}",
+            "confidence": 1.0,
+            "method": f"exact law: {law.name}",
+            "releases": law.released,
+            "pair": law.pair,
+            "analysis": stated.name,
+            "audited": audited.size,
+            "alarm": law.eps(delta) > stated.eps(delta),
+        }
+        for law, stated in audited.attained
+    ]
+
+
+def audit(audited: Auditable, runs: int, level: float, share: float, seed: int, deltas: Sequence[float]) -> list[Row]:
+    """All looks at so many runs, and a pilot before them.
+
+    `level` is what is said of all audits of a command together; a look spends `share` of it, half on either test.
+    """
+    pilot = gathered(audited, seed, range(PILOT))
+    seen = gathered(audited, seed, range(PILOT, PILOT + runs))
+    looks = zip(audited.looks, pilot, seen, strict=True)
+    return [row_of(audited, look, first, found, level, share, tuple(deltas)) for look, first, found in looks]
+
+
+def row_of(
+    audited: Auditable, look: Look, pilot: Seen, seen: Seen, level: float, share: float, deltas: tuple[float, ...]
+) -> Row:
+    """The tests of one look."""
+    test, process = outcomes(look.claim, pilot, seen, level * share / 2, counts=look.counts)
+    return Row(audited, look, test, process, level, deltas)
+
+
+def outcomes(claim: Claim, pilot: Seen, seen: Seen, level: float, *, counts: bool) -> tuple[TradeOff, EProcess]:
+    """Both tests of a claim, each at `level`; thresholds and bets come from the pilot runs."""
+    thresholds = NEVER if counts else thresholds_of(pilot.statistics)
+    statistics, canary = seen
+    test = trade_off_test(statistics[~canary], statistics[canary], thresholds, level)
+    bets = bets_of(claim, pilot.statistics, pilot.canary)
+    return test, e_process(statistics, canary, bets, level)
+
+
+def gathered(audited: Auditable, seed: int, replicates: range) -> list[Seen]:
+    """What the looks see in these replicates, with a word of progress now and then."""
+    parts = []
+    for first in range(replicates.start, replicates.stop, BATCH):
+        tell(f"{audited.label}: run {first - replicates.start:,} of {len(replicates):,}")
+        parts.append(audited.observe(seed, range(first, min(first + BATCH, replicates.stop))))
+    return [Seen(*(np.concatenate(column) for column in zip(*look, strict=True))) for look in zip(*parts, strict=True)]
+
+
+def private(claim: Claim) -> bool:
+    """Whether anything is claimed."""
+    return bool(claim.pairs) if claim.mu is None else math.isfinite(claim.mu)

@@ -1,0 +1,93 @@
+"""What can be audited: something that runs in two worlds, and looks at what it releases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from dpexp.privacy.analyses.analysis import Analysis, Released
+from dpexp.privacy.attained.lower_bounds import LowerBound
+from dpexp.privacy.audit.claim import Claim
+
+
+@dataclass(frozen=True)
+class Look:
+    """One way to look at what runs release, and what is claimed of it."""
+
+    released: Released | str
+    """all-iterates, last-iterate or average"""
+    protects: str
+    """who is audited, for instance "a user with mu = 3" """
+    statistic: str
+    """what is computed from a release, in a few words"""
+    claim: Claim
+    stated: Analysis
+    """the analysis whose claim it is: what `dpexp privacy` states"""
+    counts: bool = False
+    """whether the statistic is a count of what never happens in a sound run: the one threshold is then 1/2"""
+
+
+class Attained(NamedTuple):
+    """An exact law beside a claim: no runs, and no chance."""
+
+    law: LowerBound
+    stated: Analysis
+
+
+class Seen(NamedTuple):
+    """What one look has seen: a statistic of each run, large where the canary is likely, and the truth."""
+
+    statistics: np.ndarray
+    """float64 [R]"""
+    canary: np.ndarray
+    """bool [R]: the world of the run, a fair coin that nothing but the data has seen"""
+
+
+class Copy(NamedTuple):
+    """How long a copy of a mechanism runs, and for which target, where the config's own size is too large to repeat."""
+
+    eps: float
+    """at the config's delta"""
+    steps: int
+    quiet: bool = False
+    """whether what never happens in a sound run is counted; else, what happens in all runs is measured"""
+    crowd: bool = False
+    """whether the records beside the canary pull against it; else they do nothing"""
+
+
+LOUD = Copy(8.0, 12)
+"""mu is 1.1 to 1.7: noise of a wrong size is told from the right one by the fewest runs"""
+QUIET = Copy(0.25, 24, quiet=True)
+"""little may be given away here: a step without noise in one of a hundred runs is more"""
+CROWD = Copy(8.0, 12, crowd=True)
+"""a record that is there or not changes how many records share a batch, which others show"""
+COPIES = (LOUD, QUIET)
+
+
+class Auditable(Protocol):
+    """A mechanism that is run in two worlds."""
+
+    @property
+    def algorithm(self) -> str:
+        """The name of the algorithm."""
+
+    @property
+    def label(self) -> str:
+        """What is audited, in a line: algorithm, problem and budget."""
+
+    @property
+    def size(self) -> str:
+        """At which size it is run, and what differs from the config."""
+
+    @property
+    def looks(self) -> Sequence[Look]: ...
+
+    @property
+    def attained(self) -> Sequence[Attained]:
+        """What exact laws of pairs of neighbours attain of the same mechanism; empty where none is computed."""
+
+    def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
+        """Run these replicates, and return what each look has seen. A replicate depends on its number and the seed."""

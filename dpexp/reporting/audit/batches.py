@@ -1,0 +1,259 @@
+"""Two worlds for DP-SGD and DP-SGLD: a canary among few records, and every iterate of many short runs.
+
+The engine's own loop is run (`dpexp.engine.softmax.loop.followed`, as the algorithm's `simulate` calls it) with the
+algorithm's own noise, batches, start, projection and momentum. Runs of a config are too long to be repeated thousands
+of times, and its budgets too small to be told from others by so few runs. So a copy is audited: the config's algorithm
+with all its settings but size, on few records, for few steps, with noise that its own accountant sets for a larger
+target.
+
+Where neighbours add or remove a record, the canary is there or not, and all others have no gradient. Where they replace
+one, all records are alike but for the canary's class. All entries of a record are alike too.
+
+In a crowd all others pull against the canary, and `ratio over batches` is the likelihood ratio of an algorithm that
+divides a sum by the number of records in the batch. That would be a fault, and this is how it shows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import islice
+
+import numpy as np
+
+from dpexp.algorithms.dp_sgd import DpSgd
+from dpexp.algorithms.dp_sgld import DpSgld
+from dpexp.algorithms.softmax_runs import Noise, step_sizes
+from dpexp.config import Cell
+from dpexp.core.seeds import generator
+from dpexp.engine.softmax import loop as engine
+from dpexp.engine.softmax.batches import SAMPLING, Batches
+from dpexp.engine.softmax.steps import CLIP_SLACK
+from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
+from dpexp.privacy.audit.claim import claim_of
+from dpexp.privacy.audit.statistics.bare_steps import counts
+from dpexp.privacy.audit.statistics.sampled_steps import log_likelihood_ratio
+from dpexp.privacy.mechanisms.langevin_stated import AccountedLangevin
+from dpexp.privacy.mechanisms.stated import Stated
+from dpexp.privacy.targets import Target
+from dpexp.problems.canaries import PREPARED, Canaries
+from dpexp.problems.softmax import Softmax
+from dpexp.reporting.audit.auditable import LOUD, Attained, Copy, Look, Seen
+
+RECORDS, BATCH = 8, 2
+"""of a copy: a record is in a quarter of the batches, and often alone there"""
+WIDTH = 2
+CLIPPED_CLASSES, UNCLIPPED_CLASSES = 2, 10
+SMALL_STEP = 1e-3
+"""of a step of DP-SGD: its noise follows from the clip, and the smaller the step, the less does the canary fade"""
+FAR = 4.0
+"""length of a record over the clip: its gradient is clipped unless its class has a probability above 0.8"""
+OUTSIDE = 1.01
+"""times the radius: farther than rounding takes an iterate that was projected"""
+Algorithm = DpSgd | DpSgld
+
+
+class BatchesAudit:
+    """All iterates, the last one and the average of a copy of DP-SGD or DP-SGLD."""
+
+    def __init__(self, cell: Cell, problem: Softmax, algorithm: Algorithm, delta: float, copy: Copy) -> None:
+        full = algorithm.batch_size == problem.n
+        self.algorithm, schedule = algorithm.name, cell.schedule
+        records, self.steps, self.kind = (BATCH if full else RECORDS), min(cell.run.n, copy.steps), copy
+        self.copy: Algorithm = algorithm.model_copy(update={"batch_size": BATCH, "epochs": 1})
+        self.clip = algorithm.clip if isinstance(algorithm, DpSgd) else math.inf
+        self.budget, self.q = Target(eps=copy.eps, delta=delta), BATCH / records
+        small = {"eta": SMALL_STEP / max(1.0, self.clip) ** 2}
+        changed = isinstance(algorithm, DpSgd) and schedule.name == "constant"
+        self.schedule = schedule.model_copy(update=small) if changed else schedule
+        self.replaces = algorithm.sampling != "poisson"
+        clipped = math.isfinite(self.clip)
+        self.problem = Canaries(
+            regulariser=problem.regulariser,
+            records=records,
+            classes=CLIPPED_CLASSES if clipped else UNCLIPPED_CLASSES,
+            width=WIDTH,
+            length=FAR * self.clip if clipped else PREPARED,
+            slope_limit=max(1.0, self.clip) ** 2 / (2 * SMALL_STEP) if clipped else problem.smoothness,
+            canary=None,
+            others=0 if self.replaces or copy.crowd else None,
+        )
+        # the world without the canary, and with it
+        here = {"canary": 1 if self.replaces or copy.crowd else 0}
+        self.worlds = [self.problem.model_copy(update=one) for one in ({"canary": 0 if self.replaces else None}, here)]
+        kept = {
+            key: value
+            for key, value in algorithm.model_dump(exclude_defaults=True).items()
+            if key not in ("name", "batch_size", "epochs")
+        }
+        settings = "".join(f", {key} = {value}" for key, value in kept.items())
+        self.label = f"{algorithm.name} on softmax{settings}"
+        crowd = ", all others against the canary" if copy.crowd else ""
+        self.size = (
+            f"a copy: {records} records{crowd}, batches of {BATCH}, {self.steps} steps, "
+            f"noise set for eps = {copy.eps:g} at {delta:g} by '{algorithm.accountant}'"
+        )
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """Step sizes [T]."""
+        return step_sizes(self.problem, self.schedule, self.steps)
+
+    @cached_property
+    def noise(self) -> Noise:
+        """How the algorithm differs from plain SGD: its own calibration for the copy's target."""
+        return self.copy.noise(self.problem, self.schedule, self.budget, self.sizes)
+
+    @cached_property
+    def mechanism(self) -> Stated | AccountedLangevin:
+        """What the copy releases, by the algorithm's own words."""
+        return self.copy.mechanism(self.problem, self.schedule, self.budget, self.steps)
+
+    @cached_property
+    def attained(self) -> Sequence[Attained]:
+        """Of noisy sums of clipped gradients; Langevin steps have no law here."""
+        if not isinstance(self.mechanism, Stated) or self.kind != LOUD:
+            return ()
+        return [Attained(law, self.stated[law.released]) for law in self.mechanism.mechanism.lower_bounds()]
+
+    @cached_property
+    def stated(self) -> dict[str, Analysis]:
+        """For all iterates and for the last one, the valid analysis with the smallest epsilon."""
+        mechanism = self.mechanism
+        valid = [one for one in mechanism.analyses() if one.valid]
+        every = min((one for one in valid if one.released == ALL), key=self._eps)
+        own = mechanism.analysis
+        last = own if own.valid and own.released == LAST and self._eps(own) < self._eps(every) else every
+        return {ALL: every, LAST: last}
+
+    def _eps(self, analysis: Analysis) -> float:
+        return analysis.eps(self.budget.delta)
+
+    @cached_property
+    def looks(self) -> Sequence[Look]:
+        who = "a record that is replaced" if self.replaces else "a record that is added or removed"
+        claims = {released: claim_of(stated) for released, stated in self.stated.items()}
+        kinds: list[tuple[str, str, bool]] = [(ALL, "ratio over batches", False)]
+        if self.kind.crowd:
+            pass
+        elif self.kind.quiet:
+            kinds = [(ALL, "steps without noise", True), (ALL, "pairs of equal noise", True)]
+        else:
+            kinds = [(ALL, "likelihood ratio", False)]
+            kinds += [(LAST, "projection", False)]
+            kinds += [(LAST, "outside the ball", True)] if self.bounded else []
+            kinds += [("average", "projection", False)] if "average" in self.copy.estimators else []
+        found = []
+        for released, statistic, counted in kinds:
+            by = released if released in claims else ALL  # what all iterates give away, their average does
+            found.append(Look(released, who, statistic, claims[by], self.stated[by], counted))
+        return found
+
+    @property
+    def bounded(self) -> bool:
+        """Whether iterates are projected."""
+        return math.isfinite(self.noise.radius)
+
+    def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
+        canary = np.array([generator(seed, r, "data").random() < 0.5 for r in replicates])
+        shape = self.steps + 1, self.problem.classes, WIDTH
+        iterates, averages = np.empty((len(replicates), *shape)), np.empty((len(replicates), *shape[1:]))
+        for k, r in enumerate(replicates):
+            iterates[k], averages[k] = self.run(self.worlds[int(canary[k])], seed, r)
+        if self.kind.crowd:
+            return [Seen(self._ratio_over_batches(iterates, seed, replicates), canary)]
+        effects, known = self._effects(iterates[:, :-1])
+        sums = self._sums(iterates) - known
+        flat = (*sums.shape[:2], -1)
+        sums, effects = sums.reshape(flat), effects.reshape(flat)
+        noise = self._noise_on_sums()
+        if self.kind.quiet:
+            return [Seen(np.asarray(one, float), canary) for one in counts(sums, effects, noise)]
+        found = [log_likelihood_ratio(sums, effects, noise, self.q)]
+        # a sum moves the iterate against it
+        direction = -effects.mean(axis=(0, 1))
+        found.append(iterates[:, -1].reshape(len(replicates), -1) @ direction)
+        if self.bounded:
+            lengths = np.linalg.norm(iterates.reshape(*iterates.shape[:2], -1), axis=2)
+            found.append(np.sum(lengths > OUTSIDE * self.noise.radius, axis=1))
+        if "average" in self.copy.estimators:
+            found.append(averages.reshape(len(replicates), -1) @ direction)
+        return [Seen(np.asarray(one, float), canary) for one in found]
+
+    def _batches(self, problem: Canaries, seed: int, replicate: int) -> Batches:
+        """The batches of a replicate, from its stream of the role `order`; a record that is not there is in none.
+
+        Under Poisson sampling the others are then drawn as they are drawn without it: each by its own coin.
+        """
+        order = generator(seed, replicate, "order")
+        drawn = SAMPLING[self.copy.sampling](problem.records, self.copy.batch_size, order)
+        return drawn if problem.canary is not None else (batch[batch != 0] for batch in drawn)
+
+    def _ratio_over_batches(self, iterates: np.ndarray, seed: int, replicates: range) -> np.ndarray:
+        """The likelihood ratio of an algorithm that divides sums by the number of records in the batch, k + canary.
+
+        All others have the gradient g, so that k > 0 of them give m g whatever k is, and with the canary's gradient h
+        the sum is m (k g + h) / (k + 1). An adversary who knows k must learn no more than is claimed.
+        """
+        k = np.stack([self._others(seed, r) for r in replicates])[..., None, None]
+        g, h = self._gradient(iterates[:, :-1], 0), self._gradient(iterates[:, :-1], 1)
+        without = self.copy.batch_size * g * (k > 0)
+        effects = self.copy.batch_size * (k * g + h) / (k + 1) - without
+        flat = (*effects.shape[:2], -1)
+        sums = (self._sums(iterates) - without).reshape(flat)
+        return log_likelihood_ratio(sums, effects.reshape(flat), self._noise_on_sums(), self.q)
+
+    def _others(self, seed: int, replicate: int) -> np.ndarray:
+        """How many records besides the canary are in each batch [T]."""
+        batches = self._batches(self.problem, seed, replicate)
+        return np.array([np.count_nonzero(batch) for batch in islice(batches, self.steps)])
+
+    def run(self, problem: Canaries, seed: int, replicate: int) -> tuple[np.ndarray, np.ndarray]:
+        """All iterates [T + 1, classes, p] of a replicate and its average, as the algorithm's `simulate` has them."""
+        train, noise = problem.train, self.noise
+        start = np.zeros((problem.classes, problem.width), np.float32)
+        if noise.start:
+            draws = generator(seed, replicate, "init")
+            start = engine.start(problem.classes, problem.width, noise.start, problem.regulariser, draws, noise.radius)
+        followed = engine.followed(
+            train.features,
+            train.labels,
+            [engine.Run(start, self.sizes, problem.regulariser, noise.clip, noise.scale, noise.radius, noise.momentum)],
+            self._batches(problem, seed, replicate),
+            batch_size=self.copy.batch_size,
+            noise=engine.gaussian(generator(seed, replicate, "noise")),
+            checkpoints=range(self.steps + 1),
+        )
+        return followed.last[0], followed.average[0, -1]
+
+    def _sums(self, iterates: np.ndarray) -> np.ndarray:
+        """The noisy sums over batches [R, T, classes, p] that moved the iterates, where no projection did."""
+        before, after = iterates[:, :-1], iterates[:, 1:]
+        eta = self.sizes[:, None, None]
+        moved = after - before * (1 - eta * self.problem.regulariser)
+        if self.noise.momentum:
+            moved[:, 1:] -= self.noise.momentum * (before[:, 1:] - before[:, :-1])
+        return np.asarray(-moved * self.copy.batch_size / eta)
+
+    def _noise_on_sums(self) -> np.ndarray:
+        """Standard deviation of the noise on the sums [T]."""
+        assert self.noise.scale is not None
+        return self.noise.scale * self.copy.batch_size / self.sizes
+
+    def _effects(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """At weights [R, T, classes, p]: what the canary adds to a batch, and what is known of batches without it."""
+        if not self.replaces:
+            return self._gradient(weights, 0), np.zeros_like(weights)
+        same = self._gradient(weights, 0)
+        return self._gradient(weights, 1) - same, self.copy.batch_size * same
+
+    def _gradient(self, weights: np.ndarray, label: int) -> np.ndarray:
+        """The clipped gradient of a record of this class: (softmax(W x) - e_label) x', scaled down to the clip."""
+        x = np.full(WIDTH, self.problem.length / math.sqrt(WIDTH))
+        scores = weights @ x
+        shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        shares /= shares.sum(axis=-1, keepdims=True)
+        shares[..., label] -= 1
+        lengths = np.linalg.norm(shares, axis=-1, keepdims=True) * self.problem.length + CLIP_SLACK
+        return np.asarray((shares * np.minimum(1.0, self.clip / lengths))[..., None] * x)

@@ -1,0 +1,334 @@
+"""Faults of a private algorithm, injected into the code that `dpexp audit` drives, and how often the audit finds them.
+
+    python -m tests.campaigns.audit_faults [--repeats K] [--sound N]
+
+Twelve faults, each in the engine or in the algorithm while it runs; the audit's own files are untouched. A fault is
+found if the exit code of the audit would be 1. Sound mechanisms are audited too: any alarm there is a false one. The
+campaign prints a table and fails if a fault is found in less than 85% of the repetitions, or if there are more false
+alarms than the stated level allows with probability 1e-4.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from unittest.mock import patch
+
+import numpy as np
+
+from dpexp.algorithms import dp_sgd
+from dpexp.config import read_experiment
+from dpexp.engine.finite_sum import noise_process
+from dpexp.engine.linear import one_pass
+from dpexp.engine.softmax import batches as schemes
+from dpexp.engine.softmax import loop
+from dpexp.engine.softmax import steps as kernel
+from dpexp.problems.softmax import Softmax
+from dpexp.reporting.audit import audit as auditing
+from dpexp.reporting.audit.audit import Row, audit
+from dpexp.reporting.audit.plan import plan_of
+
+LEVEL = 1e-3
+DELTAS = (1e-5,)
+
+SGD = """
+experiment: faulty
+problem:   {name: softmax, data: {name: digits}}
+algorithm: {name: dp-sgd, batch_size: %s}
+schedule:  {name: constant, eta: 2}
+privacy:   {eps: 1, delta: 1e-5}
+run:       {replicates: 2, seed: 1, checkpoints: 1}
+"""
+RECORDS = Softmax().n
+FULL, SAMPLED = SGD % RECORDS, SGD % 64
+BALL = SAMPLED.replace("name: dp-sgd,", "name: dp-sgld, sampling: poisson, start: zero, radius: 0.5,")
+TREE = """
+experiment: faulty
+problem:   {name: rippled-mean, N: 500, d: 10}
+algorithm: {name: tree-momentum, epochs: 10, order: fixed}
+schedule:  {name: path-length, length: 3}
+privacy:   {eps: 1, delta: 1e-5}
+run:       {replicates: 2, seed: 1, checkpoints: 1}
+"""
+USERS = """
+experiment: faulty
+problem:   {name: huber-linear, d: 5, sigma: 2.0, sensitivity: exact}
+algorithm: {name: ldp-sgd}
+schedule:  {name: power, eta: 0.2, alpha: 1/2}
+privacy:   {mu: {list: [1, 2]}}
+run:       {n: 1000, replicates: 8, seed: 1}
+"""
+
+
+@contextmanager
+def noise_too_small() -> Iterator[None]:
+    """1: the noise is 2/3 of what it should be."""
+    true = dp_sgd.gradient_noise_scale
+    with patch.object(dp_sgd, "gradient_noise_scale", lambda *given: true(*given) * 2 / 3):
+        yield
+
+
+def literal_steps(
+    clip: Callable[[np.ndarray, float], np.ndarray] | None = None, by_batch: bool = False, late: bool = False
+) -> Callable[..., None]:
+    """The compiled steps of `dpexp.engine.softmax.steps`, in numpy, with faults to choose from.
+
+    `clip` limits a gradient; `by_batch` divides by the number of records in the batch; `late` adds the sum of a batch
+    after noise and projection.
+    """
+
+    def steps(
+        weights, previous, averages, features, labels, norms, index, ends, means, shrinks, scales, shares, draws, clips,
+        radii, momenta,
+    ):  # fmt: skip
+        begin = 0
+        for k, end in enumerate(ends):
+            batch, begin = index[begin:end], end
+            for r in range(len(weights)):
+                w, total = weights[r].astype(np.float64), np.zeros_like(weights[r], dtype=np.float64)
+                for i in batch:
+                    scores = np.exp(w @ features[i] - (w @ features[i]).max())
+                    slopes = scores / scores.sum()
+                    slopes[labels[i]] -= 1
+                    total += (clip or clipped)(np.outer(slopes, features[i]), float(clips[r]))
+                mean = float(means[r, k]) * (loop_batch(means) / max(1, len(batch)) if by_batch else 1.0)
+                gradient, noise = mean * total + shrinks[r, k] * w, float(scales[r, k]) * draws[k]
+                moved = w + noise - (0.0 if late else gradient) + momenta[r] * (w - previous[r])
+                length = np.linalg.norm(moved)
+                moved *= min(1.0, radii[r] / length) if length else 1.0
+                previous[r] = w
+                weights[r] = moved - (gradient if late else 0.0)
+                if len(averages):
+                    averages[r] += shares[k] * (weights[r] - averages[r])
+
+    return steps
+
+
+def loop_batch(means: np.ndarray) -> float:
+    """The expected batch size of all these audits."""
+    from dpexp.reporting.audit.batches import BATCH
+
+    return float(BATCH)
+
+
+def clipped(gradient: np.ndarray, limit: float) -> np.ndarray:
+    """As it should be, up to the compiled code's slack of a millionth."""
+    return gradient * min(1.0, limit / (np.linalg.norm(gradient) + kernel.CLIP_SLACK))
+
+
+@contextmanager
+def wrong_steps(**faults: object) -> Iterator[None]:
+    with patch.object(kernel, "steps", literal_steps(**faults)):
+        yield
+
+
+def clip_of_a_part() -> object:
+    """2: the norm that is limited is that of one class alone, so that two of them have sqrt 2 of it."""
+
+    def by_class(gradient: np.ndarray, limit: float) -> np.ndarray:
+        lengths = np.linalg.norm(gradient, axis=1, keepdims=True) + kernel.CLIP_SLACK
+        return gradient * np.minimum(1.0, limit / lengths)
+
+    return wrong_steps(clip=by_class)
+
+
+def clip_of_entries() -> object:
+    """7: every entry is limited, and not the norm."""
+    return wrong_steps(clip=lambda gradient, limit: np.clip(gradient, -limit, limit))
+
+
+def divided_by_the_batch() -> object:
+    """9: the sum is divided by the number of records in the batch, which the noise does not follow."""
+    return wrong_steps(by_batch=True)
+
+
+def added_late() -> object:
+    """12: noise and projection first, and then the record."""
+    return wrong_steps(late=True)
+
+
+@contextmanager
+def wrong_batches(change: Callable[[schemes.Batches, int, int], schemes.Batches]) -> Iterator[None]:
+    true = schemes.poisson
+    with patch.dict(
+        schemes.SAMPLING, {"poisson": lambda n, m, generator: change(lambda k: true(n, k, generator), n, m)}
+    ):
+        yield
+
+
+def record_twice() -> object:
+    """3: the record counts twice."""
+
+    def change(drawn, n, m):
+        for batch in drawn(m):
+            yield np.concatenate([batch, batch[batch == 0]])
+
+    return wrong_batches(change)
+
+
+def twice_as_often() -> object:
+    """4: batches are twice as large as the accountant believes."""
+    return wrong_batches(lambda drawn, n, m: drawn(2 * m))
+
+
+def one_batch() -> object:
+    """10: the first batch is taken again in every step."""
+
+    def change(drawn, n, m):
+        first = next(drawn(m))
+        while True:
+            yield first
+
+    return wrong_batches(change)
+
+
+@contextmanager
+def wrong_noise(change: Callable[[np.ndarray, np.ndarray | None, int], None]) -> Iterator[None]:
+    true = loop.gaussian
+
+    def gaussian(generator: np.random.Generator) -> loop.Noise:
+        fill, own = true(generator), np.random.default_rng(generator.integers(2**63))
+        before: list[np.ndarray] = []
+
+        def noise(out: np.ndarray) -> None:
+            fill(out)
+            for step in out:
+                change(step, before, own)
+                before.append(step.copy())
+
+        return noise
+
+    with patch.object(loop, "gaussian", gaussian):
+        yield
+
+
+def noise_in_pairs() -> object:
+    """5: every second step has the noise of the one before it."""
+
+    def change(step, before, own):
+        if len(before) % 2:
+            step[:] = before[-1]
+
+    return wrong_noise(change)
+
+
+def noise_left_out() -> object:
+    """6: no noise in 0.2% of the steps."""
+
+    def change(step, before, own):
+        if own.random() < 0.002:
+            step[:] = 0
+
+    return wrong_noise(change)
+
+
+@contextmanager
+def users_exchanged() -> Iterator[None]:
+    """8: two users have each other's noise."""
+    true = one_pass._Sizes.__call__
+
+    def wrong(self, first, count):
+        sizes = true(self, first, count)
+        for s in self.varied:
+            rows = sizes.noise[sizes.noise_row[s] :][: count - count % 2]
+            rows[:] = rows.reshape(-1, 2, rows.shape[1])[:, ::-1].reshape(rows.shape)
+        return sizes
+
+    with patch.object(one_pass._Sizes, "__call__", wrong):
+        yield
+
+
+@contextmanager
+def nodes_reused() -> Iterator[None]:
+    """11: a node of the tree has the noise of its own left half."""
+    true, drawn = noise_process.tree_noise, {}
+
+    def tree_noise(normals, first, alpha, std, slots, out):
+        own = drawn.setdefault(id(slots), {}) if first > 1 else drawn.update({id(slots): {}}) or drawn[id(slots)]
+        for i in range(len(normals)):
+            t = first + i
+            half = (t & -t) // 2
+            if half:
+                normals[i] = own[t - half]
+            own[t] = normals[i].copy()
+        true(normals, first, alpha, std, slots, out)
+
+    with patch.object(noise_process, "tree_noise", tree_noise):
+        yield
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault, the config in which it is looked for, the statistic that should find it, and in how many runs."""
+
+    number: int
+    name: str
+    inject: Callable[[], object]
+    config: str
+    statistic: str
+    runs: int
+    copy: int = 0
+    """which copy of the mechanism: loud, quiet, crowd"""
+
+
+FAULTS = (
+    Fault(1, "noise x 2/3", noise_too_small, FULL, "likelihood ratio", 1500),
+    Fault(2, "clip off by sqrt 2", clip_of_a_part, FULL, "likelihood ratio", 1500),
+    Fault(3, "record counts twice", record_twice, SAMPLED, "likelihood ratio", 2000),
+    Fault(4, "q doubled", twice_as_often, SAMPLED, "likelihood ratio", 4000),
+    Fault(5, "noise of pairs reused", noise_in_pairs, SAMPLED, "pairs of equal noise", 400, 1),
+    Fault(6, "no noise in .2% of steps", noise_left_out, FULL, "steps without noise", 8000, 1),
+    Fault(7, "clip of entries", clip_of_entries, SAMPLED, "likelihood ratio", 2000),
+    Fault(8, "users exchanged", users_exchanged, USERS, "message", 1000),
+    Fault(9, "divided by the batch drawn", divided_by_the_batch, SAMPLED, "ratio over batches", 3000, 2),
+    Fault(10, "one batch for all steps", one_batch, SAMPLED, "projection", 6000),
+    Fault(11, "nodes reused", nodes_reused, TREE, "likelihood ratio", 1500),
+    Fault(12, "record after noise and projection", added_late, BALL, "outside the ball", 1000),
+)
+
+
+def audited(config: str, runs: int, seed: int, inject: Callable[[], object] = nullcontext, copy: int = 0) -> list[Row]:
+    """The rows of `dpexp audit` of the copy in which a fault is looked for, while the fault is there."""
+    with inject():  # type: ignore[attr-defined]
+        one = plan_of(read_experiment(config, "faulty.yaml")).audited[copy]
+        return audit(one, runs, LEVEL, 1 / len(one.looks), seed, DELTAS)
+
+
+def found(rows: list[Row]) -> list[str]:
+    """The statistics that raise an alarm."""
+    return [row.look.statistic for row in rows if row.alarm]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=10, help="of every fault")
+    parser.add_argument("--sound", type=int, default=300, help="audits of sound mechanisms")
+    parser.add_argument("--only", type=int, nargs="*", help="numbers of faults")
+    options = parser.parse_args()
+    failed = False
+    for fault in FAULTS:
+        if options.only and fault.number not in options.only:
+            continue
+        alarms = [
+            found(audited(fault.config, fault.runs, seed, fault.inject, fault.copy))
+            for seed in range(1, options.repeats + 1)
+        ]
+        hits = sum(bool(one) for one in alarms)
+        named = sum(fault.statistic in one for one in alarms)
+        print(f"{fault.number:2} {fault.name:34} runs {fault.runs:6,}  found {hits:3} of {len(alarms)}, "
+              f"by '{fault.statistic}' {named}", flush=True)  # fmt: skip
+        failed |= hits < 0.85 * len(alarms)
+    sound = [USERS, FULL, SAMPLED, BALL, TREE]
+    with patch.object(auditing, "PILOT", 200):  # a short pilot chooses worse, and no more falsely
+        false = sum(bool(found(audited(sound[k % 5], 400, 1000 + k))) for k in range(options.sound))
+    print(f"sound mechanisms: {false} false alarms in {options.sound} audits, each at level {LEVEL:g}")
+    from scipy.stats import binom
+
+    return int(failed or binom.sf(false - 1, max(1, options.sound), LEVEL) < 1e-4)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+"""Faults in what an audit drives are found, sound mechanisms are left alone, and what is driven is what is run."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from dpexp.config import read_experiment
+from dpexp.engine.softmax import steps as kernel
+from dpexp.reporting.audit import audit as auditing
+from dpexp.reporting.audit.plan import plan_of
+from tests.campaigns.audit_faults import (
+    BALL,
+    FAULTS,
+    FULL,
+    SAMPLED,
+    TREE,
+    audited,
+    found,
+    literal_steps,
+    wrong_noise,
+)
+from tests.conftest import AT_LENGTH
+
+QUICK = {1: 800, 2: 800, 3: 1000, 5: 300, 7: 600, 11: 800, 12: 400}
+"""runs in which a fault is found; the others, which need thousands, are tried by `make soak`, and 8 in `test_audit.py`"""
+
+
+@pytest.fixture(autouse=True)
+def few_pilots(monkeypatch):
+    if not AT_LENGTH:
+        monkeypatch.setattr(auditing, "PILOT", 300)
+
+
+@pytest.mark.parametrize("fault", [f for f in FAULTS if AT_LENGTH or f.number in QUICK], ids=lambda f: f.name)
+def test_a_fault_is_found(fault):
+    runs = fault.runs if AT_LENGTH else QUICK[fault.number]
+    assert fault.statistic in found(audited(fault.config, runs, 1, fault.inject, fault.copy))
+
+
+def test_noise_left_out_in_some_steps_is_found_by_the_count_alone():
+    """As fault 6, in 4% of the steps and so in fewer runs: what is seen in every run stays as it is."""
+
+    def change(step, before, own):
+        if own.random() < 0.04:
+            step[:] = 0
+
+    assert found(audited(FULL, 500, 1, lambda: wrong_noise(change), 1)) == ["steps without noise"]
+
+
+@pytest.mark.parametrize("config", [FULL, SAMPLED, BALL, TREE], ids=["full", "sampled", "ball", "tree"])
+def test_sound_mechanisms_are_left_alone(config):
+    """And the bracket is not empty: something is seen to be given away."""
+    rows = audited(config, 600, 2)
+    assert found(rows) == []
+    if config is not BALL:
+        assert max(row.lower_bound / row.claimed for row in rows) > 0.3
+
+
+def test_what_is_audited_is_what_a_run_computes():
+    """The last iterate and the average of a replicate are, to the bit, the parameters that `simulate` returns."""
+    (loud, _, _) = plan_of(read_experiment(SAMPLED, "s.yaml")).audited
+    setting = (loud.schedule, loud.budget)
+    for problem, replicate in ((loud.worlds[1], 3), (loud.worlds[1], 8)):
+        iterates, average = loud.run(problem, 7, replicate)
+        passed = loud.copy.simulate(problem, [setting], np.array([loud.steps]), 7, [replicate])
+        assert np.array_equal(passed.parameters[0, 0, 0], iterates[-1])
+        assert np.array_equal(passed.parameters[0, 1, 0], average)
+
+
+def test_a_record_that_is_not_there_is_in_no_batch():
+    """The others are drawn with the same probability, and as they are drawn where it is there."""
+    (loud, _, _) = plan_of(read_experiment(SAMPLED, "s.yaml")).audited
+    without, with_canary = (list(islice(loud._batches(world, 1, 5), 2000)) for world in loud.worlds)
+    assert all(np.array_equal(a, b[b != 0]) for a, b in zip(without, with_canary, strict=True))
+    share = np.mean([np.count_nonzero(batch) for batch in without]) / (loud.problem.records - 1)
+    assert share == pytest.approx(loud.q, abs=0.015)
+
+
+def test_the_literal_steps_without_a_fault_are_the_compiled_ones(monkeypatch):
+    """Otherwise a fault could be found because of how it was injected."""
+    for config in (FULL, BALL):
+        one = plan_of(read_experiment(config, "s.yaml")).audited[0]
+        compiled = one.run(one.worlds[1], 3, 4)
+        with monkeypatch.context() as patched:
+            patched.setattr(kernel, "steps", literal_steps())
+            for a, b in zip(compiled, one.run(one.worlds[1], 3, 4), strict=True):
+                np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-6 * np.abs(a).max())
