@@ -182,11 +182,12 @@ def _neighbour(path: Path) -> str:
     if (path.parent / f"{path.name}.yaml").is_file():
         return f"did you mean {path}.yaml?"
     try:
-        near = {p.stem: str(p) for folder in (Path("configs"), path.parent) for p in folder.glob("*.yaml")}
+        beside, ours = ({p.stem: str(p) for p in folder.glob("*.yaml")} for folder in (path.parent, Path("configs")))
     except OSError:
-        near = {}
-    known = {name: f"{MARK}{name}" for name in shipped()} | near
-    close = difflib.get_close_matches(path.stem, known, n=1, cutoff=0.7)  # 'nothing' is not meant for 'hinge'
+        beside, ours = {}, {}
+    known = {name: f"{MARK}{name}" for name in shipped()} | ours | beside
+    # a file that lies where it was sought is more likely meant than another one: 'nothing' is not meant for 'hinge'
+    close = difflib.get_close_matches(path.stem, beside, n=1) or difflib.get_close_matches(path.stem, known, 1, 0.75)
     if not close:
         return f"check the path; configs that come with dpexp are written {MARK}NAME (dpexp list --shipped)"
     return f"did you mean {known[close[0]]}?"
