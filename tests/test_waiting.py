@@ -129,7 +129,7 @@ def test_compilations_and_results_of_workers_are_heard(hasty, monkeypatch):
         compiling.tell(False)
         assert list(finished(iter("ab"), 2, "figures")) == ["a", "b"]
         until(lambda: "figures: 2 of 2 done" in stream.getvalue())
-    assert not compiling._LISTENERS
+    assert not compiling._LISTENERS._called
     tell("nobody listens")
 
 
