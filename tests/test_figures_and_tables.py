@@ -22,13 +22,14 @@ from dpexp.reporting.style import BUDGET_COLOURS, RC
 from dpexp.reporting.table import render
 from dpexp.store import load_cells, load_summary, load_trajectories
 from dpexp.store.files import read_document, write_document
+from tests.conftest import COSTLY
 
 FIGURES, THEORY, TABLES = figures(), overlays(), tables()
 
 pytestmark = pytest.mark.slow  # experiments run at toy size first
 
 
-WITH_RESULTS = [name for name, figure in FIGURES.items() if figure.needs]
+WITH_RESULTS = [name for name, figure in FIGURES.items() if figure.needs and not COSTLY & set(figure.needs)]
 
 
 def needed(shown, toys):
