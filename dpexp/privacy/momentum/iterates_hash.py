@@ -1,3 +1,3 @@
 """The hash of the stored certificates, written with them."""
 
-SHA256 = "e17af033368fc59eef8ae93f8b7ad7c7d5848d1aee3385b49b0f3bb551682693"
+SHA256 = "727e3b73e68e31de5e0f0d4b8d7cba170dd8fb9fd1409ade5473986e7cac480c"
