@@ -1,3 +1,3 @@
 """The hash of the stored certificates, written with them."""
 
-SHA256 = "727e3b73e68e31de5e0f0d4b8d7cba170dd8fb9fd1409ade5473986e7cac480c"
+SHA256 = "fdb3fddbbadc6f29d2eda6f4b744426e4208b82a4cc6084da591174a4f63baae"
