@@ -43,7 +43,7 @@ SETTINGS = [
     *((8000, epochs, length / 0.75) for epochs in (10, 30, 60) for length in (3, 6)),
     *((1000, epochs, 2.2) for epochs in (3, 4, 6, 8, 12, 16)),
     *((2000, epochs, length / 0.75) for epochs in (120, 160) for length in (3, 6)),
-    *((8000, epochs, 3 / 0.75) for epochs in (120, 160)),
+    *((8000, epochs, length / 0.75) for epochs, length in ((120, 3), (120, 6), (160, 3))),
 ]
 """(N, epochs, path length in units of G / L) of the shipped experiments; alpha = 1 / N and gamma as left out"""
 

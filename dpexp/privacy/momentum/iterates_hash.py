@@ -1,3 +1,3 @@
 """The hash of the stored certificates, written with them."""
 
-SHA256 = "fdb3fddbbadc6f29d2eda6f4b744426e4208b82a4cc6084da591174a4f63baae"
+SHA256 = "b8ef91b94d3db6a837180ee893c9b88da7219a1e7abe58083e5738a2a301846e"
