@@ -7,6 +7,10 @@ the paper, term by term, and dense algebra; simulated runs; published values tha
 import itertools
 import json
 import math
+import os
+import subprocess
+import sys
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -209,6 +213,65 @@ def test_all_places_at_once_is_dense_algebra(n, steps, alpha, gamma, leaf, monke
     for i, gram in enumerate(found):
         exact = inner[i::n, i::n]
         np.testing.assert_allclose(gram, exact, rtol=0, atol=1e-10 * np.trace(exact))
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2])
+def test_factors_that_are_computed_twice_give_the_same_bits_and_fewer_are_kept(kept, monkeypatch):
+    from dpexp.privacy.momentum import places
+
+    monkeypatch.setattr(places, "_LEAF", 20)
+    eliminate, restore = places._eliminate, places._restore
+    eliminated: list[tuple[int, int]] = []
+    held: list[int] = []
+
+    def numbers(front):
+        if isinstance(front, places._Forgotten):
+            return 0
+        return front.factor.size + front.across.size + sum(numbers(part) for part in front.parts)
+
+    def noted(problem, first, last, levels):
+        eliminated.append((first, last))
+        return eliminate(problem, first, last, levels)
+
+    def weighed(problem, front, known, out):
+        held.append(numbers(front))
+        return restore(problem, front, known, out)
+
+    monkeypatch.setattr(places, "_eliminate", noted)
+    monkeypatch.setattr(places, "_restore", weighed)
+
+    def grams_of(long):
+        monkeypatch.setattr(places, "LONG", long)
+        eliminated.clear()
+        held.clear()
+        return all_grams(64, 64 * 20, 1 / 64, 0.3, np.array([3.0, 2.0, 1.5, 0.7])), Counter(eliminated), max(held)
+
+    monkeypatch.setattr(places, "KEPT", kept)
+    (plain, once, most), (again, twice, less) = grams_of(10**9), grams_of(0)
+    assert twice == {size: 1 if size[1] - size[0] >= 64 >> kept else 2 for size in once}
+    assert less < 0.7 * most
+    assert all(one.tobytes() == other.tobytes() for one, other in zip(plain, again, strict=True))
+
+
+def test_factorisations_keep_to_one_thread():
+    """Also in a process that has not loaded scipy's linear algebra: threads that wait take three times the CPU time."""
+    code = """
+import threadpoolctl
+import numpy as np
+import dpexp.privacy.momentum.places as places
+whole = places._eliminate
+def seen(*given):
+    found = whole(*given)
+    pools = [p for p in threadpoolctl.threadpool_info() if p["user_api"] == "blas"]
+    print(len(pools), max(p["num_threads"] for p in pools))
+    return found
+places._eliminate = seen
+places.certify_all(4, 12, 0.25, 0.3, np.ones(4), 1.0, 0.5)
+"""
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "2"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert {line.split()[1] for line in done.stdout.splitlines()} == {"1"}
+    assert int(done.stdout.split()[0]) >= 1
 
 
 def test_rounding_that_shows_is_refused(monkeypatch):
@@ -444,6 +507,27 @@ def test_a_stored_certificate_holds_at_random_positions():
     positions = np.append(rng.choice(500, 7, replace=False), held.position)
     assert certificates.recheck(held, positions) <= held.mu
     assert certificates.recheck(held._replace(mu=0.9 * held.mu), positions) > 0.9 * held.mu
+
+
+def test_runs_too_large_for_forms_are_examined_by_eigenvalues(monkeypatch, capsys):
+    """The same bounds as from the forms of the places, which two other programs compute; also the verdicts of main."""
+    held = certificates.computed(default_setting(64, 10, 4.0), all_at_once=True)
+    n, steps, alpha, gamma, ratio = held.setting
+    positions = np.append(np.arange(3, 64, 9), held.position)
+    bounds = certificates.recheck_sparingly(held, positions)
+    forms = np.array(all_grams(n, steps, alpha, gamma, np.array(held.stds)))[positions]
+    exact = np.sqrt(np.min([certified(forms, np.array(w), 2.0, 2 * ratio) for w in held.weights], axis=0))
+    np.testing.assert_allclose(bounds, exact, rtol=5e-4)
+    assert 0.999 * held.lower <= bounds[-1] <= held.mu
+    assert certificates.too_large(default_setting(8000, 120, 4.0))
+    assert not certificates.too_large(held.setting)
+
+    monkeypatch.setattr(certificates, "ROOM", 0)
+    for share, status in ((1, 0), (0.99, 1), (1.01, 1)):
+        wrong = held._replace(mu=share * held.mu, lower=share * held.lower)
+        monkeypatch.setattr(certificates, "stored", lambda wrong=wrong: (wrong,))
+        assert certificates.main(["recheck"]) == status
+    assert "at the worst place" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -56,6 +56,11 @@ def certified(
     return np.maximum(relative, 0.0) * float(_costs(count, radius, step, pairs) @ weights) * (1 + ROUNDING)
 
 
+def weighed(weights: np.ndarray, count: int, radius: float, step: float | np.ndarray) -> tuple[np.ndarray, float]:
+    """S [K, K] of some weights, for neighbours, and their cost c'x."""
+    return _form(weights, count, None), float(_costs(count, radius, step, None) @ weights)
+
+
 def largest_form(
     gram: np.ndarray, radius: float, step: float | np.ndarray, pairs: Pairs | None = None, gap: float = 1e-5
 ) -> Bound:

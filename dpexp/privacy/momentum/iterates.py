@@ -138,7 +138,8 @@ def _solved(rule: Rule, times: np.ndarray, tolerance: float, whole: bool) -> np.
     right, apart = np.zeros((steps + 1, LANES)), 1 << rule.n.bit_length()
     for k in reversed(range(count)):
         for lane in range(LANES):
-            _add_visit(right[:, lane], int(times[lane, k]), rule.fade)
+            ends = node_ends(int(times[lane, k]), steps)
+            right[ends, lane] += rule.fade[ends - ends[0]]
         start = 0 if whole else max(0, int(times[:, k].min()) - 1 - 2 * rule.n) // apart * apart
         conjugate_gradients(rule, right, start, MOST_ITERATIONS, tolerance, work, memory)
         y[k], z[k], b[k] = memory[0], memory[1], right
@@ -154,13 +155,13 @@ def _solved(rule: Rule, times: np.ndarray, tolerance: float, whole: bool) -> np.
     return out
 
 
-def _add_visit(column: np.ndarray, time: int, fade: np.ndarray) -> None:
-    """Adds R^-1 A e_time: the discount to the end of every left node that holds the step."""
-    step, end = 1, time
-    while end < len(column):
-        column[end] += fade[end - time]
-        step = end & -end
-        end += step
+def node_ends(time: int, steps: int) -> np.ndarray:
+    """Where the left nodes end that hold a step, the step itself first: R^-1 A e_time is not zero there alone."""
+    ends = []
+    while time <= steps:
+        ends.append(time)
+        time += time & -time
+    return np.array(ends)
 
 
 def certify(

@@ -1,3 +1,3 @@
 """The hash of the stored certificates, written with them."""
 
-SHA256 = "e17af033368fc59eef8ae93f8b7ad7c7d5848d1aee3385b49b0f3bb551682693"
+SHA256 = "b8ef91b94d3db6a837180ee893c9b88da7219a1e7abe58083e5738a2a301846e"

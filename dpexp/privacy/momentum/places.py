@@ -23,14 +23,15 @@ eliminated. Two neighbouring intervals then join. On the way back the inverse is
 are kept, from the interval around it, and the eliminated ones follow (Takahashi's equations, one front at a time).
 The cost is about N (K log N)^3 / (places of a leaf) operations for all N places together.
 
-Rounding. Cholesky's factors are exact for S + D with |D_ij| <= c u sqrt(S_ii S_jj), c a small multiple of the size of
-a front. The identity sum_ij (S^-1)_ij S_ij = T, whose terms are all at hand because S is zero elsewhere, measures the
-loss; `all_grams` refuses to answer where it fails by more than CHECKED, and the bound on mu^2 is raised by ALLOWED.
+Memory. The factors of all fronts take 16 GB for N = 8000 and 120 epochs, nearly all that is needed. Runs of more than
+LONG steps therefore keep those of the first KEPT halvings alone. Each smaller interval is eliminated once more when the
+way back comes to it, from the same numbers in the same order, so that the answer is the same to the last bit.
 """
 
 from __future__ import annotations
 
 import math
+from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -46,6 +47,12 @@ CHECKED = 1e-9
 """relative error of the identity beyond which the factors are not trusted"""
 ALLOWED = 1e-6
 """what mu^2 is raised by, relative: a thousand times the largest error that passes"""
+LONG = 400_000
+"""steps beyond which factors are computed twice rather than kept"""
+KEPT = 3
+"""halvings whose factors are kept then: about as much memory as the factors inside one interval that is left"""
+_BLOCK = 256
+"""places that are bounded together"""
 _LEAF = 700
 """steps of a leaf interval: about as many as a front of two joined intervals keeps"""
 _SMALL = 1e-9
@@ -65,6 +72,17 @@ class _Problem(NamedTuple):
     high: np.ndarray
     leaf: int
     """places of an interval that is not divided"""
+    kept: int
+    """halvings from the whole whose fronts are kept until the way back"""
+
+
+class _Forgotten(NamedTuple):
+    """An interval of places whose front is not kept."""
+
+    first: int
+    last: int
+    outer: np.ndarray
+    """as of its front"""
 
 
 class _Front(NamedTuple):
@@ -80,7 +98,8 @@ class _Front(NamedTuple):
     """lower triangular L, L L' the front's block of the inner steps"""
     across: np.ndarray
     """L^-1 times the block (inner, outer)"""
-    parts: tuple[_Front, ...]
+    parts: tuple[_Front | _Forgotten, ...]
+    """its two halves; none in a leaf"""
 
 
 def all_grams(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray) -> list[np.ndarray]:
@@ -92,20 +111,21 @@ def all_grams(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray) 
     covariance = (noise @ noise.T).tocsr()
     covariance.sort_indices()
     place = np.arange(steps) % n
-    problem = _Problem(covariance, place, *_reach(covariance, place), max(1, _LEAF * n // steps))
-    root, _ = _eliminate(problem, 0, min(n, steps))
+    del noise
+    kept = KEPT if steps > LONG else steps
+    problem = _Problem(covariance, place, *_reach(covariance, place), max(1, _LEAF * n // steps), kept)
+    root, _ = _eliminate(problem, 0, min(n, steps), kept)
     inverse: list[np.ndarray] = []
     total = _restore(problem, root, np.zeros((0, 0)), inverse)
     if not abs(total - steps) <= CHECKED * steps:
         raise ArithmeticError(f"the inverse is off by {abs(total / steps - 1):.1e}")
     keep, fade = 1 - gamma, math.exp(n * math.log1p(-alpha))
     signals = _signals(-(-steps // n), keep, fade)
-    found = []
-    for p in range(min(n, steps)):
-        count = len(inverse[p])
+    for p, block in enumerate(inverse):  # one at a time, since all of them are large
+        count = len(block)
         shaped = signals[:count, :count]
-        found.append(shaped.T @ inverse[p] @ shaped)
-    return found
+        inverse[p] = shaped.T @ block @ shaped
+    return inverse
 
 
 def certify_all(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray, G: float, move: float) -> Certified:
@@ -114,6 +134,7 @@ def certify_all(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray
     The program is solved for the place with the largest bound so far, and its weights then bound all others, until the
     largest bound is one that was solved. Raises ValueError where `refusal` says why.
     """
+    import scipy.linalg  # noqa: F401  # only libraries that are loaded already are held to one thread
     from threadpoolctl import threadpool_limits
 
     why = refusal(n, alpha, float(stds[3]))
@@ -124,14 +145,16 @@ def certify_all(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray
         best, lower, at, weights = 0.0, 0.0, 0, []
         for count in sorted({len(gram) for gram in every}, reverse=True):
             group = np.array([i for i, gram in enumerate(every) if len(gram) == count])
-            grams = np.array([every[i] for i in group])
             bounds, solved = np.full(len(group), np.inf), np.zeros(len(group), dtype=bool)
             index, sets, most = len(group) // 2, [], (-1.0, 0)
             while True:
-                found = largest_form(grams[index], 2 * G, 2 * move)
+                found = largest_form(every[group[index]], 2 * G, 2 * move)
                 sets.append(found.weights)
                 open_ = np.flatnonzero(~solved & (bounds > best))
-                bounds[open_] = np.minimum(bounds[open_], certified(grams[open_], found.weights, 2 * G, 2 * move))
+                for first in range(0, len(open_), _BLOCK):
+                    some = open_[first : first + _BLOCK]
+                    grams = np.array([every[i] for i in group[some]])
+                    bounds[some] = np.minimum(bounds[some], certified(grams, found.weights, 2 * G, 2 * move))
                 bounds[index], solved[index] = found.upper, True
                 best, most = max(best, found.upper), max(most, (found.upper, len(sets) - 1))
                 if found.lower > lower:
@@ -165,7 +188,7 @@ def noise_map(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray) 
     fade = np.exp(math.log1p(-alpha) * np.arange(2 * n + 1))
     mixed = math.hypot(gamma * later, keep * change)
     names: dict[tuple[str, int, int], int] = {}
-    windows, held = _Entries([], [], []), _Entries([], [], [])
+    windows, held = _entries(), _entries()
     for t in range(1, steps + 1):
         for y, z in cover(max(1, t - n + 1), t):
             weight = fade[t - z]
@@ -206,9 +229,9 @@ def _later(steps: int, count: int) -> sparse.csr_matrix:
 class _Entries(NamedTuple):
     """A sparse matrix while it is written down."""
 
-    rows: list[int]
-    columns: list[int]
-    values: list[float]
+    rows: array[int]
+    columns: array[int]
+    values: array[float]
 
     def add(self, row: int, column: int, value: float) -> None:
         """One entry; equal places add up."""
@@ -220,7 +243,13 @@ class _Entries(NamedTuple):
         """All of it."""
         from scipy import sparse
 
-        return sparse.csr_matrix((self.values, (self.rows, self.columns)), shape=(rows, columns))
+        values, *indices = (np.asarray(some) for some in (self.values, self.rows, self.columns))
+        return sparse.csr_matrix((values, tuple(indices)), shape=(rows, columns))
+
+
+def _entries() -> _Entries:
+    """None yet; 16 bytes each, where a list of numbers takes a hundred."""
+    return _Entries(array("i"), array("i"), array("d"))
 
 
 def _reach(covariance: sparse.csr_matrix, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -229,20 +258,24 @@ def _reach(covariance: sparse.csr_matrix, place: np.ndarray) -> tuple[np.ndarray
     return np.minimum.reduceat(other, covariance.indptr[:-1]), np.maximum.reduceat(other, covariance.indptr[:-1])
 
 
-def _eliminate(problem: _Problem, first: int, last: int) -> tuple[_Front, np.ndarray]:
-    """The front of an interval of places, and what is left [outer, outer] of the covariance of the kept steps."""
+def _eliminate(problem: _Problem, first: int, last: int, kept: int) -> tuple[_Front, np.ndarray]:
+    """The front of an interval of places, and what is left [outer, outer] of the covariance of the kept steps.
+
+    Fronts inside it are kept for `kept` halvings.
+    """
     from scipy.linalg import cholesky
 
     covariance = problem.covariance
-    parts: tuple[_Front, ...] = ()
+    parts: tuple[_Front | _Forgotten, ...] = ()
     if last - first <= problem.leaf:
         held = np.flatnonzero((problem.place >= first) & (problem.place < last))
         block = covariance[held][:, held].toarray()
     else:
         middle = (first + last) // 2
-        (one, left), (two, right) = _eliminate(problem, first, middle), _eliminate(problem, middle, last)
-        held, parts = np.concatenate([one.outer, two.outer]), (one, two)
-        size = len(one.outer)
+        one, left = _eliminate(problem, first, middle, kept - 1)
+        two, right = _eliminate(problem, middle, last, kept - 1)
+        held, size = np.concatenate([one.outer, two.outer]), len(one.outer)
+        parts = (one, two) if kept > 0 else tuple(_Forgotten(f.first, f.last, f.outer) for f in (one, two))
         block = np.zeros((len(held), len(held)))
         block[:size, :size], block[size:, size:] = left, right
         block[:size, size:] = covariance[one.outer][:, two.outer].toarray()
@@ -274,13 +307,18 @@ def _restore(problem: _Problem, front: _Front, known: np.ndarray, out: list[np.n
     shared = problem.covariance[front.inner][:, held].multiply(whole[:size]).tocsr()
     total = float(shared[:, :size].sum() + 2 * shared[:, size:].sum())
     order = np.argsort(held, kind="stable")
-    for part in front.parts:
-        at = order[np.searchsorted(held, part.outer, sorter=order)]
-        total += _restore(problem, part, whole[np.ix_(at, at)], out)
     if not front.parts:
         for p in range(front.first, front.last):
             at = order[problem.place[held[order]] == p]
             out.append(whole[np.ix_(at, at)])
+        return total
+    places = [order[np.searchsorted(held, part.outer, sorter=order)] for part in front.parts]
+    inside = [whole[np.ix_(at, at)] for at in places]
+    del whole, known, back, root  # an interval within an interval, a dozen deep: none keeps more than it must
+    for part in front.parts:
+        if isinstance(part, _Forgotten):
+            part, _ = _eliminate(problem, part.first, part.last, len(problem.place))
+        total += _restore(problem, part, inside.pop(0), out)
     return total
 
 
