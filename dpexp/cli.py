@@ -240,17 +240,17 @@ def privacy(
     """State the privacy of a config's mechanisms, or of one given by --mechanism."""
     from dpexp.commands import privacy as command
 
-    if mechanism is None and (tradeoff or out):
+    if users is not None and (tradeoff or out):
         from dpexp.core.errors import UsageError
 
-        raise UsageError("--tradeoff and --out go with --mechanism", "give the mechanism by its parameters")
+        raise UsageError("--tradeoff and --out go with a config or --mechanism", "not with --users")
     statement: command.Statement
     if mechanism is not None:
         statement = command.of_mechanism(mechanism, arguments or [], force, tradeoff, _home(out))
     elif users is not None:
         statement = command.of_users(_home(users) or users, arguments or [])
     else:
-        statement = command.of_config(command.only_path(arguments), sets or [], deployment)
+        statement = command.of_config_asked(arguments or [], sets or [], deployment, tradeoff, _home(out))
     _print_json(statement.document()) if as_json else say(statement.text())
 
 

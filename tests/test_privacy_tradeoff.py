@@ -208,6 +208,48 @@ def test_the_statement_answers_what_is_asked_and_is_the_same_without(tmp_path):
     assert "either order of the neighbours" in (tmp_path / "tradeoff_sampled_gaussian.caption.txt").read_text()
 
 
+LOCAL = """experiment: local
+problem: {name: huber-linear, d: 5}
+schedule: {eta: 0.2, alpha: 1/2}
+privacy: {mu: [0.5, 2, inf]}
+run: {n: 700, replicates: 2, seed: 3, checkpoints: 3}
+"""
+CENTRAL = """experiment: central
+problem: {name: softmax, data: {name: digits}}
+algorithm: {name: dp-sgd, batch_size: 50, epochs: 1}
+schedule: {name: langevin, decreasing: false}
+privacy: {eps: [1, inf], delta: 1e-5}
+run: {replicates: 1, seed: 1, checkpoints: 1}
+"""
+
+
+def test_a_config_is_asked_for_each_mechanism_that_promises_something(tmp_path):
+    """Budgets of users against the normal law itself; DP-SGD against what a pair of neighbours attains."""
+    (tmp_path / "local.yaml").write_text(LOCAL)
+    (tmp_path / "central.yaml").write_text(CENTRAL)
+    plain = call("privacy", "local.yaml", cwd=tmp_path).stdout
+    asked = call("privacy", "local.yaml", "fpr=0.01", cwd=tmp_path).stdout
+    assert asked.startswith(plain.rstrip("\n"))
+    answers = json.loads(call("privacy", "local.yaml", "fpr=0.01", "advantage", "--json", cwd=tmp_path).stdout)[
+        "tradeoff"
+    ]
+    assert [one["mechanism"] for one in answers] == ["local-gaussian, mu = 0.5", "local-gaussian, mu = 2"]
+    for one, mu in zip(answers, (0.5, 2.0), strict=True):
+        row = next(row for row in one["statements"] if row["analysis"] == "gdp, parallel composition")
+        assert row["tpr"][0][1] == pytest.approx(ndtr(ndtri(0.01) + mu), rel=1e-9)
+        assert row["advantage"] == pytest.approx(2 * ndtr(mu / 2) - 1, rel=1e-9)
+    words = ("privacy", "central.yaml", "--tradeoff", "--out", "drawn", "--json")
+    (one,) = json.loads(call(*words, cwd=tmp_path).stdout)["tradeoff"]  # eps = inf promises nothing
+    rows = {row["analysis"]: row for row in one["statements"]}
+    assert rows["exact-composition"]["role"] == "attained"
+    assert 0.9 * rows["pld-composition"]["advantage"] < rows["exact-composition"]["advantage"]
+    assert rows["exact-composition"]["advantage"] <= rows["pld-composition"]["advantage"]
+    assert [tmp_path / name for name in one["files"]] == [
+        tmp_path / "drawn" / f"tradeoff_central_1.{form}" for form in ("png", "pdf", "csv", "caption.txt")
+    ]
+    assert all((tmp_path / name).is_file() for name in one["files"])
+
+
 def test_what_is_not_asked_is_not_loaded():
     import subprocess
     import sys
@@ -240,7 +282,9 @@ def test_calibration_to_an_advantage_and_to_rates_spends_the_target_and_no_more(
         ((*QUICK, "eps=-1"), "eps is a number above 0"),
         ((*QUICK, "group=0"), "group is a whole number"),
         ((*QUICK, "group=1.5"), "group is a whole number"),
-        (("privacy", "@linear_d5", "--tradeoff"), "--mechanism"),
+        (("privacy", "--users", "users.csv", "--tradeoff"), "not with --users"),
+        (("privacy", "@linear_d5", "eps=-1"), "eps is a number above 0"),
+        (("privacy", "eps=1"), "privacy takes one config file"),
         (("calibrate", "--target", "advantage=2", "sampling_probability=0.1", "steps=5"), "advantage is a number"),
         (("calibrate", "--target", "tpr=0.05", "sampling_probability=0.1", "steps=5"), "tpr=T@fpr=F"),
         (("calibrate", "--target", "tpr=0.01@fpr=0.02", "sampling_probability=0.1", "steps=5"), "guessing"),

@@ -274,6 +274,7 @@ def test_constant_columns_leave_but_one_row_keeps_its_own():
     assert (head, rows, same) == (["a"], [["1"], ["2"]], [("b", "x")])
     assert without_constants(["a", "b"], [["1", "x"]])[2] == []
     assert without_constants(["a"], [["1"], ["1"]])[0] == ["a"]
+    assert without_constants(["a", "b", "c"], [["1", "x", "y"], ["2", "x", "y"]], but=["b"])[0] == ["a", "b"]
 
 
 def test_what_is_printed_fits_the_terminal(toy, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,12 +12,14 @@ from dpexp.commands.mechanism_arguments import deltas_of, mechanism_of, orders_o
 from dpexp.commands.privacy_of_users import of_users
 from dpexp.core.errors import UsageError
 from dpexp.privacy.analyses.analysis import ORDERS
-from dpexp.privacy.mechanisms.stated import NoSuchAnalysis
-from dpexp.reporting.statement import ConfigStatement, MechanismStatement, Statement, labelled
+from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
+from dpexp.privacy.mechanisms.stated import NoSuchAnalysis, Stated
+from dpexp.reporting.statement import LOCAL, ConfigStatement, MechanismStatement, Statement, labelled
 
 if TYPE_CHECKING:
     from dpexp.algorithms.algorithm import Released
     from dpexp.config import Experiment
+    from dpexp.privacy.attained.lower_bounds import LowerBound
     from dpexp.reporting.tradeoff import Attacker, Questions
 
 FIGURES = Path("results/figures")
@@ -30,6 +33,18 @@ def only_path(arguments: Sequence[str] | None) -> Path:
     if arguments is None or len(arguments) != 1:
         raise UsageError("privacy takes one config file, --mechanism NAME key=value ..., or --users FILE")
     return Path(arguments[0])
+
+
+def of_config_asked(
+    words: Sequence[str], sets: Sequence[str], deployment: bool, tradeoff: bool, out: Path | None
+) -> Located:
+    """The statement of the one config file among these words; the others are questions about an attacker."""
+    from dpexp.commands.attacker import split
+
+    rest, asked = split(words, tradeoff)
+    found = of_config(only_path(rest), sets, deployment)
+    found.asked, found.out = asked, out or FIGURES
+    return found
 
 
 def of_config(path: Path, sets: Sequence[str], deployment: bool = False) -> Located:
@@ -47,6 +62,9 @@ def of_experiment(experiment: Experiment, deployment: bool = False) -> Located:
 class Located(ConfigStatement):
     """The statement of a config file, which names the file where an algorithm's mechanism is not what it says."""
 
+    asked: Questions | None = None
+    out: Path
+
     def __init__(self, path: Path, experiment: Experiment, deployment: bool = False) -> None:
         from dpexp.commands.notices import notices
         from dpexp.commands.sharing import cautions, joint
@@ -55,7 +73,7 @@ class Located(ConfigStatement):
             from dpexp.commands.run import require_private_records
 
             require_private_records(experiment)
-        self.path, self.deployment = path, deployment
+        self.path, self.deployment, self.name = path, deployment, experiment.name
         said = cautions(experiment, deployment=deployment)
         super().__init__(released(experiment), experiment.deltas, notices(experiment), said)
         self.together = [one.document(experiment.deltas) for one in joint(experiment)]
@@ -63,11 +81,39 @@ class Located(ConfigStatement):
     def document(self) -> dict[str, Any]:
         """With `together`, what all releases of the user's own records give away, and whether the noise is secret."""
         with self._located():
-            return {**super().document(), "together": self.together, "deployment": self.deployment}
+            found = {**super().document(), "together": self.together, "deployment": self.deployment}
+            return {**found, "tradeoff": list(self._answers())} if self.asked else found
 
     def text(self) -> str:
         with self._located():
-            return super().text()
+            blocks = [super().text()]
+            for number, (label, attacker) in enumerate(self._attackers(), 1):
+                blocks.append(f"{label}\n{attacker.text()}")
+                blocks += ["\n".join(self._drawn(number, label, attacker))] if attacker.asked.curve else []
+            return "\n\n".join(blocks)
+
+    def _answers(self) -> Iterator[dict[str, Any]]:
+        for number, (label, attacker) in enumerate(self._attackers(), 1):
+            files = {"files": self._drawn(number, label, attacker)} if attacker.asked.curve else {}
+            yield {"mechanism": label, **attacker.document(), **files}
+
+    def _attackers(self) -> list[tuple[str, Attacker]]:
+        """What is asked of every mechanism that promises anything."""
+        from dpexp.reporting.tradeoff import Attacker
+
+        if self.asked is None:
+            return []
+        found = []
+        for label, mechanism in [*((f"{LOCAL}, mu = {m.mu.label}", m) for m in self.local), *self.central.items()]:
+            promised = [a for a in mechanism.analyses() if a.valid and math.isfinite(a.eps(self.deltas[0]))]
+            if promised:
+                found.append((label, Attacker(promised, attained_by(mechanism), self.asked)))
+        return found
+
+    def _drawn(self, number: int, label: str, attacker: Attacker) -> list[str]:
+        several = len(self.local) + len(self.central) > 1
+        name = f"{self.name}_{number}" if several else self.name
+        return [str(path) for path in attacker.written(name, label, self.out).files]
 
     @contextmanager
     def _located(self) -> Iterator[None]:
@@ -75,6 +121,13 @@ class Located(ConfigStatement):
             yield
         except NoSuchAnalysis as error:
             raise UsageError(f"{self.path}: {error.message}", error.hint) from None
+
+
+def attained_by(mechanism: Released) -> Sequence[LowerBound]:
+    """What pairs of neighbours attain of what a run releases, where that is one mechanism of given numbers."""
+    if isinstance(mechanism, LocalGaussian):
+        return mechanism.lower_bounds()
+    return mechanism.mechanism.lower_bounds() if isinstance(mechanism, Stated) else ()
 
 
 def released(experiment: Experiment) -> dict[str, Released]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 Rows = Sequence[Sequence[str]]
@@ -18,11 +18,16 @@ class Fitted(NamedTuple):
     said: list[str]
 
 
-def without_constants(head: Sequence[str], rows: Rows) -> tuple[list[str], list[list[str]], list[tuple[str, str]]]:
-    """The table without the columns in which all rows agree, and those columns as pairs; a single row keeps its own."""
+def without_constants(
+    head: Sequence[str], rows: Rows, but: Collection[str] = ()
+) -> tuple[list[str], list[list[str]], list[tuple[str, str]]]:
+    """The table without the columns in which all rows agree, and those columns as pairs; a single row keeps its own.
+
+    Columns in `but` stay: what a table is read for is not looked for in a note.
+    """
     if len(rows) < 2:
         return list(head), [list(row) for row in rows], []
-    same = [k for k in range(len(head)) if len({row[k] for row in rows}) == 1]
+    same = [k for k in range(len(head)) if head[k] not in but and len({row[k] for row in rows}) == 1]
     if len(same) == len(head):
         same = []
     kept = [k for k in range(len(head)) if k not in same]

@@ -55,7 +55,7 @@ def content_of(gathered: Gathered, metric: str | None = None, estimators: Sequen
         ]
         for k, record in enumerate(records)
     ]
-    head, rows, same = without_constants(head, rows)
+    head, rows, same = without_constants(head, rows, but=shown)
     return Content(head, rows, _note(gathered, shown, names, same, slopes, rows, lines[main]), records)
 
 
@@ -134,10 +134,8 @@ def _note(
         f"{name}: {metric_of(name).words}" + (f" [{metric_of(name).unit}]" if metric_of(name).unit else "")
         for name in shown
     )
-    words = [
-        f"At the last step ({last}), mean over {replicates} replicates; digits in brackets: half the {CI_NAME}, in "
-        f"units of the last digits. {meanings}."
-    ]
+    mean = f"mean over {replicates} replicates; digits in brackets: half the {CI_NAME}, in units of the last digits"
+    words = [f"At the last step ({last}), {'one replicate' if counts == [1] else mean}. {meanings}."]
     if any(isinstance(found, Rate) for found in slopes):
         words.append(
             "Slope: of log mean on log step over the last decade; transient where the decade before disagrees, so that "
