@@ -20,8 +20,8 @@ from dpexp.privacy.momentum.difference_bound import weighed
 from dpexp.privacy.momentum.iterates import MOST_ITERATIONS, node_ends, visits
 
 MOST_STEPS, SETTLED = 40, 1e-4
-TOLERANCE = 1e-3
-"""relative residual of the solves; a tenth of it moves no value by more than 0.00005 of mu where it was tried"""
+TOLERANCE = 1e-4
+"""relative residual of the solves, about what a value is off by"""
 
 
 def proved(
