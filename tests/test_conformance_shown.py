@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.conftest import COSTLY, in_share
+from tests.conftest import AT_LENGTH, COSTLY, in_share
 from tests.test_conformance import SHOWN, cases, hold
 
 SLOW = {("figure", "drawn"), ("table", "built"), ("claim", "settled"), ("claim", "sabotage")}
@@ -19,11 +19,17 @@ OTHER_DIMENSION = re.compile(r"_d(10|20)(_theory)?$")
 """figures that differ from another one by the dimension alone: one in four is drawn, and by `make soak` all"""
 
 
+MINUTES = ("hidden_state_figure",)
+"""figures of exact laws that take a minute of a processor: `make soak` and `make reproduce` draw them"""
+
+
 def tried(case):
     subject, check = case.values
     needed = getattr(subject.value, "needs", ()) or getattr(subject.value, "experiments", ())
     if COSTLY & set(needed):
         return check.name == "members"
+    if subject.name in MINUTES and check.name == "drawn":
+        return AT_LENGTH
     if subject.kind == "figure" and OTHER_DIMENSION.search(subject.name) and check.name == "drawn":
         return in_share(subject.name)
     return not (subject.kind == "claim" and needed and check.name in ON_TOYS) or in_share(subject.name)
