@@ -13,6 +13,7 @@ from dpexp.privacy.accounting.gdp import delta_of
 from dpexp.privacy.audit.claim import Claim, gaussian_claim, separation
 from dpexp.privacy.audit.e_process import bets_of, e_process
 from dpexp.privacy.audit.trade_off import most, trade_off_test
+from tests.campaigns.audit_faults import users_exchanged
 
 FIXED = (-0.5, 0.0, 0.25, 0.5, 0.75, 1.0, 1.5)
 
@@ -118,21 +119,10 @@ def test_a_user_audits_near_its_own_budget(config):
     assert not loose.alarm
 
 
-def test_exchanged_budgets_are_found(config, monkeypatch):
+def test_exchanged_budgets_are_found(config):
     """Fault 8: user i adds the noise of user j. The strict user's bound exceeds its claim, the other's does not."""
-    from dpexp.engine.linear import one_pass
-
-    exchanged = one_pass._Sizes.__call__
-
-    def wrong(self, first, count):
-        sizes = exchanged(self, first, count)
-        for s in self.varied:
-            rows = sizes.noise[sizes.noise_row[s] :][: count - count % 2]
-            rows[:] = rows.reshape(-1, 2, rows.shape[1])[:, ::-1].reshape(rows.shape)
-        return sizes
-
-    monkeypatch.setattr(one_pass._Sizes, "__call__", wrong)
-    result = audited(config, runs=2000)
+    with users_exchanged():
+        result = audited(config, runs=2000)
     alarms = {row.look.protects for row in result.rows if row.alarm}
     assert alarms == {"a user with mu = 0.5"}
     assert result.exit_code == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,13 @@ class Audited:
 
     def document(self) -> list[dict[str, Any]]:
         """With the keys of `dpexp audit --json`."""
+        return [*(row.document() for row in self.rows), *self._exact]
+
+    @cached_property
+    def _exact(self) -> list[dict[str, Any]]:
+        """Of exact laws, of each mechanism once."""
         audits = {row.audited.label + row.audited.size: row for row in self.rows}
-        exact = [one for row in audits.values() for one in exact_documents(row.audited, row.deltas)]
-        return [*(row.document() for row in self.rows), *exact]
+        return [one for row in audits.values() for one in exact_documents(row.audited, row.deltas)]
 
     def text(self) -> str:
         """A page to read."""
@@ -35,7 +40,7 @@ class Audited:
     @property
     def exit_code(self) -> int:
         """1 where something gives away more than is claimed."""
-        return int(any(one["alarm"] for one in self.document()))
+        return int(any(row.alarm for row in self.rows) or any(one["alarm"] for one in self._exact))
 
 
 def of_config(

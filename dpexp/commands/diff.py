@@ -16,7 +16,7 @@ from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.text import counted, guess
 from dpexp.reporting.accuracies import said_of_records
 from dpexp.store import at_last_step, load_cell, load_cells, load_generation, load_parameters, load_summary
-from dpexp.store.folder import experiments_in
+from dpexp.store.folder import experiments_in, holds_results
 from dpexp.store.stats import paired_difference, t_quantile
 
 MAIN = "param_distance_sq"
@@ -30,7 +30,7 @@ def diff(a: Path, b: Path, metric: str | None = None) -> tuple[dict[str, Any], s
     """
     a, b = (path if path.name not in ("", "..") else path.resolve() for path in (a, b))  # a folder without a name
     for path in (a, b):
-        if not any((path / name).exists() for name in ("cells.parquet", "manifest.json", "trajectories")):
+        if not holds_results(path):
             near = guess(str(path), [str(path.parent / name) for name in experiments_in(path.parent)])
             raise UsageError(f"{path} holds no results", f"{near}give two folders such as results/NAME")
     settings = _sides((a, b))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -177,24 +178,23 @@ class Understood(MechanismStatement):
         with understood(self.name):
             lines = [super().text()]
             if self.asked:
-                lines.append(self._attacker(self.asked).text())
+                lines.append(self._attacker.text())
             if self.asked and self.asked.curve:
-                lines.append("\n".join(self._drawn(self._attacker(self.asked))))
+                lines.append("\n".join(self._drawn(self._attacker)))
             return "\n\n".join(lines)
 
     def _answers(self) -> dict[str, Any]:
         assert self.asked is not None
-        attacker = self._attacker(self.asked)
-        return {"tradeoff": {**attacker.document(), **({"files": self._drawn(attacker)} if self.asked.curve else {})}}
+        attacker = self._attacker
+        files = {"files": self._drawn(attacker)} if attacker.asked.curve else {}
+        return {"tradeoff": {**attacker.document(), **files}}
 
-    def _attacker(self, asked: Questions) -> Attacker:
+    @cached_property
+    def _attacker(self) -> Attacker:
         from dpexp.reporting.tradeoff import Attacker
 
-        if self._asked is None:
-            self._asked = Attacker(self.analyses, self.lower, asked)
-        return self._asked
-
-    _asked: Attacker | None = None
+        assert self.asked is not None
+        return Attacker(self.analyses, self.lower, self.asked)
 
     def _drawn(self, attacker: Attacker) -> list[str]:
         setting = self.text_of_parameters()

@@ -176,8 +176,8 @@ def run_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, 
     _require_some(experiments, request.only)
     reports = []
     for experiment in experiments:
-        said = *notices(experiment, own=True), *remarks(experiment), *cautions(experiment, True, request.deployment)
-        for notice in said:
+        odd = [] if request.quiet else remarks(experiment)  # they read the table once more
+        for notice in (*notices(experiment, own=True), *odd, *cautions(experiment, True, request.deployment)):
             note(f"{experiment.name}: {notice}", request.quiet)
         options = Options(
             request.results, request.jobs, request.backend, request.force, request.fail_fast, request.quiet,

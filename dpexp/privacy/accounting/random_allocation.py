@@ -26,7 +26,9 @@ grow with masses; from below the relative error of the masses is carried along. 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -48,6 +50,8 @@ CELLS = 4000
 LARGEST = 500.0
 """largest loss: e^500 is a number"""
 _NODES = 12
+Pair = TypeVar("Pair", "OnGrid", "Atoms")
+"""of laws, from above or from below"""
 
 
 @dataclass(frozen=True)
@@ -256,26 +260,23 @@ def _power_of_two(wanted: float) -> float:
 
 
 def one_epoch_above(mu: float, batches: int) -> OnGrid:
-    """The pair of one epoch, by binary doubling."""
-    power, size, left = normal_above(mu), 1, batches
-    total: tuple[OnGrid, int] | None = None
-    while True:
-        if left & 1:
-            total = (power, size) if total is None else (combined(*total, power, size), total[1] + size)
-        left >>= 1
-        if not left:
-            return total[0] if total else power
-        power, size = combined(power, size, power, size), 2 * size
+    """The pair of one epoch, from above."""
+    return _doubled(normal_above(mu), batches, combined)
 
 
 def one_epoch_below(mu: float, batches: int) -> Atoms:
     """The same from below."""
-    power, size, left = normal_below(mu), 1, batches
-    total: tuple[Atoms, int] | None = None
+    return _doubled(normal_below(mu), batches, mixed)
+
+
+def _doubled(one: Pair, batches: int, join: Callable[[Pair, int, Pair, int], Pair]) -> Pair:
+    """The pair of so many batches from that of one, by binary doubling; `join` takes two groups and their sizes."""
+    power, size, left = one, 1, batches
+    total: tuple[Pair, int] | None = None
     while True:
         if left & 1:
-            total = (power, size) if total is None else (mixed(*total, power, size), total[1] + size)
+            total = (power, size) if total is None else (join(*total, power, size), total[1] + size)
         left >>= 1
         if not left:
             return total[0] if total else power
-        power, size = mixed(power, size, power, size), 2 * size
+        power, size = join(power, size, power, size), 2 * size

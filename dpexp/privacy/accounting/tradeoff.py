@@ -94,8 +94,7 @@ class Profile:
 
         A guarantee is rounded down, and what is attained up.
         """
-        rarer = min(prior, 1 - prior)
-        return rarer * (1 - self.delta(math.log1p(-rarer) - math.log(rarer))) if rarer > 0 else 0.0
+        return _bayes_error(self.delta, prior)
 
     def beta(self, alpha: float, curve: bool = False) -> float:
         """The least false negative rate at the false positive rate alpha in (0, 1); as finely as a `curve` needs it."""
@@ -208,8 +207,7 @@ class Group:
 
     def bayes_error(self, prior: float) -> float:
         """As for one record."""
-        rarer = min(prior, 1 - prior)
-        return rarer * (1 - self.delta(math.log1p(-rarer) - math.log(rarer))) if rarer > 0 else 0.0
+        return _bayes_error(self.delta, prior)
 
     def tpr(self, alpha: float) -> float:
         """The largest true positive rate, rounded up."""
@@ -222,6 +220,12 @@ class Group:
         for _ in range(self.size):
             alpha = 1 - self.one.beta(alpha, curve) if alpha < 1 else 1.0
         return 1 - alpha
+
+
+def _bayes_error(delta: Callable[[float], float], prior: float) -> float:
+    """p' (1 - delta(log((1 - p') / p'))), p' the smaller of prior and 1 - prior."""
+    rarer = min(prior, 1 - prior)
+    return rarer * (1 - delta(math.log1p(-rarer) - math.log(rarer))) if rarer > 0 else 0.0
 
 
 def _delta(logit: float) -> float:

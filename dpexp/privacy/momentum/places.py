@@ -23,6 +23,10 @@ eliminated. Two neighbouring intervals then join. On the way back the inverse is
 are kept, from the interval around it, and the eliminated ones follow (Takahashi's equations, one front at a time).
 The cost is about N (K log N)^3 / (places of a leaf) operations for all N places together.
 
+Rounding. Cholesky's factors are exact for S + D with |D_ij| <= c u sqrt(S_ii S_jj), c a small multiple of the size of
+a front. The identity sum_ij (S^-1)_ij S_ij = T, whose terms are all at hand because S is zero elsewhere, measures the
+loss; `all_grams` refuses to answer where it fails by more than CHECKED, and the bound on mu^2 is raised by ALLOWED.
+
 Memory. The factors of all fronts take 16 GB for N = 8000 and 120 epochs, nearly all that is needed. Runs of more than
 LONG steps therefore keep those of the first KEPT halvings alone. Each smaller interval is eliminated once more when the
 way back comes to it, from the same numbers in the same order, so that the answer is the same to the last bit.

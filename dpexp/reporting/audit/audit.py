@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -150,8 +149,3 @@ def gathered(audited: Auditable, seed: int, replicates: range) -> list[Seen]:
         tell(f"{audited.label}: run {first - replicates.start:,} of {len(replicates):,}")
         parts.append(audited.observe(seed, range(first, min(first + BATCH, replicates.stop))))
     return [Seen(*(np.concatenate(column) for column in zip(*look, strict=True))) for look in zip(*parts, strict=True)]
-
-
-def private(claim: Claim) -> bool:
-    """Whether anything is claimed."""
-    return bool(claim.pairs) if claim.mu is None else math.isfinite(claim.mu)
