@@ -21,10 +21,10 @@ os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_
 import numpy as np  # noqa: E402
 
 from dpexp.algorithms.ldp_sgd import LdpSgd  # noqa: E402
+from dpexp.algorithms.schedules import Power  # noqa: E402
 from dpexp.engine.linear.one_pass import Setting, run_lane_group  # noqa: E402
 from dpexp.privacy.budgets import ConstantBudget  # noqa: E402
 from dpexp.problems.huber_linear import HuberLinear  # noqa: E402
-from dpexp.schedules import Power  # noqa: E402
 
 ALPHAS, MUS = [1 / 3, 1 / 2, 2 / 3, 1.0], [0.5, 1.0, 2.0, 3.0, math.inf]
 Program = Callable[[int], np.ndarray]

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from dpexp.algorithms import ALGORITHMS
+from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.engine.finite_sum.loop import Data
 from dpexp.privacy.targets import Target
 from dpexp.problems import PROBLEMS
-from dpexp.schedules import SCHEDULES
 
 TARGET = Target(eps=1.0, delta=1e-5)
 CASES: dict[str, tuple[str, dict[str, Any]]] = {

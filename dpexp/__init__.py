@@ -1,6 +1,6 @@
 """dpexp: a command-line laboratory for differentially private stochastic gradient descent.
 
-The names of the Python API are those of the commands (`dpexp.api`); they are imported when they are first used.
+The names of the Python API are those of the commands (`dpexp.commands.api`). They are imported when first used.
 """
 
 import sys
@@ -17,25 +17,25 @@ API = (
 __all__ = ["API", "__version__", *API]
 
 if TYPE_CHECKING:
-    from dpexp.api import Result as Result
-    from dpexp.api import advise as advise
-    from dpexp.api import calibrate as calibrate
-    from dpexp.api import claims as claims
-    from dpexp.api import fit as fit
-    from dpexp.api import load as load
-    from dpexp.api import model as model
-    from dpexp.api import plot as plot
-    from dpexp.api import read as read
-    from dpexp.api import run as run
-    from dpexp.api import table as table
-    from dpexp.privacy.judge import judge as judge
+    from dpexp.commands.api import Result as Result
+    from dpexp.commands.api import advise as advise
+    from dpexp.commands.api import calibrate as calibrate
+    from dpexp.commands.api import claims as claims
+    from dpexp.commands.api import fit as fit
+    from dpexp.commands.api import judge as judge
+    from dpexp.commands.api import load as load
+    from dpexp.commands.api import model as model
+    from dpexp.commands.api import plot as plot
+    from dpexp.commands.api import read as read
+    from dpexp.commands.api import run as run
+    from dpexp.commands.api import table as table
 
 
 class _Room(ModuleType):
     """The room `dpexp.privacy`, which is also the function of that name."""
 
     def __call__(self, *arguments: Any, **parameters: Any) -> Any:
-        from dpexp.api import privacy
+        from dpexp.commands.api import privacy
 
         return privacy(*arguments, **parameters)
 
@@ -59,7 +59,7 @@ def __getattr__(name: str) -> Any:
     if name == "judge":
         return import_module("dpexp.privacy.judge").judge
     if name in API:
-        return getattr(import_module("dpexp.api"), name)
+        return getattr(import_module("dpexp.commands.api"), name)
     raise AttributeError(f"module 'dpexp' has no attribute {name!r}")
 
 

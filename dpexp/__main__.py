@@ -1,5 +1,5 @@
 """`python -m dpexp`."""
 
-from dpexp.cli import main
+from dpexp.commands.cli import main
 
 main()

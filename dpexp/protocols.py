@@ -24,11 +24,11 @@ Algorithm  dpexp.algorithms.algorithm            an interface, an update rule an
     mechanism         what a run releases, a `Released`; asked by `dpexp.store.rows` and `dpexp privacy`
     releases          the estimators whose parameters are kept where the records are a user's own; default: none
     simulate          the computation; asked by `dpexp.store.simulating`
-Released   dpexp.algorithms.algorithm            an interface, what a run releases, as a privacy statement needs it
+Released   dpexp.privacy.mechanisms.released     an interface, what a run releases, as a privacy statement needs it
     neighboring_relation, sampling   which data sets count as neighbours, and how records meet the steps
     row               the privacy columns of cells.parquet; asked by `dpexp.store.rows`
     analyses, describe   as for a mechanism; asked by `dpexp.reporting.statement`
-Schedule   dpexp.schedules                       a base class, a rule for the step sizes
+Schedule   dpexp.algorithms.schedules                       a base class, a rule for the step sizes
     name              its name in a config; asked by the reader
     step_sizes        the sizes of some steps [steps]; asked by algorithms that take one step for every user or batch
     step_size         the one size of all steps; asked by the algorithms on finite sums; default: refused
@@ -94,17 +94,18 @@ Paper      dpexp.reporting.paper                 a value, all of one reproductio
 Plugin     dpexp.plugins.plugin                  a value, everything that one file outside the package adds
 """
 
-from dpexp.algorithms.algorithm import Algorithm, Released
+from dpexp.algorithms.algorithm import Algorithm
+from dpexp.algorithms.schedules import Schedule
 from dpexp.plugins.plugin import Plugin
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.budgets import Budget
 from dpexp.privacy.mechanisms.mechanism import Mechanism
+from dpexp.privacy.mechanisms.released import Released
 from dpexp.problems.problem import Problem
 from dpexp.reporting.claim import Claim
 from dpexp.reporting.figure import Figure
 from dpexp.reporting.paper import Paper
 from dpexp.reporting.table import Table
-from dpexp.schedules import Schedule
 from dpexp.theory.theorem import Theorem
 
 __all__ = [

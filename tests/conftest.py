@@ -102,7 +102,7 @@ def call(*arguments, code=0, cwd=None, env=None):
     Arguments, working folder, variables, exit code and both streams are as `installed` has them; plug-ins are forgotten
     after it.
     """
-    from dpexp import cli
+    from dpexp.commands import cli
     from dpexp.core.digests import hash_of_data
     from dpexp.plugins.loading import using
     from dpexp.problems import softmax

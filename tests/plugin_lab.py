@@ -81,7 +81,7 @@ import numpy as np
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.core.parameters import StepSize
 from dpexp.engine.result import Passed
-from dpexp.schedules import Schedule
+from dpexp.algorithms.schedules import Schedule
 
 from .sizes import root
 

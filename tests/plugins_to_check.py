@@ -25,7 +25,7 @@ from dpexp.reporting.figure import Drawing, Figure
 from dpexp.reporting.hypothesis import of_settings
 from dpexp.reporting.paper import Paper
 from dpexp.reporting.table import Content, Table
-from dpexp.schedules import Schedule
+from dpexp.algorithms.schedules import Schedule
 from dpexp.store import load_summary
 from dpexp.theory.theorem import Theorem
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from dpexp.algorithms import ALGORITHMS
+from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.papers.ldp_sgd.advice import DEFAULT_ETA, advise, shown
 from dpexp.papers.ldp_sgd.predictions import local, predicted
 from dpexp.privacy.budgets import ConstantBudget, UniformBudget
 from dpexp.problems import PROBLEMS
-from dpexp.schedules import SCHEDULES
 from tests.conftest import call
 
 LINEAR = PROBLEMS["huber-linear"](d=5)

@@ -12,11 +12,11 @@ from scipy import stats
 
 import dpexp.engine.linear.one_pass as linear_pass
 from dpexp.algorithms import ALGORITHMS
+from dpexp.algorithms.schedules import Constant, Power
 from dpexp.core.seeds import stream_states
 from dpexp.engine.linear.kernel import BLOCK
 from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
 from dpexp.problems import PROBLEMS
-from dpexp.schedules import Constant, Power
 from tests.oracles import ldp_sgd as oracle
 from tests.oracles.streams import normals, uniforms
 

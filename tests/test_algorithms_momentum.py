@@ -7,6 +7,7 @@ import pytest
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, drawn_order
+from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.core.seeds import generator
 from dpexp.engine.finite_sum.following import follow, looks
 from dpexp.engine.finite_sum.loop import Data, Order, with_shortcut
@@ -18,7 +19,6 @@ from dpexp.privacy.momentum.tree_streams import occurrence_sensitivities, stream
 from dpexp.privacy.momentum.trees import cover
 from dpexp.privacy.targets import Target
 from dpexp.problems import PROBLEMS
-from dpexp.schedules import SCHEDULES
 from dpexp.theory.momentum import lemma5_sharp
 from tests.oracles import momentum as literal
 

@@ -15,6 +15,7 @@ from dpexp.algorithms.clipped_ldp_sgd import Numbers as Clip
 from dpexp.algorithms.heavy_ball_ldp_sgd import HeavyBallLdpSgd
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.one_pass import OnePassAlgorithm, Sensitivities
+from dpexp.algorithms.schedules import Constant
 from dpexp.core.errors import UsageError
 from dpexp.engine.lanes.elementwise import Value, sqrt
 from dpexp.engine.linear.kernel import BLOCK, compiled_segment
@@ -22,7 +23,6 @@ from dpexp.engine.linear.rule import Received, Rule
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems import PROBLEMS
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.schedules import Constant
 from tests.oracles import ldp_sgd, one_pass
 from tests.oracles.streams import normals
 from tests.test_algorithms_ldp_sgd import CASES, SEED, SETTINGS, STEPS, N, budget_of, states_of

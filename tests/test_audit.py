@@ -169,7 +169,7 @@ def test_records_and_coins_are_those_of_the_engine(config, problem):
 def test_the_command_prints_brackets_and_one_document(config):
     from typer.testing import CliRunner
 
-    from dpexp.cli import app
+    from dpexp.commands.cli import app
 
     shown = CliRunner().invoke(app, ["audit", str(config), "--runs", "500"])
     assert shown.exit_code == 0, shown.output

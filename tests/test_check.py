@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from dpexp.cli import app
+from dpexp.commands.cli import app
 from dpexp.conformance.check import Subject, carry_out
 from dpexp.conformance.experiments import ToyExperiments
 from dpexp.conformance.suite import SUITE, hold, subjects_of
@@ -113,7 +113,7 @@ def test_a_statement_without_numbers_to_try_it_with_says_which():
 SHORT = """
 from typing import Literal
 from dpexp.plugins import Plugin
-from dpexp.schedules import Schedule
+from dpexp.algorithms.schedules import Schedule
 import numpy as np
 
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from dpexp.cli import app
 from dpexp.commands import list as listing
+from dpexp.commands.cli import app
 from dpexp.config import load_experiment
 from tests.conftest import AT_LENGTH, COMMAND, COSTLY, ROOT, call
 from tests.test_config import GOOD, MISTAKES
@@ -28,7 +28,7 @@ def said(*arguments):
 
 def test_help_imports_nothing_heavy():
     heavy = ["numpy", "numba", "pandas", "pyarrow", "scipy", "matplotlib", "pydantic", "yaml", "rich.console"]
-    script = f"import sys, dpexp.cli; print([m for m in {heavy} if m in sys.modules])"
+    script = f"import sys, dpexp.commands.cli; print([m for m in {heavy} if m in sys.modules])"
     assert (
         subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
         == "[]"

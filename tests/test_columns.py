@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from dpexp.algorithms import ALGORITHMS
+from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.commands import diff, privacy
 from dpexp.commands import run as command
 from dpexp.config import Experiment, read_experiment
@@ -21,7 +22,6 @@ from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.privacy.mechanisms.stated import Stated
 from dpexp.privacy.targets import Target
 from dpexp.problems import PROBLEMS
-from dpexp.schedules import SCHEDULES
 from dpexp.store import load_cells, load_summary
 from dpexp.store.rows import beside
 from dpexp.store.run import Options, identity, run

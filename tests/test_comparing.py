@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from dpexp.algorithms import ALGORITHMS
+from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.commands import diff
 from dpexp.config import Cell, read_experiment
 from dpexp.config.cells import OF_THE_EXPERIMENT, OTHER_COLUMNS, RunSettings
@@ -21,7 +22,6 @@ from dpexp.privacy.targets import Target
 from dpexp.problems import PROBLEMS
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.reporting.evidence import Evidence
-from dpexp.schedules import SCHEDULES
 from dpexp.store.run import Options, run
 
 CONFIG = """\

@@ -22,7 +22,7 @@ TOP = {"numpy", "pydantic", "pydantic_core", "annotated_types"}
 COMPILED = ("engine/", "theory/ldp_sgd/", "inference/messages.py")
 """where functions are compiled; what calls them imports those modules inside functions"""
 EXCEPTIONS = {
-    "cli.py": {"typer"},
+    "commands/cli.py": {"typer"},
     "config/yamlfile.py": {"yaml"},
     "engine/lanes/vectormath.py": {"scipy"},  # a table is computed when the functions are compiled
     "privacy/accounting/events.py": {"attr", "dp_accounting"},  # its classes extend theirs
@@ -107,8 +107,8 @@ def loaded(statement, names):
 @pytest.mark.parametrize(
     ("statement", "more"),
     [
-        ("import dpexp.cli", {"numpy", "pydantic", "yaml", "rich.console"}),
-        ("import dpexp.config, dpexp.algorithms, dpexp.problems, dpexp.schedules", set()),
+        ("import dpexp.commands.cli", {"numpy", "pydantic", "yaml", "rich.console"}),
+        ("import dpexp.config, dpexp.algorithms, dpexp.problems, dpexp.algorithms.schedules", set()),
         ("import dpexp.commands.run, dpexp.commands.list", set()),
         ("import dpexp.privacy.mechanisms, dpexp.commands.privacy", set()),
         ("import dpexp.privacy.accounting.loss_distributions, dpexp.privacy.accounting.mixtures", set()),
@@ -122,7 +122,7 @@ def test_events_without_their_extra_say_which_it_is():
     """The rest of dpexp does not ask for dp_accounting."""
     missing = "import sys\nsys.modules['dp_accounting'] = None\n"
     good = subprocess.run(
-        [sys.executable, "-c", f"{missing}import dpexp.cli, dpexp.privacy.mechanisms"], cwd=ROOT, check=False
+        [sys.executable, "-c", f"{missing}import dpexp.commands.cli, dpexp.privacy.mechanisms"], cwd=ROOT, check=False
     )
     assert good.returncode == 0
     bad = subprocess.run(

@@ -146,7 +146,7 @@ def begins(command: str, listed: dict[str, str]) -> str:
 
 @cache
 def parser():
-    from dpexp.cli import app
+    from dpexp.commands.cli import app
 
     return typer.main.get_command(app)
 
@@ -298,7 +298,7 @@ def agrees(expected: list[str], printed: list[str]) -> bool:
 
 def invoked(words: list[str]):
     """What a command of dpexp does, run in this process."""
-    from dpexp.cli import app
+    from dpexp.commands.cli import app
 
     with_plugins, rest = apart(words[1:])
     return CliRunner().invoke(app, [*with_plugins, *rest], catch_exceptions=False)
@@ -507,9 +507,9 @@ def test_every_analysis_is_described():
 
 def test_everything_that_a_config_can_name_is_described():
     from dpexp.algorithms import ALGORITHMS
+    from dpexp.algorithms.schedules import SCHEDULES
     from dpexp.privacy.budgets import BUDGETS
     from dpexp.problems import PROBLEMS
-    from dpexp.schedules import SCHEDULES
 
     for registry in (PROBLEMS, ALGORITHMS, SCHEDULES):
         for name in built_in(registry):

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from dpexp.algorithms.schedules import Langevin
 from dpexp.engine.softmax import loop as softmax
 from dpexp.engine.softmax.batches import SAMPLING
 from dpexp.privacy.accounting.noise_conventions import langevin_gradient_noise
-from dpexp.schedules import Langevin
 from tests.oracles import opacus_softmax
 from tests.oracles import softmax as oracle
 

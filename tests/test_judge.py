@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import dpexp
-from dpexp.cli import app
+from dpexp.commands.cli import app
 from dpexp.core.errors import UsageError
 from dpexp.privacy.accounting.conversions import eps_of_curve
 from dpexp.privacy.accounting.gdp import eps_of

@@ -370,7 +370,7 @@ def test_a_deployment_is_marked_valid_and_never_run_again_unasked(here, monkeypa
 
     def edited(path, module, read_at):
         digest, imported = read(path, module, read_at)
-        return (f"new {digest}" if module == "dpexp.schedules" else digest), imported
+        return (f"new {digest}" if module == "dpexp.algorithms.schedules" else digest), imported
 
     edited.cache_clear = read.cache_clear
     monkeypatch.setattr(fingerprint, "_read", edited)
@@ -378,7 +378,7 @@ def test_a_deployment_is_marked_valid_and_never_run_again_unasked(here, monkeypa
     try:
         again = released()
         assert np.array_equal(again.parameters, found.parameters)
-        assert "Changed since then: dpexp/schedules.py" in again.statement
+        assert "Changed since then: dpexp/algorithms/schedules.py" in again.statement
         report = go()
         assert (report.computed, report.cells[0]["status"]) == (0, "deployed")
         assert "changed since" in report.cells[0]["reason"]

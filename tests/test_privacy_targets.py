@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from dpexp.algorithms import ALGORITHMS
+from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config import ConfigError, read_experiment
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.langevin_accounting import analysis_of, sigma_for
@@ -15,7 +16,6 @@ from dpexp.privacy.budgets import ConstantBudget, UniformBudget
 from dpexp.privacy.targets import Target, raised
 from dpexp.problems import PROBLEMS
 from dpexp.problems.softmax import DataSource, Softmax
-from dpexp.schedules import SCHEDULES
 
 MEAN = PROBLEMS["rippled-mean"].model_validate({"N": 50, "d": 3})
 CONSTANT = SCHEDULES["constant"](eta=0.1)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from dpexp.algorithms import ALGORITHMS
+from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.algorithms.softmax_runs import no_target, target
 from dpexp.config import load_experiment
 from dpexp.core.errors import UsageError
@@ -14,7 +15,6 @@ from dpexp.privacy.budgets import ConstantBudget, UniformBudget
 from dpexp.privacy.targets import Target
 from dpexp.problems import PROBLEMS
 from dpexp.reporting.evidence import Run, labels
-from dpexp.schedules import SCHEDULES
 from tests.conftest import ROOT, call
 
 TARGET = Target(eps=1.0, delta=1e-6)

@@ -5,12 +5,12 @@ import json
 import numpy as np
 
 from dpexp.algorithms import ALGORITHMS
+from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.commands import privacy
 from dpexp.commands.sharing import cautions
 from dpexp.config import load_experiment, read_experiment
 from dpexp.privacy.targets import Target
 from dpexp.problems.softmax import Softmax
-from dpexp.schedules import SCHEDULES
 
 DIGITS = """\
 experiment: toy

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dpexp.algorithms import ALGORITHMS
+from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.commands import notices, privacy, validate
 from dpexp.config import ConfigError, load_experiment
 from dpexp.core.errors import ResultsMissing
@@ -22,7 +23,6 @@ from dpexp.privacy.accounting.varying_noise import GROWTH, grouped
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.privacy.targets import Target
 from dpexp.problems.softmax import DataSource, Softmax
-from dpexp.schedules import SCHEDULES
 from dpexp.store import load_cells
 from dpexp.store.fingerprint import hash_of_data
 from dpexp.store.planning import plan

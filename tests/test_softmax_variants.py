@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from dpexp.algorithms import ALGORITHMS
+from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.core.seeds import generator
 from dpexp.engine.softmax import loop as engine
 from dpexp.engine.softmax.batches import SAMPLING
 from dpexp.privacy.targets import Target
 from dpexp.problems.softmax import DataSource, Softmax
-from dpexp.schedules import SCHEDULES
 from tests.oracles.softmax import record_gradient
 
 DIGITS = Softmax(regulariser=1e-2)

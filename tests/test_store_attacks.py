@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from dpexp.cli import app
 from dpexp.commands import diff
+from dpexp.commands.cli import app
 from dpexp.config import load_experiment
 from dpexp.config.cells import RunSettings
 from dpexp.core.digests import hash_of_data

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from dpexp import cli
+from dpexp.commands import cli
 from dpexp.core.errors import UsageError
 from dpexp.core.terminal import plain, say
 from tests.conftest import ROOT, call

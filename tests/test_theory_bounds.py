@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.papers.ldp_sgd.predictions import _settled_step, asymptote, constants, decay_of, is_flat, local, predicted
 from dpexp.privacy.budgets import ConstantBudget, UniformBudget
 from dpexp.problems import PROBLEMS
-from dpexp.schedules import SCHEDULES
 from dpexp.theory import THEOREMS
 from dpexp.theory.ldp_sgd.composition import theorem1, theorem2
 from dpexp.theory.ldp_sgd.linearised import linearised_moments, modes_of

@@ -192,7 +192,7 @@ def test_advice_says_which_trial_it_is_at(at_once):
 def test_a_plug_in_is_tried_step_by_step(at_once, tmp_path):
     file = tmp_path / "quick.py"
     file.write_text(
-        "from dpexp.plugins import Plugin\nfrom dpexp.schedules import Power\n\n"
+        "from dpexp.plugins import Plugin\nfrom dpexp.algorithms.schedules import Power\n\n"
         "class Quick(Power):\n    name: str = 'quick'\n\nPLUGIN = Plugin(schedules={'quick': Quick})\n"
     )
     said = call("check", file).stderr

@@ -10,30 +10,10 @@ from dpexp.core.parameters import Named, Parameters
 if TYPE_CHECKING:
     import numpy as np
 
+    from dpexp.algorithms.schedules import Schedule
     from dpexp.engine.result import Passed
-    from dpexp.privacy.analyses.analysis import Analysis
     from dpexp.privacy.budgets import Budget
-    from dpexp.schedules import Schedule
-
-
-class Released(Protocol):
-    """What an algorithm's run releases, as a privacy statement needs it; asked by `run` and `privacy`."""
-
-    @property
-    def neighboring_relation(self) -> str: ...
-
-    @property
-    def sampling(self) -> str:
-        """How records meet the steps."""
-
-    def row(self, deltas: Sequence[float]) -> dict[str, Any]:
-        """Columns of cells.parquet: the noise, epsilon at each delta, and by which analysis. Asked by `store.rows`."""
-
-    def analyses(self) -> Sequence[Analysis]:
-        """Every analysis, refused ones included with their reason. Asked by `dpexp.reporting.statement`."""
-
-    def describe(self) -> list[tuple[str, str]]:
-        """Who is protected and what is released, as (topic, sentence) pairs."""
+    from dpexp.privacy.mechanisms.released import Released
 
 
 class Algorithm(Named, Protocol):

@@ -19,12 +19,12 @@ from dpexp.privacy.targets import raised
 from dpexp.problems.finite_sum import FiniteSum
 
 if TYPE_CHECKING:
+    from dpexp.algorithms.schedules import Schedule
     from dpexp.engine.finite_sum.following import Stepper
     from dpexp.engine.finite_sum.loop import Data
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
     from dpexp.privacy.mechanisms.stated import Stated
-    from dpexp.schedules import Schedule
 
 
 class BatchDescent(FiniteSumAlgorithm):

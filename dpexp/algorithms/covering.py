@@ -22,13 +22,13 @@ from dpexp.problems.logistic import MallowsLogistic
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dpexp.algorithms.schedules import Schedule
     from dpexp.inference.interval import Interval
     from dpexp.inference.models import Model
     from dpexp.inference.populations import Population
     from dpexp.inference.targets import Target
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
-    from dpexp.schedules import Schedule
 
 COORDINATES = ("intercept", "first_slope", "slopes", "last")
 METRICS = (

@@ -22,10 +22,10 @@ from dpexp.engine.softmax.loop import gradient_noise_scale
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:
+    from dpexp.algorithms.schedules import Schedule
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
     from dpexp.privacy.mechanisms.stated import Stated
-    from dpexp.schedules import Schedule
 
 ANALYSES = {"pld": "pld-composition", "once-an-epoch": "gaussian-composition"}
 """accountant -> the analysis of the sampled Gaussian mechanism"""

@@ -21,10 +21,10 @@ from dpexp.engine.softmax.loop import langevin_scale
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:
+    from dpexp.algorithms.schedules import Schedule
     from dpexp.privacy.accounting.langevin_run import LangevinRun
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.langevin_stated import AccountedLangevin
-    from dpexp.schedules import Schedule
 
 ANY_START = ("pld", "once-an-epoch")
 """accountants of all iterates: these are private from any start that does not depend on the records"""

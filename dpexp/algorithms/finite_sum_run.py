@@ -18,10 +18,10 @@ from dpexp.problems.finite_sum import FiniteSum
 from dpexp.theory.momentum import Prescription
 
 if TYPE_CHECKING:
+    from dpexp.algorithms.schedules import Schedule
     from dpexp.engine.finite_sum.following import Stepper
     from dpexp.engine.finite_sum.loop import Data, Order
     from dpexp.privacy.budgets import Budget
-    from dpexp.schedules import Schedule
 
 MOST_STEPS = 20_000_000
 """more steps than this are refused: an hour and more"""

@@ -16,11 +16,11 @@ from dpexp.core.parameters import Share
 from dpexp.problems.finite_sum import FiniteSum
 
 if TYPE_CHECKING:
+    from dpexp.algorithms.schedules import Schedule
     from dpexp.engine.finite_sum.following import Stepper
     from dpexp.engine.finite_sum.loop import Data
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.stated import Stated
-    from dpexp.schedules import Schedule
 
 
 class GradientRecursion(FiniteSumAlgorithm):

@@ -18,10 +18,10 @@ from dpexp.engine.result import Passed
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 if TYPE_CHECKING:
+    from dpexp.algorithms.schedules import Schedule
     from dpexp.engine.linear.rule import Rule
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
-    from dpexp.schedules import Schedule
 
 
 class Sensitivities(NamedTuple):

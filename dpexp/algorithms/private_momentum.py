@@ -12,10 +12,10 @@ from dpexp.problems.finite_sum import FiniteSum
 from dpexp.theory.momentum import Prescription
 
 if TYPE_CHECKING:
+    from dpexp.algorithms.schedules import Schedule
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.mechanism import Mechanism
     from dpexp.privacy.mechanisms.stated import Stated
-    from dpexp.schedules import Schedule
 
 Weight = Share
 

@@ -22,12 +22,12 @@ from dpexp.problems.finite_sum import FiniteSum
 from dpexp.theory.momentum import theorem8_sigma, theorem9_schedule
 
 if TYPE_CHECKING:
+    from dpexp.algorithms.schedules import Schedule
     from dpexp.engine.finite_sum.following import Stepper
     from dpexp.engine.finite_sum.loop import Data, Order
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.mechanism import Mechanism
     from dpexp.privacy.momentum.certificates import Certificate
-    from dpexp.schedules import Schedule
 
 
 class ReducedMomentum(PrivateMomentum):

@@ -12,9 +12,9 @@ from dpexp.algorithms.softmax_runs import Noise, SoftmaxAlgorithm
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:
+    from dpexp.algorithms.schedules import Schedule
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.stated import Stated
-    from dpexp.schedules import Schedule
 
 
 class Sgd(SoftmaxAlgorithm):

@@ -18,10 +18,10 @@ from dpexp.privacy.analyses.analysis import ALL
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:
+    from dpexp.algorithms.schedules import Schedule
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.langevin_stated import AccountedLangevin
     from dpexp.privacy.mechanisms.stated import Stated
-    from dpexp.schedules import Schedule
 
 
 MOST_STEPS = 20_000_000

@@ -18,11 +18,11 @@ from dpexp.problems.finite_sum import FiniteSum
 from dpexp.theory.momentum import theorem4_sigma, theorem6_schedule
 
 if TYPE_CHECKING:
+    from dpexp.algorithms.schedules import Schedule
     from dpexp.engine.finite_sum.following import Stepper
     from dpexp.engine.finite_sum.loop import Data, Noise, Order
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.mechanism import Mechanism
-    from dpexp.schedules import Schedule
 
 
 class TreeMomentum(PrivateMomentum):

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from dpexp.commands.mechanism_arguments import deltas_of, mechanism_of, orders_of, understood, values_of
 from dpexp.commands.privacy_of_users import of_users
-from dpexp.core.errors import UsageError
+from dpexp.core.errors import NoSuchAnalysis, UsageError
 from dpexp.privacy.analyses.analysis import ORDERS
 from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
-from dpexp.privacy.mechanisms.stated import NoSuchAnalysis, Stated
+from dpexp.privacy.mechanisms.stated import Stated
 from dpexp.reporting.statement import LOCAL, ConfigStatement, MechanismStatement, Statement, labelled
 
 if TYPE_CHECKING:
-    from dpexp.algorithms.algorithm import Released
     from dpexp.config import Experiment
     from dpexp.privacy.attained.lower_bounds import LowerBound
+    from dpexp.privacy.mechanisms.released import Released
     from dpexp.reporting.tradeoff import Attacker, Questions
 
 FIGURES = Path("results/figures")

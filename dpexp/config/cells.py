@@ -19,9 +19,9 @@ from dpexp.privacy.settings import PrivacySettings
 
 if TYPE_CHECKING:
     from dpexp.algorithms.algorithm import Algorithm
+    from dpexp.algorithms.schedules import Schedule
     from dpexp.config.yamlfile import Position
     from dpexp.problems.problem import Problem
-    from dpexp.schedules import Schedule
 
 ID_LENGTH = 12
 """hexadecimal digits of a cell's id"""

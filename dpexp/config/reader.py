@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import AlgorithmBase
+from dpexp.algorithms.schedules import SCHEDULES, Schedule
 from dpexp.config.cells import OF_THE_EXPERIMENT, SECTIONS, Cell, Experiment, RunSettings, shared_names, smoke
 from dpexp.config.settings import differences
 from dpexp.config.words import allowed, explain, kind, listed, show, suggest
@@ -28,7 +29,6 @@ from dpexp.privacy.budgets import BUDGETS, as_budget
 from dpexp.privacy.settings import PrivacySettings
 from dpexp.privacy.targets import Target
 from dpexp.problems import PROBLEMS
-from dpexp.schedules import SCHEDULES, Schedule
 
 if TYPE_CHECKING:
     from dpexp.algorithms.algorithm import Algorithm

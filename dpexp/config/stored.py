@@ -20,10 +20,10 @@ def stored_cell(experiment: str, parameters: dict[str, Any]) -> Cell:
     where this version does not take them.
     """
     from dpexp.algorithms import ALGORITHMS
+    from dpexp.algorithms.schedules import SCHEDULES
     from dpexp.privacy.budgets import BUDGETS, Budget
     from dpexp.privacy.targets import Target
     from dpexp.problems import PROBLEMS
-    from dpexp.schedules import SCHEDULES
 
     values = _numbers(parameters)
     problem, algorithm, schedule = (values[section] for section in ("problem", "algorithm", "schedule"))

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config import Cell
 from dpexp.conformance.check import Check, Subject
 from dpexp.conformance.experiments import ToyExperiments
@@ -20,7 +21,6 @@ from dpexp.conformance.settings import WHOLE_RUN, Toy, toys_of
 from dpexp.core.checkpoints import checkpoint_steps
 from dpexp.core.text import counted
 from dpexp.privacy.analyses.analysis import Analysis
-from dpexp.schedules import SCHEDULES
 
 Kind = Subject[type[Any]]
 REPLICATES = 9

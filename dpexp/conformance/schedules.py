@@ -21,7 +21,7 @@ def members(subject: Kind, toys: ToyExperiments) -> str:
     kind = subject.value
     lacking = [name for name in ("step_sizes", "for_losses") if not callable(getattr(kind, name, None))]
     if lacking:
-        raise Failed(f"lacks {', '.join(lacking)}; dpexp.schedules.Schedule is its base", kind)
+        raise Failed(f"lacks {', '.join(lacking)}; dpexp.algorithms.schedules.Schedule is its base", kind)
     value = next(examples(kind), None)
     if value is None:
         raise Failed("no values for its fields were found: give them defaults", kind)

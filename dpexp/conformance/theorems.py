@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from dpexp.algorithms.schedules import Power
 from dpexp.conformance.check import Check, Subject
 from dpexp.conformance.experiments import ToyExperiments
 from dpexp.conformance.failures import Failed, NotTried
 from dpexp.papers.ldp_sgd.predictions import constants
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
-from dpexp.schedules import Power
 from dpexp.theory.momentum.prescription import Prescription
 from dpexp.theory.theorem import Theorem
 

@@ -23,6 +23,10 @@ class UsageError(DpexpError):
     exit_code = 2
 
 
+class NoSuchAnalysis(UsageError):
+    """An algorithm names an accountant that its mechanism does not have. Who knows the setting says which it is."""
+
+
 class ResultsMissing(DpexpError):
     """Stored results that a figure, table or claim needs are missing or stale."""
 

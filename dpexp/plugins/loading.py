@@ -194,7 +194,7 @@ def _names(plugin: Plugin) -> Iterator[tuple[Registry[Any], Mapping[str, Any]]]:
 REGISTRIES = {
     "problems": ("dpexp.problems", "PROBLEMS"),
     "algorithms": ("dpexp.algorithms", "ALGORITHMS"),
-    "schedules": ("dpexp.schedules", "SCHEDULES"),
+    "schedules": ("dpexp.algorithms.schedules", "SCHEDULES"),
     "budgets": ("dpexp.privacy.budgets", "BUDGETS"),
     "mechanisms": ("dpexp.privacy.mechanisms", "MECHANISMS"),
     "analyses": ("dpexp.privacy.mechanisms", "ANALYSES"),

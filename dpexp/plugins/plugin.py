@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from dpexp.algorithms.algorithm import Algorithm
+    from dpexp.algorithms.schedules import Schedule
     from dpexp.privacy.analyses.analysis import Analysis
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.mechanism import Mechanism
     from dpexp.problems.problem import Problem
-    from dpexp.schedules import Schedule
     from dpexp.theory.theorem import Theorem
 
 

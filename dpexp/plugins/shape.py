@@ -135,7 +135,7 @@ def _wrong_class(one: str, name: str, kind: Any) -> Iterator[Complaint]:
 
 def _base_of(one: str) -> type[Parameters]:
     if one == "schedule":
-        from dpexp.schedules import Schedule
+        from dpexp.algorithms.schedules import Schedule
 
         return Schedule
     if one == "budget":

@@ -20,7 +20,7 @@ from dpexp.privacy.mechanisms.local_gaussian import ASSUMPTIONS, LocalGaussian
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 
 if TYPE_CHECKING:
-    from dpexp.algorithms.algorithm import Released
+    from dpexp.privacy.mechanisms.released import Released
 
 LOCAL = "local-gaussian"
 NO_GUARANTEE = "NOT A GUARANTEE"

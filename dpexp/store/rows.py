@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dpexp.core.errors import UsageError
+from dpexp.core.errors import NoSuchAnalysis, UsageError
 from dpexp.engine.result import CellData
-from dpexp.privacy.mechanisms.stated import NoSuchAnalysis
 from dpexp.store.summaries import too_far
 
 if TYPE_CHECKING:

@@ -31,13 +31,13 @@ from pathlib import Path
 
 import numpy as np
 
+from dpexp.algorithms.schedules import Power
 from dpexp.commands.model import released_model
 from dpexp.config import load_experiment
 from dpexp.core.digests import hash_of_data
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.core.standard_json import standard_json
 from dpexp.problems import softmax
-from dpexp.schedules import Power
 from dpexp.store import Folder, fingerprint, load_cell, load_cells, load_parameters, load_summary, load_trajectories
 from dpexp.store.run import Options, run
 
@@ -116,7 +116,7 @@ def new_code(changed: bool) -> None:
 
     def read(path: Path, module: str, read_at: int) -> tuple[str, tuple[str, ...]]:
         digest, imported = _READ(path, module, read_at)
-        return (f"new {digest}" if module == "dpexp.schedules" else digest), imported
+        return (f"new {digest}" if module == "dpexp.algorithms.schedules" else digest), imported
 
     Power.step_sizes = longer if changed else _STEP_SIZES  # type: ignore[method-assign]
     read.cache_clear = _READ.cache_clear  # type: ignore[attr-defined]

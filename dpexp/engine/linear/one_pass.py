@@ -35,7 +35,7 @@ class Model(NamedTuple):
 
 
 class StepSizes(Protocol):
-    """What the pass asks of a `dpexp.schedules.Schedule`."""
+    """What the pass asks of a `dpexp.algorithms.schedules.Schedule`."""
 
     def step_sizes(self, first: int, last: int) -> np.ndarray: ...
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpexp.algorithms.ldp_sgd import LdpSgd
+from dpexp.algorithms.schedules import Power
 from dpexp.core.steps import finished, tell
 from dpexp.papers.ldp_sgd.predictions import Local, local
 from dpexp.privacy.budgets import Budget, ConstantBudget
-from dpexp.schedules import Power
 from dpexp.store.executors import EXECUTORS
 from dpexp.store.stats import mean_and_reach
 from dpexp.theory.ldp_sgd.linearised import linearised_moments

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from dpexp.algorithms.ldp_sgd import LdpSgd
+from dpexp.algorithms.schedules import Constant, Power
 from dpexp.config import Cell
 from dpexp.papers.ldp_sgd.figures.theory import BOUNDS, theory_of_cell
 from dpexp.papers.ldp_sgd.predictions import decay_of, is_flat, linear
 from dpexp.reporting.of_results.theory import Theory
-from dpexp.schedules import Constant, Power
 from dpexp.theory.ldp_sgd.table1 import corrected_exponent
 
 

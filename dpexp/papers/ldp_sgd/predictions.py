@@ -21,10 +21,10 @@ from dpexp.theory.ldp_sgd.sandwich import (
 )
 
 if TYPE_CHECKING:
+    from dpexp.algorithms.schedules import Schedule
     from dpexp.privacy.budgets import Budget
     from dpexp.problems.linear_predictor import Curvature
     from dpexp.problems.problem import Problem
-    from dpexp.schedules import Schedule
 
 
 class Local(NamedTuple):

@@ -7,13 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dpexp.core.errors import UsageError
+from dpexp.core.errors import NoSuchAnalysis
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism
-
-
-class NoSuchAnalysis(UsageError):
-    """An algorithm names an accountant that its mechanism does not have. Who knows the setting says which it is."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import cast
 
 import numpy as np
 
-from dpexp.algorithms.algorithm import Algorithm, Released
+from dpexp.algorithms.algorithm import Algorithm
 from dpexp.algorithms.batch_descent import BatchDescent
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan
 from dpexp.config import Cell
@@ -27,6 +27,7 @@ from dpexp.privacy.audit.claim import claim_of
 from dpexp.privacy.audit.statistics.bare_steps import LEAST_DIMENSION, counts
 from dpexp.privacy.audit.statistics.correlated_steps import log_likelihood_ratio, whitening
 from dpexp.privacy.audit.statistics.sampled_steps import opposite_log_likelihood_ratio
+from dpexp.privacy.mechanisms.released import Released
 from dpexp.privacy.mechanisms.stated import Stated
 from dpexp.privacy.targets import Target
 from dpexp.problems.finite_sum import FiniteSum

@@ -23,9 +23,9 @@ from dpexp.theory.ldp_sgd.psi import power_sum
 from dpexp.theory.ldp_sgd.sandwich import averaged_covariance
 
 if TYPE_CHECKING:
+    from dpexp.algorithms.schedules import Schedule
     from dpexp.privacy.budgets import Budget
     from dpexp.problems.linear_predictor import LinearPredictorProblem
-    from dpexp.schedules import Schedule
 
 NEAR = 0.25
 """root mean square distance to which the linearised iteration is taken at its word: there F''' adds a few percent"""
