@@ -17,7 +17,7 @@ from scipy.special import erfcx
 
 from dpexp.engine.lanes import elementwise
 from dpexp.engine.lanes.elementwise import maximum, minimum, where
-from dpexp.engine.lanes.vectors import Real, bits_of, chebyshev, polynomial, real_of
+from dpexp.engine.lanes.vectors import Real, Single, bits_of, chebyshev, polynomial, real_of, times_power
 
 ONE_BITS = np.uint64(0x3FF0000000000000)
 """the bits of 1.0: an exponent of 0 and an empty mantissa"""
@@ -99,12 +99,29 @@ def normal_cdf(x):
     return where(x < 0.0, tail, 1.0 - tail)
 
 
-def _on_lanes(function: Any, compiled: Any) -> None:
+_LN2_HIGH_SINGLE, _LN2_LOW_SINGLE = 0.693359375, -2.12194440e-4
+"""log 2 in two parts for float32: the first has 9 bits, so its product with an exponent is exact"""
+_ROUND_SINGLE = 1.5 * 2.0**23
+_EXP_SINGLE = _EXP[:8]
+"""the next term is .35^8 / 8! = 6e-9, a tenth of a unit in the last place"""
+
+
+@njit(nogil=True, forceinline=True)
+def exp_single(x):
+    """Exponential of float32 lanes, for arguments clipped to [-87, 88]; NaN stays NaN."""
+    x = where(x > 88.0, 88.0, where(x < -87.0, -87.0, x))
+    shifted = x * _LOG2_E + _ROUND_SINGLE
+    k = shifted - _ROUND_SINGLE
+    r = (x - k * _LN2_HIGH_SINGLE) - k * _LN2_LOW_SINGLE
+    return times_power(polynomial(r, _EXP_SINGLE), shifted)
+
+
+def _on_lanes(function: Any, compiled: Any, lanes: Any = Real) -> None:
     """Let `function` of `elementwise` mean `compiled` on lanes."""
 
     @overload(function)
     def choose(a):
-        if a is Real:
+        if a is lanes:
             return lambda a: compiled(a)
 
 
@@ -119,6 +136,7 @@ def _normal_density(a):
 
 
 _on_lanes(elementwise.exp, exp)
+_on_lanes(elementwise.exp, exp_single, Single)
 _on_lanes(elementwise.logistic, _logistic)
 _on_lanes(elementwise.softplus, softplus)
 _on_lanes(elementwise.normal_density, _normal_density)

@@ -1,11 +1,11 @@
-"""Lanes: eight replicates side by side as one value inside compiled code.
+"""Lanes: eight replicates side by side, or sixteen numbers of half the size, as one value inside compiled code.
 
-`Real` holds 8 float64, `Bits` 8 uint64, `Mask` 8 truth values; each is one LLVM vector, so that arithmetic written like
-scalar mathematics is one vector instruction an operation. Arithmetic is strict IEEE (nothing is contracted or
-reassociated unless the source says so): the numbers depend neither on how wide the machine's vectors are, nor on the
-lane in which a replicate lives.
+`Real` holds 8 float64, `Bits` 8 uint64, `Mask` 8 truth values, `Single` 16 float32 and `SingleMask` 16 truth values.
+Each is one LLVM vector, so that arithmetic written like scalar mathematics is one vector instruction an operation.
+Arithmetic is strict IEEE (nothing is contracted or reassociated unless the source says so): the numbers depend neither
+on how wide the machine's vectors are, nor on the lane in which a replicate lives.
 
-Scalars mix with lanes and are broadcast. Arrays of lanes are C-contiguous arrays whose last axis has length 8.
+Scalars mix with lanes and are broadcast. Arrays of lanes are C-contiguous arrays whose last axis has the length of one.
 """
 
 from __future__ import annotations
@@ -25,19 +25,27 @@ from dpexp.engine.lanes import elementwise
 
 LANES = 8
 """replicates in a lane group"""
+SINGLES = 16
+"""float32 numbers in as many bytes"""
 
 
 class LaneType(types.Type):
-    """A numba type whose values are LLVM vectors of 8 elements."""
+    """A numba type whose values are LLVM vectors of `count` elements."""
 
-    def __init__(self, name: str, element: ir.Type) -> None:
-        self.vector = ir.VectorType(element, LANES)
-        super().__init__(name=f"Lanes({name})")
+    def __init__(self, name: str, element: ir.Type, count: int = LANES) -> None:
+        self.vector = ir.VectorType(element, count)
+        self.count = count
+        super().__init__(name=f"Lanes({name}, {count})")
 
 
 Real = LaneType("float64", ir.DoubleType())
 Bits = LaneType("uint64", ir.IntType(64))
 Mask = LaneType("bool", ir.IntType(1))
+Single = LaneType("float32", ir.FloatType(), SINGLES)
+SingleMask = LaneType("bool", ir.IntType(1), SINGLES)
+SCALARS = {Real: types.float64, Bits: types.uint64, Single: types.float32}
+"""lanes of numbers -> the type of one of them"""
+LANES_OF = {scalar: lanes for lanes, scalar in SCALARS.items()}
 
 
 @register_default(LaneType)
@@ -48,11 +56,11 @@ class LaneModel(models.PrimitiveModel):
         super().__init__(dmm, fe_type, fe_type.vector)
 
 
-def broadcast(builder, scalar):
-    """The scalar in every lane."""
-    vector = ir.VectorType(scalar.type, LANES)
+def broadcast(builder, scalar, want=Real):
+    """The scalar in every lane of `want`."""
+    vector = ir.VectorType(scalar.type, want.count)
     first = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, ir.IntType(32)(0))
-    zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [ir.IntType(32)(0)] * LANES)
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), want.count), [ir.IntType(32)(0)] * want.count)
     return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), zeros)
 
 
@@ -60,8 +68,7 @@ def _as_lanes(context, builder, value, have, want):
     """A value of type `have` (lanes or a scalar) as lanes of type `want`."""
     if isinstance(have, LaneType):
         return value
-    scalar = {Real: types.float64, Bits: types.uint64}[want]
-    return broadcast(builder, context.cast(builder, value, have, scalar))
+    return broadcast(builder, context.cast(builder, value, have, SCALARS[want]), want)
 
 
 def _is_number(t: types.Type) -> bool:
@@ -71,7 +78,7 @@ def _is_number(t: types.Type) -> bool:
 def _operand(a: types.Type, b: types.Type) -> LaneType | None:
     """The lane type on which a binary operation of a and b acts; None where neither is lanes or they do not mix."""
     lanes = {t for t in (a, b) if isinstance(t, LaneType)}
-    if len(lanes) != 1 or Mask in lanes:
+    if len(lanes) != 1 or not lanes <= SCALARS.keys():
         return None
     return lanes.pop() if all(isinstance(t, LaneType) or _is_number(t) for t in (a, b)) else None
 
@@ -99,14 +106,15 @@ def _select_by(comparison: str) -> Callable[..., Any]:
     return lambda b, x, y: b.select(b.fcmp_ordered(comparison, x, y), x, y)
 
 
-_define_binary(operator.add, lambda b, x, y: b.fadd(x, y), Real)
-_define_binary(operator.sub, lambda b, x, y: b.fsub(x, y), Real)
-_define_binary(operator.mul, lambda b, x, y: b.fmul(x, y), Real)
-_define_binary(operator.truediv, lambda b, x, y: b.fdiv(x, y), Real)
-_define_binary(elementwise.minimum, _select_by("<"), Real)
-_define_binary(elementwise.maximum, _select_by(">"), Real)
-for _operator, _symbol in [(operator.lt, "<"), (operator.le, "<="), (operator.gt, ">"), (operator.ge, ">=")]:
-    _define_binary(_operator, lambda b, x, y, s=_symbol: b.fcmp_ordered(s, x, y), Real, Mask)
+for _kind, _truth in [(Real, Mask), (Single, SingleMask)]:
+    _define_binary(operator.add, lambda b, x, y: b.fadd(x, y), _kind)
+    _define_binary(operator.sub, lambda b, x, y: b.fsub(x, y), _kind)
+    _define_binary(operator.mul, lambda b, x, y: b.fmul(x, y), _kind)
+    _define_binary(operator.truediv, lambda b, x, y: b.fdiv(x, y), _kind)
+    _define_binary(elementwise.minimum, _select_by("<"), _kind)
+    _define_binary(elementwise.maximum, _select_by(">"), _kind)
+    for _operator, _symbol in [(operator.lt, "<"), (operator.le, "<="), (operator.gt, ">"), (operator.ge, ">=")]:
+        _define_binary(_operator, lambda b, x, y, s=_symbol: b.fcmp_ordered(s, x, y), _kind, _truth)
 _define_binary(operator.add, lambda b, x, y: b.add(x, y), Bits)
 _define_binary(operator.sub, lambda b, x, y: b.sub(x, y), Bits)
 _define_binary(operator.xor, lambda b, x, y: b.xor(x, y), Bits)
@@ -129,19 +137,36 @@ def _neg(a):
 
 
 @intrinsic
+def times_power(typingctx, value, shifted):
+    """value 2^k of float32 lanes, where `shifted` is 1.5 2^23 + k: its low bits are k, which move to the exponent."""
+
+    def codegen(context, builder, signature, args):
+        bits = ir.VectorType(ir.IntType(32), SINGLES)
+        k = builder.shl(builder.bitcast(args[1], bits), ir.Constant(bits, [23] * SINGLES))
+        power = builder.add(k, ir.Constant(bits, [0x3F800000] * SINGLES))  # the bits of 1.0
+        return builder.fmul(args[0], builder.bitcast(power, Single.vector))
+
+    return Single(value, shifted), codegen
+
+
+_WIDTHS = {Real: f"v{LANES}f64", Single: f"v{SINGLES}f32"}
+"""what LLVM's functions of such vectors end with"""
+
+
+@intrinsic
 def _square_root(typingctx, a):
     def codegen(context, builder, signature, args):
         function = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(Real.vector, [Real.vector]), f"llvm.sqrt.v{LANES}f64"
+            builder.module, ir.FunctionType(a.vector, [a.vector]), f"llvm.sqrt.{_WIDTHS[a]}"
         )
         return builder.call(function, args)
 
-    return Real(Real), codegen
+    return a(a), codegen
 
 
 @intrinsic
 def _select(typingctx, condition, a, b):
-    t = _operand(a, b) or Real
+    t = _operand(a, b) or (Real if condition is Mask else Single)
 
     def codegen(context, builder, signature, args):
         x, y = (_as_lanes(context, builder, v, s, t) for v, s in zip(args[1:], signature.args[1:], strict=True))
@@ -152,13 +177,13 @@ def _select(typingctx, condition, a, b):
 
 @overload(elementwise.sqrt)
 def _sqrt(a):
-    if a is Real:
+    if a in _WIDTHS:
         return lambda a: _square_root(a)
 
 
 @overload(elementwise.where)
 def _where(condition, a, b):
-    if condition is Mask:
+    if condition in (Mask, SingleMask):
         return lambda condition, a, b: _select(condition, a, b)
 
 
@@ -174,11 +199,10 @@ def real_of(typingctx, a):
     return Real(Bits), lambda context, builder, signature, args: builder.bitcast(args[0], Real.vector)
 
 
-def _fused(builder):
+def _fused(builder, kind=Real):
     """The instruction a b + c, rounded once."""
-    real = Real.vector
-    kind = ir.FunctionType(real, [real, real, real])
-    function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{LANES}f64")
+    signature = ir.FunctionType(kind.vector, [kind.vector] * 3)
+    function = cgutils.get_or_insert_function(builder.module, signature, f"llvm.fma.{_WIDTHS[kind]}")
     return lambda a, b, c: builder.call(function, [a, b, c])
 
 
@@ -190,13 +214,14 @@ def polynomial(typingctx, x, coefficients):
     """
 
     def codegen(context, builder, signature, args):
-        fused = _fused(builder)
-        *lower, value = (broadcast(builder, c) for c in cgutils.unpack_tuple(builder, args[1]))
+        fused = _fused(builder, x)
+        numbers = zip(cgutils.unpack_tuple(builder, args[1]), coefficients.types, strict=True)
+        *lower, value = (_as_lanes(context, builder, c, t, x) for c, t in numbers)
         for c in reversed(lower):
             value = fused(value, args[0], c)
         return value
 
-    return Real(x, coefficients), codegen
+    return x(x, coefficients), codegen
 
 
 @intrinsic
@@ -234,19 +259,20 @@ def _reals(a):
 
 
 def _pointer(context, builder, array_type, array, indices, index_types, want):
-    """Address of the 8 elements array[i, j, ...] of a C-contiguous array, as a pointer to lanes."""
+    """Address of the elements array[i, j, ...] of a C-contiguous array, as a pointer to lanes."""
     ary = context.make_array(array_type)(context, builder, array)
     intp = context.get_value_type(types.intp)
     shape = cgutils.unpack_tuple(builder, ary.shape, array_type.ndim)
     offset = intp(0)
     for axis, (index, t) in enumerate(zip(indices, index_types, strict=True)):
         offset = builder.add(builder.mul(offset, shape[axis]), context.cast(builder, index, t, types.intp))
-    place = builder.gep(ary.data, [builder.mul(offset, intp(LANES))])
+    place = builder.gep(ary.data, [builder.mul(offset, intp(want.count))])
     return builder.bitcast(place, want.vector.as_pointer())
 
 
-def _lane_of(array_type) -> LaneType:
-    return {types.float64: Real, types.uint64: Bits}[array_type.dtype]
+def _aligned(want: LaneType) -> int:
+    """Bytes at whose multiples lanes lie for certain: those of one number."""
+    return SCALARS[want].bitwidth // 8
 
 
 def _inputs(builder):
@@ -258,12 +284,12 @@ def _inputs(builder):
 def _loading(from_inputs: bool) -> Any:
     @intrinsic
     def access(typingctx, array, index):
-        want = _lane_of(array)
+        want = LANES_OF[array.dtype]
 
         def codegen(context, builder, signature, args):
             indices = cgutils.unpack_tuple(builder, args[1])
             pointer = _pointer(context, builder, signature.args[0], args[0], indices, tuple(signature.args[1]), want)
-            instruction = builder.load(pointer, align=8)
+            instruction = builder.load(pointer, align=_aligned(want))
             if from_inputs:
                 instruction.set_metadata("alias.scope", _inputs(builder))
             return instruction
@@ -276,13 +302,13 @@ def _loading(from_inputs: bool) -> Any:
 def _storing(outside_inputs: bool) -> Any:
     @intrinsic
     def access(typingctx, array, index, value):
-        want = _lane_of(array)
+        want = LANES_OF[array.dtype]
 
         def codegen(context, builder, signature, args):
             indices = cgutils.unpack_tuple(builder, args[1])
             pointer = _pointer(context, builder, signature.args[0], args[0], indices, tuple(signature.args[1]), want)
             lanes = _as_lanes(context, builder, args[2], signature.args[2], want)
-            instruction = builder.store(lanes, pointer, align=8)
+            instruction = builder.store(lanes, pointer, align=_aligned(want))
             if outside_inputs:
                 instruction.set_metadata("noalias", _inputs(builder))
             return context.get_dummy_value()
@@ -293,7 +319,7 @@ def _storing(outside_inputs: bool) -> Any:
 
 
 load = _loading(from_inputs=False)
-"""load(array, index): the lanes array[index] of a C-contiguous array whose last axis has length 8; index is a tuple."""
+"""load(array, index): the lanes array[index] of a C-contiguous array whose last axis is lanes; index is a tuple."""
 store = _storing(outside_inputs=False)
 """store(array, index, value): write lanes, or a number in every lane, to array[index]."""
 read = _loading(from_inputs=True)

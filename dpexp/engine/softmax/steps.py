@@ -1,7 +1,7 @@
-"""Compiled steps of softmax regression: gradients of four records and two classes at a time, from the rows of the data.
+"""Compiled steps of softmax regression: gradients of sixteen records at once, in tiles of 4 records and 5 classes.
 
-`dpexp.engine.softmax.loop` says what a step is; tests hold these kernels to a literal transcription. Sums over
-features run in the order that vector units like, so bits can depend on the processor; they never depend on threads.
+`dpexp.engine.softmax.loop` says what a step is; tests hold these kernels to a literal transcription. All arithmetic is
+on lanes (`dpexp.engine.lanes`), in one fixed order, so every machine returns the same bits.
 """
 
 from __future__ import annotations
@@ -10,93 +10,146 @@ import numpy as np
 from numba import njit
 
 from dpexp.engine.compiled import compiled
+from dpexp.engine.lanes import vectormath as _overloads  # noqa: F401 - teaches the compiler exp on lanes
+from dpexp.engine.lanes.elementwise import exp, maximum, sqrt, where
+from dpexp.engine.lanes.tiles import fetch_row, keep_rows, keep_totals, no_sums, outer, rows_at, spread_at, weighted
+from dpexp.engine.lanes.vectors import load, store
 
+VECTOR_BYTES = 64
+"""of one value of lanes: 16 float32, or 8 float64"""
 CLIP_SLACK = 1e-6
 """added to a norm before dividing, as Opacus does; a clipped norm exceeds `clip` by float32 rounding at most"""
 
-_SUMS = {"reassoc", "contract"}  # not the rest of fastmath: a diverged run must show values that are not finite
 
-
-@njit(nogil=True, fastmath=_SUMS)
-def _scores(slopes, weights, c, d, features, rows):
-    """Scores of classes c and d for four records, into slopes [4, classes]."""
-    i0, i1, i2, i3 = rows
-    a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = weights.dtype.type(0)
-    for j in range(weights.shape[1]):
-        v, w = weights[c, j], weights[d, j]
-        x0, x1, x2, x3 = features[i0, j], features[i1, j], features[i2, j], features[i3, j]
-        a0 += v * x0
-        a1 += v * x1
-        a2 += v * x2
-        a3 += v * x3
-        b0 += w * x0
-        b1 += w * x1
-        b2 += w * x2
-        b3 += w * x3
-    slopes[0, c], slopes[1, c], slopes[2, c], slopes[3, c] = a0, a1, a2, a3
-    slopes[0, d], slopes[1, d], slopes[2, d], slopes[3, d] = b0, b1, b2, b3
-
-
-@njit(nogil=True, fastmath=_SUMS)
-def _add(total, slopes, c, d, features, rows):
-    """Add four records' gradients of classes c and d; once where these are the same."""
-    i0, i1, i2, i3 = rows
-    s0, s1, s2, s3 = slopes[0, c], slopes[1, c], slopes[2, c], slopes[3, c]
-    t0, t1, t2, t3 = slopes[0, d], slopes[1, d], slopes[2, d], slopes[3, d]
-    if c == d:
-        t0 = t1 = t2 = t3 = total.dtype.type(0)
-    for j in range(total.shape[1]):
-        x0, x1, x2, x3 = features[i0, j], features[i1, j], features[i2, j], features[i3, j]
-        total[c, j] += s0 * x0 + s1 * x1 + s2 * x2 + s3 * x3
-        total[d, j] += t0 * x0 + t1 * x1 + t2 * x2 + t3 * x3
+@njit(nogil=True)
+def _score(slopes, weights, records, cs, ks):
+    """Scores of the classes `cs` for the four records `ks`, into slopes [classes, records]."""
+    sums = no_sums(weights, cs, ks)
+    for v in range(weights.shape[1]):
+        sums = outer(sums, rows_at(weights, cs, v), rows_at(records, ks, v))
+    keep_totals(slopes, cs, ks[0], sums)
 
 
 @njit(nogil=True)
-def _clipped_slopes(scores, label, norm, clip):
-    """softmax(scores) - e_label in place, scaled so that its length times `norm` is at most `clip`.
+def _add(total, slopes, records, cs, ks):
+    """Add the gradients of the classes `cs` for the four records `ks`."""
+    factors = spread_at(slopes, cs, ks)
+    for v in range(total.shape[1]):
+        keep_rows(total, cs, v, weighted(rows_at(total, cs, v), factors, rows_at(records, ks, v)))
+
+
+@njit(nogil=True)
+def _scores(slopes, weights, records, count):
+    """Scores of all classes for the first `count` records, in tiles of five classes while there are so many."""
+    for k in range(0, count, 4):
+        c, ks = 0, (k, k + 1, k + 2, k + 3)
+        while c + 5 <= len(weights):
+            _score(slopes, weights, records, (c, c + 1, c + 2, c + 3, c + 4), ks)
+            c += 5
+        while c + 2 <= len(weights):
+            _score(slopes, weights, records, (c, c + 1), ks)
+            c += 2
+        if c < len(weights):
+            _score(slopes, weights, records, (c,), ks)
+
+
+@njit(nogil=True)
+def _add_all(total, slopes, records, count):
+    """Add the gradients of all classes for the first `count` records, in the same tiles."""
+    for k in range(0, count, 4):
+        c, ks = 0, (k, k + 1, k + 2, k + 3)
+        while c + 5 <= len(total):
+            _add(total, slopes, records, (c, c + 1, c + 2, c + 3, c + 4), ks)
+            c += 5
+        while c + 2 <= len(total):
+            _add(total, slopes, records, (c, c + 1), ks)
+            c += 2
+        if c < len(total):
+            _add(total, slopes, records, (c,), ks)
+
+
+@njit(nogil=True)
+def _clipped_slopes(slopes, labels, norms, clip):
+    """softmax(scores) - e_label in place [classes, records], scaled so that its length times `norms` is at most `clip`.
 
     The loss of one record is log sum_c exp(w_c x) - w_label x. Its gradient in w_c is s_c x with the slope
     s_c = softmax_c - 1{c = label}: the outer product of slopes and record. Its length over all classes is |s| |x|, so
     clipping needs no pass over the features, and clipping the slopes clips the gradient.
     """
-    top = scores.max()
-    total = square = scores.dtype.type(0)
-    for c in range(len(scores)):
-        scores[c] = np.exp(scores[c] - top)  # softmax is the same when all scores move; so none overflows
-        total += scores[c]
-    for c in range(len(scores)):
-        scores[c] /= total
-        if c == label:
-            scores[c] -= scores.dtype.type(1)
-        square += scores[c] * scores[c]
-    length = np.sqrt(square) * norm + scores.dtype.type(CLIP_SLACK)
-    if length > clip:
-        for c in range(len(scores)):
-            scores[c] *= clip / length
+    classes = len(slopes)
+    top = load(slopes, (0,))
+    for c in range(1, classes):
+        top = maximum(load(slopes, (c,)), top)
+    total = top - top
+    for c in range(classes):
+        share = exp(load(slopes, (c,)) - top)  # softmax is the same when all scores move; so none overflows
+        store(slopes, (c,), share)
+        total = total + share
+    for c in range(classes):
+        store(slopes, (c,), load(slopes, (c,)) / total)
+    for k in range(len(labels)):
+        slopes[labels[k], k] -= slopes.dtype.type(1)
+    square = total - total
+    for c in range(classes):
+        slope = load(slopes, (c,))
+        square = square + slope * slope
+    length = sqrt(square) * load(norms, (0,)) + CLIP_SLACK
+    factor = where(length > clip, clip / length, 1.0)
+    for c in range(classes):
+        store(slopes, (c,), load(slopes, (c,)) * factor)
+
+
+@njit(nogil=True)
+def _padded(weights):
+    """Zeros [runs, classes, v, lanes] that can hold weights [runs, classes, p]."""
+    runs, classes, p = weights.shape
+    lanes = VECTOR_BYTES // weights.itemsize
+    return np.zeros((runs, classes, -(-p // lanes), lanes), weights.dtype)
+
+
+@njit(nogil=True)
+def _sums(totals, weights, features, labels, norms, index, clips):
+    """As `gradient_sums`, with totals and weights [runs, classes, v, lanes].
+
+    The records are copied to rows of whole lanes, filled up with zeros: what a zero adds is zero. A record is copied
+    once for all runs.
+    """
+    runs, classes, vectors, lanes = weights.shape
+    records = np.zeros((lanes, vectors, lanes), weights.dtype)
+    slopes = np.zeros((classes, lanes), weights.dtype)
+    own, lengths = np.zeros(lanes, np.int64), np.zeros((1, lanes), weights.dtype)
+    totals[:] = 0
+    for first in range(0, len(index), lanes):
+        count = min(lanes, len(index) - first)
+        for k in range(lanes):
+            row = records[k].reshape(vectors * lanes)
+            if k < count:
+                i = index[first + k]
+                own[k], lengths[0, k] = labels[i], norms[i]
+                for j in range(features.shape[1]):
+                    row[j] = features[i, j]
+            else:
+                row[:] = 0  # no record: its gradient is zero
+        for k in range(first + lanes, min(first + 2 * lanes, len(index))):
+            fetch_row(features, index[k])
+        for r in range(runs):
+            _scores(slopes, weights[r], records, count)
+            _clipped_slopes(slopes, own, lengths, clips[r])
+            _add_all(totals[r], slopes, records, count)
 
 
 @compiled(kept=True)
 def gradient_sums(totals, weights, features, labels, norms, index, clips):
     """Sums over the records `index` of clipped data gradients, into totals, for each of weights [runs, classes, p].
 
-    A record is read once for all runs. clips [runs]; everything of one float type.
+    features [n, p], clips [runs]; everything of one float type.
     """
-    runs, classes, _ = weights.shape
-    last = len(index) - 1
-    slopes = np.empty((4, classes), weights.dtype)
-    totals[:] = 0
-    for first in range(0, last + 1, 4):
-        rows = index[first], index[min(first + 1, last)], index[min(first + 2, last)], index[min(first + 3, last)]
-        for r in range(runs):
-            for c in range(0, classes, 2):
-                _scores(slopes, weights[r], c, min(c + 1, classes - 1), features, rows)
-            for k in range(4):
-                if first + k <= last:
-                    _clipped_slopes(slopes[k], labels[rows[k]], norms[rows[k]], clips[r])
-                else:
-                    slopes[k] = 0  # a last group of fewer than four repeats a record, which must not count
-            for c in range(0, classes, 2):
-                _add(totals[r], slopes, c, min(c + 1, classes - 1), features, rows)
+    runs, classes, p = weights.shape
+    inside = _padded(weights)
+    sums = np.zeros_like(inside)
+    inside.reshape(runs, classes, -1)[:, :, :p] = weights
+    _sums(sums, inside, features, labels, norms, index, clips)
+    totals[:] = sums.reshape(runs, classes, -1)[:, :, :p]
 
 
 @compiled(kept=True)
@@ -111,8 +164,8 @@ def project(weights, radius):
 
 @njit(nogil=True)
 def _move(weights, total, draw, mean, shrink, scale):
-    for c in range(weights.shape[0]):
-        for j in range(weights.shape[1]):
+    for c in range(draw.shape[0]):
+        for j in range(draw.shape[1]):
             w = weights[c, j]
             # w - eta (mean gradient + lambda w) + noise. The factor 1 - eta lambda would round to 1 in float32, so the
             # ridge is subtracted by itself.
@@ -123,8 +176,8 @@ def _move(weights, total, draw, mean, shrink, scale):
 @njit(nogil=True)
 def _move_on(weights, previous, total, draw, mean, shrink, scale, momentum):
     """The same step, and `momentum` times the one before; `previous` becomes the weights of before this step."""
-    for c in range(weights.shape[0]):
-        for j in range(weights.shape[1]):
+    for c in range(draw.shape[0]):
+        for j in range(draw.shape[1]):
             w = weights[c, j]
             moved = (w - mean * total[c, j]) - shrink * w
             weights[c, j] = (moved + scale * draw[c, j]) + momentum * (w - previous[c, j])
@@ -133,8 +186,8 @@ def _move_on(weights, previous, total, draw, mean, shrink, scale, momentum):
 
 @njit(nogil=True)
 def _follow(average, weights, share):
-    for c in range(weights.shape[0]):
-        for j in range(weights.shape[1]):
+    for c in range(average.shape[0]):
+        for j in range(average.shape[1]):
             average[c, j] += share * (weights[c, j] - average[c, j])
 
 
@@ -151,18 +204,23 @@ def steps(
     means eta_k / m, shrinks eta_k lambda, scales the noise's standard deviations, all [runs, K]; draws [K, classes, p]
     standard normals that the runs share; clips and radii [runs]; all float32 but radii.
     """
-    totals = np.empty_like(weights)
+    runs, classes, p = weights.shape
+    inside = _padded(weights)
+    sums = np.zeros_like(inside)
+    w, total = inside.reshape(runs, classes, -1), sums.reshape(runs, classes, -1)
+    w[:, :, :p] = weights
     begin = 0
     for k in range(len(ends)):
-        gradient_sums(totals, weights, features, labels, norms, index[begin : ends[k]], clips)
+        _sums(sums, inside, features, labels, norms, index[begin : ends[k]], clips)
         begin = ends[k]
-        for r in range(len(weights)):
+        for r in range(runs):
             mean, shrink, scale = means[r, k], shrinks[r, k], scales[r, k]
             if momenta[r] > 0:
-                _move_on(weights[r], previous[r], totals[r], draws[k], mean, shrink, scale, momenta[r])
+                _move_on(w[r], previous[r], total[r], draws[k], mean, shrink, scale, momenta[r])
             else:
-                _move(weights[r], totals[r], draws[k], mean, shrink, scale)
+                _move(w[r], total[r], draws[k], mean, shrink, scale)
             if radii[r] < np.inf:
-                project(weights[r], radii[r])
+                project(w[r], radii[r])
             if len(averages):
-                _follow(averages[r], weights[r], shares[k])
+                _follow(averages[r], w[r], shares[k])
+    weights[:] = w[:, :, :p]
