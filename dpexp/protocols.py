@@ -23,7 +23,9 @@ Algorithm  dpexp.algorithms.algorithm            an interface, an update rule an
     seconds, memory   what a run costs; asked by `dpexp.config.resources` and `run --dry-run`
     mechanism         what a run releases, a `Released`; asked by `dpexp.store.rows` and `dpexp privacy`
     releases          the estimators whose parameters are kept where the records are a user's own; default: none
-    simulate          the computation; asked by `dpexp.store.simulating`
+    simulate          the computation, of settings that differ in schedule and budget
+    common            what cells of a pass agree in; asked by `dpexp.config.cells`; default: all but schedule and budget
+    together          the computation of a pass; asked by `dpexp.store.simulating`; default: `simulate`
 Released   dpexp.privacy.mechanisms.released     an interface, what a run releases, as a privacy statement needs it
     neighboring_relation, sampling   which data sets count as neighbours, and how records meet the steps
     row               the privacy columns of cells.parquet; asked by `dpexp.store.rows`

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, cast
 
 from dpexp.core.parameters import Named, Parameters
 
@@ -14,6 +14,15 @@ if TYPE_CHECKING:
     from dpexp.engine.result import Passed
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.released import Released
+
+
+class Member(NamedTuple):
+    """One of the settings of a pass."""
+
+    algorithm: Any
+    problem: Any
+    schedule: Schedule
+    budget: Budget
 
 
 class Algorithm(Named, Protocol):
@@ -66,6 +75,16 @@ class Algorithm(Named, Protocol):
         A number depends on its own setting, the seed and its own replicate only, whatever else is in the call.
         """
 
+    def common(self, problem: Any) -> dict[str, Any]:
+        """What decides the random numbers of a run. Cells that agree in it are computed in one pass.
+
+        Asked by `dpexp.config.cells`; default: all parameters of the algorithm and its problem, so that cells of a pass
+        differ in schedule and budget only.
+        """
+
+    def together(self, members: Sequence[Member], steps: np.ndarray, seed: int, replicates: Sequence[int]) -> Passed:
+        """`simulate` for settings that agree in `common`. Asked by `dpexp.store.simulating`; default: `simulate`."""
+
 
 class AlgorithmBase(Parameters):
     """The members of `Algorithm` that have a default; the others every algorithm writes itself.
@@ -89,3 +108,12 @@ class AlgorithmBase(Parameters):
     def releases(self, problem: Any, schedule: Schedule, budget: Budget, n: int) -> tuple[str, ...]:
         """No parameters leave a run."""
         return ()
+
+    def common(self, problem: Any) -> dict[str, Any]:
+        """Cells of a pass differ in schedule and budget only."""
+        return {"problem": problem.model_dump(), "algorithm": self.model_dump()}
+
+    def together(self, members: Sequence[Member], steps: np.ndarray, seed: int, replicates: Sequence[int]) -> Passed:
+        """Settings that share the algorithm and its problem."""
+        settings = [(member.schedule, member.budget) for member in members]
+        return cast(Algorithm, self).simulate(members[0].problem, settings, steps, seed, replicates)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from dpexp.algorithms.algorithm import AlgorithmBase
+from dpexp.algorithms.algorithm import AlgorithmBase, Member
 from dpexp.core.parameters import Count
 from dpexp.core.seeds import generator
 from dpexp.engine.result import Passed
@@ -118,9 +118,12 @@ class SoftmaxAlgorithm(AlgorithmBase):
         return self.estimators if stated.analysis.released == ALL else ("last",)
 
     def seconds(self, problem: Softmax, n: int) -> float:
-        """Estimated time of one replicate: products over the batch, noise, and a fixed cost a step."""
+        """Estimated time of one replicate: products over the batch, noise, and a fixed cost a step.
+
+        Settings of one pass share the reading of records and the drawing of noise; a setting alone takes twice as long.
+        """
         classes, width = problem.shape.classes, problem.shape.width
-        return n * (2e-5 + self.batch_size * width * (classes * 1.0e-10 + 6e-10) + classes * width * 8e-9)
+        return n * (1e-5 + self.batch_size * width * (classes * 0.5e-10 + 1e-10) + classes * width * 3e-9)
 
     def simulate(
         self,
@@ -131,32 +134,57 @@ class SoftmaxAlgorithm(AlgorithmBase):
         replicates: Sequence[int],
     ) -> Passed:
         """Every setting on the same batches, noise directions and start; metrics after `steps` steps."""
-        steps = np.asarray(steps, dtype=np.int64)
-        train = problem.train
-        values = np.empty((len(settings), len(self.estimators), len(steps), len(self.metrics), len(replicates)))
-        sizes = [step_sizes(problem, schedule, int(steps[-1])) for schedule, _ in settings]
-        noises = [
-            self.noise(problem, schedule, budget, e) for (schedule, budget), e in zip(settings, sizes, strict=True)
-        ]
-        follow = engine.followed if "average" in self.estimators else engine.train
-        weights = (len(settings), len(self.estimators), len(replicates), problem.shape.classes, problem.shape.width)
-        parameters = np.empty(weights, np.float32) if problem.files() else None
-        for r, replicate in enumerate(replicates):
-            found = follow(
-                train.features,
-                train.labels,
-                [_run(problem, noise, e, seed, replicate) for noise, e in zip(noises, sizes, strict=True)],
-                SAMPLING[self.sampling](len(train), self.batch_size, generator(seed, replicate, "order")),
-                batch_size=self.batch_size,
-                noise=engine.gaussian(generator(seed, replicate, "noise")),
-                checkpoints=steps.tolist(),
-            )
-            iterates = np.stack(found) if isinstance(found, engine.Iterates) else found[None]
-            for e, s, k in np.ndindex(iterates.shape[:3]):
-                values[s, e, k, :, r] = _metrics(problem, iterates[e, s, k])
-            if parameters is not None:
-                parameters[:, :, r] = iterates[:, :, -1].swapaxes(0, 1)
-        return Passed(steps, self.estimators, self.metrics, values, parameters)
+        members = [Member(self, problem, schedule, budget) for schedule, budget in settings]
+        return _together(self, members, steps, seed, replicates)
+
+    def common(self, problem: Softmax) -> dict[str, Any]:
+        """The records and the law of the batches. Clip, noise, accountant, momentum and regulariser are each run's own.
+
+        An algorithm with a `simulate` of its own keeps to itself.
+        """
+        if type(self).simulate is not SoftmaxAlgorithm.simulate:
+            return super().common(problem)
+        records = problem.model_dump(exclude={"regulariser"})
+        batches = {"batch_size": self.batch_size, "sampling": self.sampling}
+        return {"softmax": records, "batches": batches, "estimators": self.estimators, "metrics": self.metrics}
+
+    def together(self, members: Sequence[Member], steps: np.ndarray, seed: int, replicates: Sequence[int]) -> Passed:
+        """Every record of a batch is read once for all settings, whatever their algorithm."""
+        if type(self).simulate is not SoftmaxAlgorithm.simulate:
+            return super().together(members, steps, seed, replicates)
+        return _together(self, members, steps, seed, replicates)
+
+
+def _together(
+    algorithm: SoftmaxAlgorithm, members: Sequence[Member], steps: np.ndarray, seed: int, replicates: Sequence[int]
+) -> Passed:
+    """Metrics of settings that agree in `common` with the algorithm."""
+    problem: Softmax = members[0].problem
+    steps = np.asarray(steps, dtype=np.int64)
+    train, estimators, metrics = problem.train, algorithm.estimators, algorithm.metrics
+    values = np.empty((len(members), len(estimators), len(steps), len(metrics), len(replicates)))
+    sizes = [step_sizes(m.problem, m.schedule, int(steps[-1])) for m in members]
+    noises = [m.algorithm.noise(m.problem, m.schedule, m.budget, e) for m, e in zip(members, sizes, strict=True)]
+    follow = engine.followed if "average" in estimators else engine.train
+    weights = (len(members), len(estimators), len(replicates), problem.shape.classes, problem.shape.width)
+    parameters = np.empty(weights, np.float32) if problem.files() else None
+    for r, replicate in enumerate(replicates):
+        runs = [_run(m.problem, noise, e, seed, replicate) for m, noise, e in zip(members, noises, sizes, strict=True)]
+        found = follow(
+            train.features,
+            train.labels,
+            runs,
+            SAMPLING[algorithm.sampling](len(train), algorithm.batch_size, generator(seed, replicate, "order")),
+            batch_size=algorithm.batch_size,
+            noise=engine.gaussian(generator(seed, replicate, "noise")),
+            checkpoints=steps.tolist(),
+        )
+        iterates = np.stack(found) if isinstance(found, engine.Iterates) else found[None]
+        for e, s, k in np.ndindex(iterates.shape[:3]):
+            values[s, e, k, :, r] = _metrics(members[s].problem, iterates[e, s, k])
+        if parameters is not None:
+            parameters[:, :, r] = iterates[:, :, -1].swapaxes(0, 1)
+    return Passed(steps, estimators, metrics, values, parameters)
 
 
 def _run(problem: Softmax, noise: Noise, sizes: np.ndarray, seed: int, replicate: int) -> engine.Run:

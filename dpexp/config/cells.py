@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
+from dpexp.algorithms.algorithm import Member
 from dpexp.core.digests import digest
 from dpexp.core.parameters import Checkpoints, Count, Parameters, Replicates, Seed
 from dpexp.core.text import short
@@ -112,10 +113,15 @@ class Cell:
         """A hash of `parameters`: equal numbers, equal id, whatever the experiment is called."""
         return digest(self.parameters, ID_LENGTH)
 
+    @property
+    def member(self) -> Member:
+        """What the cell brings to a pass."""
+        return Member(self.algorithm, self.problem, self.schedule, self.privacy.mu)
+
     @cached_property
     def pass_key(self) -> str:
         """Cells with equal keys are computed in one pass over the random numbers."""
-        return digest({k: v for k, v in self.parameters.items() if k not in ("schedule", "budget")})
+        return digest([_jsonable(self.algorithm.common(self.problem)), self.parameters["run"]])
 
     @cached_property
     def own_parameters(self) -> tuple[Parameter, ...]:

@@ -65,9 +65,8 @@ def _cells(subject: Kind) -> list[Cell]:
 def _simulate(cells: Sequence[Cell], replicates: Sequence[int], seed: int | None = None) -> Any:
     first = cells[0]
     steps = checkpoint_steps(first.run.n, first.run.checkpoints)
-    settings = [(cell.schedule, cell.privacy.mu) for cell in cells]
     chosen = first.run.seed if seed is None else seed
-    return first.algorithm.simulate(first.problem, settings, steps, chosen, list(replicates))
+    return first.algorithm.together([cell.member for cell in cells], steps, chosen, list(replicates))
 
 
 def _values(cells: Sequence[Cell], replicates: Sequence[int], seed: int | None = None) -> np.ndarray:

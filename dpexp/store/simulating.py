@@ -89,9 +89,7 @@ def _passed(
 
     Raises Misshapen.
     """
-    first = cells[0]
-    settings = [(cell.schedule, cell.privacy.mu) for cell in cells]
-    passed = first.algorithm.simulate(first.problem, settings, steps, seed, replicates)
+    passed = cells[0].algorithm.together([cell.member for cell in cells], steps, seed, replicates)
     if wrong := _misshapen(cells, steps, replicates, passed):
         raise Misshapen(wrong)
     return passed, [_released(cell, passed, number, replicates) for number, cell in enumerate(cells)]

@@ -27,6 +27,8 @@ LANES = 8
 """replicates in a lane group"""
 SINGLES = 16
 """float32 numbers in as many bytes"""
+VECTOR_BYTES = 64
+"""of one value of 8 float64 or 16 float32"""
 
 
 class LaneType(types.Type):
@@ -272,7 +274,7 @@ def _pointer(context, builder, array_type, array, indices, index_types, want):
 
 def _aligned(want: LaneType) -> int:
     """Bytes at whose multiples lanes lie for certain: those of one number."""
-    return SCALARS[want].bitwidth // 8
+    return VECTOR_BYTES // want.count
 
 
 def _inputs(builder):

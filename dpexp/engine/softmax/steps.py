@@ -13,10 +13,8 @@ from dpexp.engine.compiled import compiled
 from dpexp.engine.lanes import vectormath as _overloads  # noqa: F401 - teaches the compiler exp on lanes
 from dpexp.engine.lanes.elementwise import exp, maximum, sqrt, where
 from dpexp.engine.lanes.tiles import fetch_row, keep_rows, keep_totals, no_sums, outer, rows_at, spread_at, weighted
-from dpexp.engine.lanes.vectors import load, store
+from dpexp.engine.lanes.vectors import VECTOR_BYTES, load, store
 
-VECTOR_BYTES = 64
-"""of one value of lanes: 16 float32, or 8 float64"""
 CLIP_SLACK = 1e-6
 """added to a norm before dividing, as Opacus does; a clipped norm exceeds `clip` by float32 rounding at most"""
 
