@@ -495,3 +495,57 @@ def test_a_config_runs_and_is_accounted_for(tmp_path):
     page = json.loads(call("privacy", path, "--json").stdout)
     assert {s["analysis"] for s in page["statements"]} >= {"pld", "hybrid"}
     assert page["sampling"] == "fixed-size"
+
+
+MIXED = """\
+experiment: mixed
+schedule: {name: langevin, decreasing: false}
+problem: {name: softmax, data: {name: digits}}
+run: {replicates: 2, seed: 5, checkpoints: 2}
+cases:
+  - problem: {regulariser: [1e-5, 1e-2]}
+    algorithm: {name: dp-sgld, batch_size: 50, epochs: 1, sampling: fixed-size, accountant: [published, pld]}
+    privacy: {eps: 1, delta: 1e-5}
+  - problem: {regulariser: [1e-5, 1e-2]}
+    algorithm: {name: dp-sgd, batch_size: 50, epochs: 1, clip: [0.5, 1]}
+    privacy: {eps: 1, delta: 1e-5}
+  - algorithm: {name: sgd, batch_size: 50, epochs: 1, momentum: [0, 0.9]}
+    privacy: {eps: inf, delta: 1e-5}
+  - algorithm: {name: sgd, batch_size: 40, epochs: 1}
+    privacy: {eps: inf, delta: 1e-5}
+"""
+
+
+def test_cells_of_one_pass_are_what_each_is_alone():
+    """Cells that share records and batches run together, whatever their algorithm; no bit depends on the company."""
+    from collections import defaultdict
+
+    from dpexp.config import read_experiment
+    from dpexp.store.simulating import Done, simulate
+
+    passes = defaultdict(list)
+    for cell in read_experiment(MIXED, "mixed.yaml").cells:
+        passes[cell.pass_key].append(cell)
+    names = [sorted(cell.algorithm.name for cell in cells) for cells in passes.values()]
+    assert sorted(names) == [["dp-sgd"] * 4 + ["sgd"] * 2, ["dp-sgld"] * 4, ["sgd"]]
+    for cells in passes.values():
+        together = simulate(cells, [0, 3])
+        assert isinstance(together, Done), together
+        for number, cell in enumerate(cells):
+            alone = simulate([cell], [3])
+            assert isinstance(alone, Done)
+            assert np.array_equal(together.passed.values[number, ..., 1:], alone.passed.values[0])
+        first = together.passed.values[:, 0, -1, 0, 0]
+        assert len(set(first)) == len(cells), "every setting has numbers of its own"
+
+
+def test_an_algorithm_that_simulates_by_itself_shares_no_pass():
+    class Own(DP_SGD):
+        def simulate(self, problem, settings, steps, seed, replicates):
+            return super().simulate(problem, settings, steps, seed, replicates)
+
+    assert Own().common(DIGITS) != DP_SGD().common(DIGITS) == SGD().common(DIGITS)
+    assert DP_SGD().common(DIGITS) == DP_SGD(clip=2.0).common(Softmax(regulariser=3.0))
+    for other in (Softmax(regulariser=1e-2, random_features=20), Softmax(data=DataSource(name="adult"))):
+        assert DP_SGD().common(other) != DP_SGD().common(DIGITS)
+    assert DP_SGD(sampling="shuffled").common(DIGITS) != DP_SGD().common(DIGITS)
