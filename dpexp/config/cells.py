@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
-from dpexp.algorithms.algorithm import Member
 from dpexp.core.digests import digest
 from dpexp.core.parameters import Checkpoints, Count, Parameters, Replicates, Seed
 from dpexp.core.text import short
@@ -112,11 +111,6 @@ class Cell:
     def cell_id(self) -> str:
         """A hash of `parameters`: equal numbers, equal id, whatever the experiment is called."""
         return digest(self.parameters, ID_LENGTH)
-
-    @property
-    def member(self) -> Member:
-        """What the cell brings to a pass."""
-        return Member(self.algorithm, self.problem, self.schedule, self.privacy.mu)
 
     @cached_property
     def pass_key(self) -> str:

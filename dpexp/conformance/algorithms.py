@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from dpexp.algorithms.algorithm import Member
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config import Cell
 from dpexp.conformance.check import Check, Subject
@@ -66,7 +67,8 @@ def _simulate(cells: Sequence[Cell], replicates: Sequence[int], seed: int | None
     first = cells[0]
     steps = checkpoint_steps(first.run.n, first.run.checkpoints)
     chosen = first.run.seed if seed is None else seed
-    return first.algorithm.together([cell.member for cell in cells], steps, chosen, list(replicates))
+    members = [Member(cell.algorithm, cell.problem, cell.schedule, cell.privacy.mu) for cell in cells]
+    return first.algorithm.together(members, steps, chosen, list(replicates))
 
 
 def _values(cells: Sequence[Cell], replicates: Sequence[int], seed: int | None = None) -> np.ndarray:

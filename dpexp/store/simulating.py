@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from dpexp.algorithms.algorithm import Member
 from dpexp.core.checkpoints import checkpoint_steps
 from dpexp.core.digests import digest
 from dpexp.engine.result import Passed
@@ -89,7 +90,8 @@ def _passed(
 
     Raises Misshapen.
     """
-    passed = cells[0].algorithm.together([cell.member for cell in cells], steps, seed, replicates)
+    members = [Member(cell.algorithm, cell.problem, cell.schedule, cell.privacy.mu) for cell in cells]
+    passed = cells[0].algorithm.together(members, steps, seed, replicates)
     if wrong := _misshapen(cells, steps, replicates, passed):
         raise Misshapen(wrong)
     return passed, [_released(cell, passed, number, replicates) for number, cell in enumerate(cells)]
