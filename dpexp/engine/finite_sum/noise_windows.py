@@ -95,6 +95,9 @@ def window_noise(
     """
     rate = math.log1p(-alpha) if alpha < 1.0 else -math.inf
     epoch_discount = math.exp(rate * n)
+    discounts = np.ones(n)  # (1 - alpha)^k, each computed once for all steps
+    for k in range(1, n):
+        discounts[k] = math.exp(rate * k)
     levels = len(memory.offsets)
     steps, d = out.shape
     tree_noise(residual, first, alpha, stds[3], memory.slots, out)
@@ -123,7 +126,7 @@ def window_noise(
                 level += 1
             end = start + (1 << level) - 1
             row = memory.offsets[level] + ((end >> level) - 1) % (n >> level)
-            factor = math.exp(rate * (t - end)) if end < t else 1.0
+            factor = discounts[t - end]
             for j in range(d):
                 plain[j] += factor * memory.gradient_nodes[row, j]
                 moved[j] += factor * memory.change_nodes[row, j]
