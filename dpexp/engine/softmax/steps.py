@@ -19,7 +19,7 @@ CLIP_SLACK = 1e-6
 """added to a norm before dividing, as Opacus does; a clipped norm exceeds `clip` by float32 rounding at most"""
 
 
-@njit(nogil=True)
+@njit(nogil=True, inline="always")
 def _score(slopes, weights, records, cs, ks):
     """Scores of the classes `cs` for the four records `ks`, into slopes [classes, records]."""
     sums = no_sums(weights, cs, ks)
@@ -28,7 +28,7 @@ def _score(slopes, weights, records, cs, ks):
     keep_totals(slopes, cs, ks[0], sums)
 
 
-@njit(nogil=True)
+@njit(nogil=True, inline="always")
 def _add(total, slopes, records, cs, ks):
     """Add the gradients of the classes `cs` for the four records `ks`."""
     factors = spread_at(slopes, cs, ks)
@@ -36,22 +36,20 @@ def _add(total, slopes, records, cs, ks):
         keep_rows(total, cs, v, weighted(rows_at(total, cs, v), factors, rows_at(records, ks, v)))
 
 
-@njit(nogil=True)
+@njit(nogil=True, inline="always")
 def _scores(slopes, weights, records, count):
-    """Scores of all classes for the first `count` records, in tiles of five classes while there are so many."""
+    """Scores of all classes for the first `count` records, in tiles of five classes, and the rest one by one."""
     for k in range(0, count, 4):
         c, ks = 0, (k, k + 1, k + 2, k + 3)
         while c + 5 <= len(weights):
             _score(slopes, weights, records, (c, c + 1, c + 2, c + 3, c + 4), ks)
             c += 5
-        while c + 2 <= len(weights):
-            _score(slopes, weights, records, (c, c + 1), ks)
-            c += 2
-        if c < len(weights):
+        while c < len(weights):
             _score(slopes, weights, records, (c,), ks)
+            c += 1
 
 
-@njit(nogil=True)
+@njit(nogil=True, inline="always")
 def _add_all(total, slopes, records, count):
     """Add the gradients of all classes for the first `count` records, in the same tiles."""
     for k in range(0, count, 4):
@@ -59,14 +57,12 @@ def _add_all(total, slopes, records, count):
         while c + 5 <= len(total):
             _add(total, slopes, records, (c, c + 1, c + 2, c + 3, c + 4), ks)
             c += 5
-        while c + 2 <= len(total):
-            _add(total, slopes, records, (c, c + 1), ks)
-            c += 2
-        if c < len(total):
+        while c < len(total):
             _add(total, slopes, records, (c,), ks)
+            c += 1
 
 
-@njit(nogil=True)
+@njit(nogil=True, inline="always")
 def _clipped_slopes(slopes, labels, norms, clip):
     """softmax(scores) - e_label in place [classes, records], scaled so that its length times `norms` is at most `clip`.
 
@@ -97,12 +93,21 @@ def _clipped_slopes(slopes, labels, norms, clip):
         store(slopes, (c,), load(slopes, (c,)) * factor)
 
 
-@njit(nogil=True)
-def _padded(weights):
+@njit(nogil=True, inline="always")
+def _zeros(weights):
     """Zeros [runs, classes, v, lanes] that can hold weights [runs, classes, p]."""
     runs, classes, p = weights.shape
     lanes = VECTOR_BYTES // weights.itemsize
     return np.zeros((runs, classes, -(-p // lanes), lanes), weights.dtype)
+
+
+@njit(nogil=True, inline="always")
+def _copy(to, a):
+    """Copy [runs, classes, p] or as much of it as fits. Slices of several axes would take seconds to compile."""
+    for r in range(len(to)):
+        for c in range(to.shape[1]):
+            for j in range(min(to.shape[2], a.shape[2])):
+                to[r, c, j] = a[r, c, j]
 
 
 @njit(nogil=True)
@@ -116,18 +121,17 @@ def _sums(totals, weights, features, labels, norms, index, clips):
     records = np.zeros((lanes, vectors, lanes), weights.dtype)
     slopes = np.zeros((classes, lanes), weights.dtype)
     own, lengths = np.zeros(lanes, np.int64), np.zeros((1, lanes), weights.dtype)
-    totals[:] = 0
+    for k in range(totals.size):
+        totals.flat[k] = 0
     for first in range(0, len(index), lanes):
         count = min(lanes, len(index) - first)
         for k in range(lanes):
             row = records[k].reshape(vectors * lanes)
-            if k < count:
-                i = index[first + k]
-                own[k], lengths[0, k] = labels[i], norms[i]
-                for j in range(features.shape[1]):
-                    row[j] = features[i, j]
-            else:
-                row[:] = 0  # no record: its gradient is zero
+            i = index[first + min(k, count - 1)]
+            own[k], lengths[0, k] = labels[i], norms[i]
+            share = weights.dtype.type(1 if k < count else 0)  # beyond the batch: zeros, whose gradient is zero
+            for j in range(features.shape[1]):
+                row[j] = share * features[i, j]
         for k in range(first + lanes, min(first + 2 * lanes, len(index))):
             fetch_row(features, index[k])
         for r in range(runs):
@@ -142,12 +146,10 @@ def gradient_sums(totals, weights, features, labels, norms, index, clips):
 
     features [n, p], clips [runs]; everything of one float type.
     """
-    runs, classes, p = weights.shape
-    inside = _padded(weights)
-    sums = np.zeros_like(inside)
-    inside.reshape(runs, classes, -1)[:, :, :p] = weights
+    inside, sums = _zeros(weights), _zeros(weights)
+    _copy(inside.reshape(len(weights), weights.shape[1], -1), weights)
     _sums(sums, inside, features, labels, norms, index, clips)
-    totals[:] = sums.reshape(runs, classes, -1)[:, :, :p]
+    _copy(totals, sums.reshape(len(weights), weights.shape[1], -1))
 
 
 @compiled(kept=True)
@@ -202,11 +204,10 @@ def steps(
     means eta_k / m, shrinks eta_k lambda, scales the noise's standard deviations, all [runs, K]; draws [K, classes, p]
     standard normals that the runs share; clips and radii [runs]; all float32 but radii.
     """
-    runs, classes, p = weights.shape
-    inside = _padded(weights)
-    sums = np.zeros_like(inside)
+    runs, classes, _ = weights.shape
+    inside, sums = _zeros(weights), _zeros(weights)
     w, total = inside.reshape(runs, classes, -1), sums.reshape(runs, classes, -1)
-    w[:, :, :p] = weights
+    _copy(w, weights)
     begin = 0
     for k in range(len(ends)):
         _sums(sums, inside, features, labels, norms, index[begin : ends[k]], clips)
@@ -221,4 +222,4 @@ def steps(
                 project(w[r], radii[r])
             if len(averages):
                 _follow(averages[r], w[r], shares[k])
-    weights[:] = w[:, :, :p]
+    _copy(weights, w)
