@@ -14,7 +14,7 @@ from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.files import Damaged
 from dpexp.core.steps import tell
 from dpexp.core.terminal import note
-from dpexp.core.text import columns, counted
+from dpexp.core.text import columns, counted, duration
 from dpexp.reporting.claim import Claim
 from dpexp.reporting.ledger import costs, verdicts
 from dpexp.reporting.ledger.judging import Judged, costs_apart, judge, keep
@@ -24,7 +24,6 @@ from dpexp.reporting.ledger.verdicts import Verdict
 from dpexp.store.files import read_document
 from dpexp.store.folder import Folder
 from dpexp.store.generation import config_path
-from dpexp.store.progress import duration
 
 
 @dataclass(frozen=True)

@@ -94,8 +94,6 @@ def _out_of_range(name: str, values: dict[str, Any]) -> dict[str, str]:
 
 def mechanism_of(name: str, values: dict[str, Any]) -> Mechanism:
     """The mechanism of these parameters. Raises UsageError that says all that is wrong with them, and not the first."""
-    from dpexp.config.words import suggest
-
     kind = kind_of(name)
     fields = kind.model_fields
     unknown = [key for key in values if key not in fields]
@@ -116,6 +114,8 @@ def mechanism_of(name: str, values: dict[str, Any]) -> Mechanism:
     else:
         if not problems:
             return built
+    from dpexp.config.words import suggest  # with the reader of configs, which a statement does not need
+
     elsewhere = values.get("sampling")
     if name != EPOCHS and elsewhere in get_args(MECHANISMS[EPOCHS].model_fields["sampling"].annotation):
         raise UsageError(

@@ -18,12 +18,11 @@ from dpexp.config.resources import require_room
 from dpexp.config.settings import label, setting
 from dpexp.core.errors import UsageError
 from dpexp.core.terminal import note
-from dpexp.core.text import columns, counted
+from dpexp.core.text import columns, counted, duration
 from dpexp.problems.softmax import Softmax
 from dpexp.store import Folder
 from dpexp.store.executors import EXECUTORS
 from dpexp.store.planning import CellPlan, derived_state, plan
-from dpexp.store.progress import duration
 
 
 @dataclass(frozen=True)

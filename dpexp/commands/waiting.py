@@ -18,8 +18,8 @@ from typing import Any
 
 from dpexp.core.steps import listening
 from dpexp.core.terminal import plain
+from dpexp.core.text import duration
 from dpexp.engine import compiling
-from dpexp.store.progress import duration
 
 PATIENCE_S = 2.0
 """of silence before the first word"""

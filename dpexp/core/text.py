@@ -81,3 +81,15 @@ def _rounded(value: float, digits: int, rounding: str) -> str:
 def short(value: Any) -> str:
     """A parameter in a few characters: fractions as such, large and small numbers with their digits that differ."""
     return fraction(value) if isinstance(value, float) else str(value)
+
+
+def duration(seconds: float) -> str:
+    """A time in words: 0.4 s, 12 s, 3 min 20 s, 2 h 05 min."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

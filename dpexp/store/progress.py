@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from dpexp.core.terminal import warn
+from dpexp.core.text import duration
 from dpexp.engine.compiling import listening
 
 PATIENCE = 2.0
@@ -90,15 +91,3 @@ class Progress:
         self.timer.cancel()
         if self.bar is not None:
             self.bar.stop()
-
-
-def duration(seconds: float) -> str:
-    """A time in words: 0.4 s, 12 s, 3 min 20 s, 2 h 05 min."""
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

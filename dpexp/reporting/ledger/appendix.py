@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dpexp.core.text import counted
+from dpexp.core.text import counted, duration
 from dpexp.core.version import VERSION
 from dpexp.reporting.ledger.costs import Costs
 from dpexp.reporting.ledger.judgement import Judgement
@@ -16,7 +16,6 @@ from dpexp.reporting.ledger.printed import command, experiments_of
 from dpexp.reporting.noticed import noticed
 from dpexp.reporting.paper import Paper
 from dpexp.reporting.table import markdown_table
-from dpexp.store.progress import duration
 
 NAME = "ARTIFACT-APPENDIX.md"
 UNKNOWN = "not measured"

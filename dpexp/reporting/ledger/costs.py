@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from dpexp.core.files import Damaged
+from dpexp.core.text import duration
 from dpexp.reporting.ledger.measuring import Cost
 from dpexp.store.files import read_document, write_text
 from dpexp.store.folder import Folder
-from dpexp.store.progress import duration
 from dpexp.store.provenance import machine
 
 FILE = "costs.json"
