@@ -34,7 +34,7 @@ from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.audit.claim import claim_of
 from dpexp.privacy.audit.statistics.bare_steps import counts
 from dpexp.privacy.audit.statistics.epochs_of_steps import log_likelihood_ratio_of
-from dpexp.privacy.batch_sampling import RELATIONS
+from dpexp.privacy.batch_sampling import RELATIONS, BatchSampling
 from dpexp.privacy.mechanisms.langevin_stated import AccountedLangevin
 from dpexp.privacy.mechanisms.stated import Stated
 from dpexp.privacy.targets import Target
@@ -148,6 +148,7 @@ class BatchesAudit:
             kinds = [(ALL, "steps without noise", True), (ALL, "pairs of equal noise", True)]
         else:
             kinds = [(ALL, "likelihood ratio", False)]
+            kinds += [(ALL, "one batch for all epochs", False)] if self.copy.sampling == "balls-in-bins" else []
             kinds += [(LAST, "projection", False)]
             kinds += [(LAST, "outside the ball", True)] if self.bounded else []
             kinds += [("average", "projection", False)] if "average" in self.copy.estimators else []
@@ -178,6 +179,8 @@ class BatchesAudit:
         if self.kind.quiet:
             return [Seen(np.asarray(one, float), canary) for one in counts(sums, effects, noise)]
         found = [self._log_likelihood_ratio(sums, effects, noise)]
+        if self.copy.sampling == "balls-in-bins":
+            found.append(self._log_likelihood_ratio(sums, effects, noise, "secret-bins"))
         # a sum moves the iterate against it
         direction = -effects.mean(axis=(0, 1))
         found.append(iterates[:, -1].reshape(len(replicates), -1) @ direction)
@@ -210,10 +213,15 @@ class BatchesAudit:
         sums = (self._sums(iterates) - without).reshape(flat)
         return self._log_likelihood_ratio(sums, effects.reshape(flat), self._noise_on_sums())
 
-    def _log_likelihood_ratio(self, sums: np.ndarray, effects: np.ndarray, noise: np.ndarray) -> np.ndarray:
-        """Of the sampling scheme that is audited [R]."""
+    def _log_likelihood_ratio(
+        self, sums: np.ndarray, effects: np.ndarray, noise: np.ndarray, sampling: BatchSampling | None = None
+    ) -> np.ndarray:
+        """Of the sampling scheme that is audited, or of another one [R].
+
+        Bins that are drawn once and kept leave the ratio of fresh ones as it is, and only their own ratio shows them.
+        """
         drawn = self.copy.by_epochs(self.problem.records)
-        return log_likelihood_ratio_of(self.copy.sampling, drawn, sums, effects, noise, self.q)
+        return log_likelihood_ratio_of(sampling or self.copy.sampling, drawn, sums, effects, noise, self.q)
 
     def _others(self, seed: int, replicate: int) -> np.ndarray:
         """How many records besides the canary are in each batch [T]."""
