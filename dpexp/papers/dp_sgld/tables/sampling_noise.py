@@ -13,6 +13,7 @@ from dpexp.reporting.table import Content, Table
 
 TIGHT = 1.002
 """a bracket whose ends are this close is printed as its upper end"""
+TICKS = (1, 2, 5, 10, 20)
 COLOURS = {"add-remove": "#2b6cb8", "replace-one": "#e0701a"}
 NOTE = (
     f"Least noise multiplier for epsilon = {EPS:g} at delta = {DELTA:g}, all noisy sums released: noise over one record's "
@@ -59,6 +60,7 @@ def draw(results: Path) -> Drawing:
     """One panel for each setting, one line for each scheme: its bracket on a logarithmic axis."""
     import pandas as pd
     from matplotlib.figure import Figure as Canvas
+    from matplotlib.ticker import NullLocator
 
     found = rows()
     canvas = Canvas(figsize=(10.5, 3.9), layout="constrained")
@@ -70,6 +72,9 @@ def draw(results: Path) -> Drawing:
             axes.plot([one.low, one.high], [place, place], color=colour, linewidth=3.5, alpha=0.45)
             axes.plot(one.high, place, "o", color=colour, markersize=5)
         axes.set_xscale("log")
+        axes.set_xlim(1, 30)
+        axes.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
+        axes.xaxis.set_minor_locator(NullLocator())
         axes.set_title(f"{batches} batches, {_epochs(epochs)}")
         axes.set_xlabel("noise multiplier $z$")
         axes.grid(axis="y", linewidth=0.4)
