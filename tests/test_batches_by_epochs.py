@@ -17,6 +17,8 @@ from dpexp.engine.softmax.batches import balls_in_bins, batches_of, cyclic_poiss
 from dpexp.privacy.accounting import langevin_accounting as accounting
 from dpexp.privacy.accounting.epoch_losses import MOST_NOISES, coarser, epoch_loss, varying_epochs_eps
 from dpexp.privacy.accounting.gdp import eps_of
+from dpexp.privacy.audit.statistics.epochs_of_steps import log_likelihood_ratio_of
+from dpexp.privacy.batch_sampling import Epochs
 from dpexp.privacy.exact import bins
 from dpexp.privacy.exact.composition import composed_eps
 from dpexp.privacy.exact.outcome import Cells, EitherOrder
@@ -360,3 +362,61 @@ def test_sums_are_divided_by_the_nominal_size_whatever_is_drawn(sampling, groups
         engine.loss(w, train.features, train.labels, DIGITS.regulariser), rel=1e-4
     )
     assert not algorithm.mechanism(DIGITS, step, free, steps).row((1e-5,))["guarantee"]
+
+
+# --- what an audit sees ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("sampling", "groups"), [("balls-in-bins", None), ("secret-bins", None), ("cyclic-poisson", 2)])  # fmt: skip
+def test_the_ratio_of_a_scheme_is_the_mean_over_its_patterns(sampling, groups):
+    """Against the sum over every pattern of batches that the generator can draw, each with its probability."""
+    t, steps, share = groups or 3, 8, 0.4 if groups else 1.0
+    drawn = Epochs(t, share)
+    sums, effects, noise = (
+        rng(1).normal(size=(5, steps, 2)),
+        rng(2).normal(size=(5, steps, 2)),
+        np.linspace(1, 2, steps),
+    )
+    ratios = np.sum((sums - effects / 2) * effects, axis=2) / noise**2
+    rounds = -(-steps // t)
+    if sampling == "cyclic-poisson":
+        own = [k for k in range(steps) if k % t == 0]
+        patterns = [
+            ([k for k, there in zip(own, coins, strict=True) if there], math.prod(share if c else 1 - share for c in coins))
+            for coins in itertools.product((False, True), repeat=len(own))
+        ]  # fmt: skip
+    elif sampling == "balls-in-bins":
+        patterns = [([e * t + j for e, j in enumerate(js)], t**-rounds) for js in itertools.product(range(t), repeat=rounds)]  # fmt: skip
+    else:
+        patterns = [([e * t + j for e in range(rounds)], 1 / t) for j in range(t)]
+    wanted = sum(p * np.exp(sum(ratios[:, k] for k in where if k < steps)) for where, p in patterns)
+    found = log_likelihood_ratio_of(sampling, drawn, sums, effects, noise, 0.25)
+    assert np.exp(found) == pytest.approx(wanted)
+
+
+# --- the noise that each scheme needs --------------------------------------------------------------------------
+
+
+def test_the_noise_of_a_scheme_is_bracketed_by_other_programs():
+    """At the upper end the exact law is at the target at most, and at the lower end above it; and nothing in between."""
+    from dpexp.papers.dp_sgld.sampling_noise import SCHEMES, bracket, unit
+
+    kinds = {(scheme.name, scheme.relation): scheme for scheme in SCHEMES}
+    assert len(kinds) == len(SCHEMES)
+    exact = {
+        "poisson": lambda z: composed_eps("add-remove", 1 / 16, 1 / z, 16, 1e-5, False),
+        "cyclic-poisson": lambda z: composed_eps("add-remove", 5 / 16, 1 / z, 4, 1e-5, False),
+        "balls-in-bins": lambda z: EitherOrder(bins.epochs(1 / z, 16, 1)).eps(1e-5),
+    }
+    for name, eps in exact.items():
+        low, high = bracket(kinds[name, "add-remove"].of(16, 1))
+        assert 0.998 * high < low < high
+        assert eps(high) <= 1
+        assert eps(low) > 0.99  # these programs round down, by cells of a finite width
+        assert eps(0.97 * low) > 1
+    # an order is proved only as if it were known: Gaussian composition, with twice the distance where one is replaced
+    for relation, far in (("add-remove", 1), ("replace-one", 2)):
+        scheme = kinds["reshuffled", relation]
+        low, high = bracket(scheme.of(16, 9), unit(scheme))
+        assert eps_of(far * math.sqrt(9) / high, 1e-5) == pytest.approx(1, rel=1e-3)
+        assert EitherOrder(bins.epochs(far / low, 16, 9)).eps(1e-5) == pytest.approx(1, rel=0.02)

@@ -69,7 +69,9 @@ def draw(results: Path) -> Drawing:
     for k, (axes, (batches, epochs)) in enumerate(zip(panels, SETTINGS, strict=True)):
         for place, ((relation, _), needs) in zip(places, found.items(), strict=True):
             one, colour = needs[k], COLOURS[relation]
-            axes.plot([one.low, one.high], [place, place], color=colour, linewidth=3.5, alpha=0.45)
+            axes.plot(
+                [one.low, one.high], [place, place], color=colour, linewidth=3.5, alpha=0.45, solid_capstyle="butt"
+            )
             axes.plot(one.high, place, "o", color=colour, markersize=5)
         axes.set_xscale("log")
         axes.set_xlim(1, 30)
@@ -90,8 +92,8 @@ SAMPLING_NOISE_FIGURE = Figure(
     "sampling_noise",
     f"The noise multiplier that epsilon = {EPS:g} at delta = {DELTA:g} needs under each way to draw batches, all noisy "
     "sums released; a row is a scheme with its neighbours. Dot: with this noise the target is proved. Left end of the "
-    "line: with less noise a pair of neighbours attains more; where there is no line, the two agree to 0.2%. A record is "
-    f"used once in an epoch, or once on average; cyclic Poisson has {GROUPS} groups. Nothing is simulated.",
+    "line: with less noise a pair of neighbours attains more; where no line is seen, it is shorter than the dot. A "
+    f"record is used once in an epoch, or once on average; cyclic Poisson has {GROUPS} groups. Nothing is simulated.",
     "dp-sgld",
     "not in the paper",
     (),
