@@ -13,6 +13,7 @@ from dpexp.reporting.audit import audit as auditing
 from dpexp.reporting.audit.plan import plan_of
 from tests.campaigns.audit_faults import (
     BALL,
+    BINS,
     FAULTS,
     FULL,
     SAMPLED,
@@ -24,7 +25,7 @@ from tests.campaigns.audit_faults import (
 )
 from tests.conftest import AT_LENGTH
 
-QUICK = {1: 800, 2: 800, 3: 1000, 5: 300, 7: 600, 11: 800, 12: 400}
+QUICK = {1: 800, 2: 800, 3: 1000, 5: 300, 7: 600, 11: 800, 12: 400, 14: 1000}
 """runs in which a fault is found; the others, which need thousands, are tried by `make soak`, and 8 in `test_audit.py`"""
 
 
@@ -59,9 +60,10 @@ def test_sound_mechanisms_are_left_alone(config):
         assert max(row.lower_bound / row.claimed for row in rows) > 0.3
 
 
-def test_what_is_audited_is_what_a_run_computes():
+@pytest.mark.parametrize("config", [SAMPLED, BINS], ids=["coins", "bins"])
+def test_what_is_audited_is_what_a_run_computes(config):
     """The last iterate and the average of a replicate are, to the bit, the parameters that `simulate` returns."""
-    (loud, _, _) = plan_of(read_experiment(SAMPLED, "s.yaml")).audited
+    (loud, _, _) = plan_of(read_experiment(config, "s.yaml")).audited
     setting = (loud.schedule, loud.budget)
     for problem, replicate in ((loud.worlds[1], 3), (loud.worlds[1], 8)):
         iterates, average = loud.run(problem, 7, replicate)
@@ -70,9 +72,10 @@ def test_what_is_audited_is_what_a_run_computes():
         assert np.array_equal(passed.parameters[0, 1, 0], average)
 
 
-def test_a_record_that_is_not_there_is_in_no_batch():
+@pytest.mark.parametrize("config", [SAMPLED, BINS], ids=["coins", "bins"])
+def test_a_record_that_is_not_there_is_in_no_batch(config):
     """The others are drawn with the same probability, and as they are drawn where it is there."""
-    (loud, _, _) = plan_of(read_experiment(SAMPLED, "s.yaml")).audited
+    (loud, _, _) = plan_of(read_experiment(config, "s.yaml")).audited
     without, with_canary = (list(islice(loud._batches(world, 1, 5), 2000)) for world in loud.worlds)
     assert all(np.array_equal(a, b[b != 0]) for a, b in zip(without, with_canary, strict=True))
     share = np.mean([np.count_nonzero(batch) for batch in without]) / (loud.problem.records - 1)

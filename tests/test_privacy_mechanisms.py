@@ -19,6 +19,7 @@ EXAMPLES = {
     "local-gaussian": {"mu": 1.0},
     "sampled-gaussian": {"noise_multiplier": 1.1, "sampling_probability": 0.01, "steps": 300},
     "epoch-gaussian": {"noise_multiplier": 1.1, "batches": 20, "epochs": 3},
+    "private-selection": {"noise_multiplier": 1.1, "sampling_probability": 0.01, "steps": 300, "runs": 5.0, "shape": 1.0},
     "noisy-sgd": NOISY,
     "clipped-noisy-sgd": {"n": 1000, "batch_size": 1, "step_size": 0.5, "clip": 1.0, "diameter": 1.0, "noise_std": 1.0, "steps": 1000},
     "langevin": {"n": 1000, "batch_size": 100, "step_size": 0.5, "sigma": 0.3, "lipschitz": 1.0, "strong_convexity": 0.1, "smoothness": 1.0, "steps": 5000},

@@ -548,4 +548,7 @@ def test_an_algorithm_that_simulates_by_itself_shares_no_pass():
     assert DP_SGD().common(DIGITS) == DP_SGD(clip=2.0).common(Softmax(regulariser=3.0))
     for other in (Softmax(regulariser=1e-2, random_features=20), Softmax(data=DataSource(name="adult"))):
         assert DP_SGD().common(other) != DP_SGD().common(DIGITS)
-    assert DP_SGD(sampling="shuffled").common(DIGITS) != DP_SGD().common(DIGITS)
+    for own in ({"sampling": "shuffled"}, {"sampling": "cyclic-poisson", "groups": 2}, {"batch_size": 20}):
+        assert DP_SGD(**own).common(DIGITS) != DP_SGD().common(DIGITS)
+    two, three = (DP_SGD(sampling="cyclic-poisson", groups=groups).common(DIGITS) for groups in (2, 3))
+    assert two != three

@@ -4,7 +4,8 @@
 
 All iterates are private, so momentum and the average, which are computed from the same noisy gradients, cost nothing
 more. The multiplier z is set for the target by the accountant of the sampling scheme: a privacy
-loss distribution for random batches (Poisson as in Opacus, or of fixed size), one use an epoch for shuffled ones.
+loss distribution for random batches (Poisson as in Opacus, of fixed size, or drawn epoch by epoch), one use an epoch
+for shuffled ones.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ from dpexp.problems.softmax import Softmax
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.privacy.budgets import Budget
+    from dpexp.privacy.mechanisms.epoch_gaussian import EpochGaussian
     from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
     from dpexp.privacy.mechanisms.stated import Stated
 
 ANALYSES = {"pld": "pld-composition", "once-an-epoch": "gaussian-composition"}
-"""accountant -> the analysis of the sampled Gaussian mechanism"""
+"""accountant -> the analysis of the mechanism of its sampling"""
 
 
 class DpSgd(SoftmaxAlgorithm):
@@ -56,11 +58,12 @@ class DpSgd(SoftmaxAlgorithm):
         return 0.0 if math.isinf(eps) else _multiplier(self, problem.n, n, eps, delta)
 
     def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> Stated:
+        from dpexp.privacy.mechanisms.noisy_batches import called
         from dpexp.privacy.mechanisms.stated import Stated
 
         released = self._released(problem.n, n, self.multiplier(problem, budget, n))
         name = self._analysis(problem.n) if released.noise_multiplier else "no-noise"
-        return Stated("sampled-gaussian", released, name, self.accountant, released.noise_multiplier > 0)
+        return Stated(called(released), released, name, self.accountant, released.noise_multiplier > 0)
 
     def noise(self, problem: Softmax, schedule: Schedule, budget: Budget, sizes: np.ndarray) -> Noise:
         z = self.multiplier(problem, budget, len(sizes))
@@ -69,29 +72,22 @@ class DpSgd(SoftmaxAlgorithm):
 
     def _analysis(self, records: int) -> str:
         """The analysis that sets the noise: where every batch is all of the data, nothing is random but the noise."""
-        return ANALYSES["once-an-epoch" if self.batch_size == records else self.accountant]
+        all_of_them = (self.groups or 1) * self.batch_size == records  # of the data, or of the group in turn
+        return ANALYSES["once-an-epoch" if all_of_them else self.accountant]
 
-    def _released(self, records: int, n: int, multiplier: float) -> SampledGaussian:
-        from dpexp.privacy.accounting.langevin_run import RELATIONS, SCHEMES
-        from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
+    def _released(self, records: int, n: int, multiplier: float) -> SampledGaussian | EpochGaussian:
+        from dpexp.privacy.mechanisms.noisy_batches import noisy_batches
 
-        return SampledGaussian(
-            noise_multiplier=multiplier,
-            sampling_probability=self.batch_size / records,
-            steps=n,
-            sampling=SCHEMES[self.sampling],
-            neighboring_relation=RELATIONS[self.sampling],
-        )
+        return noisy_batches(self.sampling, self.batch_size / records, n, multiplier, self.by_epochs(records))
 
 
 @lru_cache(maxsize=256)
 def _multiplier(algorithm: DpSgd, records: int, n: int, eps: float, delta: float) -> float:
     from dpexp.privacy.accounting.calibration import calibrate
-    from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 
     return calibrate(
         lambda z: algorithm._released(records, n, z),
-        SampledGaussian,
+        type(algorithm._released(records, n, 1.0)),
         lambda analysis: analysis.eps(delta),
         eps,
         "all-iterates",

@@ -18,6 +18,7 @@ import numpy as np
 from dpexp.algorithms.softmax_runs import MOST_STEPS, Noise, SoftmaxAlgorithm, no_target, step_sizes, target
 from dpexp.core.parameters import Positive
 from dpexp.engine.softmax.loop import langevin_scale
+from dpexp.privacy.batch_sampling import BatchSampling
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class DpSgld(SoftmaxAlgorithm):
     accountants."""
 
     name: Literal["dp-sgld"] = "dp-sgld"
-    sampling: Literal["poisson", "fixed-size", "shuffled"] = "fixed-size"
+    sampling: BatchSampling = "fixed-size"
     accountant: Literal["pld", "last-iterate", "once-an-epoch", "theorem-3-1", "published"] = "pld"
     radius: Positive | None = None
     """of the ball to which iterates are projected; a ball that must hold the minimiser where it is left out"""
@@ -102,4 +103,5 @@ class DpSgld(SoftmaxAlgorithm):
             total_step=math.fsum(sizes),
             total_of_epochs=math.fsum(sizes[:epochs]),
             groups=grouped(np.sqrt(sizes.max() / sizes)),
+            by_epochs=self.by_epochs(problem.n),
         )

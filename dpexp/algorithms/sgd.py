@@ -38,15 +38,9 @@ class Sgd(SoftmaxAlgorithm):
 
     def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> Stated:
         """All iterates without noise."""
-        from dpexp.privacy.accounting.langevin_run import RELATIONS, SCHEMES
-        from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
+        from dpexp.privacy.mechanisms.noisy_batches import called, noisy_batches
         from dpexp.privacy.mechanisms.stated import Stated
 
-        released = SampledGaussian(
-            noise_multiplier=0.0,
-            sampling_probability=self.batch_size / problem.n,
-            steps=n,
-            sampling=SCHEMES[self.sampling],
-            neighboring_relation=RELATIONS[self.sampling],
-        )
-        return Stated("sampled-gaussian", released, "no-noise", "none", False)
+        share, by_epochs = self.batch_size / problem.n, self.by_epochs(problem.n)
+        released = noisy_batches(self.sampling, share, n, 0.0, by_epochs)
+        return Stated(called(released), released, "no-noise", "none", False)

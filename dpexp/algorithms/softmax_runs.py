@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -12,9 +12,10 @@ from dpexp.algorithms.algorithm import AlgorithmBase, Member
 from dpexp.core.parameters import Count
 from dpexp.core.seeds import generator
 from dpexp.engine.result import Passed
+from dpexp.engine.softmax import batches as drawn
 from dpexp.engine.softmax import loop as engine
-from dpexp.engine.softmax.batches import SAMPLING
 from dpexp.privacy.analyses.analysis import ALL
+from dpexp.privacy.batch_sampling import INTO_BINS, BatchSampling, Epochs
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:
@@ -71,7 +72,9 @@ class SoftmaxAlgorithm(AlgorithmBase):
 
     batch_size: Count = 250
     epochs: Count = 30
-    sampling: Literal["poisson", "fixed-size", "shuffled"] = "poisson"
+    sampling: BatchSampling = "poisson"
+    groups: Count | None = None
+    """of cyclic-poisson: public groups of records, whose turn it is one after the other"""
 
     estimators: ClassVar[tuple[str, ...]] = ("last",)
     metrics: ClassVar[tuple[str, ...]] = ("param_norm_sq", "test_accuracy", "train_loss")
@@ -82,12 +85,23 @@ class SoftmaxAlgorithm(AlgorithmBase):
     """steps and replicates of `--profile smoke`"""
 
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
-        """What does not fit: too many steps, or a batch larger than the data."""
+        """What does not fit: too many steps, a batch larger than the data, or groups where there are none."""
         found = []
         if n > MOST_STEPS:
             found.append(f"{n:,} steps are beyond reach: at most {MOST_STEPS:,} are run")
         if self.batch_size > problem.n:
             found.append(f"batch_size = {self.batch_size} is larger than the {problem.n} training records")
+        if (self.groups is None) == (self.sampling == "cyclic-poisson"):
+            found.append(
+                "sampling 'cyclic-poisson' needs the number of public groups: groups: 10"
+                if self.groups is None
+                else f"groups are for sampling 'cyclic-poisson', not for '{self.sampling}'"
+            )
+        elif self.groups and self.groups * self.batch_size > problem.n:
+            found.append(
+                f"a group has {problem.n} / {self.groups} records: fewer than batch_size = {self.batch_size}, which is "
+                f"to be drawn from it"
+            )
         return found
 
     def memory(self, problem: Softmax, n: int, checkpoints: int, settings: int) -> int:
@@ -96,7 +110,8 @@ class SoftmaxAlgorithm(AlgorithmBase):
         Weights are float32, at each checkpoint and once more where they are put together.
         """
         weights = 4 * problem.shape.classes * problem.shape.width
-        return settings * (2 * (checkpoints + 2) * weights + 6 * 8 * n) + 4 * (1 << 18)
+        drawn_once = 17 * problem.n if self.sampling in INTO_BINS else 0  # every record's batch, and who is in one
+        return settings * (2 * (checkpoints + 2) * weights + 6 * 8 * n) + 4 * (1 << 18) + drawn_once
 
     def noise(self, problem: Softmax, schedule: Schedule, budget: Budget, sizes: np.ndarray) -> Noise:
         """How steps of the given sizes [K] differ from plain SGD."""
@@ -104,7 +119,19 @@ class SoftmaxAlgorithm(AlgorithmBase):
 
     def steps(self, problem: Softmax, schedule: Schedule, budget: Budget) -> int:
         """Steps of so many passes over the training records."""
+        if self.sampling in INTO_BINS:
+            return self.epochs * drawn.batches_of(problem.n, self.batch_size)
         return max(1, round(self.epochs * problem.n / self.batch_size))
+
+    def batches(self, records: int, order: np.random.Generator) -> drawn.Batches:
+        """The batches of a run on so many records."""
+        return drawn.scheme(self.sampling, self.groups)(records, self.batch_size, order)
+
+    def by_epochs(self, records: int) -> Epochs | None:
+        """What an accountant has to know of batches that are drawn epoch by epoch."""
+        if self.groups:
+            return Epochs(self.groups, min(1.0, self.groups * self.batch_size / records))
+        return Epochs(drawn.batches_of(records, self.batch_size)) if self.sampling in INTO_BINS else None
 
     def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> Stated | AccountedLangevin:
         """What n steps release, and by which analysis."""
@@ -140,17 +167,22 @@ class SoftmaxAlgorithm(AlgorithmBase):
     def common(self, problem: Softmax) -> dict[str, Any]:
         """The records and the law of the batches. Clip, noise, accountant, momentum and regulariser are each run's own.
 
-        An algorithm with a `simulate` of its own keeps to itself.
+        An algorithm with a loop or batches of its own keeps to itself.
         """
-        if type(self).simulate is not SoftmaxAlgorithm.simulate:
+        if self._is_special:
             return super().common(problem)
         records = problem.model_dump(exclude={"regulariser"})
-        batches = {"batch_size": self.batch_size, "sampling": self.sampling}
+        batches = {"batch_size": self.batch_size, "sampling": self.sampling, "groups": self.groups}
         return {"softmax": records, "batches": batches, "estimators": self.estimators, "metrics": self.metrics}
+
+    @property
+    def _is_special(self) -> bool:
+        kind, base = type(self), SoftmaxAlgorithm
+        return kind.simulate is not base.simulate or kind.batches is not base.batches
 
     def together(self, members: Sequence[Member], steps: np.ndarray, seed: int, replicates: Sequence[int]) -> Passed:
         """Every record of a batch is read once for all settings, whatever their algorithm."""
-        if type(self).simulate is not SoftmaxAlgorithm.simulate:
+        if self._is_special:
             return super().together(members, steps, seed, replicates)
         return _together(self, members, steps, seed, replicates)
 
@@ -169,12 +201,14 @@ def _together(
     weights = (len(members), len(estimators), len(replicates), problem.shape.classes, problem.shape.width)
     parameters = np.empty(weights, np.float32) if problem.files() else None
     for r, replicate in enumerate(replicates):
-        runs = [_run(m.problem, noise, e, seed, replicate) for m, noise, e in zip(members, noises, sizes, strict=True)]
+        runs = [
+            run_of(m.problem, noise, e, seed, replicate) for m, noise, e in zip(members, noises, sizes, strict=True)
+        ]
         found = follow(
             train.features,
             train.labels,
             runs,
-            SAMPLING[algorithm.sampling](len(train), algorithm.batch_size, generator(seed, replicate, "order")),
+            algorithm.batches(len(train), generator(seed, replicate, "order")),
             batch_size=algorithm.batch_size,
             noise=engine.gaussian(generator(seed, replicate, "noise")),
             checkpoints=steps.tolist(),
@@ -187,7 +221,8 @@ def _together(
     return Passed(steps, estimators, metrics, values, parameters)
 
 
-def _run(problem: Softmax, noise: Noise, sizes: np.ndarray, seed: int, replicate: int) -> engine.Run:
+def run_of(problem: Softmax, noise: Noise, sizes: np.ndarray, seed: int, replicate: int) -> engine.Run:
+    """A replicate of one setting as the engine's loop takes it, with its start from the stream of the role `init`."""
     start = np.zeros((problem.shape.classes, problem.shape.width), np.float32)
     if noise.start:
         draws = generator(seed, replicate, "init")

@@ -25,6 +25,10 @@ from dpexp.privacy.analyses.together import together
 
 NOT_PRIVATE = "Reproducible run: not private in deployment."
 NOT_MEASURED = "Accuracy and loss are not covered, nor is choosing a setting by them."
+CHOSEN = (
+    "These {count} settings are {count} releases: choosing the best of them by accuracy or loss on private records is "
+    "not covered. What a random number of draws would cost: dpexp privacy --mechanism private-selection."
+)
 
 
 class Joint(NamedTuple):
@@ -140,6 +144,7 @@ def _what_is_released(records: str, cells: Sequence[Cell], experiment: Experimen
         )
     if len(cells) > 1:
         words.append("Every setting has batches and noise of its own, so no difference of two removes the noise.")
+        words.append(CHOSEN.format(count=len(cells)))
     words.append(NOT_MEASURED)
     return " ".join(words)
 
@@ -171,7 +176,8 @@ def _together(records: str, cells: Sequence[Cell], replicates: int) -> str:
         )
     if sharing < len(cells) or replicates > 1:
         words.append("Replicates and other seeds have their own noise: their losses add up by composition.")
-    words.append("Choosing a setting by its measured accuracy is not covered either.")
+    if len(cells) > 1:
+        words.append(CHOSEN.format(count=len(cells)))
     return " ".join(words)
 
 

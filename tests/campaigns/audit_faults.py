@@ -2,7 +2,7 @@
 
     python -m tests.campaigns.audit_faults [--repeats K] [--sound N]
 
-Twelve faults, each in the engine or in the algorithm while it runs; the audit's own files are untouched. A fault is
+Fourteen faults, each in the engine or in the algorithm while it runs; the audit's own files are untouched. A fault is
 found if the exit code of the audit would be 1. Sound mechanisms are audited too: any alarm there is a false one. The
 campaign prints a table and fails if a fault is found in less than 85% of the repetitions, or if there are more false
 alarms than the stated level allows with probability 1e-4.
@@ -44,6 +44,7 @@ run:       {replicates: 2, seed: 1, checkpoints: 1}
 """
 RECORDS = Softmax().n
 FULL, SAMPLED = SGD % RECORDS, SGD % 64
+BINS = SAMPLED.replace("name: dp-sgd,", "name: dp-sgd, sampling: balls-in-bins,")
 BALL = SAMPLED.replace("name: dp-sgd,", "name: dp-sgld, sampling: poisson, start: zero, radius: 0.5,")
 TREE = """
 experiment: faulty
@@ -186,6 +187,22 @@ def one_batch() -> object:
 
 
 @contextmanager
+def wrong_bins(scheme: schemes.Scheme) -> Iterator[None]:
+    with patch.dict(schemes.SAMPLING, {"balls-in-bins": scheme}):
+        yield
+
+
+def bins_kept() -> object:
+    """13: a record keeps the bin of the first epoch."""
+    return wrong_bins(schemes.secret_bins)
+
+
+def half_the_bins() -> object:
+    """14: there are half as many bins as the accountant believes."""
+    return wrong_bins(lambda n, m, generator: schemes.balls_in_bins(n, 2 * m, generator))
+
+
+@contextmanager
 def wrong_noise(change: Callable[[np.ndarray, np.ndarray | None, int], None]) -> Iterator[None]:
     true = loop.gaussian
 
@@ -287,6 +304,8 @@ FAULTS = (
     Fault(10, "one batch for all steps", one_batch, SAMPLED, "projection", 6000),
     Fault(11, "nodes reused", nodes_reused, TREE, "likelihood ratio", 1500),
     Fault(12, "record after noise and projection", added_late, BALL, "outside the ball", 1000),
+    Fault(13, "bins kept in all epochs", bins_kept, BINS, "one batch for all epochs", 16000),
+    Fault(14, "half as many bins", half_the_bins, BINS, "likelihood ratio", 1500),
 )
 
 
@@ -321,9 +340,9 @@ def main() -> int:
         print(f"{fault.number:2} {fault.name:34} runs {fault.runs:6,}  found {hits:3} of {len(alarms)}, "
               f"by '{fault.statistic}' {named}", flush=True)  # fmt: skip
         failed |= hits < 0.85 * len(alarms)
-    sound = [USERS, FULL, SAMPLED, BALL, TREE]
+    sound = [USERS, FULL, SAMPLED, BALL, TREE, BINS]
     with patch.object(auditing, "PILOT", 200):  # a short pilot chooses worse, and no more falsely
-        false = sum(bool(found(audited(sound[k % 5], 400, 1000 + k))) for k in range(options.sound))
+        false = sum(bool(found(audited(sound[k % len(sound)], 400, 1000 + k))) for k in range(options.sound))
     print(f"sound mechanisms: {false} false alarms in {options.sound} audits, each at level {LEVEL:g}")
     from scipy.stats import binom
 

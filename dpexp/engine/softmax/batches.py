@@ -1,8 +1,13 @@
-"""Batches as index generators: which records a step sees. The privacy analysis must be the one for the same scheme."""
+"""Batches as index generators: which records a step sees. The privacy analysis must be the one for the same scheme.
+
+Where batches are drawn epoch by epoch, an epoch has `batches_of` steps. A record that is left out of the data leaves
+all others where they are: their draws do not depend on it, and groups go by places in the file.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -40,11 +45,61 @@ def shuffled(n: int, batch_size: int, generator: np.random.Generator) -> Batches
             yield order[first : first + batch_size]
 
 
-SAMPLING: dict[str, Callable[[int, int, np.random.Generator], Batches]] = {
+def balls_in_bins(n: int, batch_size: int, generator: np.random.Generator) -> Batches:
+    """In every epoch each record draws one of the `batches_of` batches, anew and independently of all others.
+
+    A batch may be empty, or much larger than batch_size.
+    """
+    _require(n, batch_size)
+    batches = batches_of(n, batch_size)
+    while True:
+        drawn = generator.integers(batches, size=n)
+        for batch in range(batches):
+            yield np.flatnonzero(drawn == batch)
+
+
+def secret_bins(n: int, batch_size: int, generator: np.random.Generator) -> Batches:
+    """Each record draws one of the `batches_of` batches, independently of all others, and is in it in every epoch."""
+    _require(n, batch_size)
+    batches = batches_of(n, batch_size)
+    drawn = generator.integers(batches, size=n)
+    while True:
+        for batch in range(batches):
+            yield np.flatnonzero(drawn == batch)
+
+
+def cyclic_poisson(n: int, batch_size: int, generator: np.random.Generator, groups: int = 1) -> Batches:
+    """Records of one public group in turn, each independently with probability groups * batch_size / n.
+
+    Record i is in the group i modulo `groups`. Drawn as a binomial size and then a uniform subset, as in `poisson`.
+    """
+    _require(n, groups * batch_size)
+    while True:
+        for group in range(groups):
+            members = np.arange(group, n, groups)
+            size = int(generator.binomial(len(members), groups * batch_size / n))
+            yield generator.choice(members, size, replace=False, shuffle=False)
+
+
+Scheme = Callable[[int, int, np.random.Generator], Batches]
+SAMPLING: dict[str, Scheme] = {
     "poisson": poisson,
     "fixed-size": fixed_size,
     "shuffled": shuffled,
+    "balls-in-bins": balls_in_bins,
+    "secret-bins": secret_bins,
+    "cyclic-poisson": cyclic_poisson,
 }
+
+
+def scheme(sampling: str, groups: int | None = None) -> Scheme:
+    """The generator of this name; `groups` is for cyclic-poisson."""
+    return SAMPLING[sampling] if groups is None else partial(cyclic_poisson, groups=groups)
+
+
+def batches_of(n: int, batch_size: int) -> int:
+    """Batches of an epoch in which every record draws one: as many as n records need at this size."""
+    return -(-n // batch_size)
 
 
 def _require(n: int, batch_size: int) -> None:

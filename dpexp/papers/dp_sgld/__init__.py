@@ -6,6 +6,7 @@ from dpexp.papers.dp_sgld.region import LANGEVIN_REGION
 from dpexp.papers.dp_sgld.tables.accuracy import SGLD_TABLES
 from dpexp.papers.dp_sgld.tables.constants import SGLD_CONSTANTS
 from dpexp.papers.dp_sgld.tables.order import SGLD_ORDER
+from dpexp.papers.dp_sgld.tables.sampling_noise import SAMPLING_NOISE, SAMPLING_NOISE_FIGURE
 from dpexp.papers.dp_sgld.tables.tuned import CHOSEN, SGLD_TUNED, TUNED
 from dpexp.reporting.paper import Paper
 
@@ -16,7 +17,7 @@ PAPER = Paper(
     bibliography={"archiveprefix": "arXiv", "eprint": "2201.11980", "year": "2022"},
     claims=CLAIMS,
     not_claimed=NOT_CLAIMED,
-    figures=(LANGEVIN_REGION,),
-    tables=(*SGLD_TABLES, SGLD_ORDER, SGLD_TUNED, *SGLD_CONSTANTS),
+    figures=(LANGEVIN_REGION, SAMPLING_NOISE_FIGURE),
+    tables=(*SGLD_TABLES, SGLD_ORDER, SGLD_TUNED, *SGLD_CONSTANTS, SAMPLING_NOISE),
     configs=("dp_sgld_table1", "dp_sgld_table2", "dp_sgld_table3", *TUNED, CHOSEN),
 )

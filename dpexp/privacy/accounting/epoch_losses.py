@@ -31,6 +31,11 @@ SHARES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9)
 """of delta, for the first of two steps"""
 LEAST_SHARE = 1e-250
 
+MOST_NOISES = 8
+"""laws of an epoch that are composed where noise differs: each takes a few tenths of a second"""
+Groups = tuple[tuple[float, int], ...]
+"""(noise in units of the least, number of epochs), noise increasing"""
+
 
 class EpochLoss:
     """One epoch of `batches` noisy sums; `mu` is how far one record moves its sum, in deviations of the noise."""
@@ -102,7 +107,8 @@ class EpochLoss:
         return {name: (low.eps(delta), high.eps(delta)) for name, low, high in pairs}
 
     @cached_property
-    def _dominating(self) -> OnGrid:
+    def dominating(self) -> OnGrid:
+        """The pair of one epoch, from above."""
         return one_epoch_above(self.mu, self.batches)
 
     @cached_property
@@ -121,7 +127,7 @@ class EpochLoss:
         return self._composed["below", epochs]
 
     def _sum_above(self, epochs: int) -> tuple[Composed, Composed]:
-        pair = self._dominating
+        pair = self.dominating
         removed, added = (Composed([(law, epochs)], pair.interval, "above") for law in (pair.removed, pair.added))
         return removed, added
 
@@ -137,6 +143,39 @@ class EpochLoss:
             for one, other in (curves, curves[::-1])
         )
         return removed, added
+
+
+def varying_epochs_eps(mu: float, batches: int, groups: Groups, delta: float) -> float:
+    """Epsilon of epochs whose noise differs, rounded up, both orders of the neighbours.
+
+    `mu` is how far one record moves its sum over the least noise; `groups` are the noises of the epochs over that
+    least one, and how many there are of each. Every epoch's law is put on the finest grid of them.
+    """
+    groups = coarser(groups, MOST_NOISES)
+    if len(groups) == 1:
+        (relative, count), *_ = groups
+        return epoch_loss(mu / relative, batches).eps(count, delta)
+    total = mu * math.sqrt(math.fsum(count / relative**2 for relative, count in groups))
+    known = eps_of(total, delta)  # with the batches shown
+    losses = [(epoch_loss(mu / relative, batches), count) for relative, count in groups]
+    if not losses[0][0].written or not 0 < delta < 1:
+        return known
+    pairs = [(loss.dominating, count) for loss, count in losses]
+    interval = min(pair.interval for pair, _ in pairs)
+    fine = [(pair.refined(interval), count) for pair, count in pairs]
+    removed = Composed([(pair.removed, count) for pair, count in fine], interval, "above")
+    added = Composed([(pair.added, count) for pair, count in fine], interval, "above")
+    try:
+        return min(known, max(removed.eps(delta), added.eps(delta)))
+    except TooWide:
+        return known
+
+
+def coarser(groups: Groups, most: int) -> Groups:
+    """At most so many groups, neighbours together at the least of their noises: less noise only helps an adversary."""
+    size = -(-len(groups) // most)
+    parts = [groups[k : k + size] for k in range(0, len(groups), size)]
+    return tuple((part[0][0], sum(count for _, count in part)) for part in parts)
 
 
 @lru_cache(maxsize=32)

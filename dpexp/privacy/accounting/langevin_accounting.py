@@ -12,8 +12,9 @@ from functools import lru_cache
 from typing import Literal, get_args
 
 from dpexp.privacy.accounting.calibration import Unreachable, calibrate, least_noise
+from dpexp.privacy.accounting.epoch_losses import epoch_loss, varying_epochs_eps
 from dpexp.privacy.accounting.langevin_run import LangevinRun
-from dpexp.privacy.accounting.varying_noise import steps_of, varying_eps
+from dpexp.privacy.accounting.varying_noise import Groups, steps_of, varying_eps
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, gaussian_analysis
 from dpexp.privacy.analyses.composition import (
     DIVIDED,
@@ -30,13 +31,15 @@ from dpexp.privacy.analyses.composition import (
     random_step,
     visits,
 )
+from dpexp.privacy.batch_sampling import INTO_BINS, RELATIONS, BatchSampling, Epochs
+from dpexp.privacy.mechanisms.epoch_gaussian import ALLOCATION, GROUPS, INDEPENDENT
 from dpexp.privacy.mechanisms.langevin import Langevin
 from dpexp.privacy.targets import raised
 from dpexp.theory.dp_sgld.privacy import eps_of_slope, sigma_for_eps, theorem31
 
 Accountant = Literal["pld", "last-iterate", "once-an-epoch", "theorem-3-1", "published"]
-SPEAKS_OF: dict[Accountant, tuple[str, ...]] = {
-    "pld": ("poisson", "fixed-size"),
+SPEAKS_OF: dict[Accountant, tuple[BatchSampling, ...]] = {
+    "pld": ("poisson", "fixed-size", "balls-in-bins", "secret-bins", "cyclic-poisson"),
     "last-iterate": ("fixed-size",),
     "once-an-epoch": ("shuffled",),
     "theorem-3-1": ("fixed-size",),
@@ -55,15 +58,20 @@ def complaints(run: LangevinRun, accountant: Accountant) -> list[str]:
     return [*sampling_complaints(run.n, run.batch_size, run.sampling, accountant), *_step_complaints(run, accountant)]
 
 
-def sampling_complaints(n: int, batch_size: int, sampling: Sampling, accountant: Accountant) -> list[str]:
+def sampling_complaints(n: int, batch_size: int, sampling: BatchSampling, accountant: Accountant) -> list[str]:
     """What is wrong with the batches, or with this accountant for them."""
-    found = [wrong] if (wrong := batch_complaint(n, batch_size, sampling, f"the {n} training records")) else []
+    cut: Sampling = (
+        "shuffled" if sampling == "shuffled" else "poisson"
+    )  # no other scheme cuts the records into equal parts
+    found = [wrong] if (wrong := batch_complaint(n, batch_size, cut, f"the {n} training records")) else []
     if sampling not in SPEAKS_OF[accountant]:
         fits = [name for name in get_args(Accountant) if sampling in SPEAKS_OF[name] and name not in REFUSED]
         found.append(
             f"accountant '{accountant}' does not account for sampling '{sampling}' (it is for "
             f"{' or '.join(SPEAKS_OF[accountant])}; sound for {sampling}: {', '.join(fits)})"
         )
+        if accountant == "last-iterate" and RELATIONS[sampling] == "add-remove":
+            found.append("no bound of the last iterate is proved here for records that are added or removed")
     return found
 
 
@@ -144,12 +152,42 @@ def composed(run: LangevinRun, multiplier: float) -> Analysis:
         mu = distance(run.relation) * math.sqrt(_visits(run)) / multiplier if multiplier else math.inf
         source = f"Gaussian composition (Dong, Roth and Su, 2022), {PUBLIC}"
         return gaussian_analysis("once-an-epoch", source, ALL, mu, (NOISE, ONE_BATCH))
+    if run.by_epochs:
+        return _by_epochs(run, run.by_epochs, multiplier)
     assumed = (NOISE, *((FIXED,) if run.sampling == "fixed-size" else (POISSON, DIVIDED)))
     if multiplier == 0:
         return gaussian_analysis("pld", PLD, ALL, math.inf, assumed)
-    step = random_step(run.q, multiplier, run.sampling, run.relation)
+    scheme: Literal["poisson", "fixed-size"] = "fixed-size" if run.sampling == "fixed-size" else "poisson"
+    step = random_step(run.q, multiplier, scheme, run.relation)
     parts = steps_of(*step, run.groups)
     return Analysis("pld", PLD, ALL, lambda d: varying_eps(*step, run.groups, d), assumed, steps=parts)
+
+
+def _by_epochs(run: LangevinRun, epochs: Epochs, multiplier: float) -> Analysis:
+    """Batches that every record draws for itself, epoch by epoch; epochs are taken at their least noise.
+
+    A step of more noise is one of less with noise added afterwards. For one secret batch in all epochs the sums of a
+    batch, weighted by their precisions, are all there is: one epoch, whose precision is the sum of theirs.
+    """
+    least = _epochs_by_noise(run, epochs.batches)
+    if run.sampling in INTO_BINS:
+        assumed: tuple[str, ...] = (NOISE, ONE_BATCH, INDEPENDENT, DIVIDED)
+        if multiplier == 0:
+            return gaussian_analysis("pld", ALLOCATION, ALL, math.inf, assumed)
+        if run.sampling == "secret-bins":
+            loss = epoch_loss(math.sqrt(_used(least)) / multiplier, epochs.batches)
+            return Analysis("pld", ALLOCATION, ALL, lambda d: loss.eps(1, d), assumed)
+        return Analysis(
+            "pld", ALLOCATION, ALL, lambda d: varying_epochs_eps(1 / multiplier, epochs.batches, least, d), assumed
+        )
+    assumed = (NOISE, POISSON, GROUPS, DIVIDED)
+    if multiplier == 0:
+        return gaussian_analysis("pld", PLD, ALL, math.inf, assumed)
+    if epochs.share == 1:
+        mu = math.sqrt(_used(least)) / multiplier
+        return gaussian_analysis("pld", "Gaussian composition (Dong, Roth and Su, 2022)", ALL, mu, (NOISE, GROUPS))
+    step = random_step(epochs.share, multiplier, "poisson", run.relation)
+    return Analysis("pld", PLD, ALL, lambda d: varying_eps(*step, least, d), assumed, steps=steps_of(*step, least))
 
 
 def _visits(run: LangevinRun) -> float:
@@ -159,16 +197,33 @@ def _visits(run: LangevinRun) -> float:
     """
     if run.constant:
         return visits(run.steps, run.q)
-    batches, used, done = batches_of(run.q), 0.0, 0
-    for relative, count in run.groups:
-        first = math.ceil(done / batches)
-        done += count
-        used += (math.ceil(done / batches) - first) / relative**2
+    return _used(_epochs_by_noise(run, batches_of(run.q)))
+
+
+def _used(groups: Groups) -> float:
+    used = 0.0
+    for relative, count in groups:
+        used += count / relative**2
     return used
 
 
+def _epochs_by_noise(run: LangevinRun, batches: int) -> Groups:
+    """The least noise of the epochs of so many steps, over that of the largest step, and how many there are of each.
+
+    Steps never grow, so that an epoch has its least noise in its first step.
+    """
+    found, done = [], 0
+    for relative, count in run.groups:
+        first = math.ceil(done / batches)
+        done += count
+        if begun := math.ceil(done / batches) - first:
+            found.append((relative, begun))
+    return tuple(found)
+
+
 def as_mechanism(run: LangevinRun, sigma: float) -> Langevin:
-    """The run as a mechanism with all its analyses; only for steps of one size."""
+    """The run as a mechanism with all its analyses; only for steps of one size, and batches drawn step by step."""
+    assert run.sampling in ("poisson", "fixed-size", "shuffled"), run.sampling
     return Langevin(
         n=run.n,
         batch_size=run.batch_size,

@@ -7,12 +7,7 @@ from dataclasses import dataclass
 from dpexp.privacy.accounting.noise_conventions import langevin_gradient_noise
 from dpexp.privacy.accounting.varying_noise import Groups
 from dpexp.privacy.analyses.analysis import Relation
-from dpexp.privacy.analyses.composition import Sampling
-
-RELATIONS: dict[str, Relation] = {"poisson": "add-remove", "fixed-size": "replace-one", "shuffled": "replace-one"}
-"""sampling scheme -> the neighbours for which its privacy is stated"""
-SCHEMES: dict[str, Sampling] = {"poisson": "poisson", "fixed-size": "fixed-size", "shuffled": "reshuffled"}
-"""sampling scheme of a config -> what the mechanisms call it: shuffled batches are a new order in every epoch"""
+from dpexp.privacy.batch_sampling import RELATIONS, BatchSampling, Epochs
 
 
 @dataclass(frozen=True)
@@ -21,7 +16,7 @@ class LangevinRun:
 
     n: int
     batch_size: int
-    sampling: Sampling
+    sampling: BatchSampling
     steps: int
     lipschitz: float
     """largest norm of a record's part of the gradient: only it depends on the record"""
@@ -35,6 +30,8 @@ class LangevinRun:
     """sum of the first E steps, E the number of epochs: what the published accounting uses"""
     groups: Groups
     """noise of the steps over that of the largest, and how many"""
+    by_epochs: Epochs | None = None
+    """of batches that are drawn epoch by epoch"""
 
     @property
     def q(self) -> float:

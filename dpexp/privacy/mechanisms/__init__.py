@@ -13,6 +13,7 @@ from dpexp.privacy.mechanisms.langevin import Langevin
 from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
+from dpexp.privacy.mechanisms.private_selection import PrivateSelection
 from dpexp.privacy.mechanisms.reduced_momentum import NoisyReducedMomentum
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.privacy.mechanisms.tree_momentum import NoisyTreeMomentum
@@ -27,6 +28,7 @@ __all__ = [
     "NoisyReducedMomentum",
     "NoisySgd",
     "NoisyTreeMomentum",
+    "PrivateSelection",
     "SampledGaussian",
 ]
 
@@ -36,6 +38,7 @@ MECHANISMS: Registry[type[Mechanism]] = Registry(
         "local-gaussian": LocalGaussian,
         "sampled-gaussian": SampledGaussian,
         "epoch-gaussian": EpochGaussian,
+        "private-selection": PrivateSelection,
         "noisy-sgd": NoisySgd,
         "clipped-noisy-sgd": ClippedNoisySgd,
         "langevin": Langevin,

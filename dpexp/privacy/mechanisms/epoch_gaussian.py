@@ -43,6 +43,8 @@ class EpochGaussian(Mechanism):
     sampling: EpochSampling = "balls-in-bins"
     sampling_probability: Annotated[float, Field(gt=0, le=1)] = 1.0
     """of cyclic-poisson: of a record of the group whose turn it is"""
+    unfinished: Records | None = None
+    """batches of one more epoch, which ends early"""
     neighboring_relation: Relation = "add-remove"
 
     @property
@@ -53,11 +55,22 @@ class EpochGaussian(Mechanism):
     def _fits(self) -> EpochGaussian:
         if self.sampling_probability < 1 and self.sampling != "cyclic-poisson":
             raise ValueError(f"sampling_probability is for cyclic-poisson; with {self.sampling} it is 1 / batches")
+        if self.unfinished is not None and self.unfinished >= self.batches:
+            raise ValueError(f"unfinished: an epoch of {self.batches} batches that ends early has fewer of them")
         return self
 
     @property
+    def _begun(self) -> int:
+        """Epochs that are released, at least in part: what is left out of one could only help the adversary."""
+        return self.epochs + (self.unfinished is not None)
+
+    @property
+    def _steps(self) -> int:
+        return self.batches * self.epochs + (self.unfinished or 0)
+
+    @property
     def _noisy(self) -> bool:
-        return self.epochs > 0 and 0 < self.noise_multiplier < math.inf
+        return self._begun > 0 and 0 < self.noise_multiplier < math.inf
 
     @property
     def _ordered(self) -> bool:
@@ -69,17 +82,17 @@ class EpochGaussian(Mechanism):
         if self.sampling == "cyclic-poisson":
             # the steps of a record's own group are sampled Gaussians, and the others do not see the record
             q = self.sampling_probability
-            found = composition(q, z, self.epochs, "full-batch" if q == 1 else "poisson", relation)
+            found = composition(q, z, self._begun, "full-batch" if q == 1 else "poisson", relation)
             return [_with(a, GROUPS) for a in found]
         if self._ordered:
             share = 1 / self.batches
-            return composition(share, z, self.epochs * self.batches, self._partition, relation)
+            return composition(share, z, self._steps, self._partition, relation)
         if not self._noisy:
-            return composition(1.0, z, self.epochs, "full-batch", relation)
+            return composition(1.0, z, self._begun, "full-batch", relation)
         # given the batches that a record is in, its steps are Gaussian: showing them can only help the adversary
-        mu = distance(relation) * math.sqrt(self.epochs) / z
+        mu = distance(relation) * math.sqrt(self._begun) / z
         shown = gaussian_analysis("gaussian-composition", SHOWN, ALL, mu, (NOISE, ONE_BATCH, DIVIDED))
-        loss, times = self._loss
+        loss, times = self._loss(self._begun)
         replaced = relation == "replace-one"
         eps = cache(partial(loss.eps_of_replaced if replaced else loss.eps, times))
         source = ALLOCATION + (REPLACED if replaced else "")
@@ -90,12 +103,11 @@ class EpochGaussian(Mechanism):
         assert self.sampling in ("shuffled", "reshuffled")
         return self.sampling
 
-    @property
-    def _loss(self) -> tuple[EpochLoss, int]:
+    def _loss(self, epochs: int) -> tuple[EpochLoss, int]:
         """One epoch of independent batches, and how many are composed: the sums of one secret batch are one epoch."""
         if self.sampling == "secret-bins":
-            return epoch_loss(math.sqrt(self.epochs) / self.noise_multiplier, self.batches), 1
-        return epoch_loss(1 / self.noise_multiplier, self.batches), self.epochs
+            return epoch_loss(math.sqrt(epochs) / self.noise_multiplier, self.batches), 1
+        return epoch_loss(1 / self.noise_multiplier, self.batches), epochs
 
     def lower_bounds(self) -> list[LowerBound]:
         if not self._noisy:
@@ -103,23 +115,26 @@ class EpochGaussian(Mechanism):
         z, relation = self.noise_multiplier, self.neighboring_relation
         if self.sampling == "cyclic-poisson":
             q = self.sampling_probability
-            found = composition_lower(q, z, self.epochs, "full-batch" if q == 1 else "poisson", relation)
+            # a record of the first group is used in every epoch that is begun
+            found = composition_lower(q, z, self._begun, "full-batch" if q == 1 else "poisson", relation)
             # the noise of all steps is in the last iterate, the record in those of its group alone
-            return found + linear_last(q, z * math.sqrt(self.batches), self.epochs, relation)
+            return found + linear_last(q, z * math.sqrt(self._steps / self._begun), self._begun, relation)
+        if not self.epochs:
+            return []
         fresh = self.sampling in ("balls-in-bins", "reshuffled")
-        return [
-            secret_order(self.batches, self.epochs, z, relation, fresh, not self._ordered),
-            linear_epochs(self.batches, self.epochs, z, relation),
-        ]
+        # the finished epochs alone attain this; the last iterate of an unfinished one has more noise than they have
+        found = [secret_order(self.batches, self.epochs, z, relation, fresh, not self._ordered)]
+        return found if self.unfinished else [*found, linear_epochs(self.batches, self.epochs, z, relation)]
 
     def describe(self) -> list[tuple[str, str]]:
         share = f"; probability {self.sampling_probability:g}" if self.sampling == "cyclic-poisson" else ""
         called = "groups" if self.sampling == "cyclic-poisson" else "batches an epoch"
+        ends = "; the last epoch ends early, and is counted as a whole one" if self.unfinished else ""
         return [
             ("Protected", f"every record against who sees the releases; neighbours: {self.neighboring_relation}"),
             ("Sampling", f"{SAMPLING[self.sampling]}; {self.batches:,} {called}{share}"),
             ("Noise", f"{self.noise_multiplier:g} times one record's largest norm, on every coordinate"),
-            ("Released", f"all {self.batches * self.epochs:,} noisy sums, and therefore every iterate and average"),
+            ("Released", f"all {self._steps:,} noisy sums, and therefore every iterate and average{ends}"),
         ]
 
 

@@ -65,6 +65,9 @@ class AccountedLangevin:
         """Who is protected, what is released and how noise is set."""
         run = self.run
         share = epoch_text(run.q) if run.sampling == "shuffled" else f"probability {run.q:.4g}"
+        if run.by_epochs:
+            share = f"{run.by_epochs.batches:,} to an epoch"
+            share += f", probability {run.by_epochs.share:.4g}" if run.sampling == "cyclic-poisson" else ""
         return [
             ("Protected", f"every record, against who sees what is released; neighbours: {run.relation}"),
             ("Sampling", f"{run.sampling}, batches of {run.batch_size} of {run.n:,} records ({share})"),

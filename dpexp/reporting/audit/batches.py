@@ -24,16 +24,17 @@ import numpy as np
 
 from dpexp.algorithms.dp_sgd import DpSgd
 from dpexp.algorithms.dp_sgld import DpSgld
-from dpexp.algorithms.softmax_runs import Noise, step_sizes
+from dpexp.algorithms.softmax_runs import Noise, run_of, step_sizes
 from dpexp.config import Cell
 from dpexp.core.seeds import generator
 from dpexp.engine.softmax import loop as engine
-from dpexp.engine.softmax.batches import SAMPLING, Batches
+from dpexp.engine.softmax.batches import Batches
 from dpexp.engine.softmax.steps import CLIP_SLACK
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.audit.claim import claim_of
 from dpexp.privacy.audit.statistics.bare_steps import counts
-from dpexp.privacy.audit.statistics.sampled_steps import log_likelihood_ratio
+from dpexp.privacy.audit.statistics.epochs_of_steps import log_likelihood_ratio_of
+from dpexp.privacy.batch_sampling import RELATIONS, BatchSampling
 from dpexp.privacy.mechanisms.langevin_stated import AccountedLangevin
 from dpexp.privacy.mechanisms.stated import Stated
 from dpexp.privacy.targets import Target
@@ -43,6 +44,8 @@ from dpexp.reporting.audit.auditable import LOUD, Attained, Copy, Look, Seen
 
 RECORDS, BATCH = 8, 2
 """of a copy: a record is in a quarter of the batches, and often alone there"""
+GROUPS = 2
+"""public groups of a copy, where batches are drawn from one group in turn"""
 WIDTH = 2
 CLIPPED_CLASSES, UNCLIPPED_CLASSES = 2, 10
 SMALL_STEP = 1e-3
@@ -61,13 +64,16 @@ class BatchesAudit:
         full = algorithm.batch_size == problem.n
         self.algorithm, schedule = algorithm.name, cell.schedule
         records, self.steps, self.kind = (BATCH if full else RECORDS), min(cell.run.n, copy.steps), copy
-        self.copy: Algorithm = algorithm.model_copy(update={"batch_size": BATCH, "epochs": 1})
+        # a config whose groups are used whole keeps that; else a record is in every second batch of its group
+        whole = algorithm.groups is not None and algorithm.groups * algorithm.batch_size == problem.n
+        groups = None if algorithm.groups is None else records // BATCH if whole else GROUPS
+        self.copy: Algorithm = algorithm.model_copy(update={"batch_size": BATCH, "epochs": 1, "groups": groups})
         self.clip = algorithm.clip if isinstance(algorithm, DpSgd) else math.inf
         self.budget, self.q = Target(eps=copy.eps, delta=delta), BATCH / records
         small = {"eta": SMALL_STEP / max(1.0, self.clip) ** 2}
         changed = isinstance(algorithm, DpSgd) and schedule.name == "constant"
         self.schedule = schedule.model_copy(update=small) if changed else schedule
-        self.replaces = algorithm.sampling != "poisson"
+        self.replaces = RELATIONS[algorithm.sampling] == "replace-one"
         clipped = math.isfinite(self.clip)
         self.problem = Canaries(
             regulariser=problem.regulariser,
@@ -85,13 +91,14 @@ class BatchesAudit:
         kept = {
             key: value
             for key, value in algorithm.model_dump(exclude_defaults=True).items()
-            if key not in ("name", "batch_size", "epochs")
+            if key not in ("name", "batch_size", "epochs", "groups")
         }
         settings = "".join(f", {key} = {value}" for key, value in kept.items())
         self.label = f"{algorithm.name} on softmax{settings}"
         crowd = ", all others against the canary" if copy.crowd else ""
+        in_turn = "" if groups is None else f" from {groups} groups in turn"
         self.size = (
-            f"a copy: {records} records{crowd}, batches of {BATCH}, {self.steps} steps, "
+            f"a copy: {records} records{crowd}, batches of {BATCH}{in_turn}, {self.steps} steps, "
             f"noise set for eps = {copy.eps:g} at {delta:g} by '{algorithm.accountant}'"
         )
 
@@ -141,6 +148,7 @@ class BatchesAudit:
             kinds = [(ALL, "steps without noise", True), (ALL, "pairs of equal noise", True)]
         else:
             kinds = [(ALL, "likelihood ratio", False)]
+            kinds += [(ALL, "one batch for all epochs", False)] if self.copy.sampling == "balls-in-bins" else []
             kinds += [(LAST, "projection", False)]
             kinds += [(LAST, "outside the ball", True)] if self.bounded else []
             kinds += [("average", "projection", False)] if "average" in self.copy.estimators else []
@@ -170,7 +178,9 @@ class BatchesAudit:
         noise = self._noise_on_sums()
         if self.kind.quiet:
             return [Seen(np.asarray(one, float), canary) for one in counts(sums, effects, noise)]
-        found = [log_likelihood_ratio(sums, effects, noise, self.q)]
+        found = [self._log_likelihood_ratio(sums, effects, noise)]
+        if self.copy.sampling == "balls-in-bins":
+            found.append(self._log_likelihood_ratio(sums, effects, noise, "secret-bins"))
         # a sum moves the iterate against it
         direction = -effects.mean(axis=(0, 1))
         found.append(iterates[:, -1].reshape(len(replicates), -1) @ direction)
@@ -184,10 +194,9 @@ class BatchesAudit:
     def _batches(self, problem: Canaries, seed: int, replicate: int) -> Batches:
         """The batches of a replicate, from its stream of the role `order`; a record that is not there is in none.
 
-        Under Poisson sampling the others are then drawn as they are drawn without it: each by its own coin.
+        Where records draw their batches for themselves, the others are then drawn as they are drawn without it.
         """
-        order = generator(seed, replicate, "order")
-        drawn = SAMPLING[self.copy.sampling](problem.records, self.copy.batch_size, order)
+        drawn = self.copy.batches(problem.records, generator(seed, replicate, "order"))
         return drawn if problem.canary is not None else (batch[batch != 0] for batch in drawn)
 
     def _ratio_over_batches(self, iterates: np.ndarray, seed: int, replicates: range) -> np.ndarray:
@@ -202,7 +211,17 @@ class BatchesAudit:
         effects = self.copy.batch_size * (k * g + h) / (k + 1) - without
         flat = (*effects.shape[:2], -1)
         sums = (self._sums(iterates) - without).reshape(flat)
-        return log_likelihood_ratio(sums, effects.reshape(flat), self._noise_on_sums(), self.q)
+        return self._log_likelihood_ratio(sums, effects.reshape(flat), self._noise_on_sums())
+
+    def _log_likelihood_ratio(
+        self, sums: np.ndarray, effects: np.ndarray, noise: np.ndarray, sampling: BatchSampling | None = None
+    ) -> np.ndarray:
+        """Of the sampling scheme that is audited, or of another one [R].
+
+        Bins that are drawn once and kept leave the ratio of fresh ones as it is, and only their own ratio shows them.
+        """
+        drawn = self.copy.by_epochs(self.problem.records)
+        return log_likelihood_ratio_of(sampling or self.copy.sampling, drawn, sums, effects, noise, self.q)
 
     def _others(self, seed: int, replicate: int) -> np.ndarray:
         """How many records besides the canary are in each batch [T]."""
@@ -211,15 +230,11 @@ class BatchesAudit:
 
     def run(self, problem: Canaries, seed: int, replicate: int) -> tuple[np.ndarray, np.ndarray]:
         """All iterates [T + 1, classes, p] of a replicate and its average, as the algorithm's `simulate` has them."""
-        train, noise = problem.train, self.noise
-        start = np.zeros((problem.classes, problem.width), np.float32)
-        if noise.start:
-            draws = generator(seed, replicate, "init")
-            start = engine.start(problem.classes, problem.width, noise.start, problem.regulariser, draws, noise.radius)
+        train = problem.train
         followed = engine.followed(
             train.features,
             train.labels,
-            [engine.Run(start, self.sizes, problem.regulariser, noise.clip, noise.scale, noise.radius, noise.momentum)],
+            [run_of(problem, self.noise, self.sizes, seed, replicate)],
             self._batches(problem, seed, replicate),
             batch_size=self.copy.batch_size,
             noise=engine.gaussian(generator(seed, replicate, "noise")),

@@ -10,6 +10,7 @@ from dpexp.algorithms.dp_sgld import DpSgld
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm
 from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.config import Cell, Experiment
+from dpexp.privacy.batch_sampling import RELATIONS
 from dpexp.problems.finite_sum import FiniteSum
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.softmax import Softmax
@@ -54,7 +55,8 @@ def auditable(cell: Cell) -> list[Auditable] | str:
         from dpexp.reporting.audit.batches import BatchesAudit
 
         assert budget.target is not None  # its reader asks for one
-        random = algorithm.sampling == "poisson" and algorithm.batch_size < problem.n and isinstance(algorithm, DpSgd)
+        added = RELATIONS[algorithm.sampling] == "add-remove"
+        random = added and algorithm.batch_size < problem.n and isinstance(algorithm, DpSgd)
         copies = (*COPIES, CROWD) if random else COPIES
         return [BatchesAudit(cell, problem, algorithm, budget.target[1], copy) for copy in copies]
     if isinstance(algorithm, FiniteSumAlgorithm) and isinstance(problem, FiniteSum):

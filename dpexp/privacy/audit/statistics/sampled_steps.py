@@ -15,8 +15,17 @@ import numpy as np
 
 def log_likelihood_ratio(sums: np.ndarray, effects: np.ndarray, noise: np.ndarray, q: float) -> np.ndarray:
     """[R], of noisy sums [R, T, D] less what is known, the effects of the canary [R, T, D], and noise s_t [T]."""
-    along = np.sum((sums - effects / 2) * effects, axis=2) / noise**2
-    return np.asarray(np.logaddexp(np.log1p(-q) if q < 1 else -np.inf, np.log(q) + along).sum(axis=1))
+    return coins(log_ratios(sums, effects, noise), q)
+
+
+def log_ratios(sums: np.ndarray, effects: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """Of every step, if it is known to have used the record [R, T]: (<r_t, g_t> - |g_t|^2 / 2) / s_t^2."""
+    return np.asarray(np.sum((sums - effects / 2) * effects, axis=2) / noise**2)
+
+
+def coins(ratios: np.ndarray, q: float) -> np.ndarray:
+    """Of steps [R, T] that use the record with probability q each, independently [R]."""
+    return np.asarray(np.logaddexp(np.log1p(-q) if q < 1 else -np.inf, np.log(q) + ratios).sum(axis=1))
 
 
 def opposite_log_likelihood_ratio(sums: np.ndarray, effects: np.ndarray, noise: np.ndarray, q: float) -> np.ndarray:

@@ -1,0 +1,154 @@
+"""The best of a random number of runs: against another library, against what such a choice attains, and its edges."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from dpexp.privacy.accounting.calibration import calibrate
+from dpexp.privacy.accounting.conversions import ORDERS
+from dpexp.privacy.accounting.gdp import eps_of
+from dpexp.privacy.accounting.private_selection import delta_of_curve, gamma_of, mean_runs, price_of_repeating
+from dpexp.privacy.mechanisms import PrivateSelection, SampledGaussian
+from tests.conftest import call
+
+SHAPES = (math.inf, 0.0, 0.5, 1.0, 3.0)
+
+
+def selection(runs, shape, noise=1.5, **more):
+    given = {"noise_multiplier": noise, "sampling_probability": 1.0, "steps": 1, "sampling": "full-batch"}
+    return PrivateSelection.model_validate(given | {"runs": runs, "shape": shape} | more)
+
+
+def generating(shape, mean):
+    """x -> E[x^K], from the probabilities of the law as the paper defines it."""
+    if math.isinf(shape):
+        return lambda x: math.exp(mean * (x - 1))
+    gamma = gamma_of(shape, mean)
+    if shape == 0:
+        return lambda x: math.log1p(-(1 - gamma) * x) / math.log(gamma)
+    return lambda x: ((1 - (1 - gamma) * x) ** -shape - 1) / (gamma**-shape - 1)
+
+
+def attained(mu, shape, mean, delta):
+    """Epsilon of one Gaussian release whose score is 1 above a threshold and 0 below: P(the best one is above).
+
+    At least one of K runs is above with probability E[1] - E[(1 - p)^K]; a lower bound for every threshold.
+    """
+    f, best = generating(shape, mean), 0.0
+    for x in np.linspace(-2, 6, 400):
+        with_it, without = (f(1.0) - f(1.0 - float(p)) for p in (ndtr(mu - x), ndtr(-x)))
+        if with_it > delta and without > 1e-14:
+            best = max(best, math.log((with_it - delta) / without))
+    return best
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_law_of_the_number_of_runs(shape):
+    if math.isinf(shape):
+        return
+    for mean in (1.0, 1.5, 10.0, 1000.0):
+        gamma = gamma_of(shape, mean)
+        assert mean <= mean_runs(shape, gamma) <= mean * (1 + 1e-9)
+        if mean > 1:
+            f = generating(shape, mean)
+            assert f(1.0) == pytest.approx(1)
+            assert f(0.0) == pytest.approx(0, abs=1e-12)
+            h = 1e-6 / mean
+            assert (f(1 + h) - f(1 - h)) / (2 * h) == pytest.approx(mean, rel=1e-4)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("mean", [3.0, 30.0])
+def test_the_theorems_are_those_of_another_library(shape, mean):
+    """dp_accounting, on the same orders; ours also looks between them, and is a little smaller at most."""
+    pytest.importorskip("dp_accounting")
+    from dp_accounting import dp_event
+    from dp_accounting.rdp import RdpAccountant
+
+    for noise, q, steps in ((1.5, 1.0, 1), (1.2, 0.02, 200)):
+        one = dp_event.GaussianDpEvent(noise)
+        if q < 1:
+            one = dp_event.SelfComposedDpEvent(dp_event.PoissonSampledDpEvent(q, one), steps)
+        orders = [2.0 + 0.25 * k for k in range(160)] if q == 1 else list(range(2, 60))
+        wanted = RdpAccountant(orders).compose(dp_event.RepeatAndSelectDpEvent(one, mean, shape)).get_epsilon(1e-5)
+        sampling = "full-batch" if q == 1 else "poisson"
+        (found,) = selection(mean, shape, noise, sampling_probability=q, steps=steps, sampling=sampling).analyses()
+        assert 0.97 * wanted < found.eps(1e-5) < 1.002 * wanted
+        # a rate that is taken twice, or not at all, is told apart
+        other = selection(2 * mean, shape, noise, sampling_probability=q, steps=steps, sampling=sampling)
+        assert other.analyses()[0].eps(1e-5) > 1.01 * found.eps(1e-5)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("noise", "mean"), [(0.7, 5.0), (2.0, 20.0)])
+def test_choosing_costs_more_than_one_run_and_no_more_than_is_stated(shape, noise, mean):
+    (found,) = selection(mean, shape, noise).analyses()
+    for delta in (1e-3, 1e-5):
+        low = attained(1 / noise, shape, mean, delta)
+        assert eps_of(1 / noise, delta) < low < found.eps(delta)  # the statement of one run does not cover the best
+    lows = selection(mean, shape, noise).lower_bounds()
+    assert all(b.eps(1e-5) < found.eps(1e-5) for b in lows)
+    assert "the score says nothing" in lows[0].pair
+
+
+def test_one_run_is_one_run():
+    """K = 1 for sure: nothing is chosen, and nothing is paid."""
+    (chosen,) = selection(1.0, 2.0).analyses()
+    (one,) = SampledGaussian(noise_multiplier=1.5, sampling_probability=1.0, steps=1, sampling="full-batch").analyses()
+    for order in (1.5, 4.0, 30.0):
+        assert chosen.rdp(order) == pytest.approx(one.rdp(order))
+    assert price_of_repeating(one.rdp, 2.0, 1.0) == 0
+
+
+def test_delta_of_a_curve_is_above_the_exact_one():
+    from dpexp.privacy.accounting.gdp import delta_of, rdp_of
+
+    for mu, eps in ((0.5, 1.0), (1.0, 3.0), (0.2, 0.05)):
+        found = delta_of_curve(lambda a, mu=mu: rdp_of(mu, a), eps)
+        assert delta_of(mu, eps) < found < 20 * delta_of(mu, eps)
+    assert delta_of_curve(lambda a: math.inf, 1.0) == 1
+    assert len(ORDERS) > 20
+
+
+def test_edges_and_what_is_refused():
+    (refused,) = selection(5.0, 1.0, sampling="poisson", sampling_probability=0.1, neighboring_relation="replace-one").analyses()  # fmt: skip
+    assert not refused.valid
+    assert "Renyi curve" in refused.refused
+    (none,) = selection(5.0, 1.0, noise=0.0).analyses()
+    assert none.eps(1e-5) == math.inf
+    (nothing,) = selection(5.0, 1.0, noise=math.inf).analyses()
+    assert nothing.eps(1e-5) == 0
+    found = calibrate(lambda z: selection(10.0, 1.0, z), PrivateSelection, lambda a: a.eps(1e-5), 1.0, "all-iterates")
+    assert found.spent == pytest.approx(1, rel=1e-5)
+    assert found.spent <= 1
+    assert found.value > calibrate(lambda z: selection(2.0, 1.0, z), PrivateSelection, lambda a: a.eps(1e-5), 1.0, "all-iterates").value  # fmt: skip
+
+
+def test_the_command_says_what_the_score_must_be():
+    pairs = ("noise_multiplier=2", "sampling_probability=0.01", "steps=1000", "runs=10", "shape=1")
+    text = call("privacy", "--mechanism", "private-selection", *pairs).stdout
+    assert "accuracy or loss on private records, held-out ones too, is neither" in text
+    document = json.loads(call("privacy", "--mechanism", "private-selection", *pairs, "--json").stdout)
+    assert document["best"]["all-iterates"]["analysis"] == "private-selection"
+
+
+def test_a_grid_on_real_records_is_told_what_it_is(tmp_path):
+    config = """\
+experiment: grid
+problem: {name: softmax, data: {name: digits}, regulariser: 1e-2}
+algorithm: {name: dp-sgd, batch_size: 32, epochs: 1}
+schedule: {name: constant, eta: ETA}
+privacy: {eps: 8, delta: 1e-5}
+run: {replicates: 1, seed: 3, checkpoints: 1}
+"""
+    path = tmp_path / "grid.yaml"
+    path.write_text(config.replace("ETA", "[0.5, 1, 2]"))
+    words = "These 3 settings are 3 releases: choosing the best of them"
+    assert words in " ".join(call("privacy", str(path)).stdout.split())
+    path.write_text(config.replace("ETA", "1"))
+    assert "choosing the best" not in call("privacy", str(path)).stdout
