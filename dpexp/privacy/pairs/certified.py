@@ -59,6 +59,6 @@ def certified(pair: Pair, walled: Walled) -> Certificate:
 
 
 def evaluated(pair: Pair, walled: Walled, delta: float) -> float:
-    """What the pair attains at any delta, by nodes alone, rounded down: what a statement prints of a pair it is given."""
+    """What the pair attains at any delta, by nodes alone, rounded down: what a statement prints of a given pair."""
     found = nodes.pair(*pair.updates(walled))
     return found.eps(delta) * (1 - SAME)

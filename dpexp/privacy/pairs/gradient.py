@@ -1,7 +1,7 @@
 """Epsilon of a pair of walks at a given delta, and its gradient in the others' drift and the start, by adjoints.
 
-The law is a vector of masses at Gauss-Legendre nodes and the two walls, and in the end in cells: R A^(T-2) v, with v the
-law after the first step from a point and R the last step. Column y of A and R depends on the drift at y alone. For a
+The law is a vector of masses at Gauss-Legendre nodes and the two walls, and in the end in cells: R A^(T-2) v, v the law
+after the first step from a point and R the last step. Column y of A and R depends on the drift at y alone. For a
 function of the law whose gradient before the last step is g, the gradient in A is X = sum over t < n of
 (A')^(n-1-t) g (A^t v)', n = T - 2; with B = A', C = g v' and Y_m = sum over t < m of B^(m-1-t) C B^t,
 
@@ -244,9 +244,9 @@ def _attained(p: np.ndarray, q: np.ndarray, delta: float) -> tuple[float, np.nda
         event = order[: best + 1]
         by_p[event], by_q[event] = 1 / above[best], -1 / below[best]
         return float(eps[best]), by_p, by_q
-    event = p > q
-    by_p[event], by_q[event] = 1 / delta, -1 / delta
-    return float((p - q)[event].sum() / delta - 1), by_p, by_q
+    likelier = p > q
+    by_p[likelier], by_q[likelier] = 1 / delta, -1 / delta
+    return float((p - q)[likelier].sum() / delta - 1), by_p, by_q
 
 
 def _powered(step: np.ndarray, times: int, state: np.ndarray) -> np.ndarray:

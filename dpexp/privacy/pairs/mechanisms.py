@@ -42,10 +42,17 @@ def walled(mechanism: Mechanism) -> Walled:
         convex = mechanism.smoothness is not None or mechanism.strong_convexity > 0
         bend = mechanism.step_size * mechanism.strong_convexity
     else:
-        width, reach, convex, bend = mechanism.diameter / noise, mechanism.step_size * mechanism.clip / noise, False, 0.0
+        width, reach, convex, bend = (
+            mechanism.diameter / noise,
+            mechanism.step_size * mechanism.clip / noise,
+            False,
+            0.0,
+        )
     if not width <= WIDEST:
         raise NotSearched(f"needs a set at most {WIDEST:g} noise units wide; it is {width:g}")
-    found = Walled(sampling, mechanism.n, mechanism.batch_size, mechanism.steps, width / 2, reach, replaced, convex, bend)
+    found = Walled(
+        sampling, mechanism.n, mechanism.batch_size, mechanism.steps, width / 2, reach, replaced, convex, bend
+    )
     if sampling == "poisson" and count_of_sizes(found.n, found.q) > MOST_SIZES:
         raise NotSearched(f"the batches have more than {MOST_SIZES} sizes that matter")
     if convex and found.room <= 0:

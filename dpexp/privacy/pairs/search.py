@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import product
 
 import numpy as np
@@ -66,7 +67,7 @@ def _climb(landscape: Landscape, end: float, clock: Clock) -> Iterator[tuple[flo
     best, at = -np.inf, trap(KNOTS, SHAPES[0])
     if landscape.walled.steps < 2:
         return
-    graded = []
+    graded: list[tuple[float, int, np.ndarray]] = []
     for shape in SHAPES:
         if clock() >= end:
             break
@@ -119,11 +120,9 @@ def climbed(
             best, at = value, x.copy()
         return -value, -gradient
 
-    try:
-        options = {"maxiter": ITERATIONS}
+    options = {"maxiter": ITERATIONS}
+    with suppress(_TimeIsUp):
         minimize(downhill, x, jac=True, method="L-BFGS-B", bounds=[(-1.0, 1.0)] * len(x), options=options)
-    except _TimeIsUp:
-        pass
     return best, at
 
 
@@ -142,15 +141,13 @@ def _steepest(walled: Walled, delta: float, end: float, clock: Clock) -> Iterato
 
         seen: list[tuple[float, float]] = []
 
-        def loss(slope: float, until: float = until, seen: list[tuple[float, float]] = seen) -> float:  # noqa: B008
+        def loss(slope: float, until: float = until, seen: list[tuple[float, float]] = seen) -> float:
             if clock() >= until:
                 raise _TimeIsUp
             seen.append((pair(*candidate(slope).updates(walled)).eps(delta), slope))
             return -seen[-1][0]
 
-        try:
+        with suppress(_TimeIsUp):
             least(loss, 0.0, STEEPEST, xatol=2e-3)
-        except _TimeIsUp:
-            pass
         if seen:
             yield candidate(max(seen)[1])

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from dpexp.core.digests import digest
+from dpexp.core.errors import UsageError
 from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
 from dpexp.privacy.pairs.kept import document_of, one_a_decade, pair_of
@@ -72,15 +73,13 @@ Searched = ClippedNoisySgd | NoisySgd
 def mechanisms() -> Iterator[Searched]:
     """The grid, with noise 1 and step size 1."""
     for sampling, relation, n, b, h, u, steps in CLIPPED:
-        yield ClippedNoisySgd(
-            n=n, batch_size=b, step_size=1.0, clip=u, noise_std=1.0, diameter=2 * h, steps=steps, sampling=sampling,
-            neighboring_relation=relation,
-        )  # fmt: skip
+        run = {"n": n, "batch_size": b, "steps": steps, "sampling": sampling, "neighboring_relation": relation}
+        unit = {"step_size": 1.0, "noise_std": 1.0, "diameter": 2 * h}
+        yield ClippedNoisySgd.model_validate(run | unit | {"clip": u})
     for sampling, relation, n, b, h, u, steps, m in CONVEX:
-        yield NoisySgd(
-            n=n, batch_size=b, step_size=1.0, noise_std=1.0, lipschitz=u, diameter=2 * h, smoothness=1.0,
-            strong_convexity=m, steps=steps, sampling=sampling, neighboring_relation=relation,
-        )  # fmt: skip
+        run = {"n": n, "batch_size": b, "steps": steps, "sampling": sampling, "neighboring_relation": relation}
+        unit = {"step_size": 1.0, "noise_std": 1.0, "diameter": 2 * h}
+        yield NoisySgd.model_validate(run | unit | {"lipschitz": u, "smoothness": 1.0, "strong_convexity": m})
 
 
 @dataclass(frozen=True)
@@ -122,8 +121,9 @@ def searched(mechanism: Searched) -> Entry:
     from dpexp.privacy.pairs.search import search
 
     space, found = walled(mechanism), []
+    larger = max(1.0, (space.half_width + 2 * space.reach) / 7)  # more places, and a farther way
     for delta, seconds in SECONDS.items():
-        for pair in reversed(search(space, delta, seconds, time.process_time)):
+        for pair in reversed(search(space, delta, larger * seconds, time.process_time)):
             rounded = pair_of(document_of(pair), space)  # what the file will hold
             try:
                 found.append(certified(rounded, space))
@@ -138,12 +138,14 @@ def searched(mechanism: Searched) -> Entry:
 
 @lru_cache(maxsize=1)
 def stored() -> tuple[Entry, ...]:
-    """The map. Raises ValueError if the file was changed by hand."""
+    """The map. Raises UsageError if the file was changed by hand."""
     if not STORE.exists():
         return ()
     document = json.loads(STORE.read_text(encoding="utf-8"))
     if digest(document) != SHA256:
-        raise ValueError(f"{STORE.name} does not match its hash: search again")
+        raise UsageError(
+            f"{STORE}: the shipped pairs do not match their hash", "install again, or delete the file and search again"
+        )
     return tuple(_read(entry) for entry in document)
 
 
