@@ -39,19 +39,30 @@ DRAWN = tuple(SETTINGS)[:3]
 WITNESSES = tuple(SETTINGS)[2:]
 """settings at which a memory of two cells, 24 noise units wide, tells more than linear losses: records are rare, and a
 step that meets one tells much"""
+CELLS = (2, 3, 4, 6, 9, 14, 22, 41, 70, 121, 261)
+"""numbers of cells, each 12 noise units wide"""
 WIDTHS = (3, 9, 41, 121, 261)
 STEPS = tuple(np.geomspace(0.06, 6.0, 16).tolist())
 """of the loss that one count of the memory stands for: the best is taken"""
-MANY, FINE = 60, 0.35
-"""with more cells than this only steps up to this are worth a try"""
+FEW, LEAST_SUM, LARGEST_SUM = 4, 6.0, 40.0
+"""with more cells than the first, the memory holds a total loss between these: less overflows, more is not met"""
 UNBOUNDED = {"q = 0.1, z = 2, T = 20": (0.1, 2.0, 20), "q = 0.05, z = 1, T = 40": (0.05, 1.0, 40)}
 
 
-@cache
 def attained(setting: str, states: int) -> float:
-    """The largest epsilon at 1e-5 of a memory with so many cells, rounded down."""
+    """The largest epsilon at 1e-5 of a memory on a set so many cells wide, rounded down.
+
+    A wider set attains at least as much: the loss may read the projection of the place on a narrower set, and so may
+    who sees the last iterate.
+    """
+    return max(_of_cells(setting, k) for k in CELLS if k <= states)
+
+
+@cache
+def _of_cells(setting: str, states: int) -> float:
+    """The largest with exactly so many cells, over the loss that one count stands for."""
     q, z, steps = SETTINGS[setting]
-    tried = [step for step in STEPS if states <= MANY or step <= FINE]
+    tried = [step for step in STEPS if states <= FEW or LEAST_SUM <= states * step <= LARGEST_SUM]
     return max(Memory(q, SHARE / z, step, states, steps).pair.eps(DELTA) for step in tried)
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dpexp.papers.hidden_state.memory import DRAWN, attained, composition, linear_law
+from dpexp.papers.hidden_state.memory import CELLS, DRAWN, attained, composition, linear_law
 from dpexp.privacy.exact.memory import W
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing, Figure
 
-STATES = (2, 3, 4, 6, 9, 14, 22, 41, 70, 121, 261)
 COLOURS = ("#2b6cb8", "#a50f4c", "#2a9d6f")
 
 
@@ -18,14 +17,14 @@ def draw(results: Path) -> Drawing:
     import pandas as pd
     from matplotlib.figure import Figure as Canvas
 
-    canvas = Canvas(figsize=(6.4, 4.3), layout="constrained")
+    canvas = Canvas(figsize=(6.4, 4.9), layout="constrained")
     axes = canvas.subplots()
     style.log_log(axes)
     records = []
     for name, colour in zip(DRAWN, COLOURS, strict=True):
-        widths, line, whole = [W * k for k in STATES], linear_law(name, "add-remove"), composition(name, 1.0)
+        widths, line, whole = [W * k for k in CELLS], linear_law(name, "add-remove"), composition(name, 1.0)
         far = linear_law(name)
-        found = [attained(name, k) for k in STATES]
+        found = [attained(name, k) for k in CELLS]
         axes.plot(widths, found, color=colour, marker="o", markersize=3.5, linewidth=1.8, label=name)
         axes.axhline(line, color=colour, linewidth=1.0, linestyle="--")
         axes.axhline(far, color=colour, linewidth=1.0, linestyle=(0, (5, 1.5, 1, 1.5)))
@@ -41,7 +40,7 @@ def draw(results: Path) -> Drawing:
     axes.set_xlabel("width of the set, in standard deviations of one step's noise")
     axes.set_ylabel(r"$\epsilon$ of the last iterate at $\delta = 10^{-5}$")
     axes.set_title("A clipped loss that remembers")
-    axes.legend(frameon=False, fontsize=8, loc="lower right")
+    canvas.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
     return Drawing(canvas, pd.DataFrame(records))
 
 
