@@ -235,10 +235,18 @@ def privacy(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where that figure goes.  [default: results/figures]")
     ] = None,
+    search: Annotated[
+        float | None, typer.Option("--search", metavar="SECONDS", help="Search for the worst pair of neighbours.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """State the privacy of a config's mechanisms, or of one given by --mechanism."""
     from dpexp.commands import privacy as command
+
+    if search is not None and mechanism is None:
+        from dpexp.core.errors import UsageError
+
+        raise UsageError("--search goes with --mechanism", "a config's statement prints no pairs of neighbours")
 
     if users is not None and (tradeoff or out):
         from dpexp.core.errors import UsageError
@@ -246,7 +254,7 @@ def privacy(
         raise UsageError("--tradeoff and --out go with a config or --mechanism", "not with --users")
     statement: command.Statement
     if mechanism is not None:
-        statement = command.of_mechanism(mechanism, arguments or [], force, tradeoff, _home(out))
+        statement = command.of_mechanism(mechanism, arguments or [], force, tradeoff, _home(out), search)
     elif users is not None:
         statement = command.of_users(_home(users) or users, arguments or [])
     else:

@@ -20,7 +20,9 @@ from dpexp.reporting.statement import LOCAL, ConfigStatement, MechanismStatement
 if TYPE_CHECKING:
     from dpexp.config import Experiment
     from dpexp.privacy.attained.lower_bounds import LowerBound
+    from dpexp.privacy.mechanisms.mechanism import Mechanism
     from dpexp.privacy.mechanisms.released import Released
+    from dpexp.privacy.pairs.certified import Certificate
     from dpexp.reporting.tradeoff import Attacker, Questions
 
 FIGURES = Path("results/figures")
@@ -145,28 +147,52 @@ def released(experiment: Experiment) -> dict[str, Released]:
 
 
 def of_mechanism(
-    name: str, pairs: Sequence[str], force: bool = False, tradeoff: bool = False, out: Path | None = None
+    name: str,
+    pairs: Sequence[str],
+    force: bool = False,
+    tradeoff: bool = False,
+    out: Path | None = None,
+    seconds: float | None = None,
 ) -> Understood:
     """The privacy statement of a mechanism. `force` lets refused analyses compete for the best.
 
-    Questions about an attacker are answered below it, and `tradeoff` draws a figure into the folder `out`.
+    Questions about an attacker are answered below it, and `tradeoff` draws a figure into the folder `out`. A search for
+    the pair of neighbours that tells most takes `seconds`; what it finds is kept for later statements.
     """
     from dpexp.commands.attacker import split
+    from dpexp.privacy.pairs.kept import folder
 
     pairs, asked = split(pairs, tradeoff)
     values = values_of(pairs)
     deltas, orders = deltas_of(values), orders_of(values)
     mechanism = mechanism_of(name, values)
     with understood(name):
-        found = Understood(name, mechanism, deltas, orders or ORDERS, force)
+        fresh = _searched(mechanism, deltas, seconds) if seconds is not None else []
+        found = Understood(name, mechanism, deltas, orders or ORDERS, force, folder())
+    found.fresh = fresh
     found.asked, found.out = asked, out or FIGURES
     return found
+
+
+def _searched(mechanism: Mechanism, deltas: Sequence[float], seconds: float) -> list[Certificate]:
+    from dpexp.privacy.pairs.kept import folder
+    from dpexp.privacy.pairs.mechanisms import NotSearched
+    from dpexp.privacy.pairs.stated import searched
+
+    if not 0 < seconds < math.inf:
+        raise UsageError(f"--search takes a number of seconds above 0, not {seconds:g}")
+    try:
+        return searched(mechanism, deltas, seconds, folder())
+    except NotSearched as error:
+        raise UsageError(f"--search: {error}") from None
 
 
 class Understood(MechanismStatement):
     """A statement at numbers that a user gave: where one of them leads nowhere, that is said."""
 
     asked: Questions | None = None
+    fresh: Sequence[Certificate] = ()
+    """what a search has just found"""
     out: Path
 
     def document(self) -> dict[str, Any]:

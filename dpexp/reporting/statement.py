@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dpexp.core.steps import each
@@ -18,6 +19,7 @@ from dpexp.privacy.analyses.analysis import ALL, LAST, ORDERS, Analysis
 from dpexp.privacy.mechanisms import every_analysis
 from dpexp.privacy.mechanisms.local_gaussian import ASSUMPTIONS, LocalGaussian
 from dpexp.privacy.mechanisms.mechanism import Mechanism
+from dpexp.privacy.pairs.stated import every_lower_bound
 
 if TYPE_CHECKING:
     from dpexp.privacy.mechanisms.released import Released
@@ -37,7 +39,10 @@ class Statement(Protocol):
 
 
 class MechanismStatement:
-    """Every analysis of a mechanism beside what pairs of neighbours attain; computed as far as it is asked for."""
+    """Every analysis of a mechanism beside what pairs of neighbours attain; computed as far as it is asked for.
+
+    `kept_in` is a folder with pairs that earlier searches found.
+    """
 
     def __init__(
         self,
@@ -46,10 +51,11 @@ class MechanismStatement:
         deltas: Sequence[float],
         orders: Sequence[float] = ORDERS,
         force: bool = False,
+        kept_in: Path | None = None,
     ) -> None:
         self.name, self.mechanism, self.force = name, mechanism, force
         self.deltas, self.orders = tuple(deltas), tuple(orders)
-        self.analyses, self.lower = every_analysis(mechanism), mechanism.lower_bounds()
+        self.analyses, self.lower = every_analysis(mechanism), every_lower_bound(mechanism, kept_in)
 
     @cached_property
     def best(self) -> dict[str, Analysis]:

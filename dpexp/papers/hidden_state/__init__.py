@@ -1,7 +1,10 @@
 """`hidden-state`: the privacy loss of the last iterate without convexity, on a bounded set."""
 
+from dpexp.papers.hidden_state import memory
+from dpexp.papers.hidden_state.attained_map import ATTAINED_MAP, ATTAINED_MAP_FIGURE
 from dpexp.papers.hidden_state.claims import CLAIMS
 from dpexp.papers.hidden_state.figure import HIDDEN_STATE_FIGURE
+from dpexp.papers.hidden_state.memory_figure import MEMORY_WIDTH
 from dpexp.reporting.paper import NotClaimed, Paper
 
 NOT_CLAIMED = (
@@ -42,7 +45,8 @@ PAPER = Paper(
         "year": "2023",
         "note": "reproduced from the slides",
     },
-    claims=CLAIMS,
+    claims=(*CLAIMS, *memory.CLAIMS),
     not_claimed=NOT_CLAIMED,
-    figures=(HIDDEN_STATE_FIGURE,),
+    figures=(HIDDEN_STATE_FIGURE, MEMORY_WIDTH, ATTAINED_MAP_FIGURE),
+    tables=(ATTAINED_MAP,),
 )

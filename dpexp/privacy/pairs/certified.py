@@ -1,0 +1,64 @@
+"""What a pair attains, from two laws that share no code, rounded down.
+
+Any pair whose drifts keep the clip is a lower bound, so that all there is to certify is the law. It is computed on
+Gauss-Legendre nodes with two widths of their panels, and on a density grid with two spacings. The value on nodes must
+be the same to `SAME` for both widths, and lie within `CLOSE` of the grid's; what is stated is the smaller one less the
+largest difference of any two.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+from dpexp.privacy.exact import nodes
+from dpexp.privacy.exact.grid import GridPair
+from dpexp.privacy.pairs.walled import Pair, Walled
+
+SAME, CLOSE = 1e-6, 1e-3
+"""relative differences, of epsilon"""
+LEAST = 1e-9
+"""an epsilon below it is not told from 0"""
+PER_UNIT, PER_PIECE = 12, 12
+"""points of the coarser grid in a noise unit, and at least between two knots"""
+
+
+class NotCertified(ValueError):
+    """The laws of a pair do not agree."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A pair with what it attains at its own delta."""
+
+    pair: Pair
+    eps: float
+    """rounded down by all differences"""
+    by_nodes: tuple[float, float]
+    """panels as they are, and half as wide"""
+    by_grid: tuple[float, float]
+    """points as they are, and twice as many"""
+
+
+def certified(pair: Pair, walled: Walled) -> Certificate:
+    """Raises NotCertified where the laws disagree, NotAllowed where the pair is none of the mechanism's."""
+    one, other = pair.updates(walled)
+    wide, narrow = (nodes.pair(one, other, panel).eps(pair.delta) for panel in (nodes.PANEL, nodes.PANEL / 2))
+    shortest = min(b - a for a, b in pairwise(pair.knots)) * walled.half_width
+    count = max(PER_UNIT, math.ceil(PER_PIECE / shortest))  # a grid that is too coarse takes more points of its own
+    coarse, fine = (GridPair(one, other, k * count).eps(pair.delta) for k in (1, 2))
+    if abs(wide - narrow) > SAME * wide + LEAST:
+        raise NotCertified(f"panels of two widths give {wide:.9g} and {narrow:.9g}")
+    # written so that what is no number is refused
+    if not max(abs(fine - wide), abs(fine - coarse)) <= CLOSE * wide + LEAST:
+        raise NotCertified(f"nodes give {wide:.9g}, grids {coarse:.9g} and {fine:.9g}")
+    low = min(wide, narrow, fine)
+    difference = max(abs(wide - narrow), abs(fine - wide), abs(fine - narrow), abs(fine - coarse))
+    return Certificate(pair, max(0.0, low - difference), (wide, narrow), (coarse, fine))
+
+
+def evaluated(pair: Pair, walled: Walled, delta: float) -> float:
+    """What the pair attains at any delta, by nodes alone, rounded down: what a statement prints of a given pair."""
+    found = nodes.pair(*pair.updates(walled))
+    return found.eps(delta) * (1 - SAME)

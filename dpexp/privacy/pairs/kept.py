@@ -1,0 +1,103 @@
+"""Pairs that searches found, kept for later statements: a folder of the user's, one file a mechanism.
+
+The folder is `pairs` in DPEXP_CACHE, or in the user's cache folder; DPEXP_CACHE=off keeps nothing. A file holds the
+mechanism in noise units, its pairs and a hash. A file that is damaged, of another mechanism, open to others, or that
+holds a pair which breaks the clip is ignored. Nothing that a statement prints is read from it: the pairs are evaluated
+anew, so that a wrong file can only make the bound weaker.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from dpexp.core.digests import digest
+from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
+from dpexp.privacy.pairs.walled import Pair, Walled
+
+VERSION = 1
+OFF = ("0", "off", "no")
+MOST_PAIRS, MOST_KNOTS = 24, 200
+"""of a file: more than a search leaves"""
+
+
+def folder() -> Path | None:
+    """Where pairs are kept, None where that is turned off."""
+    asked = os.environ.get("DPEXP_CACHE", "")
+    if asked.lower() in OFF:
+        return None
+    try:
+        base = os.environ.get("XDG_CACHE_HOME", "")
+        own = Path(base) if base.startswith("/") else Path.home() / ".cache"
+        return (Path(asked).expanduser() if asked else own / "dpexp") / "pairs"
+    except RuntimeError:  # no home
+        return None
+
+
+def decade(delta: float) -> int:
+    """The exponent of the nearest power of ten."""
+    return round(math.log10(delta))
+
+
+def one_a_decade(pairs: Iterable[tuple[Pair, float]]) -> list[Pair]:
+    """Of pairs with what they attain, the best of each decade of the delta at which they were searched for."""
+    best: dict[int, tuple[Pair, float]] = {}
+    for pair, eps in pairs:
+        held = best.get(decade(pair.delta))
+        if held is None or eps > held[1]:
+            best[decade(pair.delta)] = (pair, eps)
+    return [best[k][0] for k in sorted(best)]
+
+
+def document_of(pair: Pair) -> dict[str, Any]:
+    """Plain numbers; drifts to five digits, which keep the clip, since rounding does not leave [-1, 1]."""
+    found = asdict(pair)
+    return found | {key: [round(v, 5) for v in found[key]] for key in ("knots", "values")} | {
+        "start": round(pair.start, 5)
+    }  # fmt: skip
+
+
+def pair_of(document: Any, walled: Walled) -> Pair:
+    """The pair of a document. Raises ValueError, TypeError or KeyError for what is no pair of this mechanism."""
+    knots, values = (tuple(float(v) for v in document[key]) for key in ("knots", "values"))
+    numbers = [float(document[key]) for key in ("start", "record", "delta")]
+    pair = Pair(knots, values, *numbers)
+    if len(knots) > MOST_KNOTS or not all(map(math.isfinite, (*knots, *values, *numbers))) or not 0 < pair.delta < 1:
+        raise ValueError("no such pair")
+    pair.updates(walled)
+    return pair
+
+
+def read(walled: Walled, place: Path | None) -> list[Pair]:
+    """The pairs that are kept for a mechanism; none where there is no file that can be used."""
+    if place is None:
+        return []
+    try:
+        found = json.loads(read_bytes_sealed(_file(walled, place), private=True))
+        if (found["version"], found["mechanism"]) != (VERSION, walled.document()) or len(found["pairs"]) > MOST_PAIRS:
+            return []
+        return [pair_of(entry, walled) for entry in found["pairs"]]
+    except (FileNotFoundError, Damaged, ValueError, TypeError, KeyError, RecursionError):
+        return []
+
+
+def write(walled: Walled, pairs: Sequence[Pair], place: Path | None) -> bool:
+    """Keeps these pairs and no others. False where that cannot be done."""
+    if place is None:
+        return False
+    content = {"version": VERSION, "mechanism": walled.document(), "pairs": [document_of(p) for p in pairs]}
+    with contextlib.suppress(OSError):
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_bytes_sealed(_file(walled, place), json.dumps(content).encode(), private=True)
+        return True
+    return False
+
+
+def _file(walled: Walled, place: Path) -> Path:
+    return place / f"{digest(walled.document())}.json"

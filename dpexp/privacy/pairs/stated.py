@@ -1,0 +1,68 @@
+"""The line of a privacy statement that searched pairs add: `worst-pair`, never below today's pair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+
+from dpexp.privacy.analyses.analysis import LAST
+from dpexp.privacy.attained.lower_bounds import LowerBound
+from dpexp.privacy.mechanisms.mechanism import Mechanism
+from dpexp.privacy.pairs import kept, shipped
+from dpexp.privacy.pairs.certified import Certificate, NotCertified, certified, evaluated
+from dpexp.privacy.pairs.mechanisms import NotSearched, walled
+from dpexp.privacy.pairs.search import search
+from dpexp.privacy.pairs.walled import Pair, Walled
+
+NAME = "worst-pair"
+NEAR = 2
+"""pairs that were found more decades of delta away are not asked: each costs the time of a law"""
+
+
+def every_lower_bound(mechanism: Mechanism, place: Path | None = None) -> list[LowerBound]:
+    """A mechanism's own lower bounds, and what pairs attain that come with the package or are kept in `place`."""
+    own = mechanism.lower_bounds()
+    try:
+        space = walled(mechanism)
+    except NotSearched:
+        return own
+    pairs = list(dict.fromkeys([*shipped.pairs_of(space), *kept.read(space, place)]))
+    return [*own, line(space, pairs, own)] if pairs else own
+
+
+def line(space: Walled, pairs: Sequence[Pair], own: Sequence[LowerBound]) -> LowerBound:
+    """The largest of what these pairs and the mechanism's own pairs attain of the last iterate, at any delta."""
+    today = [bound.eps for bound in own if bound.released == LAST]
+    curves = {pair: _curve(space, pair) for pair in pairs}
+
+    @cache
+    def eps(delta: float) -> float:
+        near = [p for p in pairs if abs(kept.decade(p.delta) - kept.decade(delta)) <= NEAR]
+        return max([0.0, *(curve(delta) for curve in today), *(curves[p](delta) for p in near)])
+
+    told = "; or ".join(f"(found at delta = {pair.delta:g}) {pair.text(space)}" for pair in pairs)
+    return LowerBound(NAME, LAST, f"the largest of: {told}" if len(pairs) > 1 else told, eps)
+
+
+def _curve(space: Walled, pair: Pair) -> Callable[[float], float]:
+    return cache(lambda delta: evaluated(pair, space, delta))
+
+
+def searched(mechanism: Mechanism, deltas: Sequence[float], seconds: float, place: Path | None) -> list[Certificate]:
+    """Searches for `seconds` in all, certifies the best pair at each delta and keeps the best of each decade.
+
+    Raises NotSearched for a mechanism without a space to search.
+    """
+    space, found = walled(mechanism), []
+    for delta in deltas:
+        for pair in reversed(search(space, delta, seconds / len(deltas))):
+            try:
+                # what a file will hold, so that a later statement prints the same
+                found.append(certified(kept.pair_of(kept.document_of(pair), space), space))
+                break
+            except NotCertified:
+                continue
+    earlier = [(pair, evaluated(pair, space, pair.delta)) for pair in kept.read(space, place)]
+    kept.write(space, kept.one_a_decade([*earlier, *((c.pair, c.eps) for c in found)]), place)
+    return found

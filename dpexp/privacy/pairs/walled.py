@@ -1,0 +1,121 @@
+"""What a search for the worst pair of neighbours needs to know of a mechanism, in units of one step's noise.
+
+y' = clip(y + f(y) + Z, -h, h) in a step without the record and y + (1 - 1/b) f(y) + r(y) / b + Z in a step with it (of
+Poisson batches: k / b times f, k ~ Bin(n - 1, q)), with |f| <= u and |r| <= u, u = eta C / noise. The factor 1 - 1/b is
+the place of the record in its batch: without it the others would pull harder than b records may.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+from dpexp.privacy.exact.update import Drift, Update, affine, constant
+
+ROUNDING = 1e-12
+"""relative room for the rounding of products at the clip"""
+Sampling = Literal["fixed-size", "poisson", "full-batch"]
+
+
+@dataclass(frozen=True)
+class Walled:
+    """A mechanism on a bounded set in one dimension."""
+
+    sampling: Sampling
+    n: int
+    batch_size: int
+    steps: int
+    half_width: float
+    """h, half of the set's diameter"""
+    reach: float
+    """u, the longest step of a batch without its noise"""
+    replaced: bool
+    """whether the neighbour has another record in the place, or none"""
+    convex: bool = False
+    bend: float = 0.0
+    """eta m: convex losses are quadratics of this curvature, with a linear part"""
+
+    @property
+    def q(self) -> float:
+        """Probability that a record is in a batch."""
+        return 1.0 if self.sampling == "full-batch" else self.batch_size / self.n
+
+    @property
+    def room(self) -> float:
+        """The linear part that the clip leaves beside the curvature, at the wall where both add up."""
+        return self.reach - self.bend * self.half_width
+
+    def document(self) -> dict[str, Any]:
+        """As plain numbers, by which a stored pair says whose it is."""
+        return asdict(self)
+
+
+class NotAllowed(ValueError):
+    """A pair breaks the clip, leaves the set, or is not convex where it has to be."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What the others do, where the run starts, and the record: in parts of the half width and of the reach."""
+
+    knots: tuple[float, ...]
+    """places, from -1 to 1"""
+    values: tuple[float, ...]
+    """the others' drift there, linear between, from -1 to 1"""
+    start: float
+    """from -1 to 1"""
+    record: float = 1.0
+    """1 or -1: the record's drift; the neighbour has the opposite one, or no record"""
+    delta: float = 1e-5
+    """at which it was searched for"""
+
+    def complaint(self, walled: Walled) -> str:
+        """Why these are not neighbours of that mechanism; empty if they are. Piecewise linear: the knots are enough."""
+        knots, values = self.knots, self.values
+        if len(knots) != len(values) or len(knots) < 2 or (knots[0], knots[-1]) != (-1.0, 1.0):
+            return "the drift has one value at each knot from wall to wall"
+        if not all(a < b for a, b in pairwise(knots)):
+            return "knots increase"
+        if not (all(abs(v) <= 1 for v in values) and abs(self.start) <= 1 and abs(self.record) == 1):
+            return "a drift is longer than the clip allows, or the start is outside of the set"
+        if walled.convex and len(set(values)) > 1:
+            return "convex losses of one curvature have a linear part alone"
+        if walled.convex and walled.room <= 0:
+            return "the curvature leaves no room for a linear part"
+        return ""
+
+    def updates(self, walled: Walled) -> tuple[Update, Update]:
+        """The two neighbours' runs. Raises NotAllowed where the clip or convexity does not hold."""
+        if wrong := self.complaint(walled):
+            raise NotAllowed(wrong)
+        h, u = walled.half_width, walled.reach
+        if walled.convex:
+            others = affine(-walled.bend, self.values[0] * walled.room, h)
+            own, opposite = (affine(-walled.bend, s * self.record * walled.room, h) for s in (1, -1))
+        else:
+            others = Drift(tuple(k * h for k in self.knots), tuple(v * u for v in self.values))
+            own, opposite = constant(self.record * u), constant(-self.record * u)
+        if max(d.largest for d in (others, own, opposite)) > u * (1 + ROUNDING):
+            raise NotAllowed("a drift is longer than the clip allows")
+        w, at = walled, self.start * h
+        runs = [
+            Update(w.sampling, w.n, w.batch_size, w.steps, h, others, record, 0, at)
+            for record in (own, opposite if w.replaced else None)
+        ]
+        return runs[0], runs[1]
+
+    def text(self, walled: Walled) -> str:
+        """The pair in words."""
+        against = "the opposite one" if walled.replaced else "none"
+        sign = "" if self.record > 0 else "-"
+        begin = f"the run starts at {self.start:.3g} h"
+        if walled.convex:
+            drift = f"a slope of {-self.values[0]:.3g} of that one's"
+            bend = " beside their curvature" if walled.bend else ""
+            return f"one dimension: the record's slope against {against}; all others have {drift}{bend}; {begin}"
+        listed = ", ".join(f"{v:.2g}" for v in self.values)
+        return (
+            f"one dimension, [-h, h]: the record's step is {sign}eta C / b against {against}; the others' steps over "
+            f"eta C are, linear between {len(self.values)} places from wall to wall, {listed}; {begin}"
+        )
