@@ -78,6 +78,7 @@ def least_curvature(model: Model) -> float:
     return float(np.linalg.eigvalsh(scaled(model, model.guessed_hessian))[0])
 
 
+@lru_cache(maxsize=64)
 def expected_ratio(model: Model, error: float) -> float:
     """lambda_min(Hr) / se_H that 9 of 10 fits exceed, if H is as guessed and se_H = error."""
     if error == 0:
@@ -93,6 +94,7 @@ def hessian_error(model: Model, design: Design, noise: Noise) -> float:
     return sensitivity * math.sqrt(noise.hessians / (MEASURING * design.n / design.every))
 
 
+@lru_cache(maxsize=64)
 def largest_error(model: Model) -> float:
     """The largest se_H for which `expected_ratio` is large enough, by halving."""
     wanted = least_ratio(model.p)
