@@ -1,7 +1,7 @@
 """What is measured of intervals: whether they cover, how long they are, and how far off the estimate is.
 
 Coordinates are the intercept, the first slope (of the covariate on which errors and curved means depend), the mean over
-all slopes, and the last coordinate, which is the scale where there is one. Lengths and errors are also given over the
+all slopes, and the last coordinate, which is the scale where there is one. Coverage is kept of every single slope, too. Lengths and errors are also given over the
 efficient bound 2 z sqrt(diag(H^-1 S_mu H^-1) / n), the shortest interval of any method in which every user sends one
 gradient; S_mu = S + Delta^2 mu_eff^-2 I for the optimal weights of users.
 """
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from dpexp.schedules import Schedule
 
 COORDINATES = ("intercept", "first_slope", "slopes", "last")
+SLOPES = tuple(f"slope_{k}" for k in range(1, 21))
+"""single slopes; where there are fewer than twenty they are repeated, since all settings have the same metrics"""
 METRICS = (
     "param_distance_sq",
     *(f"covered_{c}" for c in COORDINATES),
@@ -40,6 +42,8 @@ METRICS = (
     *(f"length_{c}" for c in COORDINATES),
     "accepted",
     *(f"covered_accepted_{c}" for c in COORDINATES),
+    *(f"covered_{c}" for c in SLOPES),
+    *(f"covered_accepted_{c}" for c in SLOPES),
 )
 FEWEST = 1000
 """users below which no design is tried"""
@@ -165,8 +169,9 @@ def measured(
     length, error = interval.high - interval.low, interval.estimate - theta
     parts = [covered, length / (2 * normal(level) * bound), error / bound, length]
     columns = [_grouped(part, d) for part in parts]
-    both = columns[0] * accepted
-    return np.concatenate([np.sum(error**2, axis=1)[None], *columns, accepted[None].astype(np.float64), both])
+    both, share = columns[0] * accepted, accepted[None].astype(np.float64)
+    single = covered[:, 1 + np.arange(len(SLOPES)) % d].T
+    return np.concatenate([np.sum(error**2, axis=1)[None], *columns, share, both, single, single * accepted])
 
 
 def _grouped(values: np.ndarray, d: int) -> np.ndarray:

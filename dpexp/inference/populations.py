@@ -170,9 +170,10 @@ class SimulatedCrowd:
         noise: dict[int, np.ndarray] = {}
         for group, _, wanted in asked:
             if group not in noise:
-                state = self.noises.setdefault(group, self.strangers.hessian_noise())
+                if group not in self.noises:
+                    self.noises[group] = self.strangers.hessian_noise()
                 sent = hessian_users(count, wanted.first, wanted.every)
-                noise[group] = fill_standard_normals(state, (sent, p * (p + 1) // 2))
+                noise[group] = fill_standard_normals(self.noises[group], (sent, p * (p + 1) // 2))
         return [
             Users(drawn.x, drawn.y, drawn.w, *weights[budget], drawn.omega, noise[group]) for group, budget, _ in asked
         ]
