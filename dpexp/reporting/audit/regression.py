@@ -63,10 +63,9 @@ class Sent(NamedTuple):
     kind: str
     message: np.ndarray
     """[8, k]: a gradient, or a Hessian in the coordinates in which the Frobenius norm is Euclidean"""
-    zero: np.ndarray
-    """what it is without noise with the first record [8, k]"""
-    effect: np.ndarray
-    """with the second, less that [8, k]"""
+    theta: np.ndarray
+    """at which it was asked for [p, 8]"""
+    pair: Pair
     noise: np.ndarray
     """what its standard deviation has to be [8]"""
     canary: np.ndarray
@@ -129,10 +128,10 @@ class RegressionAudit:
             if not able:
                 continue
             user = able[replicate % len(able)]
-            statistics.append(
-                log_likelihood_ratio(*(part[lane : lane + 1] for part in (user.message, user.zero, user.effect, user.noise)))
-            )
-            canary.append(user.canary[lane : lane + 1])
+            zero, other = (self._clean(user, lane, record) for record in (0, 1))
+            here = slice(lane, lane + 1)
+            statistics.append(log_likelihood_ratio(user.message[here], zero, other - zero, user.noise[here]))
+            canary.append(user.canary[here])
         return Seen(np.concatenate([np.empty(0), *statistics]), np.concatenate([np.empty(0, dtype=bool), *canary]))
 
     def _run(self, seed: int, lanes: range) -> Iterator[Sent]:
@@ -143,6 +142,7 @@ class RegressionAudit:
         coins = np.stack([generator(seed, r, "order").random(self.users) < 0.5 for r in lanes])
         coins = np.concatenate([coins, np.repeat(coins[-1:], LANES - len(coins), axis=0)])
         hessians, least = 0, self.model.problem.scale_min if self.model.has_scale else -math.inf
+        stage_users: Users | None = None
         for number in range(self.users):
             wanted, stage = talk.wanted, talk.stage
             assert wanted is not None
@@ -150,7 +150,9 @@ class RegressionAudit:
             of_hessian = (wanted.first + 1) % wanted.every == 0
             kind = (OTHER_SIDE, NONE)[hessians % 2] if of_hessian else GRADIENT
             hessians += of_hessian
-            drawn = crowd.blocks(1, [(0, 0, Wanted(1, wanted.first, wanted.every))])[0]
+            if stage_users is None or talk.done == 0:
+                stage_users = crowd.blocks(wanted.users, [(0, 0, wanted)])[0]
+            drawn = one_of(stage_users, talk.done, wanted)
             theta, coin = server.theta.copy(), coins[:, number]
             pair = pair_of(self.model, kind, theta, drawn.x[0])
             users, sums, eta = held(self.model, drawn, pair, coin), talk.sums, stage.eta[talk.done]
@@ -166,19 +168,16 @@ class RegressionAudit:
                 landed = None if wanted.users == 1 else server.theta  # the last user of a stage moves, and then it jumps
                 message = received(before, sums, theta, landed, users.v[0], eta, least)
                 noise = self.model.gradient_sensitivity * users.inverse_mu[0]
-            zero, one = (self._clean(of_hessian, theta, pair.x[k], pair.y[k]) for k in (0, 1))
-            yield Sent(
-                kind, message, zero, one - zero, np.broadcast_to(noise, LANES), coin, 1 / users.inverse_mu[0]
-            )
+            yield Sent(kind, message, theta, pair, np.broadcast_to(noise, LANES), coin, 1 / users.inverse_mu[0])
 
-    def _clean(self, of_hessian: bool, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """The message without noise in every lane [8, k], by the numpy formulas and not by the compiled ones."""
-        rows = np.concatenate([np.ones((1, LANES)), x]).T
-        if not of_hessian:
-            return self.model.problem.gradient(theta.T, rows, y)
+    def _clean(self, user: Sent, lane: int, record: int) -> np.ndarray:
+        """The message without noise [1, k] with one of the two records, by the numpy formulas, not by the compiled ones."""
+        theta, y = user.theta[:, lane], user.pair.y[record, lane : lane + 1]
+        row = np.concatenate([[1.0], user.pair.x[record, :, lane]])[None]
+        if user.kind == GRADIENT:
+            return self.model.problem.gradient(theta, row, y)
         scaling = np.outer(self.model.hessian_scaling, self.model.hessian_scaling)
-        each = [self.model.hessians(theta[:, lane], rows[lane], y[lane]) * scaling for lane in range(LANES)]
-        return isometric(np.stack(each))
+        return isometric(self.model.hessians(theta, row, y) * scaling)
 
 
 def pair_of(model: Model, kind: str, theta: np.ndarray, z: np.ndarray) -> Pair:
@@ -193,6 +192,13 @@ def pair_of(model: Model, kind: str, theta: np.ndarray, z: np.ndarray) -> Pair:
     c = float(model.constants[0])
     low, high = {GRADIENT: (-FAR, FAR), OTHER_SIDE: (-c * INSIDE, c * INSIDE), NONE: (c * INSIDE, FAR)}[kind]
     return Pair(np.stack([direction, direction]), np.stack([at + low * scale, at + high * scale]))
+
+
+def one_of(users: Users, place: int, wanted: Wanted) -> Users:
+    """One user of a stage, with the noise of a Hessian if that is asked for."""
+    found = Users(*(part[place : place + 1] for part in users))
+    sent = (wanted.first + 1) // wanted.every - 1
+    return found._replace(hessian_noise=users.hessian_noise[max(sent, 0) : max(sent, 0) + 1])
 
 
 def held(model: Model, drawn: Users, pair: Pair, coin: np.ndarray) -> Users:
@@ -215,7 +221,7 @@ def received(
     of_sums = (after.gradients - before.gradients) / v
     free = theta - eta * v * of_sums
     free[-1] = np.maximum(free[-1], least)
-    if moved is not None and not np.allclose(free, moved, rtol=1e-9, atol=1e-9):
+    if moved is not None and np.max(np.abs(free - moved)) > 1e-9 * (1 + np.max(np.abs(moved))):
         raise UsageError("what theta moves by is not the message that the sums count, so there is no one message")
     return of_sums.T
 
