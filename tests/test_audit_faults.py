@@ -25,7 +25,21 @@ from tests.campaigns.audit_faults import (
 )
 from tests.conftest import AT_LENGTH
 
-QUICK = {1: 800, 2: 800, 3: 1000, 5: 300, 7: 600, 11: 800, 12: 400, 13: 700, 14: 600, 15: 500, 16: 400, 17: 800, 18: 400}
+QUICK = {
+    1: 800,
+    2: 800,
+    3: 1000,
+    5: 300,
+    7: 600,
+    11: 800,
+    12: 400,
+    13: 700,
+    14: 600,
+    15: 500,
+    16: 400,
+    17: 800,
+    18: 400,
+}
 """runs in which a fault is found; the others, which need thousands, are tried by `make soak`, and 8 in `test_audit.py`"""
 
 
@@ -51,7 +65,9 @@ def test_noise_left_out_in_some_steps_is_found_by_the_count_alone():
     assert found(audited(FULL, 500, 1, lambda: wrong_noise(change), 1)) == ["steps without noise"]
 
 
-@pytest.mark.parametrize("config", [FULL, SAMPLED, BALL, TREE, MIXED], ids=["full", "sampled", "ball", "tree", "messages"])
+@pytest.mark.parametrize(
+    "config", [FULL, SAMPLED, BALL, TREE, MIXED], ids=["full", "sampled", "ball", "tree", "messages"]
+)
 def test_sound_mechanisms_are_left_alone(config):
     """And the bracket is not empty: something is seen to be given away."""
     rows = audited(config, 600, 2)

@@ -1,9 +1,9 @@
 """What is measured of intervals: whether they cover, how long they are, and how far off the estimate is.
 
 Coordinates are the intercept, the first slope (of the covariate on which errors and curved means depend), the mean over
-all slopes, and the last coordinate, which is the scale where there is one. Coverage is kept of every single slope, too. Lengths and errors are also given over the
-efficient bound 2 z sqrt(diag(H^-1 S_mu H^-1) / n), the shortest interval of any method in which every user sends one
-gradient; S_mu = S + Delta^2 mu_eff^-2 I for the optimal weights of users.
+all slopes, and the last coordinate, which is the scale where there is one. Coverage is kept of every single slope, too.
+Lengths and errors are also given over the efficient bound 2 z sqrt(diag(H^-1 S_mu H^-1) / n), the shortest interval of
+any method in which every user sends one gradient; S_mu = S + Delta^2 mu_eff^-2 I for the optimal weights of users.
 """
 
 from __future__ import annotations
@@ -137,7 +137,9 @@ class Covering(AlgorithmBase):
         model, law = model_of(problem), self.population(problem)
         target = target_of(model, law)
         values = np.zeros((len(settings), len(self.estimators), len(steps), len(self.metrics), len(replicates)))
-        noises = [noise_of(model, budget.draw((np.arange(10_000) + 0.5) / 10_000, 1)).gradients for _, budget in settings]
+        noises = [
+            noise_of(model, budget.draw((np.arange(10_000) + 0.5) / 10_000, 1)).gradients for _, budget in settings
+        ]
         for k, n in enumerate(int(step) for step in steps):
             if n < FEWEST:  # nothing is said: not accepted, and of length 0
                 values[:, :, k, 0] = np.sum((problem.start() - target.theta) ** 2)

@@ -19,7 +19,7 @@ from dpexp.core.seeds import stream_states
 from dpexp.engine.lanes.elementwise import logistic
 from dpexp.engine.lanes.streams import fill_uniform
 from dpexp.engine.lanes.vectors import LANES
-from dpexp.inference.drawing import fill_standard_normals
+from dpexp.inference.drawing import Rows
 from dpexp.inference.lockstep import Wanted
 from dpexp.inference.messages import Users
 from dpexp.inference.models import Model
@@ -102,26 +102,28 @@ class Strangers:
     def __init__(self, model: Model, law: Population, seed: int, replicates: Sequence[int]) -> None:
         self.model, self.law, self.seed = model, law, seed
         self.lanes = [*replicates, *[replicates[-1]] * (LANES - len(replicates))]
-        self.data, self.response, self.noise, self.budgets = (
+        data, self.response, noise, self.budgets = (
             stream_states(seed, self.lanes, role) for role in ("data", "response", "noise", "budget")
         )
+        self.data, self.noise = Rows(data, law.normals), Rows(noise, model.p)
 
     def next(self, count: int, random_budgets: bool) -> Drawn:
-        normals = fill_standard_normals(self.data, (count, self.law.normals))
+        normals = self.data.take(count)
         uniform = np.empty((count, LANES)) if self.law.binary else np.empty((0, LANES))
         if self.law.binary:
             fill_uniform(self.response, uniform, count)
         x, y = self.law.records(normals, uniform)
         w = mallows_weight(1 + np.einsum("bjl,bjl->bl", x, x))
-        omega = fill_standard_normals(self.noise, (count, self.model.p))
+        omega = self.noise.take(count)
         of_budgets = np.empty((count, LANES)) if random_budgets else None
         if of_budgets is not None:
             fill_uniform(self.budgets, of_budgets, count)
         return Drawn(np.ascontiguousarray(x), y, w, omega, of_budgets)
 
-    def hessian_noise(self) -> np.ndarray:
-        """The state of a stream of its own; it is at its beginning whenever it is asked for."""
-        return stream_states(self.seed, self.lanes, "noise", 1)
+    def hessian_noise(self) -> Rows:
+        """A stream of its own, row by row of a triangle; it is at its beginning whenever it is asked for."""
+        p = self.model.p
+        return Rows(stream_states(self.seed, self.lanes, "noise", 1), p * (p + 1) // 2)
 
 
 class Weights:
@@ -162,10 +164,10 @@ class SimulatedCrowd:
         self.model, self.strangers = model, Strangers(model, law, seed, replicates)
         self.weights = [Weights(model, budget, weighted) for budget in budgets]
         self.random_budgets = any(budget.constant is None for budget in budgets)
-        self.noises: dict[int, np.ndarray] = {}
+        self.noises: dict[int, Rows] = {}
 
     def blocks(self, count: int, asked: Sequence[tuple[int, int, Wanted]]) -> list[Users]:
-        drawn, p = self.strangers.next(count, self.random_budgets), self.model.p
+        drawn = self.strangers.next(count, self.random_budgets)
         weights = [weight.next(count, drawn.uniform) for weight in self.weights]
         noise: dict[int, np.ndarray] = {}
         for group, _, wanted in asked:
@@ -173,7 +175,7 @@ class SimulatedCrowd:
                 if group not in self.noises:
                     self.noises[group] = self.strangers.hessian_noise()
                 sent = hessian_users(count, wanted.first, wanted.every)
-                noise[group] = fill_standard_normals(self.noises[group], (sent, p * (p + 1) // 2))
+                noise[group] = self.noises[group].take(sent)
         return [
             Users(drawn.x, drawn.y, drawn.w, *weights[budget], drawn.omega, noise[group]) for group, budget, _ in asked
         ]

@@ -133,8 +133,8 @@ def correction_moment(model: Model, design: Design, noise: Noise) -> np.ndarray:
 
     In a direction of curvature h_j the iterate of a stage with N gradient users forgets in t = T h_j / h relaxation
     times. Let b^2 / N be the variance of H^-1 times its mean message, and B a Brownian motion on [0, t]. The stage
-    starts off by e, its points have the mean e phi(t) - (b / sqrt(N t)) int (1 - exp(-(t - s))) dB_s, and H^-1 times its
-    mean message is that plus (b / sqrt(N t)) B_t. So d = e phi(t) + (b / sqrt(N t)) int exp(-(t - s)) dB_s, with
+    starts off by e, its points have the mean e phi(t) - (b / sqrt(N t)) int (1 - exp(-(t - s))) dB_s, and H^-1 times
+    its mean message is that plus (b / sqrt(N t)) B_t. So d = e phi(t) + (b / sqrt(N t)) int exp(-(t - s)) dB_s, with
 
         phi(t) = (1 - exp(-t)) / t,     Var d = phi(t)^2 E e^2 + phi(2 t) b^2 / N.
 

@@ -43,10 +43,13 @@ def _of(results: Path, experiment: str) -> list[dict[str, Any]]:
             row[f"covered_{name}"] = means[f"covered_{name}"]
             both = means[f"covered_accepted_{name}"]
             row[f"covered_accepted_{name}"] = both / accepted if accepted else math.nan
+            row[f"mean_length_{name}"] = means[f"length_over_bound_{name}"]
             row[f"length_{name}"] = medians[f"length_over_bound_{name}"]
             row[f"bias_{name}"] = means[f"error_over_bound_{name}"]
-        single = row["single"] = ("intercept", *(f"slope_{k}" for k in range(1, int(one["d"]) + 1)), "last")
-        for name in single[1:-1]:
+        slopes = tuple(f"slope_{k}" for k in range(1, int(one["d"]) + 1))
+        last = ("last",) if str(one["problem"]).startswith("huber") else ()  # elsewhere it is the last slope
+        single = row["single"] = ("intercept", *slopes, *last)
+        for name in slopes:
             both = means[f"covered_accepted_{name}"]
             row[f"covered_{name}"] = means[f"covered_{name}"]
             row[f"covered_accepted_{name}"] = both / accepted if accepted else math.nan
@@ -85,7 +88,7 @@ def _setting(one: Any) -> str:
     words += [f"alpha = {one['alpha']:.3g}"] if _is_there(one, "alpha") else []
     words += [f"{one['errors']} errors"] if _is_there(one, "errors") and one["errors"] != "normal" else []
     words += [f"{key} = {one[key]:g}" for key in ("rho", "bend") if _is_there(one, key) and one[key]]
-    words += ["wrong guess"] if _is_there(one, "guess") and one["guess"] != 1 else []
+    words += [f"guess x {one['guess']:g}"] if _is_there(one, "guess") and one["guess"] != 1 else []
     return ", ".join(words)
 
 

@@ -1,14 +1,14 @@
 """Two worlds for `staged-newton`: each user holds one of two records, by a coin, and sends a gradient or a Hessian.
 
-The method's own conversation is run: its stages, its jumps, its compiled messages, its noise and its weights, for as few
-users as leave every stage a Hessian user, with the steps of the config's n. Only the records are replaced. The adversary
-chooses both records of a user when it is this user's turn, since it knows theta; any pair may be chosen, because the
-promise is for every pair. It sees every message: what theta moved by and what the server's sums grew by, which have to
-agree.
+The method's own conversation is run: its stages, its jumps, its compiled messages, its noise and its weights, for as
+few users as leave every stage a Hessian user, with the steps of the config's n. Only the records are replaced. The
+adversary chooses both records of a user when it is this user's turn, since it knows theta; any pair may be chosen,
+because the promise is for every pair. It sees every message: what theta moved by and what the server's sums grew by,
+which have to agree.
 
     gradient               responses far below and far above the prediction, |x|^2 = 2: Delta apart (Huber)
-    Hessian, other side    residuals just inside c and -c at one x: apart in the row of the scale alone, which is off the
-                           diagonal; logistic: x = (1, z) and (1, -z)
+    Hessian, other side    residuals just inside c and -c at one x: apart in the row of the scale alone, which is off
+                           the diagonal; logistic, or a known scale: x = (1, z) and (1, -z)
     Hessian, none          the largest Hessian, and a record with none: noise that follows the record is seen by it
 """
 
@@ -165,13 +165,15 @@ class RegressionAudit:
                 scale = np.asarray(self.model.scale_of(theta.T))
                 noise = self.model.hessian_sensitivity(scale) * users.inverse_mu[0]
             else:
-                landed = None if wanted.users == 1 else server.theta  # the last user of a stage moves, and then it jumps
+                landed = (
+                    None if wanted.users == 1 else server.theta
+                )  # the last user of a stage moves, and then it jumps
                 message = received(before, sums, theta, landed, users.v[0], eta, least)
                 noise = self.model.gradient_sensitivity * users.inverse_mu[0]
             yield Sent(kind, message, theta, pair, np.broadcast_to(noise, LANES), coin, 1 / users.inverse_mu[0])
 
     def _clean(self, user: Sent, lane: int, record: int) -> np.ndarray:
-        """The message without noise [1, k] with one of the two records, by the numpy formulas, not by the compiled ones."""
+        """The message without noise [1, k] with one of the two records, by numpy and not by the compiled formulas."""
         theta, y = user.theta[:, lane], user.pair.y[record, lane : lane + 1]
         row = np.concatenate([[1.0], user.pair.x[record, :, lane]])[None]
         if user.kind == GRADIENT:
