@@ -21,7 +21,7 @@ from dpexp.inference.predicted import (
     noise_of,
 )
 from dpexp.inference.refusals import MOST_OF_SCALE, before, largest_share, users_needed
-from dpexp.inference.staged_newton import Design, Server, stages, staged_newton
+from dpexp.inference.staged_newton import Design, Server, staged_newton, stages
 from dpexp.inference.users import BLOCK
 from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
