@@ -16,6 +16,7 @@ from tests.campaigns.audit_faults import (
     BINS,
     FAULTS,
     FULL,
+    MIXED,
     SAMPLED,
     TREE,
     audited,
@@ -25,7 +26,22 @@ from tests.campaigns.audit_faults import (
 )
 from tests.conftest import AT_LENGTH
 
-QUICK = {1: 800, 2: 800, 3: 1000, 5: 300, 7: 600, 11: 800, 12: 400, 14: 1000}
+QUICK = {
+    1: 800,
+    2: 800,
+    3: 1000,
+    5: 300,
+    7: 600,
+    11: 800,
+    12: 400,
+    14: 1000,
+    15: 700,
+    16: 600,
+    17: 500,
+    18: 400,
+    19: 800,
+    20: 400,
+}
 """runs in which a fault is found; the others, which need thousands, are tried by `make soak`, and 8 in `test_audit.py`"""
 
 
@@ -51,7 +67,9 @@ def test_noise_left_out_in_some_steps_is_found_by_the_count_alone():
     assert found(audited(FULL, 500, 1, lambda: wrong_noise(change), 1)) == ["steps without noise"]
 
 
-@pytest.mark.parametrize("config", [FULL, SAMPLED, BALL, TREE], ids=["full", "sampled", "ball", "tree"])
+@pytest.mark.parametrize(
+    "config", [FULL, SAMPLED, BALL, TREE, MIXED], ids=["full", "sampled", "ball", "tree", "messages"]
+)
 def test_sound_mechanisms_are_left_alone(config):
     """And the bracket is not empty: something is seen to be given away."""
     rows = audited(config, 600, 2)
@@ -91,3 +109,44 @@ def test_the_literal_steps_without_a_fault_are_the_compiled_ones(monkeypatch):
             patched.setattr(kernel, "steps", literal_steps())
             for a, b in zip(compiled, one.run(one.worlds[1], 3, 4), strict=True):
                 np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-6 * np.abs(a).max())
+
+
+@pytest.mark.parametrize(
+    "problem", ["huber-linear, d: 2", "huber-linear, d: 2, scale: known", "mallows-logistic, d: 2"]
+)
+def test_the_records_of_watched_users_are_nearly_as_far_apart_as_can_be(problem):
+    """And messages are what the numpy formulas say, plus noise of the stated size: their residuals are standard normal."""
+    from dpexp.algorithms.watched_messages import OTHER_SIDE
+
+    text = MIXED.replace("huber-linear, d: 2, sigma: 2.0", problem)
+    (one,) = plan_of(read_experiment(text, "watched.yaml")).audited
+    watched, residuals = one.watched, []
+    for first in range(0, 80, 8):
+        for sent in watched.run(3, range(first, first + 8)):
+            for lane in range(8):
+                clean = [watched.clean(sent, lane, record)[0] for record in (0, 1)]
+                residuals.append((sent.message[lane] - clean[int(sent.canary[lane])]) / sent.noise[lane])
+                if sent.kind == OTHER_SIDE and watched.model.has_scale:
+                    distance = np.linalg.norm(clean[1] - clean[0]) / sent.noise[lane]
+                    assert 0.9 < distance / sent.mu[lane] <= 1
+    every = np.concatenate(residuals)
+    assert abs(every.mean()) < 4.5 / np.sqrt(len(every))
+    assert abs(every.std() - 1) < 4.5 / np.sqrt(2 * len(every))  # a scale of 2/3 or 3/2 is forty times as far
+
+
+def test_theta_must_move_by_the_message_that_is_counted():
+    """A server that steps with what has no noise, and counts what has, is no release of one message."""
+    from unittest.mock import patch
+
+    from dpexp.core.errors import UsageError
+    from dpexp.inference.staged_newton import Server
+
+    true = Server.serve
+
+    def serve(self, users, *rest):
+        true(self, users, *rest)
+        self.theta[0] += 1e-3
+
+    (one,) = plan_of(read_experiment(MIXED, "watched.yaml")).audited
+    with patch.object(Server, "serve", serve), pytest.raises(UsageError, match="no one message"):
+        one.observe(1, range(8))

@@ -53,7 +53,8 @@ def test_the_target_is_where_the_mean_gradient_is_zero():
     ],
 )
 def test_verdicts(coverages, replicates, wanted):
-    row = {f"covered_{name}": value for name, value in zip(("intercept", "slopes", "last"), coverages, strict=True)}
+    single = ("intercept", "slope_1", "last")
+    row = {"single": single} | {f"covered_{name}": value for name, value in zip(single, coverages, strict=True)}
     assert verdict(row, "covered", replicates) == wanted
 
 

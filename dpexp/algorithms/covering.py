@@ -1,13 +1,14 @@
 """What is measured of intervals: whether they cover, how long they are, and how far off the estimate is.
 
 Coordinates are the intercept, the first slope (of the covariate on which errors and curved means depend), the mean over
-all slopes, and the last coordinate, which is the scale where there is one. Lengths and errors are also given over the
-efficient bound 2 z sqrt(diag(H^-1 S_mu H^-1) / n), the shortest interval of any method in which every user sends one
-gradient; S_mu = S + Delta^2 mu_eff^-2 I for the optimal weights of users.
+all slopes, and the last coordinate, which is the scale where there is one. Coverage is kept of every single slope, too.
+Lengths and errors are also given over the efficient bound 2 z sqrt(diag(H^-1 S_mu H^-1) / n), the shortest interval of
+any method in which every user sends one gradient; S_mu = S + Delta^2 mu_eff^-2 I for the optimal weights of users.
 """
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
 
 COORDINATES = ("intercept", "first_slope", "slopes", "last")
+SLOPES = tuple(f"slope_{k}" for k in range(1, 21))
+"""single slopes; where there are fewer than twenty they are repeated, since all settings have the same metrics"""
 METRICS = (
     "param_distance_sq",
     *(f"covered_{c}" for c in COORDINATES),
@@ -39,6 +42,8 @@ METRICS = (
     *(f"length_{c}" for c in COORDINATES),
     "accepted",
     *(f"covered_accepted_{c}" for c in COORDINATES),
+    *(f"covered_{c}" for c in SLOPES),
+    *(f"covered_accepted_{c}" for c in SLOPES),
 )
 FEWEST = 1000
 """users below which no design is tried"""
@@ -102,6 +107,18 @@ class Covering(AlgorithmBase):
         """The interval of every estimator, and which of the eight replicates are accepted [8]."""
         raise NotImplementedError
 
+    def of_settings(
+        self,
+        model: Model,
+        law: Population,
+        settings: Sequence[tuple[Any, Any]],
+        n: int,
+        seed: int,
+        lanes: Sequence[int],
+    ) -> list[list[tuple[Interval, np.ndarray]]]:
+        """`intervals` of every setting; an algorithm may do better, since all settings meet the same users."""
+        return [self.intervals(model, law, setting, n, seed, lanes) for setting in settings]
+
     def simulate(
         self,
         problem: LinearPredictorProblem,
@@ -120,20 +137,20 @@ class Covering(AlgorithmBase):
         model, law = model_of(problem), self.population(problem)
         target = target_of(model, law)
         values = np.zeros((len(settings), len(self.estimators), len(steps), len(self.metrics), len(replicates)))
-        for s, setting in enumerate(settings):
-            grid = setting[1].draw((np.arange(10_000) + 0.5) / 10_000, 1)
-            noise = noise_of(model, grid).gradients
-            for k, n in enumerate(steps):
-                bound = efficient_errors(model, target, noise, int(n))
-                for first in range(0, len(replicates), LANES):
-                    lanes = list(replicates[first : first + LANES])
-                    if n < FEWEST:  # nothing is said: not accepted, and of length 0
-                        values[s, :, k, 0, first : first + len(lanes)] = np.sum((problem.start() - target.theta) ** 2)
-                        continue
-                    found = self.intervals(model, law, setting, int(n), seed, lanes)
-                    for e, (interval, accepted) in enumerate(found):
-                        rows = measured(interval, accepted, target.theta, bound, self.level, model.d)
-                        values[s, e, k, :, first : first + len(lanes)] = rows[:, : len(lanes)]
+        noises = [
+            noise_of(model, budget.draw((np.arange(10_000) + 0.5) / 10_000, 1)).gradients for _, budget in settings
+        ]
+        for k, n in enumerate(int(step) for step in steps):
+            if n < FEWEST:  # nothing is said: not accepted, and of length 0
+                values[:, :, k, 0] = np.sum((problem.start() - target.theta) ** 2)
+                continue
+            bounds = [efficient_errors(model, target, noise, n) for noise in noises]
+            for first in range(0, len(replicates), LANES):
+                lanes = list(replicates[first : first + LANES])
+                found = self.of_settings(model, law, settings, n, seed, lanes)
+                for s, e in product(range(len(settings)), range(len(self.estimators))):
+                    rows = measured(*found[s][e], target.theta, bounds[s], self.level, model.d)
+                    values[s, e, k, :, first : first + len(lanes)] = rows[:, : len(lanes)]
         return Passed(steps, self.estimators, self.metrics, values)
 
 
@@ -154,8 +171,9 @@ def measured(
     length, error = interval.high - interval.low, interval.estimate - theta
     parts = [covered, length / (2 * normal(level) * bound), error / bound, length]
     columns = [_grouped(part, d) for part in parts]
-    both = columns[0] * accepted
-    return np.concatenate([np.sum(error**2, axis=1)[None], *columns, accepted[None].astype(np.float64), both])
+    both, share = columns[0] * accepted, accepted[None].astype(np.float64)
+    single = covered[:, 1 + np.arange(len(SLOPES)) % d].T
+    return np.concatenate([np.sum(error**2, axis=1)[None], *columns, share, both, single, single * accepted])
 
 
 def _grouped(values: np.ndarray, d: int) -> np.ndarray:

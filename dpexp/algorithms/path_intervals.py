@@ -18,6 +18,7 @@ from dpexp.problems.linear_predictor import LinearPredictorProblem
 if TYPE_CHECKING:
     from dpexp.inference.interval import Interval
     from dpexp.inference.models import Model
+    from dpexp.inference.paths import Path
     from dpexp.inference.populations import Population
 
 BATCHES = 8
@@ -42,37 +43,53 @@ class PathIntervals(Covering):
         """Of one replicate: three passes over n users each, with p^2 sums of products."""
         return n * (300 + 20 * problem.p + 3 * problem.p**2) * 2e-9
 
-    def intervals(
-        self, model: Model, law: Population, setting: tuple[Any, Any], n: int, seed: int, lanes: Sequence[int]
-    ) -> list[tuple[Interval, np.ndarray]]:
+    def of_settings(
+        self,
+        model: Model,
+        law: Population,
+        settings: Sequence[tuple[Any, Any]],
+        n: int,
+        seed: int,
+        lanes: Sequence[int],
+    ) -> list[list[tuple[Interval, np.ndarray]]]:
+        """All settings meet the same users, and so do the three kinds of path."""
+        from dpexp.inference.lockstep import Talk, together
+        from dpexp.inference.paths import Chains, Walk
+        from dpexp.inference.populations import SimulatedCrowd
+
+        start, burned, size = model.problem.start(), round(self.burn_in * n), n // CHAINS
+        ends = [burned + round((n - burned) * k / BATCHES) for k in range(BATCHES + 1)]
+        plain, measuring, disjoint = [], [], []
+        for number, (schedule, _) in enumerate(settings):
+            eta = schedule.step_sizes(1, n)
+            one, other = Walk(model, start), Walk(model, start, regressed=False)
+            plain.append(Talk(one, one.along(eta, ends), number))
+            measuring.append(Talk(other, other.along(eta, [burned, n], EVERY), number))
+            chains = Chains(model, start)
+            disjoint.append(Talk(chains, chains.along(eta[:size], round(self.burn_in * size), CHAINS), number))
+        crowd = SimulatedCrowd(model, law, [budget for _, budget in settings], seed, lanes, weighted=False)
+        together([plain, measuring, disjoint], crowd)
+        return [
+            self._found(model, law, one.result, other.result, chains.result, seed, lanes)
+            for one, other, chains in zip(plain, measuring, disjoint, strict=True)
+        ]
+
+    def _found(
+        self, model: Model, law: Population, path: Path, measured: Path, chains: list[Path], seed: int,
+        lanes: Sequence[int],
+    ) -> list[tuple[Interval, np.ndarray]]:  # fmt: skip
+        """The intervals of one setting."""
         from dpexp.core.seeds import generator
         from dpexp.engine.lanes.vectors import LANES
         from dpexp.inference.batch_means import batch_means
         from dpexp.inference.chains import averages, hulc, t_chains
         from dpexp.inference.newton_oracle import newton_oracle
-        from dpexp.inference.paths import run_path
         from dpexp.inference.plug_in import plug_in
         from dpexp.inference.plug_in_free import plug_in_free
-        from dpexp.inference.populations import Simulated
         from dpexp.inference.random_scaling import random_scaling
         from dpexp.inference.targets import target_of
 
-        schedule, budget = setting
-        start, level = model.problem.start(), self.level
-
-        def users() -> Simulated:
-            return Simulated(model, law, budget, seed, lanes, weighted=False)
-
-        eta = schedule.step_sizes(1, n)
-        burned = round(self.burn_in * n)
-        ends = [burned + round((n - burned) * k / BATCHES) for k in range(BATCHES + 1)]
-        path = run_path(model, start, users(), eta, ends)
-        first, last = path.snapshots[0], path.snapshots[-1]
-        with_hessians = run_path(model, start, users(), eta, [burned, n], EVERY).snapshots
-        disjoint, size = users(), n // CHAINS
-        chains = [
-            run_path(model, start, disjoint, eta[:size], [round(self.burn_in * size), size]) for _ in range(CHAINS)
-        ]
+        level, first, last, with_hessians = self.level, path.snapshots[0], path.snapshots[-1], measured.snapshots
         means = averages(chains)
         uniform = np.array([generator(seed, r, "init").random() for r in lanes])
         uniform = np.append(uniform, np.ones(LANES - len(lanes)))

@@ -40,27 +40,42 @@ class StagedNewton(Covering):
         """Of one replicate, both estimators; it grows with the p (p + 1) / 2 sums of products."""
         return n * (150 + 6 * problem.p + 0.5 * problem.p**2) * 2e-9
 
-    def intervals(
-        self, model: Model, law: Population, setting: tuple[Any, Any], n: int, seed: int, lanes: Sequence[int]
-    ) -> list[tuple[Interval, np.ndarray]]:
+    def of_settings(
+        self,
+        model: Model,
+        law: Population,
+        settings: Sequence[tuple[Any, Any]],
+        n: int,
+        seed: int,
+        lanes: Sequence[int],
+    ) -> list[list[tuple[Interval, np.ndarray]]]:
+        """All settings meet the same users, and so do both estimators."""
         from dpexp.inference.critical_values import normal
         from dpexp.inference.interval import symmetric_interval
+        from dpexp.inference.lockstep import Talk, together
         from dpexp.inference.models import balanced
         from dpexp.inference.newton import standard_errors
         from dpexp.inference.one_step import one_step
-        from dpexp.inference.populations import Simulated
+        from dpexp.inference.populations import SimulatedCrowd
         from dpexp.inference.predicted import guessed_curvature, noise_of
         from dpexp.inference.refusals import after, before
-        from dpexp.inference.staged_newton import Design, Server, staged_newton
+        from dpexp.inference.staged_newton import Design, Server, stages
 
         model = balanced(model) if self.balanced else model
-        budget = setting[1]
         design = Design(n, self.guess * guessed_curvature(model), self.every)
-        start = model.problem.start()
-        outcome = staged_newton(model, design, start, Simulated(model, law, budget, seed, lanes))
-        half = normal(self.level) * standard_errors(outcome.final.covariance)
-        public = before(model, design, noise_of(model, budget.draw((np.arange(10_000) + 0.5) / 10_000, 1)))
-        kept = [not (public.reasons or after(model, design, outcome, lane).reasons) for lane in range(len(half))]
-        pilot = one_step(Server(model, start), design, Simulated(model, law, budget, seed, lanes), self.level)
-        everyone = np.ones(len(half), dtype=bool)
-        return [(symmetric_interval(outcome.final.theta, half), np.array(kept)), (pilot, everyone)]
+        budgets, start = [budget for _, budget in settings], model.problem.start()
+        staged, pilots = [], []
+        for number in range(len(settings)):
+            server, other = Server(model, start), Server(model, start)
+            staged.append(Talk(server, stages(server, design), number))
+            pilots.append(Talk(other, one_step(other, design, self.level), number))
+        together([staged, pilots], SimulatedCrowd(model, law, budgets, seed, lanes))
+        found = []
+        for talk, pilot, budget in zip(staged, pilots, budgets, strict=True):
+            outcome = talk.result
+            half = normal(self.level) * standard_errors(outcome.final.covariance)
+            public = before(model, design, noise_of(model, budget.draw((np.arange(10_000) + 0.5) / 10_000, 1)))
+            kept = [not (public.reasons or after(model, design, outcome, lane).reasons) for lane in range(len(half))]
+            interval = symmetric_interval(outcome.final.theta, half)
+            found.append([(interval, np.array(kept)), (pilot.result, np.ones(len(half), dtype=bool))])
+        return found

@@ -23,3 +23,22 @@ def fill_standard_normals(state: np.ndarray, shape: tuple[int, ...]) -> np.ndarr
     out = np.empty((even, LANES))
     _fill(state, out, even)
     return out[:count].reshape(*shape, LANES)
+
+
+class Rows:
+    """A stream of rows of normals [width, 8], which are the same rows however many are taken at a time."""
+
+    def __init__(self, state: np.ndarray, width: int) -> None:
+        self.state, self.width = state, width
+        self.spare = np.empty((0, width, LANES))
+        """at most one row: normals are drawn in pairs, and half a pair must not be lost"""
+
+    def take(self, count: int) -> np.ndarray:
+        """The next rows [count, width, 8]."""
+        need = max(0, count - len(self.spare))
+        fresh = fill_standard_normals(self.state, (need + need * self.width % 2, self.width))
+        if len(self.spare) == 0 and len(fresh) == count:
+            return fresh
+        rows = np.concatenate([self.spare, fresh])
+        self.spare = rows[count:]
+        return rows[:count]

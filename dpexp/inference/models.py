@@ -24,8 +24,12 @@ from dpexp.problems.mallows import moment_matrix
 
 ModelName = Literal["huber-linear", "mallows-logistic"]
 MODELS: tuple[ModelName, ...] = ("huber-linear", "mallows-logistic")
-GUESSED_VARIANCE = 0.15
-"""mean of p (1 - p) that is guessed of a logistic model: .25 if nothing is known of y, .1 if x tells much"""
+GUESSED_VARIANCE, VARIANCE_OF_STEPS = 0.085, 0.10
+"""mean of p (1 - p) that is guessed of a logistic model: .25 if nothing is known of y, .1 if x tells much.
+
+The first is for plans, which must not promise too much. Steps follow from the second. Where the truth is larger than
+that they are longer than they have to be, and intervals by a few percent; where it is smaller the start is not
+forgotten, and intervals cover less (inference, section 4.3, factors 1/3 and 3)."""
 
 
 def huber_curvature(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple[Value, Value, Value]:

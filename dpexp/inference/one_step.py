@@ -10,9 +10,9 @@ import numpy as np
 
 from dpexp.inference import critical_values
 from dpexp.inference.interval import Interval, symmetric_interval
+from dpexp.inference.lockstep import Conversation, Stage
 from dpexp.inference.newton import newton_corrected, standard_errors
 from dpexp.inference.staged_newton import Design, Server
-from dpexp.inference.users import Source
 
 PILOT = 0.25
 """share of the users"""
@@ -20,11 +20,12 @@ TIME = 4.0
 """T, relaxation times that the pilot lasts"""
 
 
-def one_step(server: Server, design: Design, source: Source, level: float) -> Interval:
+def one_step(server: Server, design: Design, level: float) -> Conversation[Interval]:
     """From the server's start; every `design.every`-th user sends a Hessian."""
     pilot = round(PILOT * design.n)
     eta = TIME / (2 * design.curvature * np.sqrt(pilot)) / np.sqrt(np.arange(1, pilot + 1))
-    tail = server.ask(source, eta, 0, pilot // 2 + 1)
+    tail = yield Stage(eta, 0, pilot // 2 + 1)
     server.theta[:] = tail.points / tail.v[0]
-    found = newton_corrected(server.ask(source, np.zeros(design.n - pilot), design.every), server.model)
+    sums = yield Stage(np.zeros(design.n - pilot), design.every)
+    found = newton_corrected(sums, server.model)
     return symmetric_interval(found.theta, critical_values.normal(level) * standard_errors(found.covariance))

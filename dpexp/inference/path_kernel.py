@@ -40,14 +40,15 @@ def no_path_sums(p: int) -> PathSums:
 
 @lru_cache(maxsize=16)
 def compiled_path(score: Callable[..., Any], curvature: Callable[..., Any], has_scale: bool) -> Callable[..., Any]:
-    """The compiled `path(first, every, constants, eta, users, theta, hits, scratch, sums, messages)` of one model.
+    """The compiled `path(first, every, constants, eta, users, theta, hits, scratch, sums, messages, regressed)`.
 
-    The messages and the step are those of `compiled_messages`, one user at a time; after it `scratch` holds m_i.
+    `points_square` and `cross` are summed only if `regressed`: most of the time would be theirs. The messages and the
+    step are those of `compiled_messages`, one user at a time; after it `scratch` holds m_i.
     """
     one = compiled_messages(score, curvature, has_scale)
 
     @compiled(kept=True)
-    def path(first, every, constants, eta, users, theta, hits, scratch, sums, messages):
+    def path(first, every, constants, eta, users, theta, hits, scratch, sums, messages, regressed):
         p = theta.shape[0]
         before = np.zeros((p, LANES))
         number = 0
@@ -58,7 +59,7 @@ def compiled_path(score: Callable[..., Any], curvature: Callable[..., Any], has_
             one(first, every, 1, constants, eta, users, theta, hits, scratch, messages, b, b + 1, number)
             if asked_for_hessian:
                 number += 1
-            else:
+            elif regressed:
                 for j in range(p):
                     m, at = load(scratch, (j,)), load(before, (j,))
                     for l in range(p):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from dpexp.core.seeds import stream_states
 from dpexp.engine.lanes.elementwise import logistic
 from dpexp.engine.lanes.streams import fill_uniform
 from dpexp.engine.lanes.vectors import LANES
-from dpexp.inference.drawing import fill_standard_normals
+from dpexp.inference.drawing import Rows
+from dpexp.inference.lockstep import Wanted
 from dpexp.inference.messages import Users
 from dpexp.inference.models import Model
 from dpexp.inference.users import gradient_weights, hessian_users, hessian_weights
@@ -84,49 +85,64 @@ class Budgets(Protocol):
     def draw(self, u: np.ndarray, first: int) -> np.ndarray: ...
 
 
-class Simulated:
-    """Users drawn when it is their turn, from streams that depend on the seed and the replicate alone."""
+class Drawn(NamedTuple):
+    """What users have in common for all who ask them: no budget is in it."""
 
-    def __init__(
-        self,
-        model: Model,
-        law: Population,
-        budget: Budgets,
-        seed: int,
-        replicates: Sequence[int],
-        weighted: bool = True,
-    ) -> None:
-        lanes = [*replicates, *[replicates[-1]] * (LANES - len(replicates))]
-        self.model, self.law, self.budget, self.weighted = model, law, budget, weighted
-        self.data, self.response, self.noise, self.budgets = (
-            stream_states(seed, lanes, role) for role in ("data", "response", "noise", "budget")
+    x: np.ndarray
+    y: np.ndarray
+    w: np.ndarray
+    omega: np.ndarray
+    uniform: np.ndarray | None
+    """from which budgets are drawn [users, 8]; None where none is random"""
+
+
+class Strangers:
+    """Records, noise directions and uniform numbers, from streams that depend on the seed and the replicate alone."""
+
+    def __init__(self, model: Model, law: Population, seed: int, replicates: Sequence[int]) -> None:
+        self.model, self.law, self.seed = model, law, seed
+        self.lanes = [*replicates, *[replicates[-1]] * (LANES - len(replicates))]
+        data, self.response, noise, self.budgets = (
+            stream_states(seed, self.lanes, role) for role in ("data", "response", "noise", "budget")
         )
-        self.hessian_noise = stream_states(seed, lanes, "noise", 1)
-        self.served = 0
-        typical = 1 / budget.draw((np.arange(100_000) + 0.5) / 100_000, 1)
-        self._mean_v = gradient_weights(model, typical).mean()
-        self._mean_u = hessian_weights(model, typical).mean()
+        self.data, self.noise = Rows(data, law.normals), Rows(noise, model.p)
 
-    def block(self, count: int, first: int, every: int) -> Users:
-        p, sent = self.model.p, hessian_users(count, first, every)
-        normals = fill_standard_normals(self.data, (count, self.law.normals))
-        uniform = np.empty((count, LANES))
+    def next(self, count: int, random_budgets: bool) -> Drawn:
+        normals = self.data.take(count)
+        uniform = np.empty((count, LANES)) if self.law.binary else np.empty((0, LANES))
         if self.law.binary:
             fill_uniform(self.response, uniform, count)
         x, y = self.law.records(normals, uniform)
         w = mallows_weight(1 + np.einsum("bjl,bjl->bl", x, x))
-        inverse_mu, v, u = self._budgets(count)
-        omega = fill_standard_normals(self.noise, (count, p))
-        hessian_noise = fill_standard_normals(self.hessian_noise, (sent, p * (p + 1) // 2))
-        return Users(np.ascontiguousarray(x), y, w, inverse_mu, v, u, omega, hessian_noise)
+        omega = self.noise.take(count)
+        of_budgets = np.empty((count, LANES)) if random_budgets else None
+        if of_budgets is not None:
+            fill_uniform(self.budgets, of_budgets, count)
+        return Drawn(np.ascontiguousarray(x), y, w, omega, of_budgets)
 
-    def _budgets(self, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """1 / mu_i and the two weights, [count, 8] each."""
+    def hessian_noise(self) -> Rows:
+        """A stream of its own, row by row of a triangle; it is at its beginning whenever it is asked for."""
+        p = self.model.p
+        return Rows(stream_states(self.seed, self.lanes, "noise", 1), p * (p + 1) // 2)
+
+
+class Weights:
+    """1 / mu_i and the two weights of users under one law of budgets."""
+
+    def __init__(self, model: Model, budget: Budgets, weighted: bool = True) -> None:
+        self.model, self.budget, self.weighted = model, budget, weighted
+        self.served = 0
+        if budget.constant is None:
+            typical = 1 / budget.draw((np.arange(100_000) + 0.5) / 100_000, 1)
+            self._mean_v = gradient_weights(model, typical).mean()
+            self._mean_u = hessian_weights(model, typical).mean()
+
+    def next(self, count: int, uniform: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """[count, 8] each."""
         ones = np.ones((count, LANES))
         if self.budget.constant is not None:
             return ones / self.budget.constant, ones, ones
-        uniform = np.empty((count, LANES))
-        fill_uniform(self.budgets, uniform, count)
+        assert uniform is not None
         inverse = 1 / self.budget.draw(uniform, self.served + 1)
         self.served += count
         if not self.weighted:
@@ -136,3 +152,43 @@ class Simulated:
             gradient_weights(self.model, inverse) / self._mean_v,
             hessian_weights(self.model, inverse) / self._mean_u,
         )
+
+
+class SimulatedCrowd:
+    """Simulated users for several settings; a `dpexp.inference.lockstep.Crowd`."""
+
+    def __init__(
+        self, model: Model, law: Population, budgets: Sequence[Budgets], seed: int, replicates: Sequence[int],
+        weighted: bool = True,
+    ) -> None:  # fmt: skip
+        self.model, self.strangers = model, Strangers(model, law, seed, replicates)
+        self.weights = [Weights(model, budget, weighted) for budget in budgets]
+        self.random_budgets = any(budget.constant is None for budget in budgets)
+        self.noises: dict[int, Rows] = {}
+
+    def blocks(self, count: int, asked: Sequence[tuple[int, int, Wanted]]) -> list[Users]:
+        drawn = self.strangers.next(count, self.random_budgets)
+        weights = [weight.next(count, drawn.uniform) for weight in self.weights]
+        noise: dict[int, np.ndarray] = {}
+        for group, _, wanted in asked:
+            if group not in noise:
+                if group not in self.noises:
+                    self.noises[group] = self.strangers.hessian_noise()
+                sent = hessian_users(count, wanted.first, wanted.every)
+                noise[group] = self.noises[group].take(sent)
+        return [
+            Users(drawn.x, drawn.y, drawn.w, *weights[budget], drawn.omega, noise[group]) for group, budget, _ in asked
+        ]
+
+
+class Simulated:
+    """Simulated users for one setting, drawn when it is their turn; a `dpexp.inference.users.Source`."""
+
+    def __init__(
+        self, model: Model, law: Population, budget: Budgets, seed: int, replicates: Sequence[int],
+        weighted: bool = True,
+    ) -> None:  # fmt: skip
+        self.crowd = SimulatedCrowd(model, law, [budget], seed, replicates, weighted)
+
+    def block(self, count: int, first: int, every: int) -> Users:
+        return self.crowd.blocks(count, [(0, 0, Wanted(count, first, every))])[0]

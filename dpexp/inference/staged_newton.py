@@ -19,11 +19,12 @@ from typing import NamedTuple
 import numpy as np
 
 from dpexp.engine.lanes.vectors import LANES
-from dpexp.inference.messages import Constants, compiled_messages
+from dpexp.inference.lockstep import Conversation, Stage, alone
+from dpexp.inference.messages import Constants, Users, compiled_messages
 from dpexp.inference.models import Model
 from dpexp.inference.newton import Corrected, corrected, newton_corrected
 from dpexp.inference.sums import Sums, no_sums
-from dpexp.inference.users import BLOCK, Source
+from dpexp.inference.users import Source
 
 SHARES = (0.1, 0.3, 0.6)
 """of the users, by stage"""
@@ -95,17 +96,20 @@ class Server:
         )
         self._messages = compiled_messages(type(law).score, model.curvature, model.has_scale)
 
+    def begin(self) -> Sums:
+        """Sums over nobody."""
+        return no_sums(self.model.p)
+
+    def serve(self, users: Users, first: int, eta: np.ndarray, every: int, summed: int, sums: Sums) -> None:
+        """Users first + 1, first + 2, ... of a stage, as many as eta has entries; the sums from user `summed` on."""
+        self._messages(
+            first, every, summed, self.constants, eta, users, self.theta, self.hits, self.scratch, sums,
+            0, len(eta), 0,
+        )  # fmt: skip
+
     def ask(self, source: Source, eta: np.ndarray, every: int, summed: int = 1, before: int = 0) -> Sums:
         """One stage: as many users as eta has entries, numbered from before + 1; the sums from user `summed` on."""
-        sums = no_sums(self.model.p)
-        for first in range(before, before + len(eta), BLOCK):
-            steps = eta[first - before :][:BLOCK]
-            users = source.block(len(steps), first, every)
-            self._messages(
-                first, every, summed, self.constants, steps, users, self.theta, self.hits, self.scratch, sums,
-                0, len(steps), 0,
-            )  # fmt: skip
-        return sums
+        return alone(self, one_stage(Stage(eta, every, summed, before)), source)
 
     def jump(self, sums: Sums) -> np.ndarray:
         """Move to the corrected estimate of a stage, no farther than is sane; whether that was nearer [8].
@@ -129,14 +133,24 @@ class Server:
         return shortened
 
 
+def one_stage(stage: Stage) -> Conversation[Sums]:
+    """A single stage, of which the sums are what is asked for."""
+    return (yield stage)
+
+
+def stages(server: Server, design: Design) -> Conversation[Outcome]:
+    """All three stages, from where the server stands."""
+    first = yield Stage(design.step_sizes(0), design.every, design.sizes[0] // 2 + 1)
+    server.jump(first)
+    second = yield Stage(design.step_sizes(1), design.every)
+    shortened = server.jump(second)
+    third = yield Stage(design.step_sizes(2), design.every)
+    final = newton_corrected(second + third, server.model)
+    alone_each = tuple(corrected(sums, final.hessian, final.hessian_error) for sums in (second, third))
+    return Outcome(final, (alone_each[0], alone_each[1]), second + third, shortened, server.hits[0])
+
+
 def staged_newton(model: Model, design: Design, start: np.ndarray, source: Source) -> Outcome:
     """All three stages from theta_0 = `start` [p]."""
     server = Server(model, start)
-    first = server.ask(source, design.step_sizes(0), design.every, design.sizes[0] // 2 + 1)
-    server.jump(first)
-    second = server.ask(source, design.step_sizes(1), design.every)
-    shortened = server.jump(second)
-    third = server.ask(source, design.step_sizes(2), design.every)
-    final = newton_corrected(second + third, model)
-    stages = tuple(corrected(sums, final.hessian, final.hessian_error) for sums in (second, third))
-    return Outcome(final, (stages[0], stages[1]), second + third, shortened, server.hits[0])
+    return alone(server, stages(server, design), source)

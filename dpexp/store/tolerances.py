@@ -25,6 +25,7 @@ RECORDS = Tolerance(0.0, 2e-3, "a share of records, of which a few lie on the bo
 INTERVALS = Tolerance(1e-6, 0.0, "lengths and errors of intervals, from small systems of equations in 64 bits")
 RUNS = Tolerance(0.0, 1 / 64, "a share of runs, one of which may have its interval's end at the truth")
 COORDINATES = ("intercept", "slopes", "first_slope", "last")
+COVERED = (*COORDINATES, *(f"slope_{k}" for k in range(1, 21)))
 BY_METRIC = {
     "param_distance_sq": SAME_ON_EVERY_PROCESSOR,
     "param_distance": SAME_ON_EVERY_PROCESSOR,
@@ -40,7 +41,7 @@ BY_METRIC = {
     "train_loss": SINGLE,
     "test_accuracy": RECORDS,
     "accepted": RUNS,
-    **{f"{what}_{name}": RUNS for what in ("covered", "covered_accepted") for name in COORDINATES},
+    **{f"{what}_{name}": RUNS for what in ("covered", "covered_accepted") for name in COVERED},
     **{
         f"{what}_{name}": INTERVALS
         for what in ("length", "length_over_bound", "error_over_bound")

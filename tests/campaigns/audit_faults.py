@@ -2,7 +2,7 @@
 
     python -m tests.campaigns.audit_faults [--repeats K] [--sound N]
 
-Fourteen faults, each in the engine or in the algorithm while it runs; the audit's own files are untouched. A fault is
+Twenty faults, each in the engine or in the algorithm while it runs; the audit's own files are untouched. A fault is
 found if the exit code of the audit would be 1. Sound mechanisms are audited too: any alarm there is a false one. The
 campaign prints a table and fails if a fault is found in less than 85% of the repetitions, or if there are more false
 alarms than the stated level allows with probability 1e-4.
@@ -26,6 +26,8 @@ from dpexp.engine.linear import one_pass
 from dpexp.engine.softmax import batches as schemes
 from dpexp.engine.softmax import loop
 from dpexp.engine.softmax import steps as kernel
+from dpexp.inference.messages import Users
+from dpexp.inference.staged_newton import Server
 from dpexp.problems.softmax import Softmax
 from dpexp.reporting.audit import audit as auditing
 from dpexp.reporting.audit.audit import Row, audit
@@ -62,6 +64,17 @@ schedule:  {name: power, eta: 0.2, alpha: 1/2}
 privacy:   {mu: {list: [1, 2]}}
 run:       {n: 1000, replicates: 8, seed: 1}
 """
+
+
+REGRESSION = """
+experiment: faulty
+problem:   {name: huber-linear, d: 2, sigma: 2.0, sensitivity: exact}
+algorithm: {name: staged-newton}
+schedule:  {name: prescribed}
+privacy:   {mu: 2}
+run:       {n: 100000, replicates: 8, seed: 1}
+"""
+MIXED = REGRESSION.replace("mu: 2", "mu: {choice: {values: [1, 3], probabilities: [0.5, 0.5]}}")
 
 
 @contextmanager
@@ -277,6 +290,65 @@ def nodes_reused() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def wrong_users(change: Callable[[Server, Users], Users]) -> Iterator[None]:
+    """The messages of users who are not what they should be when they are asked; one at a time."""
+    true = Server.serve
+
+    def serve(self: Server, users: Users, *rest: object) -> None:
+        true(self, change(self, users), *rest)
+
+    with patch.object(Server, "serve", serve):
+        yield
+
+
+def scaled_noise(factor: Callable[[Server, Users], np.ndarray]) -> object:
+    """The noise of Hessians is multiplied by a factor [8], or by one for every entry of the triangle."""
+    return wrong_users(lambda server, users: users._replace(hessian_noise=users.hessian_noise * factor(server, users)))
+
+
+def gradients_too_quiet() -> object:
+    """15: gradients with 2/3 of their noise."""
+    return wrong_users(lambda server, users: users._replace(omega=users.omega * (2 / 3)))
+
+
+def root_forgotten() -> object:
+    """16: Delta_H is B / s and not sqrt 2 B / s, as if two Hessians could not point in two directions."""
+    return scaled_noise(lambda server, users: np.array(np.sqrt(0.5)))
+
+
+def diagonal_alone() -> object:
+    """17: entries off the diagonal have half of their noise, as if each stood in the norm once, and by its variance."""
+
+    def factor(server: Server, users: Users) -> np.ndarray:
+        rows, columns = np.triu_indices(server.model.p)
+        return np.where(rows == columns, 1.0, 0.5)[:, None]
+
+    return scaled_noise(factor)
+
+
+def scale_of_the_model() -> object:
+    """18: Delta_H of the scale in which all will end, and not of the one that is current and public."""
+    return scaled_noise(lambda server, users: server.theta[-1] / server.model.problem.fixed_scale)
+
+
+def noise_by_the_record() -> object:
+    """19: noise in proportion to the norm of the record's own Hessian."""
+
+    def factor(server: Server, users: Users) -> np.ndarray:
+        rows = np.concatenate([np.ones((1, 8)), users.x[0]]).T
+        own = [server.model.hessians(server.theta[:, k], rows[k], users.y[0, k]) for k in range(8)]
+        bound = server.model.curvature_bound / server.theta[-1]
+        return np.linalg.norm(own, axis=(1, 2)) / bound
+
+    return scaled_noise(factor)
+
+
+def strict_ones_too_quiet() -> object:
+    """20: Hessian users of the smaller budget get the noise of the larger one."""
+    return scaled_noise(lambda server, users: np.where(users.inverse_mu[0] > 0.5, 1 / 3, 1.0))
+
+
 @dataclass(frozen=True)
 class Fault:
     """A fault, the config in which it is looked for, the statistic that should find it, and in how many runs."""
@@ -306,6 +378,12 @@ FAULTS = (
     Fault(12, "record after noise and projection", added_late, BALL, "outside the ball", 1000),
     Fault(13, "bins kept in all epochs", bins_kept, BINS, "one batch for all epochs", 16000),
     Fault(14, "half as many bins", half_the_bins, BINS, "likelihood ratio", 1500),
+    Fault(15, "gradient noise x 2/3", gradients_too_quiet, REGRESSION, "gradient", 1500),
+    Fault(16, "Delta_H without its root", root_forgotten, REGRESSION, "Hessian, other side", 1500),
+    Fault(17, "noise off the diagonal", diagonal_alone, REGRESSION, "Hessian, other side", 1000),
+    Fault(18, "Delta_H of the final scale", scale_of_the_model, REGRESSION, "Hessian, other side", 1500),
+    Fault(19, "noise by the record", noise_by_the_record, REGRESSION, "Hessian, none", 1000),
+    Fault(20, "Hessian noise of another budget", strict_ones_too_quiet, MIXED, "Hessian, other side", 1000),
 )
 
 
@@ -340,7 +418,7 @@ def main() -> int:
         print(f"{fault.number:2} {fault.name:34} runs {fault.runs:6,}  found {hits:3} of {len(alarms)}, "
               f"by '{fault.statistic}' {named}", flush=True)  # fmt: skip
         failed |= hits < 0.85 * len(alarms)
-    sound = [USERS, FULL, SAMPLED, BALL, TREE, BINS]
+    sound = [USERS, FULL, SAMPLED, BALL, TREE, BINS, REGRESSION, MIXED]
     with patch.object(auditing, "PILOT", 200):  # a short pilot chooses worse, and no more falsely
         false = sum(bool(found(audited(sound[k % len(sound)], 400, 1000 + k))) for k in range(options.sound))
     print(f"sound mechanisms: {false} false alarms in {options.sound} audits, each at level {LEVEL:g}")

@@ -11,6 +11,7 @@ from dpexp.reporting.figure import Drawing, Figure
 
 BAND = (0.94, 0.96)
 TITLES = {"intercept": "intercept", "slopes": "slopes (mean)", "last": "scale, or last slope"}
+LADDER, STAGED = "coverage_sizes", ("staged-newton", "one-step")
 SPREAD = 0.36
 """how far the dots of a method stand from the middle of its row, which are one apart"""
 
@@ -47,6 +48,35 @@ def draw(results: Path) -> Drawing:
     return Drawing(canvas, frame[[*columns, *(f"covered_{name}" for name in COORDINATES)]])
 
 
+def draw_sizes(results: Path) -> Drawing:
+    """Coverage of `staged-newton` and `one-step` against n, for the settings that were run with several n."""
+    import pandas as pd
+    from matplotlib.figure import Figure as Canvas
+
+    rows = [row for row in rows_of(results) if row["experiment"] == LADDER and row["method"] in STAGED]
+    frame = pd.DataFrame(rows).sort_values("n", kind="stable")
+    canvas = Canvas(figsize=(10, 3.8), layout="constrained")
+    panels = canvas.subplots(1, len(COORDINATES), sharey=True)
+    for axes, name in zip(panels, COORDINATES, strict=True):
+        axes.axhspan(*BAND, color="0.85", zorder=0)
+        for number, ((method, budget), part) in enumerate(frame.groupby(["method", "budget"], sort=True)):
+            colour, shift = f"C{number}", 1.06 ** (number - 1.5)
+            axes.plot(
+                part["n"] * shift, part[f"covered_{name}"], "-", color=colour, lw=0.9, label=f"{method}, mu = {budget}"
+            )
+            for row in part.to_dict("records"):
+                ends = wilson(row[f"covered_{name}"], row["replicates"])
+                axes.plot((row["n"] * shift,) * 2, ends, color=colour, lw=0.7)
+                face = "white" if row["verdict"] == REFUSED else colour
+                axes.plot(row["n"] * shift, row[f"covered_{name}"], "o", ms=4, color=colour, mfc=face)
+        axes.set(xscale="log", xlabel="users n", title=TITLES[name])
+    panels[0].set_ylabel("coverage of 95% intervals")
+    handles, labels = panels[0].get_legend_handles_labels()
+    canvas.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8, frameon=False)
+    columns = ["experiment", "setting", "budget", "n", "method", "replicates", "accepted", "verdict"]
+    return Drawing(canvas, frame[[*columns, *(f"covered_{name}" for name in COORDINATES)]])
+
+
 COVERAGE_FIGURE = Figure(
     "coverage",
     "Coverage of nominal 95% intervals by method, one dot for each setting, sorted and coloured by the number of users; "
@@ -55,4 +85,13 @@ COVERAGE_FIGURE = Figure(
     "Coverage",
     EXPERIMENTS,
     draw,
+)
+SIZES_FIGURE = Figure(
+    "coverage-sizes",
+    "Coverage of nominal 95% intervals against the number of users, linear regression; grey: .94 to .96; lines: Wilson's "
+    "95% intervals; hollow: more than half of the runs are refused by the method's own rules.",
+    "inference",
+    "Coverage",
+    (LADDER,),
+    draw_sizes,
 )

@@ -1,0 +1,178 @@
+"""Every message of a run of `staged-newton` as an adversary sees it, and what it would be without noise.
+
+The method's own conversation is run: its stages, its jumps, its compiled messages, its noise and its weights. Only the
+records are replaced: each user holds one of two, by a coin. The adversary chooses both records of a user when it is
+this user's turn, since it knows theta; any pair may be chosen, because the promise is for every pair. It sees every
+message: what theta moved by and what the server's sums grew by, which have to agree.
+
+    gradient               responses far below and far above the prediction, |x|^2 = 2: Delta apart (Huber)
+    Hessian, other side    residuals just inside c and -c at one x: apart in the row of the scale alone, which is off
+                           the diagonal; logistic, or a known scale: x = (1, z) and (1, -z)
+    Hessian, none          the largest Hessian, and a record with none: noise that follows the record is seen by it
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from dpexp.algorithms.staged_newton import StagedNewton
+from dpexp.core.errors import UsageError
+from dpexp.core.seeds import generator
+from dpexp.engine.lanes.vectors import LANES
+from dpexp.inference.lockstep import Talk, Wanted
+from dpexp.inference.messages import Users
+from dpexp.inference.models import Model, balanced, model_of
+from dpexp.inference.populations import Budgets, SimulatedCrowd
+from dpexp.inference.predicted import guessed_curvature
+from dpexp.inference.staged_newton import SHARES, TIMES, Design, Server, stages
+from dpexp.inference.sums import Sums, symmetric
+from dpexp.problems.linear_predictor import LinearPredictorProblem
+
+GRADIENT, OTHER_SIDE, NONE = KINDS = ("gradient", "Hessian, other side", "Hessian, none")
+FAR = 1e6
+"""residuals, in scales, beyond which nothing changes; for logistic records the length of z"""
+INSIDE = 1 - 1e-9
+"""of c: a residual that still has a second derivative"""
+
+
+class Pair(NamedTuple):
+    """The two records of a user in each of eight runs."""
+
+    x: np.ndarray
+    """without the leading 1 [2, d, 8]"""
+    y: np.ndarray
+    """[2, 8]"""
+
+
+class Sent(NamedTuple):
+    """One user's message in each of eight runs."""
+
+    kind: str
+    message: np.ndarray
+    """[8, k]: a gradient, or a Hessian in the coordinates in which the Frobenius norm is Euclidean"""
+    theta: np.ndarray
+    """at which it was asked for [p, 8]"""
+    pair: Pair
+    noise: np.ndarray
+    """what its standard deviation has to be [8]"""
+    canary: np.ndarray
+    """which record the user held, bool [8]"""
+    mu: np.ndarray
+    """[8]"""
+
+
+class Watched:
+    """A copy of a config's run: as few users as leave every stage a Hessian user, with the steps of the config's n."""
+
+    def __init__(self, problem: LinearPredictorProblem, algorithm: StagedNewton, budget: Budgets, n: int) -> None:
+        self.budget, self.law = budget, algorithm.population(problem)
+        self.model = balanced(model_of(problem)) if algorithm.balanced else model_of(problem)
+        self.users = round(1.2 / SHARES[0]) * algorithm.every  # a Hessian user in the half of stage 1 that is summed
+        root, few = math.sqrt(self.users / n), self.users / n
+        self.design = Design(
+            self.users, algorithm.guess * guessed_curvature(self.model), algorithm.every,
+            times=(TIMES[0] * root, *(time * few for time in TIMES[1:])),
+        )  # fmt: skip
+
+    def run(self, seed: int, lanes: range) -> Iterator[Sent]:
+        """Eight runs, user by user."""
+        server = Server(self.model, self.model.problem.start())
+        talk = Talk(server, stages(server, self.design))
+        crowd = SimulatedCrowd(self.model, self.law, [self.budget], seed, lanes)
+        coins = np.stack([generator(seed, r, "order").random(self.users) < 0.5 for r in lanes])
+        coins = np.concatenate([coins, np.repeat(coins[-1:], LANES - len(coins), axis=0)])
+        hessians, least = 0, self.model.problem.scale_min if self.model.has_scale else -math.inf
+        stage_users: Users | None = None
+        for number in range(self.users):
+            wanted, stage = talk.wanted, talk.stage
+            assert wanted is not None
+            assert stage is not None
+            of_hessian = (wanted.first + 1) % wanted.every == 0
+            kind = (OTHER_SIDE, NONE)[hessians % 2] if of_hessian else GRADIENT
+            hessians += of_hessian
+            if stage_users is None or talk.done == 0:
+                stage_users = crowd.blocks(wanted.users, [(0, 0, wanted)])[0]
+            drawn = one_of(stage_users, talk.done, wanted)
+            theta, coin = server.theta.copy(), coins[:, number]
+            pair = pair_of(self.model, kind, theta, drawn.x[0])
+            users, sums, eta = held(self.model, drawn, pair, coin), talk.sums, stage.eta[talk.done]
+            before = Sums(*(part.copy() for part in sums))
+            talk.take(users)
+            if wanted.first + 1 < stage.summed:
+                continue  # what this user sends moves theta at most, and the next ones show the same
+            if of_hessian:
+                message = isometric(symmetric((sums.hessians - before.hessians) / users.u[0], self.model.p))
+                scale = np.asarray(self.model.scale_of(theta.T))
+                noise = self.model.hessian_sensitivity(scale) * users.inverse_mu[0]
+            else:
+                landed = (
+                    None if wanted.users == 1 else server.theta
+                )  # the last user of a stage moves, and then it jumps
+                message = received(before, sums, theta, landed, users.v[0], eta, least)
+                noise = self.model.gradient_sensitivity * users.inverse_mu[0]
+            yield Sent(kind, message, theta, pair, np.broadcast_to(noise, LANES), coin, 1 / users.inverse_mu[0])
+
+    def clean(self, user: Sent, lane: int, record: int) -> np.ndarray:
+        """The message without noise [1, k] with one of the two records, by numpy and not by the compiled formulas."""
+        theta, y = user.theta[:, lane], user.pair.y[record, lane : lane + 1]
+        row = np.concatenate([[1.0], user.pair.x[record, :, lane]])[None]
+        if user.kind == GRADIENT:
+            return np.asarray(self.model.problem.gradient(theta, row, y))
+        scaling = np.outer(self.model.hessian_scaling, self.model.hessian_scaling)
+        return isometric(self.model.hessians(theta, row, y) * scaling)
+
+
+def pair_of(model: Model, kind: str, theta: np.ndarray, z: np.ndarray) -> Pair:
+    """Both records of a user who is asked at theta [p, 8]; the direction of the covariates z [d, 8] is kept."""
+    direction = z / np.maximum(np.linalg.norm(z, axis=0), 1e-300)
+    scale = np.broadcast_to(model.scale_of(theta.T), LANES)
+    ones, at = np.ones(LANES), theta[0] + np.einsum("jl,jl->l", theta[1 : model.d + 1], direction)
+    if kind == OTHER_SIDE and not model.has_scale:
+        return Pair(np.stack([direction, -direction]), np.stack([at, 2 * theta[0] - at]))  # at both predictions
+    if model.name == "mallows-logistic":
+        return Pair(np.stack([direction, FAR * direction if kind == NONE else direction]), np.stack([0 * ones, ones]))
+    c = float(model.constants[0])
+    low, high = {GRADIENT: (-FAR, FAR), OTHER_SIDE: (-c * INSIDE, c * INSIDE), NONE: (c * INSIDE, FAR)}[kind]
+    return Pair(np.stack([direction, direction]), np.stack([at + low * scale, at + high * scale]))
+
+
+def one_of(users: Users, place: int, wanted: Wanted) -> Users:
+    """One user of a stage, with the noise of a Hessian if that is asked for."""
+    found = Users(*(part[place : place + 1] for part in users))
+    sent = (wanted.first + 1) // wanted.every - 1
+    return found._replace(hessian_noise=users.hessian_noise[max(sent, 0) : max(sent, 0) + 1])
+
+
+def held(model: Model, drawn: Users, pair: Pair, coin: np.ndarray) -> Users:
+    """The one user of a block with the record that the coin [8] says."""
+    x, y = np.where(coin, pair.x[1], pair.x[0]), np.where(coin, pair.y[1], pair.y[0])
+    rows = np.concatenate([np.ones((1, LANES)), x])
+    return drawn._replace(
+        x=np.ascontiguousarray(x[None]), y=np.ascontiguousarray(y[None]), w=model.problem.weight(rows.T)[None]
+    )
+
+
+def received(
+    before: Sums, after: Sums, theta: np.ndarray, moved: np.ndarray | None, v: np.ndarray, eta: float, least: float
+) -> np.ndarray:
+    """The gradient message [8, p] that the server used, from theta [p, 8] before and after it; v [8].
+
+    The last coordinate is at least `least`.
+    Raises UsageError where theta and the sums used two different ones, so that no single message was private.
+    """
+    of_sums = (after.gradients - before.gradients) / v
+    free = theta - eta * v * of_sums
+    free[-1] = np.maximum(free[-1], least)
+    if moved is not None and np.max(np.abs(free - moved)) > 1e-9 * (1 + np.max(np.abs(moved))):
+        raise UsageError("what theta moves by is not the message that the sums count, so there is no one message")
+    return np.asarray(of_sums.T)
+
+
+def isometric(matrices: np.ndarray) -> np.ndarray:
+    """Symmetric matrices [8, p, p] as vectors of the same norm: the diagonal, and sqrt 2 times what is above it."""
+    rows, columns = np.triu_indices(matrices.shape[-1])
+    return np.asarray(matrices[:, rows, columns] * np.where(rows == columns, 1.0, math.sqrt(2)))

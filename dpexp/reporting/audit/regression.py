@@ -1,0 +1,79 @@
+"""Two worlds for `staged-newton`: each user holds one of two records, by a coin, and sends a gradient or a Hessian.
+
+`dpexp.algorithms.watched_messages` runs the method with such users, and chooses their records.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from dpexp.algorithms.staged_newton import StagedNewton
+from dpexp.algorithms.watched_messages import KINDS, Sent, Watched
+from dpexp.engine.lanes.vectors import LANES
+from dpexp.privacy.analyses.analysis import ALL, Analysis
+from dpexp.privacy.audit.claim import gaussian_claim
+from dpexp.privacy.audit.statistics.projection import log_likelihood_ratio
+from dpexp.privacy.budgets import Budget
+from dpexp.problems.linear_predictor import LinearPredictorProblem
+from dpexp.reporting.audit.auditable import Attained, Look, Seen
+from dpexp.reporting.audit.users import BudgetClass, classes_of
+
+
+class RegressionAudit:
+    """Gradient and Hessian messages of `staged-newton`, for every class of budgets."""
+
+    attained: Sequence[Attained] = ()
+    """none: one Gaussian message is its own claim"""
+
+    def __init__(
+        self, problem: LinearPredictorProblem, algorithm: StagedNewton, budget: Budget, n: int,
+        stated: Sequence[Analysis],
+    ) -> None:  # fmt: skip
+        self.algorithm = algorithm.name
+        self.watched = Watched(problem, algorithm, budget, n)
+        self.label = f"{algorithm.name} on {problem.name}, mu = {budget.label}"
+        self.size = f"a copy with {self.watched.users} users, and the steps of {n:,}"
+        self.classes = classes_of(budget, n)
+        self.stated = min((one for one in stated if one.valid), key=lambda one: math.inf if one.mu is None else one.mu)
+
+    @cached_property
+    def looks(self) -> Sequence[Look]:
+        return [
+            Look(ALL, f"a user with {one.label}", kind, gaussian_claim(one.largest), self._of(one.largest))
+            for one in self.classes
+            for kind in KINDS
+        ]
+
+    def _of(self, mu: float) -> Analysis:
+        """What is stated of one user with this budget."""
+        from dpexp.privacy.accounting.gdp import eps_of
+
+        return replace(self.stated, mu=mu, eps=lambda delta: eps_of(mu, delta))
+
+    def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
+        found: list[list[Seen]] = [[] for _ in self.looks]
+        for first in range(replicates.start, replicates.stop, LANES):
+            lanes = range(first, min(first + LANES, replicates.stop))
+            sent = list(self.watched.run(seed, lanes))
+            for place, look in enumerate(self.looks):
+                found[place].append(self._chosen(sent, look.statistic, self.classes[place // len(KINDS)], lanes))
+        return [Seen(*(np.concatenate(part) for part in zip(*one, strict=True))) for one in found]
+
+    def _chosen(self, sent: Sequence[Sent], kind: str, one: BudgetClass, lanes: range) -> Seen:
+        """In every run one user of the class, by the number of the run: a choice that knows neither coins nor noise."""
+        of_kind, statistics, canary = [user for user in sent if user.kind == kind], [], []
+        for lane, replicate in enumerate(lanes):
+            able = [user for user in of_kind if one.smallest <= user.mu[lane] <= one.largest]
+            if not able:
+                continue
+            user = able[replicate % len(able)]
+            zero, other = (self.watched.clean(user, lane, record) for record in (0, 1))
+            here = slice(lane, lane + 1)
+            statistics.append(log_likelihood_ratio(user.message[here], zero, other - zero, user.noise[here]))
+            canary.append(user.canary[here])
+        return Seen(np.concatenate([np.empty(0), *statistics]), np.concatenate([np.empty(0, dtype=bool), *canary]))
