@@ -103,6 +103,13 @@ def test_full_batches_of_dp_sgd_are_calibrated():
     assert ledger["eps_1e-05"] == pytest.approx(1, rel=1e-4)
 
 
+def test_plain_sgd_takes_no_budget_that_it_cannot_keep():
+    plain = SOFTMAX.replace("dp-sgd, batch_size", "sgd, batch_size")
+    assert "plain sgd has no privacy" in said(plain)
+    assert "plain sgd has no privacy" in said(plain.replace("eps: 1, delta: 1e-5", "mu: 1"))
+    assert said(plain.replace("eps: 1, delta: 1e-5", "eps: inf")) == ""
+
+
 def test_memory_is_named_in_bytes_before_anything_runs():
     message = said(LINEAR.replace("n: 100", "n: 1e6, checkpoints: 1e5, replicates: 1e6"))
     assert message.startswith("c.yaml:4:6: needs about ")

@@ -41,3 +41,61 @@ def test_estimates_are_right_within_a_factor_of_two(tmp_path, text, kept):
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     took = (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime)
     assert said / 2 < took < 2 * said, (said, took)
+
+
+def _grown(of, **changes):
+    """By how much an estimate of memory grows when sizes change."""
+    sizes = {"n": 20_000, "checkpoints": 10, "settings": 2}
+    return of(**(sizes | changes)) - of(**sizes)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "problem", "least"),
+    [
+        # the order of the records and the step sizes are an integer and a float a step
+        ("tree-momentum", {"name": "rippled-mean"}, {"n": 16}),
+        ("staged-newton", {"name": "huber-linear"}, {"n": 8}),
+        # weights of every setting at every checkpoint: 10 classes, 65 columns of four bytes
+        (
+            "dp-sgd",
+            {"name": "softmax", "data": {"name": "digits"}},
+            {"settings": 10 * 10 * 65 * 4, "checkpoints": 5200},
+        ),
+    ],
+)
+def test_memory_has_room_for_what_grows_with_the_run(algorithm, problem, least):
+    """The arrays that a run keeps, counted by hand; the slow test measures what it takes in all."""
+    from dpexp.algorithms import ALGORITHMS
+    from dpexp.config.reader import parameters_of
+    from dpexp.problems import PROBLEMS
+
+    given = {key: value for key, value in problem.items() if key != "name"}
+    subject = parameters_of(PROBLEMS[problem["name"]]).model_validate(given)
+    ours = ALGORITHMS[algorithm]()
+
+    def of(n, checkpoints, settings):
+        return ours.memory(subject, n, checkpoints, settings)
+
+    start = {"n": 20_000, "checkpoints": 10, "settings": 2}
+    for size, bytes_of_one in least.items():
+        assert _grown(of, **{size: start[size] + 100}) >= 100 * bytes_of_one, size
+
+
+def test_memory_of_square_root_noise_has_room_for_the_noise_of_every_parameter():
+    """It is drawn for the whole run at once: n numbers for each of d parameters."""
+    from dpexp.algorithms import ALGORITHMS
+    from dpexp.problems import PROBLEMS
+
+    n = 4_000
+    for d in (10, 200):
+        problem = PROBLEMS["rippled-mean"](N=100, d=d)
+        tree = ALGORITHMS["tree-momentum"](order="fixed").memory(problem, n, 5, 1)
+        whole = ALGORITHMS["tree-momentum"](design="square-root", order="fixed").memory(problem, n, 5, 1)
+        assert whole - tree >= 8 * n * d
+
+
+def test_memory_of_a_finite_sum_holds_its_records_twice():
+    from dpexp.problems import PROBLEMS
+
+    problem = PROBLEMS["rippled-mean"](N=300, d=7)
+    assert problem.memory() >= 2 * (problem.records.x.nbytes + problem.records.y.nbytes)

@@ -303,8 +303,8 @@ def test_every_tuned_method_is_shown_with_its_grid_and_without_noise(toys):
     quiet = rows[rows.eps_is == "infinity"]
     assert set(quiet.method) == set(METHODS)
     noisy = rows[(rows.N == 2000) & (rows.eps == 1.0) & (rows.d == 10)].set_index("method").settings
-    assert dict(noisy) == dict(quiet.set_index("method").settings)  # the best of equally many, with noise and without
-    assert noisy["tree"] == noisy["reduced"] == 8
+    assert (noisy >= quiet.set_index("method").settings).all()  # with noise some more, around the best of the others
+    assert noisy["tree"] >= noisy["reduced"] == 8
     assert noisy.min() >= 4
     text = render(TABLES["momentum_tuned"], results, "md")
     assert text.count("| no noise") == len(METHODS)

@@ -127,3 +127,66 @@ def test_data_are_the_same_for_all_and_points_stay_in_the_ball():
     assert np.array_equal(kind(N=50).records.x, kind(N=50, frequency=1.0).records.x)
     assert not np.array_equal(kind(N=50).records.x, kind(N=50, data_seed=1).records.x)
     assert np.linalg.norm(kind(N=500, spread=3.0).records.x, axis=1).max() <= 1 + 1e-12
+
+
+def _agreement(margin, d):
+    """P(y = sign u) for y = +-1 with log odds u = margin t, where t is one coordinate of a point of the unit sphere."""
+    t = np.linspace(-1, 1, 200_001)[1:-1]
+    density = (1 - t * t) ** ((d - 3) / 2)
+    return float(np.sum(density / (1 + np.exp(-np.abs(margin * t)))) / np.sum(density))
+
+
+def test_synthetic_responses_follow_margins_of_the_stated_size():
+    """Log odds 3 sqrt(d) <x, e>, e the unit vector of equal entries: about 3 times a standard normal number."""
+    n, d = 4000, 10
+    data = SUMS["logistic-ridge"](N=n, d=d).records
+    found = float(np.mean(data.y == np.sign(data.x.sum(axis=1))))
+    spread = 0.5 / math.sqrt(n)
+    assert abs(found - _agreement(3 * math.sqrt(d), d)) < 4 * spread
+    for wrong in (2 / 3, 3 / 2):
+        assert abs(found - _agreement(3 * math.sqrt(d) * wrong, d)) > 4 * spread
+    noisy = SUMS["welsch-regression"](N=n, d=d).records
+    slope, intercept = np.polynomial.polynomial.polyfit(noisy.x.sum(axis=1), noisy.y, 1)[::-1]
+    assert slope == pytest.approx(1, abs=4 * 1.53 / math.sqrt(n))  # noise 0.3, and 5 for a tenth of the records
+    assert intercept == pytest.approx(0.5, abs=4 * 1.53 / math.sqrt(n))
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_only_a_loss_that_grows_in_every_direction_is_called_coercive(name):
+    """One record: far away on either side of it, and across, F must be large if small gradients are to mean anything."""
+    kind = SUMS[name]
+    x, y = np.array([0.6, 0.8]), 1.0
+    directions = [x, -x, np.array([0.8, -0.6])]
+    problem = kind(N=1, d=2)
+    losses = [problem.pair.loss(1e6 * e, x, y, problem.constants) for e in directions]
+    assert kind.coercive == (min(losses) > 1e3)
+
+
+def test_a_path_of_length_two_does_not_arrive():
+    """The tuned comparison of `momentum` begins 2.1 from the minimiser: within 2 no gradient is below 0.05 G.
+
+    Least gradients by minimisation from several places, beside those along random straight paths.
+    """
+    from scipy.optimize import minimize
+
+    problem, rng = SUMS["rippled-mean"](N=2000, d=10), np.random.default_rng(5)
+    start, G = problem.start(), problem.lipschitz
+    optimum = minimize(problem.objective, start, jac=True, tol=1e-12).x
+    assert np.linalg.norm(problem.objective(optimum)[1]) < 1e-6
+    assert np.linalg.norm(optimum - start) == pytest.approx(2.10, abs=0.01)
+
+    def slope(w):
+        return float(np.linalg.norm(problem.objective(w)[1]) / G)
+
+    inside = {"type": "ineq", "fun": lambda w: 4 - np.sum((w - start) ** 2), "jac": lambda w: -2 * (w - start)}
+    found = []
+    for scale in (0.0, 0.3):
+        to = optimum - start + scale * rng.standard_normal(10)
+        begin = start + 1.9 * to / np.linalg.norm(to)
+        least = minimize(slope, begin, method="SLSQP", constraints=[inside], options={"maxiter": 100})
+        assert np.linalg.norm(least.x - start) < 2 + 1e-6
+        found.append(slope(least.x))
+    assert min(found) == pytest.approx(0.0519, abs=5e-4)
+    ways = optimum - start + 0.2 * rng.standard_normal((300, 10))
+    ends = start + 2 * ways / np.linalg.norm(ways, axis=1, keepdims=True)
+    assert min(slope(w) for w in ends) > min(found) - 1e-4

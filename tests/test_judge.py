@@ -23,6 +23,7 @@ from dpexp.privacy.analyses.shifted_interpolation import full_batch_strongly_con
 from dpexp.privacy.exact import bins, memory
 from dpexp.privacy.exact.linear import linear
 from dpexp.privacy.judge import judge
+from dpexp.privacy.judge.bound import from_function
 from dpexp.privacy.judge.competitors import analyses
 from dpexp.privacy.judge.search import Search
 from dpexp.privacy.judge.setting import Assumes, Setting, from_cube, parameter
@@ -463,3 +464,34 @@ def test_conversions_are_bounds_too():
 
     assumes = {**ALL, "sampling": "poisson", "relation": "add-remove"}
     assert not dpexp.judge(eps, assumes=assumes, comparisons=40, seconds=60).refuted
+
+
+def test_a_parameter_keeps_its_default_out_of_the_call_only_where_it_is_the_authors_own():
+    """A default on a parameter of the run is overruled by the run; one on `_name` is a constant; `_name` alone is a fault."""
+    assumes = {"sampling": "full-batch", "relation": "replace-one", "released": "all-iterates"}
+
+    def own(delta, noise_multiplier=1.0, steps=1, _slack=0.1):
+        return noise_multiplier + steps + _slack
+
+    bound = from_function(own, assumes)
+    assert bound.takes == ("noise_multiplier", "steps")
+    s = Setting(n=4, batch_size=4, steps=7, step_size=0.1, noise_std=3.0, lipschitz=1.0)
+    assert bound(0.1, s) == pytest.approx(s.multiplier + 7 + 0.1)
+
+    def open_ended(delta, _slack):
+        return _slack
+
+    with pytest.raises(UsageError, match="eps takes '_slack'"):
+        from_function(open_ended, assumes)
+
+
+def test_a_convex_loss_that_is_not_smooth_is_given_no_bound_that_needs_smoothness():
+    s = Setting(n=20, batch_size=4, steps=50, step_size=0.1, noise_std=1.0, lipschitz=1.0, diameter=1.0, smoothness=2.0)
+
+    def known(**true):
+        assumes = Assumes(sampling="poisson", relation="add-remove", released="last-iterate", bounded=True, **true)
+        return [a.name for a in analyses(s, assumes)]
+
+    neither, both = known(), known(convex=True, smooth=True)
+    assert known(convex=True) == known(smooth=True) == neither
+    assert neither != both

@@ -1,11 +1,16 @@
 """The grids of `momentum`: the best setting of every method, where it lies in its grid, and how its noise was set."""
 
 import math
+import re
+from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from dpexp.config import load_experiment
 from dpexp.papers.momentum import grids
+from dpexp.papers.momentum import rows as stored
+from dpexp.papers.momentum.ends import ends
 from dpexp.problems import PROBLEMS
 from dpexp.store import load_summary
 from dpexp.store.run import Options, run
@@ -77,6 +82,61 @@ def test_the_table_stands(results, rows):
     content = grids.build(results)
     assert len(content.rows) == 3
     assert all(len(row) == len(content.head) for row in content.rows)
+
+
+def _line_up(*settings):
+    return pd.DataFrame(settings, columns=["epochs", "step"])
+
+
+@pytest.mark.parametrize(
+    ("best", "found"),
+    [
+        ((30, 6.0), {}),
+        ((30, 3.0), {"step": "least"}),
+        ((10, 6.0), {"epochs": "least"}),
+        ((60, 12.0), {"epochs": "largest", "step": "largest"}),
+        ((30, 12.0), {"step": "largest"}),
+        ((120, 24.0), {"epochs": "only", "step": "only"}),
+    ],
+)
+def test_inside_means_that_the_grid_goes_on_in_both_directions(best, found):
+    """Along lines through the best setting: that others reach further elsewhere does not count."""
+    square = [(k, x) for k in (10, 30, 60) for x in (3.0, 6.0, 12.0)]
+    grid = _line_up(*square, (120, 24.0))
+    assert ends(grid, pd.Series(dict(zip(grid.columns, best, strict=True))), ("epochs", "step")) == found
+
+
+def test_an_axis_with_one_value_was_not_tuned():
+    grid = _line_up((10, 3.0), (30, 3.0))
+    assert ends(grid, grid.iloc[0], ("epochs", "step")) == {"epochs": "least"}
+
+
+def test_the_tuned_comparison_says_where_a_best_setting_lies(results, monkeypatch):
+    monkeypatch.setattr(stored, "TUNED", ("toy_grid",))
+    found = stored.tuned_rows(results).set_index("method")
+    assert found.ends["descent"] == "largest step"
+    assert found.tuned["descent"] == 0.5
+    assert found.tuned["tree"] == 3
+    assert found.ends["tree"] in ("fewest epochs", "most epochs")  # of two
+
+
+def _cells(line):
+    return [word.strip() for word in line.strip().strip("|").split("|")]
+
+
+def test_the_page_names_the_ends_that_the_stored_table_has():
+    """Prose about tuned methods cannot outlive the results that it is about."""
+    table = [_cells(line) for line in Path("results/tables/momentum_tuned.md").read_text().splitlines() if "|" in line]
+    head = table[0]
+    rows = [dict(zip(head, row, strict=True)) for row in table[2:]]
+    assert len(rows) > 40
+    kept = [row for row in rows if row["eps"] != "no noise" and row["at an end"] != "-"]
+    wanted = {tuple(row[k] for k in ("method", "d", "eps", "N", "epochs", "step", "at an end")) for row in kept}
+    page = Path("docs/momentum.md").read_text()
+    (block,) = re.findall(
+        r"\| method \| d \| eps \| N \| epochs \| step \| at an end \|\n\|[-| ]+\n((?:\|.*\n)*)", page
+    )
+    assert {tuple(_cells(line)) for line in block.splitlines()} == wanted
 
 
 @pytest.mark.parametrize("name", ["momentum_grid", "momentum_large"])

@@ -6,5 +6,25 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "slope = float(weights @ np.log(mean))",
         "slope = (weights @ np.log(mean))",
     ): "numpy's float64 is a float, with the same value and the same text",
+    (
+        "dpexp/engine/linear/rule.py",
+        "result = self.update(np.float64(0.5), received, self.memory, self.floats())",
+        "result = self.update(np.float64(0.6), received, self.memory, self.floats())",
+    ): "the update is tried for the type of what it returns, and any numbers serve",
+    (
+        "dpexp/engine/linear/rule.py",
+        "received = Received(*map(np.float64, (1.0, 0.1, 0.2, 0.02)))",
+        "received = Received(*map(np.float64, (1.0, 0.12, 0.2, 0.02)))",
+    ): "the update is tried for the type of what it returns, and any numbers serve",
+    (
+        "dpexp/engine/linear/one_pass.py",
+        "np.append(np.asarray(steps, np.int64), -1),",
+        "np.append(np.asarray(steps, np.int64), -2),",
+    ): "the end of the checkpoints is marked by a number that no step has, and steps are not negative",
+    (
+        "dpexp/algorithms/gradient_recursion.py",
+        "return Plan(n, 1.0, eta, self.gamma or min(0.5, problem.smoothness * eta / problem.lipschitz))",
+        "return Plan(n, 1.2, eta, self.gamma or min(0.5, problem.smoothness * eta / problem.lipschitz))",
+    ): "a plan has a weight of the newest gradient for the two algorithms of single records; this one never reads it",
 }
 """(file, line before, line after) -> why no test can notice it"""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpexp.config.reader import parameters_of
+from dpexp.papers.momentum.ends import ends
 from dpexp.papers.momentum.rows import METHODS, method
 from dpexp.problems import PROBLEMS
 from dpexp.problems.finite_sum import FiniteSum
@@ -51,7 +52,7 @@ def grid_rows(results: Path) -> list[dict[str, Any]]:
                     for name in (*AXES, "mean", "se", "ci_lo", "ci_hi", "objective", "param_norm")
                 },
                 "settings": len(tried),
-                "edges": [axis for axis in AXES if _at_an_end(tried, best, axis)],
+                "edges": list(ends(tried, best, AXES)),
                 "iterates": str(best["accountant"]).startswith("certified-iterates"),
                 "seeds": int(best["n"]),
                 "diverged": int(best["n_diverged"]),
@@ -75,14 +76,6 @@ def compared(records: list[dict[str, Any]], other: str) -> list[dict[str, Any]]:
         sign = -1 if mine["ci_hi"] < theirs["ci_lo"] else 1 if mine["ci_lo"] > theirs["ci_hi"] else 0
         found.append({**place, "ratio": mine["mean"] / theirs["mean"], "sign": sign})
     return found
-
-
-def _at_an_end(grid: Any, best: Any, axis: str) -> bool:
-    """Whether the best setting is an end of the axis, among settings that share the others' values."""
-    others = [name for name in AXES if name != axis]
-    line = grid[np.logical_and.reduce([np.isclose(grid[name], best[name]) for name in others])][axis]
-    several = not np.isclose(grid[axis].min(), grid[axis].max())
-    return bool(several and (np.isclose(best[axis], line.min()) or np.isclose(best[axis], line.max())))
 
 
 def _last(results: Path, experiment: str) -> Any:

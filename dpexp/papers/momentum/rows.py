@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpexp.papers.momentum.ends import ends
 from dpexp.problems.robust_means import RippledMean
 from dpexp.store import at_last_step, load_summary
 from dpexp.theory.momentum import theorem6_printed, theorem9_printed
@@ -33,6 +34,14 @@ METHODS = {
     "poisson": "DP-SGD, Poisson",
 }
 VARIANTS = {"paper": "printed noise", "exact": "exact noise", "none": "no noise"}
+END_WORDS = {
+    ("epochs", "least"): "fewest epochs",
+    ("epochs", "largest"): "most epochs",
+    ("epochs", "only"): "only epochs",
+    ("tuned", "least"): "least step",
+    ("tuned", "largest"): "largest step",
+    ("tuned", "only"): "only step",
+}
 STATISTICS = ["mean", "se", "ci_lo", "ci_hi", "n", "n_diverged"]
 
 
@@ -82,15 +91,27 @@ def adult_rows(results: Path, metric: str = "mean_grad_norm") -> pd.DataFrame:
 def tuned_rows(results: Path, metric: str = "grad_norm") -> pd.DataFrame:
     """For every method, N, d and eps (inf without noise) the setting with the least mean of a final metric.
 
-    Reading off the best setting is not private. The column `settings` counts those of each method's grid.
+    Reading off the best setting is not private. The column `settings` counts those of each method's grid, `tuned` is
+    the length of the path, or eta of descent, and `ends` tells in words at which ends of its grid the setting lies.
     """
     import pandas as pd
 
     place = ["method", "N", "d", "eps"]
     rows = pd.concat([_last(results, experiment, metric) for experiment in TUNED], ignore_index=True)
+    rows["tuned"] = rows["length"].where(rows["length"].notna(), rows["eta"])
     rows["settings"] = rows.groupby(place)["mean"].transform("size")
-    best = rows.loc[rows.groupby(place)["mean"].idxmin()]
+    best = rows.loc[rows.groupby(place)["mean"].idxmin()].copy()
+    grids = rows.groupby(place)
+    best["ends"] = [
+        ends_in_words(ends(grids.get_group(tuple(row[name] for name in place)), row, ("epochs", "tuned")))
+        for _, row in best.iterrows()
+    ]
     return _sorted(best, "d", "eps", "N", "method")
+
+
+def ends_in_words(found: dict[str, str]) -> str:
+    """Such as `most epochs, largest step`; empty inside."""
+    return ", ".join(END_WORDS[axis, end] for axis, end in found.items())
 
 
 def bound_rows(results: Path) -> list[dict[str, Any]]:

@@ -139,18 +139,32 @@ def tuned(results: Path) -> Content:
     """Final |grad F| / G of the best setting of every method, with F and the parameter's norm beside it."""
     best: Any = tuned_rows(results)
     records = [{str(k): v for k, v in r.items()} for r in best.to_dict("records")]
-    head = ["d", "eps", "N", "method", "grad norm / G", "F", "norm of w", "best of", "epochs", "diverged"]
+    head = [
+        "d",
+        "eps",
+        "N",
+        "method",
+        "grad norm / G",
+        "F",
+        "norm of w",
+        "best of",
+        "epochs",
+        "step",
+        "at an end",
+        "diverged",
+    ]
     rows = [
         [str(r["d"]), "no noise" if math.isinf(r["eps"]) else f"{r['eps']:g}", f"{r['N']:,}", METHODS[r["method"]],
          f"{r['mean'] / G:#.3g} [{r['ci_lo'] / G:#.3g}, {r['ci_hi'] / G:#.3g}]", *_beside(r), str(r["settings"]),
-         f"{r['epochs']:g}", f"{r['n_diverged']} of {r['n']}"]
+         f"{r['epochs']:g}", f"{r['tuned']:g}", r["ends"] or "-", f"{r['n_diverged']} of {r['n']}"]
         for r in records
     ]  # fmt: skip
     note = (
         "Rippled mean; all methods calibrated exactly to (eps, 1e-5) for replaced records, each on a grid of its own ('best "
-        "of' counts its settings), and without noise on the same grids. Algorithm 2 is accounted for by its iterates, "
-        "certified for every position of a record. The best setting is read off the results, which is not private. Last "
-        "iterates; 95% intervals over replicates."
+        "of' counts its settings), and without noise on the part of the grid that all budgets share. Algorithm 2 is accounted for by its iterates, "
+        "certified for every position of a record. The best setting is read off the results, which is not private. Step: "
+        "length of the path, for descent eta. At an end: where the grid does not go on beyond the best setting, so that a "
+        "better one may lie there. Last iterates; 95% intervals over replicates."
     )
     return Content(head, rows, note, records)
 

@@ -147,8 +147,8 @@ MOMENTUM_PRESCRIBED = Figure(
 )
 MOMENTUM_TUNED = Figure(
     "momentum_tuned",
-    "Final gradient norm of tuned methods, all exactly calibrated for replaced records, and without noise on the same "
-    "grids (arrows: below the axis); the tuning is not private.",
+    "Final gradient norm of tuned methods, all exactly calibrated for replaced records, and without noise on a part "
+    "of the grids (arrows: below the axis); the tuning is not private.",
     "momentum",
     "no figure in the paper",
     TUNED,
