@@ -62,7 +62,7 @@ def test_settings_of_one_seed_share_their_noise_which_a_difference_removes():
         noise = runs.Noise(clip=1.0, scale=None if scale is None else np.array([scale]))
         train = problem.train
         return engine.train(
-            train.features, train.labels, [runs._run(problem, noise, np.full(1, 1.0), 3, 0)],
+            train.features, train.labels, [runs.run_of(problem, noise, np.full(1, 1.0), 3, 0)],
             SAMPLING["poisson"](len(train), 50, generator(3, 0, "order")), batch_size=50,
             noise=engine.gaussian(generator(3, 0, "noise")), checkpoints=[1],
         )[0, 0]  # fmt: skip
