@@ -137,8 +137,7 @@ def test_the_command_says_what_the_score_must_be():
     assert document["best"]["all-iterates"]["analysis"] == "private-selection"
 
 
-def test_a_grid_on_real_records_is_told_what_it_is(tmp_path):
-    config = """\
+GRID = """\
 experiment: grid
 problem: {name: softmax, data: {name: digits}, regulariser: 1e-2}
 algorithm: {name: dp-sgd, batch_size: 32, epochs: 1}
@@ -146,9 +145,57 @@ schedule: {name: constant, eta: ETA}
 privacy: {eps: 8, delta: 1e-5}
 run: {replicates: 1, seed: 3, checkpoints: 1}
 """
+
+
+def test_the_price_of_choosing_from_a_config(tmp_path):
+    """From the largest curve of the settings: of two batch sizes neither's own price is above it, and one is near it."""
+    path = tmp_path / "grid.yaml"
+    path.write_text(GRID.replace("ETA", "[0.5, 1]").replace("batch_size: 32", "batch_size: [32, 256]"))
+    document = json.loads(call("privacy", str(path), "runs=6", "shape=1", "--json").stdout)
+    found = document["selection"]
+    assert (found["settings"], found["runs"], found["shape"]) == (4, 6, 1)
+    own = []
+    for row, size in zip(document["best"].values(), (32, 256), strict=True):
+        steps = max(1, round(1438 / size))
+        one = selection(6.0, 1.0, row["noise_multiplier"], sampling_probability=size / 1438, steps=steps, sampling="poisson")  # fmt: skip
+        own.append(one.analyses()[0].eps(1e-5))
+    assert max(own) * (1 - 1e-6) <= found["eps"][0][1] < 1.3 * max(own)
+    assert found["eps"][0][1] > 8  # the target of one run
+    text = " ".join(call("privacy", str(path), "runs=6").stdout.split())
+    assert (
+        "Choosing: the best of K runs, K random with mean 6 (Poisson), each of one of 4 settings drawn uniformly"
+        in text
+    )
+    assert "This config does not run such a search" in text
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "said"),
+    [
+        ("", ["shape=1"], "whose mean is missing"),
+        ("", ["runs=0.5"], "runs is a number between 1"),
+        ("", ["runs=5", "shape=-1"], "shape is a number"),
+        ("sampling: secret-bins, ", ["runs=5"], ""),
+        ("sampling: [poisson, fixed-size], ", ["runs=5"], "different neighbours"),
+    ],
+)
+def test_what_has_no_price_is_refused(tmp_path, change, words, said):
+    path = tmp_path / "grid.yaml"
+    path.write_text(GRID.replace("ETA", "1").replace("batch_size", change + "batch_size"))
+    assert said in call("privacy", str(path), *words, code=2 if said else 0).stderr
+
+
+def test_a_langevin_run_has_no_curve(tmp_path):
+    path = tmp_path / "grid.yaml"
+    path.write_text(GRID.replace("ETA", "1").replace("dp-sgd", "dp-sgld, sampling: poisson"))
+    assert "no Renyi curve is proved for" in call("privacy", str(path), "runs=5", code=2).stderr
+
+
+def test_a_grid_on_real_records_is_told_what_it_is(tmp_path):
+    config = GRID
     path = tmp_path / "grid.yaml"
     path.write_text(config.replace("ETA", "[0.5, 1, 2]"))
-    words = "These 3 settings are 3 releases: choosing the best of them"
+    words = "These 3 settings are 3 releases at least: choosing the best of them"
     assert words in " ".join(call("privacy", str(path)).stdout.split())
     path.write_text(config.replace("ETA", "1"))
     assert "choosing the best" not in call("privacy", str(path)).stdout

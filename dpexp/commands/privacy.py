@@ -18,6 +18,7 @@ from dpexp.privacy.mechanisms.stated import Stated
 from dpexp.reporting.statement import LOCAL, ConfigStatement, MechanismStatement, Statement, labelled
 
 if TYPE_CHECKING:
+    from dpexp.commands.choosing import Best, Drawn
     from dpexp.config import Experiment
     from dpexp.privacy.attained.lower_bounds import LowerBound
     from dpexp.privacy.mechanisms.mechanism import Mechanism
@@ -42,11 +43,13 @@ def of_config_asked(
     words: Sequence[str], sets: Sequence[str], deployment: bool, tradeoff: bool, out: Path | None
 ) -> Located:
     """The statement of the one config file among these words; the others are questions about an attacker."""
+    from dpexp.commands import choosing
     from dpexp.commands.attacker import split
 
     rest, asked = split(words, tradeoff)
+    rest, drawn = choosing.split(rest)
     found = of_config(only_path(rest), sets, deployment)
-    found.asked, found.out = asked, out or FIGURES
+    found.asked, found.drawn, found.out = asked, drawn, out or FIGURES
     return found
 
 
@@ -66,6 +69,8 @@ class Located(ConfigStatement):
     """The statement of a config file, which names the file where an algorithm's mechanism is not what it says."""
 
     asked: Questions | None = None
+    drawn: Drawn | None = None
+    """how many runs are drawn from the settings, where the price of keeping the best is asked for"""
     out: Path
 
     def __init__(self, path: Path, experiment: Experiment, deployment: bool = False) -> None:
@@ -77,6 +82,7 @@ class Located(ConfigStatement):
 
             require_private_records(experiment)
         self.path, self.deployment, self.name = path, deployment, experiment.name
+        self.settings = len(experiment.cells)
         said = cautions(experiment, deployment=deployment)
         super().__init__(released(experiment), experiment.deltas, notices(experiment), said)
         self.together = [one.document(experiment.deltas) for one in joint(experiment)]
@@ -85,15 +91,24 @@ class Located(ConfigStatement):
         """With `together`, what all releases of the user's own records give away, and whether the noise is secret."""
         with self._located():
             found = {**super().document(), "together": self.together, "deployment": self.deployment}
+            if self._best:
+                found["selection"] = self._best.document(self.deltas)
             return {**found, "tradeoff": list(self._answers())} if self.asked else found
 
     def text(self) -> str:
         with self._located():
-            blocks = [super().text()]
+            blocks = [super().text(), *([self._best.text(self.deltas)] if self._best else [])]
             for number, (label, attacker) in enumerate(self._attackers(), 1):
                 blocks.append(f"{label}\n{attacker.text()}")
                 blocks += ["\n".join(self._drawn(number, label, attacker))] if attacker.asked.curve else []
             return "\n\n".join(blocks)
+
+    @cached_property
+    def _best(self) -> Best | None:
+        """The price of keeping the best of the settings' runs. Raises UsageError where no theorem covers them."""
+        from dpexp.commands.choosing import best_of
+
+        return best_of(self.path, self.central, len(self.local), self.settings, self.drawn) if self.drawn else None
 
     def _answers(self) -> Iterator[dict[str, Any]]:
         for number, (label, attacker) in enumerate(self._attackers(), 1):

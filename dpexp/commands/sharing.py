@@ -26,9 +26,10 @@ from dpexp.privacy.analyses.together import together
 NOT_PRIVATE = "Reproducible run: not private in deployment."
 NOT_MEASURED = "Accuracy and loss are not covered, nor is choosing a setting by them."
 CHOSEN = (
-    "These {count} settings are {count} releases: choosing the best of them by accuracy or loss on private records is "
-    "not covered. What a random number of draws would cost: dpexp privacy --mechanism private-selection."
+    "These {count} settings are {count} releases at least: choosing the best of them by accuracy or loss on private "
+    "records is not covered. What the best of a random number of runs would cost: dpexp privacy CONFIG runs=10."
 )
+CHOSEN_REPLICATE = "Choosing a replicate by its measured accuracy is not covered either."
 
 
 class Joint(NamedTuple):
@@ -176,8 +177,7 @@ def _together(records: str, cells: Sequence[Cell], replicates: int) -> str:
         )
     if sharing < len(cells) or replicates > 1:
         words.append("Replicates and other seeds have their own noise: their losses add up by composition.")
-    if len(cells) > 1:
-        words.append(CHOSEN.format(count=len(cells)))
+    words.append(CHOSEN.format(count=len(cells)) if len(cells) > 1 else CHOSEN_REPLICATE)
     return " ".join(words)
 
 

@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from typing import Annotated
 
 from pydantic import Field
 
-from dpexp.privacy.accounting.private_selection import (
-    delta_of_curve,
-    gamma_of,
-    mean_runs,
-    poisson_rdp,
-    price_of_repeating,
-    repeated_rdp,
-)
-from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis, renyi_analysis
+from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
+from dpexp.privacy.analyses.selection import law, selection
 from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 
-SOURCE = "Papernot and Steinke (2110.03620), {theorem}, on {curve} of one run"
-DRAWN = "every run draws its candidate uniformly from a fixed list, with noise and batches of its own"
-SCORED = (
-    "the score by which runs are compared is computed from public records, or is a noisy release that `steps` counts: "
-    "accuracy or loss on private records, held-out ones too, is neither"
-)
-SECRET = "the number of runs, the other runs and all their scores stay secret"
 NO_CURVE = "the theorem takes a Renyi curve of one run, and there is none here for this sampling and these neighbours"
 
 
@@ -46,31 +31,9 @@ class PrivateSelection(SampledGaussian):
         nothing = [a for a in one if a.mu == 0]
         if nothing:
             return nothing
-        found = [self._selected(a, a.rdp) for a in one if a.rdp is not None and a.valid]
+        curves = [(a, a.rdp) for a in one if a.rdp is not None and a.valid]
+        found = [selection(rdp, self.runs, self.shape, a.name, a.assumptions) for a, rdp in curves]
         return found or [gaussian_analysis("private-selection", "", ALL, math.inf, (), NO_CURVE)]
-
-    def _selected(self, one: Analysis, rdp: Callable[[float], float]) -> Analysis:
-        """The best run, from the Renyi curve of one."""
-        curve = cache(rdp)
-        if math.isinf(self.shape):
-            theorem, selected = "Theorem 6", self._poisson(curve)
-        else:
-            theorem, selected = "Theorem 2", self._repeated(curve)
-        source = SOURCE.format(theorem=theorem, curve=one.name)
-        assumed = (*one.assumptions, DRAWN, SCORED, SECRET)
-        return renyi_analysis("private-selection", source, ALL, selected, assumed)
-
-    def _poisson(self, curve: Callable[[float], float]) -> Callable[[float], float]:
-        def selected(order: float) -> float:
-            delta = delta_of_curve(curve, -math.log1p(-1 / order))  # 1 + 1 / (order - 1)
-            return poisson_rdp(order, curve(order), self.runs, delta)
-
-        return selected
-
-    def _repeated(self, curve: Callable[[float], float]) -> Callable[[float], float]:
-        gamma = gamma_of(self.shape, self.runs)
-        price, mean = price_of_repeating(curve, self.shape, gamma), mean_runs(self.shape, gamma)
-        return lambda order: repeated_rdp(order, curve(order), mean, price)
 
     def lower_bounds(self) -> list[LowerBound]:
         """A score that says nothing: the best run is any run, and none with probability e^-runs under Poisson."""
@@ -83,6 +46,5 @@ class PrivateSelection(SampledGaussian):
         return [replace(b, pair=b.pair + words, eps=partial(eps, b)) for b in super().lower_bounds()]
 
     def describe(self) -> list[tuple[str, str]]:
-        law = "Poisson" if math.isinf(self.shape) else f"truncated negative binomial, shape {self.shape:g}"
-        drawn = ("Runs", f"{self.runs:g} in the mean ({law}); the best of them by its score is released")
+        drawn = ("Runs", f"{self.runs:g} in the mean ({law(self.shape)}); the best of them by its score is released")
         return [*super().describe(), drawn]
