@@ -38,7 +38,7 @@ class StagedNewton(Covering):
 
     def seconds(self, problem: LinearPredictorProblem, n: int) -> float:
         """Of one replicate, both estimators; it grows with the p (p + 1) / 2 sums of products."""
-        return n * (150 + 6 * problem.p + 0.5 * problem.p**2) * 2e-9
+        return n * (150 + 6 * problem.p + 0.5 * problem.p**2) * 4e-10
 
     def of_settings(
         self,
