@@ -9,7 +9,7 @@ from dpexp.algorithms.path_intervals import PathIntervals
 from dpexp.algorithms.schedules import Power
 from dpexp.inference.drawing import Rows
 from dpexp.inference.lockstep import Talk, alone, together
-from dpexp.inference.models import model_of
+from dpexp.inference.models import careful, model_of
 from dpexp.inference.newton import _inverse_eigenvalues, standard_errors
 from dpexp.inference.one_step import one_step
 from dpexp.inference.populations import Population, Simulated, SimulatedCrowd
@@ -130,7 +130,8 @@ def test_the_users_that_a_plan_asks_for_are_enough_and_not_many_too_many():
 
 
 def test_logistic_steps_are_shorter_than_plans_are_careful():
-    model = model_of(MallowsLogistic(d=5))
+    model = careful(model_of(MallowsLogistic(d=5)))
+    assert guessed_curvature(model) == pytest.approx(guessed_curvature(model_of(MallowsLogistic(d=5))))
     assert least_curvature(model) < guessed_curvature(model)
     reasons = before(model, Design(100_000, guessed_curvature(model)), noise_of(model, np.array([1.0]))).reasons
     assert "coefficients-too-uncertain" in {reason.rule for reason in reasons}

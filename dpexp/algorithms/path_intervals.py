@@ -41,7 +41,7 @@ class PathIntervals(Covering):
 
     def seconds(self, problem: LinearPredictorProblem, n: int) -> float:
         """Of one replicate: three passes over n users each, with p^2 sums of products."""
-        return n * (300 + 20 * problem.p + 3 * problem.p**2) * 2e-9
+        return n * (300 + 20 * problem.p + 3 * problem.p**2) * 4e-10
 
     def of_settings(
         self,

@@ -38,7 +38,7 @@ class StagedNewton(Covering):
 
     def seconds(self, problem: LinearPredictorProblem, n: int) -> float:
         """Of one replicate, both estimators; it grows with the p (p + 1) / 2 sums of products."""
-        return n * (150 + 6 * problem.p + 0.5 * problem.p**2) * 2e-9
+        return n * (150 + 6 * problem.p + 0.5 * problem.p**2) * 4e-10
 
     def of_settings(
         self,
@@ -53,7 +53,7 @@ class StagedNewton(Covering):
         from dpexp.inference.critical_values import normal
         from dpexp.inference.interval import symmetric_interval
         from dpexp.inference.lockstep import Talk, together
-        from dpexp.inference.models import balanced
+        from dpexp.inference.models import balanced, careful
         from dpexp.inference.newton import standard_errors
         from dpexp.inference.one_step import one_step
         from dpexp.inference.populations import SimulatedCrowd
@@ -61,7 +61,7 @@ class StagedNewton(Covering):
         from dpexp.inference.refusals import after, before
         from dpexp.inference.staged_newton import Design, Server, stages
 
-        model = balanced(model) if self.balanced else model
+        model = careful(balanced(model) if self.balanced else model)
         design = Design(n, self.guess * guessed_curvature(model), self.every)
         budgets, start = [budget for _, budget in settings], model.problem.start()
         staged, pilots = [], []

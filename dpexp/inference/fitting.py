@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from dpexp.inference.central_newton import PARTS, STEPS, central_newton
-from dpexp.inference.models import Model
+from dpexp.inference.models import Model, careful
 from dpexp.inference.newton import standard_errors
 from dpexp.inference.predicted import FEWEST_FOR_EACH, expected_errors, guessed_curvature, least_curvature, noise_of
 from dpexp.inference.refusals import (
@@ -65,6 +65,7 @@ class Fitted:
 
 def plan_local(model: Model, mu: np.ndarray, n: int) -> Planned:
     """The design for budgets mu [users], of which there may be fewer than n if all are alike."""
+    model = careful(model)
     noise = noise_of(model, mu)
     plans = []
     for every in EVERY:

@@ -24,12 +24,14 @@ from dpexp.problems.mallows import moment_matrix
 
 ModelName = Literal["huber-linear", "mallows-logistic"]
 MODELS: tuple[ModelName, ...] = ("huber-linear", "mallows-logistic")
-GUESSED_VARIANCE, VARIANCE_OF_STEPS = 0.085, 0.10
-"""mean of p (1 - p) that is guessed of a logistic model: .25 if nothing is known of y, .1 if x tells much.
-
-The first is for plans, which must not promise too much. Steps follow from the second. Where the truth is larger than
-that they are longer than they have to be, and intervals by a few percent; where it is smaller the start is not
-forgotten, and intervals cover less (inference, section 4.3, factors 1/3 and 3)."""
+GUESSED_VARIANCE = 0.15
+"""mean of p (1 - p) that is guessed of a logistic model: .25 if nothing is known of y, .1 if x tells much"""
+CAREFUL_VARIANCE = 0.085
+"""the same for plans of the local model, which must not promise too much"""
+VARIANCE_OF_STEPS = 0.10
+"""the same for the steps of the local model. Where the truth is larger they are longer than they have to be, and
+intervals by a few percent; where it is smaller the start is not forgotten, and intervals cover less (inference, section
+4.3, factors 1/3 and 3). The central model's steps would overshoot"""
 
 
 def huber_curvature(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple[Value, Value, Value]:
@@ -59,6 +61,8 @@ class Model:
     """curvature(t, y, scale, k) -> second derivatives of rho, written for numbers and for lanes"""
     scale_row: float = 1.0
     """a: Hessian messages hold D hess f D with D = diag(1, ..., 1, a), a in the row of the scale"""
+    variance: float = GUESSED_VARIANCE
+    """mean of p (1 - p) that is guessed of a logistic model"""
 
     @property
     def name(self) -> str:
@@ -117,14 +121,14 @@ class Model:
         """H [p, p] if the law of the problem were the true one: the public guess from which steps and sizes follow."""
         if isinstance(self.problem, HuberLinear):
             return self.problem.curvature().hessian
-        return GUESSED_VARIANCE * moment_matrix(self.d, self.problem.sigma_z)
+        return self.variance * moment_matrix(self.d, self.problem.sigma_z)
 
     @cached_property
     def guessed_covariance(self) -> np.ndarray:
         """S [p, p], the covariance of the gradient of one record, under the same guess."""
         if isinstance(self.problem, HuberLinear):
             return self.problem.curvature().score_covariance
-        return GUESSED_VARIANCE * moment_matrix(self.d, self.problem.sigma_z, power=2)
+        return self.variance * moment_matrix(self.d, self.problem.sigma_z, power=2)
 
     def hessians(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Second derivatives [..., p, p] of the losses of records (x [..., d + 1], y [...]) at one theta [p]."""
@@ -172,3 +176,8 @@ def balanced(model: Model) -> Model:
     hessian = model.guessed_hessian
     least = float(np.linalg.eigvalsh(hessian[:-1, :-1])[0])
     return replace(model, scale_row=float(np.clip(math.sqrt(least / hessian[-1, -1]), 0.3, 1.5)))
+
+
+def careful(model: Model) -> Model:
+    """The model with the guess from which the local model is planned."""
+    return replace(model, variance=CAREFUL_VARIANCE)

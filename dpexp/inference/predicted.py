@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpexp.inference.models import GUESSED_VARIANCE, VARIANCE_OF_STEPS, Model
+from dpexp.inference.models import VARIANCE_OF_STEPS, Model
 from dpexp.inference.newton import regularise, standard_errors
 from dpexp.inference.staged_newton import SHARES, Design
 from dpexp.inference.users import gradient_weights, hessian_weights
@@ -173,5 +173,5 @@ def _phi(t: np.ndarray) -> np.ndarray:
 
 def guessed_curvature(model: Model) -> float:
     """h: the median eigenvalue of the guessed Hessian; for a logistic model of the one that steps follow from."""
-    longer = VARIANCE_OF_STEPS / GUESSED_VARIANCE if model.name == "mallows-logistic" else 1.0
+    longer = VARIANCE_OF_STEPS / model.variance if model.name == "mallows-logistic" else 1.0
     return longer * float(np.median(np.linalg.eigvalsh(model.guessed_hessian)))

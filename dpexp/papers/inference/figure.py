@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpexp.papers.inference.rows import COORDINATES, EXPERIMENTS, REFUSED, rows_of, wilson
+from dpexp.papers.inference.rows import COORDINATES, EXPERIMENTS, REFUSED, rows_of, rows_of_one, wilson
 from dpexp.reporting.figure import Drawing, Figure
 
 BAND = (0.94, 0.96)
@@ -53,7 +53,7 @@ def draw_sizes(results: Path) -> Drawing:
     import pandas as pd
     from matplotlib.figure import Figure as Canvas
 
-    rows = [row for row in rows_of(results) if row["experiment"] == LADDER and row["method"] in STAGED]
+    rows = [row for row in rows_of_one(results, LADDER) if row["method"] in STAGED]
     frame = pd.DataFrame(rows).sort_values("n", kind="stable")
     canvas = Canvas(figsize=(10, 3.8), layout="constrained")
     panels = canvas.subplots(1, len(COORDINATES), sharey=True)

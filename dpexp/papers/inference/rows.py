@@ -25,10 +25,11 @@ REFUSED = "refused"
 
 def rows_of(results: Path) -> list[dict[str, Any]]:
     """One record for each setting and method, of all experiments."""
-    return [row for experiment in EXPERIMENTS for row in _of(results, experiment)]
+    return [row for experiment in EXPERIMENTS for row in rows_of_one(results, experiment)]
 
 
-def _of(results: Path, experiment: str) -> list[dict[str, Any]]:
+def rows_of_one(results: Path, experiment: str) -> list[dict[str, Any]]:
+    """Those of one experiment."""
     summary = at_last_step(load_summary(results, experiment, ["problem", "d", "budget"]))
     found = []
     for (cell, method), group in summary.groupby(["cell_id", "estimator"], sort=False):

@@ -69,7 +69,7 @@ def build_slopes(results: Path) -> Content:
         allowed = tolerance(count, len(shown))
         rows.append([
             row["setting"], row["budget"], f"{row['n']:,}", f"{row['accepted']:.2f}", str(count), shown["intercept"],
-            slopes, shown.get("last", "-"), f"({_share(0.95 - allowed)} to {_share(0.95 + allowed)})",
+            slopes, shown.get("last", "-"), f"({_share(0.95 - allowed)} to {_share(min(1.0, 0.95 + allowed))})",
             row["verdict_accepted"],
         ])  # fmt: skip
     return Content(head, rows, SLOPES_NOTE, records)
