@@ -9,6 +9,7 @@ largest difference of any two.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -58,7 +59,15 @@ def certified(pair: Pair, walled: Walled) -> Certificate:
     return Certificate(pair, max(0.0, low - difference), (wide, narrow), (coarse, fine))
 
 
+def curve(pair: Pair, walled: Walled) -> Callable[[float], float]:
+    """delta -> what the pair attains, by nodes alone, rounded down: what a statement prints of a given pair.
+
+    The law is computed when it is first asked for, and once.
+    """
+    both = nodes.pair(*pair.updates(walled))
+    return lambda delta: both.eps(delta) * (1 - SAME)
+
+
 def evaluated(pair: Pair, walled: Walled, delta: float) -> float:
-    """What the pair attains at any delta, by nodes alone, rounded down: what a statement prints of a given pair."""
-    found = nodes.pair(*pair.updates(walled))
-    return found.eps(delta) * (1 - SAME)
+    """The same at one delta."""
+    return curve(pair, walled)(delta)

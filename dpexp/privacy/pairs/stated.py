@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from dpexp.privacy.analyses.analysis import LAST
 from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.pairs import kept, shipped
-from dpexp.privacy.pairs.certified import Certificate, NotCertified, certified, evaluated
+from dpexp.privacy.pairs.certified import Certificate, NotCertified, certified, curve, evaluated
 from dpexp.privacy.pairs.mechanisms import NotSearched, walled
 from dpexp.privacy.pairs.search import search
 from dpexp.privacy.pairs.walled import Pair, Walled
@@ -34,19 +34,15 @@ def every_lower_bound(mechanism: Mechanism, place: Path | None = None) -> list[L
 def line(space: Walled, pairs: Sequence[Pair], own: Sequence[LowerBound]) -> LowerBound:
     """The largest of what these pairs and the mechanism's own pairs attain of the last iterate, at any delta."""
     today = [bound.eps for bound in own if bound.released == LAST]
-    curves = {pair: _curve(space, pair) for pair in pairs}
+    curves = {pair: curve(pair, space) for pair in pairs}
 
     @cache
     def eps(delta: float) -> float:
         near = [p for p in pairs if abs(kept.decade(p.delta) - kept.decade(delta)) <= NEAR]
-        return max([0.0, *(curve(delta) for curve in today), *(curves[p](delta) for p in near)])
+        return max([0.0, *(bound(delta) for bound in today), *(curves[p](delta) for p in near)])
 
     told = "; or ".join(f"(found at delta = {pair.delta:g}) {pair.text(space)}" for pair in pairs)
     return LowerBound(NAME, LAST, f"the largest of: {told}" if len(pairs) > 1 else told, eps)
-
-
-def _curve(space: Walled, pair: Pair) -> Callable[[float], float]:
-    return cache(lambda delta: evaluated(pair, space, delta))
 
 
 def searched(mechanism: Mechanism, deltas: Sequence[float], seconds: float, place: Path | None) -> list[Certificate]:
