@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
 from dpexp.privacy.exact import nodes
@@ -59,13 +60,20 @@ def certified(pair: Pair, walled: Walled) -> Certificate:
     return Certificate(pair, max(0.0, low - difference), (wide, narrow), (coarse, fine))
 
 
-def curve(pair: Pair, walled: Walled) -> Callable[[float], float]:
-    """delta -> what the pair attains, by nodes alone, rounded down: what a statement prints of a given pair.
+def curve(pair: Pair, walled: Walled, eps: float = math.inf) -> Callable[[float], float]:
+    """delta -> what the pair attains by nodes, rounded down: what a statement prints of a pair that it is given.
 
-    The law is computed when it is first asked for, and once.
+    `eps` was certified at the pair's own delta; all values are rounded down by as much as it was, and a number that is
+    too large rounds by `SAME` all the same. The law is computed when it is first asked for, and once.
     """
     both = nodes.pair(*pair.updates(walled))
-    return lambda delta: both.eps(delta) * (1 - SAME)
+
+    @cache
+    def share() -> float:
+        here = both.eps(pair.delta)
+        return min(1 - SAME, eps / here) if here > 0 else 1 - SAME
+
+    return lambda delta: both.eps(delta) * share()
 
 
 def evaluated(pair: Pair, walled: Walled, delta: float) -> float:
