@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import dpexp
 from dpexp.core.errors import UsageError
 from dpexp.core.files import write_bytes_sealed
 from dpexp.privacy.exact.grid import GridPair
@@ -269,6 +270,33 @@ def test_a_statement_says_what_kept_pairs_attain_and_computes_it_anew(tmp_path):
     halved = stated.line(SMALL, [(found[0].pair, found[0].eps / 2)], [])
     assert halved.eps(1e-5) == pytest.approx(found[0].eps / 2)
     assert halved.eps(1e-4) < worst.eps(1e-4)
+
+
+@pytest.mark.parametrize("cache", ["off", "here"])
+def test_the_command_searches_keeps_and_prints(cache, monkeypatch, tmp_path):
+    monkeypatch.setenv("DPEXP_CACHE", cache if cache == "off" else str(tmp_path))
+    document = dpexp.privacy("clipped-noisy-sgd", **CLIPPED, delta=1e-5, search=0.5).document()
+    today, worst = document["lower"]
+    ((_, before),), ((_, after),) = today["eps"], worst["eps"]
+    assert (today["analysis"], worst["analysis"]) == ("exact-walk", "worst-pair")
+    assert after >= before
+    (found,) = document["search"]
+    assert found["eps"] == pytest.approx(after, rel=1e-4) or after == before
+    assert found["eps"] <= min(found["by_nodes"])
+    later = dpexp.privacy("clipped-noisy-sgd", **CLIPPED, delta=1e-5)
+    assert "search" not in later.document()
+    assert ("worst-pair" in later.text()) == (cache == "here")
+    assert (tmp_path / "pairs").exists() == (cache == "here")
+
+
+def test_the_command_says_what_cannot_be_searched():
+    for seconds in (0, -1, float("nan"), float("inf")):
+        with pytest.raises(UsageError, match="seconds above 0"):
+            dpexp.privacy("clipped-noisy-sgd", **CLIPPED, search=seconds)
+    with pytest.raises(UsageError, match="60 noise units"):
+        dpexp.privacy("clipped-noisy-sgd", **(CLIPPED | {"diameter": 400.0}), search=1)
+    with pytest.raises(TypeError):
+        dpexp.privacy("configs/linear_d5.yaml", search=1)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
+from dpexp.core.text import down
 from dpexp.privacy.exact import nodes
 from dpexp.privacy.exact.grid import GridPair
 from dpexp.privacy.pairs.walled import Pair, Walled
@@ -41,6 +43,18 @@ class Certificate:
     """panels as they are, and half as wide"""
     by_grid: tuple[float, float]
     """points as they are, and twice as many"""
+
+    def document(self) -> dict[str, Any]:
+        """As plain numbers."""
+        numbers = {"delta": self.pair.delta, "eps": self.eps, "by_nodes": [*self.by_nodes], "by_grid": [*self.by_grid]}
+        return numbers | {"knots": [*self.pair.knots], "others": [*self.pair.values], "start": self.pair.start}
+
+    def text(self) -> str:
+        """What was found and how it was checked."""
+        return (
+            f"a pair with epsilon {down(self.eps)} at delta = {self.pair.delta:g}, certified: {self.by_nodes[0]:.7g} "
+            f"and {self.by_nodes[1]:.7g} on nodes, {self.by_grid[0]:.7g} and {self.by_grid[1]:.7g} on a density grid"
+        )
 
 
 def certified(pair: Pair, walled: Walled) -> Certificate:

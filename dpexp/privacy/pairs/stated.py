@@ -20,14 +20,16 @@ NEAR = 2
 """pairs that were found more decades of delta away are not asked: each costs the time of a law"""
 
 
-def every_lower_bound(mechanism: Mechanism, place: Path | None = None) -> list[LowerBound]:
-    """A mechanism's own lower bounds, and what pairs attain that come with the package or are kept in `place`."""
+def every_lower_bound(
+    mechanism: Mechanism, place: Path | None = None, fresh: Sequence[Certificate] = ()
+) -> list[LowerBound]:
+    """A mechanism's own lower bounds, and what pairs attain: shipped ones, those kept in `place`, and fresh ones."""
     own = mechanism.lower_bounds()
     try:
         space = walled(mechanism)
     except NotSearched:
         return own
-    known = list(dict.fromkeys([*shipped.pairs_of(space), *kept.read(space, place)]))
+    known = list(dict.fromkeys([*shipped.pairs_of(space), *kept.read(space, place), *((c.pair, c.eps) for c in fresh)]))
     return [*own, line(space, known, own)] if known else own
 
 
