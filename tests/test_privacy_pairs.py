@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import dpexp
 from dpexp.core.errors import UsageError
 from dpexp.core.files import write_bytes_sealed
 from dpexp.privacy.exact.grid import GridPair
@@ -190,12 +191,12 @@ def test_many_steps_on_the_grid_are_one_after_the_other(monkeypatch):
 
 
 def test_pairs_are_kept_and_anything_else_is_ignored(tmp_path):
-    pairs = [drift([-1, 0.123456789, 1], 0.3), replace(drift([-1, 0, 1]), delta=1e-3)]
+    pairs = [(drift([-1, 0.123456789, 1], 0.3), 0.5), (replace(drift([-1, 0, 1]), delta=1e-3), 0.25)]
     assert kept.read(SMALL, tmp_path) == kept.read(SMALL, None) == []
     assert kept.write(SMALL, pairs, tmp_path)
     assert not kept.write(SMALL, pairs, None)
     back = kept.read(SMALL, tmp_path)
-    assert back == [replace(pairs[0], values=(-1.0, 0.12346, 1.0)), pairs[1]]
+    assert back == [(replace(pairs[0][0], values=(-1.0, 0.12346, 1.0)), 0.5), pairs[1]]
     assert kept.read(replace(SMALL, steps=31), tmp_path) == []
     (file,) = tmp_path.glob("*.json")
     content = file.read_bytes()
@@ -211,7 +212,8 @@ def test_pairs_are_kept_and_anything_else_is_ignored(tmp_path):
         {"pairs": None},
         {"pairs": [good["pairs"][0]] * 25},
         *({"pairs": [good["pairs"][0] | wrong]} for wrong in (
-            {"values": [-1, 1.5, 1]}, {"values": [-1, None, 1]}, {"delta": 0}, {"start": float("nan")}, {"knots": []},
+            {"values": [-1, 1.5, 1]}, {"values": [-1, None, 1]}, {"delta": 0}, {"start": float("nan")}, {"knots": []}, {"eps": None},
+            {"eps": -1.0},
         )),
     ]  # fmt: skip
     for change in changes:
@@ -222,8 +224,8 @@ def test_pairs_are_kept_and_anything_else_is_ignored(tmp_path):
         assert kept.read(SMALL, tmp_path) == []
     write_bytes_sealed(file, json.dumps(good).encode(), private=True)
     assert kept.read(SMALL, tmp_path) == back
-    better = [(back[0], 1.0), (replace(back[0], start=0.0), 2.0), (back[1], 0.5)]
-    assert kept.one_a_decade(better) == [replace(back[0], start=0.0), back[1]]
+    better = (replace(back[0][0], start=0.0), 2.0)
+    assert kept.one_a_decade([back[0], better, back[1]]) == [better, back[1]]
 
 
 def test_where_pairs_are_kept(monkeypatch, tmp_path):
@@ -245,7 +247,7 @@ def test_a_statement_says_what_kept_pairs_attain_and_computes_it_anew(tmp_path):
     (today,) = stated.every_lower_bound(mechanism, tmp_path)
     assert today.name == "exact-walk"
     # a file may say that a pair is good: what is printed is what it attains, and never less than today's pair
-    kept.write(SMALL, [replace(drift([1, 0, -1]), delta=1e-5)], tmp_path)
+    kept.write(SMALL, [(drift([1, 0, -1]), 1e6)], tmp_path)
     _, poor = stated.every_lower_bound(mechanism, tmp_path)
     assert poor.eps(1e-5) == today.eps(1e-5)
     found = stated.searched(mechanism, (1e-5,), 1.5, tmp_path)
@@ -263,7 +265,38 @@ def test_a_statement_says_what_kept_pairs_attain_and_computes_it_anew(tmp_path):
             assert analysis.eps(1e-5) >= worst.eps(1e-5)
     again = stated.searched(mechanism, (1e-5,), 1e-9, tmp_path)  # no time: the better pair stays
     assert again[0].eps <= found[0].eps
-    assert kept.read(SMALL, tmp_path) == [found[0].pair]
+    assert kept.read(SMALL, tmp_path) == [(found[0].pair, pytest.approx(found[0].eps))]
+    # and what is printed is rounded down by as much as the certificate
+    halved = stated.line(SMALL, [(found[0].pair, found[0].eps / 2)], [])
+    assert halved.eps(1e-5) == pytest.approx(found[0].eps / 2)
+    assert halved.eps(1e-4) < worst.eps(1e-4)
+
+
+@pytest.mark.parametrize("cache", ["off", "here"])
+def test_the_command_searches_keeps_and_prints(cache, monkeypatch, tmp_path):
+    monkeypatch.setenv("DPEXP_CACHE", cache if cache == "off" else str(tmp_path))
+    document = dpexp.privacy("clipped-noisy-sgd", **CLIPPED, delta=1e-5, search=0.5).document()
+    today, worst = document["lower"]
+    ((_, before),), ((_, after),) = today["eps"], worst["eps"]
+    assert (today["analysis"], worst["analysis"]) == ("exact-walk", "worst-pair")
+    assert after >= before
+    (found,) = document["search"]
+    assert found["eps"] == pytest.approx(after, rel=1e-4) or after == before
+    assert found["eps"] <= min(found["by_nodes"])
+    later = dpexp.privacy("clipped-noisy-sgd", **CLIPPED, delta=1e-5)
+    assert "search" not in later.document()
+    assert ("worst-pair" in later.text()) == (cache == "here")
+    assert (tmp_path / "pairs").exists() == (cache == "here")
+
+
+def test_the_command_says_what_cannot_be_searched():
+    for seconds in (0, -1, float("nan"), float("inf")):
+        with pytest.raises(UsageError, match="seconds above 0"):
+            dpexp.privacy("clipped-noisy-sgd", **CLIPPED, search=seconds)
+    with pytest.raises(UsageError, match="60 noise units"):
+        dpexp.privacy("clipped-noisy-sgd", **(CLIPPED | {"diameter": 400.0}), search=1)
+    with pytest.raises(TypeError):
+        dpexp.privacy("configs/linear_d5.yaml", search=1)
 
 
 @pytest.mark.parametrize(
@@ -304,10 +337,12 @@ def test_the_shipped_map():
     for e in entries:
         assert e.before <= e.after <= e.bound * (1 + 1e-9)
         assert {p.delta for p in e.pairs} == set(shipped.SECONDS)
-        assert shipped.pairs_of(e.walled) == e.pairs
+        assert shipped.pairs_of(e.walled) == tuple(zip(e.pairs, e.certified, strict=True))
     assert shipped.pairs_of(SMALL) == ()
     near = replace(entries[0].walled, half_width=entries[0].walled.half_width * (1 + 1e-15))
-    assert shipped.pairs_of(near) == entries[0].pairs  # lengths went through a mechanism's parameters
+    assert [pair for pair, _ in shipped.pairs_of(near)] == [
+        *entries[0].pairs
+    ]  # lengths went through a mechanism's parameters
 
 
 def test_shipped_pairs_hold_and_false_ones_are_found():

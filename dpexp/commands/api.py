@@ -183,18 +183,23 @@ def model(
 
 
 def privacy(
-    what: Experiment | Mapping[str, Any] | str | os.PathLike[str], *, force: bool = False, **parameters: Any
+    what: Experiment | Mapping[str, Any] | str | os.PathLike[str],
+    *,
+    force: bool = False,
+    search: float | None = None,
+    **parameters: Any,
 ) -> Statement:
     """The privacy statement of a config, or of a mechanism by its name and parameters.
 
-    `.text()` is what the command prints, `.document()` the same for programs.
+    `.text()` is what the command prints, `.document()` the same for programs. `search` are seconds that are spent on
+    finding the pair of neighbours of a mechanism that tells most.
     """
     from dpexp.commands import privacy as command
     from dpexp.privacy.mechanisms import MECHANISMS
 
     if isinstance(what, str) and what in MECHANISMS:
-        return command.of_mechanism(what, _pairs(parameters), force)
-    if parameters or force:
+        return command.of_mechanism(what, _pairs(parameters), force, seconds=search)
+    if parameters or force or search is not None:
         raise TypeError("parameters belong to a mechanism, and what a config says is changed by load(..., set=[...])")
     return command.of_experiment(load(what))
 

@@ -183,8 +183,7 @@ def of_mechanism(
     mechanism = mechanism_of(name, values)
     with understood(name):
         fresh = _searched(mechanism, deltas, seconds) if seconds is not None else []
-        found = Understood(name, mechanism, deltas, orders or ORDERS, force, folder())
-    found.fresh = fresh
+        found = Understood(name, mechanism, deltas, orders or ORDERS, force, folder(), fresh)
     found.asked, found.out = asked, out or FIGURES
     return found
 
@@ -206,8 +205,6 @@ class Understood(MechanismStatement):
     """A statement at numbers that a user gave: where one of them leads nowhere, that is said."""
 
     asked: Questions | None = None
-    fresh: Sequence[Certificate] = ()
-    """what a search has just found"""
     out: Path
 
     def document(self) -> dict[str, Any]:

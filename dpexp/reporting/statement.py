@@ -23,6 +23,7 @@ from dpexp.privacy.pairs.stated import every_lower_bound
 
 if TYPE_CHECKING:
     from dpexp.privacy.mechanisms.released import Released
+    from dpexp.privacy.pairs.certified import Certificate
 
 LOCAL = "local-gaussian"
 NO_GUARANTEE = "NOT A GUARANTEE"
@@ -41,7 +42,7 @@ class Statement(Protocol):
 class MechanismStatement:
     """Every analysis of a mechanism beside what pairs of neighbours attain; computed as far as it is asked for.
 
-    `kept_in` is a folder with pairs that earlier searches found.
+    `kept_in` is a folder with pairs that earlier searches found, `fresh` what one has just found.
     """
 
     def __init__(
@@ -52,10 +53,12 @@ class MechanismStatement:
         orders: Sequence[float] = ORDERS,
         force: bool = False,
         kept_in: Path | None = None,
+        fresh: Sequence[Certificate] = (),
     ) -> None:
         self.name, self.mechanism, self.force = name, mechanism, force
         self.deltas, self.orders = tuple(deltas), tuple(orders)
-        self.analyses, self.lower = every_analysis(mechanism), every_lower_bound(mechanism, kept_in)
+        self.analyses, self.lower = every_analysis(mechanism), every_lower_bound(mechanism, kept_in, fresh)
+        self.fresh = tuple(fresh)
 
     @cached_property
     def best(self) -> dict[str, Analysis]:
@@ -83,6 +86,7 @@ class MechanismStatement:
             "statements": [a.statement(self.deltas, self.orders) for a in self.analyses],
             "best": best,
             "lower": [bound.statement(self.deltas) for bound in self.lower],
+            **({"search": [c.document() for c in self.fresh]} if self.fresh else {}),
         }
 
     def text_of_parameters(self) -> str:
@@ -121,6 +125,7 @@ class MechanismStatement:
             if a.valid and a.remark:
                 lines.append(f"      {a.remark}")
         lines += [f"  {b.name}: the privacy loss of one pair of neighbours\n      {b.pair}" for b in self.lower]
+        lines += [f"  search: {c.text()}" for c in self.fresh]
         if any(a.released == LAST for a in self.analyses):
             lines += ["", "  Not covered by last-iterate analyses: averages of iterates, earlier iterates, gradients."]
         return "\n".join(lines)

@@ -9,9 +9,13 @@ largest difference of any two.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
+from typing import Any
 
+from dpexp.core.text import down
 from dpexp.privacy.exact import nodes
 from dpexp.privacy.exact.grid import GridPair
 from dpexp.privacy.pairs.walled import Pair, Walled
@@ -40,6 +44,18 @@ class Certificate:
     by_grid: tuple[float, float]
     """points as they are, and twice as many"""
 
+    def document(self) -> dict[str, Any]:
+        """As plain numbers."""
+        numbers = {"delta": self.pair.delta, "eps": self.eps, "by_nodes": [*self.by_nodes], "by_grid": [*self.by_grid]}
+        return numbers | {"knots": [*self.pair.knots], "others": [*self.pair.values], "start": self.pair.start}
+
+    def text(self) -> str:
+        """What was found and how it was checked."""
+        return (
+            f"a pair with epsilon {down(self.eps)} at delta = {self.pair.delta:g}, certified: {self.by_nodes[0]:.7g} "
+            f"and {self.by_nodes[1]:.7g} on nodes, {self.by_grid[0]:.7g} and {self.by_grid[1]:.7g} on a density grid"
+        )
+
 
 def certified(pair: Pair, walled: Walled) -> Certificate:
     """Raises NotCertified where the laws disagree, NotAllowed where the pair is none of the mechanism's."""
@@ -58,7 +74,22 @@ def certified(pair: Pair, walled: Walled) -> Certificate:
     return Certificate(pair, max(0.0, low - difference), (wide, narrow), (coarse, fine))
 
 
+def curve(pair: Pair, walled: Walled, eps: float = math.inf) -> Callable[[float], float]:
+    """delta -> what the pair attains by nodes, rounded down: what a statement prints of a pair that it is given.
+
+    `eps` was certified at the pair's own delta; all values are rounded down by as much as it was, and a number that is
+    too large rounds by `SAME` all the same. The law is computed when it is first asked for, and once.
+    """
+    both = nodes.pair(*pair.updates(walled))
+
+    @cache
+    def share() -> float:
+        here = both.eps(pair.delta)
+        return min(1 - SAME, eps / here) if here > 0 else 1 - SAME
+
+    return lambda delta: both.eps(delta) * share()
+
+
 def evaluated(pair: Pair, walled: Walled, delta: float) -> float:
-    """What the pair attains at any delta, by nodes alone, rounded down: what a statement prints of a given pair."""
-    found = nodes.pair(*pair.updates(walled))
-    return found.eps(delta) * (1 - SAME)
+    """The same at one delta."""
+    return curve(pair, walled)(delta)

@@ -45,14 +45,18 @@ def decade(delta: float) -> int:
     return round(math.log10(delta))
 
 
-def one_a_decade(pairs: Iterable[tuple[Pair, float]]) -> list[Pair]:
+Known = tuple[Pair, float]
+"""a pair with the epsilon that was certified at its own delta"""
+
+
+def one_a_decade(pairs: Iterable[Known]) -> list[Known]:
     """Of pairs with what they attain, the best of each decade of the delta at which they were searched for."""
-    best: dict[int, tuple[Pair, float]] = {}
+    best: dict[int, Known] = {}
     for pair, eps in pairs:
         held = best.get(decade(pair.delta))
         if held is None or eps > held[1]:
             best[decade(pair.delta)] = (pair, eps)
-    return [best[k][0] for k in sorted(best)]
+    return [best[k] for k in sorted(best)]
 
 
 def document_of(pair: Pair) -> dict[str, Any]:
@@ -74,7 +78,15 @@ def pair_of(document: Any, walled: Walled) -> Pair:
     return pair
 
 
-def read(walled: Walled, place: Path | None) -> list[Pair]:
+def known_of(document: Any, walled: Walled) -> Known:
+    """The same with its certified epsilon, which later statements are rounded down by, and which raises none."""
+    eps = float(document["eps"])
+    if not 0 <= eps < math.inf:
+        raise ValueError("no such epsilon")
+    return pair_of(document, walled), eps
+
+
+def read(walled: Walled, place: Path | None) -> list[Known]:
     """The pairs that are kept for a mechanism; none where there is no file that can be used."""
     if place is None:
         return []
@@ -82,16 +94,17 @@ def read(walled: Walled, place: Path | None) -> list[Pair]:
         found = json.loads(read_bytes_sealed(_file(walled, place), private=True))
         if (found["version"], found["mechanism"]) != (VERSION, walled.document()) or len(found["pairs"]) > MOST_PAIRS:
             return []
-        return [pair_of(entry, walled) for entry in found["pairs"]]
+        return [known_of(entry, walled) for entry in found["pairs"]]
     except (FileNotFoundError, Damaged, ValueError, TypeError, KeyError, RecursionError):
         return []
 
 
-def write(walled: Walled, pairs: Sequence[Pair], place: Path | None) -> bool:
+def write(walled: Walled, pairs: Sequence[Known], place: Path | None) -> bool:
     """Keeps these pairs and no others. False where that cannot be done."""
     if place is None:
         return False
-    content = {"version": VERSION, "mechanism": walled.document(), "pairs": [document_of(p) for p in pairs]}
+    entries = [document_of(pair) | {"eps": eps} for pair, eps in pairs[:MOST_PAIRS]]
+    content = {"version": VERSION, "mechanism": walled.document(), "pairs": entries}
     with contextlib.suppress(OSError):
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_bytes_sealed(_file(walled, place), json.dumps(content).encode(), private=True)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -26,6 +27,8 @@ KNOTS, FINER = 13, 25
 ITERATIONS = 45
 STEEPEST = 0.6
 """slope of the others over the room, up to which convex losses are searched"""
+STARTS = (-1.0, -0.5, 0.5, 1.0)
+"""where runs of convex losses start, beside the middle"""
 SHAPES = tuple(product(np.linspace(-0.1, 0.7, 8), (0.85, 1.0), (-0.1, -0.05, 0.0, 0.05, 0.1), (1.0, 0.5)))
 """(end of the trap, end of the plateau, drift on the plateau, pull of the trap), 160 of them"""
 Clock = Callable[[], float]
@@ -51,7 +54,8 @@ def search(walled: Walled, delta: float, seconds: float, clock: Clock = time.mon
     """Pairs worth to be certified, the most promising last; `seconds` by the clock, overrun by one evaluation."""
     end = clock() + seconds
     if walled.convex:
-        return [nothing(walled, delta), *_steepest(walled, delta, end, clock)]
+        slopes = sorted(_steepest(walled, delta, end, clock), key=lambda one: one[0])
+        return [nothing(walled, delta), *(pair for _, pair in slopes)]
     # opposite records are each other's mirror image: one order of the neighbours is enough
     orders = [(1.0, False)] if walled.replaced else [(1.0, False), (1.0, True)]
     found = [nothing(walled, delta)]
@@ -126,8 +130,8 @@ def climbed(
     return best, at
 
 
-def _steepest(walled: Walled, delta: float, end: float, clock: Clock) -> Iterator[Pair]:
-    """Convex losses: the slope of all others, of either sign, by golden section of the exact epsilon."""
+def _steepest(walled: Walled, delta: float, end: float, clock: Clock) -> Iterator[tuple[float, Pair]]:
+    """Convex losses: the slope of all others, of either sign, by golden section of epsilon; then the start."""
     from dpexp.privacy.exact.nodes import pair
 
     if walled.room <= 0:
@@ -150,4 +154,9 @@ def _steepest(walled: Walled, delta: float, end: float, clock: Clock) -> Iterato
         with suppress(_TimeIsUp):
             least(loss, 0.0, STEEPEST, xatol=2e-3)
         if seen:
-            yield candidate(max(seen)[1])
+            best = candidate(max(seen)[1])
+            yield max(seen)[0], best
+            for start in STARTS:
+                if clock() < until:
+                    moved = replace(best, start=start)
+                    yield pair(*moved.updates(walled)).eps(delta), moved

@@ -22,7 +22,7 @@ from dpexp.core.digests import digest
 from dpexp.core.errors import UsageError
 from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
-from dpexp.privacy.pairs.kept import document_of, one_a_decade, pair_of
+from dpexp.privacy.pairs.kept import Known, document_of, known_of, one_a_decade, pair_of
 from dpexp.privacy.pairs.mechanisms import walled
 from dpexp.privacy.pairs.shipped_hash import SHA256
 from dpexp.privacy.pairs.walled import Pair, Walled
@@ -131,9 +131,9 @@ def searched(mechanism: Searched) -> Entry:
             except NotCertified as error:
                 print(f"  {error}", flush=True)
     today, kept = before(mechanism), one_a_decade((c.pair, c.eps) for c in found)
-    held = {c.pair: c.eps for c in found}
-    after = max(today, *(held[p] if p.delta == DELTA else evaluated(p, space, DELTA) for p in kept))
-    return Entry(mechanism, *best_bound(mechanism), today, after, tuple(kept), tuple(held[p] for p in kept))
+    after = max(today, *(eps if p.delta == DELTA else evaluated(p, space, DELTA) for p, eps in kept))
+    pairs, values = (tuple(part) for part in zip(*kept, strict=True))
+    return Entry(mechanism, *best_bound(mechanism), today, after, pairs, values)
 
 
 @lru_cache(maxsize=1)
@@ -150,11 +150,14 @@ def stored() -> tuple[Entry, ...]:
 
 
 @cache
-def pairs_of(space: Walled) -> tuple[Pair, ...]:
-    """The shipped pairs of a mechanism, none if it is not on the map: same sampling and sizes, lengths to 1e-9."""
+def pairs_of(space: Walled) -> tuple[Known, ...]:
+    """The shipped pairs of a mechanism with what was certified, none if it is not on the map.
+
+    Sampling and sizes have to be the same, lengths to 1e-9.
+    """
     for entry in stored():
         if _same(entry.walled, space):
-            return entry.pairs
+            return tuple(zip(entry.pairs, entry.certified, strict=True))
     return ()
 
 
@@ -187,8 +190,7 @@ def _read(entry: dict[str, Any]) -> Entry:
     kind = ClippedNoisySgd if entry["mechanism"] == "clipped-noisy-sgd" else NoisySgd
     mechanism = kind(**entry["parameters"])
     space = walled(mechanism)
-    pairs = tuple(pair_of(held, space) for held in entry["pairs"])
-    certified = tuple(held["eps"] for held in entry["pairs"])
+    pairs, certified = (tuple(part) for part in zip(*(known_of(held, space) for held in entry["pairs"]), strict=True))
     numbers = (entry["bound"], entry["before"], entry["after"])
     return Entry(mechanism, entry["analysis"], *numbers, pairs, certified)
 

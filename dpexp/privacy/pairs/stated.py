@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -10,43 +10,41 @@ from dpexp.privacy.analyses.analysis import LAST
 from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.pairs import kept, shipped
-from dpexp.privacy.pairs.certified import Certificate, NotCertified, certified, evaluated
+from dpexp.privacy.pairs.certified import Certificate, NotCertified, certified, curve, evaluated
 from dpexp.privacy.pairs.mechanisms import NotSearched, walled
 from dpexp.privacy.pairs.search import search
-from dpexp.privacy.pairs.walled import Pair, Walled
+from dpexp.privacy.pairs.walled import Walled
 
 NAME = "worst-pair"
 NEAR = 2
 """pairs that were found more decades of delta away are not asked: each costs the time of a law"""
 
 
-def every_lower_bound(mechanism: Mechanism, place: Path | None = None) -> list[LowerBound]:
-    """A mechanism's own lower bounds, and what pairs attain that come with the package or are kept in `place`."""
+def every_lower_bound(
+    mechanism: Mechanism, place: Path | None = None, fresh: Sequence[Certificate] = ()
+) -> list[LowerBound]:
+    """A mechanism's own lower bounds, and what pairs attain: shipped ones, those kept in `place`, and fresh ones."""
     own = mechanism.lower_bounds()
     try:
         space = walled(mechanism)
     except NotSearched:
         return own
-    pairs = list(dict.fromkeys([*shipped.pairs_of(space), *kept.read(space, place)]))
-    return [*own, line(space, pairs, own)] if pairs else own
+    known = list(dict.fromkeys([*shipped.pairs_of(space), *kept.read(space, place), *((c.pair, c.eps) for c in fresh)]))
+    return [*own, line(space, known, own)] if known else own
 
 
-def line(space: Walled, pairs: Sequence[Pair], own: Sequence[LowerBound]) -> LowerBound:
+def line(space: Walled, known: Sequence[kept.Known], own: Sequence[LowerBound]) -> LowerBound:
     """The largest of what these pairs and the mechanism's own pairs attain of the last iterate, at any delta."""
     today = [bound.eps for bound in own if bound.released == LAST]
-    curves = {pair: _curve(space, pair) for pair in pairs}
+    curves = [(pair, curve(pair, space, eps)) for pair, eps in known]
 
     @cache
     def eps(delta: float) -> float:
-        near = [p for p in pairs if abs(kept.decade(p.delta) - kept.decade(delta)) <= NEAR]
-        return max([0.0, *(curve(delta) for curve in today), *(curves[p](delta) for p in near)])
+        near = [own for pair, own in curves if abs(kept.decade(pair.delta) - kept.decade(delta)) <= NEAR]
+        return max([0.0, *(bound(delta) for bound in today), *(attained(delta) for attained in near)])
 
-    told = "; or ".join(f"(found at delta = {pair.delta:g}) {pair.text(space)}" for pair in pairs)
-    return LowerBound(NAME, LAST, f"the largest of: {told}" if len(pairs) > 1 else told, eps)
-
-
-def _curve(space: Walled, pair: Pair) -> Callable[[float], float]:
-    return cache(lambda delta: evaluated(pair, space, delta))
+    told = "; or ".join(f"(found at delta = {pair.delta:g}) {pair.text(space)}" for pair, _ in known)
+    return LowerBound(NAME, LAST, f"the largest of: {told}" if len(known) > 1 else told, eps)
 
 
 def searched(mechanism: Mechanism, deltas: Sequence[float], seconds: float, place: Path | None) -> list[Certificate]:
@@ -63,6 +61,7 @@ def searched(mechanism: Mechanism, deltas: Sequence[float], seconds: float, plac
                 break
             except NotCertified:
                 continue
-    earlier = [(pair, evaluated(pair, space, pair.delta)) for pair in kept.read(space, place)]
+    # an earlier certificate is believed as far as its law goes
+    earlier = [(pair, min(eps, evaluated(pair, space, pair.delta))) for pair, eps in kept.read(space, place)]
     kept.write(space, kept.one_a_decade([*earlier, *((c.pair, c.eps) for c in found)]), place)
     return found

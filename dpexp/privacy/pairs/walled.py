@@ -111,7 +111,7 @@ class Pair:
         sign = "" if self.record > 0 else "-"
         begin = f"the run starts at {self.start:.3g} h"
         if walled.convex:
-            drift = f"a slope of {-self.values[0]:.3g} of that one's"
+            drift = f"{self.values[0] * self.record:.3g} times that slope"
             bend = " beside their curvature" if walled.bend else ""
             return f"one dimension: the record's slope against {against}; all others have {drift}{bend}; {begin}"
         listed = ", ".join(f"{v:.2g}" for v in self.values)
