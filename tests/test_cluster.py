@@ -15,7 +15,7 @@ from dpexp.store import Folder, cluster
 from dpexp.store.cluster import Lost, Room, on_cluster
 from dpexp.store.run import Options, run
 from dpexp.store.worker import Asked, Stage, asked_of
-from tests.conftest import COMMAND, SMALL, call, numbers
+from tests.conftest import AT_LENGTH, COMMAND, SMALL, call, numbers
 from tests.loopback import (
     PATIENCE,
     Loopback,
@@ -28,6 +28,7 @@ from tests.loopback import (
 from tests.plugin_lab import write_lab
 
 needs_dask = pytest.mark.skipif(find_spec("distributed") is None, reason="dask is not installed: the extra [dask]")
+at_length = pytest.mark.skipif(not AT_LENGTH, reason="make soak disturbs clusters at length")
 LITTLE = Room(1000, 1000)
 LONG = SMALL.replace("n: 700, replicates: 20", "n: 20000, replicates: 200")
 """25 chunks: long enough to be disturbed"""
@@ -126,6 +127,7 @@ def test_a_cluster_gives_the_bits_of_this_machine(lan, config, tmp_path):
 
 
 @needs_dask
+@at_length
 def test_plug_ins_are_loaded_by_workers_and_give_the_same_bits(lan, tmp_path):
     file = write_lab(tmp_path / "lab", "again")
     with plugins.using(file):
@@ -162,6 +164,7 @@ def test_records_that_workers_do_not_see_are_named(lan, tmp_path):
 
 
 @needs_dask
+@at_length
 def test_a_task_that_frees_linear_algebra_is_noticed(tmp_path):
     with Loopback(tmp_path / "cluster") as lan:
         lan.worker()
@@ -224,11 +227,12 @@ def altered(folder, code):
 
 
 @needs_dask
+@at_length
 def test_workers_that_are_missing_or_unlike_end_the_run_before_it_begins_or_when_they_join(tmp_path, monkeypatch):
     """In one story, since a scheduler costs seconds: nobody there; one that joins late; one that is there at the start."""
     with Loopback(tmp_path / "cluster") as lan:
         monkeypatch.setenv(cluster.WAIT, "0.5")
-        with pytest.raises(UsageError, match="no worker has come in 0.5 s"):
+        with pytest.raises(UsageError, match=r"no worker has come in 0\.5 s"):
             list(on(lan, squares(1)))
         monkeypatch.setenv(cluster.WAIT, str(PATIENCE))
         good = lan.worker()
@@ -267,6 +271,7 @@ def chunks(results):
 
 
 @needs_dask
+@at_length
 def test_a_killed_worker_and_a_new_one_change_no_bit_and_a_lost_scheduler_loses_nothing(tmp_path):
     config = tmp_path / "small.yaml"
     config.write_text(LONG)
@@ -293,7 +298,7 @@ def test_a_killed_worker_and_a_new_one_change_no_bit_and_a_lost_scheduler_loses_
 
         other = threading.Thread(target=end)
         other.start()
-        with pytest.raises(Lost, match="the scheduler tcp://.* is gone") as lost:
+        with pytest.raises(Lost, match=r"the scheduler tcp://.* is gone") as lost:
             go(config, tmp_path / "again", lan)
         other.join(PATIENCE)
     assert lost.value.exit_code == 130
@@ -304,15 +309,17 @@ def test_a_killed_worker_and_a_new_one_change_no_bit_and_a_lost_scheduler_loses_
 
 
 @needs_dask
+@at_length
 def test_a_task_that_kills_its_workers_ends_the_run(tmp_path):
     with Loopback(tmp_path / "cluster") as lan:
         lan.worker()
         lan.wait_for(1)
-        with pytest.raises(DpexpError, match="died|is left"):
+        with pytest.raises(DpexpError, match=r"died|is left"):
             list(on(lan, [(end_the_process, ())]))
 
 
 @needs_dask
+@at_length
 def test_ctrl_c_keeps_what_is_finished_and_cancels_the_rest(lan, tmp_path):
     (tmp_path / "small.yaml").write_text(LONG.replace("n: 20000", "n: 200000"))
     words = [COMMAND, "run", "small.yaml", "--backend", "dask", "--scheduler", lan.address]
@@ -327,3 +334,21 @@ def test_ctrl_c_keeps_what_is_finished_and_cancels_the_rest(lan, tmp_path):
     begin = time.monotonic()
     until(lambda: lan.tasks() == 0, "an idle cluster")
     assert time.monotonic() - begin < PATIENCE
+
+
+@needs_dask
+def test_a_worker_that_dies_and_one_that_joins_unlike(tmp_path, lan):
+    """The last test of this file, since it spoils the cluster that the others share."""
+    found = {}
+    for number, result in on(lan, squares(24, 0.02)):
+        if not found:
+            lan.processes[1].kill()  # the worker with one thread, which had tasks
+        found[number] = result
+    assert found == {k: k * k for k in range(24)}
+    lan.wait_for(1)
+    with pytest.raises(UsageError, match=r"worker tcp://\S+: scipy 0\.1, and .* here") as refused:  # noqa: PT012
+        for k, _ in enumerate(on(lan, squares(3000, 0.05))):
+            if k == 0:
+                lan.worker(env=altered(tmp_path / "older", OTHER_SCIPY))
+    assert "the same environment" in refused.value.hint
+    assert lan.tasks() == 0  # the rest was cancelled

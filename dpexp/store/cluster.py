@@ -16,7 +16,7 @@ import pickle
 import queue
 import time
 import warnings
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -81,8 +81,27 @@ def on_cluster(
     with _silence(), _connected(scheduler) as client:
         expected = facts(asked)
         threads = _accepted(client, scheduler, asked, expected, room)
-        parcels = (pickle.dumps(Parcel(seal(task), asked, expected)) for task in tasks)
+        parcels = (_call(compute, Parcel(seal(task), asked, expected)) for task in tasks)
         yield from _Errand(client, scheduler, asked, expected).results(parcels, threads)
+
+
+class _Call(NamedTuple):
+    """A function and its argument; unpickling it calls the function, by the rules of `pickle`."""
+
+    function: Callable[[Any], Any]
+    argument: Any
+
+    def __reduce__(self) -> tuple[Callable[[Any], Any], tuple[Any]]:
+        return self.function, (self.argument,)
+
+
+def _call(function: Callable[[Any], Any], argument: Any) -> bytes:
+    """Bytes whose unpickling on a worker is the call.
+
+    A worker that dask hands our function itself would import dpexp while it reads dask's message. Where there is no
+    dpexp that ends the worker, without a word to us. Inside a task it is an error like any other.
+    """
+    return pickle.dumps(_Call(function, argument))
 
 
 @contextmanager
@@ -132,8 +151,8 @@ def _accepted(client: Client, scheduler: str, asked: Asked, expected: Mapping[st
         time.sleep(0.1)
     questions = {
         address: client.submit(
-            answer, asked, workers=[address], allow_other_workers=False, pure=False, priority=1000,
-            key=f"dpexp-question-{asked.run}-{number}",
+            pickle.loads, _call(answer, asked), workers=[address], allow_other_workers=False, pure=False,
+            priority=1000, key=f"dpexp-question-{asked.run}-{number}",
         )
         for number, address in enumerate(sorted(workers))
     }  # fmt: skip
@@ -253,7 +272,7 @@ class _Errand:
         while len(self.out) < most and (following := next(numbered, None)) is not None:
             number, parcel = following
             self._require_scheduler()
-            future = self.client.submit(compute, parcel, key=f"dpexp-{self.asked.run}-{number}", pure=False)
+            future = self.client.submit(pickle.loads, parcel, key=f"dpexp-{self.asked.run}-{number}", pure=False)
             self.out[future.key] = number, future
             future.add_done_callback(self.arrived.put)
         return len(self.out)

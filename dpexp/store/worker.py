@@ -120,7 +120,7 @@ _first_seen: dict[str, str] = {}
 
 
 def _as_kept(name: str, found: str) -> str:
-    """What a worker says of a file. It keeps records that it has read, for other runs too, so a later change is told."""
+    """What a worker says of a file: it keeps the records that it has read, so a change since then is told."""
     if not name.startswith("file ") or name.endswith(".py"):  # a plug-in that was edited is loaded again
         return found
     first = _first_seen.setdefault(name, found)
@@ -135,7 +135,7 @@ class Memory(NamedTuple):
 
 
 def answer(asked: Asked) -> tuple[dict[str, str], Memory]:
-    """Run on a worker, by dask: its facts and its memory."""
+    """Run on a worker: its facts and its memory."""
     from distributed import get_worker
 
     worker = get_worker()
@@ -143,12 +143,8 @@ def answer(asked: Asked) -> tuple[dict[str, str], Memory]:
     return facts_of_worker(asked), Memory(min((n for n in limits if n), default=None), worker.state.nthreads)
 
 
-def compute(content: bytes) -> Any:
-    """Run on a worker, by dask: the result of a task; or Unlike, where the worker is not like the parent: it came late.
-
-    A parcel is bytes, since dask looks into tuples and would rebuild them.
-    """
-    parcel: Parcel = pickle.loads(content)
+def compute(parcel: Parcel) -> Any:
+    """Run on a worker: the result of a task; or Unlike, where the worker is not like the parent: it came late."""
     found = facts_of_worker(parcel.asked)
     if found != parcel.expected:
         from distributed import get_worker
