@@ -53,7 +53,7 @@ class Request:
 def load_all(request: Request) -> list[Experiment]:
     """All experiments, or all that is wrong with any of them."""
     known_profile(request.profile)
-    _check_workers(request)
+    check_workers(request)
     experiments, issues = [], []
     for path in request.configs:
         try:
@@ -74,7 +74,7 @@ def load_all(request: Request) -> list[Experiment]:
     return experiments
 
 
-def _check_workers(request: Request) -> None:
+def check_workers(request: Request) -> None:
     """Raises UsageError where the options that say where to run do not fit together."""
     if request.backend not in BACKENDS:
         raise UsageError(f"--backend is one of {', '.join(BACKENDS)}, not {request.backend!r}")

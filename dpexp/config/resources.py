@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
-from resource import RLIMIT_AS, getrlimit
 from typing import NamedTuple
 
 from dpexp.config.cells import Cell, Experiment
+from dpexp.config.memory import in_bytes as _bytes
+from dpexp.config.memory import memory_of_machine
 from dpexp.config.reader import ConfigError
 from dpexp.config.yamlfile import Issue, Position
 from dpexp.core.text import counted
@@ -118,36 +118,3 @@ def _too_large(experiment: Experiment, needed: Needs, there: int | None) -> Iter
 
 
 _SMALLER = "fewer cells, replicates, checkpoints or steps, or smaller problems"
-
-
-def _bytes(count: int) -> str:
-    """3.2 GB, 120 MB."""
-    value, unit = float(count), 0
-    while value >= 999.5 and unit < len(_UNITS) - 1:
-        value, unit = value / 1000, unit + 1
-    return f"{value:.3g} {_UNITS[unit]}" if value < 1000 else f"{value:.1e} {_UNITS[unit]}"
-
-
-_UNITS = ("bytes", "kB", "MB", "GB", "TB")
-
-
-def memory_of_machine() -> int | None:
-    """Bytes of memory that this process may use: the machine's, its group's or its own limit; None if unknown."""
-    try:
-        limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    except (AttributeError, ValueError, OSError):
-        return None
-    share = _read("/sys/fs/cgroup/memory.max").strip()
-    limits += [int(share)] if share.isdigit() else []
-    own = getrlimit(RLIMIT_AS)[0]
-    used = _read("/proc/self/statm").split()[:1]
-    if own >= 0:  # of addresses, some of which are taken; -1 is no limit
-        limits.append(max(0, own - int(used[0]) * os.sysconf("SC_PAGE_SIZE")) if used else own)
-    return min(limits)
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="ascii")
-    except (OSError, ValueError):
-        return ""

@@ -16,7 +16,7 @@ from importlib.metadata import version
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from dpexp.config.resources import memory_of_machine
+from dpexp.config.memory import memory_of_machine
 from dpexp.core.digests import hash_of_data
 from dpexp.core.errors import UsageError
 from dpexp.plugins import loading
