@@ -39,7 +39,7 @@ class Loopback:
     def _start(
         self, kind: str, options: Sequence[object], env: dict[str, str] | None = None, cwd: Path = ROOT
     ) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "dask", kind, *map(str, options), "--no-dashboard"]
+        command = [sys.executable, "-m", "dask", kind, *map(str, options), "--dashboard-address", ":0"]
         with (self.folder / f"{len(self.processes)}-{kind}.log").open("wb") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log, cwd=cwd, env={**os.environ, **(env or {})})
         self.processes.append(process)
