@@ -50,6 +50,7 @@ check: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.softmax
+	$(BIN)/python -m benchmarks.clusters
 
 # What may go wrong, on purpose and at length: faults of disks and processes, edits of code, mutants of configs, attacks on
 # every privacy analysis. Each prints its counts and fails if anything went unnoticed.
@@ -62,7 +63,7 @@ soak: $(READY)
 	$(BIN)/python -m tests.campaigns.audit_faults
 	$(BIN)/python -m tests.campaigns.worst_pairs
 	$(BIN)/python -m dpexp.privacy.pairs.shipped recheck
-	DPEXP_TESTS=all $(BIN)/python -m pytest -n 2 --dist loadfile tests/test_conformance_shown.py tests/test_figures_of_any_result.py tests/test_tables_of_any_result.py tests/test_fingerprint_of_what_runs.py
+	DPEXP_TESTS=all $(BIN)/python -m pytest -n 2 --dist loadfile tests/test_conformance_shown.py tests/test_figures_of_any_result.py tests/test_tables_of_any_result.py tests/test_fingerprint_of_what_runs.py tests/test_cluster.py
 	$(BIN)/python -m dpexp.privacy.judge.survey --comparisons 21000 --out results/tables/judged.md
 
 # What would go unnoticed: stored results, theory and code made wrong on purpose, beside the claims and tests that notice.

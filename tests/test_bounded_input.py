@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import subprocess
 import sys
 import time
@@ -295,3 +296,32 @@ def test_validate_says_what_a_run_would_say(tmp_path):
     assert not lines
     assert "days of computing" in issues[0]
     assert os.fspath(path) in issues[0]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_table_that_does_not_fit_is_refused_with_its_bytes_before_it_is_read(tmp_path, monkeypatch, suffix):
+    """And one that fits is read: the estimate is the number of entries times 16 bytes, here 22,000 of them."""
+    import pandas as pd
+
+    from dpexp.config import memory
+
+    frame = pd.DataFrame({f"x{k}": range(2000) for k in range(10)} | {"y": ["a", "b"] * 1000})
+    path = tmp_path / f"people{suffix}"
+    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
+    (tmp_path / "own.yaml").write_text(OWN_TABLE.replace("PATH", path.name))
+    monkeypatch.setattr(memory, "memory_of_machine", lambda: 16 * 22_100)
+    call("validate", tmp_path / "own.yaml")
+    monkeypatch.setattr(memory, "memory_of_machine", lambda: 16 * 21_000)
+    monkeypatch.setattr("dpexp.data.table.read_frame", None)  # it would fail: the table is not read
+    for command in (["validate"], ["run", "--dry-run"]):
+        message = call(*command, tmp_path / "own.yaml", code=2).stderr
+        assert re.search(r"own\.yaml:2:\d+: \S*people\S+: needs at least 352 kB of memory .* 336 kB are there", message)
+
+
+OWN_TABLE = """experiment: own
+problem: {name: softmax, regulariser: 1e-2, data: {path: PATH, target: y}}
+algorithm: {name: dp-sgd, batch_size: 8, epochs: 2}
+schedule: {name: constant, eta: 0.1}
+privacy: {eps: 1, delta: 1e-5}
+run: {replicates: 2, seed: 3, checkpoints: 2}
+"""

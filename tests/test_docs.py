@@ -353,9 +353,14 @@ def test_configs_are_valid(block, desk):
 
 def needs(block: Block) -> str:
     """What a python block needs that is not always installed."""
-    return {'features="network"': "torch", "import dp_accounting": "dp_accounting"}.get(
-        next((mark for mark in ('features="network"', "import dp_accounting") if mark in block.text), ""), ""
-    )
+    marks = {
+        'features="network"': "torch",
+        "import dp_accounting": "dp_accounting",
+        "from distributed": "distributed",
+        "from dask_jobqueue": "dask_jobqueue",
+        "from dask_kubernetes": "dask_kubernetes",
+    }
+    return next((package for mark, package in marks.items() if mark in block.text), "")
 
 
 @pytest.mark.parametrize(
@@ -378,7 +383,7 @@ def test_python_blocks_run(page, desk):
             continue
         if needs(block) and importlib.util.find_spec(needs(block)) is None:
             continue
-        if needs(block) == "torch":  # ten minutes of images, which a user has
+        if needs(block) in ("torch", "dask_jobqueue", "dask_kubernetes"):  # images, or machines, which a user has
             continue
         exec(code, names)
 

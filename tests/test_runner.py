@@ -12,7 +12,7 @@ import pytest
 
 from dpexp.config import load_experiment
 from dpexp.core import files as whole
-from dpexp.core.errors import DpexpError, UsageError
+from dpexp.core.errors import DpexpError
 from dpexp.engine.compiling import tell
 from dpexp.store import Folder, partials
 from dpexp.store.executors import EXECUTORS
@@ -357,11 +357,6 @@ def _suicide(flag, k):
         Path(flag).touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return k * k
-
-
-def test_dask_is_refused_clearly():
-    with pytest.raises(UsageError, match="not available in this version"):
-        EXECUTORS["dask"]([], 1)
 
 
 def test_results_do_not_change_by_accident(config, tmp_path):

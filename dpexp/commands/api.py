@@ -92,9 +92,11 @@ def run(
     force: bool = False,
     quiet: bool = True,
     deployment: bool = False,
+    scheduler: str | None = None,
 ) -> Result:
     """Compute what is missing or stale of an experiment. Raises DpexpError where a cell fails.
 
+    `scheduler` is the address of a dask cluster that computes, in place of threads of this process.
     `deployment` releases on private records: its noise is drawn from the operating system and cannot be drawn again.
     """
     from dpexp.commands import run as command
@@ -102,12 +104,13 @@ def run(
     from dpexp.core.errors import DpexpError
 
     experiment = load(config)
-    jobs = jobs or os.cpu_count() or 1
-    require_room(experiment, jobs)
+    jobs = jobs or (0 if scheduler else os.cpu_count() or 1)
     request = command.Request(
-        (), (), only, jobs, "threads", None, None, experiment.profile, Path(results), force,
-        False, quiet, False, False, deployment,
+        (), (), only, jobs, "dask" if scheduler else "threads", scheduler, None, experiment.profile, Path(results),
+        force, False, quiet, False, False, deployment,
     )  # fmt: skip
+    command.check_workers(request)
+    require_room(experiment, jobs, cluster=scheduler is not None)
     if deployment:
         command.require_private_records(experiment)
     document, _, code = command.run_all([experiment], request)

@@ -124,8 +124,9 @@ def run(
     """Compute what is missing or stale of experiments."""
     from dpexp.commands import run as command
 
+    here = 0 if backend == "dask" else os.cpu_count() or 1
     options = command.Request(
-        tuple(configs), tuple(sets or ()), only, jobs or os.cpu_count() or 1, backend, scheduler, replicates, profile,
+        tuple(configs), tuple(sets or ()), only, jobs or here, backend, scheduler, replicates, profile,
         _folder(results, profile), force, fail_fast, quiet or as_json, verbose,
         "--debug" in sys.argv, deployment,
     )  # fmt: skip

@@ -21,7 +21,8 @@ from dpexp.core.terminal import note
 from dpexp.core.text import columns, counted, duration
 from dpexp.problems.softmax import Softmax
 from dpexp.store import Folder
-from dpexp.store.executors import EXECUTORS
+from dpexp.store.cluster import require_dask
+from dpexp.store.executors import BACKENDS
 from dpexp.store.planning import CellPlan, derived_state, plan
 
 
@@ -33,6 +34,7 @@ class Request:
     sets: tuple[str, ...]
     only: str | None
     jobs: int
+    """workers on this machine; 0 where a cluster has the workers"""
     backend: str
     scheduler: str | None
     replicates: int | None
@@ -50,17 +52,12 @@ class Request:
 def load_all(request: Request) -> list[Experiment]:
     """All experiments, or all that is wrong with any of them."""
     known_profile(request.profile)
-    if request.backend not in EXECUTORS:
-        raise UsageError(f"--backend is one of {', '.join(EXECUTORS)}, not {request.backend!r}")
-    if request.backend == "dask" or request.scheduler:
-        raise UsageError("the dask backend is not available in this version", "use --backend threads or loky")
-    if request.jobs < 1:
-        raise UsageError(f"--jobs must be at least 1, not {request.jobs}")
+    check_workers(request)
     experiments, issues = [], []
     for path in request.configs:
         try:
             experiment = load_experiment(path, request.sets, request.replicates, request.profile)
-            require_room(experiment, request.jobs)
+            require_room(experiment, request.jobs, cluster=request.backend == "dask")
             experiments.append(experiment)
         except ConfigError as error:
             issues += error.issues
@@ -74,6 +71,27 @@ def load_all(request: Request) -> list[Experiment]:
         for experiment in experiments:
             require_private_records(experiment)
     return experiments
+
+
+def check_workers(request: Request) -> None:
+    """Raises UsageError where the options that say where to run do not fit together."""
+    if request.backend not in BACKENDS:
+        raise UsageError(f"--backend is one of {', '.join(BACKENDS)}, not {request.backend!r}")
+    if request.jobs < (0 if request.backend == "dask" else 1):
+        raise UsageError(f"--jobs must be at least 1, not {request.jobs}")
+    if request.backend != "dask":
+        if request.scheduler is not None:
+            raise UsageError(f"--scheduler is for --backend dask, not for {request.backend}", "add --backend dask")
+        return
+    if not request.scheduler:
+        hint = "dask scheduler starts one and prints its address: --scheduler tcp://127.0.0.1:8786"
+        raise UsageError("--backend dask needs --scheduler ADDRESS", hint)
+    if request.jobs:
+        raise UsageError("--jobs is for threads and loky", "a cluster does as many tasks as its workers have threads")
+    if request.deployment:
+        why = "a cluster may do a task twice, and a second noise of the same records is a second release"
+        raise UsageError(f"--deployment cannot run with --backend dask: {why}", "use --backend threads or loky")
+    require_dask()
 
 
 def require_private_records(experiment: Experiment) -> None:
@@ -127,7 +145,7 @@ def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
                 continue
             waiting += [] if p.status in ("current", "deployed") else [p.cell]
             named = {"cell_id": p.cell.cell_id, **setting(p.cell)}
-            seconds = p.seconds / request.jobs
+            seconds = p.seconds / (request.jobs or 1)
             cells.append(
                 {"experiment": experiment.name, **named, "status": p.status, "reason": p.reason, "estimate_s": seconds}
             )
@@ -136,7 +154,7 @@ def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
     total = sum(cell["estimate_s"] for cell in cells) + overhead
     text = fitting_columns(rows, ["experiment", "cell", "setting", "status", "reason"])
     text += f"\n\n{len(waiting)} of {counted(len(cells), 'cell')} to compute, about {duration(total)}"
-    text += f" with {counted(request.jobs, 'job')}"
+    text += f" with {counted(request.jobs, 'job')}" if request.jobs else " on one thread of the cluster"
     text += "".join(f"\n{line}" for line in rewritten)
     return {"cells": cells, "estimate_s": total, "overhead_s": overhead, "summaries": rewritten}, text, 0
 
@@ -180,7 +198,7 @@ def run_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, 
             note(f"{experiment.name}: {notice}", request.quiet)
         options = Options(
             request.results, request.jobs, request.backend, request.force, request.fail_fast, request.quiet,
-            _chosen(experiment, request.only), request.debug, request.deployment,
+            _chosen(experiment, request.only), request.debug, request.deployment, request.scheduler or "",
         )  # fmt: skip
         reports.append(run_one(experiment, options))
     rows = [

@@ -7,19 +7,23 @@ does not fit is refused with the bytes, since a run that dies after hours has he
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
-from resource import RLIMIT_AS, getrlimit
 from typing import NamedTuple
 
 from dpexp.config.cells import Cell, Experiment
+from dpexp.config.memory import in_bytes as _bytes
+from dpexp.config.memory import memory_of_machine
 from dpexp.config.reader import ConfigError
 from dpexp.config.yamlfile import Issue, Position
+from dpexp.core.text import counted
 
 MOST_BYTES = 10**12
 """of memory, whatever the machine has"""
 MOST_SECONDS = 30 * 86_400.0
 """of computing: a month"""
+MOST_THREADS = 1000
+"""of a cluster whose size is not known yet"""
 CHUNK_SETTINGS, CHUNK_REPLICATES = 64, 8
 """how many settings and replicates one worker takes at a time, as the runner cuts them"""
 KEPT_PROBLEMS = 8
@@ -45,27 +49,38 @@ class Needs(NamedTuple):
         return sum(part.bytes for part in self.parts)
 
 
-def needs(experiment: Experiment, workers: int = 0) -> Needs:
-    """The memory at its largest, and the time, with so many workers (one for each core where it is 0)."""
+def needs(experiment: Experiment, workers: int = 0, cluster: bool = False) -> Needs:
+    """The memory at its largest, and the time, with so many workers (one for each core where it is 0).
+
+    On a `cluster` the work is done elsewhere (`needs_of_worker`), and the time is that of a thousand threads: how many
+    there will be is not known, and no more is refused than what no cluster does.
+    """
     workers, replicates = workers or os.cpu_count() or 1, experiment.replicates
     by_cell = [_results(cell, replicates) for cell in experiment.cells]
-    passes: dict[str, int] = {}
-    for cell in experiment.cells:
-        passes[cell.pass_key] = passes.get(cell.pass_key, 0) + 1
-    at_once = {cell.pass_key: (cell, min(passes[cell.pass_key], CHUNK_SETTINGS)) for cell in experiment.cells}
+    passes = Counter(cell.pass_key for cell in experiment.cells)
     chunks = sum(-(-count // CHUNK_SETTINGS) for count in passes.values()) * -(-replicates // CHUNK_REPLICATES)
-    working = max(
+    # the chunks of every cell are kept until all are there and put together then; one cell at a time becomes a table
+    parts = [Part("results", 2 * sum(by_cell) + 3 * max(by_cell)), Part("records", _records(experiment))]
+    if not cluster:
+        busy = min(workers, chunks)
+        parts.insert(1, Part(f"work of {counted(busy, 'worker')}", _work(experiment) * busy))
+    seconds = sum(cell.algorithm.seconds(cell.problem, cell.run.n) for cell in experiment.cells) * replicates
+    return Needs(tuple(parts), seconds / (MOST_THREADS if cluster else workers))
+
+
+def needs_of_worker(experiment: Experiment) -> tuple[int, int]:
+    """Bytes that a worker elsewhere needs: for each task at a time, and once for the records."""
+    return _work(experiment), _records(experiment)
+
+
+def _work(experiment: Experiment) -> int:
+    """Bytes of the largest task: some settings and replicates."""
+    passes = Counter(cell.pass_key for cell in experiment.cells)
+    at_once = {cell.pass_key: (cell, min(passes[cell.pass_key], CHUNK_SETTINGS)) for cell in experiment.cells}
+    return max(
         cell.algorithm.memory(cell.problem, cell.run.n, min(cell.run.n, cell.run.checkpoints), settings)
         for cell, settings in at_once.values()
     )
-    # the chunks of every cell are kept until all are there and put together then; one cell at a time becomes a table
-    parts = (
-        Part("results", 2 * sum(by_cell) + 3 * max(by_cell)),
-        Part(f"work of {min(workers, chunks)} workers", working * min(workers, chunks)),
-        Part("records", _records(experiment)),
-    )
-    seconds = sum(cell.algorithm.seconds(cell.problem, cell.run.n) for cell in experiment.cells) * replicates
-    return Needs(parts, seconds / workers)
 
 
 def _records(experiment: Experiment) -> int:
@@ -81,9 +96,9 @@ def _results(cell: Cell, replicates: int) -> int:
     return 8 * len(algorithm.estimators) * checkpoints * (len(algorithm.metrics) + 1) * replicates
 
 
-def require_room(experiment: Experiment, workers: int = 0) -> None:
-    """Raises ConfigError, with the bytes and days, where the experiment is too large for this machine."""
-    found = list(_too_large(experiment, needs(experiment, workers), memory_of_machine()))
+def require_room(experiment: Experiment, workers: int = 0, cluster: bool = False) -> None:
+    """Raises ConfigError, with the bytes and days, where an experiment is too large for this machine or a `cluster`."""
+    found = list(_too_large(experiment, needs(experiment, workers, cluster), memory_of_machine()))
     if found:
         raise ConfigError(found)
 
@@ -103,36 +118,3 @@ def _too_large(experiment: Experiment, needed: Needs, there: int | None) -> Iter
 
 
 _SMALLER = "fewer cells, replicates, checkpoints or steps, or smaller problems"
-
-
-def _bytes(count: int) -> str:
-    """3.2 GB, 120 MB."""
-    value, unit = float(count), 0
-    while value >= 999.5 and unit < len(_UNITS) - 1:
-        value, unit = value / 1000, unit + 1
-    return f"{value:.3g} {_UNITS[unit]}" if value < 1000 else f"{value:.1e} {_UNITS[unit]}"
-
-
-_UNITS = ("bytes", "kB", "MB", "GB", "TB")
-
-
-def memory_of_machine() -> int | None:
-    """Bytes of memory that this process may use: the machine's, its group's or its own limit; None if unknown."""
-    try:
-        limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    except (AttributeError, ValueError, OSError):
-        return None
-    share = _read("/sys/fs/cgroup/memory.max").strip()
-    limits += [int(share)] if share.isdigit() else []
-    own = getrlimit(RLIMIT_AS)[0]
-    used = _read("/proc/self/statm").split()[:1]
-    if own >= 0:  # of addresses, some of which are taken; -1 is no limit
-        limits.append(max(0, own - int(used[0]) * os.sysconf("SC_PAGE_SIZE")) if used else own)
-    return min(limits)
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="ascii")
-    except (OSError, ValueError):
-        return ""

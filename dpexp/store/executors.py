@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from dpexp.core.errors import UsageError
 from dpexp.core.workers import end_with
 from dpexp.plugins import loading
 from dpexp.store import fingerprint
@@ -96,13 +95,7 @@ def loky(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
                 raise
 
 
-def dask(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
-    """A dask cluster: not in this version."""
-    raise UsageError("the dask backend is not available in this version", "use --backend threads or loky")
-
-
-EXECUTORS: dict[str, Callable[[Sequence[Task], int], Iterator[tuple[int, Any]]]] = {
-    "threads": threads,
-    "loky": loky,
-    "dask": dask,
-}
+EXECUTORS: dict[str, Callable[[Sequence[Task], int], Iterator[tuple[int, Any]]]] = {"threads": threads, "loky": loky}
+"""ways to run tasks on this machine"""
+BACKENDS = (*EXECUTORS, "dask")
+"""what `--backend` takes; a cluster is in `dpexp.store.cluster`, since a run must say more of its tasks there"""

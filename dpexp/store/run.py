@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from dpexp.config import Cell, Experiment
+from dpexp.config.resources import needs_of_worker
 from dpexp.config.settings import setting
 from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged
 from dpexp.core.terminal import note
 from dpexp.engine.result import CellData
 from dpexp.store import Folder, NotWritable, partials
-from dpexp.store.executors import EXECUTORS
+from dpexp.store.executors import EXECUTORS, Task
 from dpexp.store.fingerprint import changed, code_of, edited_after, forget, source_states
 from dpexp.store.models import model_if_whole
 from dpexp.store.partials import Chunk, chunks_of
@@ -30,6 +33,8 @@ from dpexp.store.simulating import Done, Failed, simulate
 from dpexp.store.summaries import too_far
 
 AGAIN = "run again"
+_NAMING = Lock()
+"""held while a chunk is named: threads that parse source code at the same time break Python 3.11's parser"""
 
 
 @dataclass
@@ -48,6 +53,8 @@ class Options:
     """show the traceback of a failing cell"""
     deployment: bool = False
     """draw noise from the operating system and forget its seeds; this alone changes numbers"""
+    scheduler: str = ""
+    """address of a dask scheduler, where the backend is dask"""
 
 
 @dataclass
@@ -66,7 +73,9 @@ class Report:
 
 def simulate_chunk(chunk: Chunk) -> tuple[Done | Failed, str]:
     """Compute a chunk, and say what this process takes its numbers to depend on: a worker may have begun later."""
-    return simulate(chunk.cells, chunk.replicates, chunk.deployment), chunk.key
+    result = simulate(chunk.cells, chunk.replicates, chunk.deployment)
+    with _NAMING:
+        return result, chunk.key
 
 
 def run(experiment: Experiment, options: Options) -> Report:
@@ -212,9 +221,12 @@ def _compute(
             done.append((chunk, kept))
     if done:
         note(f"{experiment.name}: {len(done)} of {len(chunks)} chunks were finished before", options.quiet)
-    with Progress(experiment.name, sum(chunk.work for chunk in waiting), options.quiet) as progress:
-        tasks = [(simulate_chunk, (chunk,)) for chunk in waiting]
-        for number, (result, key) in EXECUTORS[options.backend](tasks, max(1, min(options.jobs, len(tasks)))):
+    tasks: list[Task] = [(simulate_chunk, (chunk,)) for chunk in waiting]
+    with (
+        Progress(experiment.name, sum(chunk.work for chunk in waiting), options.quiet) as progress,
+        closing(_executed(tasks, experiment, todo, options)) as results,
+    ):
+        for number, (result, key) in results:
             chunk = waiting[number]
             check()
             if key != chunk.key:
@@ -231,6 +243,20 @@ def _compute(
             done.append((chunk, result))
             progress.advance(chunk.work)
     return done
+
+
+def _executed(
+    tasks: Sequence[Task], experiment: Experiment, todo: Sequence[CellPlan], options: Options
+) -> Generator[tuple[int, Any], None, None]:
+    """Run the tasks where the options say."""
+    if options.backend != "dask":
+        yield from EXECUTORS[options.backend](tasks, max(1, min(options.jobs, len(tasks))))
+        return
+    from dpexp.store.cluster import Room, on_cluster
+    from dpexp.store.worker import asked_of
+
+    names = {name for p in todo for name in code_of(p.cell)}
+    yield from on_cluster(tasks, options.scheduler, asked_of(names), Room(*needs_of_worker(experiment)))
 
 
 def _assemble(

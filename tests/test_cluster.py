@@ -1,0 +1,354 @@
+"""A dask cluster: the same bits, whoever dies or joins; what is unlike is refused with its address; nothing hangs."""
+
+import signal
+import subprocess
+import threading
+import time
+from importlib.util import find_spec
+
+import pytest
+
+from dpexp.config import load_experiment
+from dpexp.core.errors import DpexpError, UsageError
+from dpexp.plugins import loading as plugins
+from dpexp.store import Folder, cluster
+from dpexp.store.cluster import Lost, Room, on_cluster
+from dpexp.store.run import Options, run
+from dpexp.store.worker import Asked, Stage, asked_of
+from tests.conftest import AT_LENGTH, COMMAND, SMALL, call, numbers
+from tests.loopback import (
+    PATIENCE,
+    Loopback,
+    end_the_process,
+    free_linear_algebra,
+    square,
+    threads_of_linear_algebra,
+    until,
+)
+from tests.plugin_lab import write_lab
+
+needs_dask = pytest.mark.skipif(find_spec("distributed") is None, reason="dask is not installed: the extra [dask]")
+at_length = pytest.mark.skipif(not AT_LENGTH, reason="make soak disturbs clusters at length")
+LITTLE = Room(1000, 1000)
+LONG = SMALL.replace("n: 700, replicates: 20", "n: 20000, replicates: 200")
+"""25 chunks: long enough to be disturbed"""
+
+
+@pytest.fixture(scope="module")
+def lan(tmp_path_factory):
+    """A scheduler and two workers, one with two threads, that all tests share which disturb neither."""
+    with Loopback(tmp_path_factory.mktemp("cluster")) as found:
+        found.worker()
+        found.worker(threads=2)
+        found.wait_for(2)
+        yield found
+
+
+def on(lan, tasks, asked=None, room=LITTLE):
+    return on_cluster(tasks, lan.address, asked or asked_of([]), room)
+
+
+def squares(count, seconds=0.0):
+    return [(square, (k, seconds)) for k in range(count)]
+
+
+def go(config, results, lan=None, quiet=True):
+    """Run in this process: here, or on a cluster."""
+    experiment = load_experiment(config)
+    options = Options(results, jobs=2, quiet=quiet)
+    if lan is not None:
+        options.backend, options.scheduler = "dask", lan.address
+    run(experiment, options)
+    return numbers(Folder(results, experiment.name).root)
+
+
+# --- the command line ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--scheduler", "tcp://127.0.0.1:1"], "add --backend dask"),
+        (["--backend", "dask"], "--backend dask needs --scheduler ADDRESS"),
+        (["--backend", "dask", "--scheduler", "tcp://127.0.0.1:1", "-j", "2"], "--jobs is for threads and loky"),
+        (["--backend", "dask", "--scheduler", "tcp://127.0.0.1:1", "--deployment"], "a second release"),
+        (["--backend", "spark"], "--backend is one of threads, loky, dask"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(config, options, said):
+    message = call("run", config, *options, code=2).stderr
+    assert said in message
+    assert message.count("\n") <= 2
+
+
+def test_a_missing_dask_is_named_with_the_command_that_installs_it(config, monkeypatch):
+    monkeypatch.setattr(cluster, "find_spec", lambda name: None)
+    message = call("run", config, "--backend", "dask", "--scheduler", "tcp://127.0.0.1:1", code=2).stderr
+    assert "pip install 'dpexp[dask]'" in message
+
+
+@needs_dask
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nowhere", "gopher://127.0.0.1:1"])
+def test_an_address_where_no_scheduler_is_ends_soon(config, address, monkeypatch):
+    monkeypatch.setenv(cluster.WAIT, "1")
+    message = call("run", config, "--backend", "dask", "--scheduler", address, code=2).stderr
+    assert f"--scheduler {address}: no dask scheduler answers" in message
+    assert message.count("\n") == 2
+
+
+@pytest.mark.parametrize("given", ["soon", "-1", "nan", "inf"])
+def test_the_patience_is_a_number(given, monkeypatch):
+    monkeypatch.setenv(cluster.WAIT, given)
+    with pytest.raises(UsageError, match="not a number of seconds"):
+        cluster.patience()
+
+
+def test_a_dry_run_asks_no_cluster(config):
+    shown = call("run", config, "--dry-run", "--backend", "dask", "--scheduler", "tcp://127.0.0.1:1").stdout
+    assert "on one thread of the cluster" in shown
+
+
+# --- the same bits ---------------------------------------------------------------------------------------------------
+
+PEOPLE = "a,b,y\n" + "".join(f"{k % 7},{k % 11},{'no' if k % 3 else 'yes'}\n" for k in range(120))
+OWN = """experiment: own
+problem: {name: softmax, regulariser: 1e-2, data: {path: PATH, target: y, ranges: {a: [0, 6], b: [0, 10]}}}
+algorithm: {name: dp-sgd, batch_size: 8, epochs: 2}
+schedule: {name: constant, eta: 0.1}
+privacy: {eps: [1, 4], delta: 1e-5}
+run: {replicates: 2, seed: 3, checkpoints: 2}
+"""
+
+
+@needs_dask
+def test_a_cluster_gives_the_bits_of_this_machine(lan, config, tmp_path):
+    assert go(config, tmp_path / "there", lan) == go(config, tmp_path / "here")
+    assert not (tmp_path / "there" / "small" / "partial").exists()
+
+
+@needs_dask
+@at_length
+def test_plug_ins_are_loaded_by_workers_and_give_the_same_bits(lan, tmp_path):
+    file = write_lab(tmp_path / "lab", "again")
+    with plugins.using(file):
+        config = file.parent / "lab.yaml"
+        assert go(config, tmp_path / "there", lan) == go(config, tmp_path / "here")
+
+
+@needs_dask
+def test_own_records_are_read_by_workers_and_a_later_change_is_refused(lan, tmp_path):
+    """A worker keeps the records that it has read. Another run on other records must not be given the old ones."""
+    table, config = tmp_path / "people.csv", tmp_path / "own.yaml"
+    table.write_text(PEOPLE)
+    config.write_text(OWN.replace("PATH", str(table)))
+    call("run", config, "-q", "--results", tmp_path / "here", "-j", "1")
+    call("run", config, "-q", "--results", tmp_path / "there", "--backend", "dask", "--scheduler", lan.address)
+    assert numbers(tmp_path / "there" / "own") == numbers(tmp_path / "here" / "own")
+    table.write_text(PEOPLE.replace("no", "yes", 5))
+    message = call(
+        "run", config, "-q", "--results", tmp_path / "there", "--backend", "dask", "--scheduler", lan.address, code=2
+    ).stderr
+    assert "people.csv" in message
+    assert "restart the workers" in message
+
+
+@needs_dask
+def test_records_that_workers_do_not_see_are_named(lan, tmp_path):
+    (tmp_path / "people.csv").write_text(PEOPLE)
+    (tmp_path / "own.yaml").write_text(OWN.replace("PATH", "people.csv"))
+    options = ["--backend", "dask", "--scheduler", lan.address]
+    message = call("run", "own.yaml", "-q", *options, code=2, cwd=tmp_path).stderr
+    assert "worker tcp://127.0.0.1:" in message
+    assert "file people.csv No such file" in message
+    assert "absolute paths on a shared disk" in message
+
+
+@needs_dask
+@at_length
+def test_a_task_that_frees_linear_algebra_is_noticed(tmp_path):
+    with Loopback(tmp_path / "cluster") as lan:
+        lan.worker()
+        lan.wait_for(1)
+        with pytest.raises(UsageError, match="linear algebra several threads"):
+            list(on(lan, [(free_linear_algebra, ())]))
+
+
+@needs_dask
+def test_a_plug_in_that_workers_cannot_read_is_named(lan):
+    asked = Asked("one", ("/nowhere/lab.py",), (), ())
+    with pytest.raises(UsageError, match=r"worker tcp://.*/nowhere/lab\.py: no such plug-in file") as refused:
+        list(on(lan, squares(2), asked))
+    assert "shared disk" in refused.value.hint
+
+
+@needs_dask
+def test_linear_algebra_has_one_thread_on_a_worker(lan):
+    """Without this the last bits of a matrix product depend on the worker's cores. Tasks run side by side here."""
+    assert dict(on(lan, [(threads_of_linear_algebra, ())] * 6)) == dict.fromkeys(range(6), 1)
+
+
+def test_tasks_with_other_plug_ins_wait_until_the_stage_is_free(tmp_path):
+    file = write_lab(tmp_path / "lab", "again")
+    stage, entered = Stage(), threading.Event()
+
+    def other():
+        with stage.set_for((str(file),)):
+            entered.set()
+
+    with plugins.using(), stage.set_for(()):
+        late = threading.Thread(target=other)
+        late.start()
+        assert not entered.wait(0.2)
+    late.join(PATIENCE)
+    assert entered.is_set()
+    plugins.forget("lab.py")
+
+
+# --- workers that do not fit -----------------------------------------------------------------------------------------
+
+OTHER_SCIPY = """import importlib.metadata as metadata
+known = metadata.version
+metadata.version = lambda name: "0.1" if name == "scipy" else known(name)
+"""
+NO_DPEXP = """import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "dpexp":
+            raise ModuleNotFoundError("No module named 'dpexp'", name=name)
+sys.meta_path.insert(0, Missing())
+"""
+
+
+def altered(folder, code):
+    """The environment of a Python that runs this code when it starts."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(code)
+    return {"PYTHONPATH": str(folder)}
+
+
+@needs_dask
+@at_length
+def test_workers_that_are_missing_or_unlike_end_the_run_before_it_begins_or_when_they_join(tmp_path, monkeypatch):
+    """In one story, since a scheduler costs seconds: nobody there; one that joins late; one that is there at the start."""
+    with Loopback(tmp_path / "cluster") as lan:
+        monkeypatch.setenv(cluster.WAIT, "0.5")
+        with pytest.raises(UsageError, match=r"no worker has come in 0\.5 s"):
+            list(on(lan, squares(1)))
+        monkeypatch.setenv(cluster.WAIT, str(PATIENCE))
+        good = lan.worker()
+        lan.wait_for(1)
+        bare = None
+        with pytest.raises(UsageError, match="No module named 'dpexp'"):  # noqa: PT012
+            for _ in on(lan, squares(2000, 0.05)):
+                bare = bare or lan.worker(env=altered(tmp_path / "bare", NO_DPEXP))
+        assert lan.tasks() == 0  # the rest was cancelled
+        with pytest.raises(UsageError, match=r"worker tcp://\S+ has not the same dpexp: ModuleNotFoundError"):
+            list(on(lan, squares(1)))
+        bare.kill()
+        lan.wait_for(1)
+        older = None
+        with pytest.raises(UsageError, match=r"worker tcp://\S+: scipy 0\.1, and .* here"):  # noqa: PT012
+            for _ in on(lan, squares(2000, 0.05)):
+                older = older or lan.worker(env=altered(tmp_path / "older", OTHER_SCIPY))
+        with pytest.raises(UsageError, match=r"scipy 0\.1, and .* here") as refused:
+            list(on(lan, squares(1)))
+        assert "the same environment" in refused.value.hint
+        older.kill()
+        good.kill()
+
+
+@needs_dask
+def test_a_worker_with_too_little_memory_is_refused_with_the_bytes(lan):
+    with pytest.raises(UsageError, match=r"worker tcp://\S+: needs 2,000,000,000,000,010 bytes .* for 2 tasks"):
+        list(on(lan, squares(1), room=Room(10**15, 10)))
+
+
+# --- what goes away --------------------------------------------------------------------------------------------------
+
+
+def chunks(results):
+    return list(results.rglob("*.chunk"))
+
+
+@needs_dask
+@at_length
+def test_a_killed_worker_and_a_new_one_change_no_bit_and_a_lost_scheduler_loses_nothing(tmp_path):
+    config = tmp_path / "small.yaml"
+    config.write_text(LONG)
+    expected = go(config, tmp_path / "here")
+    with Loopback(tmp_path / "cluster") as lan:
+        first, _ = lan.worker(), lan.worker()
+        lan.wait_for(2)
+
+        def disturb():
+            until(lambda: chunks(tmp_path / "there"), "a finished chunk")
+            first.kill()
+            lan.worker()
+
+        other = threading.Thread(target=disturb)
+        other.start()
+        assert go(config, tmp_path / "there", lan) == expected
+        other.join(PATIENCE)
+        assert first.wait(PATIENCE) == -signal.SIGKILL
+        lan.wait_for(2)
+
+        def end():
+            until(lambda: len(chunks(tmp_path / "again")) > 2, "three finished chunks")
+            lan.scheduler.kill()
+
+        other = threading.Thread(target=end)
+        other.start()
+        with pytest.raises(Lost, match=r"the scheduler tcp://.* is gone") as lost:
+            go(config, tmp_path / "again", lan)
+        other.join(PATIENCE)
+    assert lost.value.exit_code == 130
+    kept = len(chunks(tmp_path / "again"))
+    assert 2 < kept < 25
+    assert f"{kept} of 25 chunks were finished before" in call("run", config, "--results", tmp_path / "again").stderr
+    assert numbers(tmp_path / "again" / "small") == expected
+
+
+@needs_dask
+@at_length
+def test_a_task_that_kills_its_workers_ends_the_run(tmp_path):
+    with Loopback(tmp_path / "cluster") as lan:
+        lan.worker()
+        lan.wait_for(1)
+        with pytest.raises(DpexpError, match=r"died|is left"):
+            list(on(lan, [(end_the_process, ())]))
+
+
+@needs_dask
+@at_length
+def test_ctrl_c_keeps_what_is_finished_and_cancels_the_rest(lan, tmp_path):
+    (tmp_path / "small.yaml").write_text(LONG.replace("n: 20000", "n: 200000"))
+    words = [COMMAND, "run", "small.yaml", "--backend", "dask", "--scheduler", lan.address]
+    process = subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    until(lambda: chunks(tmp_path / "results"), "a finished chunk")
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert said.splitlines()[-1] == "interrupted; finished chunks are kept, run again to continue"
+    assert "Traceback" not in said
+    assert chunks(tmp_path / "results")
+    begin = time.monotonic()
+    until(lambda: lan.tasks() == 0, "an idle cluster")
+    assert time.monotonic() - begin < PATIENCE
+
+
+@needs_dask
+def test_a_worker_that_dies_and_one_that_joins_unlike(tmp_path, lan):
+    """The last test of this file, since it spoils the cluster that the others share."""
+    found = {}
+    for number, result in on(lan, squares(24, 0.02)):
+        if not found:
+            lan.processes[1].kill()  # the worker with one thread, which had tasks
+        found[number] = result
+    assert found == {k: k * k for k in range(24)}
+    lan.wait_for(1)
+    with pytest.raises(UsageError, match=r"worker tcp://\S+: scipy 0\.1, and .* here") as refused:  # noqa: PT012
+        for k, _ in enumerate(on(lan, squares(3000, 0.05))):
+            if k == 0:
+                lan.worker(env=altered(tmp_path / "older", OTHER_SCIPY))
+    assert "the same environment" in refused.value.hint
+    assert lan.tasks() == 0  # the rest was cancelled
