@@ -53,8 +53,8 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tasks", type=int, default=2000)
-    parser.add_argument("--n", type=int, default=100_000, help="users of a replicate")
-    parser.add_argument("--replicates", type=int, default=96)
+    parser.add_argument("--n", type=int, default=2_000_000, help="users of a replicate")
+    parser.add_argument("--replicates", type=int, default=32)
     parser.add_argument("--turns", type=int, default=3)
     arguments = parser.parse_args()
     if find_spec("distributed") is None:
@@ -72,8 +72,9 @@ def main() -> None:
                     lan.worker()
                 lan.wait_for(workers)
                 rate, own = tasks_per_second(lan.address, arguments.tasks)
-                seconds_of_run(root, config, workers, lan.address)  # compiled code is loaded by every worker
-                seconds_of_run(root, config, workers)
+                short = CONFIG.format(n=1000, replicates=arguments.replicates)  # compiled code is loaded by everyone
+                for address in (lan.address, ""):
+                    seconds_of_run(root, short, workers, address)
                 pairs = [
                     (seconds_of_run(root, config, workers, lan.address), seconds_of_run(root, config, workers))
                     for _ in range(arguments.turns)

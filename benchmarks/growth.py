@@ -130,13 +130,13 @@ def figure(found: Mapping[str, list[tuple[int, float, int]]], path: Path) -> Non
     import matplotlib.pyplot as plt
 
     canvas, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    for marker, (what, points) in zip("os^vDPX", found.items(), strict=False):
+    for colour, marker, (what, points) in zip(range(7), "os^vDPX", found.items(), strict=False):
         first = points[0]
         grown = [(s / first[0], t - first[1], (m - first[2]) / 1e6) for s, t, m in points[1:]]
         for axes, column in ((left, 1), (right, 2)):
             shown = [(g[0], g[column]) for g in grown if g[column] > (0.01 if column == 1 else 1)]
             if shown:
-                axes.loglog(*zip(*shown, strict=True), marker=marker, label=what)
+                axes.loglog(*zip(*shown, strict=True), marker=marker, color=f"C{colour}", label=what)
     for axes, label in ((left, "seconds of one core"), (right, "MB of memory")):
         axes.set(xlabel="size, in units of the smallest", ylabel=f"{label}, beyond the smallest request")
         axes.grid(alpha=0.3)

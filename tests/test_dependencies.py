@@ -15,7 +15,7 @@ from tests.conftest import ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 MODULES = sorted((ROOT / "dpexp").rglob("*.py"))
 HEAVY = {"numba", "llvmlite", "scipy", "pandas", "matplotlib", "pyarrow", "joblib", "rich", "threadpoolctl", "filelock",
-         "dp_accounting", "attr", "torch", "opacus", "mpmath"}  # fmt: skip
+         "dp_accounting", "attr", "torch", "opacus", "mpmath", "dask", "distributed"}  # fmt: skip
 """imported where they are used, inside functions"""
 TOP = {"numpy", "pydantic", "pydantic_core", "annotated_types"}
 """may be imported at the top of any module but the command line's; the last two come with pydantic"""
