@@ -12,6 +12,7 @@ from dpexp.reporting.figure import Drawing, Figure
 BAND = (0.94, 0.96)
 TITLES = {"intercept": "intercept", "slopes": "slopes (mean)", "last": "scale, or last slope"}
 LADDER, STAGED = "coverage_sizes", ("staged-newton", "one-step")
+NOT_PRIVATE = "non-private"
 SPREAD = 0.36
 """how far the dots of a method stand from the middle of its row, which are one apart"""
 
@@ -62,7 +63,12 @@ def draw_sizes(results: Path) -> Drawing:
         for number, ((method, budget), part) in enumerate(frame.groupby(["method", "budget"], sort=True)):
             colour, shift = f"C{number}", 1.06 ** (number - 1.5)
             axes.plot(
-                part["n"] * shift, part[f"covered_{name}"], "-", color=colour, lw=0.9, label=f"{method}, mu = {budget}"
+                part["n"] * shift,
+                part[f"covered_{name}"],
+                "-",
+                color=colour,
+                lw=0.9,
+                label=f"{method}, {budget if budget == NOT_PRIVATE else f'mu = {budget}'}",
             )
             for row in part.to_dict("records"):
                 ends = wilson(row[f"covered_{name}"], row["replicates"])
