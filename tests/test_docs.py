@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import re
 import shlex
+from collections.abc import Iterator
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
@@ -478,9 +479,16 @@ def built_in(registry) -> list[str]:
     return [name for name in registry if name not in registry.sources]
 
 
+def named(cell: str) -> Iterator[str]:
+    """What stands in backquotes in a cell of a table; of `a_1` ... `a_20` all twenty."""
+    yield from re.findall(r"`([^`]+)`", cell)
+    for family, first, last in re.findall(r"`(\w+_)(\d+)` \.\.\. `\1(\d+)`", cell):
+        yield from (f"{family}{k}" for k in range(int(first), int(last) + 1))
+
+
 def described(page: str, name: str) -> str:
-    """The row whose first cell names it."""
-    found = [row for row in rows(page) if f"`{name}`" in row.split("|")[1]]
+    """The row whose first cell names it, or names the first and the last of a numbered family: `a_1` ... `a_20`."""
+    found = [row for row in rows(page) if any(word == name for word in named(row.split("|")[1]))]
     assert found, f"{page} has no row for {name}"
     return " ".join(found)
 

@@ -93,7 +93,7 @@ COVERAGE_FIGURE = Figure(
     draw,
 )
 SIZES_FIGURE = Figure(
-    "coverage-sizes",
+    "coverage_sizes",
     "Coverage of nominal 95% intervals against the number of users, linear regression; grey: .94 to .96; lines: Wilson's "
     "95% intervals; hollow: more than half of the runs are refused by the method's own rules.",
     "inference",
