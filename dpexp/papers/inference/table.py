@@ -12,7 +12,7 @@ NOTE = (
     "Coverage of nominal 95% intervals by coordinate (intercept, mean over slopes, last: the scale where there is one), "
     "over all runs and over accepted ones, and median lengths over the efficient bound. A setting holds if every coordinate "
     "covers within .95 +- max(.01, 2.6 standard errors), single slopes too, and is refused if fewer than half of its runs "
-    "are accepted. Worst: the single coordinate of least coverage in accepted runs; table coverage-slopes shows them all."
+    "are accepted. Worst: the single coordinate of least coverage in accepted runs; table coverage_slopes shows them all."
 )
 
 
@@ -76,4 +76,4 @@ def build_slopes(results: Path) -> Content:
 
 
 COVERAGE_TABLE = Table("coverage", "Which intervals hold", "inference", EXPERIMENTS, build)
-SLOPES_TABLE = Table("coverage-slopes", "Every single coordinate", "inference", EXPERIMENTS, build_slopes)
+SLOPES_TABLE = Table("coverage_slopes", "Every single coordinate", "inference", EXPERIMENTS, build_slopes)
