@@ -8,10 +8,12 @@ import numpy as np
 
 from dpexp.papers.inference.rows import COORDINATES, EXPERIMENTS, REFUSED, rows_of, rows_of_one, wilson
 from dpexp.reporting.figure import Drawing, Figure
+from dpexp.reporting.style import colour_of
 
 BAND = (0.94, 0.96)
 TITLES = {"intercept": "intercept", "slopes": "slopes (mean)", "last": "scale, or last slope"}
-LADDER, STAGED = "coverage_sizes", ("staged-newton", "one-step")
+LADDER, STAGED = "coverage_sizes", {"staged-newton": ("-", "o"), "one-step": ("--", "s")}
+"""methods -> line and marker; the colour is that of the budget"""
 NOT_PRIVATE = "non-private"
 SPREAD = 0.36
 """how far the dots of a method stand from the middle of its row, which are one apart"""
@@ -59,26 +61,23 @@ def draw_sizes(results: Path) -> Drawing:
     canvas = Canvas(figsize=(10, 3.8), layout="constrained")
     panels = canvas.subplots(1, len(COORDINATES), sharey=True)
     for axes, name in zip(panels, COORDINATES, strict=True):
-        axes.axhspan(*BAND, color="0.85", zorder=0)
-        for number, ((method, budget), part) in enumerate(frame.groupby(["method", "budget"], sort=True)):
-            colour, shift = f"C{number}", 1.06 ** (number - 1.5)
-            axes.plot(
-                part["n"] * shift,
-                part[f"covered_{name}"],
-                "-",
-                color=colour,
-                lw=0.9,
-                label=f"{method}, {budget if budget == NOT_PRIVATE else f'mu = {budget}'}",
-            )
+        axes.axhspan(*BAND, color="0.85", zorder=0, label="0.94 to 0.96")
+        for number, (names, part) in enumerate(frame.groupby(["budget", "method"], sort=True)):
+            budget, method = map(str, names)
+            (line, marker), shift = STAGED[method], 1.06 ** (number - 1.5)
+            colour = colour_of(budget, sorted(set(frame["budget"])))
+            what = f"{method}, {budget if budget == NOT_PRIVATE else f'mu = {budget}'}"
+            x, y = part["n"] * shift, part[f"covered_{name}"]
+            axes.plot(x, y, line, label=what, color=colour, lw=0.9, marker=marker, ms=4)
             for row in part.to_dict("records"):
                 ends = wilson(row[f"covered_{name}"], row["replicates"])
                 axes.plot((row["n"] * shift,) * 2, ends, color=colour, lw=0.7)
-                face = "white" if row["verdict"] == REFUSED else colour
-                axes.plot(row["n"] * shift, row[f"covered_{name}"], "o", ms=4, color=colour, mfc=face)
+                if row["verdict"] == REFUSED:
+                    axes.plot(row["n"] * shift, row[f"covered_{name}"], marker, ms=4, color=colour, mfc="white")
         axes.set(xscale="log", xlabel="users n", title=TITLES[name])
     panels[0].set_ylabel("coverage of 95% intervals")
     handles, labels = panels[0].get_legend_handles_labels()
-    canvas.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8, frameon=False)
+    canvas.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=8, frameon=False)
     columns = ["experiment", "setting", "budget", "n", "method", "replicates", "accepted", "verdict"]
     return Drawing(canvas, frame[[*columns, *(f"covered_{name}" for name in COORDINATES)]])
 
