@@ -197,6 +197,9 @@ def test_captions_of_figures_without_results_name_their_parameters():
         "privacy_analyses": ("delta = 1e-5", "noise 5", "step size 0.1", "diameter 2"),
         "dp_sgld_region": ("eta lambda = 0.5", "K = 1 ", "K = 10"),
         "momentum_sizes": ("d = 10 and 100", "epsilon = 1", "delta = 1e-5"),
+        "attained_map": ("delta = 1e-5",),
+        "memory_width": ("delta = 1e-5", "sampling probability q, noise multiplier z and T steps"),
+        "sampling_noise": ("epsilon = 1", "delta = 1e-05", "5 groups"),
     }
     assert set(said) == {name for name, figure in FIGURES.items() if not figure.needs}
     for name, words in said.items():

@@ -366,7 +366,7 @@ def test_some_random_configs_draw(seed, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2, 41 if AT_LENGTH else 7))
+@pytest.mark.parametrize("seed", range(2, 41 if AT_LENGTH else 5))
 def test_random_configs_draw(seed, tmp_path):
     draw_randomly(seed, tmp_path)
 

@@ -360,7 +360,7 @@ MISTAKES = {
     ),
     "arguments of step_sizes": (
         GOOD.replace("LdpSgd", "Schedule")
-        .replace("algorithms.ldp_sgd", "schedules")
+        .replace("algorithms.ldp_sgd", "algorithms.schedules")
         .replace("algorithms=", "schedules=")
         .replace("\n\nPLUGIN", "\n    def step_sizes(self, first):\n        return 1.0\n\nPLUGIN"),
         r"own\.py:6: schedule 'own': `step_sizes` of Own takes \(first\), and is called with \(first, last\)",

@@ -56,7 +56,11 @@ USED = (
     # the type and its data model
     Used("numba.core.types", "Type", 1),  # and `name`, which `Type.__init__` takes
     Used("numba.core.types", "Type.__init__", 1, ("name",)),
-    *(Used("numba.core.types", name) for name in ("Number", "Literal", "Boolean", "float64", "uint64", "intp", "none")),
+    *(
+        Used("numba.core.types", name)
+        for name in ("Number", "Literal", "Boolean", "float32", "float64", "uint64", "intp", "none")
+    ),
+    Used("numba.core.types", "UniTuple", 2),
     Used("numba.core.datamodel", "register_default", 1),
     Used("numba.core.datamodel", "models.PrimitiveModel.__init__", 4),
     # the meaning of functions on the type
@@ -64,13 +68,17 @@ USED = (
     Used("numba.extending", "overload", 1),
     Used("numba.core.cgutils", "get_or_insert_function", 3),
     Used("numba.core.cgutils", "unpack_tuple", 3),
+    Used("numba.core.cgutils", "for_range_slice", 4),
     Used("numba.core.base", "BaseContext.cast", 5),
     Used("numba.core.base", "BaseContext.make_array", 2),
+    Used("numba.core.base", "BaseContext.make_tuple", 4),
     Used("numba.core.base", "BaseContext.get_value_type", 2),
     Used("numba.core.base", "BaseContext.get_dummy_value", 1),
     # types, constants and instructions of LLVM
     Used("llvmlite.ir", "VectorType", 2),
     Used("llvmlite.ir", "DoubleType", 0),
+    Used("llvmlite.ir", "FloatType", 0),
+    Used("llvmlite.ir", "VoidType", 0),
     Used("llvmlite.ir", "IntType", 1),
     Used("llvmlite.ir", "Type.__call__", 2),
     Used("llvmlite.ir", "Type.as_pointer", 1),
@@ -93,7 +101,7 @@ USED = (
     Used("llvmlite.ir", "IRBuilder.load", 2, ("align",)),
     Used("llvmlite.ir", "IRBuilder.store", 3, ("align",)),
 )
-"""all that `vectors` uses, and what `compiled` and `identity` import; its tests compare this list with the source"""
+"""what `vectors` and `tiles` use and `compiled` and `identity` import; its tests compare this list with the source"""
 
 KEPT = (
     # between numba's dispatcher and the file of a kernel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 from dpexp.papers.inference.rows import COORDINATES, EXPERIMENTS, rows_of, tolerance
 from dpexp.reporting.table import Content, Table
@@ -43,7 +44,13 @@ def build(results: Path) -> Content:
             row["setting"], row["budget"], f"{row['n']:,}", row["method"], shown["covered"], f"{row['accepted']:.2f}",
             shown["covered_accepted"], _share(row["worst"]), length, str(row["replicates"]), row["verdict"], row["verdict_accepted"],
         ])  # fmt: skip
-    return Content(head, rows, NOTE, records)
+    return Content(head, rows, NOTE, _alike(records))
+
+
+def _alike(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """With the columns of all of them: settings of more dimensions have more slopes."""
+    every: dict[str, Any] = dict.fromkeys(key for row in records for key in row)
+    return [{**every, **row} for row in records]
 
 
 def _share(value: float) -> str:
@@ -72,7 +79,7 @@ def build_slopes(results: Path) -> Content:
             slopes, shown.get("last", "-"), f"({_share(0.95 - allowed)} to {_share(min(1.0, 0.95 + allowed))})",
             row["verdict_accepted"],
         ])  # fmt: skip
-    return Content(head, rows, SLOPES_NOTE, records)
+    return Content(head, rows, SLOPES_NOTE, _alike(records))
 
 
 COVERAGE_TABLE = Table("coverage", "Which intervals hold", "inference", EXPERIMENTS, build)
