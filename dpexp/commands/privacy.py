@@ -182,21 +182,21 @@ def of_mechanism(
     deltas, orders = deltas_of(values), orders_of(values)
     mechanism = mechanism_of(name, values)
     with understood(name):
-        fresh = _searched(mechanism, deltas, seconds) if seconds is not None else []
-        found = Understood(name, mechanism, deltas, orders or ORDERS, force, folder(), fresh)
+        place = folder()
+        fresh = _searched(mechanism, deltas, seconds, place) if seconds is not None else []
+        found = Understood(name, mechanism, deltas, orders or ORDERS, force, place, fresh)
     found.asked, found.out = asked, out or FIGURES
     return found
 
 
-def _searched(mechanism: Mechanism, deltas: Sequence[float], seconds: float) -> list[Certificate]:
-    from dpexp.privacy.pairs.kept import folder
+def _searched(mechanism: Mechanism, deltas: Sequence[float], seconds: float, place: Path | None) -> list[Certificate]:
     from dpexp.privacy.pairs.mechanisms import NotSearched
     from dpexp.privacy.pairs.stated import searched
 
     if not 0 < seconds < math.inf:
         raise UsageError(f"--search takes a number of seconds above 0, not {seconds:g}")
     try:
-        return searched(mechanism, deltas, seconds, folder())
+        return searched(mechanism, deltas, seconds, place)
     except NotSearched as error:
         raise UsageError(f"--search: {error}") from None
 

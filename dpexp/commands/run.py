@@ -21,7 +21,6 @@ from dpexp.core.terminal import note
 from dpexp.core.text import columns, counted, duration
 from dpexp.problems.softmax import Softmax
 from dpexp.store import Folder
-from dpexp.store.cluster import require_dask
 from dpexp.store.executors import BACKENDS
 from dpexp.store.planning import CellPlan, derived_state, plan
 
@@ -91,6 +90,8 @@ def check_workers(request: Request) -> None:
     if request.deployment:
         why = "a cluster may do a task twice, and a second noise of the same records is a second release"
         raise UsageError(f"--deployment cannot run with --backend dask: {why}", "use --backend threads or loky")
+    from dpexp.store.cluster import require_dask  # with what a worker does, which other runs do not need
+
     require_dask()
 
 

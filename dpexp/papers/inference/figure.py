@@ -24,8 +24,9 @@ def draw(results: Path) -> Drawing:
     from matplotlib import colormaps
     from matplotlib.figure import Figure as Canvas
 
-    frame = pd.DataFrame(rows_of(results)).sort_values("n", kind="stable")
-    methods = list(dict.fromkeys(row["method"] for row in rows_of(results)))
+    rows = rows_of(results)
+    frame = pd.DataFrame(rows).sort_values("n", kind="stable")
+    methods = list(dict.fromkeys(row["method"] for row in rows))
     sizes = sorted(set(frame["n"]))
     colours = dict(zip(sizes, colormaps["viridis"](np.linspace(0, 0.9, len(sizes))), strict=True))
     canvas = Canvas(figsize=(10, 5.5), layout="constrained")

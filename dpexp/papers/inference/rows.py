@@ -41,16 +41,13 @@ def rows_of_one(results: Path, experiment: str) -> list[dict[str, Any]]:
             "n": int(one["step"]), "budget": str(one["budget"]), "replicates": int(one["n"]), "accepted": accepted,
         }  # fmt: skip
         for name in COORDINATES:
-            row[f"covered_{name}"] = means[f"covered_{name}"]
-            both = means[f"covered_accepted_{name}"]
-            row[f"covered_accepted_{name}"] = both / accepted if accepted else math.nan
             row[f"mean_length_{name}"] = means[f"length_over_bound_{name}"]
             row[f"length_{name}"] = medians[f"length_over_bound_{name}"]
             row[f"bias_{name}"] = means[f"error_over_bound_{name}"]
         slopes = tuple(f"slope_{k}" for k in range(1, int(one["d"]) + 1))
         last = ("last",) if str(one["problem"]).startswith("huber") else ()  # elsewhere it is the last slope
         single = row["single"] = ("intercept", *slopes, *last)
-        for name in slopes:
+        for name in (*COORDINATES, *slopes):
             both = means[f"covered_accepted_{name}"]
             row[f"covered_{name}"] = means[f"covered_{name}"]
             row[f"covered_accepted_{name}"] = both / accepted if accepted else math.nan
