@@ -27,7 +27,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 def main() -> None:
     problem = PROBLEMS["rippled-mean"].model_validate({"N": 1000, "d": 10})
     schedule = SCHEDULES["path-length"]()
-    data = Data(*problem.pair, *problem.records, problem.constants)  # type: ignore[attr-defined]
+    data = Data(problem.pair, *problem.records, problem.constants)  # type: ignore[attr-defined]
     for name, (kind, options) in CASES.items():
         algorithm: Any = ALGORITHMS[kind].model_validate(options)
         algorithm.simulate(problem, [(schedule, TARGET)], np.array([3000]), 0, [0])

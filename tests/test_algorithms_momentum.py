@@ -1,5 +1,6 @@
 """Momentum on finite sums: equal to the literal pseudo-code, calibrated to the budget, Lemma 5 on every run."""
 
+import itertools
 import math
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, drawn_order
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.core.seeds import generator
+from dpexp.core.seeds import stream_state
 from dpexp.engine.finite_sum.following import follow, looks
 from dpexp.engine.finite_sum.loop import Data, Order, with_shortcut
 from dpexp.engine.finite_sum.noise_process import Silence
@@ -21,6 +22,7 @@ from dpexp.privacy.targets import Target
 from dpexp.problems import PROBLEMS
 from dpexp.theory.momentum import lemma5_sharp
 from tests.oracles import momentum as literal
+from tests.oracles.streams import normals
 
 ONE = Target(eps=1.0, delta=1e-5)
 PRESCRIBED, PATH, CONSTANT = (
@@ -37,7 +39,7 @@ def problem_of(n=N, d=D):
 
 
 def data_of(problem):
-    return Data(*problem.pair, *problem.records, problem.constants)
+    return Data(problem.pair, *problem.records, problem.constants)
 
 
 def gradient_of(problem):
@@ -47,6 +49,14 @@ def gradient_of(problem):
         return out
 
     return gradient
+
+
+def drawn_normals(seed, replicate, source=0):
+    """The normals of a run, D at a time, from the transcription of the generator."""
+    lanes = [normals(list(stream_state(seed, replicate, "noise", 8 * (source + 1) + lane))) for lane in range(8)]
+    numbers = (next(lane) for lane in itertools.cycle(lanes))
+    while True:
+        yield np.array([next(numbers) for _ in range(D)])
 
 
 def traced(run, steps):
@@ -69,10 +79,10 @@ def test_algorithm_1_is_the_literal_pseudo_code(steps, order, noise):
     drawn = drawn_order(SEED, 2, N, steps, order)
     std = algorithm.node_std(problem, plan, ONE, drawn)
     assert (std > 0) == noise
-    normals, zeta = generator(SEED, 2, "noise").standard_normal((steps, D)), {}
+    drawn_numbers, zeta = drawn_normals(SEED, 2), {}
     for t in range(1, steps + 1):  # the one left node that ends at t; the others are never used
         zeta.update(dict.fromkeys(literal.ending(t), np.full(D, np.nan)))
-        zeta[t - (t & -t) + 1, t] = std * normals[t - 1]
+        zeta[t - (t & -t) + 1, t] = std * next(drawn_numbers)
     path, estimates = literal.algorithm1(
         gradient_of(problem), problem.start(), drawn.between(1, steps), zeta, cover, plan.alpha, plan.eta
     )
@@ -89,13 +99,13 @@ def test_algorithm_2_is_the_literal_pseudo_code(order, noise, n, steps):
     plan = algorithm.plan(problem, PATH, ONE, steps)
     drawn = drawn_order(SEED, 0, n, steps, order)
     stds = algorithm.node_stds(problem, plan, ONE, drawn) / plan.alpha
-    normals = [generator(SEED, 0, "noise", part) for part in range(3)]
+    sources = [drawn_normals(SEED, 0, source) for source in range(3)]
     zeta = {"G": {}, "D": {}, "r": {}}
     for t in range(1, steps + 1):
         for y, z in literal.ending(t, n):
-            zeta["G"][y, z] = (stds[0] if z <= 2 * n else stds[1]) * normals[0].standard_normal(D)
-            zeta["D"][y, z] = stds[2] * normals[1].standard_normal(D)
-        zeta["r"][t - (t & -t) + 1, t] = stds[3] * normals[2].standard_normal(D)
+            zeta["G"][y, z] = (stds[0] if z <= 2 * n else stds[1]) * next(sources[0])
+            zeta["D"][y, z] = stds[2] * next(sources[1])
+        zeta["r"][t - (t & -t) + 1, t] = stds[3] * next(sources[2])
     path, estimates = literal.algorithm2(
         gradient_of(problem), problem.start(), drawn.between(1, steps), n, zeta, cover, plan.alpha, plan.gamma, plan.eta
     )
@@ -138,7 +148,7 @@ def test_the_split_into_blocks_changes_no_bit(block, monkeypatch):
         algorithm = SUMS[name](order=order)
         values = []
         for size in (8192, block):
-            monkeypatch.setattr(momentum, "BLOCK", size)
+            monkeypatch.setattr(momentum, "NUMBERS", size * problem.dimension)
             values.append(algorithm.simulate(problem, [(PATH, ONE)], np.array([5, 60]), 1, [0]).values)
         assert np.array_equal(*values)
 

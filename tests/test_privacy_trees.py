@@ -13,6 +13,7 @@ from dpexp.engine.finite_sum.noise_designs import (
 )
 from dpexp.engine.finite_sum.noise_windows import stream_variances
 from dpexp.privacy.accounting.gdp import delta_of
+from dpexp.privacy.momentum.left_nodes import left_sensitivities
 from dpexp.privacy.momentum.tree_calibration import (
     exact_node_std,
     multipliers,
@@ -100,6 +101,8 @@ def test_sensitivities_are_the_sums_over_nodes(n, steps, alpha):
             fast = squared_sensitivities(items, alpha, left_only=left_only)
             slow = [trees.squared_sensitivity(items, alpha, i, left_only) for i in range(len(fast))]
             np.testing.assert_allclose(fast, slow, rtol=1e-12)
+            if left_only:
+                np.testing.assert_allclose(left_sensitivities(items, alpha), slow, rtol=1e-12)
     keep = {"keep": lambda start, end: (start > n) & (end <= 2 * n)}
     fast = squared_sensitivities(fixed_order(n, steps), alpha, left_only=False, **keep)
     slow = [trees.squared_sensitivity(fixed_order(n, steps), alpha, i, False, **keep) for i in range(len(fast))]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
@@ -130,17 +131,18 @@ class FiniteSumAlgorithm(AlgorithmBase):
         from dpexp.engine.finite_sum.loop import Data
 
         steps = np.asarray(steps, dtype=np.int64)
-        data = Data(*problem.pair, *problem.records, problem.constants)
+        data = Data(problem.pair, *problem.records, problem.constants)
         values = np.empty((len(settings), 1, len(steps), len(self.metrics), len(replicates)))
-        for s, (schedule, budget) in enumerate(settings):
-            plan = self.plan(problem, schedule, budget, int(steps[-1]))
-            for r, replicate in enumerate(replicates):
+        plans = [self.plan(problem, schedule, budget, int(steps[-1])) for schedule, budget in settings]
+        for r, replicate in enumerate(replicates):  # what its settings share is made once for them all
+            for s, (plan, (_, budget)) in enumerate(zip(plans, settings, strict=True)):
                 run = self.stepper(problem, plan, budget, seed, replicate, data)
                 found = follow(run, data, steps, plan.eta, problem.smoothness)
                 values[s, 0, :, :, r] = found[:, : len(self.metrics)]
         return Passed(steps, self.estimators, self.metrics, values)
 
 
+@lru_cache(maxsize=1)
 def drawn_order(seed: int, replicate: int, n: int, steps: int, order: str) -> Order:
     """One permutation that repeats, or a fresh one in every epoch; drawn before the run, from the role `order`."""
     from dpexp.core.seeds import generator

@@ -12,6 +12,8 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+import numpy as np
+
 from dpexp.algorithms.finite_sum_run import Plan, drawn_order
 from dpexp.algorithms.private_momentum import Printed, PrivateMomentum
 from dpexp.problems.finite_sum import FiniteSum
@@ -49,8 +51,11 @@ class TreeMomentum(PrivateMomentum):
         return found
 
     def memory(self, problem: FiniteSum, n: int, checkpoints: int, settings: int) -> int:
-        """Square-root noise is made for the whole run at once, by Fourier transforms of one parameter after another."""
-        whole = 8 * n * (2 * problem.dimension + 16) if self.design == "square-root" else 0
+        """Square-root noise is made for the whole run at once, by Fourier transforms of one parameter after another.
+
+        The normals, the noise, and that of the setting before are there at once.
+        """
+        whole = 8 * n * (3 * problem.dimension + 16) if self.design == "square-root" else 0
         return super().memory(problem, n, checkpoints, settings) + whole
 
     def node_std(self, problem: FiniteSum, plan: Plan, budget: Budget, order: Order) -> float:
@@ -68,12 +73,10 @@ class TreeMomentum(PrivateMomentum):
 
     def sensitivity(self, n: int, plan: Plan, order: Order) -> float:
         """Largest squared sensitivity over records, in units of (2 G)^2."""
-        from dpexp.privacy.momentum.trees import squared_sensitivities
-
         if self.design == "tree" and order.repeats:
             return fixed_tree(n, plan.steps, plan.alpha)
         if self.design == "tree":
-            return float(squared_sensitivities(order.items, plan.alpha).max())
+            return reshuffled_tree(order.items.tobytes(), plan.alpha)
         if self.design == "square-root":
             return fixed_square_root(n, plan.steps, plan.alpha)
         return float(-(-plan.steps // n))
@@ -106,6 +109,14 @@ def fixed_tree(n: int, steps: int, alpha: float) -> float:
     from dpexp.privacy.momentum.trees import fixed_order, squared_sensitivities
 
     return float(squared_sensitivities(fixed_order(n, steps), alpha).max())
+
+
+@lru_cache(maxsize=2)
+def reshuffled_tree(items: bytes, alpha: float) -> float:
+    """The same for an order that does not repeat, as int64 bytes; settings of one replicate share it."""
+    from dpexp.privacy.momentum.left_nodes import left_sensitivities
+
+    return float(left_sensitivities(np.frombuffer(items, dtype=np.int64), alpha).max())
 
 
 @lru_cache(maxsize=256)

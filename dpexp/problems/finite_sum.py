@@ -83,10 +83,11 @@ class FiniteSum(ProblemBase):
 
     def objective(self, w: np.ndarray) -> tuple[float, np.ndarray]:
         """F(w) and grad F(w) [d]."""
-        from dpexp.engine.finite_sum.losses import full
+        from dpexp.engine.finite_sum.losses import sums
 
         out, data = np.empty(self.dimension), self.records
-        return full(*self.pair, np.asarray(w, dtype=np.float64), data.x, data.y, self.constants, out), out
+        value = sums(self.pair).full(np.asarray(w, dtype=np.float64), data.x, data.y, self.constants, out)
+        return float(value), out
 
 
 @lru_cache(maxsize=8)

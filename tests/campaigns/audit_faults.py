@@ -96,7 +96,7 @@ def literal_steps(
 
     def steps(
         weights, previous, averages, features, labels, norms, index, ends, means, shrinks, scales, shares, draws, clips,
-        radii, momenta,
+        radii, momenta, *memory,
     ):  # fmt: skip
         begin = 0
         for k, end in enumerate(ends):

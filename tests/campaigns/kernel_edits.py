@@ -47,7 +47,7 @@ CALLED: dict[str, tuple[str, ...] | str] = {
         "steps",
     ),
     "engine/lanes/tiles.py": ALL,
-    "engine/finite_sum/loop.py": ("move", "_momentum_steps"),
+    "engine/finite_sum/loop.py": ("move", "momentum_steps"),
     "engine/finite_sum/losses.py": ("_logistic_gradient", "dot", "sigmoid"),
 }
 """file -> its functions that are called by a pass of heavy-ball LDP-SGD, a run of softmax steps or of momentum steps"""
@@ -57,8 +57,6 @@ OTHER: dict[type, type] = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add
 
 def keys() -> dict[str, str]:
     """The keys of the three kernels, from the dpexp that is imported here."""
-    from numba import types
-
     from dpexp.algorithms.heavy_ball_ldp_sgd import HeavyBallLdpSgd
     from dpexp.engine.compiled import key_of
     from dpexp.engine.finite_sum import loop
@@ -68,11 +66,10 @@ def keys() -> dict[str, str]:
     from dpexp.problems.huber_linear import HuberLinear
 
     one_pass = compiled_segment(HuberLinear().model().shape, HeavyBallLdpSgd().rule().source, None)
-    gradient = types.Dispatcher(LOSSES["logistic-ridge"].gradient)
     return {
         "pass": key_of(one_pass, ()),
         "softmax": key_of(steps.steps, ()),
-        "momentum": key_of(loop._momentum_steps, (gradient,)),
+        "momentum": key_of(loop.momentum_steps_of(LOSSES["logistic-ridge"]), ()),
     }
 
 

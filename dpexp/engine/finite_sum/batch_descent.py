@@ -5,25 +5,32 @@ All add fresh Gaussian noise to a sum over records, divided by a fixed number.
 
 from __future__ import annotations
 
-from typing import Any
+from functools import lru_cache
 
 import numpy as np
 
 from dpexp.engine.compiled import compiled
 from dpexp.engine.finite_sum.loop import Data, move
-from dpexp.engine.finite_sum.losses import full
+from dpexp.engine.finite_sum.losses import Compiled, Pair, sums
 
 
-@compiled(kept=True)
-def _sampled_sum(
-    gradient: Any, w: np.ndarray, x: np.ndarray, y: np.ndarray, c: np.ndarray, chosen: np.ndarray, out: np.ndarray
-) -> None:
-    one = np.empty(len(w))
-    out[:] = 0.0
-    for i in chosen:
-        gradient(w, x[i], y[i], c, one)
-        for j in range(len(w)):
-            out[j] += one[j]
+@lru_cache(maxsize=64)
+def sampled_sum_of(pair: Pair) -> Compiled:
+    """The sum of the gradients of chosen records, compiled for one loss; out [d] becomes it."""
+    gradient = pair.gradient
+
+    @compiled(kept=True)
+    def sampled_sum(
+        w: np.ndarray, x: np.ndarray, y: np.ndarray, c: np.ndarray, chosen: np.ndarray, out: np.ndarray
+    ) -> None:
+        one = np.empty(len(w))
+        out[:] = 0.0
+        for i in chosen:
+            gradient(w, x[i], y[i], c, one)
+            for j in range(len(w)):
+                out[j] += one[j]
+
+    return sampled_sum
 
 
 class DescentSteps:
@@ -47,10 +54,10 @@ class DescentSteps:
         n = len(self.data.x)
         for _ in range(first, last + 1):
             if self.q == 1:
-                full(*self.data[:2], self.w, *self.data[2:], self.estimate)
+                sums(self.data.pair).full(self.w, *self.data[1:], self.estimate)
             else:
                 chosen = np.flatnonzero(self.sampling.random(n) < self.q)
-                _sampled_sum(self.data.gradient, self.w, *self.data[2:], chosen, self.estimate)
+                sampled_sum_of(self.data.pair)(self.w, *self.data[1:], chosen, self.estimate)
                 self.estimate /= self.q * n
             if self.std > 0:
                 self.estimate += self.std * self.noise.standard_normal(len(self.w))
@@ -81,7 +88,7 @@ class RecursionSteps:
     def advance(self, first: int, last: int) -> None:
         """Take the steps first..last."""
         for t in range(first, last + 1):
-            full(*self.data[:2], self.w, *self.data[2:], self.here)
+            sums(self.data.pair).full(self.w, *self.data[1:], self.here)
             if t == 1:
                 self.estimate[:] = self.here
             else:

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from dpexp.engine.finite_sum.loop import Data
-from dpexp.engine.finite_sum.losses import full, mean_loss
+from dpexp.engine.finite_sum.losses import sums
 
 METRICS = ("param_norm_sq", "objective", "grad_norm", "mean_grad_norm", "direction_error", "lemma5_slack")
 FEWEST, MOST, AN_EPOCH = 40, 200, 8
@@ -84,10 +84,10 @@ def follow(run: Stepper, data: Data, checkpoints: np.ndarray, eta: float, smooth
 def _at(run: Stepper, data: Data, gradient: np.ndarray) -> float:
     """F at the current iterate; `gradient` becomes that of F."""
     with np.errstate(all="ignore"):
-        return full(*data[:2], run.w, *data[2:], gradient)
+        return float(sums(data.pair).full(run.w, *data[1:], gradient))
 
 
 def _objective(run: Stepper, data: Data) -> float:
     """F at the current iterate."""
     with np.errstate(all="ignore"):
-        return mean_loss(data.loss, run.w, *data[2:])
+        return float(sums(data.pair).mean_loss(run.w, *data[1:]))

@@ -12,22 +12,23 @@ released, and metrics that use it are diagnostics.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from dpexp.engine.compiled import compiled
+from dpexp.engine.finite_sum.losses import Compiled, Pair
 
-BLOCK = 8192
-"""steps whose noise is held at once"""
+NUMBERS = 16384
+"""of noise that are held at once: few enough for the nearest caches, and so many that a block costs little by itself"""
 
 
 class Data(NamedTuple):
     """A finite sum as the kernels take it."""
 
-    loss: Callable[..., Any]
-    gradient: Callable[..., Any]
+    pair: Pair
     x: np.ndarray
     y: np.ndarray
     constants: np.ndarray
@@ -66,29 +67,35 @@ def move(w: np.ndarray, estimate: np.ndarray, eta: float, normalised: bool) -> N
         w[j] -= scale * estimate[j]
 
 
-@compiled(kept=True)
-def _momentum_steps(
-    gradient: Any,
-    x: np.ndarray,
-    y: np.ndarray,
-    c: np.ndarray,
-    items: np.ndarray,
-    noise: np.ndarray,
-    alpha: float,
-    eta: float,
-    normalised: bool,
-    w: np.ndarray,
-    m: np.ndarray,
-    estimate: np.ndarray,
-) -> None:
-    g = np.empty(len(w))
-    for t in range(len(items)):
-        i = items[t]
-        gradient(w, x[i], y[i], c, g)
-        for j in range(len(w)):
-            m[j] = (1 - alpha) * m[j] + alpha * g[j]
-            estimate[j] = m[j] + noise[t, j]
-        move(w, estimate, eta, normalised)
+@lru_cache(maxsize=64)
+def momentum_steps_of(pair: Pair) -> Compiled:
+    """Some steps of `Momentum`, compiled for one loss."""
+    gradient = pair.gradient
+
+    @compiled(kept=True)
+    def momentum_steps(
+        x: np.ndarray,
+        y: np.ndarray,
+        c: np.ndarray,
+        items: np.ndarray,
+        noise: np.ndarray,
+        alpha: float,
+        eta: float,
+        normalised: bool,
+        w: np.ndarray,
+        m: np.ndarray,
+        estimate: np.ndarray,
+    ) -> None:
+        g = np.empty(len(w))
+        for t in range(len(items)):
+            i = items[t]
+            gradient(w, x[i], y[i], c, g)
+            for j in range(len(w)):
+                m[j] = (1 - alpha) * m[j] + alpha * g[j]
+                estimate[j] = m[j] + noise[t, j]
+            move(w, estimate, eta, normalised)
+
+    return momentum_steps
 
 
 class Values(NamedTuple):
@@ -109,54 +116,67 @@ class Values(NamedTuple):
     """C of the last N steps [N, d]"""
 
 
-@compiled(kept=True)
-def _reconstructed_steps(
-    gradient: Any,
-    x: np.ndarray,
-    y: np.ndarray,
-    c: np.ndarray,
-    items: np.ndarray,
-    noise: np.ndarray,
-    first: int,
-    alpha: float,
-    gamma: float,
-    eta: float,
-    w: np.ndarray,
-    values: Values,
-    estimate: np.ndarray,
-) -> None:
-    n, d = values.windows.shape
-    here, there, before = np.empty(d), np.empty(d), np.zeros(d)
-    keep = 1 - alpha
-    fade = math.exp(n * math.log1p(-alpha)) if alpha < 1 else 0.0
-    for k in range(len(items)):
-        t, i = first + k, items[k]
-        place = (t - 1) % n
-        if place == 0:
-            values.previous[:] = values.anchor
-            values.anchor[:] = w
-        gradient(w, x[i], y[i], c, here)
-        gradient(values.anchor, x[i], y[i], c, there)
-        if t > n:
-            gradient(values.previous, x[i], y[i], c, before)
-        for j in range(d):
-            values.sums[0, j] = keep * values.sums[0, j] + there[j]
-            values.sums[2, j] = keep * values.sums[2, j] + here[j] - there[j]
-            plain = values.sums[0, j] - fade * values.past_gradient[place, j]
-            values.past_gradient[place, j] = values.sums[0, j]
-            if t <= n:
-                values.totals[place, j] = plain
-            else:
-                values.sums[1, j] = keep * values.sums[1, j] + there[j] - before[j]
-                moved = values.sums[1, j] - fade * values.past_change[place, j]
-                values.past_change[place, j] = values.sums[1, j]
-                window = plain
-                if t > 2 * n:
-                    window = (1 - gamma) * (values.windows[place, j] + moved) + gamma * plain
-                values.windows[place, j] = window
-                values.totals[place, j] = fade * values.totals[place, j] + window
-            estimate[j] = alpha * (values.totals[place, j] + values.sums[2, j]) + noise[k, j]
-        move(w, estimate, eta, True)
+@lru_cache(maxsize=64)
+def reconstructed_steps_of(pair: Pair) -> Compiled:
+    """Some steps of `Reconstruction`, compiled for one loss."""
+    gradient = pair.gradient
+
+    @compiled(kept=True)
+    def reconstructed_steps(
+        x: np.ndarray,
+        y: np.ndarray,
+        c: np.ndarray,
+        items: np.ndarray,
+        noise: np.ndarray,
+        first: int,
+        alpha: float,
+        gamma: float,
+        eta: float,
+        w: np.ndarray,
+        values: Values,
+        estimate: np.ndarray,
+    ) -> None:
+        n, d = values.windows.shape
+        here, there, before = np.empty(d), np.empty(d), np.zeros(d)
+        keep = 1 - alpha
+        fade = math.exp(n * math.log1p(-alpha)) if alpha < 1 else 0.0
+        for k in range(len(items)):
+            t, i = first + k, items[k]
+            place = (t - 1) % n
+            if place == 0:
+                values.previous[:] = values.anchor
+                values.anchor[:] = w
+            gradient(w, x[i], y[i], c, here)
+            gradient(values.anchor, x[i], y[i], c, there)
+            if t > n:
+                gradient(values.previous, x[i], y[i], c, before)
+            for j in range(d):
+                values.sums[0, j] = keep * values.sums[0, j] + there[j]
+                values.sums[2, j] = keep * values.sums[2, j] + here[j] - there[j]
+                plain = values.sums[0, j] - fade * values.past_gradient[place, j]
+                values.past_gradient[place, j] = values.sums[0, j]
+                if t <= n:
+                    values.totals[place, j] = plain
+                else:
+                    values.sums[1, j] = keep * values.sums[1, j] + there[j] - before[j]
+                    moved = values.sums[1, j] - fade * values.past_change[place, j]
+                    values.past_change[place, j] = values.sums[1, j]
+                    window = plain
+                    if t > 2 * n:
+                        window = (1 - gamma) * (values.windows[place, j] + moved) + gamma * plain
+                    values.windows[place, j] = window
+                    values.totals[place, j] = fade * values.totals[place, j] + window
+                estimate[j] = alpha * (values.totals[place, j] + values.sums[2, j]) + noise[k, j]
+            move(w, estimate, eta, True)
+
+    return reconstructed_steps
+
+
+def blocks(first: int, last: int, d: int) -> Iterator[tuple[int, int]]:
+    """The steps first..last in parts, by their first and last step."""
+    length = max(1, NUMBERS // d)
+    for begin in range(first, last + 1, length):
+        yield begin, min(last, begin + length - 1)
 
 
 class Momentum:
@@ -171,11 +191,10 @@ class Momentum:
 
     def advance(self, first: int, last: int) -> None:
         """Take the steps first..last."""
-        for begin in range(first, last + 1, BLOCK):
-            end = min(last, begin + BLOCK - 1)
-            noise = self.noise.take(end - begin + 1)
-            items, rule = self.order.between(begin, end), (self.alpha, self.eta, self.normalised)
-            _momentum_steps(*self.data[1:], items, noise, *rule, self.w, self.m, self.estimate)
+        steps, rule = momentum_steps_of(self.data.pair), (self.alpha, self.eta, self.normalised)
+        for begin, end in blocks(first, last, len(self.w)):
+            noise, items = self.noise.take(end - begin + 1), self.order.between(begin, end)
+            steps(*self.data[1:], items, noise, *rule, self.w, self.m, self.estimate)
 
 
 def with_shortcut(data: Data, start: np.ndarray, order: Order, noise: Noise, alpha: float, eta: float) -> Momentum:
@@ -203,8 +222,8 @@ class Reconstruction:
 
     def advance(self, first: int, last: int) -> None:
         """Take the steps first..last."""
-        for begin in range(first, last + 1, BLOCK):
-            end = min(last, begin + BLOCK - 1)
+        steps = reconstructed_steps_of(self.data.pair)
+        for begin, end in blocks(first, last, len(self.w)):
             noise, items = self.noise.take(end - begin + 1), self.order.between(begin, end)
             rule = (begin, self.alpha, self.gamma, self.eta)
-            _reconstructed_steps(*self.data[1:], items, noise, *rule, self.w, self.values, self.estimate)
+            steps(*self.data[1:], items, noise, *rule, self.w, self.values, self.estimate)

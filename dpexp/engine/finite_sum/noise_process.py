@@ -1,16 +1,18 @@
 """Noise sequences of a run as objects that hand out the next steps: the designs of `momentum_noise` and of Algorithm 2.
 
-Normals come from the role `noise` of a replicate; Algorithm 2 uses three parts of it, so that how a run is split into
+Normals come from the role `noise` of a replicate; Algorithm 2 uses three sources of it, so that how a run is split into
 blocks changes no bit.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
-from dpexp.core.seeds import generator
 from dpexp.engine.finite_sum.noise_designs import independent_noise, square_root_noise, tree_noise, tree_slots
 from dpexp.engine.finite_sum.noise_windows import empty_windows, nodes_ending, window_noise
+from dpexp.engine.finite_sum.normals import Normals
 
 
 class Silence:
@@ -27,7 +29,7 @@ class TreeNoise:
     """Algorithm 1; `std` is that of a node, in units of the momentum."""
 
     def __init__(self, seed: int, replicate: int, d: int, steps: int, alpha: float, std: float) -> None:
-        self.normals = generator(seed, replicate, "noise")
+        self.normals = Normals(seed, replicate, "noise")
         self.slots, self.alpha, self.std, self.done = tree_slots(steps, d), alpha, std, 0
 
     def take(self, count: int) -> np.ndarray:
@@ -41,7 +43,7 @@ class IndependentNoise:
     """Fresh noise on every gradient."""
 
     def __init__(self, seed: int, replicate: int, d: int, steps: int, alpha: float, std: float) -> None:
-        self.normals = generator(seed, replicate, "noise")
+        self.normals = Normals(seed, replicate, "noise")
         self.last, self.alpha, self.std = np.zeros(d), alpha, std
 
     def take(self, count: int) -> np.ndarray:
@@ -54,12 +56,17 @@ class SquareRootNoise:
     """The square root of the momentum's own matrix; the whole run is made at once, [T, d]."""
 
     def __init__(self, seed: int, replicate: int, d: int, steps: int, alpha: float, std: float) -> None:
-        normals = generator(seed, replicate, "noise").standard_normal((steps, d))
-        self.noise, self.done = square_root_noise(normals, alpha, std), 0
+        self.unit, self.std, self.done = unit_square_root_noise(seed, replicate, d, steps, alpha), std, 0
 
     def take(self, count: int) -> np.ndarray:
         self.done += count
-        return self.noise[self.done - count : self.done]
+        return self.std * self.unit[self.done - count : self.done]
+
+
+@lru_cache(maxsize=1)
+def unit_square_root_noise(seed: int, replicate: int, d: int, steps: int, alpha: float) -> np.ndarray:
+    """For std = 1, [T, d]; the settings of one replicate share it."""
+    return square_root_noise(Normals(seed, replicate, "noise").standard_normal((steps, d)), alpha, 1.0)
 
 
 class WindowNoise:
@@ -68,7 +75,7 @@ class WindowNoise:
     def __init__(
         self, seed: int, replicate: int, d: int, steps: int, n: int, alpha: float, gamma: float, stds: np.ndarray
     ) -> None:
-        self.parts = [generator(seed, replicate, "noise", part) for part in range(3)]
+        self.sources = [Normals(seed, replicate, "noise", source) for source in range(3)]
         self.memory, self.d, self.n = empty_windows(n, steps, d), d, n
         self.alpha, self.gamma, self.stds, self.done = alpha, gamma, np.asarray(stds, dtype=float), 0
 
@@ -76,7 +83,7 @@ class WindowNoise:
         first, last = self.done + 1, self.done + count
         nodes = nodes_ending(first, last, self.n)
         gradient, change, residual = (
-            part.standard_normal((k, self.d)) for part, k in zip(self.parts, (nodes, nodes, count), strict=True)
+            source.standard_normal((k, self.d)) for source, k in zip(self.sources, (nodes, nodes, count), strict=True)
         )
         out = np.empty((count, self.d))
         rule = (first, self.n, self.alpha, self.gamma, self.stds, self.memory)

@@ -35,10 +35,8 @@ from dpexp.engine.finite_sum.noise_designs import discount, tree_noise, tree_slo
 class Windows(NamedTuple):
     """What a run remembers between steps: about 6 N d floats."""
 
-    gradient_nodes: np.ndarray
-    """noise of the nodes of G of the last N steps, level after level [rows, d]"""
-    change_nodes: np.ndarray
-    """the same of D"""
+    nodes: np.ndarray
+    """noise of the nodes of the last N steps, level after level: that of G, then that of D beside it [rows, 2 d]"""
     offsets: np.ndarray
     """first row of each level [floor(log2 N) + 1]"""
     windows: np.ndarray
@@ -47,6 +45,8 @@ class Windows(NamedTuple):
     """C of the last N steps [N, d]"""
     slots: np.ndarray
     """memory of the residuals' tree"""
+    discounts: np.ndarray
+    """(1 - alpha)^k for k < N [N]; zeros before the first step"""
 
 
 def empty_windows(n: int, steps: int, d: int) -> Windows:
@@ -58,12 +58,12 @@ def empty_windows(n: int, steps: int, d: int) -> Windows:
     offsets = np.cumsum([0, *sizes[:-1]])
     rows = sum(sizes)
     return Windows(
-        np.zeros((rows, d)),
-        np.zeros((rows, d)),
+        np.zeros((rows, 2 * d)),
         offsets,
         np.zeros((n, d)),
         np.zeros((n, d)),
         tree_slots(steps, d),
+        np.zeros(n),
     )
 
 
@@ -95,14 +95,16 @@ def window_noise(
     """
     rate = math.log1p(-alpha) if alpha < 1.0 else -math.inf
     epoch_discount = math.exp(rate * n)
-    discounts = np.ones(n)  # (1 - alpha)^k, each computed once for all steps
-    for k in range(1, n):
-        discounts[k] = math.exp(rate * k)
+    discounts = memory.discounts
+    if discounts[0] == 0.0:  # each is computed once for all blocks
+        discounts[0] = 1.0
+        for k in range(1, n):
+            discounts[k] = math.exp(rate * k)
     levels = len(memory.offsets)
     steps, d = out.shape
     tree_noise(residual, first, alpha, stds[3], memory.slots, out)
     drawn = 0
-    plain, moved = np.zeros(d), np.zeros(d)
+    sums = np.zeros(2 * d)  # over the window: of G, then of D
     for i in range(steps):
         t = first + i
         # 1. the nodes that end at t, one for every power of 2 that divides t, take the places of the oldest
@@ -111,14 +113,13 @@ def window_noise(
         while level < levels and t & ((1 << level) - 1) == 0:
             row = memory.offsets[level] + ((t >> level) - 1) % (n >> level)
             for j in range(d):
-                memory.gradient_nodes[row, j] = std * gradient[drawn, j]
-                memory.change_nodes[row, j] = stds[2] * change[drawn, j]
+                memory.nodes[row, j] = std * gradient[drawn, j]
+                memory.nodes[row, d + j] = stds[2] * change[drawn, j]
             drawn += 1
             level += 1
 
         # 2. COMPOSE over the last N steps: from the left, always the longest node that starts there and ends by t
-        plain[:] = 0.0
-        moved[:] = 0.0
+        sums[:] = 0.0
         start = max(1, t - n + 1)
         while start <= t:
             level = 0
@@ -127,20 +128,20 @@ def window_noise(
             end = start + (1 << level) - 1
             row = memory.offsets[level] + ((end >> level) - 1) % (n >> level)
             factor = discounts[t - end]
-            for j in range(d):
-                plain[j] += factor * memory.gradient_nodes[row, j]
-                moved[j] += factor * memory.change_nodes[row, j]
+            for j in range(2 * d):
+                sums[j] += factor * memory.nodes[row, j]
             start = end + 1
 
         # 3. the two recursions; windows[place] and totals[place] still hold H and C of step t - N
         place = (t - 1) % n
         for j in range(d):
+            plain, moved = sums[j], sums[d + j]
             if t <= n:
-                memory.totals[place, j] = plain[j]
+                memory.totals[place, j] = plain
             else:
-                window = plain[j]
+                window = plain
                 if t > 2 * n:
-                    window = (1.0 - gamma) * (memory.windows[place, j] + moved[j]) + gamma * plain[j]
+                    window = (1.0 - gamma) * (memory.windows[place, j] + moved) + gamma * plain
                 memory.windows[place, j] = window
                 memory.totals[place, j] = epoch_discount * memory.totals[place, j] + window
             out[i, j] += memory.totals[place, j]

@@ -68,8 +68,9 @@ def clipped_sum(
         if clip < math.inf:
             raise ValueError("clipping needs the norms of the records")
         norms = np.zeros(len(x), x.dtype)
-    totals = np.empty_like(weights[None])
-    kernel.gradient_sums(totals, weights[None], x, labels, norms, np.arange(len(x)), np.array([clip], x.dtype))
+    totals, work = np.empty_like(weights[None]), kernel.workspace(weights[None])
+    clips = np.array([clip], x.dtype)
+    kernel.gradient_sums(totals, weights[None], x, labels, norms, np.arange(len(x)), clips, work, work.rows)
     return totals[0]
 
 
@@ -171,7 +172,7 @@ def _followed(
     kept = {0: (weights.copy(), averages.copy())}
     count, size = etas.shape[1], max(1, BLOCK_BYTES // weights[0].nbytes)
     draws, shares = np.zeros((size, *weights.shape[1:]), np.float32), average_shares(count).astype(np.float32)
-    done = 0
+    done, work = 0, kernel.workspace(weights)
     for stop in sorted({*range(size, count, size), *(k for k in checkpoints if 0 < k <= count)}):
         block = list(islice(batches, stop - done))
         if len(block) < stop - done:
@@ -182,7 +183,7 @@ def _followed(
         mean, shrink, scale = (np.ascontiguousarray(a[:, done:stop], np.float32) for a in (means, shrinks, scales))
         kernel.steps(
             weights, previous, averages, features, labels, norms, index, ends, mean, shrink, scale, shares[done:stop],
-            draws, clips, radii, momenta,
+            draws, clips, radii, momenta, work, work.rows,
         )  # fmt: skip
         done = stop
         if done in checkpoints:

@@ -6,6 +6,8 @@ on lanes (`dpexp.engine.lanes`), in one fixed order, so every machine returns th
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -93,12 +95,38 @@ def _clipped_slopes(slopes, labels, norms, clip):
         store(slopes, (c,), load(slopes, (c,)) * factor)
 
 
-@njit(nogil=True, inline="always")
-def _zeros(weights):
-    """Zeros [runs, classes, v, lanes] that can hold weights [runs, classes, p]."""
+class Work(NamedTuple):
+    """Memory of the kernels, zeros at first. They are given it: to allocate takes long to compile."""
+
+    weights: np.ndarray
+    """[runs, classes, v, lanes], v = ceil(p / lanes): rows of whole lanes"""
+    totals: np.ndarray
+    """sums of gradients, of the same shape"""
+    records: np.ndarray
+    """[lanes, v, lanes]: some records, in rows of whole lanes"""
+    slopes: np.ndarray
+    """[classes, lanes], for these records"""
+    labels: np.ndarray
+    """[lanes] int64"""
+    norms: np.ndarray
+    """[1, lanes]"""
+
+    @property
+    def rows(self) -> Work:
+        """The same memory, with the last two axes of weights, totals and records as one."""
+        weights, totals, records = (a.reshape(*a.shape[:-2], -1) for a in self[:3])
+        return self._replace(weights=weights, totals=totals, records=records)
+
+
+def workspace(weights: np.ndarray) -> Work:
+    """Memory for weights [runs, classes, p]."""
     runs, classes, p = weights.shape
     lanes = VECTOR_BYTES // weights.itemsize
-    return np.zeros((runs, classes, -(-p // lanes), lanes), weights.dtype)
+    row = -(-p // lanes), lanes
+    inside = (runs, classes, *row)
+    shapes = (inside, inside, (lanes, *row), (classes, lanes))
+    own, total, records, slopes = (np.zeros(shape, weights.dtype) for shape in shapes)
+    return Work(own, total, records, slopes, np.zeros(lanes, np.int64), np.zeros((1, lanes), weights.dtype))
 
 
 @njit(nogil=True, inline="always")
@@ -110,59 +138,57 @@ def _copy(to, a):
                 to[r, c, j] = a[r, c, j]
 
 
-@njit(nogil=True)
-def _sums(totals, weights, features, labels, norms, index, clips):
-    """As `gradient_sums`, with totals and weights [runs, classes, v, lanes].
+@njit(nogil=True, inline="always")
+def _sums(work, rows, features, labels, norms, index, clips):
+    """Sums over the records `index` of the clipped data gradients of all runs, from work.weights into work.totals.
 
     The records are copied to rows of whole lanes, filled up with zeros: what a zero adds is zero. A record is copied
     once for all runs.
     """
-    runs, classes, vectors, lanes = weights.shape
-    records = np.zeros((lanes, vectors, lanes), weights.dtype)
-    slopes = np.zeros((classes, lanes), weights.dtype)
-    own, lengths = np.zeros(lanes, np.int64), np.zeros((1, lanes), weights.dtype)
-    for k in range(totals.size):
-        totals.flat[k] = 0
+    lanes = len(work.records)
+    rows.totals[:] = 0
     for first in range(0, len(index), lanes):
         count = min(lanes, len(index) - first)
         for k in range(lanes):
-            row = records[k].reshape(vectors * lanes)
             i = index[first + min(k, count - 1)]
-            own[k], lengths[0, k] = labels[i], norms[i]
-            share = weights.dtype.type(1 if k < count else 0)  # beyond the batch: zeros, whose gradient is zero
+            work.labels[k], work.norms[0, k] = labels[i], norms[i]
+            share = features.dtype.type(1 if k < count else 0)  # beyond the batch: zeros, whose gradient is zero
             for j in range(features.shape[1]):
-                row[j] = share * features[i, j]
+                rows.records[k, j] = share * features[i, j]
         for k in range(first + lanes, min(first + 2 * lanes, len(index))):
             fetch_row(features, index[k])
-        for r in range(runs):
-            _scores(slopes, weights[r], records, count)
-            _clipped_slopes(slopes, own, lengths, clips[r])
-            _add_all(totals[r], slopes, records, count)
+        for r in range(len(work.weights)):
+            _scores(work.slopes, work.weights[r], work.records, count)
+            _clipped_slopes(work.slopes, work.labels, work.norms, clips[r])
+            _add_all(work.totals[r], work.slopes, work.records, count)
 
 
 @compiled(kept=True)
-def gradient_sums(totals, weights, features, labels, norms, index, clips):
+def gradient_sums(totals, weights, features, labels, norms, index, clips, work, rows):
     """Sums over the records `index` of clipped data gradients, into totals, for each of weights [runs, classes, p].
 
-    features [n, p], clips [runs]; everything of one float type.
+    features [n, p], clips [runs]; everything of one float type; work is `workspace(weights)`, rows are `work.rows`.
     """
-    inside, sums = _zeros(weights), _zeros(weights)
-    _copy(inside.reshape(len(weights), weights.shape[1], -1), weights)
-    _sums(sums, inside, features, labels, norms, index, clips)
-    _copy(totals, sums.reshape(len(weights), weights.shape[1], -1))
+    _copy(rows.weights, weights)
+    _sums(work, rows, features, labels, norms, index, clips)
+    _copy(totals, rows.totals)
 
 
 @compiled(kept=True)
 def project(weights, radius):
     """Project [classes, p] on the ball |W| <= radius (Frobenius), in place."""
     square = 0.0
-    for w in weights.flat:
-        square += float(w) * float(w)
+    for c in range(len(weights)):
+        for j in range(weights.shape[1]):
+            square += float(weights[c, j]) * float(weights[c, j])
     if square > radius * radius:
-        weights *= weights.dtype.type(radius / np.sqrt(square))
+        share = weights.dtype.type(radius / np.sqrt(square))
+        for c in range(len(weights)):
+            for j in range(weights.shape[1]):
+                weights[c, j] *= share
 
 
-@njit(nogil=True)
+@njit(nogil=True, inline="always")
 def _move(weights, total, draw, mean, shrink, scale):
     for c in range(draw.shape[0]):
         for j in range(draw.shape[1]):
@@ -173,7 +199,7 @@ def _move(weights, total, draw, mean, shrink, scale):
             weights[c, j] = moved + scale * draw[c, j]
 
 
-@njit(nogil=True)
+@njit(nogil=True, inline="always")
 def _move_on(weights, previous, total, draw, mean, shrink, scale, momentum):
     """The same step, and `momentum` times the one before; `previous` becomes the weights of before this step."""
     for c in range(draw.shape[0]):
@@ -184,7 +210,7 @@ def _move_on(weights, previous, total, draw, mean, shrink, scale, momentum):
             previous[c, j] = w
 
 
-@njit(nogil=True)
+@njit(nogil=True, inline="always")
 def _follow(average, weights, share):
     for c in range(average.shape[0]):
         for j in range(average.shape[1]):
@@ -194,7 +220,7 @@ def _follow(average, weights, share):
 @compiled(kept=True)
 def steps(
     weights, previous, averages, features, labels, norms, index, ends, means, shrinks, scales, shares, draws, clips,
-    radii, momenta,
+    radii, momenta, work, rows,
 ):  # fmt: skip
     """Steps on the batches index[ends[k - 1]:ends[k]], in place on float32 weights [runs, classes, p].
 
@@ -202,15 +228,15 @@ def steps(
     averages of the iterates, each moved towards a new iterate by its share [K].
 
     means eta_k / m, shrinks eta_k lambda, scales the noise's standard deviations, all [runs, K]; draws [K, classes, p]
-    standard normals that the runs share; clips and radii [runs]; all float32 but radii.
+    standard normals that the runs share; clips and radii [runs]; all float32 but radii. work is `workspace(weights)`,
+    and rows are `work.rows`.
     """
-    runs, classes, _ = weights.shape
-    inside, sums = _zeros(weights), _zeros(weights)
-    w, total = inside.reshape(runs, classes, -1), sums.reshape(runs, classes, -1)
+    runs = len(weights)
+    w, total = rows.weights, rows.totals
     _copy(w, weights)
     begin = 0
     for k in range(len(ends)):
-        _sums(sums, inside, features, labels, norms, index[begin : ends[k]], clips)
+        _sums(work, rows, features, labels, norms, index[begin : ends[k]], clips)
         begin = ends[k]
         for r in range(runs):
             mean, shrink, scale = means[r, k], shrinks[r, k], scales[r, k]

@@ -147,7 +147,7 @@ class SumsAudit:
     ) -> tuple[np.ndarray, np.ndarray]:
         """The noisy sums [T, d] of a replicate, and its last iterate [d]."""
         algorithm = self.copy if noise else self.copy.model_copy(update={"noise": False})
-        data = Data(*problem.pair, *problem.records, problem.constants)
+        data = Data(problem.pair, *problem.records, problem.constants)
         stepper = algorithm.stepper(problem, self.plan, self.budget, seed, replicate, data)
         sums = np.empty((self.steps, problem.dimension))
         for t in range(self.steps):
