@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan
+from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, gradient_seconds, looking_seconds
 from dpexp.privacy.targets import raised
 from dpexp.problems.finite_sum import FiniteSum
 
@@ -44,7 +44,7 @@ class BatchDescent(FiniteSumAlgorithm):
         return Plan(n, 1.0, schedule.step_size(n), 1.0)
 
     def seconds(self, problem: FiniteSum, n: int) -> float:
-        return (n * self.sampling_rate + 2 * min(n, 200)) * problem.count * 0.06e-6 * (0.4 + 0.06 * problem.dimension)
+        return n * self.sampling_rate * gradient_seconds(problem) + looking_seconds(problem, n)
 
     def complaints(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """Also refuses Poisson samples with a budget mu: their composition is no Gaussian mechanism."""

@@ -85,9 +85,8 @@ class FiniteSumAlgorithm(AlgorithmBase):
         return (self.epochs or 1) * self.passes(problem)
 
     def seconds(self, problem: FiniteSum, n: int) -> float:
-        """Estimated seconds of one replicate: steps, and full gradients (`dpexp.engine.finite_sum.following`)."""
-        width = 0.4 + 0.06 * problem.dimension
-        return n * self.microseconds * width * 1e-6 + 16 * max(n, 5 * problem.count) * 0.05e-6 * width
+        """Estimated seconds of one replicate: steps, and what is looked at along the way."""
+        return n * self.microseconds * (0.45 + 0.055 * problem.dimension) * 1e-6 + looking_seconds(problem, n)
 
     def memory(self, problem: FiniteSum, n: int, checkpoints: int, settings: int) -> int:
         """Bytes that a worker holds at once, beside the records: one replicate of one setting, and all metrics.
@@ -140,6 +139,16 @@ class FiniteSumAlgorithm(AlgorithmBase):
                 found = follow(run, data, steps, plan.eta, problem.smoothness)
                 values[s, 0, :, :, r] = found[:, : len(self.metrics)]
         return Passed(steps, self.estimators, self.metrics, values)
+
+
+def gradient_seconds(problem: FiniteSum) -> float:
+    """Estimated seconds of a full gradient."""
+    return problem.count * (38 + 0.7 * problem.dimension) * 1e-9
+
+
+def looking_seconds(problem: FiniteSum, n: int) -> float:
+    """Estimated seconds of what `dpexp.engine.finite_sum.following` looks at: a gradient, and a loss one step later."""
+    return 1.6 * min(n, 200, max(40, 8 * n // problem.count)) * gradient_seconds(problem)
 
 
 @lru_cache(maxsize=1)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan
+from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, gradient_seconds, looking_seconds
 from dpexp.core.parameters import Share
 from dpexp.problems.finite_sum import FiniteSum
 
@@ -47,7 +47,7 @@ class GradientRecursion(FiniteSumAlgorithm):
         return Plan(n, 1.0, eta, self.gamma or min(0.5, problem.smoothness * eta / problem.lipschitz))
 
     def seconds(self, problem: FiniteSum, n: int) -> float:
-        return (n + 2 * min(n, 200)) * problem.count * 0.06e-6 * (0.4 + 0.06 * problem.dimension)
+        return n * gradient_seconds(problem) + looking_seconds(problem, n)
 
     def stepper(self, problem: FiniteSum, plan: Plan, budget: Budget, seed: int, replicate: int, data: Data) -> Stepper:
         from dpexp.core.seeds import generator

@@ -64,13 +64,13 @@ class OnePassAlgorithm(AlgorithmBase):
         """Bytes that a worker holds at once: iterates and averages of eight replicates, and two rows a step.
 
         They are kept as the engine writes them, turned around for the metrics, squared, and shifted for the risk, which
-        also takes a few numbers of every state; a segment holds step sizes, budgets and noise of 4096 steps. What a
+        also takes a few numbers of every state; a segment holds step sizes, budgets and noise of its steps. What a
         rule remembers is one more state of every setting for each of its vectors.
         """
-        from dpexp.engine.linear.one_pass import SEGMENT
+        from dpexp.engine.linear.segments import BLOCK, SEGMENT
 
         states, remembered = 8 * 2 * checkpoints * settings, 8 * 8 * settings * problem.p * len(self.rule().memory)
-        segment = 8 * 8 * (SEGMENT * (2 * settings + 3) + 3 * 128 * problem.p)
+        segment = 8 * 8 * (SEGMENT * (2 * settings + 3) + 3 * BLOCK * problem.p)
         return states * 8 * (4 * problem.p + 8) + segment + remembered
 
     def mechanism(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> LocalGaussian:

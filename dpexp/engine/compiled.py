@@ -31,13 +31,12 @@ from numba.core.funcdesc import FunctionDescriptor
 from numba.core.serialize import dumps
 from numba.core.typing.templates import signature as signature_of
 
+from dpexp.core.cache_folder import cache_folder
 from dpexp.core.files import is_ours_alone, read_bytes_sealed, write_bytes_sealed
 from dpexp.engine.compiling import tell
 from dpexp.engine.identity import code_of, key_of
 
 Result: Any = compiler.CompileResult  # its fields are those of a named tuple, which types do not see
-OFF = ("0", "off", "no")
-"""values of DPEXP_CACHE that say: keep nothing"""
 MOST_FILES = 400
 """of the folder; those that were used longest ago go first. A kernel takes 50 to 400 kB"""
 FRESH_S = 24 * 3600.0
@@ -70,16 +69,13 @@ def folder() -> Path | None:
 
     Loading machine code is running it. A folder is used only if it is ours and nobody else may write to it.
     """
-    asked = os.environ.get("DPEXP_CACHE", "")
-    if asked.lower() in OFF:
+    place = cache_folder("kernels")
+    if place is None:
         return None
     try:
-        base = os.environ.get("XDG_CACHE_HOME", "")
-        own = Path(base) if base.startswith("/") else Path.home() / ".cache"
-        place = Path(asked).expanduser() if asked else own / "dpexp" / "kernels"
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         state = place.stat()
-    except (OSError, RuntimeError):
+    except OSError:
         return None
     return place if is_ours_alone(state) and os.access(place, os.R_OK | os.W_OK | os.X_OK) else None
 

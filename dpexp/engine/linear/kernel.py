@@ -20,9 +20,8 @@ from dpexp.engine.lanes.elementwise import maximum, sqrt, where
 from dpexp.engine.lanes.streams import fill_normal, fill_uniform
 from dpexp.engine.lanes.vectors import LANES, load, read, reals, store, write
 from dpexp.engine.linear.rule import Received, Source
+from dpexp.engine.linear.segments import BLOCK
 
-BLOCK = 128
-"""steps whose random numbers are drawn together; even, so that no pair of normals straddles two blocks"""
 UNROLLED = 12
 """largest d for which the kernel is compiled for that very d (a fifth faster); larger d share one kernel"""
 

@@ -15,12 +15,10 @@ import numpy as np
 from dpexp.core.seeds import stream_states
 from dpexp.engine.lanes.streams import fill_uniform
 from dpexp.engine.lanes.vectors import LANES
-from dpexp.engine.linear.kernel import BLOCK, UNROLLED, Block, Law, Record, Shape, Sizes, State, Streams
+from dpexp.engine.linear.kernel import UNROLLED, Block, Law, Record, Shape, Sizes, State, Streams
 from dpexp.engine.linear.kernel import compiled_segment as _compiled_segment
 from dpexp.engine.linear.rule import Rule
-
-SEGMENT = 32 * BLOCK
-"""steps whose step sizes and user budgets are computed together"""
+from dpexp.engine.linear.segments import BLOCK, SEGMENT
 
 _COMPILING = Lock()
 

@@ -11,33 +11,24 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from dpexp.core.cache_folder import cache_folder
 from dpexp.core.digests import digest
 from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
 from dpexp.privacy.pairs.walled import Pair, Walled
 
 VERSION = 1
-OFF = ("0", "off", "no")
 MOST_PAIRS, MOST_KNOTS = 24, 200
 """of a file: more than a search leaves"""
 
 
 def folder() -> Path | None:
     """Where pairs are kept, None where that is turned off."""
-    asked = os.environ.get("DPEXP_CACHE", "")
-    if asked.lower() in OFF:
-        return None
-    try:
-        base = os.environ.get("XDG_CACHE_HOME", "")
-        own = Path(base) if base.startswith("/") else Path.home() / ".cache"
-        return (Path(asked).expanduser() if asked else own / "dpexp") / "pairs"
-    except RuntimeError:  # no home
-        return None
+    return cache_folder("pairs", "pairs")
 
 
 def decade(delta: float) -> int:
