@@ -46,11 +46,10 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
-# Engines beside numpy, and beside jax and Opacus where they are installed: ratios of the same work in one run.
+# Engines beside numpy and C++ loops, and beside jax and Opacus where they are installed: ratios of the same work in one
+# run, into benchmarks/results.md.
 bench: $(READY)
-	$(BIN)/python -m benchmarks.engine
-	$(BIN)/python -m benchmarks.softmax
-	$(BIN)/python -m benchmarks.clusters
+	$(BIN)/python -m benchmarks
 
 # What may go wrong, on purpose and at length: faults of disks and processes, edits of code, mutants of configs, attacks on
 # every privacy analysis. Each prints its counts and fails if anything went unnoticed.

@@ -1,20 +1,23 @@
-"""Steps per second of both algorithms of `momentum`, and how they grow with T: `python -m benchmarks.momentum`.
+"""Steps of both algorithms of `momentum` beside a C++ loop, and how they grow with T: `python -m benchmarks.momentum`.
 
-CPU time of the steps alone, noise included, then of a whole replicate with its calibration and full gradients.
+Time of the steps alone, noise included; the calibration of a replicate stands beside it. The programs take turns, and a
+ratio is that of each turn.
 """
 
 from __future__ import annotations
 
+import argparse
+import statistics
 import time
 from typing import Any
 
-import numpy as np
-
+from benchmarks import twin
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.engine.finite_sum.loop import Data
 from dpexp.privacy.targets import Target
 from dpexp.problems import PROBLEMS
+from dpexp.problems.finite_sum import FiniteSum
 
 TARGET = Target(eps=1.0, delta=1e-5)
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -22,27 +25,67 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "Algorithm 2, one order": ("reduced-momentum", {}),
     "Algorithm 2, reshuffled": ("reduced-momentum", {"order": "reshuffled"}),
 }
+RECORDS, STEPS = 1000, 300_000
+
+
+def measured(problem: FiniteSum, name: str, steps: int, turn: int) -> tuple[float, float]:
+    """Microseconds a step, and seconds of calibration before."""
+    kind, options = CASES[name]
+    algorithm: Any = ALGORITHMS[kind].model_validate(options)
+    plan = algorithm.plan(problem, SCHEDULES["path-length"](), TARGET, steps)
+    data = Data(problem.pair, *problem.records, problem.constants)
+    start = time.perf_counter()
+    run = algorithm.stepper(problem, plan, TARGET, turn, 0, data)
+    ready = time.perf_counter()
+    run.advance(1, steps)
+    return 1e6 * (time.perf_counter() - ready) / steps, ready - start
+
+
+def beside_the_twin(turns: int) -> None:
+    """Print microseconds a step of both, and the ratio."""
+    if twin.program("momentum") is None:
+        print("no C++ compiler is installed: the C++ loop is left out")
+        return
+    print(f"momentum, N = {RECORDS}, T = {STEPS:,}, one replicate, one thread: us a step")
+    print(f"{'':26}{'d':>5}{'dpexp':>10}{'C++':>10}{'ratio':>8}{'from':>8}{'to':>8}")
+    for d in (10, 100):
+        problem = PROBLEMS["rippled-mean"].model_validate({"N": RECORDS, "d": d})
+        assert isinstance(problem, FiniteSum)
+        for column, name in enumerate(("Algorithm 1", "Algorithm 2, one order")):
+            measured(problem, name, 3000, 0)
+            pairs = [
+                (measured(problem, name, STEPS, turn)[0], twin.microseconds("momentum", RECORDS, d, STEPS)[column])
+                for turn in range(turns)
+            ]
+            mine, theirs = (statistics.median(pair[k] for pair in pairs) for k in (0, 1))
+            ratios = sorted(pair[1] / pair[0] for pair in pairs)
+            print(
+                f"{name:26}{d:>5}{mine:>10.3f}{theirs:>10.3f}{statistics.median(ratios):>8.2f}"
+                f"{ratios[0]:>8.2f}{ratios[-1]:>8.2f}",
+                flush=True,
+            )
+
+
+def growth() -> None:
+    """Print how the time of a step and of the calibration grow with T."""
+    problem = PROBLEMS["rippled-mean"].model_validate({"N": RECORDS, "d": 10})
+    assert isinstance(problem, FiniteSum)
+    for name in CASES:
+        measured(problem, name, 3000, 0)
+        for steps in (1_000, 10_000, 100_000, 1_000_000):
+            each, calibration = measured(problem, name, steps, 0)
+            print(
+                f"{name:26} T = {steps:9,}: {each:6.2f} us a step, {1e6 / each:12,.0f} steps/s; "
+                f"calibration {calibration:.2f} s",
+                flush=True,
+            )
 
 
 def main() -> None:
-    problem = PROBLEMS["rippled-mean"].model_validate({"N": 1000, "d": 10})
-    schedule = SCHEDULES["path-length"]()
-    data = Data(problem.pair, *problem.records, problem.constants)  # type: ignore[attr-defined]
-    for name, (kind, options) in CASES.items():
-        algorithm: Any = ALGORITHMS[kind].model_validate(options)
-        algorithm.simulate(problem, [(schedule, TARGET)], np.array([3000]), 0, [0])
-        for steps in (1_000, 10_000, 100_000, 1_000_000):
-            plan = algorithm.plan(problem, schedule, TARGET, steps)
-            start = time.process_time()
-            run = algorithm.stepper(problem, plan, TARGET, 0, 0, data)
-            ready = time.process_time()
-            run.advance(1, steps)
-            done = time.process_time()
-            print(
-                f"{name:24} T = {steps:9,}: {1e6 * (done - ready) / steps:6.2f} us a step, "
-                f"{steps / (done - ready):12,.0f} steps/s; calibration {ready - start:.2f} s",
-                flush=True,
-            )
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--turns", type=int, default=5)
+    beside_the_twin(parser.parse_args().turns)
+    growth()
 
 
 if __name__ == "__main__":

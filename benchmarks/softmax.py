@@ -3,7 +3,8 @@
     python -m benchmarks.softmax
 
 50,000 records, 10 classes, Poisson batches of 250 or 256, clipping and noise, one thread, float32 in all programs.
-numpy gathers a batch and takes two matrix products of it, for each setting. Opacus is used as documented:
+numpy gathers a batch and takes two matrix products of it, for each setting. The C++ loop (`benchmarks/twins`) goes
+through the records of a batch one by one, for one setting. Opacus is used as documented:
 PrivacyEngine.make_private with its own Poisson loader. Programs take turns on the same work, and a ratio is that of
 each turn. Settings of one pass share batches and noise.
 """
@@ -23,6 +24,7 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np  # noqa: E402
 
+from benchmarks import twin  # noqa: E402
 from dpexp.engine.softmax import loop as softmax  # noqa: E402
 from dpexp.engine.softmax.batches import poisson  # noqa: E402
 
@@ -70,6 +72,27 @@ def with_numpy(features: np.ndarray, labels: np.ndarray, steps: int, seed: int, 
             slopes *= np.minimum(1, CLIP / (np.sqrt(np.square(slopes).sum(axis=1)) * lengths + 1e-6))[:, None]
             w -= np.float32(STEP / BATCH) * (slopes.T @ x) + np.float32(STEP * REGULARISER) * w - scale * noise
     return (time.perf_counter() - begin) / steps
+
+
+def beside_the_twin(turns: int, steps: int) -> None:
+    """Print microseconds a step of dpexp and of the C++ loop, and the ratio."""
+    if twin.program("softmax") is None:
+        print("no C++ compiler is installed: the C++ loop is left out")
+        return
+    print("the same, one setting, beside a C++ loop: us a step")
+    print(f"{'features':>10}{'dpexp':>10}{'C++':>10}{'ratio':>8}{'from':>8}{'to':>8}")
+    for p in sorted({p for p, _ in BESIDE_NUMPY}):
+        features, labels = records(p)
+        ours(features, labels, 20, 0)
+        pairs = [
+            (1e6 * ours(features, labels, steps, turn), *twin.microseconds("softmax", N, p, CLASSES, BATCH, steps))
+            for turn in range(turns)
+        ]
+        mine, theirs = (statistics.median(pair[k] for pair in pairs) for k in (0, 1))
+        ratios = sorted(pair[1] / pair[0] for pair in pairs)
+        print(
+            f"{p:>10}{mine:>10.0f}{theirs:>10.0f}{statistics.median(ratios):>8.2f}{ratios[0]:>8.2f}{ratios[-1]:>8.2f}"
+        )
 
 
 def beside_numpy(turns: int, steps: int) -> None:
@@ -135,6 +158,7 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=500, help="steps of a turn")
     arguments = parser.parse_args()
     beside_numpy(arguments.turns, arguments.steps)
+    beside_the_twin(arguments.turns, arguments.steps)
     if not all(importlib.util.find_spec(name) for name in ("torch", "opacus")):
         print("torch and opacus are not installed (extra [vision]): Opacus is left out", file=sys.stderr)
         return 0

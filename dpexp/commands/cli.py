@@ -649,6 +649,10 @@ def main() -> None:
     from dpexp.core.errors import DpexpError
 
     debug = "--debug" in sys.argv
+    # The matrices are small: threads of a library for linear algebra would wait for each other, for a fifth of the time
+    # of a statement, and add in another order. It reads this when numpy is imported, which happens later.
+    for library in ("OPENBLAS", "MKL"):
+        os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     signal.signal(signal.SIGINT, _interrupt)
     try:
         _command()(standalone_mode=True)

@@ -1,0 +1,6 @@
+"""How many steps are taken together. The compiler is not needed to know it."""
+
+BLOCK = 128
+"""steps whose random numbers are drawn at once; even, so that no pair of normals straddles two blocks"""
+SEGMENT = 32 * BLOCK
+"""steps whose step sizes and user budgets are computed together"""
