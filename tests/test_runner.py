@@ -323,6 +323,29 @@ def test_a_failing_cell_does_not_stop_the_others(config, tmp_path, monkeypatch, 
     assert (report.computed, report.reused, report.failed) == (6, 6, 0)
 
 
+def test_a_cell_that_fails_in_a_shared_pass_fails_alone(config, tmp_path, monkeypatch):
+    from dpexp.algorithms.ldp_sgd import LdpSgd
+
+    whole_folder = go(config, tmp_path / "whole")[1]
+    original, calls = LdpSgd.simulate, []
+
+    def fail(self, problem, settings, *others):
+        calls.append(len(settings))
+        if any(schedule.alpha == 0.5 for schedule, _ in settings):
+            raise RuntimeError("no such weather")
+        return original(self, problem, settings, *others)
+
+    monkeypatch.setattr(LdpSgd, "simulate", fail)
+    report, folder = go(config, tmp_path / "r")
+    assert calls[0] > 1
+    cells = pd.read_parquet(folder.cells)
+    assert set(cells[cells.status == "failed"].alpha) == {0.5}
+    assert report.computed == len(cells) - report.failed > 0
+    ours, theirs = (pd.read_parquet(one.summary) for one in (folder, whole_folder))
+    theirs = theirs[theirs.cell_id.isin(ours.cell_id)]
+    pd.testing.assert_frame_equal(ours.reset_index(drop=True), theirs.reset_index(drop=True))
+
+
 def test_one_writer_at_a_time(config, done):
     with done.locked(), pytest.raises(DpexpError, match="is being written by process"):
         go(config, done.root.parent)

@@ -211,6 +211,26 @@ def _compute(
         for (_, replicates), cells in groups.items()
         for chunk in chunks_of(cells, replicates)
     ]
+    found = _finished(experiment, todo, chunks, folder, options, check)
+    # What fails beside others may work alone, or fail for one of them only: none may be lost for another's fault.
+    shared = [chunk for chunk, result in found if isinstance(result, Failed) and len(chunk.cells) > 1]
+    if not shared:
+        return found
+    alone = [replace(chunk, cells=(cell,)) for chunk in shared for cell in chunk.cells]
+    note(f"{experiment.name}: {len(alone)} parts of the cells that failed together are tried one by one", options.quiet)
+    kept = [(chunk, result) for chunk, result in found if chunk not in shared]
+    return kept + _finished(experiment, todo, alone, folder, options, check)
+
+
+def _finished(
+    experiment: Experiment,
+    todo: Sequence[CellPlan],
+    chunks: Sequence[Chunk],
+    folder: Folder,
+    options: Options,
+    check: Callable[[], None],
+) -> list[tuple[Chunk, Done | Failed]]:
+    """Compute chunks, those that are there already excepted."""
     done: list[tuple[Chunk, Done | Failed]] = []
     waiting = []
     for chunk in chunks:
@@ -222,6 +242,7 @@ def _compute(
     if done:
         note(f"{experiment.name}: {len(done)} of {len(chunks)} chunks were finished before", options.quiet)
     tasks: list[Task] = [(simulate_chunk, (chunk,)) for chunk in waiting]
+    told: set[str] = set()
     with (
         Progress(experiment.name, sum(chunk.work for chunk in waiting), options.quiet) as progress,
         closing(_executed(tasks, experiment, todo, options)) as results,
@@ -237,7 +258,8 @@ def _compute(
                     partials.save(folder.partial, chunk, result)
             elif options.fail_fast:
                 raise DpexpError(f"{experiment.name}: a cell failed: {result.error}", "--debug shows where")
-            else:
+            elif result.error not in told:
+                told.add(result.error)
                 shown = result.traceback if options.debug else f"{experiment.name}: a cell failed: {result.error}"
                 note(shown, options.quiet and not options.debug)
             done.append((chunk, result))
