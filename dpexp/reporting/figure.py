@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpexp.core.files import atomically
-from dpexp.store import load_generation, write_text
+from dpexp.reporting import kept_figures
+from dpexp.store import load_generation
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,28 +61,47 @@ def write(figure: Figure, results: Path, out: Path, formats: Sequence[str]) -> l
 
 
 def written(figure: Figure, results: Path, out: Path, formats: Sequence[str]) -> Written:
-    """Write the figure; the files are the same bytes when nothing has changed.
+    """Write the figure; the files are the same bytes when nothing has changed, and are then not drawn anew.
 
     Raises ResultsMissing with the command to run.
     """
     import matplotlib as mpl
 
+    mpl.use("agg")
+    key = kept_figures.key(stamp(figure, results), formats)
+    files = kept_figures.load(key)
+    if not files:
+        files = _files(figure, results, formats)
+        kept_figures.keep(key, files)
+    for name, content in files.items():
+        atomically(out / name, partial(_put, content))
+    caption = files[f"{figure.name}.caption.txt"].decode("utf-8").rstrip("\n")
+    return Written(figure.name, [out / name for name in files], caption)
+
+
+def _put(content: bytes, path: Path) -> None:
+    path.write_bytes(content)
+
+
+def _files(figure: Figure, results: Path, formats: Sequence[str]) -> dict[str, bytes]:
+    """The figure in every format, its numbers and its caption: name of the file -> its bytes."""
+    import io
+
+    import matplotlib as mpl
+
     from dpexp.reporting.style import RC
 
-    mpl.use("agg")
-    paths = []
+    found: dict[str, bytes] = {}
     drawing = drawn(figure, results)
     with mpl.rc_context(RC):
         for form in formats:
             metadata = {**_UNDATED[form], **(_said(figure, drawing, results) if form == "svg" else {})}
-            save = partial(drawing.canvas.savefig, format=form, metadata=metadata)
-            atomically(out / f"{figure.name}.{form}", save)
-            paths.append(out / f"{figure.name}.{form}")
-    path = out / f"{figure.name}.csv"
-    atomically(path, lambda temporary: drawing.data.to_csv(temporary, index=False, float_format="%.6g"))
-    beside = out / f"{figure.name}.caption.txt"
-    write_text(beside, drawing.caption)
-    return Written(figure.name, [*paths, path, beside], drawing.caption)
+            picture = io.BytesIO()
+            drawing.canvas.savefig(picture, format=form, metadata=metadata)
+            found[f"{figure.name}.{form}"] = picture.getvalue()
+    found[f"{figure.name}.csv"] = drawing.data.to_csv(index=False, float_format="%.6g").encode("utf-8")
+    found[f"{figure.name}.caption.txt"] = f"{drawing.caption}\n".encode()
+    return found
 
 
 def as_svg(figure: Figure, results: Path) -> tuple[str, str]:

@@ -1,0 +1,126 @@
+"""Figures that are kept: found by what they follow from, never trusted where others may write, never in the way."""
+
+import os
+
+import matplotlib as mpl
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure as Canvas
+
+from dpexp.papers import figures
+from dpexp.reporting import figure as drawing
+from dpexp.reporting import kept_figures
+from tests.conftest import ROOT
+
+NAME = "tiny"
+
+
+def tiny(results):
+    canvas = Canvas(figsize=(1, 1))
+    canvas.subplots().plot([1, 2])
+    return drawing.Drawing(canvas, pd.DataFrame({"a": [1.0]}), "A caption.")
+
+
+@pytest.fixture
+def draw(tmp_path, monkeypatch):
+    """Writes the figure, and says whether it was drawn for that, with the bytes of its files."""
+    monkeypatch.setenv("DPEXP_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "cache").mkdir(mode=0o700)
+    times, original = [], drawing.drawn
+
+    def counted(*arguments):
+        times.append(1)
+        return original(*arguments)
+
+    monkeypatch.setattr(drawing, "drawn", counted)
+    monkeypatch.setattr(drawing, "stamp", lambda figure, results: "a stamp")
+    figure = drawing.Figure(NAME, "", "", "", (), tiny)
+
+    def written(formats=("png",)):
+        times.clear()
+        found = drawing.written(figure, tmp_path, tmp_path / "out", formats)
+        return bool(times), {path.name: path.read_bytes() for path in found.files}, found.caption
+
+    return written
+
+
+def kept(tmp_path):
+    return [path for path in (tmp_path / "cache" / "figures").iterdir() if path.is_file()]
+
+
+def test_a_figure_is_drawn_once_and_its_files_are_the_same_bytes(draw, tmp_path):
+    first = draw()
+    assert first[0]
+    assert set(first[1]) == {f"{NAME}.png", f"{NAME}.csv", f"{NAME}.caption.txt"}
+    for path in (tmp_path / "out").iterdir():
+        path.unlink()
+    assert draw() == (False, *first[1:])
+    assert draw(("png", "svg"))[0]
+
+
+def test_a_shipped_figure_is_found_by_its_stamp(tmp_path, monkeypatch):
+    """One of exact laws, which needs no results; the second time its law is not asked for."""
+    monkeypatch.setenv("DPEXP_CACHE", str(tmp_path / "cache"))
+    figure = figures()["linear_loss"]
+    first = drawing.written(figure, ROOT / "results", tmp_path / "out", ("svg",))
+    before = {path.name: path.read_bytes() for path in first.files}
+    monkeypatch.setattr(drawing, "drawn", None)
+    second = drawing.written(figure, ROOT / "results", tmp_path / "again", ("svg",))
+    assert {path.name: path.read_bytes() for path in second.files} == before
+    assert second.caption == first.caption
+
+
+def test_another_code_library_or_setting_is_another_figure(draw, monkeypatch):
+    first = draw()
+    with mpl.rc_context({"lines.markersize": 7.5}):
+        assert draw()[0]
+    monkeypatch.setattr(kept_figures, "version", lambda name: "1.2.3")
+    assert draw()[0]
+    monkeypatch.setattr(drawing, "stamp", lambda figure, results: "another")
+    assert draw()[0]
+    assert first[0]
+
+
+def test_what_is_damaged_or_open_to_others_or_of_another_figure_is_drawn_anew(draw, tmp_path):
+    whole = draw()
+    (path,) = kept(tmp_path)
+    content = path.read_bytes()
+    for wrong in (b"", content[:-1], content[:40] + b"x" + content[41:]):
+        path.write_bytes(wrong)
+        assert draw() == whole
+        assert draw() == (False, *whole[1:])  # and kept again
+    path.chmod(0o622)
+    assert draw() == whole
+    path.parent.chmod(0o777)
+    assert draw() == whole
+    path.parent.chmod(0o700)
+    other = path.with_name(kept_figures.key("another", ("png",)))
+    path.rename(other)
+    assert kept_figures.load(other.name) == {}
+
+
+def test_nothing_is_kept_where_that_is_turned_off_or_cannot_be(draw, tmp_path, monkeypatch):
+    monkeypatch.setenv("DPEXP_CACHE", "off")
+    assert draw()[0]
+    assert draw()[0]
+    monkeypatch.setenv("DPEXP_CACHE", str(tmp_path / "cache" / "file"))
+    (tmp_path / "cache" / "file").write_text("in the way")
+    assert draw()[0]
+
+
+def test_a_figure_that_follows_from_more_than_can_be_known_is_never_kept(draw, tmp_path, monkeypatch):
+    monkeypatch.setattr(drawing, "stamp", lambda figure, results: "")
+    assert draw()[0]
+    assert draw()[0]
+    assert not (tmp_path / "cache" / "figures").exists() or not kept(tmp_path)
+
+
+def test_the_folder_does_not_grow_without_end(draw, tmp_path, monkeypatch):
+    monkeypatch.setattr(kept_figures, "MOST_FIGURES", 3)
+    for number in range(6):
+        kept_figures.keep(kept_figures.key(str(number), ()), {"a": b"b"})
+        newest = max(kept(tmp_path), key=lambda path: path.stat().st_mtime_ns)
+        os.utime(newest, (number, number))
+    assert len(kept(tmp_path)) == 3
+    assert kept_figures.load(kept_figures.key("5", ())) == {"a": b"b"}
+    assert kept_figures.load(kept_figures.key("0", ())) == {}
