@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -25,11 +25,12 @@ from dpexp.algorithms.dp_sgld import DpSgld
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.algorithms.sgd import Sgd
 from dpexp.algorithms.softmax_runs import SoftmaxAlgorithm, learnt, measured, run_of, step_sizes, target
-from dpexp.core.bisection import narrow
+from dpexp.core.brent import root
 from dpexp.core.seeds import generator
 from dpexp.engine.result import Passed
 from dpexp.privacy.accounting.gdp import mu_of
 from dpexp.privacy.analyses.selection import LOOSE
+from dpexp.privacy.batch_sampling import BatchSampling
 from dpexp.privacy.mechanisms.tuned_runs import TunedRuns
 from dpexp.privacy.number_of_runs import NumberOfRuns, number_of_runs
 from dpexp.privacy.targets import Target
@@ -42,6 +43,10 @@ if TYPE_CHECKING:
 MOST_CANDIDATES = 1000
 SHARE_OF_TARGET = 1e-4
 """the least part of the target's epsilon that one run is tried with"""
+FACTOR = math.log(4)
+"""by which epsilon of one run is lowered until its price is below the target: the best of ten costs about twice one"""
+TOLERANCE = 1e-4
+"""relative, of epsilon of one run: so much of the target may stay unused"""
 NOT_TUNED = ("name", "over", "draws", "score")
 
 
@@ -305,20 +310,32 @@ def _fields(kind: type[object]) -> list[str]:
 def _one_run(
     algorithm: str, kind: type[Tuned], candidates: tuple[Candidate, ...], problem: str, eps: float, delta: float
 ) -> float | None:
-    """The largest epsilon of one run whose price is at most (eps, delta), to six digits; None where there is none."""
+    """The largest epsilon of one run whose price is at most (eps, delta); None where there is none.
+
+    It is found to a part of 10,000, and then lowered until the price is seen to be at most the target.
+    """
     tuned = kind.model_validate_json(algorithm, strict=False)
     data = Softmax.model_validate_json(problem, strict=False)
 
-    def holds(log_eps: float) -> bool:
+    @cache
+    def excess(log_eps: float) -> float:
+        """log of the price over the target, about linear in the logarithm of one run's epsilon."""
         run = Target(eps=math.exp(log_eps), delta=delta)
-        return tuned.release_of(data, candidates, run).analysis.eps(delta) <= eps
+        price = tuned.release_of(data, candidates, run).analysis.eps(delta)
+        return math.log(price / eps) if price else -math.inf
 
-    least = math.log(eps * SHARE_OF_TARGET)
-    if holds(math.log(eps)):  # K = 1 for sure, and the accountant of a run is the Renyi curve itself
+    high = math.log(eps)
+    if excess(high) <= 0:  # K = 1 for sure, and the accountant of a run is the Renyi curve itself
         return eps
-    if not holds(least):
-        return None
-    return math.exp(narrow(holds, math.log(eps), least, absolute=1e-6).above)
+    low = high - FACTOR
+    while excess(low) > 0:
+        high, low = low, low - FACTOR
+        if low < math.log(eps * SHARE_OF_TARGET):
+            return None
+    found = root(lambda x: max(excess(x), -1.0), low, high, xtol=TOLERANCE)
+    while excess(found) > 0:
+        found -= TOLERANCE
+    return math.exp(found)
 
 
 class TunedDpSgd(Tuned, DpSgd):  # type: ignore[misc]  # it releases the best of several runs
@@ -332,6 +349,8 @@ class TunedDpSgld(Tuned, DpSgld):  # type: ignore[misc]  # it releases the best 
     """DP-SGLD with settings chosen privately: the best of a random number of runs of candidates."""
 
     name: Literal["tuned-dp-sgld"] = "tuned-dp-sgld"  # type: ignore[assignment]
+    sampling: BatchSampling = "fixed-size"
+    """as DP-SGLD has it: of the bases, the first that has a field says its default"""
     base: ClassVar[type[SoftmaxAlgorithm]] = DpSgld
 
 
