@@ -196,3 +196,17 @@ def test_bad_input_is_said_and_costs_2(config, arguments, said):
     from tests.conftest import call
 
     assert said in call("audit", config, *arguments, code=2).stderr
+
+
+def test_a_budget_whose_inverse_rounds_is_audited():
+    """1 / (1 / 0.97) is not 0.97: every user is of the class of its budget all the same."""
+    from dpexp.config import read_experiment
+    from dpexp.reporting.audit.plan import plan_of
+
+    assert 1 / (1 / 0.97) != 0.97
+    text = (
+        "experiment: odd\nproblem: {name: huber-linear, d: 5}\nalgorithm: {name: staged-newton}\n"
+        "schedule: {name: prescribed}\nprivacy: {mu: 0.97}\nrun: {n: 100000, replicates: 8, seed: 1}\n"
+    )
+    (audited,) = plan_of(read_experiment(text, "odd.yaml")).audited
+    assert all(len(seen.statistics) == 8 for seen in audited.observe(1, range(8)))

@@ -185,10 +185,29 @@ def test_what_has_no_price_is_refused(tmp_path, change, words, said):
     assert said in call("privacy", str(path), *words, code=2 if said else 0).stderr
 
 
-def test_a_langevin_run_has_no_curve(tmp_path):
+def test_a_langevin_run_has_the_curve_of_its_steps_or_none(tmp_path):
+    """Constant steps with Poisson batches are the sampled Gaussians of DP-SGD: the same price at the same epsilon."""
     path = tmp_path / "grid.yaml"
-    path.write_text(GRID.replace("ETA", "1").replace("dp-sgd", "dp-sgld, sampling: poisson"))
+    prices = []
+    for algorithm in ("dp-sgd", "dp-sgld, sampling: poisson"):
+        path.write_text(GRID.replace("ETA", "0.1").replace("dp-sgd", algorithm))
+        prices.append(json.loads(call("privacy", str(path), "runs=5", "--json").stdout)["selection"]["eps"][0][1])
+    assert prices[0] == pytest.approx(prices[1], rel=1e-3)
+    path.write_text(GRID.replace("ETA", "1").replace("dp-sgd", "dp-sgld, sampling: balls-in-bins"))
     assert "no Renyi curve is proved for" in call("privacy", str(path), "runs=5", code=2).stderr
+
+
+def test_a_curve_far_above_what_is_known_of_a_run_is_called_so(tmp_path):
+    """Batches drawn into bins: only the curve of batches that everybody knows is proved."""
+    path = tmp_path / "grid.yaml"
+    path.write_text(GRID.replace("ETA", "1").replace("epochs: 1", "epochs: 10, sampling: balls-in-bins"))
+    document = json.loads(call("privacy", str(path), "runs=5", "--json").stdout)
+    noise = document["best"]["dp-sgd on softmax, eps = 8"]["noise_multiplier"]
+    assert document["selection"]["looseness"] == pytest.approx(eps_of(math.sqrt(10) / noise, 1e-5) / 8, rel=0.1)
+    assert document["selection"]["looseness"] > 2
+    assert "This is far from tight" in call("privacy", str(path), "runs=5").stdout
+    path.write_text(GRID.replace("ETA", "1").replace("epochs: 1", "epochs: 10"))
+    assert "This is far from tight" not in call("privacy", str(path), "runs=5").stdout
 
 
 def test_a_grid_on_real_records_is_told_what_it_is(tmp_path):

@@ -13,6 +13,7 @@ from dpexp.algorithms.reduced_momentum import ReducedMomentum
 from dpexp.algorithms.sgd import Sgd
 from dpexp.algorithms.staged_newton import StagedNewton
 from dpexp.algorithms.tree_momentum import TreeMomentum
+from dpexp.algorithms.tuned import TunedDpSgd, TunedDpSgld, TunedSgd
 from dpexp.core.registry import Registry
 
 ALGORITHMS: Registry[type[Algorithm]] = Registry(
@@ -24,6 +25,9 @@ ALGORITHMS: Registry[type[Algorithm]] = Registry(
         "dp-sgld": DpSgld,
         "dp-sgd": DpSgd,
         "sgd": Sgd,
+        "tuned-dp-sgd": TunedDpSgd,
+        "tuned-dp-sgld": TunedDpSgld,
+        "tuned-sgd": TunedSgd,
         "tree-momentum": TreeMomentum,
         "reduced-momentum": ReducedMomentum,
         "batch-descent": BatchDescent,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.langevin_stated import AccountedLangevin
     from dpexp.privacy.mechanisms.stated import Stated
+    from dpexp.privacy.mechanisms.tuned_runs import TunedRuns
 
 
 MOST_STEPS = 20_000_000
@@ -133,7 +134,9 @@ class SoftmaxAlgorithm(AlgorithmBase):
             return Epochs(self.groups, min(1.0, self.groups * self.batch_size / records))
         return Epochs(drawn.batches_of(records, self.batch_size)) if self.sampling in INTO_BINS else None
 
-    def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> Stated | AccountedLangevin:
+    def mechanism(
+        self, problem: Softmax, schedule: Schedule, budget: Budget, n: int
+    ) -> Stated | AccountedLangevin | TunedRuns:
         """What n steps release, and by which analysis."""
         raise NotImplementedError
 
@@ -193,45 +196,63 @@ def _together(
     """Metrics of settings that agree in `common` with the algorithm."""
     problem: Softmax = members[0].problem
     steps = np.asarray(steps, dtype=np.int64)
-    train, estimators, metrics = problem.train, algorithm.estimators, algorithm.metrics
+    estimators, metrics = algorithm.estimators, algorithm.metrics
     values = np.empty((len(members), len(estimators), len(steps), len(metrics), len(replicates)))
     sizes = [step_sizes(m.problem, m.schedule, int(steps[-1])) for m in members]
     noises = [m.algorithm.noise(m.problem, m.schedule, m.budget, e) for m, e in zip(members, sizes, strict=True)]
-    follow = engine.followed if "average" in estimators else engine.train
     weights = (len(members), len(estimators), len(replicates), problem.shape.classes, problem.shape.width)
     parameters = np.empty(weights, np.float32) if problem.files() else None
     for r, replicate in enumerate(replicates):
         runs = [
             run_of(m.problem, noise, e, seed, replicate) for m, noise, e in zip(members, noises, sizes, strict=True)
         ]
-        found = follow(
-            train.features,
-            train.labels,
-            runs,
-            algorithm.batches(len(train), generator(seed, replicate, "order")),
-            batch_size=algorithm.batch_size,
-            noise=engine.gaussian(generator(seed, replicate, "noise")),
-            checkpoints=steps.tolist(),
-        )
-        iterates = np.stack(found) if isinstance(found, engine.Iterates) else found[None]
+        iterates = learnt(algorithm, problem, runs, steps, seed, replicate)
         for e, s, k in np.ndindex(iterates.shape[:3]):
-            values[s, e, k, :, r] = _metrics(members[s].problem, iterates[e, s, k])
+            values[s, e, k, :, r] = measured(members[s].problem, iterates[e, s, k])
         if parameters is not None:
             parameters[:, :, r] = iterates[:, :, -1].swapaxes(0, 1)
     return Passed(steps, estimators, metrics, values, parameters)
 
 
-def run_of(problem: Softmax, noise: Noise, sizes: np.ndarray, seed: int, replicate: int) -> engine.Run:
+def learnt(
+    algorithm: SoftmaxAlgorithm,
+    problem: Softmax,
+    runs: Sequence[engine.Run],
+    steps: np.ndarray,
+    seed: int,
+    replicate: int,
+    part: int = 0,
+) -> np.ndarray:
+    """Every estimator of each run on the algorithm's batches, float32 [estimators, runs, checkpoints, classes, p].
+
+    Batches and noise are those of one replicate; a replicate that runs several times has a `part` for each.
+    """
+    train = problem.train
+    follow = engine.followed if "average" in algorithm.estimators else engine.train
+    found = follow(
+        train.features,
+        train.labels,
+        runs,
+        algorithm.batches(len(train), generator(seed, replicate, "order", part)),
+        batch_size=algorithm.batch_size,
+        noise=engine.gaussian(generator(seed, replicate, "noise", part)),
+        checkpoints=steps.tolist(),
+    )
+    return np.stack(found) if isinstance(found, engine.Iterates) else found[None]
+
+
+def run_of(problem: Softmax, noise: Noise, sizes: np.ndarray, seed: int, replicate: int, part: int = 0) -> engine.Run:
     """A replicate of one setting as the engine's loop takes it, with its start from the stream of the role `init`."""
     start = np.zeros((problem.shape.classes, problem.shape.width), np.float32)
     if noise.start:
-        draws = generator(seed, replicate, "init")
+        draws = generator(seed, replicate, "init", part)
         start = engine.start(*start.shape, noise.start, problem.regulariser, draws, noise.radius)
     return engine.Run(start, sizes, problem.regulariser, noise.clip, noise.scale, noise.radius, noise.momentum)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # a diverged replicate is a result
-def _metrics(problem: Softmax, weights: np.ndarray) -> tuple[float, float, float]:
+def measured(problem: Softmax, weights: np.ndarray) -> tuple[float, float, float]:
+    """The `metrics` of one iterate."""
     train, test = problem.split
     size = float(np.sum(np.square(weights, dtype=np.float64)))
     if not math.isfinite(size):

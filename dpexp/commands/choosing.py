@@ -10,34 +10,32 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dpexp.commands.mechanism_arguments import number, values_of
 from dpexp.core.errors import UsageError
 from dpexp.core.text import up
-from dpexp.privacy.analyses.analysis import ALL, Analysis
-from dpexp.privacy.analyses.selection import law, selection
+from dpexp.privacy.analyses.analysis import Analysis
+from dpexp.privacy.analyses.selection import LOOSE, curve_of_run, law, looseness, selection
+from dpexp.privacy.number_of_runs import MOST_RUNS, MOST_SHAPE, NumberOfRuns
 
 if TYPE_CHECKING:
     from dpexp.privacy.mechanisms.released import Released
 
 KEYS = ("runs", "shape")
-MOST_RUNS = 1e9
-MOST_SHAPE = 100.0
-"""of a law that is not Poisson's, which is the limit of large shapes"""
 
 
-class Drawn(NamedTuple):
-    """The law of the number of runs."""
-
-    runs: float
-    """its mean"""
-    shape: float
-    """of the truncated negative binomial law; inf is Poisson"""
+LOOSELY = (
+    "This is far from tight: the only Renyi curve that is proved for one of these runs, from which the theorem starts, "
+    "gives {times:.1f} times the epsilon of the run's own analysis. Of batches drawn into bins none is "
+    "proved but that of batches that everybody knows; sampling: poisson has a tight one."
+)
 
 
 class Best(NamedTuple):
     """The price of keeping the best of so many runs, each of a setting that is drawn uniformly."""
 
     settings: int
-    drawn: Drawn
+    drawn: NumberOfRuns
     relation: str
     analysis: Analysis
+    loose: float
+    """how many times what a run's best analysis states its Renyi curve states, of the settings the largest"""
 
     def document(self, deltas: Sequence[float]) -> dict[str, Any]:
         """For programs."""
@@ -48,21 +46,24 @@ class Best(NamedTuple):
             "shape": shape,
             "law": law(self.drawn.shape),
             "neighboring_relation": self.relation,
+            "looseness": self.loose,
             **self.analysis.statement(deltas),
         }
 
     def text(self, deltas: Sequence[float]) -> str:
         """A paragraph."""
         eps = ", ".join(f"epsilon = {up(self.analysis.eps(delta))} at delta = {delta:g}" for delta in deltas)
+        loose = f" {LOOSELY.format(times=self.loose)}" if self.loose > LOOSE else ""
         which = f"each of one of {self.settings} settings drawn uniformly" if self.settings > 1 else "of one setting"
         return (
             f"Choosing: the best of K runs, K random with mean {self.drawn.runs:g} ({law(self.drawn.shape)}), {which}, "
             f"gives away {eps} (neighbours: {self.relation}; {self.analysis.source}). Holds if "
-            f"{'; '.join(self.analysis.assumptions)}. This config does not run such a search: it runs every setting."
+            f"{'; '.join(self.analysis.assumptions)}. This config does not run such a search: it runs every setting. "
+            f"A section tune: runs one.{loose}"
         )
 
 
-def split(words: Sequence[str]) -> tuple[list[str], Drawn | None]:
+def split(words: Sequence[str]) -> tuple[list[str], NumberOfRuns | None]:
     """What else is given, and the law of the number of runs; None where it is not asked for."""
     mine = [word for word in words if word.partition("=")[0] in KEYS and "=" in word]
     rest = [word for word in words if word not in mine]
@@ -74,10 +75,12 @@ def split(words: Sequence[str]) -> tuple[list[str], Drawn | None]:
     shape = given.get("shape", math.inf)
     ends = isinstance(shape, int | float) and not isinstance(shape, bool) and shape in (0, math.inf)
     runs = number("runs", given["runs"], 1, MOST_RUNS)
-    return rest, Drawn(runs, float(shape) if ends else number("shape", shape, 0, MOST_SHAPE))
+    return rest, NumberOfRuns(runs, float(shape) if ends else number("shape", shape, 0, MOST_SHAPE))
 
 
-def best_of(path: Path, mechanisms: Mapping[str, Released], local: int, settings: int, drawn: Drawn) -> Best:
+def best_of(
+    path: Path, mechanisms: Mapping[str, Released], local: int, settings: int, drawn: NumberOfRuns, delta: float
+) -> Best:
     """From the largest of the settings' Renyi curves: which setting a run drew may be known to the adversary."""
     relations = {mechanism.neighboring_relation for mechanism in mechanisms.values()}
     if local or not mechanisms:
@@ -92,15 +95,19 @@ def best_of(path: Path, mechanisms: Mapping[str, Released], local: int, settings
         "the largest Renyi curve of the settings",
         (),
     )
-    return Best(settings, drawn, relations.pop(), analysis)
+    loose = max(
+        looseness(mechanism.analyses(), curve, delta)
+        for mechanism, curve in zip(mechanisms.values(), curves, strict=True)
+    )
+    return Best(settings, drawn, relations.pop(), analysis, loose)
 
 
 def _curve(path: Path, label: str, mechanism: Released) -> Callable[[float], float]:
     """The least of a mechanism's Renyi curves. Raises UsageError where it has none."""
-    found = [a.rdp for a in mechanism.analyses() if a.valid and a.released == ALL and a.rdp is not None]
-    if not found:
+    curve = curve_of_run(mechanism.analyses())
+    if curve is None:
         raise UsageError(
             f"{path}: no Renyi curve is proved for '{label}', and the price of choosing is known from one alone",
-            "dp-sgd with sampling poisson or full batches has one",
+            "sampling poisson or fixed-size has one, and so have full batches",
         )
-    return lambda order: min(rdp(order) for rdp in found)
+    return curve

@@ -25,6 +25,7 @@ from dpexp.core.files import Damaged, atomically
 from dpexp.core.standard_json import standard_json
 from dpexp.core.text import columns, few, guess, up
 from dpexp.problems.softmax_model import SoftmaxModel, softmax_model
+from dpexp.reporting.statement import stated_by
 from dpexp.store import load_generation
 from dpexp.store.folder import experiments_in
 from dpexp.store.reading import missing
@@ -99,7 +100,7 @@ class ReleasedModel:
 
     def document(self) -> dict[str, Any]:
         """With the keys of `dpexp model --json`."""
-        stated = ("accountant", "guarantee", "gdp_mu", "noise_multiplier", "neighboring_relation")
+        stated = ("guarantee", "gdp_mu", "noise_multiplier", "neighboring_relation")
         return {
             "experiment": self.experiment,
             "cell_id": self.cell_id,
@@ -120,6 +121,7 @@ class ReleasedModel:
             "encoding": self.legend.get("encoding"),
             "privacy": {
                 "eps": [list(pair) for pair in self.eps],
+                "accountant": stated_by(self.row),
                 **{name: self.row[name] for name in stated if name in self.row},
             },
         }
@@ -136,7 +138,7 @@ class ReleasedModel:
         if "encoding" in self.legend:
             lines.append(f"Encoding: {self.legend['encoding']}")
         eps = ", ".join(f"epsilon = {up(value)} at delta = {delta:g}" for delta, value in self.eps)
-        lines.append(f"Privacy of this release alone: {eps}, by {self.row.get('accountant', 'the mechanism')}.")
+        lines.append(f"Privacy of this release alone: {eps}, by {stated_by(self.row) or 'the mechanism'}.")
         lines.append(self.statement)
         return "\n".join(lines)
 

@@ -18,11 +18,12 @@ from dpexp.privacy.mechanisms.stated import Stated
 from dpexp.reporting.statement import LOCAL, ConfigStatement, MechanismStatement, Statement, labelled
 
 if TYPE_CHECKING:
-    from dpexp.commands.choosing import Best, Drawn
+    from dpexp.commands.choosing import Best
     from dpexp.config import Experiment
     from dpexp.privacy.attained.lower_bounds import LowerBound
     from dpexp.privacy.mechanisms.mechanism import Mechanism
     from dpexp.privacy.mechanisms.released import Released
+    from dpexp.privacy.number_of_runs import NumberOfRuns
     from dpexp.privacy.pairs.certified import Certificate
     from dpexp.reporting.tradeoff import Attacker, Questions
 
@@ -69,7 +70,7 @@ class Located(ConfigStatement):
     """The statement of a config file, which names the file where an algorithm's mechanism is not what it says."""
 
     asked: Questions | None = None
-    drawn: Drawn | None = None
+    drawn: NumberOfRuns | None = None
     """how many runs are drawn from the settings, where the price of keeping the best is asked for"""
     out: Path
 
@@ -108,7 +109,9 @@ class Located(ConfigStatement):
         """The price of keeping the best of the settings' runs. Raises UsageError where no theorem covers them."""
         from dpexp.commands.choosing import best_of
 
-        return best_of(self.path, self.central, len(self.local), self.settings, self.drawn) if self.drawn else None
+        if self.drawn is None:
+            return None
+        return best_of(self.path, self.central, len(self.local), self.settings, self.drawn, self.deltas[0])
 
     def _answers(self) -> Iterator[dict[str, Any]]:
         for number, (label, attacker) in enumerate(self._attackers(), 1):

@@ -27,7 +27,8 @@ NOT_PRIVATE = "Reproducible run: not private in deployment."
 NOT_MEASURED = "Accuracy and loss are not covered, nor is choosing a setting by them."
 CHOSEN = (
     "These {count} settings are {count} releases at least: choosing the best of them by accuracy or loss on private "
-    "records is not covered. What the best of a random number of runs would cost: dpexp privacy CONFIG runs=10."
+    "records is not covered. What the best of a random number of runs would cost: dpexp privacy CONFIG runs=10. A "
+    "section tune: makes such runs and releases the best."
 )
 CHOSEN_REPLICATE = "Choosing a replicate by its measured accuracy is not covered either."
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpexp.config.cells import SECTIONS
+from dpexp.config.tuning import TUNE
 from dpexp.config.words import suggest
 from dpexp.config.yamlfile import Issue, Located, Position, YamlErrors, parse
 
@@ -15,8 +16,9 @@ def override(root: Located, text: str, issues: list[Issue], shown: str = "") -> 
     if not equals or not all(keys) or not isinstance(root.value, dict):
         issues.append(Issue(where, "must read section.key=value", "for instance --set run.n=3000"))
         return root
-    if keys[0] not in ("experiment", *SECTIONS) or len(keys) > 2:
-        issues.append(Issue(where, f"unknown key '{path}'", suggest(keys[0], ("experiment", *SECTIONS))))
+    known = ("experiment", *SECTIONS, TUNE)
+    if keys[0] not in known or len(keys) > 2:
+        issues.append(Issue(where, f"unknown key '{path}'", suggest(keys[0], known)))
         return root
     try:
         value = _relocate(parse(value_text, str(where)), where) if value_text.strip() else Located(None, where)

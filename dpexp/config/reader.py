@@ -21,6 +21,7 @@ from dpexp.algorithms.schedules import SCHEDULES, Schedule
 from dpexp.config.cells import OF_THE_EXPERIMENT, SECTIONS, Cell, Experiment, RunSettings, shared_names, smoke
 from dpexp.config.memory import require_readable
 from dpexp.config.settings import differences
+from dpexp.config.tuning import OVER, TUNE, merged, place
 from dpexp.config.words import allowed, explain, kind, listed, show, suggest
 from dpexp.config.yamlfile import Issue, Located, Position
 from dpexp.core.errors import UsageError
@@ -96,11 +97,12 @@ class Reader:
         if not isinstance(root.value, dict):
             self.complain(root.where, f"a config is a mapping, not {kind(root)}", f"sections: {', '.join(SECTIONS)}")
             raise ConfigError(self.issues)
-        self.unknown(root, ("experiment", "plugins", *SECTIONS, "cases"), "section")
+        self.unknown(root, ("experiment", "plugins", *SECTIONS, TUNE, "cases"), "section")
         name, plugins = self.name(root), self.plugins(root)
         root = _from_here(root, self.path.parent)
-        base = {s: root.value[s] for s in SECTIONS if s in root.value}
+        base = {s: root.value[s] for s in (*SECTIONS, TUNE) if s in root.value}
         variants = self.cases(root.value["cases"], base, root.where) if "cases" in root.value else [base]
+        variants = [merged(variant, DEFAULT_NAMES["algorithm"], self.complain) for variant in variants]
         grids = [self.grid(root, variant) for variant in variants]
         if self.issues:
             raise ConfigError(self.issues)
@@ -188,14 +190,15 @@ class Reader:
         if len(cases.value) > MAX_CELLS:
             self.complain(cases.where, f"{len(cases.value):,} cases; at most {MAX_CELLS:,} are allowed", FEWER)
             return []
-        merged = []
+        found = []
         for case in cases.value:
             if not isinstance(case.value, dict):
                 self.complain(case.where, f"a case must be a mapping of sections, not {kind(case)}", CASES_EXAMPLE)
                 continue
-            self.unknown(case, SECTIONS, "section")
-            merged.append(base | {s: _merge(base.get(s), case.value[s]) for s in SECTIONS if s in case.value})
-        return merged
+            self.unknown(case, (*SECTIONS, TUNE), "section")
+            own = [s for s in (*SECTIONS, TUNE) if s in case.value]
+            found.append(base | {s: _merge(base.get(s), case.value[s]) for s in own})
+        return found
 
     def grid(self, root: Located, sections: dict[str, Located]) -> tuple[dict[str, Located], list[_Choice]]:
         """Check every section of one variant; its sweeps, in the order of the file."""
@@ -288,7 +291,7 @@ class Reader:
             self.check(model, section, key, value)
             return []
         if not value.value:
-            self.complain(value.where, f"'{section}.{key}' is an empty list", "give a value, or several to sweep")
+            self.complain(value.where, f"'{place(section, key)}' is an empty list", "give a value, or several to sweep")
             return []
         if section == "run" and key in OF_THE_EXPERIMENT:
             hint = "give one number" if key == "replicates" else f"give one: {_allowed(model.model_fields[key])}"
@@ -304,7 +307,7 @@ class Reader:
 
     def check(self, model: type[Parameters], section: str, key: str, value: Located) -> None:
         """Validate one value of one key."""
-        name = f"{section}.{key}"
+        name = place(section, key)
         if model is PrivacySettings and key == "mu":
             self.check_budget(value)
             return
@@ -380,9 +383,9 @@ class Reader:
             return None
         found = algorithm.complaints(problem, schedule, privacy.mu, run.n)
         if found:
-            where = (sections.get("algorithm") or sections.get("problem") or root).where
+            blamed = sections.get("algorithm") or sections.get("problem") or root
             for message in found:
-                self.complain(where, message)
+                self.complain(blamed.keys.get(OVER, blamed.where), message)
             return None
         if self.profile == "smoke":
             run = smoke(run, algorithm.smoke_size)
@@ -398,7 +401,7 @@ class Reader:
         try:
             return _build(kind, given.value)
         except ValidationError as error:
-            self.explain(error, section, given)
+            self.explain(error, section, replace(given, where=given.keys.get(OVER, given.where)))
             return None
 
     def steps_of(

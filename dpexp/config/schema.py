@@ -26,6 +26,7 @@ from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import AlgorithmBase
 from dpexp.config.cells import OF_THE_EXPERIMENT, RunSettings
 from dpexp.config.reader import DEFAULT_NAMES, REGISTRIES, parameters_of, takes_a_list
+from dpexp.config.tuning import KEYS, PREFIX, TUNE, tunable
 from dpexp.core.parameters import OrInfinite, Parameters, integral
 from dpexp.privacy.budgets import BUDGETS, Mu
 from dpexp.privacy.settings import PrivacySettings
@@ -44,8 +45,8 @@ def json_schema() -> Schema:
     """The schema of what can be named today, plug-ins that are loaded included."""
     whole: Schema = {section: _section(section) for section in REGISTRIES}
     loose: Schema = {section: _section(section, whole_section=False) for section in REGISTRIES}
-    whole |= {"privacy": _privacy(), "run": _mapping(RunSettings, needed=False)}
-    loose |= {"privacy": _privacy(whole_section=False), "run": whole["run"]}
+    whole |= {"privacy": _privacy(), "run": _mapping(RunSettings, needed=False), TUNE: _tune()}
+    loose |= {"privacy": _privacy(whole_section=False), "run": whole["run"], TUNE: whole[TUNE]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "dpexp config",
@@ -119,6 +120,12 @@ def _privacy(whole_section: bool = True) -> Schema:
             "dependentRequired": {"delta": ["eps"]},
         }
     return schema
+
+
+def _tune() -> Schema:
+    """The keys that `tune:` adds to an algorithm, the same for all of them."""
+    fields = parameters_of(ALGORITHMS[PREFIX + tunable()[0]]).model_fields
+    return _object({key: _or_list(_of_field(fields[key])) for key in KEYS})
 
 
 def _mapping(kind: type[Parameters], needed: bool = True) -> Schema:

@@ -238,6 +238,15 @@ class UsersStatement:
         )
 
 
+def stated_by(row: Mapping[str, Any]) -> Any:
+    """The analysis that states a row of cells.parquet; None where it names none.
+
+    Where a parameter has the column `accountant` and says something else, the analysis has a column beside it: the best
+    of several runs is stated by private selection, and its runs by the accountant of the config.
+    """
+    return row.get("privacy.accountant") or row.get("accountant")
+
+
 def labelled(released: Sequence[tuple[Released, str, Mapping[str, Any]]]) -> dict[str, Released]:
     """Mechanisms by names of their own, in their order.
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpexp.core.steps import each
 from dpexp.core.text import columns, down, up
+from dpexp.privacy.accounting.group_losses import of_group
+from dpexp.privacy.accounting.loss_distributions import eps_of_steps
 from dpexp.privacy.accounting.tradeoff import Group, Profile
 from dpexp.privacy.analyses.analysis import Analysis
+from dpexp.privacy.analyses.composition import POISSON
 from dpexp.privacy.attained.lower_bounds import LowerBound
+from dpexp.privacy.mechanisms.epoch_gaussian import GROUPS
 
 if TYPE_CHECKING:
     from dpexp.reporting.figure import Drawing, Written
@@ -23,6 +27,12 @@ GUARANTEE, ATTAINED = "guarantee", "attained"
 SAYS = (
     "A guarantee: no test of one data set against a neighbour does better, whichever of the two has the record.",
     "Attained: no guarantee can promise less than this, since it is what one pair of neighbours shows.",
+)
+
+DIRECT, GENERIC = "own", "generic"
+ALL_OR_NONE = (
+    "Own law of the group: of records that are all there or all absent. Where some are added and others removed, the "
+    "other lines hold."
 )
 
 
@@ -51,6 +61,8 @@ class Row:
     profile: Profile
     group: int
     mark: str = ""
+    together: Profile | None = None
+    """of the group, where its own law is known; else the generic conversion holds"""
 
     @property
     def role(self) -> str:
@@ -59,6 +71,8 @@ class Row:
     @cached_property
     def answers(self) -> Profile | Group:
         """Of the group where one is asked for."""
+        if self.together is not None:
+            return self.together
         return self.profile if self.profile.attained or self.group == 1 else self.profile.of_group(self.group)
 
     @cached_property
@@ -74,6 +88,7 @@ class Row:
             "released": self.released,
             "role": self.role,
             "group": 1 if self.profile.attained else self.group,
+            "group_law": None if self.profile.attained or self.group == 1 else DIRECT if self.together else GENERIC,
             "delta": [[eps, own.delta(eps)] for eps in asked.eps],
             "tpr": [[rate, own.tpr(rate)] for rate in asked.fpr],
             "bayes_error": [[prior, own.bayes_error(prior)] for prior in asked.priors],
@@ -101,7 +116,7 @@ class Attacker:
 
     def __init__(self, analyses: Sequence[Analysis], lower: Sequence[LowerBound], asked: Questions) -> None:
         self.asked = asked
-        rows = [Row(a.name, a.released, profile_of(a), asked.group) for a in analyses if a.valid]
+        rows = [_promised(a, asked.group) for a in analyses if a.valid]
         one = " (of one record)" if asked.group > 1 else ""
         rows += [Row(b.name, b.released, Profile(b.eps, True), 1, f"attained{one}") for b in lower]
         self.rows = rows
@@ -127,7 +142,8 @@ class Attacker:
         ]
         rows = [row.cells(asked) for row in each(self.rows, "attack", lambda row: row.name)]
         told = "one record" if asked.group == 1 else f"a group of {asked.group} records"
-        lines = [f"What a test can tell of {told}", "", *columns(rows, head).splitlines(), "", *SAYS]
+        own = [ALL_OR_NONE] if any(row.together for row in self.rows) else []
+        lines = [f"What a test can tell of {told}", "", *columns(rows, head).splitlines(), "", *SAYS, *own]
         return "\n".join("  " + line if line else "" for line in lines)
 
     def best(self, released: str) -> tuple[Row | None, Row | None]:
@@ -149,6 +165,27 @@ class Attacker:
 
         figure = Figure(f"tradeoff_{name.replace('-', '_')}", "", "", "", (), partial(_draw, self, name, setting))
         return written(figure, out, out, ("png", "pdf"))
+
+
+def _promised(analysis: Analysis, size: int) -> Row:
+    """An analysis, with the law of the group where one is asked for and it is known."""
+    together = group_profile(analysis, size) if size > 1 else None
+    mark = "own law of the group" if together else ""
+    return Row(analysis.name, analysis.released, profile_of(analysis), size, mark, together)
+
+
+def group_profile(analysis: Analysis, size: int) -> Profile | None:
+    """What `size` records are promised together by the law of their own steps; None where that is not proved.
+
+    It is of Poisson sampling with coins for every record in every step, and of records that are there or not. Where
+    public groups take turns, records of different groups meet different steps.
+    """
+    sampled = POISSON in analysis.assumptions and GROUPS not in analysis.assumptions
+    if not sampled or not analysis.steps or any(step.scheme != "add-remove" for step, _ in analysis.steps):
+        return None
+    parts = of_group(analysis.steps, size)
+    direct = partial(parts[0][0].delta, parts[0][1]) if len(parts) == 1 else None
+    return Profile(cache(partial(eps_of_steps, parts)), direct=direct)
 
 
 def profile_of(analysis: Analysis) -> Profile:

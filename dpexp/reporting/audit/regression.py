@@ -23,6 +23,8 @@ from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.reporting.audit.auditable import Attained, Look, Seen
 from dpexp.reporting.audit.users import BudgetClass, classes_of
 
+ROUNDED = 1e-12
+
 
 class RegressionAudit:
     """Gradient and Hessian messages of `staged-newton`, for every class of budgets."""
@@ -68,7 +70,7 @@ class RegressionAudit:
         """In every run one user of the class, by the number of the run: a choice that knows neither coins nor noise."""
         of_kind, statistics, canary = [user for user in sent if user.kind == kind], [], []
         for lane, replicate in enumerate(lanes):
-            able = [user for user in of_kind if one.smallest <= user.mu[lane] <= one.largest]
+            able = [user for user in of_kind if _inside(float(user.mu[lane]), one)]
             if not able:
                 continue
             user = able[replicate % len(able)]
@@ -77,3 +79,8 @@ class RegressionAudit:
             statistics.append(log_likelihood_ratio(user.message[here], zero, other - zero, user.noise[here]))
             canary.append(user.canary[here])
         return Seen(np.concatenate([np.empty(0), *statistics]), np.concatenate([np.empty(0, dtype=bool), *canary]))
+
+
+def _inside(mu: float, one: BudgetClass) -> bool:
+    """Whether a user's mu is of the class. The engine has 1 / mu, whose inverse may differ from mu in its last digit."""
+    return one.smallest * (1 - ROUNDED) <= mu <= one.largest * (1 + ROUNDED)

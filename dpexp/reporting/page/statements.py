@@ -15,6 +15,7 @@ from dpexp.config.settings import varying
 from dpexp.core.text import up
 from dpexp.reporting.of_results.gather import Gathered
 from dpexp.reporting.page.markup import Markup, folded, table, tag
+from dpexp.reporting.statement import stated_by
 
 NOT_A_GUARANTEE = "not a guarantee"
 
@@ -73,7 +74,7 @@ def _settings(gathered: Gathered, names: list[str]) -> list[list[str]]:
 
 def _by(row: Mapping[str, Any]) -> str:
     """The analysis that states it, and whether it is a guarantee."""
-    by = row.get("accountant")
+    by = stated_by(row)
     words = str(by) if isinstance(by, str) and by else "Gaussian DP"
     held = row.get("guarantee", row.get("gdp_valid"))
     return f"{words}: {NOT_A_GUARANTEE}" if held is not None and held == held and not bool(held) else words

@@ -1,0 +1,245 @@
+"""Sound mechanisms that differ: random configs of every algorithm that can be audited, and how often an audit objects.
+
+    python -m tests.campaigns.sound_mechanisms [--count N] [--seed S]
+
+Every config is drawn anew: algorithm, problem, dimension, batches, sampling and with it the neighbours, clip, momentum,
+schedule, accountant, budgets and their law. So is the copy that an audit makes of a mechanism on batches or of sums:
+how many records it has, batches, steps, and the target by which its noise is set. What is drawn and refused by
+`dpexp validate` is drawn again. Any alarm is a false one. The campaign prints how many of each kind there were, and
+fails if there are more alarms than the stated level allows with probability 1e-4.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+from unittest.mock import patch
+
+import numpy as np
+
+from dpexp.config import ConfigError, read_experiment
+from dpexp.reporting.audit import audit as auditing
+from dpexp.reporting.audit import batches, plan
+from dpexp.reporting.audit.audit import Row, audit
+from dpexp.reporting.audit.auditable import Copy
+
+LEVEL = 1e-3
+DELTAS = (1e-5,)
+RUNS = 400
+PILOT = 200
+"""a short pilot chooses worse thresholds, and no more falsely"""
+T = TypeVar("T")
+
+
+class Drawn(NamedTuple):
+    """One sound mechanism."""
+
+    config: str
+    copies: tuple[Copy, ...]
+    records: int
+    batch: int
+
+
+class Draw:
+    """Random values of a config."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+
+    def of(self, values: Sequence[T]) -> T:
+        return values[int(self.rng.integers(len(values)))]
+
+    def between(self, low: float, high: float) -> float:
+        """Log-uniform, with three digits."""
+        return float(f"{np.exp(self.rng.uniform(np.log(low), np.log(high))):.3g}")
+
+    def whole(self, low: int, high: int) -> int:
+        return int(self.rng.integers(low, high + 1))
+
+
+Section = Mapping[str, Any]
+Sections = dict[str, Section]
+
+
+def on_batches(draw: Draw) -> Sections:
+    """DP-SGD and DP-SGLD."""
+    name = draw.of(["dp-sgd", "dp-sgld"])
+    algorithm = {
+        "name": name,
+        "batch_size": draw.of([1438, 719, draw.whole(2, 700), draw.whole(2, 700)]),
+        "epochs": draw.whole(1, 20),
+        "sampling": draw.of(["poisson", "fixed-size", "shuffled", "balls-in-bins", "secret-bins", "cyclic-poisson"]),
+    }
+    if algorithm["sampling"] == "cyclic-poisson":
+        algorithm |= {"groups": draw.whole(2, 6), "batch_size": draw.whole(2, 200)}
+    if algorithm["sampling"] == "shuffled":
+        algorithm |= {"accountant": "once-an-epoch", "batch_size": draw.of([719, 1438, 2])}
+    if name == "dp-sgd":
+        algorithm |= {"clip": draw.between(0.05, 20), "momentum": draw.of([0, 0, 0.5, 0.9])}
+    else:
+        algorithm |= {"start": draw.of(["zero", "prescribed"]), "radius": draw.between(0.3, 30)}
+        if algorithm["sampling"] == "fixed-size":
+            algorithm |= {"accountant": draw.of(["pld", "last-iterate"])}
+    return {
+        "problem": {"name": "softmax", "data": "{name: digits}", "regulariser": draw.between(1e-4, 1)},
+        "algorithm": algorithm,
+        "schedule": draw.of(
+            [{"name": "constant", "eta": draw.between(1e-3, 0.5)}, {"name": "langevin", "decreasing": "false"}]
+        ),
+        "privacy": {"eps": draw.between(0.2, 8), "delta": draw.between(1e-7, 1e-3)},
+        "run": {},
+    }
+
+
+def budgets(draw: Draw) -> Section:
+    """A budget of all users, or a law."""
+    low, high = sorted([draw.between(0.3, 4), draw.between(0.3, 4)])
+    law = draw.of(
+        [
+            f"{high:g}",
+            f"{{uniform: [{low:g}, {high * 1.01:g}]}}",
+            f"{{list: [{low:g}, {high:g}, 1]}}",
+            f"{{choice: {{values: [{low:g}, {high * 1.01:g}], probabilities: [1/4, 3/4]}}}}",
+        ]
+    )
+    return {"mu": law}
+
+
+def on_users(draw: Draw) -> Sections:
+    """One pass over users. A kernel is compiled for every d, so that there are few."""
+    problem = draw.of(["huber-linear", "mallows-logistic", "pinball-linear", "mallows-hinge", "insensitive-linear"])
+    algorithm: dict[str, Any] = {"name": draw.of(["ldp-sgd", "clipped-ldp-sgd", "heavy-ball-ldp-sgd"])}
+    if algorithm["name"] == "clipped-ldp-sgd":
+        algorithm["clip"] = draw.between(0.1, 5)
+    if algorithm["name"] == "heavy-ball-ldp-sgd":
+        algorithm["momentum"] = draw.of([0.3, 0.9])
+    return {
+        "problem": {"name": problem, "d": draw.of([2, 5]), "sigma_z": draw.between(0.3, 3), "sensitivity": "exact"},
+        "algorithm": algorithm,
+        "schedule": {"name": "power", "eta": draw.between(0.02, 0.5), "alpha": draw.of(["1/3", "1/2", "2/3", "1"])},
+        "privacy": budgets(draw),
+        "run": {"n": draw.whole(200, 100_000)},
+    }
+
+
+def regressions(draw: Draw) -> Sections:
+    """Private regression with intervals."""
+    return {
+        "problem": {"name": draw.of(["huber-linear", "mallows-logistic"]), "d": draw.whole(1, 3)},
+        "algorithm": {"name": "staged-newton", "rho": draw.of([0, 0.3])},
+        "schedule": {"name": "prescribed"},
+        "privacy": draw.of([{"mu": draw.between(0.5, 4)}, budgets(draw)]),
+        "run": {"n": draw.of([30_000, 100_000, 300_000])},
+    }
+
+
+def on_sums(draw: Draw) -> Sections:
+    """Momentum and descent on finite sums."""
+    name = draw.of(["tree-momentum", "reduced-momentum", "gradient-recursion", "batch-descent"])
+    algorithm: dict[str, Any] = {"name": name, "epochs": draw.whole(2, 20)}
+    if name == "tree-momentum":
+        algorithm |= {"order": draw.of(["fixed", "reshuffled"]), "alpha": draw.of([0.05, 0.3, 1])}
+    if name == "reduced-momentum":
+        algorithm |= {"order": draw.of(["fixed", "reshuffled"]), "gamma": draw.of([0.1, 0.5])}
+    if name == "gradient-recursion":
+        algorithm |= {"gamma": draw.of([0.1, 0.5, 1])}
+    if name == "batch-descent":
+        algorithm |= {"sampling_rate": draw.of([1, 0.5, 0.1, 0.02])}
+    problem = draw.of(
+        ["rippled-mean", "welsch-mean", "sigmoid", "squared-sigmoid", "welsch-regression", "logistic-ridge"]
+    )
+    return {
+        "problem": {"name": problem, "N": draw.whole(60, 600), "d": draw.whole(2, 20)},
+        "algorithm": algorithm,
+        "schedule": {"name": "path-length", "length": draw.between(0.3, 10)},
+        "privacy": draw.of(
+            [{"eps": draw.between(0.2, 8), "delta": draw.between(1e-7, 1e-3)}, {"mu": draw.between(0.3, 3)}]
+        ),
+        "run": {},
+    }
+
+
+KINDS: tuple[tuple[Callable[[Draw], Sections], int], ...] = (
+    (on_batches, 5),
+    (on_users, 3),
+    (regressions, 1),
+    (on_sums, 3),
+)
+"""what is drawn, and how often"""
+
+
+def drawn(seed: int) -> Drawn:
+    """One mechanism; the same for the same seed."""
+    draw = Draw(seed)
+    kinds = [kind for kind, times in KINDS for _ in range(times)]
+    sections = draw.of(kinds)(draw)
+    lines = ["experiment: sound"]
+    for section, keys in sections.items():
+        keys = {
+            **keys,
+            **({"replicates": 8, "seed": draw.whole(0, 10**6), "checkpoints": 1} if section == "run" else {}),
+        }
+        lines.append(f"{section}: {{{', '.join(f'{key}: {value}' for key, value in keys.items())}}}")
+    quiet = bool(draw.rng.random() < 0.3)
+    eps = draw.between(0.2, 0.6) if quiet else draw.between(2, 12)
+    copy = Copy(eps, draw.whole(4, 24), quiet=quiet, crowd=not quiet and bool(draw.rng.random() < 0.2))
+    batch = draw.whole(1, 3)
+    return Drawn("\n".join(lines) + "\n", (copy,), batch * draw.whole(2, 5), batch)
+
+
+def rows_of(one: Drawn, seed: int) -> list[Row] | None:
+    """What an audit finds; None where the config is refused, or nothing of it can be audited."""
+    with (
+        patch.object(batches, "RECORDS", one.records),
+        patch.object(batches, "BATCH", one.batch),
+        patch.object(plan, "COPIES", one.copies),
+        patch.object(auditing, "PILOT", PILOT),
+    ):
+        try:
+            found = plan.plan_of(read_experiment(one.config, "sound.yaml")).audited
+        except ConfigError:
+            return None
+        if not found:
+            return None
+        return audit(found[0], RUNS, LEVEL, 1 / len(found[0].looks), seed, DELTAS)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.campaigns.sound_mechanisms")
+    parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("-v", action="store_true", help="print every mechanism")
+    options = parser.parse_args(words)
+    kinds: Counter[str] = Counter()
+    seed, alarms, looks, refused = options.seed, 0, 0, 0
+    closest: list[float] = []
+    while sum(kinds.values()) < options.count:
+        seed += 1
+        one = drawn(seed)
+        rows = rows_of(one, 10_000 + seed)
+        if rows is None:
+            refused += 1
+            continue
+        kinds[rows[0].audited.algorithm] += 1
+        looks += len(rows)
+        closest.append(max(row.lower_bound / row.claimed if row.claimed else 0.0 for row in rows))
+        alarm = [row for row in rows if row.alarm]
+        alarms += bool(alarm)
+        if options.v or alarm:
+            print(f"{'ALARM ' if alarm else ''}{seed}: {one}", flush=True)
+    from scipy.stats import beta, binom
+
+    count = sum(kinds.values())
+    most = float(beta.ppf(0.95, alarms + 1, count - alarms))
+    print(", ".join(f"{name} {times}" for name, times in sorted(kinds.items())))
+    print(f"{count} sound mechanisms ({refused} more were refused), {looks} statistics, {alarms} false alarms")
+    print(f"each at level {LEVEL:g}; with 95% confidence the rate is below {most:.2%} (Clopper and Pearson)")
+    print(f"lower bound over claim: median {np.median(closest):.3f}, largest {max(closest):.3f}")
+    return int(binom.sf(alarms - 1, count, LEVEL) < 1e-4)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
