@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -27,8 +28,7 @@ from dpexp.inference.lockstep import Talk, Wanted
 from dpexp.inference.messages import Users
 from dpexp.inference.models import Model, balanced, model_of
 from dpexp.inference.populations import Budgets, SimulatedCrowd
-from dpexp.inference.predicted import guessed_curvature
-from dpexp.inference.staged_newton import SHARES, TIMES, Design, Server, stages
+from dpexp.inference.staged_newton import SHARES, TIMES, Server, stages
 from dpexp.inference.sums import Sums, symmetric
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
@@ -71,12 +71,11 @@ class Watched:
     def __init__(self, problem: LinearPredictorProblem, algorithm: StagedNewton, budget: Budgets, n: int) -> None:
         self.budget, self.law = budget, algorithm.population(problem)
         self.model = balanced(model_of(problem)) if algorithm.balanced else model_of(problem)
-        self.users = round(1.2 / SHARES[0]) * algorithm.every  # a Hessian user in the half of stage 1 that is summed
+        design, _ = algorithm.design(self.model, budget, n)
+        self.users = round(1.2 / SHARES[0]) * design.every  # a Hessian user in the half of stage 1 that is summed
         root, few = math.sqrt(self.users / n), self.users / n
-        self.design = Design(
-            self.users, algorithm.guess * guessed_curvature(self.model), algorithm.every,
-            times=(TIMES[0] * root, *(time * few for time in TIMES[1:])),
-        )  # fmt: skip
+        times = (TIMES[0] * root, *(time * few for time in TIMES[1:]))
+        self.design = replace(design, n=self.users, times=times)
 
     def run(self, seed: int, lanes: range) -> Iterator[Sent]:
         """Eight runs, user by user."""
@@ -99,7 +98,8 @@ class Watched:
             drawn = one_of(stage_users, talk.done, wanted)
             theta, coin = server.theta.copy(), coins[:, number]
             pair = pair_of(self.model, kind, theta, drawn.x[0])
-            users, sums, eta = held(self.model, drawn, pair, coin), talk.sums, stage.eta[talk.done]
+            users, sums = held(self.model, drawn, pair, coin), talk.sums
+            eta = stage.eta[talk.done] * server.pace[0]
             before = Sums(*(part.copy() for part in sums))
             talk.take(users)
             if wanted.first + 1 < stage.summed:
@@ -157,9 +157,15 @@ def held(model: Model, drawn: Users, pair: Pair, coin: np.ndarray) -> Users:
 
 
 def received(
-    before: Sums, after: Sums, theta: np.ndarray, moved: np.ndarray | None, v: np.ndarray, eta: float, least: float
+    before: Sums,
+    after: Sums,
+    theta: np.ndarray,
+    moved: np.ndarray | None,
+    v: np.ndarray,
+    eta: np.ndarray,
+    least: float,
 ) -> np.ndarray:
-    """The gradient message [8, p] that the server used, from theta [p, 8] before and after it; v [8].
+    """The gradient message [8, p] that the server used, from theta [p, 8] before and after it; v and eta [8].
 
     The last coordinate is at least `least`.
     Raises UsageError where theta and the sums used two different ones, so that no single message was private.

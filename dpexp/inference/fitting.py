@@ -14,7 +14,14 @@ import numpy as np
 from dpexp.inference.central_newton import PARTS, STEPS, central_newton
 from dpexp.inference.models import Model, careful
 from dpexp.inference.newton import standard_errors
-from dpexp.inference.predicted import FEWEST_FOR_EACH, expected_errors, guessed_curvature, least_curvature, noise_of
+from dpexp.inference.predicted import (
+    FEWEST_FOR_EACH,
+    best_every,
+    expected_errors,
+    guessed_curvature,
+    least_curvature,
+    noise_of,
+)
 from dpexp.inference.refusals import (
     Checked,
     Reason,
@@ -30,8 +37,6 @@ from dpexp.inference.staged_newton import Design, staged_newton
 from dpexp.inference.users import Normals, Records
 
 Kind = Literal["local", "central"]
-EVERY = (5, 3)
-"""every k-th user sends a Hessian: the first of these with which the curvature can be measured"""
 FEWEST_TO_COMPUTE = 150
 """users below which the stages of the local model lack users of one kind, and not even estimates can be computed"""
 MOST_MOVED = 6.0
@@ -67,14 +72,9 @@ def plan_local(model: Model, mu: np.ndarray, n: int) -> Planned:
     """The design for budgets mu [users], of which there may be fewer than n if all are alike."""
     model = careful(model)
     noise = noise_of(model, mu)
-    plans = []
-    for every in EVERY:
-        design = Design(n, guessed_curvature(model), every)
-        checked = before(model, design, noise)
-        plans.append(Planned(model, n, "local", expected_errors(model, design, noise), checked, every))
-        if not any(reason.rule == "hessian-too-noisy" for reason in checked.reasons):
-            break
-    return min(plans, key=lambda plan: (len(plan.checked.reasons), plan.checked.n_needed or 0))
+    every = best_every(model, n, noise)
+    design = Design(n, guessed_curvature(model), every)
+    return Planned(model, n, "local", expected_errors(model, design, noise), before(model, design, noise), every)
 
 
 def fit_local(plan: Planned, x: np.ndarray, y: np.ndarray, mu: np.ndarray, normals: Normals) -> Fitted:

@@ -28,10 +28,10 @@ GUESSED_VARIANCE = 0.15
 """mean of p (1 - p) that is guessed of a logistic model: .25 if nothing is known of y, .1 if x tells much"""
 CAREFUL_VARIANCE = 0.085
 """the same for plans of the local model, which must not promise too much"""
-VARIANCE_OF_STEPS = 0.10
-"""the same for the steps of the local model. Where the truth is larger they are longer than they have to be, and
-intervals by a few percent; where it is smaller the start is not forgotten, and intervals cover less (inference, section
-4.3, factors 1/3 and 3). The central model's steps would overshoot"""
+VARIANCE_OF_STEPS = 0.07
+"""the same for the first steps of the local model. Where the truth is smaller the start, where a logistic risk is most
+curved, is not forgotten; where it is larger little is lost, since later steps follow from what was measured. The
+central model's steps would overshoot"""
 
 
 def huber_curvature(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple[Value, Value, Value]:

@@ -17,6 +17,7 @@ chance.
     not-linear            the estimates of the last two stages differ by more than noise, at level 1e-3
     projected             the scale was projected at more than 1e-4 n steps
     not-arrived           the server's last jump was longer than is allowed, so the start was not forgotten
+    far-from-guess        the measured curvature is more than ten times its public guess, or less than a tenth
     collinear             the smallest eigenvalue of Hr is below a thousandth of the largest
 """
 
@@ -49,9 +50,11 @@ MUCH = 0.4
 """of a parameter in the direction of least curvature, from which it is named"""
 MOST_PROJECTED = 1e-4
 LEAST_EIGENVALUE = 1e-3
+FARTHEST_CURVATURE = 10.0
+"""the measured curvature over its guess, or the other way round, up to which intervals were tried and hold"""
 FAR_FROM_GUESS = 4.0
 """the scale over its guess, or the other way round, from which a warning is given"""
-NOT_CURED_BY_USERS = ("collinear", "not-arrived", "projected", "diverged")
+NOT_CURED_BY_USERS = ("collinear", "not-arrived", "projected", "far-from-guess", "diverged")
 """with these, no n is stated: the columns or the public guesses have to change"""
 
 
@@ -242,6 +245,14 @@ def after(model: Model, design: Design, outcome: Outcome, lane: int = 0) -> Chec
             Reason(
                 "not-linear",
                 f"two parts of the users disagree (p = {level:.1g}): the start was too far, or n is too small",
+            )
+        )
+    values["curvature_over_guess"] = relative = float(outcome.curvature[lane])
+    if not 1 / FARTHEST_CURVATURE <= relative <= FARTHEST_CURVATURE:
+        reasons.append(
+            Reason(
+                "far-from-guess",
+                f"the risk is {relative:.2g} times as curved as was guessed: the first steps had the wrong length",
             )
         )
     if outcome.shortened[lane]:
