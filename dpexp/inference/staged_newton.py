@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpexp.engine.lanes.vectors import LANES
+from dpexp.inference.flatter import flatter
 from dpexp.inference.lockstep import Conversation, Stage, alone
 from dpexp.inference.messages import Constants, Users, compiled_messages
 from dpexp.inference.models import Model
@@ -158,6 +159,8 @@ def stages(server: Server, design: Design) -> Conversation[Outcome]:
     server.pace[:] = measured_pace(server.model, design.curvature, second)
     third = yield Stage(design.step_sizes(2), design.every)
     final = newton_corrected(second + third, server.model)
+    longer = 1 / flatter(server.model, (second, third), final.theta) ** 2
+    final = final._replace(covariance=final.covariance * longer[:, None, None])
     alone_each = tuple(corrected(sums, final.hessian, final.hessian_error) for sums in (second, third))
     relative = curvature_ratio(server.model, second + third)[0] * guessed_median(server.model) / design.curvature
     return Outcome(final, (alone_each[0], alone_each[1]), second + third, shortened, server.hits[0], relative)
