@@ -6,17 +6,18 @@ Whatever is refused before the data are used costs nobody anything. What is refu
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import numpy as np
 
 from dpexp.inference.central_newton import PARTS, STEPS, central_newton
-from dpexp.inference.models import Model, careful
+from dpexp.inference.models import Doubt, Model, careful
 from dpexp.inference.newton import standard_errors
 from dpexp.inference.predicted import (
     FEWEST_FOR_EACH,
     best_every,
+    careful_errors,
     expected_errors,
     guessed_curvature,
     least_curvature,
@@ -53,6 +54,8 @@ class Planned:
     errors: np.ndarray
     """expected standard errors [p], in the units of the computation"""
     checked: Checked
+    careful: np.ndarray
+    """those under heavier tails or correlated columns, whichever is worse [p]"""
     every: int = 0
     """local: every k-th user sends a Hessian"""
 
@@ -74,7 +77,8 @@ def plan_local(model: Model, mu: np.ndarray, n: int) -> Planned:
     noise = noise_of(model, mu)
     every = best_every(model, n, noise)
     design = Design(n, guessed_curvature(model), every)
-    return Planned(model, n, "local", expected_errors(model, design, noise), before(model, design, noise), every)
+    expected, careful_ones = expected_errors(model, design, noise), careful_errors(model, design, noise)
+    return Planned(model, n, "local", expected, before(model, design, noise), careful_ones, every)
 
 
 def fit_local(plan: Planned, x: np.ndarray, y: np.ndarray, mu: np.ndarray, normals: Normals) -> Fitted:
@@ -88,11 +92,12 @@ def fit_local(plan: Planned, x: np.ndarray, y: np.ndarray, mu: np.ndarray, norma
 def plan_central(model: Model, mu: float, n: int) -> Planned:
     """Sizes of all noise are public: what is expected of them."""
     mu_g, half = mu * math.sqrt(PARTS["gradients"]), mu * math.sqrt(PARTS["hessian"] / 2)
-    inverse = np.linalg.inv(model.guessed_hessian)
     late = STEPS - STEPS // 2
     known = 0.0 if math.isinf(mu) else (model.gradient_sensitivity / (mu_g * n)) ** 2 * STEPS / late
-    covariance = inverse @ (model.guessed_covariance / n + known * np.eye(model.p)) @ inverse
-    errors = standard_errors(covariance)
+    message = model.guessed_covariance / n + known * np.eye(model.p)
+    laws = [model, *(replace(model, doubt=doubt) for doubt in get_args(Doubt))]
+    inverses = np.linalg.inv([law.guessed_hessian for law in laws])
+    errors = standard_errors(inverses @ message @ inverses)
     reasons = []
     fewest = FEWEST_FOR_EACH // 5 * model.p
     if n < fewest:
@@ -107,7 +112,8 @@ def plan_central(model: Model, mu: float, n: int) -> Planned:
         digits = n * ratio / most
         digit = 10 ** max(0, math.floor(math.log10(digits)) - 1)
         reasons.append(Reason("hessian-too-noisy", why, math.ceil(digits / digit) * digit))
-    return Planned(model, n, "central", errors, Checked({"expected_hessian_error": ratio}, tuple(reasons), ()))
+    checked = Checked({"expected_hessian_error": ratio}, tuple(reasons), ())
+    return Planned(model, n, "central", errors[0], checked, errors.max(axis=0))
 
 
 def most_central(model: Model) -> float:

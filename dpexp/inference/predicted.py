@@ -7,12 +7,13 @@ scales, and the model's own law of the response.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import get_args
 
 import numpy as np
 
-from dpexp.inference.models import VARIANCE_OF_STEPS, Model
+from dpexp.inference.models import VARIANCE_OF_STEPS, Doubt, Model
 from dpexp.inference.newton import regularise, standard_errors
 from dpexp.inference.pace import guessed_median
 from dpexp.inference.staged_newton import SHARES, Design
@@ -127,6 +128,12 @@ def expected_errors(model: Model, design: Design, noise: Noise) -> np.ndarray:
     turned = correction_moment(model, design, noise) / np.outer(scaling, scaling)
     of_hessian = error**2 / 2 * (turned + np.trace(turned) * np.eye(model.p)) / np.outer(scaling, scaling)
     return np.asarray(standard_errors(inverse @ (scores / users + of_hessian) @ inverse).mean(axis=0))
+
+
+def careful_errors(model: Model, design: Design, noise: Noise) -> np.ndarray:
+    """`expected_errors` [p] under the worst of the guessed law and those of `doubts`, for every coordinate."""
+    laws = [model, *(replace(model, doubt=doubt) for doubt in get_args(Doubt))]
+    return np.asarray(np.max([expected_errors(law, design, noise) for law in laws], axis=0))
 
 
 @lru_cache(maxsize=256)
