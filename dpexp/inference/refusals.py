@@ -150,7 +150,7 @@ def users_needed(model: Model, design: Design, noise: Noise, most: float) -> int
     """
     low, high = design.n, enough(design.n, largest_share(model, design, noise) or 0.0, most)
     while high > low + 1 + low // 100:
-        middle = math.isqrt(low * high)
+        middle = max(low + 1, math.isqrt(low * high))
         share = largest_share(model, replace(design, n=middle), noise)
         low, high = (middle, high) if share is None or share > most else (low, middle)
     return enough(high, 1.0, 1.0)
