@@ -29,6 +29,8 @@ EVERY = (20, 15, 10, 8, 6, 5, 4, 3)
 SURE, SURE_OF_LOGISTIC = 1.3, 1.7
 """times `least_ratio`: what is expected of H where there is a choice, as the truth may be less curved than the guess. A
 logistic risk is: along beta, where predictions are sure, by a factor that no public number tells"""
+MEASURED_BY = 1000
+"""Hessian users, at least, where n allows it: the Hessians of records vary, and no plan counts that"""
 MEASURING = sum(SHARES[1:])
 """the share of users whose messages enter the estimate"""
 
@@ -145,7 +147,8 @@ def best_every(model: Model, n: int, noise: Noise) -> int:
     surely enough; where there is none, the one with the most Hessians is left for `refusals` to judge. All of this is
     public.
     """
-    designs = [Design(n, guessed_curvature(model), every) for every in EVERY]
+    measured = [every for every in EVERY if n >= MEASURED_BY * every] or EVERY[-1:]
+    designs = [Design(n, guessed_curvature(model), every) for every in measured]
     wanted = (SURE_OF_LOGISTIC if model.name == "mallows-logistic" else SURE) * least_ratio(model.p)
     sure = [one for one in designs if expected_ratio(model, hessian_error(model, one, noise)) >= wanted]
     if not sure:
