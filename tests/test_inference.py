@@ -8,6 +8,7 @@ import pytest
 from dpexp.inference import critical_values
 from dpexp.inference.batch_means import batch_means
 from dpexp.inference.chains import chains_of_hulc, hulc, t_chains
+from dpexp.inference.flatter import covariates
 from dpexp.inference.models import model_of, unit_model
 from dpexp.inference.newton import corrected, newton_corrected, regularise
 from dpexp.inference.newton_oracle import newton_oracle
@@ -259,7 +260,10 @@ def test_staged_newton_is_the_literal_one(name, every):
         [([1.0, *map(float, a)], float(b), *map(float, rest)) for a, b, *rest in zip(x, y, mu, v, u, strict=True)]
     )
     streams = (iter(np.concatenate([part.ravel() for part in drawn[kind]]).tolist()) for kind in ("noise", "hessian"))
-    theta, covariance = oracle.staged_newton(loss, list(start), users, *streams, n, 0.13, every)
+    theta, covariance = oracle.staged_newton(
+        loss, list(start), users, *streams, n, 0.13, every, model.guessed_hessian,
+        covariates(3, 1.0) if name == "mallows-logistic" else None,
+    )  # fmt: skip
     assert found.theta[0] == pytest.approx(theta, rel=1e-9, abs=1e-10)
     assert found.covariance[0] == pytest.approx(covariance, rel=1e-8, abs=1e-12)
     assert np.ptp(found.theta, axis=0).max() == 0  # all lanes are the same records

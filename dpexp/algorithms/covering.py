@@ -101,12 +101,6 @@ class Covering(AlgorithmBase):
         sigma = problem.sigma if isinstance(problem, HuberLinear) else 1.0
         return Population(problem.d, problem.sigma_z, self.rho, problem.beta, sigma, self.errors, self.bend, binary)
 
-    def intervals(
-        self, model: Model, law: Population, setting: tuple[Any, Any], n: int, seed: int, lanes: Sequence[int]
-    ) -> list[tuple[Interval, np.ndarray]]:
-        """The interval of every estimator, and which of the eight replicates are accepted [8]."""
-        raise NotImplementedError
-
     def of_settings(
         self,
         model: Model,
@@ -116,8 +110,11 @@ class Covering(AlgorithmBase):
         seed: int,
         lanes: Sequence[int],
     ) -> list[list[tuple[Interval, np.ndarray]]]:
-        """`intervals` of every setting; an algorithm may do better, since all settings meet the same users."""
-        return [self.intervals(model, law, setting, n, seed, lanes) for setting in settings]
+        """For every setting the interval of every estimator, and which of the eight replicates are accepted [8].
+
+        A setting is a schedule and a budget. All settings meet the same users.
+        """
+        raise NotImplementedError
 
     def simulate(
         self,

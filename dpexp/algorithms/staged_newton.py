@@ -17,19 +17,24 @@ from dpexp.core.parameters import Positive
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 if TYPE_CHECKING:
+    from dpexp.algorithms.schedules import Schedule
     from dpexp.inference.interval import Interval
+    from dpexp.inference.lockstep import Participant
     from dpexp.inference.models import Model
-    from dpexp.inference.populations import Population
+    from dpexp.inference.populations import Budgets, Population
+    from dpexp.inference.predicted import Noise
+    from dpexp.inference.staged_newton import Design
+    from dpexp.privacy.budgets import Budget
 
 
 class StagedNewton(Covering):
     """Three stages of noisy gradients and Hessians with Newton jumps, and an interval for every coordinate."""
 
     name: Literal["staged-newton"] = "staged-newton"
-    every: Annotated[int, Field(ge=2, le=20)] = 5
-    """every k-th user sends a Hessian"""
+    every: Annotated[int, Field(ge=0, le=20)] = 0
+    """every k-th user sends a Hessian, from 2; 0: as the plan finds best"""
     guess: Positive = 1.0
-    """the public guess of the curvature over the true one"""
+    """times the public guess of the curvature, from which the first steps follow"""
     balanced: bool = False
     """whether Hessian messages multiply the row of the scale so that noise is spent evenly, as `dpexp fit` does"""
 
@@ -39,6 +44,22 @@ class StagedNewton(Covering):
     def seconds(self, problem: LinearPredictorProblem, n: int) -> float:
         """Of one replicate, both estimators; it grows with the p (p + 1) / 2 sums of products."""
         return n * (150 + 6 * problem.p + 0.5 * problem.p**2) * 4e-10
+
+    def complaints(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> list[str]:
+        found = super().complaints(problem, schedule, budget, n)
+        if self.every == 1:
+            found.append("if every user sends a Hessian nobody sends a gradient: every is 2 or more, or 0")
+        return found
+
+    def design(self, model: Model, budget: Budgets, n: int) -> tuple[Design, Noise]:
+        """What is public before anybody is asked."""
+        from dpexp.inference.models import careful
+        from dpexp.inference.predicted import best_every, guessed_curvature, noise_of
+        from dpexp.inference.staged_newton import Design
+
+        noise = noise_of(model, budget.draw((np.arange(10_000) + 0.5) / 10_000, 1))
+        every = self.every or best_every(careful(model), n, noise)
+        return Design(n, self.guess * guessed_curvature(model), every), noise
 
     def of_settings(
         self,
@@ -57,24 +78,30 @@ class StagedNewton(Covering):
         from dpexp.inference.newton import standard_errors
         from dpexp.inference.one_step import one_step
         from dpexp.inference.populations import SimulatedCrowd
-        from dpexp.inference.predicted import guessed_curvature, noise_of
         from dpexp.inference.refusals import after, before
-        from dpexp.inference.staged_newton import Design, Server, stages
+        from dpexp.inference.staged_newton import Server, stages
 
         model = careful(balanced(model) if self.balanced else model)
-        design = Design(n, self.guess * guessed_curvature(model), self.every)
         budgets, start = [budget for _, budget in settings], model.problem.start()
+        designs = [self.design(model, budget, n) for budget in budgets]
         staged, pilots = [], []
-        for number in range(len(settings)):
+        for number, (design, _) in enumerate(designs):
             server, other = Server(model, start), Server(model, start)
             staged.append(Talk(server, stages(server, design), number))
             pilots.append(Talk(other, one_step(other, design, self.level), number))
-        together([staged, pilots], SimulatedCrowd(model, law, budgets, seed, lanes))
+        kinds: tuple[Sequence[Participant], ...] = staged, pilots
+        # a group of participants asks the same users for Hessians
+        groups: list[list[Participant]] = [
+            [talk for talk, (design, _) in zip(talks, designs, strict=True) if design.every == every]
+            for every in sorted({design.every for design, _ in designs})
+            for talks in kinds
+        ]
+        together(groups, SimulatedCrowd(model, law, budgets, seed, lanes))
         found = []
-        for talk, pilot, budget in zip(staged, pilots, budgets, strict=True):
+        for talk, pilot, (design, noise) in zip(staged, pilots, designs, strict=True):
             outcome = talk.result
             half = normal(self.level) * standard_errors(outcome.final.covariance)
-            public = before(model, design, noise_of(model, budget.draw((np.arange(10_000) + 0.5) / 10_000, 1)))
+            public = before(model, design, noise)
             kept = [not (public.reasons or after(model, design, outcome, lane).reasons) for lane in range(len(half))]
             interval = symmetric_interval(outcome.final.theta, half)
             found.append([(interval, np.array(kept)), (pilot.result, np.ones(len(half), dtype=bool))])

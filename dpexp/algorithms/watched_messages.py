@@ -1,9 +1,10 @@
-"""Every message of a run of `staged-newton` as an adversary sees it, and what it would be without noise.
+"""Every message of a run as an adversary sees it, and what it would be without noise.
 
-The method's own conversation is run: its stages, its jumps, its compiled messages, its noise and its weights. Only the
-records are replaced: each user holds one of two, by a coin. The adversary chooses both records of a user when it is
-this user's turn, since it knows theta; any pair may be chosen, because the promise is for every pair. It sees every
-message: what theta moved by and what the server's sums grew by, which have to agree.
+Runs of `staged-newton`, with its own conversation: its stages, its jumps, its compiled messages, its noise and its
+weights; and of `path-intervals`, the path on which every fifth user sends a Hessian. Only the records are replaced:
+each user holds one of two, by a coin. The adversary chooses both records of a user when it is this user's turn, since
+it knows theta; any pair may be chosen, because the promise is for every pair. It sees every message: what theta moved
+by and what the server's sums grew by, which have to agree.
 
     gradient               responses far below and far above the prediction, |x|^2 = 2: Delta apart (Huber)
     Hessian, other side    residuals just inside c and -c at one x: apart in the row of the scale alone, which is off
@@ -15,10 +16,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from dpexp.algorithms.path_intervals import EVERY, PathIntervals
 from dpexp.algorithms.staged_newton import StagedNewton
 from dpexp.core.errors import UsageError
 from dpexp.core.seeds import generator
@@ -26,10 +29,11 @@ from dpexp.engine.lanes.vectors import LANES
 from dpexp.inference.lockstep import Talk, Wanted
 from dpexp.inference.messages import Users
 from dpexp.inference.models import Model, balanced, model_of
-from dpexp.inference.populations import Budgets, SimulatedCrowd
-from dpexp.inference.predicted import guessed_curvature
-from dpexp.inference.staged_newton import SHARES, TIMES, Design, Server, stages
+from dpexp.inference.paths import Walk
+from dpexp.inference.populations import SimulatedCrowd
+from dpexp.inference.staged_newton import SHARES, TIMES, Server, stages
 from dpexp.inference.sums import Sums, symmetric
+from dpexp.privacy.budgets import Budget
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 GRADIENT, OTHER_SIDE, NONE = KINDS = ("gradient", "Hessian, other side", "Hessian, none")
@@ -65,24 +69,44 @@ class Sent(NamedTuple):
     """[8]"""
 
 
+class StepSizes(Protocol):
+    """What is asked of a schedule."""
+
+    def step_sizes(self, first: int, last: int) -> np.ndarray: ...
+
+
 class Watched:
     """A copy of a config's run: as few users as leave every stage a Hessian user, with the steps of the config's n."""
 
-    def __init__(self, problem: LinearPredictorProblem, algorithm: StagedNewton, budget: Budgets, n: int) -> None:
+    def __init__(
+        self, problem: LinearPredictorProblem, algorithm: StagedNewton | PathIntervals, schedule: StepSizes,
+        budget: Budget, n: int,
+    ) -> None:  # fmt: skip
         self.budget, self.law = budget, algorithm.population(problem)
-        self.model = balanced(model_of(problem)) if algorithm.balanced else model_of(problem)
-        self.users = round(1.2 / SHARES[0]) * algorithm.every  # a Hessian user in the half of stage 1 that is summed
-        root, few = math.sqrt(self.users / n), self.users / n
-        self.design = Design(
-            self.users, algorithm.guess * guessed_curvature(self.model), algorithm.every,
-            times=(TIMES[0] * root, *(time * few for time in TIMES[1:])),
-        )  # fmt: skip
+        self.weighted = isinstance(algorithm, StagedNewton)
+        if isinstance(algorithm, StagedNewton):
+            self.model = balanced(model_of(problem)) if algorithm.balanced else model_of(problem)
+            design, _ = algorithm.design(self.model, budget, n)
+            self.users = round(1.2 / SHARES[0]) * design.every  # a Hessian user in the half of stage 1 that is summed
+            root, few = math.sqrt(self.users / n), self.users / n
+            times = (TIMES[0] * root, *(time * few for time in TIMES[1:]))
+            self.design = replace(design, n=self.users, times=times)
+        else:
+            self.model, self.users = model_of(problem), 12 * EVERY
+            self.eta = schedule.step_sizes(1, n)[: self.users]
+
+    def talk(self) -> tuple[Server, Talk[Any]]:
+        """The server, and what it says to its users."""
+        if self.weighted:
+            server = Server(self.model, self.model.problem.start())
+            return server, Talk(server, stages(server, self.design))
+        walk = Walk(self.model, self.model.problem.start())
+        return walk.server, Talk(walk, walk.along(self.eta, [self.users], EVERY))
 
     def run(self, seed: int, lanes: range) -> Iterator[Sent]:
         """Eight runs, user by user."""
-        server = Server(self.model, self.model.problem.start())
-        talk = Talk(server, stages(server, self.design))
-        crowd = SimulatedCrowd(self.model, self.law, [self.budget], seed, lanes)
+        server, talk = self.talk()
+        crowd = SimulatedCrowd(self.model, self.law, [self.budget], seed, lanes, self.weighted)
         coins = np.stack([generator(seed, r, "order").random(self.users) < 0.5 for r in lanes])
         coins = np.concatenate([coins, np.repeat(coins[-1:], LANES - len(coins), axis=0)])
         hessians, least = 0, self.model.problem.scale_min if self.model.has_scale else -math.inf
@@ -99,7 +123,8 @@ class Watched:
             drawn = one_of(stage_users, talk.done, wanted)
             theta, coin = server.theta.copy(), coins[:, number]
             pair = pair_of(self.model, kind, theta, drawn.x[0])
-            users, sums, eta = held(self.model, drawn, pair, coin), talk.sums, stage.eta[talk.done]
+            users, sums = held(self.model, drawn, pair, coin), talk.sums
+            eta = stage.eta[talk.done] * server.pace[0]
             before = Sums(*(part.copy() for part in sums))
             talk.take(users)
             if wanted.first + 1 < stage.summed:
@@ -157,9 +182,15 @@ def held(model: Model, drawn: Users, pair: Pair, coin: np.ndarray) -> Users:
 
 
 def received(
-    before: Sums, after: Sums, theta: np.ndarray, moved: np.ndarray | None, v: np.ndarray, eta: float, least: float
+    before: Sums,
+    after: Sums,
+    theta: np.ndarray,
+    moved: np.ndarray | None,
+    v: np.ndarray,
+    eta: np.ndarray,
+    least: float,
 ) -> np.ndarray:
-    """The gradient message [8, p] that the server used, from theta [p, 8] before and after it; v [8].
+    """The gradient message [8, p] that the server used, from theta [p, 8] before and after it; v and eta [8].
 
     The last coordinate is at least `least`.
     Raises UsageError where theta and the sums used two different ones, so that no single message was private.

@@ -18,6 +18,9 @@ from dpexp.inference.staged_newton import SHARES, TIMES
 from dpexp.privacy.accounting.gdp import eps_of
 
 DELTAS = (1e-5, 1e-6)
+CAREFUL = (
+    "careful: if errors have tails like Student's t with 3 degrees of freedom, or any two columns are correlated by .5"
+)
 TARGETS = {
     "huber-linear": (
         "The target is the minimiser of the weighted Huber risk. Its slopes are those of the linear model if errors "
@@ -69,9 +72,17 @@ class Report:
     @cached_property
     def errors(self) -> np.ndarray:
         """Standard errors [p] on the user's scale: those of the fit, or those that are expected."""
-        matrix, _ = self.units.to_user()
         known = np.diag(self.planned.errors**2) if self.fitted is None else self.fitted.covariance
-        return standard_errors(matrix @ known @ matrix.T)
+        return self._on_users_scale(known)
+
+    @cached_property
+    def careful(self) -> np.ndarray:
+        """Expected standard errors [p] if errors have heavier tails than a normal law, or columns are correlated."""
+        return self._on_users_scale(np.diag(self.planned.careful**2))
+
+    def _on_users_scale(self, covariance: np.ndarray) -> np.ndarray:
+        matrix, _ = self.units.to_user()
+        return standard_errors(matrix @ covariance @ matrix.T)
 
     @cached_property
     def values(self) -> np.ndarray | None:
@@ -114,8 +125,8 @@ class Report:
                 one["se"] = float(error)
         if self.plan or self.fitted is None:
             document["expected"] = [
-                {"name": name, "se": float(e), "length": 2 * self.quantile * float(e)}
-                for name, e in zip(self.units.names, self.errors, strict=True)
+                {"name": name, "se": float(e), "length": 2 * self.quantile * float(e), "careful_se": float(c)}
+                for name, e, c in zip(self.units.names, self.errors, self.careful, strict=True)
             ]
         document["public"] = self.public()
         return document
@@ -187,10 +198,11 @@ class Report:
         if self.fitted is None:
             title = f"Expected {100 * self.level:.4g}% intervals" + ("" if self.plan else "; nothing was spent")
             rows = [
-                [name, f"{error:.3g}", f"+- {self.quantile * error:.3g}"]
-                for name, error in zip(self.names, self.errors, strict=True)
+                [name, f"{error:.3g}", f"+- {self.quantile * error:.3g}", f"+- {self.quantile * careful:.3g}"]
+                for name, error, careful in zip(self.names, self.errors, self.careful, strict=True)
             ]
-            return f"{title}\n\n{columns(rows, ['name', 'expected se', 'interval'])}"
+            table = columns(rows, ["name", "expected se", "interval", "careful"])
+            return f"{title}\n\n{table}\n\n{CAREFUL}"
         rows = []
         for name, one, error in zip(self.names, self.estimates(), self.errors, strict=True):
             value = "not finite" if one["value"] is None else _digits(one["value"], error)

@@ -6,15 +6,23 @@ Whatever is refused before the data are used costs nobody anything. What is refu
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import numpy as np
 
 from dpexp.inference.central_newton import PARTS, STEPS, central_newton
-from dpexp.inference.models import Model, careful
+from dpexp.inference.models import Doubt, Model, careful
 from dpexp.inference.newton import standard_errors
-from dpexp.inference.predicted import FEWEST_FOR_EACH, expected_errors, guessed_curvature, least_curvature, noise_of
+from dpexp.inference.predicted import (
+    FEWEST_FOR_EACH,
+    best_every,
+    careful_errors,
+    expected_errors,
+    guessed_curvature,
+    least_curvature,
+    noise_of,
+)
 from dpexp.inference.refusals import (
     Checked,
     Reason,
@@ -30,8 +38,6 @@ from dpexp.inference.staged_newton import Design, staged_newton
 from dpexp.inference.users import Normals, Records
 
 Kind = Literal["local", "central"]
-EVERY = (5, 3)
-"""every k-th user sends a Hessian: the first of these with which the curvature can be measured"""
 FEWEST_TO_COMPUTE = 150
 """users below which the stages of the local model lack users of one kind, and not even estimates can be computed"""
 MOST_MOVED = 6.0
@@ -48,6 +54,8 @@ class Planned:
     errors: np.ndarray
     """expected standard errors [p], in the units of the computation"""
     checked: Checked
+    careful: np.ndarray
+    """those under heavier tails or correlated columns, whichever is worse [p]"""
     every: int = 0
     """local: every k-th user sends a Hessian"""
 
@@ -67,14 +75,10 @@ def plan_local(model: Model, mu: np.ndarray, n: int) -> Planned:
     """The design for budgets mu [users], of which there may be fewer than n if all are alike."""
     model = careful(model)
     noise = noise_of(model, mu)
-    plans = []
-    for every in EVERY:
-        design = Design(n, guessed_curvature(model), every)
-        checked = before(model, design, noise)
-        plans.append(Planned(model, n, "local", expected_errors(model, design, noise), checked, every))
-        if not any(reason.rule == "hessian-too-noisy" for reason in checked.reasons):
-            break
-    return min(plans, key=lambda plan: (len(plan.checked.reasons), plan.checked.n_needed or 0))
+    every = best_every(model, n, noise)
+    design = Design(n, guessed_curvature(model), every)
+    expected, careful_ones = expected_errors(model, design, noise), careful_errors(model, design, noise)
+    return Planned(model, n, "local", expected, before(model, design, noise), careful_ones, every)
 
 
 def fit_local(plan: Planned, x: np.ndarray, y: np.ndarray, mu: np.ndarray, normals: Normals) -> Fitted:
@@ -88,11 +92,12 @@ def fit_local(plan: Planned, x: np.ndarray, y: np.ndarray, mu: np.ndarray, norma
 def plan_central(model: Model, mu: float, n: int) -> Planned:
     """Sizes of all noise are public: what is expected of them."""
     mu_g, half = mu * math.sqrt(PARTS["gradients"]), mu * math.sqrt(PARTS["hessian"] / 2)
-    inverse = np.linalg.inv(model.guessed_hessian)
     late = STEPS - STEPS // 2
     known = 0.0 if math.isinf(mu) else (model.gradient_sensitivity / (mu_g * n)) ** 2 * STEPS / late
-    covariance = inverse @ (model.guessed_covariance / n + known * np.eye(model.p)) @ inverse
-    errors = standard_errors(covariance)
+    message = model.guessed_covariance / n + known * np.eye(model.p)
+    laws = [model, *(replace(model, doubt=doubt) for doubt in get_args(Doubt))]
+    inverses = np.linalg.inv([law.guessed_hessian for law in laws])
+    errors = standard_errors(inverses @ message @ inverses)
     reasons = []
     fewest = FEWEST_FOR_EACH // 5 * model.p
     if n < fewest:
@@ -107,7 +112,8 @@ def plan_central(model: Model, mu: float, n: int) -> Planned:
         digits = n * ratio / most
         digit = 10 ** max(0, math.floor(math.log10(digits)) - 1)
         reasons.append(Reason("hessian-too-noisy", why, math.ceil(digits / digit) * digit))
-    return Planned(model, n, "central", errors, Checked({"expected_hessian_error": ratio}, tuple(reasons), ()))
+    checked = Checked({"expected_hessian_error": ratio}, tuple(reasons), ())
+    return Planned(model, n, "central", errors[0], checked, errors.max(axis=0))
 
 
 def most_central(model: Model) -> float:

@@ -10,7 +10,7 @@ this is N(0, I) in the coordinates in which that norm is Euclidean. Delta_H is t
 public. D = diag(1, ..., 1, a) is I in the sheet; another public a spends less noise (`models.balanced`). The server
 computes
 
-    gradient user   theta_i = Proj( theta_{i-1} - eta_i v_i m_i )
+    gradient user   theta_i = Proj( theta_{i-1} - pace eta_i v_i m_i )
     Hessian user    theta_i = theta_{i-1}
 
 and adds to its sums what was sent, with the point at which it was sent, which is theta_{i-1}.
@@ -68,6 +68,8 @@ class Constants(NamedTuple):
     """s Delta_H(s), sensitivity of a Hessian times the scale"""
     scale_row: float
     """a, by which the row and the column of the scale are multiplied in a Hessian message"""
+    pace: np.ndarray
+    """[1, 8]: steps are so many times as long as stated, in each replicate; changes in place between stages"""
 
 
 @lru_cache(maxsize=16)
@@ -110,7 +112,7 @@ def compiled_messages(score: Callable[..., Any], curvature: Callable[..., Any], 
                 for l in range(j, p):
                     store(sums.squares, (e,), load(sums.squares, (e,)) + weighted * load(scratch, (l,)))
                     e += 1
-        step = eta * v
+        step = eta * v * load(constants.pace, (0,))
         for j in range(p):
             store(theta, (j,), load(theta, (j,)) - step * load(scratch, (j,)))
         if has_scale:

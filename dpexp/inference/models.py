@@ -17,21 +17,23 @@ import numpy as np
 
 from dpexp.core.errors import UsageError
 from dpexp.engine.lanes.elementwise import Value, logistic, where
+from dpexp.inference.doubts import correlated, heavy_tails
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.logistic import MallowsLogistic
 from dpexp.problems.mallows import moment_matrix
 
+Doubt = Literal["heavy tails", "correlated columns"]
 ModelName = Literal["huber-linear", "mallows-logistic"]
 MODELS: tuple[ModelName, ...] = ("huber-linear", "mallows-logistic")
 GUESSED_VARIANCE = 0.15
 """mean of p (1 - p) that is guessed of a logistic model: .25 if nothing is known of y, .1 if x tells much"""
 CAREFUL_VARIANCE = 0.085
 """the same for plans of the local model, which must not promise too much"""
-VARIANCE_OF_STEPS = 0.10
-"""the same for the steps of the local model. Where the truth is larger they are longer than they have to be, and
-intervals by a few percent; where it is smaller the start is not forgotten, and intervals cover less (inference, section
-4.3, factors 1/3 and 3). The central model's steps would overshoot"""
+VARIANCE_OF_STEPS = 0.07
+"""the same for the first steps of the local model. Where the truth is smaller the start, where a logistic risk is most
+curved, is not forgotten; where it is larger little is lost, since later steps follow from what was measured. The
+central model's steps would overshoot"""
 
 
 def huber_curvature(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple[Value, Value, Value]:
@@ -63,6 +65,8 @@ class Model:
     """a: Hessian messages hold D hess f D with D = diag(1, ..., 1, a), a in the row of the scale"""
     variance: float = GUESSED_VARIANCE
     """mean of p (1 - p) that is guessed of a logistic model"""
+    doubt: Doubt | None = None
+    """in what the public guess of H differs from the law of the problem"""
 
     @property
     def name(self) -> str:
@@ -119,6 +123,8 @@ class Model:
     @cached_property
     def guessed_hessian(self) -> np.ndarray:
         """H [p, p] if the law of the problem were the true one: the public guess from which steps and sizes follow."""
+        if self.doubt:
+            return doubted_hessian(replace(self, doubt=None).guessed_hessian, self)
         if isinstance(self.problem, HuberLinear):
             return self.problem.curvature().hessian
         return self.variance * moment_matrix(self.d, self.problem.sigma_z)
@@ -141,6 +147,20 @@ class Model:
             found[..., :q, q] = found[..., q, :q] = (w * ts)[..., None] * x
             found[..., q, q] = w * ss
         return found
+
+
+def doubted_hessian(hessian: np.ndarray, model: Model) -> np.ndarray:
+    """The guessed Hessian [p, p] where the errors have heavy tails, or columns are correlated."""
+    if model.doubt == "heavy tails":
+        if not isinstance(model.problem, HuberLinear):
+            return hessian
+        coefficients, scale = heavy_tails(model.problem.c, model.has_scale)
+        factors = np.append(np.full(model.d + 1, coefficients), [scale] * model.has_scale)
+        return hessian * np.sqrt(np.outer(factors, factors))
+    found = hessian.copy()
+    slopes = slice(1, model.d + 1)
+    found[slopes, slopes] = hessian[1, 1] * correlated(model.d, model.problem.sigma_z)
+    return found
 
 
 def model_of(problem: LinearPredictorProblem) -> Model:

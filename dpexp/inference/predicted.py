@@ -7,13 +7,15 @@ scales, and the model's own law of the response.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import get_args
 
 import numpy as np
 
-from dpexp.inference.models import VARIANCE_OF_STEPS, Model
+from dpexp.inference.models import VARIANCE_OF_STEPS, Doubt, Model
 from dpexp.inference.newton import regularise, standard_errors
+from dpexp.inference.pace import guessed_median
 from dpexp.inference.staged_newton import SHARES, Design
 from dpexp.inference.users import gradient_weights, hessian_weights
 
@@ -22,6 +24,13 @@ FEWEST_FOR_EACH = 200
 """users for every parameter below which nothing was ever tried; also without any noise"""
 QUANTILE = 0.1
 """the share of fits that may be refused for a noisy Hessian after their budget is spent, if the guess is right"""
+EVERY = (20, 15, 10, 8, 6, 5, 4, 3)
+"""designs in which every k-th user sends a Hessian"""
+SURE, SURE_OF_LOGISTIC = 1.3, 1.7
+"""times `least_ratio`: what is expected of H where there is a choice, as the truth may be less curved than the guess. A
+logistic risk is: along beta, where predictions are sure, by a factor that no public number tells"""
+MEASURED_BY = 1000
+"""Hessian users, at least, where n allows it: the Hessians of records vary, and no plan counts that"""
 MEASURING = sum(SHARES[1:])
 """the share of users whose messages enter the estimate"""
 
@@ -123,6 +132,31 @@ def expected_errors(model: Model, design: Design, noise: Noise) -> np.ndarray:
     return np.asarray(standard_errors(inverse @ (scores / users + of_hessian) @ inverse).mean(axis=0))
 
 
+def careful_errors(model: Model, design: Design, noise: Noise) -> np.ndarray:
+    """`expected_errors` [p] under the worst of the guessed law and those of `doubts`, for every coordinate."""
+    laws = [model, *(replace(model, doubt=doubt) for doubt in get_args(Doubt))]
+    return np.asarray(np.max([expected_errors(law, design, noise) for law in laws], axis=0))
+
+
+@lru_cache(maxsize=256)
+def best_every(model: Model, n: int, noise: Noise) -> int:
+    """The k with the shortest intervals if every k-th of n users sends a Hessian and all others a gradient.
+
+    Users who measure H are lost for the gradient, and an H that is badly known makes intervals longer: what is least is
+    the mean over coordinates of expected standard errors, each over its own least one. Designs count that measure H
+    surely enough; where there is none, the one with the most Hessians is left for `refusals` to judge. All of this is
+    public.
+    """
+    measured = [every for every in EVERY if n >= MEASURED_BY * every] or EVERY[-1:]
+    designs = [Design(n, guessed_curvature(model), every) for every in measured]
+    wanted = (SURE_OF_LOGISTIC if model.name == "mallows-logistic" else SURE) * least_ratio(model.p)
+    sure = [one for one in designs if expected_ratio(model, hessian_error(model, one, noise)) >= wanted]
+    if not sure:
+        return EVERY[-1]
+    errors = np.array([expected_errors(model, one, noise) for one in sure])
+    return sure[int(np.argmin((errors / errors.min(axis=0)).mean(axis=1)))].every
+
+
 def _scores(model: Model, noise: Noise) -> np.ndarray:
     """S_mu [p, p]: the covariance of one message, its noise included, for the optimal weights."""
     return model.guessed_covariance + model.gradient_sensitivity**2 * noise.gradients * np.eye(model.p)
@@ -131,8 +165,9 @@ def _scores(model: Model, noise: Noise) -> np.ndarray:
 def correction_moment(model: Model, design: Design, noise: Noise) -> np.ndarray:
     """E d d' [p, p] for the correction d = H^-1 sum v_i m_i, for a quadratic risk and many short steps.
 
-    In a direction of curvature h_j the iterate of a stage with N gradient users forgets in t = T h_j / h relaxation
-    times. Let b^2 / N be the variance of H^-1 times its mean message, and B a Brownian motion on [0, t]. The stage
+    Steps follow from the measured curvature (`pace`), so h is the median eigenvalue of H, whatever was guessed. In a
+    direction of curvature h_j the iterate of a stage with N gradient users forgets in t = T h_j / h relaxation times.
+    Let b^2 / N be the variance of H^-1 times its mean message, and B a Brownian motion on [0, t]. The stage
     starts off by e, its points have the mean e phi(t) - (b / sqrt(N t)) int (1 - exp(-(t - s))) dB_s, and H^-1 times
     its mean message is that plus (b / sqrt(N t)) B_t. So d = e phi(t) + (b / sqrt(N t)) int exp(-(t - s)) dB_s, with
 
@@ -156,7 +191,7 @@ def correction_moment(model: Model, design: Design, noise: Noise) -> np.ndarray:
         noisy = error**2 * (second + third) / users / 2 * (length + np.trace(length) * np.eye(model.p))
         return one / users + turn @ noisy @ turn.T
 
-    t, u = (design.times[stage] * values / design.curvature for stage in (1, 2))
+    t, u = (design.times[stage] * values / np.median(values) for stage in (1, 2))
     there, then = np.sqrt(np.outer(_phi(2 * t), _phi(2 * t))), np.sqrt(np.outer(_phi(2 * u), _phi(2 * u)))
     of_second = np.outer(_phi(t), _phi(t)) * landing(one / before, before) + there * one / second
     of_third = np.outer(_phi(u), _phi(u)) * landing(of_second, second) + then * one / third
@@ -172,6 +207,6 @@ def _phi(t: np.ndarray) -> np.ndarray:
 
 
 def guessed_curvature(model: Model) -> float:
-    """h: the median eigenvalue of the guessed Hessian; for a logistic model of the one that steps follow from."""
+    """h: the median eigenvalue of the guessed Hessian; for a logistic model of the one that first steps follow from."""
     longer = VARIANCE_OF_STEPS / model.variance if model.name == "mallows-logistic" else 1.0
-    return longer * float(np.median(np.linalg.eigvalsh(model.guessed_hessian)))
+    return longer * guessed_median(model)

@@ -17,6 +17,8 @@ chance.
     not-linear            the estimates of the last two stages differ by more than noise, at level 1e-3
     projected             the scale was projected at more than 1e-4 n steps
     not-arrived           the server's last jump was longer than is allowed, so the start was not forgotten
+    far-from-guess        the measured curvature is more than five times its public guess (logistic: twice),
+                          or less than a fifth (.28)
     collinear             the smallest eigenvalue of Hr is below a thousandth of the largest
 """
 
@@ -27,7 +29,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpexp.inference.models import Model
+from dpexp.inference.models import GUESSED_VARIANCE, VARIANCE_OF_STEPS, Model
 from dpexp.inference.newton import standard_errors
 from dpexp.inference.predicted import (
     FEWEST_FOR_EACH,
@@ -49,9 +51,12 @@ MUCH = 0.4
 """of a parameter in the direction of least curvature, from which it is named"""
 MOST_PROJECTED = 1e-4
 LEAST_EIGENVALUE = 1e-3
+CURVATURE, CURVATURE_OF_LOGISTIC = (0.2, 5.0), (0.28, 2.05)
+"""the measured curvature over its public guess between which intervals are believed. For the Huber model guesses that
+were wrong by a factor 4 held; logistic ones held up to a factor 2, and most of those by 4 end outside of this"""
 FAR_FROM_GUESS = 4.0
 """the scale over its guess, or the other way round, from which a warning is given"""
-NOT_CURED_BY_USERS = ("collinear", "not-arrived", "projected", "diverged")
+NOT_CURED_BY_USERS = ("collinear", "not-arrived", "projected", "far-from-guess", "diverged")
 """with these, no n is stated: the columns or the public guesses have to change"""
 
 
@@ -145,7 +150,7 @@ def users_needed(model: Model, design: Design, noise: Noise, most: float) -> int
     """
     low, high = design.n, enough(design.n, largest_share(model, design, noise) or 0.0, most)
     while high > low + 1 + low // 100:
-        middle = math.isqrt(low * high)
+        middle = max(low + 1, math.isqrt(low * high))
         share = largest_share(model, replace(design, n=middle), noise)
         low, high = (middle, high) if share is None or share > most else (low, middle)
     return enough(high, 1.0, 1.0)
@@ -156,6 +161,22 @@ def of_scale(share: float, n: int, is_: str, most: float = MOST_OF_SCALE) -> lis
         return []
     why = f"the standard error of the scale {is_} {share:.2g} of it, above {most:g}"
     return [Reason("scale-too-uncertain", why, enough(n, share, MOST_OF_SCALE))]
+
+
+def of_curvature(model: Model, relative: float, values: dict[str, float]) -> list[Reason]:
+    """Whether the first steps had about the right length; `relative` is the measured curvature over that of the steps.
+
+    The steps of a logistic model follow from `VARIANCE_OF_STEPS`, which is meant to be too small. What is judged is the
+    guess of a typical one.
+    """
+    logistic = model.name == "mallows-logistic"
+    relative *= VARIANCE_OF_STEPS / GUESSED_VARIANCE if logistic else 1.0
+    values["curvature_over_guess"] = relative
+    low, high = CURVATURE_OF_LOGISTIC if logistic else CURVATURE
+    if low <= relative <= high:
+        return []
+    why = f"the risk is {relative:.2g} times as curved as was guessed, and the first steps had the wrong length for it"
+    return [Reason("far-from-guess", why)]
 
 
 def of_coefficients(largest: float, n: int, is_: str, most: float = MOST_OF_COEFFICIENT) -> list[Reason]:
@@ -244,6 +265,7 @@ def after(model: Model, design: Design, outcome: Outcome, lane: int = 0) -> Chec
                 f"two parts of the users disagree (p = {level:.1g}): the start was too far, or n is too small",
             )
         )
+    reasons += of_curvature(model, float(outcome.curvature[lane]), values)
     if outcome.shortened[lane]:
         reasons.append(
             Reason(

@@ -1,14 +1,15 @@
 """`staged-newton`: three stages of small steps with Newton jumps between them (inference, section 3).
 
     stage   share   T    step                          enters the sums
-    1       .1      3    T / (2 h sqrt n_1) i^-1/2     its second half
-    2       .3      2    T / (h n_2)                   all
-    3       .6      1    T / (h n_3)                   all
+    1       .1      2    T / (2 h sqrt n_1) i^-1/2     its second half
+    2       .3      3    T / (h n_2)                   all
+    3       .6      2    T / (h n_3)                   all
 
-T is the number of relaxation times that a stage lasts in a direction of curvature h, a public guess. The stages are
-short on purpose: the bias of what curvature leaves grows with T, and the correction of `newton` needs no mixing. After
-stages 1 and 2 the server jumps to the corrected estimate, so that a wrong guess h does not leave the start unforgotten.
-The estimate uses the sums of stages 2 and 3 together.
+T is the number of relaxation times that a stage lasts in a direction of curvature h. In the first stage h is a public
+guess; in the others it is what the Hessians of the stage before say (`pace`). The stages are short on purpose: the bias
+of what curvature leaves grows with T, and the correction of `newton` needs no mixing. They are not shorter, because
+the noise of the Hessians counts by the length of the correction, which falls in T. After stages 1 and 2 the server
+jumps to the corrected estimate, so that the start is forgotten. The estimate uses the sums of stages 2 and 3 together.
 """
 
 from __future__ import annotations
@@ -19,16 +20,18 @@ from typing import NamedTuple
 import numpy as np
 
 from dpexp.engine.lanes.vectors import LANES
+from dpexp.inference.flatter import flatter
 from dpexp.inference.lockstep import Conversation, Stage, alone
 from dpexp.inference.messages import Constants, Users, compiled_messages
 from dpexp.inference.models import Model
 from dpexp.inference.newton import Corrected, corrected, newton_corrected
+from dpexp.inference.pace import curvature_ratio, guessed_median, measured_pace
 from dpexp.inference.sums import Sums, no_sums
 from dpexp.inference.users import Source
 
 SHARES = (0.1, 0.3, 0.6)
 """of the users, by stage"""
-TIMES = (3.0, 2.0, 1.0)
+TIMES = (2.0, 3.0, 2.0)
 """T, relaxation times, by stage"""
 FARTHEST = 2.0
 """a jump of the coefficients is at most this many scales; without a scale it is at most this long. Slopes count for
@@ -41,7 +44,7 @@ class Design:
 
     n: int
     curvature: float
-    """h, a guess of the median eigenvalue of H"""
+    """h, a guess of the median eigenvalue of H, for the first steps"""
     every: int = 5
     """every k-th user of a stage sends a Hessian"""
     shares: tuple[float, ...] = SHARES
@@ -54,7 +57,7 @@ class Design:
         return tuple(b - a for a, b in zip([0, *ends[:-1]], ends, strict=True))
 
     def step_sizes(self, stage: int) -> np.ndarray:
-        """eta_1, eta_2, ... of a stage."""
+        """eta_1, eta_2, ... of a stage, if the guess is right."""
         n, time = self.sizes[stage], self.times[stage]
         if stage:
             return np.full(n, time / (self.curvature * n))
@@ -74,6 +77,8 @@ class Outcome(NamedTuple):
     """whether the jump before the last stage was longer than is allowed [8]"""
     projections: np.ndarray
     """steps at which the scale was projected [8]"""
+    curvature: np.ndarray
+    """what the Hessians of stages 2 and 3 say of the curvature, over the guess h of the design [8]"""
 
 
 class Server:
@@ -93,8 +98,14 @@ class Server:
             model.gradient_sensitivity,
             float(model.hessian_sensitivity(1.0)),
             model.scale_row,
+            np.ones((1, LANES)),
         )
         self._messages = compiled_messages(type(law).score, model.curvature, model.has_scale)
+
+    @property
+    def pace(self) -> np.ndarray:
+        """Steps are so many times as long as their stage says [1, 8]; in place."""
+        return self.constants.pace
 
     def begin(self) -> Sums:
         """Sums over nobody."""
@@ -142,12 +153,17 @@ def stages(server: Server, design: Design) -> Conversation[Outcome]:
     """All three stages, from where the server stands."""
     first = yield Stage(design.step_sizes(0), design.every, design.sizes[0] // 2 + 1)
     server.jump(first)
+    server.pace[:] = measured_pace(server.model, design.curvature, first)
     second = yield Stage(design.step_sizes(1), design.every)
     shortened = server.jump(second)
+    server.pace[:] = measured_pace(server.model, design.curvature, second)
     third = yield Stage(design.step_sizes(2), design.every)
     final = newton_corrected(second + third, server.model)
+    longer = 1 / flatter(server.model, (second, third), final.theta) ** 2
+    final = final._replace(covariance=final.covariance * longer[:, None, None])
     alone_each = tuple(corrected(sums, final.hessian, final.hessian_error) for sums in (second, third))
-    return Outcome(final, (alone_each[0], alone_each[1]), second + third, shortened, server.hits[0])
+    relative = curvature_ratio(server.model, second + third)[0] * guessed_median(server.model) / design.curvature
+    return Outcome(final, (alone_each[0], alone_each[1]), second + third, shortened, server.hits[0], relative)
 
 
 def staged_newton(model: Model, design: Design, start: np.ndarray, source: Source) -> Outcome:

@@ -141,6 +141,30 @@ def jump(kept: Stage, has_scale: bool) -> np.ndarray:
     return target
 
 
+def pace(kept: Stage, h: float, guess: np.ndarray) -> float:
+    """How much longer the next steps are: g / r~, where r~ is the mean of measured and guessed ratio by precision."""
+    size = sum(float(v) ** 2 for v in guess.ravel())
+    ratio = float(np.trace(guess @ kept.m)) / kept.u / size
+    precision, guessed = (
+        size * kept.u**2 / kept.d2 if kept.d2 else math.inf,
+        h / float(np.median(np.linalg.eigvalsh(guess))),
+    )
+    if math.isinf(precision):
+        return min(max(guessed / ratio, 1 / 16), 16.0)
+    mixed = (ratio * precision + guessed * guessed**-2) / (precision + guessed**-2)
+    return min(max(guessed / mixed, 1 / 16), 16.0)
+
+
+def flatter(second: Stage, third: Stage, theta: np.ndarray, rows: np.ndarray) -> float:
+    """Logistic curvature at theta over that at the mean points of two stages, for records of a guessed law; at most 1."""
+
+    def trace(at: np.ndarray) -> float:
+        return sum(float(np.trace(logistic_hessian(list(at), list(x), 0.0))) for x in rows)
+
+    met = (second.u * trace(second.a / second.v) + third.u * trace(third.a / third.v)) / (second.u + third.u)
+    return min(1.0, trace(theta) / met)
+
+
 def staged_newton(
     loss: Loss,
     start: Vector,
@@ -150,15 +174,23 @@ def staged_newton(
     n: int,
     h: float,
     every: int,
+    guess: np.ndarray,
+    rows: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """theta~ and C after shares (.1, .3, .6) with T = (3, 2, 1). n is a multiple of 10."""
+    """theta~ and C after shares (.1, .3, .6) with T = (2, 3, 2). n is a multiple of 10.
+
+    `guess` is the guessed Hessian; `rows` are records of the guessed law where the model is logistic.
+    """
     n1, n2, n3 = n // 10, 3 * n // 10, 6 * n // 10
     theta, rest, has_scale = np.array(start), (users, noise, hessian_noise), loss.known_scale is None
-    eta = 3 / (2 * h * math.sqrt(n1)) * np.arange(1, n1 + 1) ** -0.5
+    eta = 2 / (2 * h * math.sqrt(n1)) * np.arange(1, n1 + 1) ** -0.5
     _, kept = stage(loss, theta, *rest, eta, every, n1 // 2 + 1)
-    _, second = stage(loss, jump(kept, has_scale), *rest, np.full(n2, 2 / (h * n2)), every)
-    _, third = stage(loss, jump(second, has_scale), *rest, np.full(n3, 1 / (h * n3)), every)
+    eta = np.full(n2, 3 / (h * n2)) * pace(kept, h, guess)
+    _, second = stage(loss, jump(kept, has_scale), *rest, eta, every)
+    eta = np.full(n3, 2 / (h * n3)) * pace(second, h, guess)
+    _, third = stage(loss, jump(second, has_scale), *rest, eta, every)
     both = Stage(len(start))
     for name in ("v", "v2", "u", "d2", "a", "g", "q", "m"):
         setattr(both, name, getattr(second, name) + getattr(third, name))
-    return estimate(both)
+    theta, covariance = estimate(both)
+    return theta, covariance if rows is None else covariance / flatter(second, third, theta, rows) ** 2

@@ -9,6 +9,7 @@ from dpexp.algorithms.dp_sgd import DpSgd
 from dpexp.algorithms.dp_sgld import DpSgld
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm
 from dpexp.algorithms.one_pass import OnePassAlgorithm
+from dpexp.algorithms.path_intervals import PathIntervals
 from dpexp.algorithms.staged_newton import StagedNewton
 from dpexp.algorithms.tuned import Tuned
 from dpexp.config import Cell, Experiment
@@ -53,11 +54,11 @@ def auditable(cell: Cell) -> list[Auditable] | str:
 
         stated = algorithm.mechanism(problem, cell.schedule, budget, cell.run.n).analyses()
         return [UsersAudit(problem, algorithm, cell.schedule, budget, cell.run.n, stated)]
-    if isinstance(algorithm, StagedNewton) and isinstance(problem, LinearPredictorProblem):
+    if isinstance(algorithm, StagedNewton | PathIntervals) and isinstance(problem, LinearPredictorProblem):
         from dpexp.reporting.audit.regression import RegressionAudit
 
         stated = algorithm.mechanism(problem, cell.schedule, budget, cell.run.n).analyses()
-        return [RegressionAudit(problem, algorithm, budget, cell.run.n, stated)]
+        return [RegressionAudit(problem, algorithm, cell.schedule, budget, cell.run.n, stated)]
     if isinstance(algorithm, Tuned):
         return f"{algorithm.name}: what is audited are runs, and not the choice among them; leave out the section tune"
     if isinstance(algorithm, DpSgd | DpSgld) and isinstance(problem, Softmax):
