@@ -17,6 +17,7 @@ from tests.campaigns.audit_faults import (
     FAULTS,
     FULL,
     MIXED,
+    PATHS,
     SAMPLED,
     TREE,
     audited,
@@ -41,6 +42,7 @@ QUICK = {
     18: 400,
     19: 800,
     20: 400,
+    21: 500,
 }
 """runs in which a fault is found; the others, which need thousands, are tried by `make soak`, and 8 in `test_audit.py`"""
 
@@ -68,7 +70,9 @@ def test_noise_left_out_in_some_steps_is_found_by_the_count_alone():
 
 
 @pytest.mark.parametrize(
-    "config", [FULL, SAMPLED, BALL, TREE, MIXED], ids=["full", "sampled", "ball", "tree", "messages"]
+    "config",
+    [FULL, SAMPLED, BALL, TREE, MIXED, PATHS],
+    ids=["full", "sampled", "ball", "tree", "messages", "paths"],
 )
 def test_sound_mechanisms_are_left_alone(config):
     """And the bracket is not empty: something is seen to be given away."""

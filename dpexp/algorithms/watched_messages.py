@@ -87,6 +87,7 @@ class Watched:
         if isinstance(algorithm, StagedNewton):
             self.model = balanced(model_of(problem)) if algorithm.balanced else model_of(problem)
             design, _ = algorithm.design(self.model, budget, n)
+            design = replace(design, every=min(design.every, EVERY))  # more users would show the same, and take longer
             self.users = round(1.2 / SHARES[0]) * design.every  # a Hessian user in the half of stage 1 that is summed
             root, few = math.sqrt(self.users / n), self.users / n
             times = (TIMES[0] * root, *(time * few for time in TIMES[1:]))

@@ -2,7 +2,7 @@
 
     python -m tests.campaigns.audit_faults [--repeats K] [--sound N]
 
-Twenty faults, each in the engine or in the algorithm while it runs; the audit's own files are untouched. A fault is
+Twenty-one faults, each in the engine or in the algorithm while it runs; the audit's own files are untouched. A fault is
 found if the exit code of the audit would be 1. Sound mechanisms are audited too: any alarm there is a false one. The
 campaign prints a table and fails if a fault is found in less than 85% of the repetitions, or if there are more false
 alarms than the stated level allows with probability 1e-4.
@@ -27,6 +27,7 @@ from dpexp.engine.softmax import batches as schemes
 from dpexp.engine.softmax import loop
 from dpexp.engine.softmax import steps as kernel
 from dpexp.inference.messages import Users
+from dpexp.inference.paths import Walk
 from dpexp.inference.staged_newton import Server
 from dpexp.problems.softmax import Softmax
 from dpexp.reporting.audit import audit as auditing
@@ -74,6 +75,7 @@ schedule:  {name: prescribed}
 privacy:   {mu: 2}
 run:       {n: 100000, replicates: 8, seed: 1}
 """
+PATHS = REGRESSION.replace("staged-newton", "path-intervals").replace("prescribed", "power, eta: 0.2, alpha: 1/2")
 MIXED = REGRESSION.replace("mu: 2", "mu: {choice: {values: [1, 3], probabilities: [0.5, 0.5]}}")
 
 
@@ -312,6 +314,19 @@ def gradients_too_quiet() -> object:
     return wrong_users(lambda server, users: users._replace(omega=users.omega * (2 / 3)))
 
 
+@contextmanager
+def path_too_quiet() -> Iterator[None]:
+    """21: every message of a plain path has 2/3 of its noise."""
+    true = Walk.serve
+
+    def serve(self: Walk, users: Users, *rest: object) -> None:
+        less = users._replace(omega=users.omega * (2 / 3), hessian_noise=users.hessian_noise * (2 / 3))
+        true(self, less, *rest)
+
+    with patch.object(Walk, "serve", serve):
+        yield
+
+
 def root_forgotten() -> object:
     """16: Delta_H is B / s and not sqrt 2 B / s, as if two Hessians could not point in two directions."""
     return scaled_noise(lambda server, users: np.array(np.sqrt(0.5)))
@@ -384,6 +399,7 @@ FAULTS = (
     Fault(18, "Delta_H of the final scale", scale_of_the_model, REGRESSION, "Hessian, other side", 1500),
     Fault(19, "noise by the record", noise_by_the_record, REGRESSION, "Hessian, none", 1000),
     Fault(20, "Hessian noise of another budget", strict_ones_too_quiet, MIXED, "Hessian, other side", 1000),
+    Fault(21, "path with 2/3 of its noise", path_too_quiet, PATHS, "gradient", 1500),
 )
 
 
@@ -418,7 +434,7 @@ def main() -> int:
         print(f"{fault.number:2} {fault.name:34} runs {fault.runs:6,}  found {hits:3} of {len(alarms)}, "
               f"by '{fault.statistic}' {named}", flush=True)  # fmt: skip
         failed |= hits < 0.85 * len(alarms)
-    sound = [USERS, FULL, SAMPLED, BALL, TREE, BINS, REGRESSION, MIXED]
+    sound = [USERS, FULL, SAMPLED, BALL, TREE, BINS, REGRESSION, MIXED, PATHS]
     with patch.object(auditing, "PILOT", 200):  # a short pilot chooses worse, and no more falsely
         false = sum(bool(found(audited(sound[k % len(sound)], 400, 1000 + k))) for k in range(options.sound))
     print(f"sound mechanisms: {false} false alarms in {options.sound} audits, each at level {LEVEL:g}")
