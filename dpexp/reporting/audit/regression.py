@@ -82,5 +82,5 @@ class RegressionAudit:
 
 
 def _inside(mu: float, one: BudgetClass) -> bool:
-    """Whether a user's mu is of the class. The engine has 1 / mu, whose inverse may differ from mu in its last digit."""
+    """Whether mu is of the class. The engine has 1 / mu, whose inverse may differ from mu in its last digit."""
     return one.smallest * (1 - ROUNDED) <= mu <= one.largest * (1 + ROUNDED)
