@@ -170,7 +170,10 @@ def _of(annotation: Any, metadata: Sequence[Any] = ()) -> Schema:
         return {"anyOf": [_of(kind) for kind in inner]}
     if any(isinstance(item, BeforeValidator) and item.func is not integral for item in flat):
         # It converts what is written before anything is checked (True to the text "True"), in a way only it knows.
-        return {"type": "object"} if origin is dict else {"type": "array"} if origin is tuple else {}
+        if origin is dict:
+            lists = {"additionalProperties": {"type": "array"}} if get_origin(inner[1]) is tuple else {}
+            return {"type": "object", **lists}
+        return {"type": "array"} if origin is tuple else {}
     if origin is tuple:
         return _list_of(inner, flat)
     if annotation is type(None):

@@ -162,7 +162,7 @@ def _keys(
             if not field.is_required():
                 yield from _line(f"  # {key}: ", comment)
             continue
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and value:
             yield from _line(f"  {key}:", comment)
             yield from (f"    {inner}: {flow(v)}" for inner, v in value.items())
             yield from (f"    {line}" for line in template)

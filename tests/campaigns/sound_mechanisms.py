@@ -228,6 +228,8 @@ def main(words: Sequence[str] | None = None) -> int:
         closest.append(max(row.lower_bound / row.claimed if row.claimed else 0.0 for row in rows))
         alarm = [row for row in rows if row.alarm]
         alarms += bool(alarm)
+        if sum(kinds.values()) % 25 == 0:
+            print(f"{sum(kinds.values())} audited, {alarms} false alarms", file=sys.stderr, flush=True)
         if options.v or alarm:
             print(f"{'ALARM ' if alarm else ''}{seed}: {one}", flush=True)
     from scipy.stats import beta, binom
