@@ -755,6 +755,28 @@ def test_algorithm_2_with_the_noise_of_all_nodes_is_refused(monkeypatch):
     assert certified.broken(SimpleNamespace(results=None)) == ["p, N = 5, eps = 1"]
 
 
+@pytest.mark.parametrize("name", ["momentum/section-4/practice", "momentum/section-4/full-batch"])
+def test_settings_of_section_4_are_those_that_its_claims_speak_of(name, monkeypatch):
+    from dpexp.papers.momentum.claims import idea
+
+    accountants = {"tree": "exact-sensitivities", "reduced": "certified-iterates", "descent": "gaussian-composition"}
+    sound = [
+        {"method": m, "N": 500, "d": 10, "eps": 1.0, "alpha_n": 1.0, "accountant": a, "guarantee": True}
+        for m, a in accountants.items()
+    ]
+    wrong = {"guarantee": False, "accountant": "exact-sensitivities", "alpha_n": 0.5}
+    assumed = BY_ID[name].hypotheses
+    for k, (key, value) in enumerate(wrong.items()):
+        rows = [{**row, key: value} if row["method"] == "reduced" else row for row in sound]
+        monkeypatch.setattr(idea, "tuned_settings", lambda results, rows=rows: rows)
+        where = ["Algorithm 2: reduced sensitivity, N = 500, d = 10, eps = 1"]
+        assert [h.broken(SimpleNamespace(results=None)) for h in assumed] == [where if j == k else [] for j in range(3)]
+    monkeypatch.setattr(idea, "tuned_settings", lambda results: sound)
+    for hypothesis in assumed:
+        assert hypothesis.broken(SimpleNamespace(results=None)) == []
+        assert hypothesis.refused(SimpleNamespace(results=None))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, claim in BY_ID.items() if claim.hypotheses])
 def test_hypotheses_hold_of_what_is_stored_and_refuse_what_violates_them(name, good):

@@ -220,13 +220,13 @@ def test_stages_follow_each_other_and_a_campaign_goes_on(tmp_path, monkeypatch, 
         (target / "tests").mkdir(exist_ok=True)
         (target / "tests" / "test_x.py").write_text("")
 
-    def tested(copy, arguments, limit_s):
+    def ran(copy, arguments, limit_s, *rest):
         (now,) = [k for k, m in enumerate(chosen) if (copy / m.path).read_bytes() != (ROOT / m.path).read_bytes()]
         calls.append((now, arguments))
         bad = now == 0 or (now == 1 and "slow" in arguments)
         return ("failed", "FAILED tests/test_x.py::t", 1.0) if bad else ("passed", "", 1.0)
 
-    for name, new in (("copied", copied), ("tested", tested), ("preload", lambda: None)):
+    for name, new in (("copied", copied), ("ran", ran), ("preload", lambda: None)):
         monkeypatch.setattr(mutants_of_code, name, new)
     monkeypatch.setattr(mutants_of_code.Tests, "seconds", lambda self, test: 1.0)
     monkeypatch.setattr(mutants_of_code.tempfile, "gettempdir", lambda: str(tmp_path))
@@ -259,7 +259,7 @@ def test_targets():
 
 @pytest.mark.slow
 def test_real_tests_notice_a_real_mutant(tmp_path):
-    """`tested` on a tree of one module and its tests, in a process of its own: as it is, with a mutant, without an end."""
+    """`ran` on a tree of one module and its tests, in a process of its own: as it is, with a mutant, without an end."""
     for name in ("dpexp/store/stats.py", "tests/test_stats.py", "pyproject.toml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
@@ -267,15 +267,15 @@ def test_real_tests_notice_a_real_mutant(tmp_path):
         (tmp_path / package / "__init__.py").write_text("")
     program = f"""if True:
         from pathlib import Path
-        from tests.campaigns.mutants_of_code import tested
+        from tests.campaigns.mutants_of_code import ran
         copy = Path({str(tmp_path)!r})
         stats = copy / "dpexp/store/stats.py"
         text = stats.read_text()
-        print(tested(copy, ["-k", "hand", "tests/test_stats.py"], 100)[0])
+        print(ran(copy, ["-k", "hand", "tests/test_stats.py"], 100)[0])
         stats.write_text(text.replace("values.std(axis=-1, ddof=1)", "values.std(axis=-1, ddof=0)"))
-        print(tested(copy, ["-k", "hand", "tests/test_stats.py"], 100)[0])
+        print(ran(copy, ["-k", "hand", "tests/test_stats.py"], 100)[0])
         stats.write_text("while True: pass")
-        print(tested(copy, ["tests/test_stats.py"], 3)[0])
+        print(ran(copy, ["tests/test_stats.py"], 3)[0])
     """
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.stdout.split("\n")[:3] == ["passed", "failed", "never ends"], done.stdout + done.stderr
