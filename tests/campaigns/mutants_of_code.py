@@ -131,8 +131,7 @@ class Tests:
             wanted.setdefault(path, set()).update(range(first, last + 1))
         self._wanted = wanted
         self._kept: dict[str, Any] = json.loads(known.read_text()) if known.exists() else {}
-        asked = repr(sorted((path, sorted(lines), digest(copy / path)) for path, lines in wanted.items()))
-        self._seen = {test: self._look(test, f"{test} {digest(copy / test)} {asked_of(asked)}") for test in self.files}
+        self._asked = digest(repr(sorted((path, sorted(lines), digest(copy / path)) for path, lines in wanted.items())))
 
     def distance(self, test: str, module: str) -> int:
         """Imports between a test file and a module; 99 where there is no path."""
@@ -148,40 +147,49 @@ class Tests:
         return 99
 
     def seconds(self, names: Sequence[str]) -> float:
-        return sum(self._seen[name.split("::")[0]]["tests"][name]["s"] for name in names)
+        return sum(self._seen(name.split("::")[0])["tests"][name]["s"] for name in names)
+
+    def circles(self, module: str) -> list[list[str]]:
+        """Test files round a module: those that import it, with those that bear its name, with those one import further, all."""
+        words = module.split(".")[1:]
+        stems = {"_".join(words[k:]) for k in range(len(words))} | {words[0]}
+        far = {test: self.distance(test, module) for test in self.files}
+        named = [t for t in self.files if far[t] <= 1 or any(stem in t for stem in stems)]
+        found = [[t for t in self.files if far[t] <= 1], named, [t for t in self.files if far[t] <= 2 or t in named]]
+        return [*filter(None, found), self.files]
 
     def near(self, mutant: Mutant) -> list[str]:
-        """Tests that execute the line: those of less than a second first, of the files that import the module first.
+        """Tests that execute the line, of the closest files where there is one.
 
         Of a line outside of functions, tests that call a function of its module; of a line that numba compiles, all tests
-        of files that use a kernel with it; of a line that nothing is known about, all tests of the nearest files.
+        of files that use a kernel with it; of a line that nothing is known about, all tests of the closest files.
         """
         first, last, inside = self._statements[mutant.path, mutant.place.line]
         lines = {f"{mutant.path}:{line}" for line in range(first, last + 1)} if inside else {f"{mutant.path}:0"}
-        found = [
-            name
-            for seen in self._seen.values()
-            for name, test in seen["tests"].items()
-            if not lines.isdisjoint(test["lines"]) or not lines.isdisjoint(seen["compiled"])
-        ]
-        module = module_name(mutant.path, Path())
-        if not found:
-            least = min(self.distance(t, module) for t in self.files)
-            found = [name for t in self.files if self.distance(t, module) == least for name in self._seen[t]["tests"]]
-        return self._in_order(found, module)
+        module = module_name(Path(mutant.path), Path())
+        circles = self.circles(module)
+        for files in circles:
+            found = [
+                name
+                for seen in map(self._seen, files)
+                for name, test in seen["tests"].items()
+                if not lines.isdisjoint(test["lines"]) or not lines.isdisjoint(seen["compiled"])
+            ]
+            if found:
+                return self._in_order(found, module)
+        return self._in_order([name for t in circles[0] for name in self._seen(t)["tests"]], module)
 
     def others(self, mutant: Mutant) -> list[str]:
         """All other fast tests, in the same order."""
         near = set(self.near(mutant))
-        rest = [name for seen in self._seen.values() for name in seen["tests"] if name not in near]
-        return self._in_order(rest, module_name(mutant.path, Path()))
+        rest = [name for t in self.files for name in self._seen(t)["tests"] if name not in near]
+        return self._in_order(rest, module_name(Path(mutant.path), Path()))
 
     def slow(self, mutant: Mutant) -> list[str]:
-        """Files whose fast tests execute the line, or that import the module: their slow tests may notice more."""
-        module = module_name(mutant.path, Path())
+        """Files whose fast tests execute the line, and those that import the module: their slow tests may notice more."""
+        module = module_name(Path(mutant.path), Path())
         near = {name.split("::")[0] for name in self.near(mutant)}
-        close = [t for t in self.files if t in near or self.distance(t, module) <= 1]
-        return sorted(close, key=lambda t: self.distance(t, module))
+        return sorted({*near, *self.circles(module)[0]}, key=lambda t: (self.distance(t, module), t))
 
     def _in_order(self, names: Sequence[str], module: str) -> list[str]:
         file = {name: name.split("::")[0] for name in names}
@@ -194,12 +202,13 @@ class Tests:
 
         return sorted(names, key=place)
 
-    def _look(self, test: str, key: str) -> dict[str, Any]:
+    def _seen(self, test: str) -> dict[str, Any]:
         """What the fast tests of a file execute. Those that fail without any mutant are left out.
 
         Every module that may be mutated has one more line that does nothing: a test that fails only because the text has
         changed would notice every mutant, and nothing would be learnt from it.
         """
+        key = f"{test} {digest(self.copy / test)} {self._asked}"
         if key not in self._kept:
             touched = {path: path.read_bytes() for part in PARTS for path in files_of(part, self.copy)}
             for path, text in touched.items():
@@ -215,12 +224,9 @@ class Tests:
         return self._kept[key]
 
 
-def digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:8]
-
-
-def asked_of(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
+def digest(text: Path | str) -> str:
+    """Of a text, or of a file's."""
+    return hashlib.sha256(text.encode() if isinstance(text, str) else text.read_bytes()).hexdigest()[:8]
 
 
 # --- running tests in a copy ------------------------------------------------------------------------------------

@@ -114,7 +114,8 @@ def tuned_settings(results: Path) -> list[dict[str, Any]]:
     columns = ["N", "d", "eps", "alpha", "accountant", "guarantee", "noise"]
     rows = []
     for experiment in TUNED:
-        for row in load_summary(results, experiment, columns).drop_duplicates("cell_id").itertuples():
+        cells: Any = load_summary(results, experiment, columns).drop_duplicates("cell_id")
+        for row in cells.itertuples():
             if np.isfinite(row.eps):
                 alpha_n = 1.0 if row.alpha is None or np.isnan(row.alpha) else float(row.alpha) * int(row.N)
                 rows.append(
