@@ -7,6 +7,7 @@ across settings. The two privacy claims need real replicates and use toy-size ru
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from functools import cache, partial
 from types import SimpleNamespace
@@ -29,6 +30,7 @@ from dpexp.reporting.ledger.judgement import Judgement
 from dpexp.reporting.ledger.printed import latex, listed, markdown, surprises
 from dpexp.reporting.ledger.settling import kept
 from dpexp.reporting.ledger.verdicts import Verdict
+from dpexp.theory.dp_sgld.decreasing import lemma11
 from dpexp.theory.dp_sgld.privacy import corollary33, total_decreasing_step
 from tests.conftest import ROOT, call
 
@@ -442,6 +444,16 @@ THEORY_ALONE = {
     "dp-sgld/table-1/privacy": ("exact_eps", lambda law, delta, removed: 0.9, "not testable"),
     "dp-sgld/table-1/privacy/pneumonia": ("exact_eps", lambda law, delta, removed: 1.1, "false"),
     "dp-sgld/lemma-7": ("exact_risks", FAR_RISKS, "false"),
+    "dp-sgld/lemma-7/floor": (
+        "full_batch_risks",
+        lambda toy, steps, sigma: 1.2 * toy.risks(steps, sigma, toy.n),
+        "false",
+    ),
+    "dp-sgld/lemma-11/terms": (
+        "decreasing_bound",
+        lambda steps, *rest: lemma11(steps, *rest) * math.log(1 + steps),
+        "false",
+    ),
     "dp-sgld/utility/relaxed-step": ("full_batch_risks", FAR_RISKS, "false"),
     "dp-sgld/lemma-4-1": ("exact_risks", FAR_RISKS, "false"),
     "dp-sgld/lemma-11": ("exact_risks", FAR_RISKS, "false"),

@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 from tests.campaigns.equivalent_mutants import EQUIVALENT
 from tests.campaigns.lines_of_tests import Chosen, Watch, lines_of
 from tests.campaigns.places_of_mutants import Place, is_program, module_name, places
+from tests.conftest import LONGEST
 
 ROOT = Path(__file__).parent.parent.parent
 PARTS: dict[str, tuple[int, tuple[str, ...]]] = {
@@ -149,35 +150,44 @@ class Tests:
     def seconds(self, names: Sequence[str]) -> float:
         return sum(self._seen(name.split("::")[0])["tests"][name]["s"] for name in names)
 
-    def circles(self, module: str) -> list[list[str]]:
-        """Test files round a module: those that import it, with those that bear its name, with those one import further, all."""
-        words = module.split(".")[1:]
-        stems = {"_".join(words[k:]) for k in range(len(words))} | {words[0]}
+    def close(self, module: str) -> list[str]:
+        """Files that import a module, or else all with the shortest path to it."""
         far = {test: self.distance(test, module) for test in self.files}
-        named = [t for t in self.files if far[t] <= 1 or any(stem in t for stem in stems)]
-        found = [[t for t in self.files if far[t] <= 1], named, [t for t in self.files if far[t] <= 2 or t in named]]
-        return [*filter(None, found), self.files]
+        return [t for t in self.files if far[t] <= max(1, min(far.values()))]
 
     def near(self, mutant: Mutant) -> list[str]:
-        """Tests that execute the line, of the closest files where there is one.
+        """Tests that execute the line: of the close files, or else of the two nearest of all others that have such a test.
+
+        The files that take longest are looked into last.
 
         Of a line outside of functions, tests that call a function of its module; of a line that numba compiles, all tests
-        of files that use a kernel with it; of a line that nothing is known about, all tests of the closest files.
+        of files that use a kernel with it; of a line that nothing is known about, all tests of the close files.
         """
         first, last, inside = self._statements[mutant.path, mutant.place.line]
         lines = {f"{mutant.path}:{line}" for line in range(first, last + 1)} if inside else {f"{mutant.path}:0"}
         module = module_name(Path(mutant.path), Path())
-        circles = self.circles(module)
-        for files in circles:
-            found = [
-                name
-                for seen in map(self._seen, files)
-                for name, test in seen["tests"].items()
-                if not lines.isdisjoint(test["lines"]) or not lines.isdisjoint(seen["compiled"])
-            ]
-            if found:
-                return self._in_order(found, module)
-        return self._in_order([name for t in circles[0] for name in self._seen(t)["tests"]], module)
+        words = {word for part in module.split(".")[1:] for word in part.split("_")}
+        rare = {word: 1 / max(1, sum(word in t for t in self.files)) for word in words}
+        close = [t for t in self.close(module) if Path(t).name not in LONGEST]
+        rest = sorted(
+            set(self.files) - set(close),
+            key=lambda t: (
+                Path(t).name in LONGEST,
+                -sum(rare[word] for word in words if word in t),
+                self.distance(t, module),
+                t,
+            ),
+        )
+        found: dict[str, list[str]] = {}
+        for k, test in enumerate([*close, *rest]):
+            if k >= len(close) and (len(found) > 1 or set(found) & set(close)):
+                break
+            seen = self._seen(test)
+            compiled = not lines.isdisjoint(seen["compiled"])
+            if hit := [n for n, one in seen["tests"].items() if compiled or not lines.isdisjoint(one["lines"])]:
+                found[test] = hit
+        names = [name for hit in found.values() for name in hit]
+        return self._in_order(names or [name for t in close for name in self._seen(t)["tests"]], module)
 
     def others(self, mutant: Mutant) -> list[str]:
         """All other fast tests, in the same order."""
@@ -189,7 +199,7 @@ class Tests:
         """Files whose fast tests execute the line, and those that import the module: their slow tests may notice more."""
         module = module_name(Path(mutant.path), Path())
         near = {name.split("::")[0] for name in self.near(mutant)}
-        return sorted({*near, *self.circles(module)[0]}, key=lambda t: (self.distance(t, module), t))
+        return sorted({*near, *self.close(module)}, key=lambda t: (self.distance(t, module), t))
 
     def _in_order(self, names: Sequence[str], module: str) -> list[str]:
         file = {name: name.split("::")[0] for name in names}
