@@ -86,6 +86,8 @@ class Watch:
 
     def watch_compiled(self) -> None:
         """Code that goes into the key of a kernel is code that the kernel runs."""
+        if not Path(self.root, "dpexp", "engine", "walk.py").exists():  # a tree without kernels
+            return
         from dpexp.engine.walk import Walk
 
         plain = Walk.code

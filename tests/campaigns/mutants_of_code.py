@@ -23,7 +23,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,6 +48,8 @@ Log = Callable[[str], object]
 STAGES = ("near", "fast", "slow")
 LIMIT_S = {"near": 150, "fast": 420, "slow": 420}
 """wall clock of a stage; a mutant that never ends is noticed"""
+NEAR = 4
+"""files whose tests are the first to be tried"""
 
 
 class Mutant(NamedTuple):
@@ -150,67 +152,48 @@ class Tests:
     def seconds(self, names: Sequence[str]) -> float:
         return sum(self._seen(name.split("::")[0])["tests"][name]["s"] for name in names)
 
-    def close(self, module: str) -> list[str]:
-        """Files that import a module, or else all with the shortest path to it."""
-        far = {test: self.distance(test, module) for test in self.files}
-        return [t for t in self.files if far[t] <= max(1, min(far.values()))]
+    def around(self, module: str) -> list[str]:
+        """All files, nearest first: those that import the module, that bear rare words of its name, that take long last."""
+        words = {word for part in module.split(".")[1:] for word in part.split("_")}
+        rare = {word: 1 / max(1, sum(word in t for t in self.files)) for word in words}
 
-    def near(self, mutant: Mutant) -> list[str]:
-        """Tests that execute the line: of the close files, or else of the two nearest of all others that have such a test.
+        def place(test: str) -> tuple[Any, ...]:
+            far, alike = self.distance(test, module), sum(rare[word] for word in words if word in test)
+            return Path(test).name in LONGEST, far > 1 and not alike, -alike, far, test
 
-        The files that take longest are looked into last.
+        return sorted(self.files, key=place)
+
+    def near(self, mutant: Mutant) -> Iterator[list[str]]:
+        """Tests that execute the line, of the nearest files that have such a test, one file at a time.
 
         Of a line outside of functions, tests that call a function of its module; of a line that numba compiles, all tests
-        of files that use a kernel with it; of a line that nothing is known about, all tests of the close files.
+        of files that use a kernel with it; of a line that nothing is known about, all tests of the nearest files.
         """
         first, last, inside = self._statements[mutant.path, mutant.place.line]
         lines = {f"{mutant.path}:{line}" for line in range(first, last + 1)} if inside else {f"{mutant.path}:0"}
-        module = module_name(Path(mutant.path), Path())
-        words = {word for part in module.split(".")[1:] for word in part.split("_")}
-        rare = {word: 1 / max(1, sum(word in t for t in self.files)) for word in words}
-        close = [t for t in self.close(module) if Path(t).name not in LONGEST]
-        rest = sorted(
-            set(self.files) - set(close),
-            key=lambda t: (
-                Path(t).name in LONGEST,
-                -sum(rare[word] for word in words if word in t),
-                self.distance(t, module),
-                t,
-            ),
-        )
-        found: dict[str, list[str]] = {}
-        for k, test in enumerate([*close, *rest]):
-            if k >= len(close) and (len(found) > 1 or set(found) & set(close)):
-                break
+        module, found = module_name(Path(mutant.path), Path()), 0
+        for test in self.around(module):
             seen = self._seen(test)
             compiled = not lines.isdisjoint(seen["compiled"])
             if hit := [n for n, one in seen["tests"].items() if compiled or not lines.isdisjoint(one["lines"])]:
-                found[test] = hit
-        names = [name for hit in found.values() for name in hit]
-        return self._in_order(names or [name for t in close for name in self._seen(t)["tests"]], module)
+                found += 1
+                yield sorted(hit, key=lambda name: self.seconds([name]))
+            if found == NEAR:
+                return
+        if not found:
+            yield from ([*self._seen(t)["tests"]] for t in self.around(module)[:NEAR])
 
-    def others(self, mutant: Mutant) -> list[str]:
-        """All other fast tests, in the same order."""
-        near = set(self.near(mutant))
-        rest = [name for t in self.files for name in self._seen(t)["tests"] if name not in near]
-        return self._in_order(rest, module_name(Path(mutant.path), Path()))
+    def others(self, mutant: Mutant) -> Iterator[list[str]]:
+        """All other fast tests, all at once, nearest files first."""
+        near = {name for part in self.near(mutant) for name in part}
+        rest = self.around(module_name(Path(mutant.path), Path()))
+        yield [name for t in rest for name in self._seen(t)["tests"] if name not in near]
 
-    def slow(self, mutant: Mutant) -> list[str]:
-        """Files whose fast tests execute the line, and those that import the module: their slow tests may notice more."""
+    def slow(self, mutant: Mutant) -> Iterator[list[str]]:
+        """The slow tests of the same files, and of those that import the module."""
         module = module_name(Path(mutant.path), Path())
-        near = {name.split("::")[0] for name in self.near(mutant)}
-        return sorted({*near, *self.close(module)}, key=lambda t: (self.distance(t, module), t))
-
-    def _in_order(self, names: Sequence[str], module: str) -> list[str]:
-        file = {name: name.split("::")[0] for name in names}
-        far = {test: min(self.distance(test, module), 2) for test in set(file.values())}
-        cost = {test: self.seconds([name for name in names if file[name] == test]) for test in far}
-
-        def place(name: str) -> tuple[float | str, ...]:
-            test, long = file[name], (s := self.seconds([name])) > 1
-            return long, far[test], s if long else cost[test], test, s
-
-        return sorted(names, key=place)
+        near = {name.split("::")[0] for part in self.near(mutant) for name in part}
+        yield [t for t in self.around(module) if t in near or self.distance(t, module) <= 1]
 
     def _seen(self, test: str) -> dict[str, Any]:
         """What the fast tests of a file execute. Those that fail without any mutant are left out.
@@ -350,19 +333,30 @@ def outcome(mutant: Mutant, copy: Path, tests: Tests, stages: Sequence[str]) -> 
     path = copy / mutant.path
     original = path.read_bytes()
     becomes = mutant.becomes(copy)
-    files = {"near": tests.near, "fast": tests.others, "slow": tests.slow}
-    chosen = {stage: files[stage](mutant) for stage in stages}
-    cpu, noticed, by = 0.0, "nothing", ""
+
+    def parts(stage: str) -> Iterator[list[str]]:
+        """Which tests run together. A file is looked into with the module as it was."""
+        mutated = path.read_bytes()
+        source = {"near": tests.near, "fast": tests.others, "slow": tests.slow}[stage](mutant)
+        while True:
+            path.write_bytes(original)
+            names = next(source, None)
+            path.write_bytes(mutated)
+            if names is None:
+                return
+            if names:
+                yield names
+
+    cpu, noticed, by, tried = 0.0, "nothing", "", 0
     path.write_bytes(mutant.place.applied(original))
     try:
-        for stage in stages:
-            if not chosen[stage]:
-                continue
+        for stage, names in ((one, names) for one in stages for names in parts(one)):
             slow = stage == "slow"
-            only = [] if slow else [Chosen(chosen[stage])]
-            named = list(dict.fromkeys(name.split("::")[0] for name in chosen[stage]))
-            limit = LIMIT_S[stage] if slow else LIMIT_S[stage] + 8 * tests.seconds(chosen[stage])
-            verdict, test, used = ran(copy, ["-x", "-m", "slow" if slow else "not slow", *named], limit, only)
+            tried += len(names)
+            only = [] if slow else [Chosen(names)]
+            files = list(dict.fromkeys(name.split("::")[0] for name in names))
+            limit = LIMIT_S[stage] if slow else LIMIT_S[stage] + 8 * tests.seconds(names)
+            verdict, test, used = ran(copy, ["-x", "-m", "slow" if slow else "not slow", *files], limit, only)
             cpu += used
             if verdict == "never ends" and slow:
                 by = "slow tests took too long to tell"
@@ -374,7 +368,7 @@ def outcome(mutant: Mutant, copy: Path, tests: Tests, stages: Sequence[str]) -> 
     return {
         "id": mutant.id, "part": mutant.part, "path": mutant.path, "line": mutant.place.line, "kind": mutant.place.kind,
         "was": mutant.was, "becomes": becomes, "noticed": noticed, "by": by, "tried": list(stages), "cpu_s": round(cpu, 1),
-        "tests": len(chosen.get("near", [])),
+        "tests": tried,
     }  # fmt: skip
 
 

@@ -72,7 +72,7 @@ NOT_CLAIMED: tuple[NotClaimed, ...] = (
     NotClaimed(
         "Section 4.1, below Condition 3",
         "psi_beta(t) is continuous in beta.",
-        "immediate: the limit at 0 is log t; the tests of psi try it on both sides",
+        "immediate: the limit at 0 is log t; the tests of psi try it",
     ),
     NotClaimed(
         "Remarks 1 and 2, first sentences",
