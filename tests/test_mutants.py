@@ -16,6 +16,7 @@ from dpexp.reporting.evidence import Evidence, Run
 from dpexp.theory.ldp_sgd import noise
 from tests.campaigns import mutants, mutants_of_code, mutants_of_evidence, mutants_of_theory
 from tests.campaigns.altered_runs import AlteredEvidence, Stored, through
+from tests.campaigns.homes_of_modules import HOMES, home
 from tests.campaigns.kinds_of_corruption import FAMILIES, KINDS, scaled, tilted
 from tests.campaigns.lines_of_tests import lines_of
 from tests.campaigns.mutants_of_evidence import Said
@@ -195,6 +196,14 @@ def test_every_mutant_is_one_line_of_a_program():
     ast.parse(SOURCE)
 
 
+def test_every_mutant_has_a_home(drawn):
+    files = {path.name for path in (ROOT / "tests").glob("test_*.py")}
+    assert all(home(mutant.path) for mutant in drawn)
+    assert {f"test_{name}.py" for names in HOMES.values() for name in names.split()} <= files
+    assert home("dpexp/engine/lanes/vectors.py")[0] == "tests/test_engine_lanes.py"
+    assert home("dpexp/commands/cli.py") == []
+
+
 def test_the_statement_around_a_line():
     source = b"A = (\n    1,\n)\ndef f(x=2):\n    if x:\n        y = (\n            x\n        )\n        return y\n    return 0\n"
     found = [lines_of(source, line) for line in range(1, 11)]
@@ -329,6 +338,7 @@ def test_stages_follow_each_other_and_a_campaign_goes_on(tmp_path, monkeypatch, 
         return {"tests": {f"{test}::t": {"s": 1.0, "lines": every if "x" in test else []}}, "compiled": []}
 
     monkeypatch.setattr(mutants_of_code.Tests, "_seen", seen)
+    monkeypatch.setattr(mutants_of_code, "home", lambda path: ["tests/test_x.py"])
     monkeypatch.setattr(mutants_of_code, "drawn", lambda count: chosen)
     monkeypatch.setattr(mutants_of_code.tempfile, "gettempdir", lambda: str(tmp_path))
     monkeypatch.setenv("DPEXP_CACHE", str(tmp_path))

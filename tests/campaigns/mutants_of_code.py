@@ -1,8 +1,8 @@
 """Mutants of code: one line is changed in a copy of the tree, and the tests say whether they notice.
 
 Mutants are drawn by seed, a fixed number from each part of the code (`PARTS`). Tests run in order of how likely they are to
-notice: first the fast tests that execute the changed line (`lines_of_tests.py`), then all other fast tests, then the
-slow tests of the files of the first. Each mutant is one line of the file of outcomes, so that a campaign can be stopped and resumed.
+notice: first the fast tests of the module's home (`homes_of_modules.py`), then all other fast tests, of which those that
+execute the changed line first (`lines_of_tests.py`), then the slow tests of its home. Each mutant is one line of the file of outcomes, so that a campaign can be stopped and resumed.
 
 Tests run in a process that is forked from this one, in which numpy, scipy and numba are already there but dpexp is not.
 """
@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.campaigns.equivalent_mutants import EQUIVALENT
+from tests.campaigns.homes_of_modules import home
 from tests.campaigns.lines_of_tests import Chosen, Watch, lines_of
 from tests.campaigns.places_of_mutants import Place, is_program, module_name, places
 from tests.conftest import LONGEST
@@ -47,9 +48,7 @@ PARTS: dict[str, tuple[int, tuple[str, ...]]] = {
 Log = Callable[[str], object]
 STAGES = ("near", "fast", "slow")
 LIMIT_S = {"near": 150, "fast": 420, "slow": 420}
-"""wall clock of a stage; a mutant that never ends is noticed"""
-NEAR = 4
-"""files whose tests are the first to be tried"""
+"""wall clock of a file's tests; a mutant that never ends is noticed"""
 
 
 class Mutant(NamedTuple):
@@ -164,36 +163,42 @@ class Tests:
         return sorted(self.files, key=place)
 
     def near(self, mutant: Mutant) -> Iterator[list[str]]:
-        """Tests that execute the line, of the nearest files that have such a test, one file at a time.
+        """Fast tests of the module's home, one file at a time: the whole file, or what executes the line if that is known."""
+        for test in home(mutant.path):
+            if test in self.files:
+                yield self.that_execute(mutant, test) if self._key(test) in self._kept else [test]
+
+    def that_execute(self, mutant: Mutant, test: str) -> list[str]:
+        """Tests of a file that execute the line, those that are soon done first.
 
         Of a line outside of functions, tests that call a function of its module; of a line that numba compiles, all tests
-        of files that use a kernel with it; of a line that nothing is known about, all tests of the nearest files.
+        where the file uses a kernel with it.
         """
         first, last, inside = self._statements[mutant.path, mutant.place.line]
         lines = {f"{mutant.path}:{line}" for line in range(first, last + 1)} if inside else {f"{mutant.path}:0"}
-        module, found = module_name(Path(mutant.path), Path()), 0
-        for test in self.around(module):
-            seen = self._seen(test)
-            compiled = not lines.isdisjoint(seen["compiled"])
-            if hit := [n for n, one in seen["tests"].items() if compiled or not lines.isdisjoint(one["lines"])]:
-                found += 1
-                yield sorted(hit, key=lambda name: self.seconds([name]))
-            if found == NEAR:
-                return
-        if not found:
-            yield from ([*self._seen(t)["tests"]] for t in self.around(module)[:NEAR])
+        seen = self._seen(test)
+        compiled = not lines.isdisjoint(seen["compiled"])
+        hit = [name for name, one in seen["tests"].items() if compiled or not lines.isdisjoint(one["lines"])]
+        return sorted(hit, key=lambda name: self.seconds([name]))
 
     def others(self, mutant: Mutant) -> Iterator[list[str]]:
-        """All other fast tests, all at once, nearest files first."""
-        near = {name for part in self.near(mutant) for name in part}
-        rest = self.around(module_name(Path(mutant.path), Path()))
-        yield [name for t in rest for name in self._seen(t)["tests"] if name not in near]
+        """All other fast tests: file by file those that execute the line, nearest files first, and then the rest."""
+        near, files = set(home(mutant.path)), self.around(module_name(Path(mutant.path), Path()))
+        done: set[str] = set()
+        for test in files:
+            names = self.that_execute(mutant, test)
+            done |= set(names)
+            if test not in near:
+                yield names
+        yield [n for t in files if t not in near for n in self._seen(t)["tests"] if n not in done]
 
     def slow(self, mutant: Mutant) -> Iterator[list[str]]:
-        """The slow tests of the same files, and of those that import the module."""
+        """The slow tests of the module's home, and of the files that import it."""
         module = module_name(Path(mutant.path), Path())
-        near = {name.split("::")[0] for part in self.near(mutant) for name in part}
-        yield [t for t in self.around(module) if t in near or self.distance(t, module) <= 1]
+        yield list(dict.fromkeys([*home(mutant.path), *(t for t in self.files if self.distance(t, module) <= 1)]))
+
+    def _key(self, test: str) -> str:
+        return f"{test} {digest(self.copy / test)} {self._asked}"
 
     def _seen(self, test: str) -> dict[str, Any]:
         """What the fast tests of a file execute. Those that fail without any mutant are left out.
@@ -201,7 +206,7 @@ class Tests:
         Every module that may be mutated has one more line that does nothing: a test that fails only because the text has
         changed would notice every mutant, and nothing would be learnt from it.
         """
-        key = f"{test} {digest(self.copy / test)} {self._asked}"
+        key = self._key(test)
         if key not in self._kept:
             touched = {path: path.read_bytes() for part in PARTS for path in files_of(part, self.copy)}
             for path, text in touched.items():
@@ -353,9 +358,9 @@ def outcome(mutant: Mutant, copy: Path, tests: Tests, stages: Sequence[str]) -> 
         for stage, names in ((one, names) for one in stages for names in parts(one)):
             slow = stage == "slow"
             tried += len(names)
-            only = [] if slow else [Chosen(names)]
+            only = [Chosen(names)] if any("::" in name for name in names) else []
             files = list(dict.fromkeys(name.split("::")[0] for name in names))
-            limit = LIMIT_S[stage] if slow else LIMIT_S[stage] + 8 * tests.seconds(names)
+            limit = LIMIT_S[stage] if slow else LIMIT_S[stage] + 8 * (tests.seconds(names) if only else 30)
             verdict, test, used = ran(copy, ["-x", "-m", "slow" if slow else "not slow", *files], limit, only)
             cpu += used
             if verdict == "never ends" and slow:
