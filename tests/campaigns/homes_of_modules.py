@@ -12,7 +12,7 @@ HOMES: dict[str, str] = {
     "algorithms/path_intervals": "inference_in_step coverage",
     "algorithms/private_momentum": "algorithms_momentum",
     "algorithms/reduced_momentum": "algorithms_momentum privacy_iterates",
-    "algorithms/softmax_runs": "sharing estimates softmax_runs",
+    "algorithms/softmax_runs": "batches_by_epochs sharing estimates softmax_runs",
     "algorithms/staged_newton": "inference_in_step coverage",
     "algorithms/tree_momentum": "algorithms_momentum",
     "algorithms/watched_messages": "audit_faults",
