@@ -163,10 +163,13 @@ class Tests:
         return sorted(self.files, key=place)
 
     def near(self, mutant: Mutant) -> Iterator[list[str]]:
-        """Fast tests of the module's home, one file at a time: the whole file, or what executes the line if that is known."""
+        """Fast tests of the module's home, one file at a time: the whole file, or what executes the line if that is known.
+
+        A file in which nothing was seen to execute it is run whole: what numba compiles anew in every process is not seen.
+        """
         for test in home(mutant.path):
             if test in self.files:
-                yield self.that_execute(mutant, test) if self._key(test) in self._kept else [test]
+                yield (self.that_execute(mutant, test) if self._key(test) in self._kept else []) or [test]
 
     def that_execute(self, mutant: Mutant, test: str) -> list[str]:
         """Tests of a file that execute the line, those that are soon done first.
