@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -112,6 +113,21 @@ def test_algorithm_2_is_the_literal_pseudo_code(order, noise, n, steps):
     ours = traced(algorithm.stepper(problem, plan, ONE, SEED, 0, data_of(problem)), steps)
     np.testing.assert_allclose(ours[1], estimates, atol=1e-12 * max(1.0, float(stds.max())))
     np.testing.assert_allclose(ours[0], path, atol=1e-11)
+
+
+def test_algorithm_2_mixes_windows_from_the_third_epoch_on_when_reshuffled():
+    """Without noise: the second epoch has the plain window, later ones mix it with the last one and its change."""
+    problem, n, steps = problem_of(8), 8, 29
+    algorithm = SUMS["reduced-momentum"](order="reshuffled", noise=False, gamma=0.3, alpha=0.1)
+    plan = algorithm.plan(problem, PATH, ONE, steps)
+    items = drawn_order(SEED, 0, n, steps, "reshuffled").between(1, steps)
+    silent = defaultdict(float)
+    _, estimates = literal.algorithm2(
+        gradient_of(problem), problem.start(), items, n, {"G": silent, "D": silent, "r": silent}, cover, plan.alpha,
+        plan.gamma, plan.eta,
+    )  # fmt: skip
+    ours = traced(algorithm.stepper(problem, plan, ONE, SEED, 0, data_of(problem)), steps)[1]
+    np.testing.assert_allclose(ours, estimates, atol=1e-12)
 
 
 @pytest.mark.slow
@@ -266,6 +282,9 @@ def test_prescribed_schedules_are_those_of_the_theorems_and_infeasible_ones_are_
     assert "needs a finite target" in tree.complaints(problem, PRESCRIBED, ConstantBudget(mu=1.0), 10)[0]
     assert "order: fixed" in SUMS["tree-momentum"](design="square-root").complaints(problem, PATH, ONE, 1000)[0]
     assert "Theorem 6" in SUMS["tree-momentum"](alpha=0.1).complaints(problem, PRESCRIBED, ONE, steps)[0]
+    assert SUMS["tree-momentum"](calibration="paper").complaints(problem, PRESCRIBED, ONE, steps) == []
+    alone = SUMS["tree-momentum"](design="independent", calibration="paper", epochs=4)
+    assert "no calibration of independent noise" in alone.complaints(problem, PATH, ONE, 4000)[0]
     both = SUMS["tree-momentum"](epochs=3).complaints(problem, PATH, ONE, 10)
     assert "contradict each other" in both[0]
 

@@ -7,6 +7,7 @@ across settings. The two privacy claims need real replicates and use toy-size ru
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from functools import cache, partial
 from types import SimpleNamespace
@@ -29,6 +30,7 @@ from dpexp.reporting.ledger.judgement import Judgement
 from dpexp.reporting.ledger.printed import latex, listed, markdown, surprises
 from dpexp.reporting.ledger.settling import kept
 from dpexp.reporting.ledger.verdicts import Verdict
+from dpexp.theory.dp_sgld.decreasing import lemma11
 from dpexp.theory.dp_sgld.privacy import corollary33, total_decreasing_step
 from tests.conftest import ROOT, call
 
@@ -442,6 +444,16 @@ THEORY_ALONE = {
     "dp-sgld/table-1/privacy": ("exact_eps", lambda law, delta, removed: 0.9, "not testable"),
     "dp-sgld/table-1/privacy/pneumonia": ("exact_eps", lambda law, delta, removed: 1.1, "false"),
     "dp-sgld/lemma-7": ("exact_risks", FAR_RISKS, "false"),
+    "dp-sgld/lemma-7/floor": (
+        "full_batch_risks",
+        lambda toy, steps, sigma: 1.2 * toy.risks(steps, sigma, toy.n),
+        "false",
+    ),
+    "dp-sgld/lemma-11/terms": (
+        "decreasing_bound",
+        lambda steps, *rest: lemma11(steps, *rest) * math.log(1 + steps),
+        "false",
+    ),
     "dp-sgld/utility/relaxed-step": ("full_batch_risks", FAR_RISKS, "false"),
     "dp-sgld/lemma-4-1": ("exact_risks", FAR_RISKS, "false"),
     "dp-sgld/lemma-11": ("exact_risks", FAR_RISKS, "false"),
@@ -753,6 +765,28 @@ def test_algorithm_2_with_the_noise_of_all_nodes_is_refused(monkeypatch):
     assert certified.broken(SimpleNamespace(results=None)) == []
     rows[1]["iterates"] = False
     assert certified.broken(SimpleNamespace(results=None)) == ["p, N = 5, eps = 1"]
+
+
+@pytest.mark.parametrize("name", ["momentum/section-4/practice", "momentum/section-4/full-batch"])
+def test_settings_of_section_4_are_those_that_its_claims_speak_of(name, monkeypatch):
+    from dpexp.papers.momentum.claims import idea
+
+    accountants = {"tree": "exact-sensitivities", "reduced": "certified-iterates", "descent": "gaussian-composition"}
+    sound = [
+        {"method": m, "N": 500, "d": 10, "eps": 1.0, "alpha_n": 1.0, "accountant": a, "guarantee": True}
+        for m, a in accountants.items()
+    ]
+    wrong = {"guarantee": False, "accountant": "exact-sensitivities", "alpha_n": 0.5}
+    assumed = BY_ID[name].hypotheses
+    for k, (key, value) in enumerate(wrong.items()):
+        rows = [{**row, key: value} if row["method"] == "reduced" else row for row in sound]
+        monkeypatch.setattr(idea, "tuned_settings", lambda results, rows=rows: rows)
+        where = ["Algorithm 2: reduced sensitivity, N = 500, d = 10, eps = 1"]
+        assert [h.broken(SimpleNamespace(results=None)) for h in assumed] == [where if j == k else [] for j in range(3)]
+    monkeypatch.setattr(idea, "tuned_settings", lambda results: sound)
+    for hypothesis in assumed:
+        assert hypothesis.broken(SimpleNamespace(results=None)) == []
+        assert hypothesis.refused(SimpleNamespace(results=None))
 
 
 @pytest.mark.slow

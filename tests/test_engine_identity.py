@@ -161,3 +161,16 @@ def test_a_change_that_does_not_reach_machine_code_gives_the_same_key(keys, name
     before, after = keys[f"{name}, before"], keys[f"{name}, after"]
     assert len(before) == 32
     assert before == after
+
+
+def test_of_the_environment_only_what_numba_reads_counts(monkeypatch):
+    from dpexp.engine.tools import settings
+
+    before = settings()
+    monkeypatch.setenv("A_VARIABLE_OF_THE_USER", "1")
+    assert settings() == before
+    monkeypatch.setenv("NUMBA_SOMETHING_NEW", "1")
+    changed = settings()
+    assert changed != before
+    monkeypatch.setenv("NUMBA_SOMETHING_NEW", "2")
+    assert settings() not in (before, changed)

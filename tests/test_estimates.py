@@ -55,6 +55,12 @@ def _grown(of, **changes):
         # the order of the records and the step sizes are an integer and a float a step
         ("tree-momentum", {"name": "rippled-mean"}, {"n": 16}),
         ("staged-newton", {"name": "huber-linear"}, {"n": 8}),
+        # iterate and average of eight replicates: p = 7 numbers, as written, turned around, squared and shifted
+        (
+            "ldp-sgd",
+            {"name": "huber-linear", "d": 5},
+            {"checkpoints": 2 * 8 * 2 * 8 * 4 * 7, "settings": 10 * 8 * 2 * 8 * 4 * 7},
+        ),
         # weights of every setting at every checkpoint: 10 classes, 65 columns of four bytes
         (
             "dp-sgd",
@@ -79,6 +85,19 @@ def test_memory_has_room_for_what_grows_with_the_run(algorithm, problem, least):
     start = {"n": 20_000, "checkpoints": 10, "settings": 2}
     for size, bytes_of_one in least.items():
         assert _grown(of, **{size: start[size] + 100}) >= 100 * bytes_of_one, size
+
+
+def test_memory_of_intervals_has_room_for_the_products_of_a_block_of_users():
+    """Of 480 users of eight replicates each, p covariates three times and p^2 products."""
+    from dpexp.algorithms import ALGORITHMS
+    from dpexp.inference.users import BLOCK
+    from dpexp.problems import PROBLEMS
+
+    small, large = (PROBLEMS["huber-linear"](d=d) for d in (5, 20))
+    for name in ("staged-newton", "path-intervals"):
+        algorithm = ALGORITHMS[name]()
+        least = 8 * 8 * BLOCK * (3 * (large.p - small.p) + large.p**2 - small.p**2)
+        assert algorithm.memory(large, 20_000, 5, 1) - algorithm.memory(small, 20_000, 5, 1) >= least
 
 
 def test_memory_of_square_root_noise_has_room_for_the_noise_of_every_parameter():

@@ -59,6 +59,27 @@ def test_paths_do_not_depend_on_the_other_settings():
             assert all((a == b).all() for a, b in zip(interval, wanted, strict=True))
 
 
+def test_batches_of_a_path_share_its_users_after_the_burn_in(monkeypatch):
+    """Eight of equal length up to rounding, from the end of the burn-in to the last user."""
+    from dpexp.inference import batch_means as module
+
+    seen, plain = [], module.batch_means
+
+    def batch_means(boundaries, level):
+        seen.append([boundary.users for boundary in boundaries])
+        return plain(boundaries, level)
+
+    monkeypatch.setattr(module, "batch_means", batch_means)
+    model, law, n = model_of(MallowsLogistic(d=2)), Population(2, binary=True), 3001
+    algorithm = PathIntervals()
+    algorithm.of_settings(model, law, [(Power(eta=0.2, alpha=1 / 2), ConstantBudget(mu=2.0))], n, 7, range(8))
+    (ends,) = seen
+    first = round(algorithm.burn_in * n)
+    assert (ends[0], ends[-1]) == (first, n)
+    assert len(ends) == 9
+    assert max(np.diff(ends)) - min(np.diff(ends)) <= 1
+
+
 def test_rows_are_the_same_however_many_are_taken():
     def rows(*counts):
         state = np.arange(1, 33, dtype=np.uint64).reshape(4, 8)

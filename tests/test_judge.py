@@ -495,3 +495,9 @@ def test_a_convex_loss_that_is_not_smooth_is_given_no_bound_that_needs_smoothnes
     neither, both = known(), known(convex=True, smooth=True)
     assert known(convex=True) == known(smooth=True) == neither
     assert neither != both
+
+
+def test_phases_are_judged_where_a_step_is_a_coin_or_nothing():
+    found = {c.sampling for c in cases() if c.mechanism == "sampled-gaussian-phases"}
+    assert found == {"poisson", "full-batch"}
+    assert {c.sampling for c in cases() if c.mechanism == "noisy-sgd"} > found

@@ -16,7 +16,9 @@ from dpexp.reporting.evidence import Evidence, Run
 from dpexp.theory.ldp_sgd import noise
 from tests.campaigns import mutants, mutants_of_code, mutants_of_evidence, mutants_of_theory
 from tests.campaigns.altered_runs import AlteredEvidence, Stored, through
+from tests.campaigns.homes_of_modules import HOMES, home
 from tests.campaigns.kinds_of_corruption import FAMILIES, KINDS, scaled, tilted
+from tests.campaigns.lines_of_tests import lines_of
 from tests.campaigns.mutants_of_evidence import Said
 from tests.campaigns.places_of_mutants import is_program, places
 from tests.conftest import ROOT
@@ -194,6 +196,106 @@ def test_every_mutant_is_one_line_of_a_program():
     ast.parse(SOURCE)
 
 
+def test_every_mutant_has_a_home(drawn):
+    files = {path.name for path in (ROOT / "tests").glob("test_*.py")}
+    assert all(home(mutant.path) for mutant in drawn)
+    assert {f"test_{name}.py" for names in HOMES.values() for name in names.split()} <= files
+    assert home("dpexp/engine/lanes/vectors.py")[0] == "tests/test_engine_lanes.py"
+    assert home("dpexp/commands/cli.py") == []
+
+
+def test_the_statement_around_a_line():
+    source = b"A = (\n    1,\n)\ndef f(x=2):\n    if x:\n        y = (\n            x\n        )\n        return y\n    return 0\n"
+    found = [lines_of(source, line) for line in range(1, 11)]
+    assert found[:3] == [(1, 3, False)] * 3
+    assert found[3:5] == [(4, 4, False), (5, 5, True)]
+    assert found[5:8] == [(6, 8, True)] * 3
+    assert found[8:] == [(9, 9, True), (10, 10, True)]
+
+
+TOY = """import threading
+
+LEVEL = 3
+
+
+def twice(x):
+    if x > LEVEL:
+        return 2 * x
+    return x + x
+
+
+def later(x):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(twice(x)))
+    thread.start()
+    thread.join()
+    return found[0]
+"""
+TESTS_OF_TOY = """import pytest
+from dpexp.toy import later, twice
+
+
+@pytest.fixture(scope="module")
+def large():
+    return twice(5)
+
+
+def test_small():
+    assert twice(1) == 2
+
+
+def test_large(large):
+    assert large == 10
+
+
+def test_large_again(large):
+    assert large < 11
+
+
+def test_thread():
+    assert later(2) == 4
+
+
+def test_nothing():
+    assert True
+
+
+def test_wrong():
+    assert twice(1) == 3
+"""
+
+
+def test_which_tests_execute_a_line(tmp_path):
+    """Also what a fixture or a thread executes; tests that fail without any mutant are left out."""
+    for name, text in {
+        "pyproject.toml": "",
+        "dpexp/__init__.py": "",
+        "dpexp/toy.py": TOY,
+        "tests/__init__.py": "",
+        "tests/test_toy.py": TESTS_OF_TOY,
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    program = f"""if True:
+        import json
+        from pathlib import Path
+        from tests.campaigns.mutants_of_code import watched
+        print(json.dumps(watched(Path({str(tmp_path)!r}), "tests/test_toy.py", {{"dpexp/toy.py": {{8, 9}}}})))
+    """
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    found = json.loads(done.stdout)
+    names = {name.split("::")[1]: test["lines"] for name, test in found["tests"].items()}
+    large, small, module = "dpexp/toy.py:8", "dpexp/toy.py:9", "dpexp/toy.py:0"
+    assert names == {
+        "test_small": [module, small],
+        "test_large": [module, large],
+        "test_large_again": [module, large],
+        "test_thread": [module, small],
+        "test_nothing": [],
+    }
+    assert found["failed"] == ["tests/test_toy.py::test_wrong"]
+
+
 @pytest.fixture(scope="module")
 def drawn():
     return mutants_of_code.drawn(200)
@@ -218,17 +320,26 @@ def test_stages_follow_each_other_and_a_campaign_goes_on(tmp_path, monkeypatch, 
             (target / m.path).parent.mkdir(parents=True, exist_ok=True)
             (target / m.path).write_bytes((root / m.path).read_bytes())
         (target / "tests").mkdir(exist_ok=True)
-        (target / "tests" / "test_x.py").write_text("")
+        for name in ("x", "y"):
+            (target / "tests" / f"test_{name}.py").write_text("")
 
-    def tested(copy, arguments, limit_s):
+    def ran(copy, arguments, limit_s, *rest):
         (now,) = [k for k, m in enumerate(chosen) if (copy / m.path).read_bytes() != (ROOT / m.path).read_bytes()]
         calls.append((now, arguments))
         bad = now == 0 or (now == 1 and "slow" in arguments)
         return ("failed", "FAILED tests/test_x.py::t", 1.0) if bad else ("passed", "", 1.0)
 
-    for name, new in (("copied", copied), ("tested", tested), ("preload", lambda: None)):
+    for name, new in (("copied", copied), ("ran", ran), ("preload", lambda: None)):
         monkeypatch.setattr(mutants_of_code, name, new)
-    monkeypatch.setattr(mutants_of_code.Tests, "seconds", lambda self, test: 1.0)
+    every = [f"{m.path}:{line}" for m in chosen for line in (0, m.place.line)]
+
+    def seen(self, test):
+        """The tests of x execute all lines, those of y none."""
+        return {"tests": {f"{test}::t": {"s": 1.0, "lines": every if "x" in test else []}}, "compiled": []}
+
+    monkeypatch.setattr(mutants_of_code.Tests, "_seen", seen)
+    monkeypatch.setattr(mutants_of_code, "home", lambda path: ["tests/test_x.py"])
+    monkeypatch.setattr(mutants_of_code, "drawn", lambda count: chosen)
     monkeypatch.setattr(mutants_of_code.tempfile, "gettempdir", lambda: str(tmp_path))
     monkeypatch.setenv("DPEXP_CACHE", str(tmp_path))
 
@@ -240,6 +351,7 @@ def test_stages_follow_each_other_and_a_campaign_goes_on(tmp_path, monkeypatch, 
     assert len(calls) == 3 + 2 + 2
     assert noticed(["near", "fast", "slow"]) == ["near", "slow", "nothing"]
     assert len(calls) == 7
+    assert [next(a for a in arguments if "test" in a)[-4] for _, arguments in calls] == list("xxxyxyx")
     assert noticed(["near"], again=True) == ["near", "slow", "nothing"]
     assert len(calls) == 9
     lines = [json.loads(line) for line in (tmp_path / "code.jsonl").read_text().splitlines()]
@@ -259,7 +371,7 @@ def test_targets():
 
 @pytest.mark.slow
 def test_real_tests_notice_a_real_mutant(tmp_path):
-    """`tested` on a tree of one module and its tests, in a process of its own: as it is, with a mutant, without an end."""
+    """`ran` on a tree of one module and its tests, in a process of its own: as it is, with a mutant, without an end."""
     for name in ("dpexp/store/stats.py", "tests/test_stats.py", "pyproject.toml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
@@ -267,15 +379,15 @@ def test_real_tests_notice_a_real_mutant(tmp_path):
         (tmp_path / package / "__init__.py").write_text("")
     program = f"""if True:
         from pathlib import Path
-        from tests.campaigns.mutants_of_code import tested
+        from tests.campaigns.mutants_of_code import ran
         copy = Path({str(tmp_path)!r})
         stats = copy / "dpexp/store/stats.py"
         text = stats.read_text()
-        print(tested(copy, ["-k", "hand", "tests/test_stats.py"], 100)[0])
+        print(ran(copy, ["-k", "hand", "tests/test_stats.py"], 100)[0])
         stats.write_text(text.replace("values.std(axis=-1, ddof=1)", "values.std(axis=-1, ddof=0)"))
-        print(tested(copy, ["-k", "hand", "tests/test_stats.py"], 100)[0])
+        print(ran(copy, ["-k", "hand", "tests/test_stats.py"], 100)[0])
         stats.write_text("while True: pass")
-        print(tested(copy, ["tests/test_stats.py"], 3)[0])
+        print(ran(copy, ["tests/test_stats.py"], 3)[0])
     """
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.stdout.split("\n")[:3] == ["passed", "failed", "never ends"], done.stdout + done.stderr

@@ -168,6 +168,9 @@ def test_a_certificate_needs_two_laws_that_agree(monkeypatch):
     assert held.eps <= min(*held.by_nodes, held.by_grid[1])
     assert held.eps == pytest.approx(held.by_nodes[0], rel=1e-3)
     assert held.by_grid[0] != held.by_grid[1]  # the finer grid is another one
+    wide, narrow, coarse, fine = *held.by_nodes, *held.by_grid
+    apart = max(abs(a - b) for a, b in ((wide, narrow), (fine, wide), (fine, narrow), (fine, coarse)))
+    assert held.eps == pytest.approx(min(wide, narrow, fine) - apart, rel=1e-12)  # down by the largest difference
     assert held.eps > evaluated(nothing(SMALL, 1e-5), SMALL, 1e-5)
 
     class Lying(GridPair):

@@ -281,3 +281,11 @@ def test_every_rate_is_valid():
     assert eps == pytest.approx(exact, rel=1e-4)
     assert share < 1e-6
     assert best.delta_above(eps)[0] == pytest.approx(1e-9, rel=1e-6)
+
+
+def test_what_lies_beyond_the_grid_is_unbounded():
+    """The mass of infinite loss is the curve at the last point of the grid, raised by its relative error."""
+    curve = partial(curves.gaussian, mu=1.3)
+    found = from_above(curve, curve, 20, 0.1, 1e-3)
+    assert found.unbounded == pytest.approx(1.001 * float(curve(2.0)), rel=1e-12)
+    assert found.unbounded < 0.9 * float(curve(1.9))

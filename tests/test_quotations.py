@@ -71,7 +71,7 @@ def test_a_quotation_is_found_in_a_scan_and_a_changed_one_is_not():
 @pytest.mark.skipif(
     "DPEXP_PAPERS" not in os.environ, reason="the papers' texts are not ours to ship; name their folder"
 )
-@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("paper", [name for name, paper in PAPERS.items() if any(c.quote for c in paper.claims)])
 def test_quotations_are_verbatim(paper):
     """DPEXP_PAPERS: a folder with a text file of each paper, whose name begins with the paper's id."""
     (path,) = Path(os.environ["DPEXP_PAPERS"]).glob(f"{paper}*.txt")

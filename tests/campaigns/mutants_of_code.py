@@ -1,8 +1,8 @@
 """Mutants of code: one line is changed in a copy of the tree, and the tests say whether they notice.
 
 Mutants are drawn by seed, a fixed number from each part of the code (`PARTS`). Tests run in order of how likely they are to
-notice: first the fast tests of the files that import the module or bear its name, then all other fast tests, then the
-slow tests of the first. Each mutant is one line of the file of outcomes, so that a campaign can be stopped and resumed.
+notice: first the fast tests of the module's home (`homes_of_modules.py`), then all other fast tests, of which those that
+execute the changed line first (`lines_of_tests.py`), then the slow tests of its home. Each mutant is one line of the file of outcomes, so that a campaign can be stopped and resumed.
 
 Tests run in a process that is forked from this one, in which numpy, scipy and numba are already there but dpexp is not.
 """
@@ -21,13 +21,17 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.campaigns.equivalent_mutants import EQUIVALENT
+from tests.campaigns.homes_of_modules import home
+from tests.campaigns.lines_of_tests import Chosen, Watch, lines_of
 from tests.campaigns.places_of_mutants import Place, is_program, module_name, places
+from tests.conftest import LONGEST
 
 ROOT = Path(__file__).parent.parent.parent
 PARTS: dict[str, tuple[int, tuple[str, ...]]] = {
@@ -44,7 +48,7 @@ PARTS: dict[str, tuple[int, tuple[str, ...]]] = {
 Log = Callable[[str], object]
 STAGES = ("near", "fast", "slow")
 LIMIT_S = {"near": 150, "fast": 420, "slow": 420}
-"""wall clock of a stage; a mutant that never ends is noticed"""
+"""wall clock of a file's tests; a mutant that never ends is noticed"""
 
 
 class Mutant(NamedTuple):
@@ -113,15 +117,23 @@ def imports(path: Path) -> set[str]:
 
 
 class Tests:
-    """Test files of a copy, how far each is from a module, and how long its fast tests take there."""
+    """Test files of a copy, how far each is from a module, and which of their fast tests execute which line."""
 
-    def __init__(self, copy: Path, known: Path, log: Log) -> None:
+    def __init__(self, copy: Path, mutants: Sequence[Mutant], known: Path, log: Log) -> None:
         self.copy, self._known, self._log = copy, known, log
         self.files = sorted(p.relative_to(copy).as_posix() for p in (copy / "tests").glob("test_*.py"))
-        self._seconds: dict[str, float] = json.loads(known.read_text()) if known.exists() else {}
         everything = [*(copy / "dpexp").rglob("*.py"), *(copy / "tests").rglob("*.py")]
         names = {module_name(path, copy) for path in everything}
         self._imports = {module_name(path, copy): imports(path) & names for path in everything}
+        self._statements = {
+            (m.path, m.place.line): lines_of((copy / m.path).read_bytes(), m.place.line) for m in mutants
+        }
+        wanted: dict[str, set[int]] = {}
+        for (path, _), (first, last, _) in self._statements.items():
+            wanted.setdefault(path, set()).update(range(first, last + 1))
+        self._wanted = wanted
+        self._kept: dict[str, Any] = json.loads(known.read_text()) if known.exists() else {}
+        self._asked = digest(repr(sorted((path, sorted(lines), digest(copy / path)) for path, lines in wanted.items())))
 
     def distance(self, test: str, module: str) -> int:
         """Imports between a test file and a module; 99 where there is no path."""
@@ -136,49 +148,86 @@ class Tests:
                 queue.append((other, far + 1))
         return 99
 
-    def near(self, module: str) -> list[str]:
-        """Files that import the module or that bear its name, fastest first, of at most 30 s in all."""
-        words = module.split(".")[1:]
-        stems = {"_".join(words[k:]) for k in range(len(words))} | {words[0]}
-        close = [t for t in self.files if self.distance(t, module) <= 1 or any(s in t for s in stems)]
-        if not close:
-            least = min(self.distance(t, module) for t in self.files)
-            close = [t for t in self.files if self.distance(t, module) == least]
-        ordered, taken = [], 0.0
-        for test in sorted(close, key=lambda t: (self.distance(t, module) > 1, self.seconds(t))):
-            taken += self.seconds(test)
-            if taken <= 30 or not ordered:
-                ordered.append(test)
-        return [t for t in ordered if self.seconds(t) > 0]
+    def seconds(self, names: Sequence[str]) -> float:
+        return sum(self._seen(name.split("::")[0])["tests"][name]["s"] for name in names)
 
-    def others(self, module: str) -> list[str]:
-        """All other files, nearest and then fastest first, but for those that have no fast test."""
-        near = self.near(module)
-        rest = [t for t in self.files if t not in near and self.seconds(t) > 0]
-        return sorted(rest, key=lambda t: (self.distance(t, module), self.seconds(t)))
+    def around(self, module: str) -> list[str]:
+        """All files, nearest first: those that import the module, that bear rare words of its name, that take long last."""
+        words = {word for part in module.split(".")[1:] for word in part.split("_")}
+        rare = {word: 1 / max(1, sum(word in t for t in self.files)) for word in words}
 
-    def seconds(self, test: str) -> float:
-        """CPU seconds of a file's fast tests; 0 if it has none, or if they fail without any mutant.
+        def place(test: str) -> tuple[Any, ...]:
+            far, alike = self.distance(test, module), sum(rare[word] for word in words if word in test)
+            return Path(test).name in LONGEST, far > 1 and not alike, -alike, far, test
+
+        return sorted(self.files, key=place)
+
+    def near(self, mutant: Mutant) -> Iterator[list[str]]:
+        """Fast tests of the module's home, one file at a time: the whole file, or what executes the line if that is known.
+
+        A file in which nothing was seen to execute it is run whole: what numba compiles anew in every process is not seen.
+        """
+        for test in home(mutant.path):
+            if test in self.files:
+                yield (self.that_execute(mutant, test) if self._key(test) in self._kept else []) or [test]
+
+    def that_execute(self, mutant: Mutant, test: str) -> list[str]:
+        """Tests of a file that execute the line, those that are soon done first.
+
+        Of a line outside of functions, tests that call a function of its module; of a line that numba compiles, all tests
+        where the file uses a kernel with it.
+        """
+        first, last, inside = self._statements[mutant.path, mutant.place.line]
+        lines = {f"{mutant.path}:{line}" for line in range(first, last + 1)} if inside else {f"{mutant.path}:0"}
+        seen = self._seen(test)
+        compiled = not lines.isdisjoint(seen["compiled"])
+        hit = [name for name, one in seen["tests"].items() if compiled or not lines.isdisjoint(one["lines"])]
+        return sorted(hit, key=lambda name: self.seconds([name]))
+
+    def others(self, mutant: Mutant) -> Iterator[list[str]]:
+        """All other fast tests: file by file those that execute the line, nearest files first, and then the rest."""
+        near, files = set(home(mutant.path)), self.around(module_name(Path(mutant.path), Path()))
+        done: set[str] = set()
+        for test in files:
+            names = self.that_execute(mutant, test)
+            done |= set(names)
+            if test not in near:
+                yield names
+        yield [n for t in files if t not in near for n in self._seen(t)["tests"] if n not in done]
+
+    def slow(self, mutant: Mutant) -> Iterator[list[str]]:
+        """The slow tests of the module's home, and of the files that import it."""
+        module = module_name(Path(mutant.path), Path())
+        yield list(dict.fromkeys([*home(mutant.path), *(t for t in self.files if self.distance(t, module) <= 1)]))
+
+    def _key(self, test: str) -> str:
+        return f"{test} {digest(self.copy / test)} {self._asked}"
+
+    def _seen(self, test: str) -> dict[str, Any]:
+        """What the fast tests of a file execute. Those that fail without any mutant are left out.
 
         Every module that may be mutated has one more line that does nothing: a test that fails only because the text has
         changed would notice every mutant, and nothing would be learnt from it.
         """
-        key = f"{test} {hashlib.sha256((self.copy / test).read_bytes()).hexdigest()[:8]}"
-        if key not in self._seconds:
+        key = self._key(test)
+        if key not in self._kept:
             touched = {path: path.read_bytes() for part in PARTS for path in files_of(part, self.copy)}
             for path, text in touched.items():
                 path.write_bytes(text + b"\n_NOTHING = None\n")
             try:
-                verdict, by, used = tested(self.copy, ["-m", "not slow", test], 1200)
+                self._kept[key] = watched(self.copy, test, self._wanted)
             finally:
                 for path, text in touched.items():
                     path.write_bytes(text)
-            none = "deselected" in by and "passed" not in by
-            if verdict != "passed":
-                self._log(f"{test} fails without any mutant and is left out: {by}")
-            self._seconds[key] = 0.0 if none or verdict != "passed" else max(used, 0.1)
-            self._known.write_text(json.dumps(self._seconds, indent=1))
-        return self._seconds[key]
+            for name in self._kept[key]["failed"]:
+                self._log(f"{name} fails without any mutant and is left out")
+            self._known.write_text(json.dumps(self._kept))
+        return self._kept[key]
+
+
+def digest(text: Path | str) -> str:
+    """Of a text, or of a file's."""
+    return hashlib.sha256(text.encode() if isinstance(text, str) else text.read_bytes()).hexdigest()[:8]
 
 
 # --- running tests in a copy ------------------------------------------------------------------------------------
@@ -189,7 +238,12 @@ def copied(root: Path, target: Path) -> None:
     known = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard"], cwd=root, capture_output=True, text=True, check=True
     )
-    names = [name for name in known.stdout.splitlines() if not name.startswith("results/") and (root / name).is_file()]
+    names = [name for name in known.stdout.splitlines() if not name.startswith("results/")]
+    for name in [name for name in names if (root / name).is_symlink()]:  # `dpexp/configs`, a link to a folder
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        if not (target / name).is_symlink():
+            (target / name).symlink_to((root / name).readlink())
+    names = [name for name in names if (root / name).is_file() and not (root / name).is_symlink()]
     for old in [*target.glob("dpexp/**/*.py"), *target.glob("tests/**/*.py")]:
         if old.relative_to(target).as_posix() not in names:
             old.unlink()
@@ -204,16 +258,30 @@ def copied(root: Path, target: Path) -> None:
 
 def preload() -> None:
     """What every test process needs and no mutant changes."""
+    import dp_accounting  # noqa: F401
+    import joblib  # noqa: F401
+    import matplotlib.pyplot  # noqa: F401
+    import mpmath  # noqa: F401
     import numba  # noqa: F401
     import pandas  # noqa: F401
+    import pyarrow.parquet  # noqa: F401
     import pydantic  # noqa: F401
     import pytest  # noqa: F401
     import scipy.special
     import scipy.stats  # noqa: F401
 
 
-def tested(copy: Path, arguments: Sequence[str], limit_s: float) -> tuple[str, str, float]:
-    """("passed", "failed" or "never ends", by which test, CPU seconds) of pytest in a copy of the tree."""
+def ran(
+    copy: Path,
+    arguments: Sequence[str],
+    limit_s: float,
+    plugins: Sequence[object] = (),
+    after: Callable[[], None] = int,
+) -> tuple[str, str, float]:
+    """("passed", "failed" or "never ends", by which test, CPU seconds) of pytest in a copy of the tree.
+
+    `after` is called in the process of the tests when they have run.
+    """
     import pytest
 
     log = copy / ".mutant.log"
@@ -232,7 +300,12 @@ def tested(copy: Path, arguments: Sequence[str], limit_s: float) -> tuple[str, s
         os.dup2(out, 2)
         code = 99
         try:
-            code = pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=line", *arguments])
+            code = pytest.main(
+                ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=line", *arguments], list(plugins)
+            )
+            after()
+        except BaseException:
+            traceback.print_exc()
         finally:
             sys.stdout.flush()
             os._exit(int(code))
@@ -255,23 +328,45 @@ def tested(copy: Path, arguments: Sequence[str], limit_s: float) -> tuple[str, s
     return verdict, by[:200], round(used, 1)
 
 
+def watched(copy: Path, test: str, wanted: dict[str, set[int]]) -> dict[str, Any]:
+    """Which of the wanted lines the fast tests of a file execute."""
+    watch, kept = Watch(copy, wanted), copy / ".mutant.json"
+    kept.write_text(json.dumps({"tests": {}, "compiled": [], "failed": [f"{test}: did not end"]}))
+    ran(copy, ["-m", "not slow", test], 1200, [watch], lambda: kept.write_text(json.dumps(watch.found())) and None)
+    return json.loads(kept.read_text())
+
+
 def outcome(mutant: Mutant, copy: Path, tests: Tests, stages: Sequence[str]) -> dict[str, Any]:
     """What notices a mutant: the stage, the test, and CPU seconds of the stages that were tried."""
     path = copy / mutant.path
     original = path.read_bytes()
-    module = module_name(path, copy)
     becomes = mutant.becomes(copy)
-    files = {"near": tests.near, "fast": tests.others, "slow": tests.near}
-    chosen = {stage: files[stage](module) for stage in stages}
-    cpu, noticed, by = 0.0, "nothing", ""
+
+    def parts(stage: str) -> Iterator[list[str]]:
+        """Which tests run together. A file is looked into with the module as it was."""
+        mutated = path.read_bytes()
+        source = {"near": tests.near, "fast": tests.others, "slow": tests.slow}[stage](mutant)
+        while True:
+            path.write_bytes(original)
+            names = next(source, None)
+            path.write_bytes(mutated)
+            if names is None:
+                return
+            if names:
+                yield names
+
+    cpu, noticed, by, tried = 0.0, "nothing", "", 0
     path.write_bytes(mutant.place.applied(original))
     try:
-        for stage in stages:
-            verdict, test, used = tested(
-                copy, ["-x", "-m", "slow" if stage == "slow" else "not slow", *chosen[stage]], LIMIT_S[stage]
-            )
+        for stage, names in ((one, names) for one in stages for names in parts(one)):
+            slow = stage == "slow"
+            tried += len(names)
+            only = [Chosen(names)] if any("::" in name for name in names) else []
+            files = list(dict.fromkeys(name.split("::")[0] for name in names))
+            limit = LIMIT_S[stage] if slow else LIMIT_S[stage] + 8 * (tests.seconds(names) if only else 30)
+            verdict, test, used = ran(copy, ["-x", "-m", "slow" if slow else "not slow", *files], limit, only)
             cpu += used
-            if verdict == "never ends" and stage == "slow":
+            if verdict == "never ends" and slow:
                 by = "slow tests took too long to tell"
             elif verdict != "passed":
                 noticed, by = stage, verdict if verdict == "never ends" else test
@@ -281,6 +376,7 @@ def outcome(mutant: Mutant, copy: Path, tests: Tests, stages: Sequence[str]) -> 
     return {
         "id": mutant.id, "part": mutant.part, "path": mutant.path, "line": mutant.place.line, "kind": mutant.place.kind,
         "was": mutant.was, "becomes": becomes, "noticed": noticed, "by": by, "tried": list(stages), "cpu_s": round(cpu, 1),
+        "tests": tried,
     }  # fmt: skip
 
 
@@ -300,7 +396,7 @@ def campaign(
     os.environ["DPEXP_CACHE"] = str(copy / ".kernels")
     copied(ROOT, copy)
     (copy / ".kernels").mkdir(mode=0o700, exist_ok=True)
-    tests = Tests(copy, folder / "seconds.json", log)
+    tests = Tests(copy, drawn(200), folder / "lines.json", log)
     outcomes = folder / "code.jsonl"
     known = {}
     if outcomes.exists():

@@ -16,6 +16,21 @@ NOT_CLAIMED = (
         "The same privacy guarantees as full-batch DP-GLD",
         "it is Theorem 3.1, which theorem-3-1 and theorem-3-1/full-batches judge",
     ),
+    NotClaimed(
+        "Contributions, second and third item",
+        "Utility similar to DP-GLD's up to a term of the batches, which decreasing steps remove",
+        "lemma-7, lemma-7/floor and lemma-11/terms are that; full batches are utility/relaxed-step",
+    ),
+    NotClaimed(
+        "Contributions, note",
+        "The algorithm is similar to that of Welling and Teh, without their aim of a posterior",
+        "a relation to another paper; nothing rests on it",
+    ),
+    NotClaimed(
+        "Section 3.3, after Theorem 3.3",
+        "The privacy loss converges if the steps sum to infinity",
+        "immediate from the formula, which theorem-3-3 judges",
+    ),
     NotClaimed("Definitions 2.1, 2.2", "Differential privacy, Renyi privacy", DEFINITION),
     NotClaimed(
         "Proposition 2.1",

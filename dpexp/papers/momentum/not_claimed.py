@@ -54,9 +54,29 @@ NOT_CLAIMED = (
         "a step of the proof of Theorem 6, which is judged as a whole",
     ),
     NotClaimed(
+        "Section 3, main idea",
+        "Iterates are functions of the momentum, and the momentum is a sum over nodes",
+        "identities; the audits and oracles of Algorithm 1 rest on them",
+    ),
+    NotClaimed(
+        "Section 4, the full-batch motivation",
+        "Differences of full gradients have sensitivity O(eta / N), so that a tree has error O~(eta / (N eps))",
+        "no algorithm of the paper; ours is gradient-recursion, which stands beside both in momentum_tuned",
+    ),
+    NotClaimed(
+        "Section 4, the critical observation",
+        "Terms of r and Delta have sensitivity O(eta N); m_t - m_(t-1) has no low one",
+        "a step of Theorem 8, where theorem-8/proof judges it and theorem-9/privacy its corrected size",
+    ),
+    NotClaimed(
         "Section 4",
         "The first two epochs need noise O~(1 / eps) only",
         "a step of Lemma 7 and Theorem 8, which are judged as a whole",
+    ),
+    NotClaimed(
+        "Section 5, limitations",
+        "Algorithm 1 runs about as long as previous work",
+        "other papers' results; the run time of Algorithm 2 is section-5/run-time",
     ),
     NotClaimed("Section 5", "Shuffling may improve the bounds", "an open question, put as such"),
 )

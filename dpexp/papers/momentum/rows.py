@@ -109,6 +109,22 @@ def tuned_rows(results: Path, metric: str = "grad_norm") -> pd.DataFrame:
     return _sorted(best, "d", "eps", "N", "method")
 
 
+def tuned_settings(results: Path) -> list[dict[str, Any]]:
+    """Every private setting of those grids, best or not: what its noise is set by, and its alpha N."""
+    columns = ["N", "d", "eps", "alpha", "accountant", "guarantee", "noise"]
+    rows = []
+    for experiment in TUNED:
+        cells: Any = load_summary(results, experiment, columns).drop_duplicates("cell_id")
+        for row in cells.itertuples():
+            if np.isfinite(row.eps):
+                alpha_n = 1.0 if row.alpha is None or np.isnan(row.alpha) else float(row.alpha) * int(row.N)
+                rows.append(
+                    {"method": method(row), "N": int(row.N), "d": int(row.d), "eps": float(row.eps), "alpha_n": alpha_n,
+                     "accountant": str(row.accountant), "guarantee": bool(row.guarantee)}
+                )  # fmt: skip
+    return rows
+
+
 def ends_in_words(found: dict[str, str]) -> str:
     """Such as `most epochs, largest step`; empty inside."""
     return ", ".join(END_WORDS[axis, end] for axis, end in found.items())

@@ -21,6 +21,18 @@ NOT_CLAIMED = (
     ),
     NotClaimed("Sections 1.1 and 1.4", "Previous analyses, private sampling, utility", "about other papers' results"),
     NotClaimed(
+        "Section 1.2, after Theorem 1.3; footnote 5",
+        "Dn / (L eta) steps are what two processes need to reach opposite ends of the set",
+        "the reason for the formula; theorem-1-3/stops and theorem-1-3/tight judge the formula",
+    ),
+    NotClaimed("Footnote 4", "Papers scale the noise differently", "conventions; NOTATION.md has ours"),
+    NotClaimed(
+        "Section 1.2, mild assumptions",
+        "The range of parameters, in words",
+        "theorem-1-3/large-range and theorem-3-1/conditions judge the conditions themselves",
+    ),
+    NotClaimed("Section 1.3", "Three scenarios, the way of the proof", "judged by its results, (3.6) and Theorem 4.1"),
+    NotClaimed(
         "Section 1.2, boundedness",
         "Losing the diameter costs a logarithm by private selection",
         "cited, and not part of a bound",
