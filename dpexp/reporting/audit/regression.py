@@ -1,6 +1,6 @@
-"""Two worlds for `staged-newton`: each user holds one of two records, by a coin, and sends a gradient or a Hessian.
+"""Two worlds for private regression: each user holds one of two records, by a coin, and sends a gradient or a Hessian.
 
-`dpexp.algorithms.watched_messages` runs the method with such users, and chooses their records.
+`dpexp.algorithms.watched_messages` runs `staged-newton` or `path-intervals` with such users, and chooses their records.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
+from dpexp.algorithms.path_intervals import PathIntervals
 from dpexp.algorithms.staged_newton import StagedNewton
-from dpexp.algorithms.watched_messages import KINDS, Sent, Watched
+from dpexp.algorithms.watched_messages import KINDS, Sent, StepSizes, Watched
 from dpexp.engine.lanes.vectors import LANES
 from dpexp.privacy.analyses.analysis import ALL, Analysis
 from dpexp.privacy.audit.claim import gaussian_claim
@@ -27,17 +28,17 @@ ROUNDED = 1e-12
 
 
 class RegressionAudit:
-    """Gradient and Hessian messages of `staged-newton`, for every class of budgets."""
+    """Gradient and Hessian messages of `staged-newton` or `path-intervals`, for every class of budgets."""
 
     attained: Sequence[Attained] = ()
     """none: one Gaussian message is its own claim"""
 
     def __init__(
-        self, problem: LinearPredictorProblem, algorithm: StagedNewton, budget: Budget, n: int,
-        stated: Sequence[Analysis],
+        self, problem: LinearPredictorProblem, algorithm: StagedNewton | PathIntervals, schedule: StepSizes,
+        budget: Budget, n: int, stated: Sequence[Analysis],
     ) -> None:  # fmt: skip
         self.algorithm = algorithm.name
-        self.watched = Watched(problem, algorithm, budget, n)
+        self.watched = Watched(problem, algorithm, schedule, budget, n)
         self.label = f"{algorithm.name} on {problem.name}, mu = {budget.label}"
         self.size = f"a copy with {self.watched.users} users, and the steps of {n:,}"
         self.classes = classes_of(budget, n)
@@ -82,5 +83,5 @@ class RegressionAudit:
 
 
 def _inside(mu: float, one: BudgetClass) -> bool:
-    """Whether mu is of the class. The engine has 1 / mu, whose inverse may differ from mu in its last digit."""
+    """Whether a user's mu is of the class. The engine has 1 / mu, whose inverse may differ from mu in a last digit."""
     return one.smallest * (1 - ROUNDED) <= mu <= one.largest * (1 + ROUNDED)
