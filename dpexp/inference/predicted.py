@@ -17,6 +17,7 @@ from dpexp.inference.models import VARIANCE_OF_STEPS, Doubt, Model
 from dpexp.inference.newton import regularise, standard_errors
 from dpexp.inference.pace import guessed_median
 from dpexp.inference.staged_newton import SHARES, Design
+from dpexp.inference.uneven_lengths import longer
 from dpexp.inference.users import gradient_weights, hessian_weights
 
 DRAWS = 128
@@ -114,8 +115,10 @@ def largest_error(model: Model) -> float:
     return low
 
 
-def expected_errors(model: Model, design: Design, noise: Noise) -> np.ndarray:
+def expected_errors(model: Model, design: Design, noise: Noise, made_up: bool = False) -> np.ndarray:
     """Mean standard errors [p] of theta~ over the noise of the Hessian messages, if the law is as guessed.
+
+    `made_up`: with the factor by which intervals are longer because that noise makes lengths vary.
 
     For every draw of that noise the covariance is that of `newton`: G (S_mu / users) G with G = Hr^-1, and the part
     that follows from the noise and from the length of the correction. Without them, that is with the efficient bound of
@@ -129,13 +132,15 @@ def expected_errors(model: Model, design: Design, noise: Noise) -> np.ndarray:
     scores = _scores(model, noise)
     turned = correction_moment(model, design, noise) / np.outer(scaling, scaling)
     of_hessian = error**2 / 2 * (turned + np.trace(turned) * np.eye(model.p)) / np.outer(scaling, scaling)
-    return np.asarray(standard_errors(inverse @ (scores / users + of_hessian) @ inverse).mean(axis=0))
+    covariance = inverse @ (scores / users + of_hessian) @ inverse
+    factor = longer(covariance, inverse, np.full(len(draws), error), scaling) if made_up else 1.0
+    return np.asarray((standard_errors(covariance) * factor).mean(axis=0))
 
 
 def careful_errors(model: Model, design: Design, noise: Noise) -> np.ndarray:
-    """`expected_errors` [p] under the worst of the guessed law and those of `doubts`, for every coordinate."""
+    """`expected_errors`, made up, [p] under the worst of the guessed law and those of `doubts`, in each coordinate."""
     laws = [model, *(replace(model, doubt=doubt) for doubt in get_args(Doubt))]
-    return np.asarray(np.max([expected_errors(law, design, noise) for law in laws], axis=0))
+    return np.asarray(np.max([expected_errors(law, design, noise, made_up=True) for law in laws], axis=0))
 
 
 @lru_cache(maxsize=256)
@@ -153,7 +158,7 @@ def best_every(model: Model, n: int, noise: Noise) -> int:
     sure = [one for one in designs if expected_ratio(model, hessian_error(model, one, noise)) >= wanted]
     if not sure:
         return EVERY[-1]
-    errors = np.array([expected_errors(model, one, noise) for one in sure])
+    errors = np.array([expected_errors(model, one, noise, made_up=True) for one in sure])
     return sure[int(np.argmin((errors / errors.min(axis=0)).mean(axis=1)))].every
 
 

@@ -26,7 +26,9 @@ from dpexp.inference.messages import Constants, Users, compiled_messages
 from dpexp.inference.models import Model
 from dpexp.inference.newton import Corrected, corrected, newton_corrected
 from dpexp.inference.pace import curvature_ratio, guessed_median, measured_pace
+from dpexp.inference.scale_bias import scale_bias
 from dpexp.inference.sums import Sums, no_sums
+from dpexp.inference.uneven_lengths import made_up
 from dpexp.inference.users import Source
 
 SHARES = (0.1, 0.3, 0.6)
@@ -154,13 +156,17 @@ def stages(server: Server, design: Design) -> Conversation[Outcome]:
     first = yield Stage(design.step_sizes(0), design.every, design.sizes[0] // 2 + 1)
     server.jump(first)
     server.pace[:] = measured_pace(server.model, design.curvature, first)
+    second_pace = server.pace[0].copy()
     second = yield Stage(design.step_sizes(1), design.every)
     shortened = server.jump(second)
     server.pace[:] = measured_pace(server.model, design.curvature, second)
+    paces = second_pace, server.pace[0].copy()
     third = yield Stage(design.step_sizes(2), design.every)
     final = newton_corrected(second + third, server.model)
+    times = sum(pace * design.step_sizes(s).sum() for s, pace in enumerate(paces, start=1))
+    final.theta[:, -1] -= scale_bias(server.model, second + third, final, times)
     longer = 1 / flatter(server.model, (second, third), final.theta) ** 2
-    final = final._replace(covariance=final.covariance * longer[:, None, None])
+    final = made_up(final._replace(covariance=final.covariance * longer[:, None, None]), server.model.hessian_scaling)
     alone_each = tuple(corrected(sums, final.hessian, final.hessian_error) for sums in (second, third))
     relative = curvature_ratio(server.model, second + third)[0] * guessed_median(server.model) / design.curvature
     return Outcome(final, (alone_each[0], alone_each[1]), second + third, shortened, server.hits[0], relative)

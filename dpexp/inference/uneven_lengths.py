@@ -1,0 +1,46 @@
+"""The noise of the Hessian makes some intervals too short and others too long, and on average too few of them cover.
+
+The error of the estimate is about -H^-1 xi, with the noise xi of the gradients, whatever the noise W of the measured
+Hessian was: the points settle where the mean gradient is near 0. Its standard error is taken from Hr^-1 all the same.
+So it is the right one times 1 + e with E e = 0. The share that covers is then E[2 Phi(z (1 + e)) - 1], less than the
+level by z^3 phi(z) e^2. An interval that is longer by the factor 1 + z^2 e^2 / 2 makes up for it, as Student's quantile
+does for a variance that is estimated. With C = H^-1 S H^-1 and to first order in W,
+
+    d C_jj = -2 u' W v,    u = H^-1 e_j,    v = C e_j,    E (u' W v)^2 = (se_H^2 / 2) (|u|^2 |v|^2 + (u' v)^2)
+
+by the identity of `newton.of_hessian_noise`, so that e of coordinate j has the variance
+
+    se_H^2 (|u|^2 |v|^2 + (u' v)^2) / (2 C_jj^2).
+
+With messages D H D the noise of H is D^-1 W D^-1, and u and v are divided by D.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpexp.inference import critical_values
+from dpexp.inference.newton import Corrected
+
+LEVEL = 0.95
+"""for which lengths are made up; at 0.9 the factor is a little too large, and at 0.99 too small"""
+MOST = 0.3
+"""largest e that is made up for. Where it is larger an expansion in e says too much: with e = .32 in the mean, 2.7 in
+100 intervals of the scale were lost, and not 4.5"""
+
+
+def longer(covariance: np.ndarray, inverse: np.ndarray, error: np.ndarray, scaling: np.ndarray) -> np.ndarray:
+    """By what factor standard errors become longer [..., p], for C and H^-1 [..., p, p], se_H [...] and D [p]."""
+    u, v = inverse / scaling, covariance / scaling  # row j of each: they are symmetric
+    squares = np.sum(u * u, axis=-1) * np.sum(v * v, axis=-1) + np.sum(u * v, axis=-1) ** 2
+    own = np.diagonal(covariance, axis1=-2, axis2=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        e_sq = (error**2 / 2)[..., None] * squares / own**2
+    z = critical_values.normal(LEVEL)
+    return np.asarray(1 + z**2 / 2 * np.minimum(np.nan_to_num(e_sq, nan=0.0), MOST**2))
+
+
+def made_up(found: Corrected, scaling: np.ndarray) -> Corrected:
+    """With a covariance whose standard errors are so much longer; `scaling` is the diagonal of D [p]."""
+    factor = longer(found.covariance, np.linalg.inv(found.hessian), found.hessian_error, scaling)
+    return found._replace(covariance=found.covariance * factor[:, :, None] * factor[:, None, :])
