@@ -41,6 +41,9 @@ BY_METRIC = {
     "train_loss": SINGLE,
     "test_accuracy": RECORDS,
     "accepted": RUNS,
+    "runs": SAME_ON_EVERY_PROCESSOR,
+    "score": Tolerance(0.0, 5.0, "a number of records, of which a few lie on the boundary between two classes"),
+    "candidate": Tolerance(0.0, 1.0, "which candidate is the best can hang on a few records"),
     **{f"{what}_{name}": RUNS for what in ("covered", "covered_accepted") for name in COVERED},
     **{
         f"{what}_{name}": INTERVALS
