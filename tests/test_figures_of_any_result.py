@@ -293,7 +293,7 @@ TOO_MANY = {"momentum_grid"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in SHIPPED if in_share(name)])
+@pytest.mark.parametrize("name", [name for name in SHIPPED if in_share(name, 6)])
 def test_every_shipped_config_draws(name, toys):
     source = Source(toys.results([name]), name)
     if name in TOO_MANY:
