@@ -7,11 +7,11 @@ ratio is that of each turn.
 from __future__ import annotations
 
 import argparse
-import statistics
 import time
 from typing import Any
 
 from benchmarks import twin
+from benchmarks.turns import HEAD, columns
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.engine.finite_sum.loop import Data
@@ -47,7 +47,7 @@ def beside_the_twin(turns: int) -> None:
         print("no C++ compiler is installed: the C++ loop is left out")
         return
     print(f"momentum, N = {RECORDS}, T = {STEPS:,}, one replicate, one thread: us a step")
-    print(f"{'':26}{'d':>5}{'dpexp':>10}{'C++':>10}{'ratio':>8}{'from':>8}{'to':>8}")
+    print(f"{'':26}{'d':>5}{'dpexp':>10}{'C++':>10}{HEAD}")
     for d in (10, 100):
         problem = PROBLEMS["rippled-mean"].model_validate({"N": RECORDS, "d": d})
         assert isinstance(problem, FiniteSum)
@@ -57,13 +57,7 @@ def beside_the_twin(turns: int) -> None:
                 (measured(problem, name, STEPS, turn)[0], twin.microseconds("momentum", RECORDS, d, STEPS)[column])
                 for turn in range(turns)
             ]
-            mine, theirs = (statistics.median(pair[k] for pair in pairs) for k in (0, 1))
-            ratios = sorted(pair[1] / pair[0] for pair in pairs)
-            print(
-                f"{name:26}{d:>5}{mine:>10.3f}{theirs:>10.3f}{statistics.median(ratios):>8.2f}"
-                f"{ratios[0]:>8.2f}{ratios[-1]:>8.2f}",
-                flush=True,
-            )
+            print(f"{name:26}{d:>5}{columns(pairs, 3)}", flush=True)
 
 
 def growth() -> None:

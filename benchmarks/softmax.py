@@ -25,6 +25,7 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np  # noqa: E402
 
 from benchmarks import twin  # noqa: E402
+from benchmarks.turns import HEAD, columns  # noqa: E402
 from dpexp.engine.softmax import loop as softmax  # noqa: E402
 from dpexp.engine.softmax.batches import poisson  # noqa: E402
 
@@ -80,7 +81,7 @@ def beside_the_twin(turns: int, steps: int) -> None:
         print("no C++ compiler is installed: the C++ loop is left out")
         return
     print("the same, one setting, beside a C++ loop: us a step")
-    print(f"{'features':>10}{'dpexp':>10}{'C++':>10}{'ratio':>8}{'from':>8}{'to':>8}")
+    print(f"{'features':>10}{'dpexp':>10}{'C++':>10}{HEAD}")
     for p in sorted({p for p, _ in BESIDE_NUMPY}):
         features, labels = records(p)
         ours(features, labels, 20, 0)
@@ -88,11 +89,7 @@ def beside_the_twin(turns: int, steps: int) -> None:
             (1e6 * ours(features, labels, steps, turn), *twin.microseconds("softmax", N, p, CLASSES, BATCH, steps))
             for turn in range(turns)
         ]
-        mine, theirs = (statistics.median(pair[k] for pair in pairs) for k in (0, 1))
-        ratios = sorted(pair[1] / pair[0] for pair in pairs)
-        print(
-            f"{p:>10}{mine:>10.0f}{theirs:>10.0f}{statistics.median(ratios):>8.2f}{ratios[0]:>8.2f}{ratios[-1]:>8.2f}"
-        )
+        print(f"{p:>10}{columns(pairs, 0)}")
 
 
 def beside_numpy(turns: int, steps: int) -> None:
@@ -100,7 +97,7 @@ def beside_numpy(turns: int, steps: int) -> None:
     print(
         f"softmax regression, n = {N}, {CLASSES} classes, batch {BATCH}, float32, one thread: us a step of all settings"
     )
-    print(f"{'features':>10}{'settings':>10}{'dpexp':>10}{'numpy':>10}{'ratio':>8}{'from':>8}{'to':>8}")
+    print(f"{'features':>10}{'settings':>10}{'dpexp':>10}{'numpy':>10}{HEAD}")
     for p, settings in BESIDE_NUMPY:
         features, labels = records(p)
         ours(features, labels, 20, 0, settings)
@@ -108,12 +105,7 @@ def beside_numpy(turns: int, steps: int) -> None:
             (ours(features, labels, steps, turn, settings), with_numpy(features, labels, steps, turn, settings))
             for turn in range(turns)
         ]
-        mine, theirs = (1e6 * statistics.median(pair[k] for pair in pairs) for k in (0, 1))
-        ratios = sorted(pair[1] / pair[0] for pair in pairs)
-        print(
-            f"{p:>10}{settings:>10}{mine:>10.0f}{theirs:>10.0f}{statistics.median(ratios):>8.2f}"
-            f"{ratios[0]:>8.2f}{ratios[-1]:>8.2f}"
-        )
+        print(f"{p:>10}{settings:>10}{columns([(1e6 * a, 1e6 * b) for a, b in pairs], 0)}")
 
 
 class Opacus:
