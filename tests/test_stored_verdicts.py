@@ -8,19 +8,22 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from threadpoolctl import threadpool_limits
 
+from dpexp.commands import judging_claims
 from dpexp.commands.choosing_claims import chosen
-from dpexp.core.errors import UsageError
+from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.papers import PAPERS, claims
 from dpexp.reporting.evidence import Evidence, Undeclared
 from dpexp.reporting.ledger import standing, verdicts
 from dpexp.reporting.ledger.code_of_claims import code_of_claim, modules_behind
-from dpexp.reporting.ledger.judging import judge, keep
+from dpexp.reporting.ledger.judging import judge, keep, one_by_one
 from dpexp.reporting.ledger.settling import kept, settled
 from dpexp.store.files import read_document, read_sealed, write_document, write_table
 from dpexp.store.fingerprint import REGISTRIES
@@ -55,7 +58,7 @@ def results(few, toys, tmp_path):
 
 def surprising(place):
     """The exit code that toy results deserve: 1, since a verdict on them may not be the expected one, or 0."""
-    found = judge([BY_ID[name] for name in (*THEORY, *STORED)], place, lambda *_: None)
+    found = judge([BY_ID[name] for name in (*THEORY, *STORED)], place)
     return int(any(one.found["verdict"] != one.claim["expected_verdict"] for one in found.verdicts.values()))
 
 
@@ -83,7 +86,7 @@ def test_what_is_stored_is_what_is_judged(results, few):
     assert list(stored) == [claim.id for claim in few]
     assert {one["state"] for one in stored.values()} == {"current"}
     assert seen(results) is not None
-    fresh = judge(few, results, lambda *_: None)
+    fresh = judge(few, results)
     for name, one in stored.items():
         assert {key: one[key] for key in fresh.verdicts[name].found} == fresh.verdicts[name].found
     slowly = standing.Standing(results, verdicts.read(results))
@@ -109,6 +112,24 @@ def test_judging_again_writes_nothing(results):
     told = call("claims", "--judge", "-q", "--results", results, code=surprising(results)).stdout
     assert told.count("same values") == len(THEORY) + len(STORED)
     assert path.stat().st_mtime_ns == before
+
+
+def test_many_claims_are_judged_in_several_processes_as_in_one(tmp_path, monkeypatch):
+    """Also where a task fails: the error is that of the claim, and no verdict is kept."""
+    monkeypatch.setattr(judging_claims, "WORTH_PROCESSES", 4)
+    quick = [
+        BY_ID[name]
+        for name in BY_ID
+        if name.startswith(("noisy-sgd/appendix-a4", "noisy-sgd/lemma-2", "dp-sgld/lemma-3"))
+    ]
+    assert len(quick) > judging_claims.TOGETHER
+    with threadpool_limits(1):  # as the command has it, and every worker: last bits of linear algebra depend on it
+        here, kept_here = {name: outcome for name, outcome, _ in one_by_one(quick, tmp_path)}, judge(quick, tmp_path)
+    apart = {name: outcome for name, outcome, _ in judging_claims._carried(quick, tmp_path, jobs=2)}
+    assert apart == here
+    assert judge(quick, tmp_path, partial(judging_claims._carried, jobs=2)).verdicts == kept_here.verdicts
+    with pytest.raises(ResultsMissing):
+        list(judging_claims._carried([*quick, BY_ID[STORED[0]]], tmp_path, jobs=2))
 
 
 def test_nothing_is_judged_yet(few, tmp_path):
@@ -384,7 +405,7 @@ def test_digits_that_depend_on_the_processor_are_not_kept():
 
 
 def test_keeping_needs_the_file_only_for_a_moment(few, tmp_path):
-    fresh = judge([BY_ID[THEORY[0]]], tmp_path, lambda *_: None)
+    fresh = judge([BY_ID[THEORY[0]]], tmp_path)
     keep(tmp_path, fresh.verdicts, few)
     keep(tmp_path, {}, few)
     assert set(verdicts.read(tmp_path).verdicts) == {THEORY[0]}

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from dpexp.commands.choosing_claims import chosen, with_verdicts
 from dpexp.commands.claims import Request, Shown, checked, registered, shown
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.files import Damaged
-from dpexp.core.steps import tell
+from dpexp.core.steps import each, finished, tell
 from dpexp.core.terminal import note
 from dpexp.core.text import columns, counted, duration
-from dpexp.reporting.claim import Claim
+from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.ledger import costs, verdicts
-from dpexp.reporting.ledger.judging import Judged, costs_apart, judge, keep
-from dpexp.reporting.ledger.measuring import Meter
+from dpexp.reporting.ledger.judging import Judged, costs_apart, judge, keep, one_by_one
+from dpexp.reporting.ledger.measuring import Cost, Meter
 from dpexp.reporting.ledger.standing import Standing
 from dpexp.reporting.ledger.verdicts import Verdict
 from dpexp.store.files import read_document
 from dpexp.store.folder import Folder
 from dpexp.store.generation import config_path
+
+TOGETHER = 5
+"""claims of one task: neighbours read the same results and ask the same theorems, and each task reads its own"""
+WORTH_PROCESSES = 20
+"""claims from which it pays to start processes"""
 
 
 @dataclass(frozen=True)
@@ -58,7 +65,7 @@ def judge_anew(request: Request, how: Anew) -> Shown:
         alone = costs_apart(mine, request.results, partial(_tell, "measuring"))
         experiments = sorted({name for claim in mine for name in claim.experiments})
         costs.keep(request.results, alone, experiments, [claim.id for claim in known])
-    fresh = judge(mine, request.results, partial(_tell, "judging"))
+    fresh = judge(mine, request.results, partial(_carried, jobs=how.jobs))
     keep(request.results, fresh.verdicts, known)
     standing = Standing(request.results, verdicts.read(request.results))
     everything = [standing.judgement(claim) for claim in known]
@@ -76,6 +83,33 @@ def _papers(known: Sequence[Claim]) -> list[str]:
 
 def _tell(doing: str, done: int, of: int, claim: Claim) -> None:
     tell(f"{doing} claim {done + 1} of {of}: {claim.id}")
+
+
+def _carried(claims: Sequence[Claim], results: Path, jobs: int) -> Iterator[tuple[str, Outcome, Cost]]:
+    """Checks of few claims in this process, and of many in several; the verdicts are the same."""
+    workers = min(jobs, os.cpu_count() or 1)
+    if workers < 2 or len(claims) < WORTH_PROCESSES:
+        told = each(claims, "claim", lambda claim: claim.id)
+        yield from (one for _, one in zip(told, one_by_one(claims, results), strict=True))
+        return
+    from dpexp.store.executors import loky
+
+    ids = [claim.id for claim in claims]
+    tasks = [ids[k : k + TOGETHER] for k in range(0, len(ids), TOGETHER)]
+    work: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [(_some, (names, results)) for names in tasks]
+    for _, found in finished(loky(work, workers), len(work), f"judging {len(ids)} claims, {TOGETHER} at a time"):
+        if isinstance(found, DpexpError):
+            raise found
+        yield from found
+
+
+def _some(ids: Sequence[str], results: Path) -> list[tuple[str, Outcome, Cost]] | DpexpError:
+    """The checks of a few claims, in a process of its own; an error is handed over as it is."""
+    known = {claim.id: claim for claim in registered()}
+    try:
+        return list(one_by_one([known[name] for name in ids], results))
+    except DpexpError as error:
+        return error
 
 
 def _run(claims: Sequence[Claim], results: Path, how: Anew) -> str:

@@ -55,9 +55,11 @@ def _pinned(number: int, sealed: Sealed) -> tuple[int, Any]:
 
 @contextmanager
 def _no_word_of_the_rest() -> Iterator[None]:
-    """Without joblib's remark on tasks that are left when a run is given up: the run says why itself."""
+    """Without joblib's remarks on tasks that are left when a run is given up, since the run says why itself, and on a
+    worker that is replaced because it holds much memory, since its tasks go on elsewhere."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=r"\d+ tasks have been successfully executed")
+        warnings.filterwarnings("ignore", message=r"\d+ tasks (have been successfully executed|which were still)")
+        warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given to the executor")
         yield
 
 

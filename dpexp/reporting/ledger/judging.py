@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,7 @@ from pathlib import Path
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.text import few
 from dpexp.plugins.loaded import as_options
-from dpexp.reporting.claim import Claim
+from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.ledger import verdicts
 from dpexp.reporting.ledger.code_of_claims import code_of_claim
@@ -22,6 +22,8 @@ from dpexp.store.fingerprint import edited_after
 
 Said = Callable[[int, int, Claim], None]
 """told before each claim: how many are done, of how many, and which one is next"""
+Carry = Callable[[Sequence[Claim], Path], Iterator[tuple[str, Outcome, Cost]]]
+"""carries the checks of some claims out on results, in any order: the id, what was found and what it cost"""
 
 
 @dataclass(frozen=True)
@@ -61,29 +63,34 @@ def costs_apart(claims: Sequence[Claim], results: Path, said: Said) -> dict[str,
     return found
 
 
-def judge(claims: Sequence[Claim], results: Path, said: Said) -> Judged:
+def one_by_one(claims: Sequence[Claim], results: Path) -> Iterator[tuple[str, Outcome, Cost]]:
+    """The checks of some claims, one after the other: what one has read or computed, the next need not."""
+    evidence = Evidence(results)
+    for claim in claims:
+        with Meter() as meter:
+            outcome = settled(claim, evidence)
+        yield claim.id, outcome, meter.cost
+
+
+def judge(claims: Sequence[Claim], results: Path, carry: Carry = one_by_one) -> Judged:
     """Run every check on stored results.
 
     Raises ResultsMissing; OutsideHypotheses where a claim would be judged on settings that its theorem does not cover;
     and DpexpError where code or results change meanwhile, since nobody could say what the verdicts come from.
     """
-    evidence = Evidence(results)
-    require(claims, evidence)
+    require(claims, Evidence(results))
     codes = {claim.id: code_of_claim(claim) for claim in claims}
     before = _identities(claims, results)
-    found, costs = {}, {}
-    for number, claim in enumerate(claims):
-        said(number, len(claims), claim)
-        with Meter() as meter:
-            outcome = settled(claim, evidence)
-        costs[claim.id] = meter.cost
+    outcomes = {name: (outcome, cost) for name, outcome, cost in carry(claims, results)}
+    found = {}
+    for claim in claims:
         read = {name: before[name] for name in claim.experiments}
-        found[claim.id] = Verdict.of(claim, outcome, codes[claim.id], read)
+        found[claim.id] = Verdict.of(claim, outcomes[claim.id][0], codes[claim.id], read)
     if late := edited_after(codes.values(), 0):
         raise DpexpError(f"{few(late)} changed after this process had read it", "judge the claims again")
     if now := {name for name, identity in _identities(claims, results).items() if identity != before[name]}:
         raise DpexpError(f"results of {few(sorted(now))} changed while they were judged", "judge the claims again")
-    return Judged(found, costs)
+    return Judged(found, {claim.id: outcomes[claim.id][1] for claim in claims})
 
 
 def _identities(claims: Sequence[Claim], results: Path) -> dict[str, str]:
