@@ -14,6 +14,7 @@ from dpexp.commands import plot
 from dpexp.commands.plot import Looks
 from dpexp.config import ConfigError, read_experiment
 from dpexp.core.errors import ResultsMissing, UsageError
+from dpexp.reporting import several
 from dpexp.reporting.of_results.choose import DOTS, STEP, Wishes, choose, needed
 from dpexp.reporting.of_results.draw import draw
 from dpexp.reporting.of_results.gather import Source, gather
@@ -439,7 +440,7 @@ def test_figures_drawn_in_processes_are_the_same_files(toys, tmp_path, monkeypat
     names_ = ["figure1", "figure2", "linear_loss", "linear_loss_d10"]
     results = toys.results(["figure1", "linear_d5", "linear_d10"])
     together = plot.figures_of(names_, False, "png", tmp_path / "many", results)
-    monkeypatch.setattr(plot, "WORTH_PROCESSES", 99)
+    monkeypatch.setattr(several, "WORTH_PROCESSES", 99)
     alone = plot.figures_of(names_, False, "png", tmp_path / "one", results)
     assert [one.name for one in together] == [one.name for one in alone] == names_
     for one, other in zip(together, alone, strict=True):

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from dpexp.commands.choosing_claims import chosen, with_verdicts
 from dpexp.commands.claims import Request, Shown, checked, registered, shown
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.files import Damaged
-from dpexp.core.steps import each, finished, tell
+from dpexp.core.steps import each, tell
 from dpexp.core.terminal import note
 from dpexp.core.text import columns, counted, duration
 from dpexp.reporting.claim import Claim, Outcome
@@ -23,6 +21,7 @@ from dpexp.reporting.ledger.judging import Judged, costs_apart, judge, keep, one
 from dpexp.reporting.ledger.measuring import Cost, Meter
 from dpexp.reporting.ledger.standing import Standing
 from dpexp.reporting.ledger.verdicts import Verdict
+from dpexp.reporting.several import several
 from dpexp.store.files import read_document
 from dpexp.store.folder import Folder
 from dpexp.store.generation import config_path
@@ -87,29 +86,21 @@ def _tell(doing: str, done: int, of: int, claim: Claim) -> None:
 
 def _carried(claims: Sequence[Claim], results: Path, jobs: int) -> Iterator[tuple[str, Outcome, Cost]]:
     """Checks of few claims in this process, and of many in several; the verdicts are the same."""
-    workers = min(jobs, os.cpu_count() or 1)
-    if workers < 2 or len(claims) < WORTH_PROCESSES:
+    if jobs < 2 or len(claims) < WORTH_PROCESSES:
         told = each(claims, "claim", lambda claim: claim.id)
         yield from (one for _, one in zip(told, one_by_one(claims, results), strict=True))
         return
-    from dpexp.store.executors import loky
-
     ids = [claim.id for claim in claims]
-    tasks = [ids[k : k + TOGETHER] for k in range(0, len(ids), TOGETHER)]
-    work: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [(_some, (names, results)) for names in tasks]
-    for _, found in finished(loky(work, workers), len(work), f"judging {len(ids)} claims, {TOGETHER} at a time"):
-        if isinstance(found, DpexpError):
-            raise found
+    parts = [ids[k : k + TOGETHER] for k in range(0, len(ids), TOGETHER)]
+    names = [f"{some[0]} and its neighbours" for some in parts]
+    for found in several(_some, [(some, results) for some in parts], f"group of {TOGETHER} claim", names):
         yield from found
 
 
-def _some(ids: Sequence[str], results: Path) -> list[tuple[str, Outcome, Cost]] | DpexpError:
-    """The checks of a few claims, in a process of its own; an error is handed over as it is."""
+def _some(ids: Sequence[str], results: Path) -> list[tuple[str, Outcome, Cost]]:
+    """The checks of a few claims, in a process of its own."""
     known = {claim.id: claim for claim in registered()}
-    try:
-        return list(one_by_one([known[name] for name in ids], results))
-    except DpexpError as error:
-        return error
+    return list(one_by_one([known[name] for name in ids], results))
 
 
 def _run(claims: Sequence[Claim], results: Path, how: Anew) -> str:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpexp.commands.selecting import select, stem
-from dpexp.core.errors import DpexpError, UsageError
-from dpexp.core.steps import each, finished, tell
+from dpexp.core.errors import UsageError
+from dpexp.core.steps import tell
 
 if TYPE_CHECKING:
     from dpexp.reporting.figure import Drawing, Figure, Written
@@ -19,10 +18,6 @@ if TYPE_CHECKING:
     from dpexp.reporting.of_results.scene import Request
 
 FORMATS = ("png", "pdf", "svg")
-MOST_WORKERS = 2
-"""processes that draw at once: more take memory and start-up time for little"""
-WORTH_PROCESSES = 4
-"""figures from which it pays to start them"""
 
 
 @dataclass(frozen=True)
@@ -89,6 +84,7 @@ def figures_of(
 ) -> list[Written]:
     """Draw and write the figures that are named, all results among them in one figure."""
     from dpexp.papers import figures, overlays
+    from dpexp.reporting.several import several
 
     looks = looks or Looks()
     known, with_theory = figures(), overlays()
@@ -111,8 +107,8 @@ def figures_of(
     for form in wanted:
         if form not in FORMATS:
             raise UsageError(f"--format is a list of png, pdf and svg, not {form!r}")
-    tasks: list[Task] = [(name, theory, results, out or results / "figures", tuple(wanted)) for name in shipped]
-    found = _all(tasks)
+    tasks = [(name, theory, results, out or results / "figures", tuple(wanted)) for name in shipped]
+    found = several(_one, tasks, "figure", shipped)
     if chosen.sources:
         from dpexp.reporting.figure import written
 
@@ -156,33 +152,9 @@ def _draw(sources: tuple[Source, ...], looks: Looks, theory: bool, results: Path
     return draw(gather(sources, looks.only), looks.request(theory))
 
 
-Task = tuple[str, bool, Path, Path, tuple[str, ...]]
-"""a shipped figure's name, whether with theory, results, where to write, and formats"""
-
-
-def _one(name: str, theory: bool, results: Path, out: Path, formats: tuple[str, ...]) -> Written | DpexpError:
-    """One shipped figure; an error is handed over, so that the first one in order is reported."""
+def _one(name: str, theory: bool, results: Path, out: Path, formats: tuple[str, ...]) -> Written:
+    """One shipped figure."""
     from dpexp.papers import figures, overlays
     from dpexp.reporting.figure import written
 
-    try:
-        return written((overlays() if theory else figures())[name], results, out, formats)
-    except DpexpError as error:
-        return error
-
-
-def _all(tasks: Sequence[Task]) -> list[Written]:
-    """Every figure, several at once in processes of their own where there are many; the files are the same bytes."""
-    workers = min(MOST_WORKERS, os.cpu_count() or 1, len(tasks))
-    if workers < 2 or len(tasks) < WORTH_PROCESSES:
-        outcomes = [_one(*task) for task in each(tasks, "figure", lambda task: task[0])]
-    else:
-        from dpexp.store.executors import loky
-
-        work: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [(_one, task) for task in tasks]
-        by_number = dict(finished(loky(work, workers), len(work), "figures"))
-        outcomes = [by_number[number] for number in range(len(tasks))]
-    for outcome in outcomes:
-        if isinstance(outcome, DpexpError):
-            raise outcome
-    return [outcome for outcome in outcomes if not isinstance(outcome, DpexpError)]
+    return written((overlays() if theory else figures())[name], results, out, formats)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dpexp.commands.fitted import terminal_width
 from dpexp.commands.selecting import select, stem
 from dpexp.core.errors import UsageError
-from dpexp.core.steps import each
+from dpexp.core.steps import tell
 
 if TYPE_CHECKING:
     from dpexp.reporting.of_results.gather import Source
@@ -29,6 +29,7 @@ def table(
 ) -> str:
     """Tables as text, or the paths written. All results among the names make one table."""
     from dpexp.papers import tables
+    from dpexp.reporting.several import several
     from dpexp.reporting.table import FORMATS, render
     from dpexp.store import write_text
 
@@ -39,18 +40,26 @@ def table(
     given = [f"--{name}" for name, value in (("metric", metric), ("estimator", estimators), ("only", only)) if value]
     if chosen.shipped and given:
         raise UsageError(f"{given[0]} is for results, and '{chosen.shipped[0]}' is a shipped table")
-    found: list[tuple[Table, Path]] = [(known[name], results) for name in chosen.shipped]
+    width = 0 if out is not None else terminal_width()
+    tasks = [(name, results, form, width) for name in chosen.shipped]
+    texts = dict(zip(chosen.shipped, several(_rendered, tasks, "table", chosen.shipped), strict=True))
     if chosen.sources:
         own = table_of(chosen.sources, metric, estimators, only, known)
-        found.append((own, chosen.sources[0].results))
-    width = 0 if out is not None else terminal_width()
-    told = each(found, "table", lambda pair: pair[0].name)
-    texts = {one.name: render(one, home, form, width) for one, home in told}
+        tell(f"table {own.name}")
+        texts[own.name] = render(own, chosen.sources[0].results, form, width)
     if out is None:
         return "\n\n".join(texts.values())
     for name, text in texts.items():
         write_text(out / f"{name}.{form}", text)
     return "\n".join(str(out / f"{name}.{form}") for name in texts)
+
+
+def _rendered(name: str, results: Path, form: str, width: int) -> str:
+    """One shipped table, as text."""
+    from dpexp.papers import tables
+    from dpexp.reporting.table import render
+
+    return render(tables()[name], results, form, width)
 
 
 def one_table(

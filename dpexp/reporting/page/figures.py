@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dpexp.core.errors import DpexpError
-from dpexp.core.steps import each, finished
 from dpexp.reporting.figure import Figure, as_svg, stamp
 from dpexp.reporting.page.vectors import NotAFigure, described
+from dpexp.reporting.several import several
 
 KEPT = "figures"
 """the folder in the results in which `dpexp plot` leaves what it has drawn"""
-MOST_WORKERS = 2
-WORTH_PROCESSES = 4
-"""figures to draw from which processes of their own pay"""
 
 
 class Wanted(NamedTuple):
@@ -44,8 +40,9 @@ def show(wanted: Sequence[Wanted], results: Path) -> list[Shown]:
     """All figures, in their order. What cannot be drawn says why, and nothing is raised."""
     found: list[Shown | None] = [_kept(one, results) for one in wanted]
     waiting = [k for k, one in enumerate(found) if one is None]
-    for number, shown in _drawn([(wanted[k], results) for k in waiting]):
-        found[waiting[number]] = shown
+    drawn = several(draw, [(wanted[k], results) for k in waiting], "figure", [wanted[k].figure.name for k in waiting])
+    for k, shown in zip(waiting, drawn, strict=True):
+        found[k] = shown
     return [one for one in found if one is not None]
 
 
@@ -83,15 +80,3 @@ def draw(wanted: Wanted, results: Path) -> Shown:
     except DpexpError as error:
         return _refused(wanted, error)
     return Shown(wanted, svg, caption)
-
-
-def _drawn(tasks: Sequence[tuple[Wanted, Path]]) -> Iterable[tuple[int, Shown]]:
-    """Number and figure as they come, from processes of their own where there are many; the same bytes either way."""
-    workers = min(MOST_WORKERS, os.cpu_count() or 1, len(tasks))
-    if workers < 2 or len(tasks) < WORTH_PROCESSES:
-        told = each(tasks, "figure", lambda task: task[0].figure.name)
-        return ((k, draw(*task)) for k, task in enumerate(told))
-    from dpexp.store.executors import loky
-
-    work: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [(draw, task) for task in tasks]
-    return finished(loky(work, workers), len(work), "figures")

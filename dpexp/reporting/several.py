@@ -1,0 +1,50 @@
+"""Pieces of work of a command, many of them in several processes at once; the outcome is the same."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from dpexp.core.errors import DpexpError
+from dpexp.core.steps import each, finished
+
+T = TypeVar("T")
+MOST_WORKERS = 2
+"""processes at once: more take memory and start-up time for little"""
+WORTH_PROCESSES = 4
+"""pieces from which it pays to start them"""
+
+
+def several(function: Callable[..., T], work: Sequence[tuple[Any, ...]], what: str, names: Sequence[str]) -> list[T]:
+    """The function of each tuple of arguments, in their order. Progress says which is at work, or how many are done.
+
+    `what` is one piece of the work, such as "figure". One that fails does not take the others with it; at the end
+    the error of the first in order is raised.
+    """
+    workers = min(MOST_WORKERS, os.cpu_count() or 1)
+    if workers < 2 or len(work) < WORTH_PROCESSES:
+        told = each(list(zip(names, work, strict=True)), what, lambda pair: pair[0])
+        outcomes = [_one(function, arguments) for _, arguments in told]
+    else:
+        from dpexp.store.executors import loky
+
+        tasks = [(_one, (function, arguments)) for arguments in work]
+        by_number = dict(finished(loky(tasks, workers), len(tasks), f"{what}s"))
+        outcomes = [by_number[number] for number in range(len(tasks))]
+    return list(_unless_one_failed(outcomes))
+
+
+def _one(function: Callable[..., T], arguments: tuple[Any, ...]) -> T | DpexpError:
+    """An error is handed over, so that the first one in order is reported."""
+    try:
+        return function(*arguments)
+    except DpexpError as error:
+        return error
+
+
+def _unless_one_failed(outcomes: Sequence[T | DpexpError]) -> Iterator[T]:
+    for outcome in outcomes:
+        if isinstance(outcome, DpexpError):
+            raise outcome
+        yield outcome
