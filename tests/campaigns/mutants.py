@@ -99,7 +99,7 @@ def of_code(outcomes: Path, count: int, minutes: float, again: bool, stages: Seq
 def shares(found: Sequence[dict], explained: Callable[[dict], str]) -> bool:
     """Whether enough was noticed, of the mutants that are not known to change nothing."""
     real = [f for f in found if not (f["noticed"] == "nothing" and explained(f))]
-    fast = sum(f["noticed"] in ("near", "fast") for f in real)
+    fast = sum(f["noticed"] in ("near", "fast", "rest") for f in real)
     whole = sum(f["noticed"] != "nothing" for f in real)
     return not real or (fast >= FAST_SHARE * len(real) and whole >= WHOLE_SHARE * len(real))
 
@@ -117,7 +117,9 @@ def main() -> int:
     parser.add_argument("--code", type=int, default=200, help="mutants of code, the first so many of 200")
     parser.add_argument("--minutes", type=float, default=1e9, help="of CPU time, after which theory or code stops")
     parser.add_argument("--again", action="store_true", help="try again what fast tests did not notice")
-    parser.add_argument("--stages", nargs="*", default=["near", "fast", "slow"], help="which tests: near, fast, slow")
+    parser.add_argument(
+        "--stages", nargs="*", default=["near", "fast", "slow"], help="which tests: near, fast, slow, rest"
+    )
     options = parser.parse_args()
     parts = options.parts or PARTS
     if wrong := set(parts) - set(PARTS):

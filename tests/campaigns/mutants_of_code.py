@@ -1,8 +1,8 @@
 """Mutants of code: one line is changed in a copy of the tree, and the tests say whether they notice.
 
 Mutants are drawn by seed, a fixed number from each part of the code (`PARTS`). Tests run in order of how likely they are to
-notice: first the fast tests of the module's home (`homes_of_modules.py`), then all other fast tests, of which those that
-execute the changed line first (`lines_of_tests.py`), then the slow tests of its home. Each mutant is one line of the file of outcomes, so that a campaign can be stopped and resumed.
+notice: first the fast tests of the module's home (`homes_of_modules.py`), then all other fast tests that execute the changed line
+(`lines_of_tests.py`), then the slow tests of its home, and where it is asked for all other fast tests. Each mutant is one line of the file of outcomes, so that a campaign can be stopped and resumed.
 
 Tests run in a process that is forked from this one, in which numpy, scipy and numba are already there but dpexp is not.
 """
@@ -46,8 +46,8 @@ PARTS: dict[str, tuple[int, tuple[str, ...]]] = {
 }
 """part of the code -> how many of 200 mutants, and where"""
 Log = Callable[[str], object]
-STAGES = ("near", "fast", "slow")
-LIMIT_S = {"near": 150, "fast": 420, "slow": 420}
+STAGES = ("near", "fast", "slow", "rest")
+LIMIT_S = {"near": 150, "fast": 420, "slow": 420, "rest": 420}
 """wall clock of a file's tests; a mutant that never ends is noticed"""
 
 
@@ -185,15 +185,15 @@ class Tests:
         return sorted(hit, key=lambda name: self.seconds([name]))
 
     def others(self, mutant: Mutant) -> Iterator[list[str]]:
-        """All other fast tests: file by file those that execute the line, nearest files first, and then the rest."""
-        near, files = set(home(mutant.path)), self.around(module_name(Path(mutant.path), Path()))
-        done: set[str] = set()
-        for test in files:
-            names = self.that_execute(mutant, test)
-            done |= set(names)
-            if test not in near:
-                yield names
-        yield [n for t in files if t not in near for n in self._seen(t)["tests"] if n not in done]
+        """All other fast tests that execute the line, file by file, nearest files first."""
+        for test in self.around(module_name(Path(mutant.path), Path())):
+            if test not in home(mutant.path):
+                yield self.that_execute(mutant, test)
+
+    def rest(self, mutant: Mutant) -> Iterator[list[str]]:
+        """The fast tests that were not seen to execute the line: what they start in other processes may do."""
+        away = [test for test in self.files if test not in home(mutant.path)]
+        yield [n for t in away for n in self._seen(t)["tests"] if n not in set(self.that_execute(mutant, t))]
 
     def slow(self, mutant: Mutant) -> Iterator[list[str]]:
         """The slow tests of the module's home, and of the files that import it."""
@@ -345,7 +345,7 @@ def outcome(mutant: Mutant, copy: Path, tests: Tests, stages: Sequence[str]) -> 
     def parts(stage: str) -> Iterator[list[str]]:
         """Which tests run together. A file is looked into with the module as it was."""
         mutated = path.read_bytes()
-        source = {"near": tests.near, "fast": tests.others, "slow": tests.slow}[stage](mutant)
+        source = {"near": tests.near, "fast": tests.others, "slow": tests.slow, "rest": tests.rest}[stage](mutant)
         while True:
             path.write_bytes(original)
             names = next(source, None)
@@ -435,13 +435,10 @@ def campaign(
 def table(found: Sequence[dict[str, Any]], column: str) -> str:
     """Counts by part of the code or kind of change, and what noticed."""
     counts = Counter((f[column], f["noticed"]) for f in found)
-    rows = [f"{column:12} mutants  near  fast  slow  nothing"]
+    rows = [f"{column:12} mutants  near  fast  slow  rest  nothing"]
     for name in [*dict.fromkeys(f[column] for f in found), "all"]:
-        mine = [
-            sum(n for (a, b), n in counts.items() if name in (a, "all") and b == s)
-            for s in ("near", "fast", "slow", "nothing")
-        ]
-        rows.append(f"{name:12} {sum(mine):7}  {mine[0]:4}  {mine[1]:4}  {mine[2]:4}  {mine[3]:7}")
+        mine = [sum(n for (a, b), n in counts.items() if name in (a, "all") and b == s) for s in (*STAGES, "nothing")]
+        rows.append(f"{name:12} {sum(mine):7}  {mine[0]:4}  {mine[1]:4}  {mine[2]:4}  {mine[3]:4}  {mine[4]:7}")
     return "\n".join(rows)
 
 
