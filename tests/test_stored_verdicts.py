@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -27,7 +28,7 @@ from dpexp.reporting.ledger.judging import judge, keep, one_by_one
 from dpexp.reporting.ledger.settling import kept, settled
 from dpexp.store.files import read_document, read_sealed, write_document, write_table
 from dpexp.store.fingerprint import REGISTRIES
-from tests.conftest import ROOT, call
+from tests.conftest import COMMAND, ROOT, call
 
 BY_ID = {claim.id: claim for some in claims().values() for claim in some}
 THEORY = ("noisy-sgd/lemma-2-11", "ldp-sgd/theorem-5/half")
@@ -554,3 +555,17 @@ def test_costs_are_kept_until_they_are_measured_again(few, tmp_path):
     kept_costs = (tmp_path / "costs.json").read_bytes()
     call("claims", *THEORY, "--judge", "-q", "--results", tmp_path)
     assert (tmp_path / "costs.json").read_bytes() == kept_costs
+
+
+@pytest.mark.slow
+def test_an_interrupted_judging_leaves_the_verdicts_and_says_nothing_false(tmp_path):
+    """The command judges in several processes; none is left, and nothing is said of chunks that are kept."""
+    arguments = [COMMAND, "claims", "--judge", "--paper", "noisy-sgd", "--results", tmp_path]
+    process = subprocess.Popen([*map(str, arguments)], cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    said = next(line for line in process.stderr if "groups of 5" in line)
+    process.send_signal(signal.SIGINT)
+    stderr = said + process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert stderr.splitlines()[-1] == "interrupted"
+    assert "Traceback" not in stderr
+    assert not verdicts.path_of(tmp_path).exists()

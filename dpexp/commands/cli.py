@@ -671,7 +671,10 @@ def main() -> None:
         warn(f"error: {error.filename or 'input or output'}: {error.strerror or error}")
         sys.exit(1)
     except Interrupted:
-        warn("interrupted; finished chunks are kept, run again to continue")
+        runs = "run" in sys.argv[1:2] or {"--rerun", "--force"} & set(
+            sys.argv
+        )  # others keep nothing that is unfinished
+        warn("interrupted" + ("; finished chunks are kept, run again to continue" if runs else ""))
         sys.exit(130)
     except Exception as error:
         if debug:

@@ -93,7 +93,8 @@ def _carried(claims: Sequence[Claim], results: Path, jobs: int) -> Iterator[tupl
     ids = [claim.id for claim in claims]
     parts = [ids[k : k + TOGETHER] for k in range(0, len(ids), TOGETHER)]
     names = [f"{some[0]} and its neighbours" for some in parts]
-    for found in several(_some, [(some, results) for some in parts], f"group of {TOGETHER} claim", names):
+    work = [(some, results) for some in parts]
+    for found in several(_some, work, "group", names, f"groups of {TOGETHER}"):
         yield from found
 
 

@@ -16,11 +16,13 @@ WORTH_PROCESSES = 4
 """pieces from which it pays to start them"""
 
 
-def several(function: Callable[..., T], work: Sequence[tuple[Any, ...]], what: str, names: Sequence[str]) -> list[T]:
+def several(
+    function: Callable[..., T], work: Sequence[tuple[Any, ...]], what: str, names: Sequence[str], many: str = ""
+) -> list[T]:
     """The function of each tuple of arguments, in their order. Progress says which is at work, or how many are done.
 
-    `what` is one piece of the work, such as "figure". One that fails does not take the others with it; at the end
-    the error of the first in order is raised.
+    `what` is one piece of the work, such as "figure", and `many` its plural where an s does not make it. A piece that
+    fails does not take the others with it; at the end the error of the first in order is raised.
     """
     workers = min(MOST_WORKERS, os.cpu_count() or 1)
     if workers < 2 or len(work) < WORTH_PROCESSES:
@@ -30,7 +32,7 @@ def several(function: Callable[..., T], work: Sequence[tuple[Any, ...]], what: s
         from dpexp.store.executors import loky
 
         tasks = [(_one, (function, arguments)) for arguments in work]
-        by_number = dict(finished(loky(tasks, workers), len(tasks), f"{what}s"))
+        by_number = dict(finished(loky(tasks, workers), len(tasks), many or f"{what}s"))
         outcomes = [by_number[number] for number in range(len(tasks))]
     return list(_unless_one_failed(outcomes))
 
