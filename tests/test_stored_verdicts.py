@@ -562,7 +562,7 @@ def test_an_interrupted_judging_leaves_the_verdicts_and_says_nothing_false(tmp_p
     """The command judges in several processes; none is left, and nothing is said of chunks that are kept."""
     arguments = [COMMAND, "claims", "--judge", "--paper", "noisy-sgd", "--results", tmp_path]
     process = subprocess.Popen([*map(str, arguments)], cwd=ROOT, stderr=subprocess.PIPE, text=True)
-    said = next(line for line in process.stderr if "groups of 5" in line)
+    said = next(line for line in process.stderr if "judging claims, groups of 5" in line)
     process.send_signal(signal.SIGINT)
     stderr = said + process.communicate(timeout=60)[1]
     assert process.returncode == 130

@@ -87,14 +87,14 @@ def _tell(doing: str, done: int, of: int, claim: Claim) -> None:
 def _carried(claims: Sequence[Claim], results: Path, jobs: int) -> Iterator[tuple[str, Outcome, Cost]]:
     """Checks of few claims in this process, and of many in several; the verdicts are the same."""
     if jobs < 2 or len(claims) < WORTH_PROCESSES:
-        told = each(claims, "claim", lambda claim: claim.id)
+        told = each(claims, "judging claim", lambda claim: claim.id)
         yield from (one for _, one in zip(told, one_by_one(claims, results), strict=True))
         return
     ids = [claim.id for claim in claims]
     parts = [ids[k : k + TOGETHER] for k in range(0, len(ids), TOGETHER)]
     names = [f"{some[0]} and its neighbours" for some in parts]
     work = [(some, results) for some in parts]
-    for found in several(_some, work, "group", names, f"groups of {TOGETHER}"):
+    for found in several(_some, work, "judging group", names, f"judging claims, groups of {TOGETHER}"):
         yield from found
 
 
