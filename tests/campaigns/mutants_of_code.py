@@ -213,7 +213,7 @@ class Tests:
         if key not in self._kept:
             touched = {path: path.read_bytes() for part in PARTS for path in files_of(part, self.copy)}
             for path, text in touched.items():
-                path.write_bytes(text + b"\n_NOTHING = None\n")
+                path.write_bytes(text + b"\n_LINE_WITHOUT_EFFECT = None\n")
             try:
                 self._kept[key] = watched(self.copy, test, self._wanted)
             finally:
