@@ -144,7 +144,7 @@ CLAIMS = (
         "the proof starts at 0: P(omega_T >= 0) = 1/2 by symmetry holds there alone. Other events tell the walks apart from elsewhere, "
         "by far more than is claimed",
         quote="from arbitrary initialization ω_0 with any parameters satisfying",
-        false_if="From some start every event {w > x} tells too little for (4.1), and no other event is known that does.",
+        false_if="From some start the events {w > x} tell less than (4.1) states.",
         hypotheses=lower_bound(STARTED),
     ),
 )  # fmt: skip
