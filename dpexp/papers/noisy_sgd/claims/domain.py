@@ -87,7 +87,7 @@ LINEAR = (small_steps({"linear losses": Point(Q, MULTIPLIER, 2.0)}),)
 CLAIMS = (
     Claim(
         "noisy-sgd/section-1-2/smaller-set", "Section 1.2, boundedness",
-        "A smaller constraint set makes the privacy loss strictly smaller, at every number of steps.",
+        "A smaller constraint set makes the privacy loss strictly smaller, after ten steps and in the limit.",
         "ordering", (), smaller_set, "none: one divergence is smaller than another or it is not", "reproduced",
         "the walls erase the past; soon after the start few paths have met them, and the difference is small",
         quote="we show that this strictly improves the privacy loss, in fact making it convergent as",
@@ -95,7 +95,7 @@ CLAIMS = (
         hypotheses=LINEAR,
     ),
     Claim(
-        "noisy-sgd/section-1-3/true-answer", "Section 1.3, last sentence on the upper bound but one",
+        "noisy-sgd/section-1-3/true-answer", "Section 1.3, upper bound, the remark on T-bar",
         "The privacy loss stops growing after T-bar steps up to a constant, and not earlier.",
         "rate", (), true_answer, f"a share of T-bar between {1 / CONSTANT:g} and 1, constant up to a factor {CONSTANT:g}", "misleading",
         "true where theta = 2 L D / (n eta sigma^2) is large, as the lower bound assumes, and where there is no privacy. In the private "
