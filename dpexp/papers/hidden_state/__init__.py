@@ -25,6 +25,11 @@ NOT_CLAIMED = (
     ),
     NotClaimed(
         "Main result",
+        "DP-SGD with Clip, and theta as a function of (dia + 2 eta C) / sigma",
+        "definitions; the bound that they make is main, and their sigma is noise-scale",
+    ),
+    NotClaimed(
+        "Main result",
         "Proof idea: a coupled non-linear data processing inequality",
         "the proof is not on the slides; the result is judged",
     ),

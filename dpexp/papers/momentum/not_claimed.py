@@ -27,11 +27,6 @@ NOT_CLAIMED = (
         "the printed noise, whose size theorem-4 and theorem-4/saving judge",
     ),
     NotClaimed("Definitions 1, 2, 3", "Differential privacy, sensitivity, Renyi privacy", DEFINITION),
-    NotClaimed(
-        "Section 2",
-        "Errors O(sqrt(T) / eps) and O(log^1.5(t) / eps) of partial sums",
-        "recalled from the literature; figure-1 and compose count the nodes behind it",
-    ),
     NotClaimed("Algorithms 1 and 2", "Pseudo-code", ALGORITHM),
     NotClaimed(
         "Algorithms 3 and 4",
@@ -54,6 +49,16 @@ NOT_CLAIMED = (
         "a step of the proof of Theorem 6, which is judged as a whole",
     ),
     NotClaimed(
+        "Section 3, after Theorem 6",
+        "With reshuffling a step's gradient is biased, and at the iterate that begins the epoch it is not",
+        "immediate: a fresh order puts every record at every place equally often, whatever came before the epoch",
+    ),
+    NotClaimed(
+        "Section 4, first paragraph",
+        "Variance reduction helps little in private optimization",
+        "other papers' results",
+    ),
+    NotClaimed(
         "Section 3, main idea",
         "Iterates are functions of the momentum, and the momentum is a sum over nodes",
         "identities; the audits and oracles of Algorithm 1 rest on them",
@@ -66,7 +71,8 @@ NOT_CLAIMED = (
     NotClaimed(
         "Section 4, the critical observation",
         "Terms of r and Delta have sensitivity O(eta N); m_t - m_(t-1) has no low one",
-        "a step of Theorem 8, where theorem-8/proof judges it and theorem-9/privacy its corrected size",
+        "a step of Theorem 8, where theorem-8/proof judges it and theorem-9/privacy its corrected size; m_t - m_(t-N) "
+        "is section-4/differences",
     ),
     NotClaimed(
         "Section 4",
@@ -78,5 +84,9 @@ NOT_CLAIMED = (
         "Algorithm 1 runs about as long as previous work",
         "other papers' results; the run time of Algorithm 2 is section-5/run-time",
     ),
-    NotClaimed("Section 5", "Shuffling may improve the bounds", "an open question, put as such"),
+    NotClaimed(
+        "Section 5",
+        "Shuffling may improve the bounds; a quadratic run time is wished for",
+        "open questions, put as such",
+    ),
 )

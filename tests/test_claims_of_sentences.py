@@ -1,0 +1,156 @@
+"""Claims about single sentences by a second route each: simulation, brute force, finite differences, closed forms."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from dpexp.papers.dp_sgld.claims import decreasing
+from dpexp.papers.dp_sgld.tables import accuracy
+from dpexp.papers.momentum.claims import differences
+from dpexp.papers.noisy_sgd.claims import appendix, clipping, domain
+from dpexp.papers.noisy_sgd.claims.walks import MULTIPLIER, WIDTH, Q
+from dpexp.privacy.analyses.last_iterate import last_iterate
+
+
+@pytest.mark.parametrize(("scale", "agrees"), [(1.0, True), (2 / 3, False), (1.5, False)])
+def test_walks_pass_a_tenth_of_the_set_as_rarely_as_reflection_says(scale, agrees):
+    """4000 walks of 1500 steps, total variance 0.001 D^2: P is twice a normal tail, less a little for discrete steps."""
+    rng = np.random.default_rng(41)
+    walks = rng.standard_normal((4000, 1500), dtype=np.float32) * np.float32(scale * math.sqrt(0.001 / 1500))
+    passed = int((np.cumsum(walks, axis=1).max(axis=1) >= 0.1).sum())
+    expected = 4000 * appendix.walk_passes()
+    assert (0 < passed <= expected + 4 * math.sqrt(expected)) == agrees
+
+
+def test_the_bias_fails_as_often_as_a_binomial_law_drawn_many_times():
+    """With n = 100 the standard deviation of B is 27 and the margin 112.5: it never fails; half the margin would."""
+    drawn = np.random.default_rng(7).binomial(75_000, 0.01, 100_000)
+    assert appendix.bias_fails(100) < 1e-4
+    assert np.mean(np.abs(drawn - 750) > 112.5) < 1e-3
+    assert 0.03 < np.mean(np.abs(drawn - 750) > 56.25) < 0.05
+
+
+def test_two_point_divergences_are_those_of_coins():
+    p, r = np.array([0.6]), np.array([0.5])
+    series = math.log(0.5 * (1.2**100 + 0.8**100)) / 99
+    back = math.log(0.6 * (0.5 / 0.6) ** 100 + 0.4 * (0.5 / 0.4) ** 100) / 99
+    assert appendix.largest_two_point(p, r) == pytest.approx(max(series, back), rel=1e-12)
+    # what is below the least probability that is trusted counts as that
+    assert appendix.largest_two_point(np.array([0.5]), np.array([0.0])) < math.log(1 / appendix.SEEN)
+
+
+def test_walks_above_the_ends_of_panels_by_simulation():
+    """P(w_t > -h), P(w_t > 0) and P(w_t = h) of the banded matrix in a small set, against 200,000 walks."""
+    steps, half = 5, appendix.PANEL
+    found = appendix._above(half, appendix._moves(0.5, 0.8), (steps,))[steps]
+    rng = np.random.default_rng(3)
+    for k, start in enumerate(appendix.STARTS):
+        w = np.full(200_000, 2 * half * start)
+        for _ in range(steps):
+            w = np.clip(w + 0.8 * (rng.random(len(w)) < 0.5) + rng.standard_normal(len(w)), -half, half)
+        drawn = [np.mean(w > -half), np.mean(w > 0), np.mean(w == half)]
+        assert found[:, k] == pytest.approx(drawn, abs=0.005)
+
+
+def test_a_smaller_set_has_a_smaller_bound_as_well():
+    bounds = [last_iterate(2.0, Q, MULTIPLIER, width, 10**6, "symmetrised").rdp for width in domain.WIDTHS]
+    assert all(a < b for a, b in pairwise(bounds))
+    assert domain.WIDTH == WIDTH
+
+
+def test_the_private_regime_stops_with_the_mixing_of_a_reflected_walk():
+    """A reflected Brownian path on a width W forgets at the rate pi^2 / (2 W^2): steps to half lie at log(2) times that."""
+    limit, steps = domain._half(Q, domain.SLOPE / 10, 10_000)
+    mixing = 2 * domain.WIDTH**2 / math.pi**2
+    assert 0.3 < steps / (mixing * math.log(2)) < 3
+    assert limit < 0.01
+
+
+def test_jacobians_of_clipped_gradients_by_finite_differences():
+    places, h = clipping.PLACES, 1e-6
+
+    def clip(gradient):
+        size = np.linalg.norm(gradient, axis=1)
+        return gradient * np.minimum(1, clipping.CLIP / np.maximum(size, 1e-300))[:, None]
+
+    def gradient(w):
+        return clip(w * clipping.CURVATURES)
+
+    moves = h * np.eye(2)
+    numeric = np.stack([(gradient(places + m) - gradient(places - m)) / (2 * h) for m in moves], axis=2)
+    jacobian, smoothness = clipping.quadratic()
+    away = np.abs(np.linalg.norm(places * clipping.CURVATURES, axis=1) - clipping.CLIP) > 1e-3
+    assert np.allclose(jacobian[away], numeric[away], atol=1e-6)
+    assert smoothness == 9
+
+    x = clipping.FEATURES[0]
+    share = lambda w: clip(-(1 / (1 + np.exp(w @ x)))[:, None] * x)  # noqa: E731
+    numeric = np.stack([(share(places + m) - share(places - m)) / (2 * h) for m in moves], axis=2)
+    jacobian, _ = clipping.logistic(x)
+    away = np.abs(np.linalg.norm(x) / (1 + np.exp(places @ x)) - clipping.CLIP) > 1e-2
+    assert np.allclose(jacobian[away], numeric[away], atol=1e-6)
+
+
+def test_unclipped_steps_of_the_quadratic_do_not_expand(monkeypatch):
+    """The factor above 1 is owed to clipping alone."""
+    monkeypatch.setattr(clipping, "CLIP", 1e9)
+    assert clipping.apart() <= 1 + 1e-9
+    assert max(clipping.stretch(*clipping.quadratic())) <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("reshuffled", [False, True])
+def test_weights_of_a_record_by_the_recursion_of_the_momentum(reshuffled):
+    """m_t with a record's gradient 1 and all others 0, step by step; constant gradients, so that iterates do not matter."""
+    n, alpha = 10, 0.1
+    first = 0 if reshuffled else n - 1
+    used = {first + n * k for k in range(differences.EPOCHS - 1)} | {n * differences.EPOCHS - 1}
+    m = [0.0]
+    for t in range(n * differences.EPOCHS):
+        m.append((1 - alpha) * m[-1] + alpha * (t in used))
+    share = abs(m[-1] - m[-1 - n]) / m[-1]
+    assert differences.weight_left(n, alpha, reshuffled) == pytest.approx(share, abs=1e-12)
+
+
+def test_the_noise_of_a_prefix_by_a_tree_drawn_leaf_by_leaf():
+    """The prefix of 15 of 16 leaves: nodes of 8, 4, 2 and 1, each with the noise of a term in 5 nodes."""
+    rng = np.random.default_rng(5)
+    drawn = (rng.standard_normal((100_000, 4)) * math.sqrt(5)).sum(axis=1).std()
+    assert drawn == pytest.approx(differences.tree_noise(16), rel=0.01)
+    assert drawn != pytest.approx(2 / 3 * differences.tree_noise(16), rel=0.1)
+    # the short form for long streams is the count
+    assert differences.tree_noise(1 << 13) == pytest.approx(math.sqrt(14 * 13))
+
+
+def test_the_floor_of_the_noise_on_quadratics_in_closed_form():
+    """A step eta on a curvature h ends at sigma^2 / (2 (1 - eta h / 2)) a direction, so within 4/3 for eta h <= 1/2."""
+    toy = decreasing._toy(0.5)
+    eta, sigma = 1 / (2 * toy.smoothness), 3.0
+    curvatures = np.linalg.eigvalsh(toy.hessian)
+    floor = float(np.sum(sigma**2 / (2 * (1 - eta * curvatures / 2))))
+    risk = decreasing.risks_of(toy, np.full(400, eta), sigma)[-1]
+    assert risk == pytest.approx(floor, rel=1e-6)
+    assert toy.d * sigma**2 / 2 <= floor <= 4 / 3 * toy.d * sigma**2 / 2
+
+
+def test_steps_of_theorem_4_2_from_the_maximum_written_out():
+    for n in (100.0, 1e4, 1e6):
+        r = n**2 / (20.0 * 50)
+        assert decreasing.steps_of(20.0, 1.0, 100.0, 50, n) == pytest.approx(max(100 * r, r * r / 100))
+
+
+def test_accuracies_of_the_tables_stand_between_equal_halves_of_students_interval(monkeypatch):
+    """Ten seeds: t is 2.262 at 9 degrees of freedom. The stored ends are corrected for skewness and not equally far."""
+    import pandas as pd
+
+    row = {
+        "cell_id": "a", "data": "fashion", "regulariser": 1e-5, "algorithm": "sgd", "accountant": "none", "sampling": "poisson",
+        "guarantee": False, "noise_multiplier": 0.0, "eps_1e-05": math.inf, "metric": "test_accuracy",
+        "estimator": "last", "mean": 0.8, "se": 0.01, "ci_lo": 0.76, "ci_hi": 0.805, "n": 10, "step": 100,
+    }  # fmt: skip
+    monkeypatch.setattr(accuracy, "load_summary", lambda results, experiment, needs: pd.DataFrame([row]))
+    content = accuracy.build("dp_sgld_table1", 1, None)
+    assert content.rows[0][-1] == "80.00 ± 2.26"
+    printed = [line[-1] for line in content.rows[1:] if line[3] == accuracy.PRINTED]
+    assert printed == ["70.3", "68.0", "70.7", "57.5", "56.4", "57.7", "58.8", "58.8", "59.3"]
