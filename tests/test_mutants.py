@@ -120,6 +120,17 @@ def test_alterations_do_what_they_say_and_leave_the_stored_alone(stored):
     assert len(KINDS) >= 60
 
 
+def test_two_algorithms_are_exchanged_whatever_else_they_estimate():
+    """Runs of one have an average, those of the other none: what both have, the last iterate, changes places."""
+    both, alone = run(level=1.0), run(level=0.5)
+    alone = Run(alone.cell, alone.row, alone.data._replace(values=alone.data.values[:1], estimators=("sgd",)))
+    both.cell.algorithm.name, alone.cell.algorithm.name = "dp-sgd", "dp-sgld"
+    there, here = KINDS["dp-sgld and dp-sgd exchanged"]([both, alone])
+    np.testing.assert_array_equal(there.data.values[0], alone.data.values[0])
+    np.testing.assert_array_equal(there.data.values[1], both.data.values[1])
+    np.testing.assert_array_equal(here.data.values[0], both.data.values[0])
+
+
 def test_summaries_are_those_of_the_altered_runs(stored, monkeypatch):
     from dpexp.papers.momentum import rows
     from tests.campaigns.altered_runs import read_from

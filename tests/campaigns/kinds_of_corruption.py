@@ -193,15 +193,21 @@ def average_for_both(runs: list[Run]) -> list[Run]:
 
 
 def algorithms_exchanged(one: str, other: str) -> Alteration:
-    """Numbers of two algorithms exchanged, run by run of the same data."""
+    """Numbers of the first estimator of two algorithms exchanged, run by run of the same data."""
+
+    def with_first_of(run: Run, other: Run) -> Run:
+        values = run.data.values.copy()
+        values[0] = other.data.values[0]
+        return Run(run.cell, run.row, run.data._replace(values=values))
 
     def alter(runs: list[Run]) -> list[Run]:
         mine, theirs = ([r for r in runs if r.cell.algorithm.name == name] for name in (one, other))
         out = {id(run): run for run in runs}
         for run in mine:
-            partner = next((t for t in theirs if t.data.values.shape == run.data.values.shape and t.row.get("data") == run.row.get("data")), None)  # fmt: skip
+            alike = [t for t in theirs if t.data.values.shape[1:] == run.data.values.shape[1:]]
+            partner = next((t for t in alike if t.row.get("data") == run.row.get("data")), None)
             if partner is not None:
-                out[id(run)], out[id(partner)] = (numbers_of([a], [b])[0] for a, b in ((run, partner), (partner, run)))
+                out[id(run)], out[id(partner)] = with_first_of(run, partner), with_first_of(partner, run)
         return [out[id(run)] for run in runs]
 
     return alter
