@@ -16,6 +16,7 @@ import numpy as np
 
 from dpexp.algorithms.finite_sum_run import Plan, drawn_order
 from dpexp.algorithms.private_momentum import Printed, PrivateMomentum
+from dpexp.engine.finite_sum.per_thread import kept_per_thread
 from dpexp.problems.finite_sum import FiniteSum
 from dpexp.theory.momentum import theorem4_sigma, theorem6_schedule
 
@@ -116,7 +117,7 @@ def fixed_tree(n: int, steps: int, alpha: float) -> float:
     return float(squared_sensitivities(fixed_order(n, steps), alpha).max())
 
 
-@lru_cache(maxsize=2)
+@kept_per_thread(2)
 def reshuffled_tree(items: bytes, alpha: float) -> float:
     """The same for an order that does not repeat, as int64 bytes; settings of one replicate share it."""
     from dpexp.privacy.momentum.left_nodes import left_sensitivities

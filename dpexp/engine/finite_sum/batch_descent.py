@@ -10,8 +10,9 @@ from functools import lru_cache
 import numpy as np
 
 from dpexp.engine.compiled import compiled
+from dpexp.engine.finite_sum.looking import slope
 from dpexp.engine.finite_sum.loop import Data, move
-from dpexp.engine.finite_sum.losses import Compiled, Pair, sums
+from dpexp.engine.finite_sum.losses import Compiled, Pair
 
 
 @lru_cache(maxsize=64)
@@ -54,7 +55,7 @@ class DescentSteps:
         n = len(self.data.x)
         for _ in range(first, last + 1):
             if self.q == 1:
-                sums(self.data.pair).full(self.w, *self.data[1:], self.estimate)
+                slope(self.data, self.w, self.estimate)
             else:
                 chosen = np.flatnonzero(self.sampling.random(n) < self.q)
                 sampled_sum_of(self.data.pair)(self.w, *self.data[1:], chosen, self.estimate)
@@ -88,7 +89,7 @@ class RecursionSteps:
     def advance(self, first: int, last: int) -> None:
         """Take the steps first..last."""
         for t in range(first, last + 1):
-            sums(self.data.pair).full(self.w, *self.data[1:], self.here)
+            slope(self.data, self.w, self.here)
             if t == 1:
                 self.estimate[:] = self.here
             else:

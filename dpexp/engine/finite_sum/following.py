@@ -12,10 +12,11 @@ from typing import Protocol
 
 import numpy as np
 
+from dpexp.engine.finite_sum.looking import objective, slope
 from dpexp.engine.finite_sum.loop import Data
-from dpexp.engine.finite_sum.losses import sums
 
-METRICS = ("param_norm_sq", "objective", "grad_norm", "mean_grad_norm", "direction_error", "lemma5_slack")
+SLACK = "lemma5_slack"
+METRICS = ("param_norm_sq", "objective", "grad_norm", "mean_grad_norm", "direction_error", SLACK)
 FEWEST, MOST, AN_EPOCH = 40, 200, 8
 
 
@@ -37,7 +38,9 @@ def looks(steps: int, n: int) -> np.ndarray:
     return np.floor((np.arange(parts) + 0.5) * steps / parts).astype(np.int64) + 1
 
 
-def follow(run: Stepper, data: Data, checkpoints: np.ndarray, eta: float, smoothness: float) -> np.ndarray:
+def follow(
+    run: Stepper, data: Data, checkpoints: np.ndarray, eta: float, smoothness: float, slacks: bool = True
+) -> np.ndarray:
     """Metrics [K, 6] at the checkpoints, in the order of METRICS.
 
     At checkpoint k, w is w_{k+1}: |w|^2, F(w) and |grad F(w)|. Over the steps t looked at so far: the mean of
@@ -46,7 +49,7 @@ def follow(run: Stepper, data: Data, checkpoints: np.ndarray, eta: float, smooth
         (F(w_t) - F(w_{t+1})) / eta + L eta / 2 + 2 |m_hat_t - grad F(w_t)| - |grad F(w_t)|,
 
     which is not negative on any path of normalised steps of length eta; it means nothing for others. Its mean over t is
-    the slack of the lemma itself.
+    the slack of the lemma itself. It alone needs F one step after every look: without `slacks` it is NaN.
     """
     seen = looks(int(checkpoints[-1]), len(data.x))
     wanted, out = {int(k): row for row, k in enumerate(checkpoints)}, np.empty((len(checkpoints), len(METRICS)))
@@ -62,13 +65,14 @@ def follow(run: Stepper, data: Data, checkpoints: np.ndarray, eta: float, smooth
             known = False
         if t in looked_at and not known:
             before = _at(run, data, gradient)
-        slope = gradient.copy()
+        here = gradient.copy()
         run.advance(t, t)
         known = t in wanted or t + 1 in looked_at  # else F alone is asked for
-        after = _at(run, data, gradient) if known else _objective(run, data)
+        after = _at(run, data, gradient) if known else _objective(run, data) if slacks else math.nan
         if t in looked_at:
-            norm, error = float(np.linalg.norm(slope)), float(np.linalg.norm(run.estimate - slope))
-            slack = min(slack, (before - after) / eta + smoothness * eta / 2 + 2 * error - norm)
+            norm, error = float(np.linalg.norm(here)), float(np.linalg.norm(run.estimate - here))
+            if slacks:
+                slack = min(slack, (before - after) / eta + smoothness * eta / 2 + 2 * error - norm)
             if t == 1:
                 first = norm, error
             if t == seen[min(len(norms), len(seen) - 1)]:
@@ -76,7 +80,7 @@ def follow(run: Stepper, data: Data, checkpoints: np.ndarray, eta: float, smooth
                 errors.append(error)
         if t in wanted:
             mean = (float(np.mean(norms)), float(np.mean(errors))) if norms else first
-            out[wanted[t]] = (run.w @ run.w, after, np.linalg.norm(gradient), *mean, slack)
+            out[wanted[t]] = (run.w @ run.w, after, np.linalg.norm(gradient), *mean, slack if slacks else math.nan)
         done, before = t, after
     return out
 
@@ -84,10 +88,10 @@ def follow(run: Stepper, data: Data, checkpoints: np.ndarray, eta: float, smooth
 def _at(run: Stepper, data: Data, gradient: np.ndarray) -> float:
     """F at the current iterate; `gradient` becomes that of F."""
     with np.errstate(all="ignore"):
-        return float(sums(data.pair).full(run.w, *data[1:], gradient))
+        return slope(data, run.w, gradient)
 
 
 def _objective(run: Stepper, data: Data) -> float:
     """F at the current iterate."""
     with np.errstate(all="ignore"):
-        return float(sums(data.pair).mean_loss(run.w, *data[1:]))
+        return objective(data, run.w)

@@ -20,6 +20,8 @@ import numpy as np
 from numba import njit
 
 from dpexp.engine.compiled import compiled
+from dpexp.engine.finite_sum import lane_forms
+from dpexp.engine.finite_sum.lane_forms import LaneForm
 
 Compiled = Callable[..., Any]
 
@@ -29,6 +31,8 @@ class Pair(NamedTuple):
 
     loss: Compiled
     gradient: Compiled
+    lanes: LaneForm | None = None
+    """the same loss for looks at all records; without it they are taken record by record"""
 
 
 @njit(nogil=True, forceinline=True)
@@ -45,20 +49,6 @@ def dot(a: np.ndarray, b: np.ndarray) -> float:
     return (s0 + s1) + (s2 + s3)
 
 
-@njit(nogil=True, forceinline=True)
-def squared_distance(a: np.ndarray, b: np.ndarray) -> float:
-    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-    whole = len(a) // 4 * 4
-    for j in range(0, whole, 4):
-        s0 += (a[j] - b[j]) ** 2
-        s1 += (a[j + 1] - b[j + 1]) ** 2
-        s2 += (a[j + 2] - b[j + 2]) ** 2
-        s3 += (a[j + 3] - b[j + 3]) ** 2
-    for j in range(whole, len(a)):
-        s0 += (a[j] - b[j]) ** 2
-    return (s0 + s1) + (s2 + s3)
-
-
 @njit(nogil=True)
 def sigmoid(u: float) -> float:
     if u >= 0:
@@ -68,7 +58,7 @@ def sigmoid(u: float) -> float:
 
 @njit(nogil=True, forceinline=True)
 def distance_and_dot(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
-    """`squared_distance` and `dot` in one pass; the same bits."""
+    """|a - b|^2 and a.b in one pass; what is not used is not computed. The second has the bits of `dot`."""
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
     p0, p1, p2, p3 = 0.0, 0.0, 0.0, 0.0
     whole = len(a) // 4 * 4
@@ -194,12 +184,12 @@ def _rippled_gradient(w: np.ndarray, x: np.ndarray, y: float, c: np.ndarray, out
 
 @njit(nogil=True, forceinline=True)
 def _welsch_mean_loss(w: np.ndarray, x: np.ndarray, y: float, c: np.ndarray) -> float:
-    return -(c[0] ** 2) / 2 * math.expm1(-squared_distance(w, x) / c[0] ** 2)
+    return -(c[0] ** 2) / 2 * math.expm1(-distance_and_dot(w, x)[0] / c[0] ** 2)
 
 
 @njit(nogil=True, forceinline=True)
 def _welsch_mean_gradient(w: np.ndarray, x: np.ndarray, y: float, c: np.ndarray, out: np.ndarray) -> float:
-    away = squared_distance(w, x) / c[0] ** 2
+    away = distance_and_dot(w, x)[0] / c[0] ** 2
     pull = math.exp(-away)
     for j in range(len(w)):
         out[j] = pull * (w[j] - x[j])
@@ -207,13 +197,13 @@ def _welsch_mean_gradient(w: np.ndarray, x: np.ndarray, y: float, c: np.ndarray,
 
 
 LOSSES: dict[str, Pair] = {
-    "rippled-mean": Pair(_rippled_loss, _rippled_gradient),
-    "welsch-mean": Pair(_welsch_mean_loss, _welsch_mean_gradient),
-    "sigmoid": of_predictor(_sigmoid_value, _sigmoid_slope),
+    "rippled-mean": Pair(_rippled_loss, _rippled_gradient, lane_forms.RIPPLED),
+    "welsch-mean": Pair(_welsch_mean_loss, _welsch_mean_gradient, lane_forms.WELSCH_MEAN),
+    "sigmoid": of_predictor(_sigmoid_value, _sigmoid_slope)._replace(lanes=lane_forms.SIGMOID),
     "squared-sigmoid": of_predictor(_squared_sigmoid_value, _squared_sigmoid_slope),
-    "welsch-regression": of_predictor(_welsch_value, _welsch_slope),
+    "welsch-regression": of_predictor(_welsch_value, _welsch_slope)._replace(lanes=lane_forms.WELSCH),
     "tukey-regression": of_predictor(_tukey_value, _tukey_slope),
-    "logistic-ridge": Pair(_logistic_loss, _logistic_gradient),
+    "logistic-ridge": Pair(_logistic_loss, _logistic_gradient, lane_forms.LOGISTIC),
 }
 """by the name of the problem"""
 
@@ -230,7 +220,7 @@ class Sums(NamedTuple):
 @lru_cache(maxsize=64)
 def sums(pair: Pair) -> Sums:
     """Means over records. The loss is part of the kernel: to pass a function costs more than a short run."""
-    loss, gradient = pair
+    loss, gradient = pair.loss, pair.gradient
 
     @compiled(kept=True)
     def mean_loss(w: np.ndarray, x: np.ndarray, y: np.ndarray, c: np.ndarray) -> float:

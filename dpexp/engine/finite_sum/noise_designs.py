@@ -17,6 +17,7 @@ import math
 
 import numpy as np
 from numba import njit
+from scipy.fft import next_fast_len
 
 from dpexp.engine.compiled import compiled
 
@@ -77,7 +78,7 @@ def square_root_noise(normals: np.ndarray, alpha: float, std: float) -> np.ndarr
     A Fourier transform a coordinate: O(T log T) time, O(T) extra memory, absolute error about 1e-15 std sqrt(T).
     """
     steps, d = normals.shape
-    length = 1 << (2 * steps - 1).bit_length()
+    length = next_fast_len(2 * steps - 1, real=True)  # so long that the end of the run does not meet its beginning
     kernel = np.fft.rfft(square_root_coefficients(alpha, steps), length)
     out = np.empty((steps, d))
     for j in range(d):

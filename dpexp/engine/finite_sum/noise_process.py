@@ -6,13 +6,12 @@ blocks changes no bit.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 
 from dpexp.engine.finite_sum.noise_designs import independent_noise, square_root_noise, tree_noise, tree_slots
 from dpexp.engine.finite_sum.noise_windows import empty_windows, nodes_ending, window_noise
 from dpexp.engine.finite_sum.normals import Normals
+from dpexp.engine.finite_sum.per_thread import kept_per_thread
 
 
 class Silence:
@@ -63,7 +62,7 @@ class SquareRootNoise:
         return self.std * self.unit[self.done - count : self.done]
 
 
-@lru_cache(maxsize=1)
+@kept_per_thread(1)
 def unit_square_root_noise(seed: int, replicate: int, d: int, steps: int, alpha: float) -> np.ndarray:
     """For std = 1, [T, d]; the settings of one replicate share it."""
     return square_root_noise(Normals(seed, replicate, "noise").standard_normal((steps, d)), alpha, 1.0)

@@ -1,0 +1,131 @@
+"""F and its gradient over all records, eight records side by side: what a run is looked at by.
+
+A record enters a loss of ours by |w - x|^2 and w.x alone, beside its response:
+
+    f(w; x, y) = phi(|w - x|^2, w.x, y) + r(w),   grad f = 2 phi_1 (w - x) + phi_2 x + grad r(w),
+
+with phi_1 and phi_2 the derivatives of phi in its first two arguments. A `LaneForm` gives phi, pull = 2 phi_1 and
+push = phi_2 of eight records. Then N grad F = w sum(pull) + sum (push - pull) x + N grad r, one multiplication and one
+addition for a coordinate.
+
+Lane k adds up the records k, k + 8, ...; the eight sums meet in one fixed tree. So the bits are the same on every
+machine, and differ in the last places from sums record by record (`dpexp.engine.finite_sum.losses.sums`), which remain
+for losses without a form in lanes, and where the lanes give no finite number: their functions say NaN where they are
+not accurate.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from dpexp.engine.compiled import compiled
+from dpexp.engine.finite_sum.lane_forms import LaneForm
+from dpexp.engine.finite_sum.loop import Data
+from dpexp.engine.finite_sum.losses import Compiled, sums
+from dpexp.engine.lanes.vectors import LANES, load, reals, store
+
+
+def slope(data: Data, w: np.ndarray, out: np.ndarray) -> float:
+    """F(w); out [d] becomes grad F(w)."""
+    value = _in_lanes(data, w, True, out)
+    return value if math.isfinite(value) else float(sums(data.pair).full(w, *data[1:], out))
+
+
+def objective(data: Data, w: np.ndarray) -> float:
+    """F(w), the same bits as those of `slope`."""
+    value = _in_lanes(data, w, False, np.empty(len(w)))
+    return value if math.isfinite(value) else float(sums(data.pair).mean_loss(w, *data[1:]))
+
+
+def _in_lanes(data: Data, w: np.ndarray, wanted: bool, out: np.ndarray) -> float:
+    if data.pair.lanes is None:
+        return math.nan
+    records = _kept_tiles(_These(data.x, data.y))
+    return float(mean_of(data.pair.lanes)(w, *records, len(data.x), data.constants, wanted, out))
+
+
+class _These:
+    """Records as a key: the same arrays, not equal ones."""
+
+    def __init__(self, x: np.ndarray, y: np.ndarray) -> None:
+        self.x, self.y = x, y
+
+    def __hash__(self) -> int:
+        return hash((id(self.x), id(self.y)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _These) and self.x is other.x and self.y is other.y
+
+
+@lru_cache(maxsize=8)
+def _kept_tiles(these: _These) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return tiles(these.x, these.y)
+
+
+def tiles(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Records in groups of eight: x [B, d, 8], y [B, 8], and 1 where there is a record, 0 where the last group ends."""
+    n, d = x.shape
+    groups = -(-n // LANES)
+    padded, responses, present = np.zeros((groups * LANES, d)), np.zeros(groups * LANES), np.zeros(groups * LANES)
+    padded[:n], responses[:n], present[:n] = x, y, 1.0
+    records = np.ascontiguousarray(padded.reshape(groups, LANES, d).transpose(0, 2, 1))
+    return records, responses.reshape(groups, LANES), present.reshape(groups, LANES)
+
+
+@lru_cache(maxsize=64)
+def mean_of(form: LaneForm) -> Compiled:
+    """F(w) of (w, x, y, present, N, c, wanted, out), compiled for one loss; out becomes grad F(w) where it is wanted.
+
+    NaN where w is not finite, or where the lanes' functions are not accurate.
+    """
+    parts, rest = form
+
+    @compiled(kept=True)
+    def mean(
+        w: np.ndarray,
+        x: np.ndarray,
+        y: np.ndarray,
+        present: np.ndarray,
+        n: int,
+        c: np.ndarray,
+        wanted: bool,
+        out: np.ndarray,
+    ) -> float:
+        d = len(w)
+        even = d // 2 * 2
+        added = np.zeros((d + 2, LANES))  # sums of (push - pull) x, of pull, and of the loss
+        losses, pulls = reals(0.0), reals(0.0)
+        for b in range(len(x)):
+            far0, far1, along0, along1 = reals(0.0), reals(0.0), reals(0.0), reals(0.0)
+            for j in range(0, even, 2):
+                one, two = load(x, (b, j)), load(x, (b, j + 1))
+                away, off = w[j] - one, w[j + 1] - two
+                far0, far1 = far0 + away * away, far1 + off * off
+                along0, along1 = along0 + w[j] * one, along1 + w[j + 1] * two
+            if even < d:
+                one = load(x, (b, even))
+                away = w[even] - one
+                far0, along0 = far0 + away * away, along0 + w[even] * one
+            value, pull, push = parts(far0 + far1, along0 + along1, load(y, (b,)), c)
+            here = load(present, (b,))
+            losses = losses + here * value
+            if wanted:
+                pulls = pulls + here * pull
+                weight = here * (push - pull)
+                for j in range(d):
+                    store(added, (j,), load(added, (j,)) + weight * load(x, (b, j)))
+        store(added, (d,), pulls)
+        store(added, (d + 1,), losses)
+        for k in range(d + 2):
+            a = added[k]
+            a[0] = ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]))
+        finite = 0.0
+        for j in range(d):
+            finite += 0.0 * w[j]
+            out[j] = (w[j] * added[d, 0] + added[j, 0]) / n
+        return added[d + 1, 0] / n + rest(w, c, out) + finite
+
+    return mean

@@ -1,0 +1,151 @@
+"""Looks at all records, eight at once, beside sums record by record and beside numpy."""
+
+import threading
+
+import numpy as np
+import pytest
+from numba import njit
+
+from dpexp.engine.finite_sum.following import follow
+from dpexp.engine.finite_sum.lane_forms import expm1, sine_cosine
+from dpexp.engine.finite_sum.looking import objective, slope, tiles
+from dpexp.engine.finite_sum.loop import Data
+from dpexp.engine.finite_sum.losses import LOSSES, sums
+from dpexp.engine.finite_sum.per_thread import kept_per_thread
+from dpexp.engine.lanes.vectors import load, store
+from dpexp.problems import PROBLEMS
+from dpexp.problems.finite_sum import FiniteSum
+
+IN_LANES = sorted(name for name, pair in LOSSES.items() if pair.lanes is not None)
+
+
+def data_of(name: str, n: int, d: int) -> tuple[FiniteSum, Data]:
+    problem = PROBLEMS[name].model_validate({"N": n, "d": d})
+    assert isinstance(problem, FiniteSum)
+    return problem, Data(problem.pair, *problem.records, problem.constants)
+
+
+@pytest.mark.parametrize("name", IN_LANES)
+@pytest.mark.parametrize(("n", "d"), [(3, 1), (8, 4), (77, 7)])
+def test_the_lanes_agree_with_sums_record_by_record(name: str, n: int, d: int) -> None:
+    """Sizes with and without a last group that is not full, and an odd last coordinate."""
+    problem, data = data_of(name, n, d)
+    one_by_one, rng = sums(data.pair), np.random.default_rng(3)
+    for size in (0.0, 1e-3, 0.3, 1.0, 30.0):
+        w = problem.start() + size * rng.standard_normal(d)
+        found, wanted = np.empty(d), np.empty(d)
+        value = slope(data, w, found)
+        assert value == pytest.approx(one_by_one.full(w, *data[1:], wanted), rel=1e-12)
+        terms = np.empty((n, d))  # a sum that cancels is known to a share of its terms
+        for i in range(n):
+            data.pair.gradient(w, data.x[i], data.y[i], data.constants, terms[i])
+        scale = np.abs(terms).mean(axis=0).max() + np.finfo(float).tiny
+        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-13 * scale * (1 + np.abs(w).max()))
+        assert objective(data, w) == value
+
+
+def test_a_literal_rippled_mean_in_numpy() -> None:
+    """F(w) = mean of s / (1 + sqrt(1 + s)) + a sin(b w.x), s = |w - x|^2; and no record more or less."""
+    _, data = data_of("rippled-mean", 45, 6)
+    w = np.linspace(-1, 2, 6)
+    (a, b), x = data.constants[:2], data.x
+    s, phase = ((w - x) ** 2).sum(axis=1), b * x @ w
+    values = s / (1 + np.sqrt(1 + s)) + a * np.sin(phase)
+    gradients = (w - x) / np.sqrt(1 + s)[:, None] + a * b * np.cos(phase)[:, None] * x
+    out = np.empty(6)
+    assert slope(data, w, out) == pytest.approx(values.mean(), rel=1e-13)
+    np.testing.assert_allclose(out, gradients.mean(axis=0), rtol=1e-12)
+    assert abs(values[:-1].mean() - values.mean()) > 1e-6 * values.mean()
+
+
+@pytest.mark.parametrize("name", IN_LANES)
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, 1e9, 1e200])
+def test_where_lanes_do_not_hold_records_are_taken_one_by_one(name: str, wrong: float) -> None:
+    problem, data = data_of(name, 19, 3)
+    w = problem.start() + np.array([0.1, wrong, 0.2])
+    found, wanted = np.empty(3), np.empty(3)
+    with np.errstate(all="ignore"):
+        value, expected = slope(data, w, found), sums(data.pair).full(w, *data[1:], wanted)
+    np.testing.assert_allclose(value, expected, rtol=1e-11)
+    np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-12 * (1 + np.nan_to_num(np.abs(w), posinf=0).max()))
+
+
+def test_tiles_hold_every_record_once() -> None:
+    x, y = np.arange(33.0).reshape(11, 3), np.arange(11.0)
+    records, responses, present = tiles(x, y)
+    assert present.sum() == 11
+    there = present.ravel() == 1
+    np.testing.assert_array_equal(records.transpose(0, 2, 1).reshape(-1, 3)[there], x)
+    np.testing.assert_array_equal(responses.ravel()[there], y)
+
+
+@njit
+def _functions(x: np.ndarray, out: np.ndarray) -> None:
+    for k in range(len(x)):
+        sine, cosine = sine_cosine(load(x, (k,)))
+        store(out, (0, k), sine)
+        store(out, (1, k), cosine)
+        store(out, (2, k), expm1(load(x, (k,))))
+
+
+def test_functions_of_lanes_beside_numpy() -> None:
+    """Sine and cosine to 1e-15 where they are not NaN, also near multiples of pi / 2; exp(x) - 1 relative to itself."""
+    rng = np.random.default_rng(1)
+    near = np.arange(-400, 400) * np.pi / 2 + rng.standard_normal(800) * 1e-9
+    x = np.concatenate([near, rng.standard_normal(800), 3e5 * rng.standard_normal(800), 1e-12 * near])
+    out = np.empty((3, len(x) // 8, 8))
+    _functions(x.reshape(-1, 8), out)
+    sine, cosine, grown = out.reshape(3, -1)
+    held = np.abs(x) < 1e6
+    assert np.isnan(sine[~held]).all()
+    assert np.isnan(cosine[~held]).all()
+    np.testing.assert_allclose(sine[held], np.sin(x[held]), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(cosine[held], np.cos(x[held]), rtol=0, atol=1e-15)
+    small = np.abs(x) < 600
+    np.testing.assert_allclose(grown[small], np.expm1(x[small]), rtol=2e-15)
+
+
+class Walk:
+    """A run along a straight line."""
+
+    def __init__(self, d: int) -> None:
+        self.w, self.estimate = np.zeros(d), np.full(d, 0.1)
+
+    def advance(self, first: int, last: int) -> None:
+        for _ in range(first, last + 1):
+            self.w = self.w - 0.01 * self.estimate
+
+
+def test_without_slacks_nothing_else_changes() -> None:
+    _, data = data_of("rippled-mean", 30, 4)
+    steps = np.array([1, 7, 500])
+    whole, part = (follow(Walk(4), data, steps, 0.01, 2.0, slacks) for slacks in (True, False))
+    np.testing.assert_array_equal(whole[:, :-1], part[:, :-1])
+    assert np.isfinite(whole).all()
+    assert np.isnan(part[:, -1]).all()
+
+
+def test_every_thread_has_a_memory_of_its_own() -> None:
+    """Two threads that take turns compute each number once; with one memory for both it would be every time."""
+    made: list[int] = []
+
+    @kept_per_thread(1)
+    def kept(number: int) -> int:
+        made.append(number)
+        return number
+
+    barrier = threading.Barrier(2)
+
+    def work(number: int) -> None:
+        for _ in range(5):
+            barrier.wait()
+            assert kept(number) == number
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in (1, 2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(made) == [1, 2]
+    assert [kept(3), kept(4), kept(3)] == [3, 4, 3]
+    assert made[2:] == [3, 4, 3]
