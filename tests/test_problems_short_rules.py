@@ -59,7 +59,7 @@ def test_risk_on_both_sides_of_every_reach_and_far_away(d: int, sigma_z: float, 
         # rounding is that of the squares, of which the risk is a difference
         squares = (np.abs(a + b * long.nodes) + problem.c * scale) ** 2 + problem.sigma**2
         size = math.fsum(long.weights * squares) / (2 * scale)
-        assert abs(value - math.fsum(long.weights * f)) < 4e-15 * size
+        assert abs(value - math.fsum(long.weights * f)) < 1e-14 * size  # 7e-15 is normal_cdf of lanes, at spread 0
     with np.errstate(invalid="ignore"):
         assert np.isnan(problem.risk_gap(np.full(problem.p, np.nan)))
 
