@@ -7,6 +7,7 @@ known, so that it can be counted how often its intervals cover.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -78,7 +79,7 @@ class StagedNewton(Covering):
         from dpexp.inference.newton import standard_errors
         from dpexp.inference.one_step import one_step
         from dpexp.inference.populations import SimulatedCrowd
-        from dpexp.inference.refusals import after, before
+        from dpexp.inference.refusals import after
         from dpexp.inference.staged_newton import Server, stages
 
         model = careful(balanced(model) if self.balanced else model)
@@ -101,8 +102,16 @@ class StagedNewton(Covering):
         for talk, pilot, (design, noise) in zip(staged, pilots, designs, strict=True):
             outcome = talk.result
             half = normal(self.level) * standard_errors(outcome.final.covariance)
-            public = before(model, design, noise)
-            kept = [not (public.reasons or after(model, design, outcome, lane).reasons) for lane in range(len(half))]
+            refused = _refused_before(model, design, noise)
+            kept = [not (refused or after(model, design, outcome, lane).reasons) for lane in range(len(half))]
             interval = symmetric_interval(outcome.final.theta, half)
             found.append([(interval, np.array(kept)), (pilot.result, np.ones(len(half), dtype=bool))])
         return found
+
+
+@lru_cache(maxsize=256)
+def _refused_before(model: Model, design: Design, noise: Noise) -> bool:
+    """Whether public numbers alone refuse an interval: the same for all replicates, and asked once for all of them."""
+    from dpexp.inference.refusals import before
+
+    return bool(before(model, design, noise).reasons)

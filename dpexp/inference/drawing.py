@@ -35,10 +35,13 @@ class Rows:
 
     def take(self, count: int) -> np.ndarray:
         """The next rows [count, width, 8]."""
-        need = max(0, count - len(self.spare))
-        fresh = fill_standard_normals(self.state, (need + need * self.width % 2, self.width))
-        if len(self.spare) == 0 and len(fresh) == count:
-            return fresh
-        rows = np.concatenate([self.spare, fresh])
-        self.spare = rows[count:]
+        if count == 0:
+            return np.empty((0, self.width, LANES))
+        old = len(self.spare)
+        need = max(0, count - old)
+        drawn = need + need * self.width % 2
+        rows = np.empty((old + drawn, self.width, LANES))
+        rows[:old] = self.spare
+        _fill(self.state, rows[old:].reshape(-1, LANES), drawn * self.width)
+        self.spare = rows[count:].copy()  # a view would keep all of the rows in memory
         return rows[:count]

@@ -132,11 +132,14 @@ def together(groups: Sequence[Sequence[Participant]], crowd: Crowd) -> None:
     """All participants with the users of a crowd, in step; those of a group want the same users at every time."""
     while True:
         asked = [
-            (number, one, one.wanted) for number, group in enumerate(groups) for one in group if one.wanted is not None
+            (number, one, wanted)
+            for number, group in enumerate(groups)
+            for one in group
+            if (wanted := one.wanted) is not None
         ]
         if not asked:
             return
-        count = min(BLOCK, *(wanted.users for _, _, wanted in asked if wanted))
-        served = crowd.blocks(count, [(number, one.budget, wanted) for number, one, wanted in asked if wanted])
+        count = min(BLOCK, *(wanted.users for _, _, wanted in asked))
+        served = crowd.blocks(count, [(number, one.budget, wanted) for number, one, wanted in asked])
         for (_, one, _), users in zip(asked, served, strict=True):
             one.take(users)

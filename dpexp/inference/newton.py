@@ -76,7 +76,10 @@ def _inverse_eigenvalues(values: np.ndarray, half: np.ndarray) -> np.ndarray:
         root = np.sqrt(b * b + 4 * half)
         g = 2 / (b + root)
         slope = np.sum(half * g / root, axis=-1, keepdims=True)  # -dg/dt = half g / root
-        trace = trace + (g.sum(axis=-1, keepdims=True) - trace) / (1 + slope)
+        nearer = trace + (g.sum(axis=-1, keepdims=True) - trace) / (1 + slope)
+        if np.array_equal(nearer, trace):  # no further step changes a digit
+            break
+        trace = nearer
     b = values + half * trace
     return np.asarray(2 / (b + np.sqrt(b * b + 4 * half)))
 

@@ -59,7 +59,7 @@ class Population:
         z = g[:, :d]
         if self.rho > 0:
             z = math.sqrt(1 - self.rho) * z + math.sqrt(self.rho) * g[:, d : d + 1]
-        t = self.beta * (1 + self.sigma_z * z.sum(axis=1)) + self.bend * (z[:, 0] ** 2 - 1)
+        t = self.beta * (1 + self.sigma_z * _sum_over_covariates(z)) + self.bend * (z[:, 0] ** 2 - 1)
         x = self.sigma_z * z
         if self.binary:
             return x, (uniform <= logistic(t)).astype(np.float64)
@@ -74,6 +74,14 @@ class Population:
         if self.errors == "heteroscedastic":
             return g[:, 0] * (0.5 + 0.5 * np.abs(z))
         return g[:, 0]
+
+
+def _sum_over_covariates(z: np.ndarray) -> np.ndarray:
+    """[users, ...] of [users, d, ...], in the order of `z.sum(axis=1)`, whose loop over eight numbers is slow."""
+    total = z[:, 0].copy()
+    for j in range(1, z.shape[1]):
+        total += z[:, j]
+    return total
 
 
 class Budgets(Protocol):
@@ -132,16 +140,24 @@ class Weights:
     def __init__(self, model: Model, budget: Budgets, weighted: bool = True) -> None:
         self.model, self.budget, self.weighted = model, budget, weighted
         self.served = 0
+        self._same = self._alike(0)
         if budget.constant is None:
             typical = 1 / budget.draw((np.arange(100_000) + 0.5) / 100_000, 1)
             self._mean_v = gradient_weights(model, typical).mean()
             self._mean_u = hessian_weights(model, typical).mean()
 
-    def next(self, count: int, uniform: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """[count, 8] each."""
+    def _alike(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """1 / mu_i of users who share their budget, and weights of 1, [count, 8] each: the same in every block."""
         ones = np.ones((count, LANES))
+        return ones / (self.budget.constant or 1.0), ones
+
+    def next(self, count: int, uniform: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """[count, 8] each; not to be changed."""
+        if len(self._same[0]) < count:
+            self._same = self._alike(count)
+        inverse, ones = (rows[:count] for rows in self._same)
         if self.budget.constant is not None:
-            return ones / self.budget.constant, ones, ones
+            return inverse, ones, ones
         assert uniform is not None
         inverse = 1 / self.budget.draw(uniform, self.served + 1)
         self.served += count

@@ -18,8 +18,9 @@ from dpexp.inference.messages import Users
 from dpexp.inference.models import Model
 from dpexp.problems.linear_predictor import mallows_weight
 
-BLOCK = 480
-"""users of a block; a multiple of 2 and of the usual 3 and 5, so that every block has as many Hessian users"""
+BLOCK = 960
+"""users of a block; a multiple of 2 and of the usual 3 and 5, so that every block has as many Hessian users. With fewer
+the calls cost more than the users, with twice as many the users of a block leave the cache"""
 SPREAD = 0.1
 """s0^2: a round number in the range of the eigenvalues of S (.03 to .17); the weights hardly depend on it"""
 CURVED = 0.1

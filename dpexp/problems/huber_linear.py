@@ -12,6 +12,7 @@ from dpexp.core.parameters import Positive
 from dpexp.engine.lanes.elementwise import Value, maximum, minimum, normal_cdf, normal_density
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.mallows import cubic_moment, moment_matrix, symmetrised
+from dpexp.problems.short_rules import ShortRule, short_rules
 
 
 def response(t: Value, e: Value, k: np.ndarray) -> Value:
@@ -37,6 +38,16 @@ def conditional_risk(t: Value, scale: Value, k: np.ndarray) -> Value:
     above = (a * a + 1.0) * normal_cdf(a) + a * normal_density(a)
     below = (b * b + 1.0) * normal_cdf(b) + b * normal_density(b)
     return (t * t + sigma * sigma * (1.0 - (above + below))) / (2.0 * scale) + 0.5 * kappa * scale
+
+
+def log_risk_derivative(k: int) -> float:
+    """Log of a bound on the k-th derivative of `conditional_risk` in t, k >= 3, in units of sigma^(2 - k) / scale.
+
+    The second is (Phi((t + c scale) / sigma) - Phi((t - c scale) / sigma)) / scale, so the k-th is a difference of two
+    derivatives of order k - 3 of the normal density. By Cramer's bound on Hermite polynomials (Abramowitz and Stegun,
+    22.14.17) each is at most 1.0865 sqrt((k - 3)! / (2 pi)).
+    """
+    return math.log(2 * 1.0865 / math.sqrt(2 * math.pi)) + math.lgamma(k - 2) / 2
 
 
 class NormalMoments(NamedTuple):
@@ -139,6 +150,11 @@ class HuberLinear(LinearPredictorProblem):
         u = np.abs(y - np.sum(x * theta[..., : self.d + 1], axis=-1)) / scale
         rho = np.where(u <= c, u * u / 2, c * u - c * c / 2)
         return self.weight(x) * scale * (rho + kappa / 2)
+
+    def risk_rules(self) -> tuple[ShortRule, ...]:
+        """Errors are at most 1e-17 sigma^2 / scale: errors of the response make the risk smooth over a length sigma."""
+        rules = short_rules(self.d, self.sigma_z, self.risk_points, log_risk_derivative)
+        return tuple(rule._replace(reach=self.sigma * rule.reach) for rule in rules)
 
     def _second_order(self) -> tuple[np.ndarray, np.ndarray]:
         m = normal_moments(self.c)

@@ -20,6 +20,7 @@ from dpexp.problems.problem import ProblemBase
 
 if TYPE_CHECKING:
     from dpexp.engine.linear.one_pass import Model
+    from dpexp.problems.short_rules import ShortRule
 
 
 def mallows_weight(norm_sq: Value) -> Value:
@@ -192,6 +193,10 @@ class LinearPredictorProblem(ProblemBase):
         """Coefficients [d + 1] of a part of the risk that is linear in beta, where there is one."""
         return None
 
+    def risk_rules(self) -> tuple[ShortRule, ...]:
+        """Shorter rules for small spreads of the linear predictor, by reach, where `conditional_risk` is smooth."""
+        return ()
+
     def _risk(self, theta: np.ndarray) -> np.ndarray:
         """Population risk at theta [N, p], up to a constant; [N]."""
         from dpexp.engine.linear.quadrature import expectations
@@ -200,9 +205,17 @@ class LinearPredictorProblem(ProblemBase):
         shift = theta[:, :q] - self.risk_origin()
         spread = self.sigma_z * np.sqrt(sum(shift[:, j] ** 2 for j in range(1, q)))  # one order of summation
         scale = theta[:, q] if self.has_scale else np.full(len(theta), self.fixed_scale)
-        nodes, weights = rule(self.d, self.sigma_z, self.risk_points)
-        f = type(self).conditional_risk
-        risk = expectations(f, shift[:, 0], spread, scale, nodes, weights, self.constants)
+        long, short = rule(self.d, self.sigma_z, self.risk_points), self.risk_rules()
+        rules = [*((rule.nodes, rule.weights) for rule in short), (long.nodes, long.weights)]
+        which = np.searchsorted([rule.reach for rule in short], spread)  # of its own spread alone; NaN comes last
+        risk = np.empty(len(theta))
+        for number in np.unique(which):
+            chosen = which == number
+            nodes, weights = rules[number]
+            f = type(self).conditional_risk
+            risk[chosen] = expectations(
+                f, shift[chosen, 0], spread[chosen], scale[chosen], nodes, weights, self.constants
+            )
         slope = self.risk_slope()
         return risk if slope is None else risk + sum(slope[j] * theta[:, j] for j in range(q))
 
