@@ -67,12 +67,13 @@ def orthonormal(measure: Rule, most: int) -> Orthonormal:
 def gauss(polynomials: Orthonormal, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights [n]: the zeros of p_n, and 1 / sum_{k < n} p_k^2 there.
 
-    Zeros are eigenvalues of the matrix of the recursion (Golub and Welsch), and three steps of Newton make them right
-    to the last digits whatever found them. The weights add up to the mass, so that constants cancel in a difference.
+    Zeros are eigenvalues of the matrix of the recursion (Golub and Welsch). They are found by counting, and four steps
+    of Newton make them right to the last digits. No library for linear algebra is asked, whose last digits depend on the
+    processor. The weights add up to the mass, so that constants cancel in a difference.
     """
     roots = polynomials.roots[:n]
-    z = np.linalg.eigvalsh(np.diag(roots[:-1], 1) + np.diag(roots[:-1], -1))
-    for _ in range(3):
+    z = _zeros(roots[:-1])
+    for _ in range(4):
         before, p, slope_before, slope = np.zeros(n), np.ones(n), np.zeros(n), np.zeros(n)
         squares, last = np.zeros(n), 0.0
         for root in roots:
@@ -83,6 +84,27 @@ def gauss(polynomials: Orthonormal, n: int) -> tuple[np.ndarray, np.ndarray]:
         step, weights = p / slope, polynomials.mass / squares
         z = z - step
     return z, weights * (polynomials.mass / math.fsum(weights))
+
+
+def _zeros(roots: np.ndarray) -> np.ndarray:
+    """Eigenvalues [n], to a relative 1e-6, of the symmetric matrix with these numbers [n - 1] beside a diagonal of 0.
+
+    The number of negative pivots of the matrix less x is the number of its eigenvalues below x (Sylvester), and each
+    eigenvalue is enclosed by halving. All lie within twice the largest entry (Gershgorin).
+    """
+    n = len(roots) + 1
+    high = np.full(n, 2 * roots.max())
+    low = -high
+    for _ in range(24):
+        x = (low + high) / 2
+        pivot = -x
+        below = (pivot < 0).astype(int)
+        for root in roots:
+            pivot = -x - root * root / np.where(pivot == 0, 1e-300, pivot)
+            below += pivot < 0
+        right = below > np.arange(n)  # the k-th eigenvalue is below x where more than k are
+        low, high = np.where(right, low, x), np.where(right, x, high)
+    return (low + high) / 2
 
 
 @lru_cache(maxsize=64)
