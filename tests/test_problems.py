@@ -150,6 +150,15 @@ def test_moments_of_the_weights(d):
     np.testing.assert_allclose(got, WEIGHTS[d], atol=1e-9)
 
 
+@pytest.mark.parametrize("d", [2, 3, 4])
+@pytest.mark.parametrize("sigma_z", [0.5, 3.0, 10.0])
+def test_mean_weights_along_a_direction_are_those_along_the_radius(d, sigma_z):
+    """E w and E w^2 by the rule in z_1, given the rest, and by one integral over |z|: two orders of integration."""
+    for power in (1, 2):
+        along = rule(d, sigma_z, power=power)
+        assert np.sum(along.weights) == pytest.approx(float(mean_weight(d, power, np.zeros(1), sigma_z)[0]), rel=1e-10)
+
+
 LINEAR = {  # H_b0, H_b, H_sigma, S_b0, S_b, S_sigma, F*
     5: (0.1763545814, 0.1280531387, 0.0830972576, 0.1657070128, 0.0871959066, 0.0265749585, 0.705418325692),
     10: (0.0886784914, 0.0732683762, 0.0417847916, 0.0400919749, 0.0266573779, 0.0064296770, 0.354713965467),

@@ -228,10 +228,10 @@ def test_the_least_sizes_that_the_theorems_speak_of_are_not_refused():
 
 
 def test_theorem_9_is_allowed_at_its_limit():
-    """eps N = 4^(3/4) sqrt d gives T = 4 N and gamma = 1/2, whichever way the powers are rounded."""
+    """eps N = 2 sqrt(2 d) gives T = 4 N and gamma = 1/2, and a few last digits of the powers do not decide."""
     for N, d in itertools.product((7, 30, 100, 999, 10_000), (1, 2, 3, 10, 77)):
-        limit = 4**0.75 * math.sqrt(d) / N
-        assert theorem9_schedule(N, d, limit, DELTA).feasible
+        limit = 2 * math.sqrt(2 * d) / N
+        assert theorem9_schedule(N, d, limit * (1 - 1e-14), DELTA).feasible
         assert not theorem9_schedule(N, d, limit * (1 - 1e-9), DELTA).feasible
 
 
@@ -239,6 +239,8 @@ def test_impossible_numbers_are_refused():
     for call in (
         lambda: theorem6_schedule(0, 1, 1, DELTA),
         lambda: theorem9_schedule(10, 1, 0, DELTA),
+        lambda: theorem6_schedule(10, 1, 1, 1.1),
+        lambda: theorem9_schedule(10, 1, 1, 1.0),
         lambda: theorem4_sigma(1, 1),
         lambda: theorem8_largest_eps(0),
         lambda: theorem8_largest_eps(1),
