@@ -11,8 +11,9 @@ from dpexp.conformance.check import Subject, carry_out
 from dpexp.conformance.problems import LOSSES
 from dpexp.problems import PROBLEMS
 from dpexp.problems.huber_linear import normal_moments
+from dpexp.problems.insensitive_linear import conditional_risk
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.problems.mallows import mean_weight, moment_matrix, rule
+from dpexp.problems.mallows import cubic_moment, mean_weight, moment_matrix, rule
 
 DEFAULTS = {name: kind() for name, kind in PROBLEMS.items() if issubclass(kind, LinearPredictorProblem)}
 CASES = {
@@ -85,6 +86,15 @@ def test_the_hessian_changes_no_faster_than_stated(problem):
         largest = max(largest, abs(change) / np.linalg.norm(theta - star))
     assert largest <= bound * 1.001
     assert largest > bound / 300
+
+
+@pytest.mark.parametrize(("width", "support"), [(1.0, 1.0), (1.5, 2.0), (0.3, 0.5)])
+def test_the_risk_of_insensitive_regression_bends_as_fast_as_stated(width, support):
+    """The third difference in t of the mean loss of a user; widths of half the support or more."""
+    problem = PROBLEMS["insensitive-linear"](d=3, width=width, support=support)
+    t, h = np.linspace(-2 * (width + support), 2 * (width + support), 4001, retstep=True)
+    third = np.diff(conditional_risk(t, 1.0, problem.constants), 3) / h**3
+    assert problem.hessian_lipschitz() / cubic_moment(3, 1.0) == pytest.approx(np.max(np.abs(third)), rel=0.02)
 
 
 @all_of_them
