@@ -54,7 +54,9 @@ def test_the_integrand_of_a_divergence_keeps_its_digits_at_every_size(order):
     """e^{a u} - 1 - a (e^u - 1) with 60 digits: where series, differences and what is left of overflow take turns."""
     u = np.concatenate([-np.geomspace(1e-9, 50, 25), np.geomspace(1e-9, 900, 40), [40.5 / order, 45 / order]])
     with mpmath.workdps(60):
-        exact = [float(mpmath.log(mpmath.expm1(order * mpmath.mpf(v)) - order * mpmath.expm1(mpmath.mpf(v)))) for v in u]
+        exact = [
+            float(mpmath.log(mpmath.expm1(order * mpmath.mpf(v)) - order * mpmath.expm1(mpmath.mpf(v)))) for v in u
+        ]
     np.testing.assert_allclose(_log_g(u, order), exact, rtol=1e-9, atol=1e-6)
 
 

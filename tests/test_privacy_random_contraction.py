@@ -194,7 +194,15 @@ def test_golden_limits_without_convexity():
 
 def test_the_contraction_of_neighbours_is_that_of_the_slower_data_set():
     """With a record removed one run has n - 1 records, whose smaller batches pull together less."""
-    setting = {"n": 3, "batch_size": 1, "step_size": 0.2, "noise_std": 1.0, "lipschitz": 1.0, "diameter": 2.0, "steps": 4}
+    setting = {
+        "n": 3,
+        "batch_size": 1,
+        "step_size": 0.2,
+        "noise_std": 1.0,
+        "lipschitz": 1.0,
+        "diameter": 2.0,
+        "steps": 4,
+    }
     curved = {"sampling": "poisson", "smoothness": 4.0, "strong_convexity": 3.0}
     for relation, records in (("add-remove", (3, 2)), ("replace-one", (3,))):
         sgd = MECHANISMS["noisy-sgd"](**setting, **curved, neighboring_relation=relation)

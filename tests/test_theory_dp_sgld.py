@@ -135,7 +135,9 @@ def test_utility_theorems_follow_from_their_lemmas():
 
 def test_the_number_of_steps_is_defined_as_soon_as_it_is_positive():
     for ratio in (1.001, 1.1, 1.19):
-        assert utility.theorem41_steps(2.0, 2 * ratio * 3 / 20**2, 4.0, 0.5, 3, 20) == pytest.approx(16 * math.log(ratio))
+        assert utility.theorem41_steps(2.0, 2 * ratio * 3 / 20**2, 4.0, 0.5, 3, 20) == pytest.approx(
+            16 * math.log(ratio)
+        )
     with pytest.raises(ValueError, match="not positive"):
         utility.theorem41_steps(2.0, 2 * 3 / 20**2, 4.0, 0.5, 3, 20)
 
