@@ -302,7 +302,7 @@ def test_weights_that_are_left_out_are_those_of_the_documents(name):
 @pytest.mark.parametrize("design", ["tree", "square-root", "independent"])
 @pytest.mark.parametrize("steps", [6, 25, 40])
 def test_the_sensitivity_of_a_repeated_order_is_that_of_its_noise(design, steps):
-    """By force: |A g|^2 / alpha^2 of the gradients of one record, for every record; B = L R, and noise L z has A = R."""
+    """By force: the squared length of what one record adds to all numbers that get noise, the largest of all records."""
     n, alpha = 8, 0.3
     algorithm = SUMS["tree-momentum"](design=design, order="fixed")
     order = drawn_order(1, 0, n, steps, "fixed")
