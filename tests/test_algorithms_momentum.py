@@ -289,6 +289,54 @@ def test_prescribed_schedules_are_those_of_the_theorems_and_infeasible_ones_are_
     assert "contradict each other" in both[0]
 
 
+@pytest.mark.parametrize("name", ["tree-momentum", "reduced-momentum"])
+def test_weights_that_are_left_out_are_those_of_the_documents(name):
+    """alpha = 1 / N, and gamma = L eta N / G up to 1/2: it grows with the step size, as the drift of an epoch does."""
+    problem = problem_of(40)
+    plans = [SUMS[name]().plan(problem, SCHEDULES["constant"](eta=eta), ONE, 400) for eta in (1e-3, 2e-3, 1.0)]
+    assert [plan.alpha * 40 for plan in plans] == pytest.approx([1, 1, 1], rel=1e-12)
+    if name == "reduced-momentum":
+        assert [plan.gamma for plan in plans] == pytest.approx([0.16 / 3, 0.32 / 3, 0.5], rel=1e-12)  # L = 2, G = 3/2
+
+
+@pytest.mark.parametrize("design", ["tree", "square-root", "independent"])
+@pytest.mark.parametrize("steps", [6, 25, 40])
+def test_the_sensitivity_of_a_repeated_order_is_that_of_its_noise(design, steps):
+    """By force: the squared length of what one record adds to all numbers that get noise, the largest of all records."""
+    n, alpha = 8, 0.3
+    algorithm = SUMS["tree-momentum"](design=design, order="fixed")
+    order = drawn_order(1, 0, n, steps, "fixed")
+    plan = Plan(steps, alpha, 0.1, 1.0)
+    largest = 0.0
+    for record in range(n):
+        times = np.flatnonzero(order.items[np.arange(steps) % n] == record)
+        if design == "independent":  # each release of the record is one unit
+            squares = float(len(times))
+        elif design == "tree":  # a node sums the discounted gradients of its own steps, and each node is released once
+            nodes = {node for t in range(1, steps + 1) for node in cover(1, t)}
+            squares = sum(
+                sum((1 - alpha) ** (last - 1 - t) for t in times if first - 1 <= t < last) ** 2 for first, last in nodes
+            )
+        else:  # the matrix of (1 - alpha)^(t - s) has a Toeplitz root, with (1 - f x)^(-1/2) as its power series
+            series = [1.0]
+            for k in range(1, steps):
+                series.append(series[-1] * (1 - alpha) * (k - 0.5) / k)
+            column = np.zeros(steps)
+            for t in times:
+                column[t:] += series[: steps - t]
+            squares = float(column @ column)
+        largest = max(largest, squares)
+    assert algorithm.sensitivity(n, plan, order) == pytest.approx(largest, rel=1e-12)
+
+
+def test_a_full_batch_has_the_noise_of_the_gaussian_mechanism():
+    """T sums that a record moves by 2 G, with noise sigma G each, are 2 sqrt(T) / sigma GDP, and no more noise is."""
+    descent = SUMS["batch-descent"]()
+    for steps, mu in ((1, 0.5), (30, 0.5), (400, 2.0)):
+        sigma = descent.multiplier(steps, ConstantBudget(mu=mu))
+        assert 2 * math.sqrt(steps) / sigma == pytest.approx(mu, rel=1e-9)
+
+
 def test_reshuffled_runs_spend_the_budget_at_the_sensitivity_of_their_own_order():
     problem, algorithm = problem_of(50), SUMS["tree-momentum"]()
     plan, stds = algorithm.plan(problem, PATH, ONE, 400), set()

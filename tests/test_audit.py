@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 
@@ -12,7 +13,9 @@ from scipy.stats import beta, norm
 from dpexp.privacy.accounting.gdp import delta_of
 from dpexp.privacy.audit.claim import Claim, gaussian_claim, separation
 from dpexp.privacy.audit.e_process import bets_of, e_process
+from dpexp.privacy.audit.statistics.correlated_steps import whitening
 from dpexp.privacy.audit.trade_off import most, trade_off_test
+from dpexp.problems.canaries import Canaries
 from tests.campaigns.audit_faults import users_exchanged
 
 FIXED = (-0.5, 0.0, 0.25, 0.5, 0.75, 1.0, 1.5)
@@ -74,6 +77,39 @@ def e_runs(generator, mu, claim, runs):
     bets = bets_of(claim, pilot + mu * worlds, worlds)
     statistics, worlds = generator.standard_normal(runs), generator.random(runs) < 0.5
     return e_process(statistics + mu * worlds, worlds, bets, 1e-3)
+
+
+def test_nothing_is_staked_before_anything_is_seen():
+    """The first run cannot move the wealth, whatever comes out of it; later ones do."""
+    for world, statistic in itertools.product((True, False), (-1.0, 2.0)):
+        for mirrored in (False, True):
+            process = e_process(np.array([statistic]), np.array([world]), [(0.5, 1e-5, 0.0, mirrored)], 0.05)
+            assert process.values.tolist() == [1.0]
+    worlds = np.tile([True, False], 20)
+    assert e_process(np.where(worlds, 1.0, -1.0), worlds, [(0.5, 1e-5, 0.0, False)], 0.05).values[-1] > 20
+
+
+@pytest.mark.parametrize("canary", [None, 2])
+@pytest.mark.parametrize("others", [None, 1])
+def test_the_canary_is_record_0_and_no_other(canary, others):
+    """A record that is not there has no features; one that is has their norm, and its class."""
+    audited = Canaries(records=6, classes=3, width=4, length=0.8, slope_limit=1.0, canary=canary, others=others)
+    norms = np.linalg.norm(audited.train.features, axis=1)
+    there = [canary is not None] + 5 * [others is not None]
+    np.testing.assert_allclose(norms, 0.8 * np.array(there), atol=1e-7)
+    present = audited.train.labels[norms > 0].tolist()
+    assert present == [kind for kind in (canary, *5 * (others,)) if kind is not None]
+
+
+@pytest.mark.parametrize("size", [1.0, 1e6])
+def test_noise_that_never_moves_is_whitened_by_a_ridge_over_the_mean_variance(size):
+    """Of three steps one has noise, of variance v: the ridge is 1e-10 v / 3, and the others are divided by its root."""
+    noise = np.zeros((400, 3))
+    noise[:, 0] = size * np.random.default_rng(2).standard_normal(400)
+    white = whitening(noise)
+    variance = float(np.mean(noise[:, 0] ** 2))
+    assert white[0, 0] == pytest.approx(variance**-0.5, rel=1e-9)
+    assert np.diag(white)[1:] == pytest.approx(np.full(2, (1e-10 * variance / 3) ** -0.5), rel=1e-6)
 
 
 def test_the_e_process_finds_it_at_any_time_and_does_not_bet_against_the_truth():

@@ -68,6 +68,13 @@ def test_a_bound_is_violated_only_beyond_the_joint_interval():
         assert same.numbers["least_log10_looseness"] == pytest.approx(math.log10(factor))
 
 
+def test_the_final_looseness_is_that_of_the_last_step():
+    mean = 100.0 / STEPS
+    limit = mean * np.linspace(2, 50, len(STEPS))
+    outcome = bound(limit)([run(mean), run(mean / 10, budget="2")])
+    assert outcome.numbers["final_log10_looseness"] == pytest.approx([math.log10(50), math.log10(500)])
+
+
 def test_a_bound_beside_a_mean_of_zero_is_infinitely_loose():
     mean = np.where(STEPS < 1000, 1.0, 0.0)
     outcome = bound(np.ones(len(STEPS)))([run(mean)])

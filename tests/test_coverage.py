@@ -58,6 +58,18 @@ def test_verdicts(coverages, replicates, wanted):
     assert verdict(row, "covered", replicates) == wanted
 
 
+def test_the_efficient_error_is_that_of_noisy_newton_steps():
+    """By simulation: theta* - H^-1 times means of scores, each with noise of deviation Delta / mu; and a wrong mu."""
+    model, n, mu = model_of(HuberLinear(d=2, sensitivity="exact")), 50, 1.7
+    target, rng = target_of(model, Population(2)), np.random.default_rng(8)
+    draws = 20_000
+    scores = rng.standard_normal((draws, model.p)) @ np.linalg.cholesky(target.scores / n).T
+    noise = model.gradient_sensitivity / mu * rng.standard_normal((draws, model.p)) / math.sqrt(n)
+    errors = np.std(np.linalg.solve(target.hessian, (scores + noise).T), axis=1)
+    assert efficient_errors(model, target, 1 / mu**2, n) == pytest.approx(errors, rel=0.03)
+    assert np.all(efficient_errors(model, target, 1.0, n) > 1.1 * errors)
+
+
 def test_an_interval_of_the_efficient_length_has_length_one():
     model = model_of(HuberLinear(d=2, sensitivity="exact"))
     target = target_of(model, Population(2))

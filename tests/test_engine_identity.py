@@ -117,6 +117,11 @@ UNKNOWN = {
 SAME = {
     "a comment": (OVERLOAD + KERNEL.format("stub(x)"), "    return lambda", "    # now\n    return lambda"),
     "a docstring": ("@njit\ndef kernel(x):\n    '''Of x.'''\n    return x\n", "Of x.", "Of this x."),
+    "a docstring beside constants": (
+        "@njit\ndef kernel(x):\n    '''Of x.'''\n    return x + 2.5 * (3 - x)\n",
+        "Of x.",
+        "Of this x.",
+    ),
     "threads": (KERNEL.format("x"), "import helper", "import helper, numba\nnumba.config.NUMBA_NUM_THREADS = 1"),
     "a name that is not used": (KERNEL.format("x"), "import helper", "import helper\nOTHER = 5"),
 }

@@ -2,6 +2,7 @@
 each other."""
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -24,6 +25,21 @@ def test_how_many_are_asked_for_at_a_time_changes_no_bit():
     whole, parts = Normals(3, 1, "noise"), Normals(3, 1, "noise")
     pieces = [parts.standard_normal((rows, 3)) for rows in (1, 0, 2, 5, 6, 1, 40, 945)]
     np.testing.assert_array_equal(np.concatenate(pieces), whole.standard_normal((1000, 3)))
+
+
+def test_what_is_kept_between_two_draws_does_not_grow():
+    """One number at a time leaves fewer than a turn of 16: a long run holds no more than a short one."""
+    source, held = Normals(3, 1, "noise"), []
+    source.standard_normal((1, 1))  # compiles, where it was not
+    tracemalloc.start()
+    try:
+        for _ in range(2):
+            for _ in range(400):
+                source.standard_normal((1, 1))
+            held.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    assert held[1] - held[0] < 16 * 8 * 20
 
 
 def test_the_law_is_normal_and_sources_and_replicates_are_independent():

@@ -2,6 +2,7 @@
 
 import json
 import resource
+import tracemalloc
 
 import pytest
 
@@ -111,6 +112,31 @@ def test_memory_of_square_root_noise_has_room_for_the_noise_of_every_parameter()
         tree = ALGORITHMS["tree-momentum"](order="fixed").memory(problem, n, 5, 1)
         whole = ALGORITHMS["tree-momentum"](design="square-root", order="fixed").memory(problem, n, 5, 1)
         assert whole - tree >= 8 * n * d
+
+
+def test_memory_of_reduced_momentum_has_room_for_the_split_of_its_noise():
+    """What tracemalloc sees while an order is drawn and its noise is split, and the two lengths that it grows between."""
+    from dpexp.algorithms import ALGORITHMS
+    from dpexp.algorithms.finite_sum_run import drawn_order
+    from dpexp.algorithms.schedules import SCHEDULES
+    from dpexp.privacy.targets import Target
+    from dpexp.problems import PROBLEMS
+
+    problem, algorithm = PROBLEMS["rippled-mean"](N=50, d=3), ALGORITHMS["reduced-momentum"](order="reshuffled")
+    peaks, estimates, sizes = [], [], (200, 20_000, 60_000)
+    for steps in sizes:  # the first one imports and compiles
+        plan = algorithm.plan(problem, SCHEDULES["path-length"](length=2.0), Target(eps=1.0, delta=1e-5), steps)
+        tracemalloc.start()
+        try:
+            order = drawn_order(1, 0, 50, steps, "reshuffled")
+            algorithm.node_stds(problem, plan, Target(eps=1.0, delta=1e-5), order)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+        estimates.append(algorithm.memory(problem, steps, 5, 1))
+    grown = peaks[2] - peaks[1]
+    assert grown <= estimates[2] - estimates[1] <= 4 * grown
+    assert peaks[2] <= estimates[2]
 
 
 def test_memory_of_a_finite_sum_holds_its_records_twice():

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from dpexp.problems import PROBLEMS
+from dpexp.engine.finite_sum import losses
+from dpexp.problems import PROBLEMS, linear_canaries
 from dpexp.problems.finite_sum import FiniteSum
 
 SUMS = {name: kind for name, kind in PROBLEMS.items() if issubclass(kind, FiniteSum)}
@@ -82,6 +83,34 @@ def test_the_largest_gradient_is_attained(name, u, y, value):
     problem = SUMS[name](N=1, d=1)
     assert problem.lipschitz == pytest.approx(value, rel=1e-12)
     assert np.linalg.norm(gradient(problem, np.array([u]), np.ones(1), y)) == pytest.approx(value, rel=1e-12)
+
+
+GRADIENTS = {
+    "sigmoid": (losses._sigmoid_value, losses._sigmoid_slope),
+    "squared-sigmoid": (losses._squared_sigmoid_value, losses._squared_sigmoid_slope),
+    "welsch-regression": (losses._welsch_value, losses._welsch_slope),
+    "tukey-regression": (losses._tukey_value, losses._tukey_slope),
+}
+"""value and slope in u of each loss of a predictor, which Python runs without compiling them"""
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+@pytest.mark.parametrize("y", [-1.0, 1.0])
+def test_the_stated_sensitivity_is_the_largest_difference_of_a_loss(name, y, monkeypatch):
+    monkeypatch.setattr(losses, "sigmoid", losses.sigmoid.py_func)
+    problem = SUMS[name](N=1, d=1)
+    value, slope = (part.py_func for part in GRADIENTS[name])
+    u, h = np.linspace(-12, 12, 4801), 1e-5
+    numeric = np.array([value(v + h, y, problem.constants) - value(v - h, y, problem.constants) for v in u]) / (2 * h)
+    np.testing.assert_allclose([slope(v, y, problem.constants) for v in u], numeric, atol=1e-9)
+    assert problem.lipschitz == pytest.approx(np.max(np.abs(numeric)) * problem.radius, rel=1e-5)
+
+
+def test_a_linear_canary_has_the_slope_that_it_says():
+    value, slope = linear_canaries._value, linear_canaries._slope
+    for u, y in [(-2.0, 0.5), (0.25, -3.0), (1.5, 2.0)]:
+        assert value(u + 1, y, None) - value(u, y, None) == pytest.approx(slope(u, y, None), rel=1e-12)
+        assert value(u, y, None) == pytest.approx(u * slope(u, y, None), rel=1e-12)
 
 
 def test_the_published_constants():

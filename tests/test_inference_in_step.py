@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 
 from dpexp.algorithms.path_intervals import PathIntervals
-from dpexp.algorithms.schedules import Power
+from dpexp.algorithms.schedules import SCHEDULES, Power
+from dpexp.algorithms.staged_newton import StagedNewton
 from dpexp.inference.drawing import Rows
 from dpexp.inference.lockstep import Talk, alone, together
 from dpexp.inference.models import careful, model_of
@@ -22,8 +24,8 @@ from dpexp.inference.predicted import (
 )
 from dpexp.inference.refusals import MOST_OF_SCALE, before, largest_share, users_needed
 from dpexp.inference.staged_newton import Design, Server, staged_newton, stages
-from dpexp.inference.users import BLOCK
-from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget
+from dpexp.inference.users import BLOCK, SPREAD
+from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, UniformBudget
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.logistic import MallowsLogistic
 
@@ -46,6 +48,30 @@ def test_together_is_alone(n):
         pilot = alone(server, one_step(server, design, 0.95), Simulated(model, law, budget, 5, range(8)))
         assert (pilot.low == pilots[k].result.low).all()
     assert (staged[0].result.final.theta != staged[1].result.final.theta).all()
+
+
+def test_a_hessian_of_every_user_is_refused_and_other_designs_are_not():
+    def said(every):
+        problem, budget = HuberLinear(d=2), ConstantBudget(mu=2.0)
+        found = StagedNewton(every=every).complaints(problem, SCHEDULES["prescribed"](), budget, 50_000)
+        return [words for words in found if "every user sends a Hessian" in words]
+
+    assert len(said(1)) == 1
+    assert said(0) == said(2) == said(5) == []
+
+
+def test_the_public_noise_is_the_integral_over_the_law_of_budgets():
+    """E v^2 / mu^2 / (E v)^2 with v = 1 / (s0^2 + Delta^2 / mu^2), for uniform budgets, by quadrature."""
+    low, high = 0.5, 3.0
+    model = model_of(HuberLinear(d=2))
+    _, noise = StagedNewton(every=5).design(model, UniformBudget(uniform=(low, high)), 50_000)
+
+    def weight(mu):
+        return 1 / (SPREAD + (model.gradient_sensitivity / mu) ** 2)
+
+    above = quad(lambda mu: (weight(mu) / mu) ** 2, low, high, epsabs=0, epsrel=1e-12)[0] / (high - low)
+    below = quad(weight, low, high, epsabs=0, epsrel=1e-12)[0] / (high - low)
+    assert noise.gradients == pytest.approx(above / below**2, rel=1e-6)
 
 
 def test_paths_do_not_depend_on_the_other_settings():

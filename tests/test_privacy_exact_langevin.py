@@ -2,11 +2,12 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
 from dpexp.privacy.accounting import gdp
-from dpexp.privacy.accounting.mixtures import GaussianMixture, renyi_of
+from dpexp.privacy.accounting.mixtures import GaussianMixture, _log_g, renyi_of
 from dpexp.privacy.attained import langevin as exact_langevin
 from dpexp.privacy.attained.langevin import LANGEVIN_ORDERS, QuadraticLangevin, first_failing_order
 from dpexp.theory.dp_sgld.privacy import corollary32, eps_of_slope
@@ -46,6 +47,17 @@ def test_full_batches_are_gaussian():
     assert exact.delta(0.8) == pytest.approx(gdp.delta_of(mu, 0.8), rel=1e-9)
     assert exact.eps(1e-5) == pytest.approx(gdp.eps_of(mu, 1e-5), rel=1e-8)
     assert exact.renyi(64) <= 64 * exact.claimed_slope()
+
+
+@pytest.mark.parametrize("order", [1.01, 2.0, 30.0])
+def test_the_integrand_of_a_divergence_keeps_its_digits_at_every_size(order):
+    """e^{a u} - 1 - a (e^u - 1) with 60 digits: where series, differences and what is left of overflow take turns."""
+    u = np.concatenate([-np.geomspace(1e-9, 50, 25), np.geomspace(1e-9, 900, 40), [40.5 / order, 45 / order]])
+    with mpmath.workdps(60):
+        exact = [
+            float(mpmath.log(mpmath.expm1(order * mpmath.mpf(v)) - order * mpmath.expm1(mpmath.mpf(v)))) for v in u
+        ]
+    np.testing.assert_allclose(_log_g(u, order), exact, rtol=1e-9, atol=1e-6)
 
 
 def test_the_variance_of_the_output():

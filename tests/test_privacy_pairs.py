@@ -19,7 +19,7 @@ from dpexp.privacy.pairs import kept, shipped, stated
 from dpexp.privacy.pairs.certified import NotCertified, certified, evaluated
 from dpexp.privacy.pairs.gradient import Landscape, ways
 from dpexp.privacy.pairs.mechanisms import NotSearched, walled
-from dpexp.privacy.pairs.search import KNOTS, nothing, search, trap
+from dpexp.privacy.pairs.search import KNOTS, _refined, nothing, search, trap
 from dpexp.privacy.pairs.walled import NotAllowed, Pair, Walled
 
 A = Walled("fixed-size", 1000, 100, 1000, 5.0, 1.0, True)
@@ -184,6 +184,23 @@ def test_a_certificate_needs_two_laws_that_agree(monkeypatch):
     monkeypatch.setattr(certifying.nodes, "POINTS", 3)
     with pytest.raises(NotCertified):
         certified(pair, SMALL)
+
+
+def test_two_equal_runs_are_certified_to_lose_nothing():
+    """All records of the neighbours but one never move, and at a delta of 1/2 that one gives nothing away."""
+    held = certified(replace(drift([0, 0]), delta=0.5), SMALL)
+    assert held.eps == 0
+    assert max(*held.by_nodes, *held.by_grid) == 0
+
+
+@pytest.mark.parametrize("knots", [4, 9, 25])
+def test_a_drift_at_more_places_is_the_same_drift(knots):
+    """A line stays that line, and knots that are kept keep their values; the last number is the start."""
+    line = np.linspace(-0.7, 0.9, 4)
+    refined = _refined(np.append(line, 0.3), knots)
+    np.testing.assert_allclose(refined, [*np.linspace(-0.7, 0.9, knots), 0.3], atol=1e-15)
+    bent = np.array([-1.0, 0.5, -0.2, 1.0])
+    np.testing.assert_allclose(_refined(np.append(bent, 0.3), 25)[:-1:8], bent, atol=1e-15)
 
 
 def test_many_steps_on_the_grid_are_one_after_the_other(monkeypatch):

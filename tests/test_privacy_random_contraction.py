@@ -192,6 +192,26 @@ def test_golden_limits_without_convexity():
             assert law.last_iterate_delta(eps, few_steps) == pytest.approx(delta, rel=1e-9)
 
 
+def test_the_contraction_of_neighbours_is_that_of_the_slower_data_set():
+    """With a record removed one run has n - 1 records, whose smaller batches pull together less."""
+    setting = {
+        "n": 3,
+        "batch_size": 1,
+        "step_size": 0.2,
+        "noise_std": 1.0,
+        "lipschitz": 1.0,
+        "diameter": 2.0,
+        "steps": 4,
+    }
+    curved = {"sampling": "poisson", "smoothness": 4.0, "strong_convexity": 3.0}
+    for relation, records in (("add-remove", (3, 2)), ("replace-one", (3,))):
+        sgd = MECHANISMS["noisy-sgd"](**setting, **curved, neighboring_relation=relation)
+        for steps, eps in itertools.product((2, 3), (0.0, 0.3, 1.5)):
+            exact = max(enumerated(sgd.width, n, sgd.q, 0.6, 0.8, steps, eps) for n in records)
+            found = math.exp(sgd._convex()(eps)(steps))
+            assert exact * (1 - 1e-9) <= found <= 1.1 * exact, (relation, steps, eps)
+
+
 def test_contraction_coefficients_in_arrays():
     reaches = np.array([0.0, 1e-4, 0.3, 4.0, 60.0, math.inf])
     for eps in (0.0, 0.5, 8.0, 300.0):

@@ -11,8 +11,9 @@ from dpexp.conformance.check import Subject, carry_out
 from dpexp.conformance.problems import LOSSES
 from dpexp.problems import PROBLEMS
 from dpexp.problems.huber_linear import normal_moments
+from dpexp.problems.insensitive_linear import conditional_risk
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.problems.mallows import mean_weight, moment_matrix, rule
+from dpexp.problems.mallows import cubic_moment, mean_weight, moment_matrix, rule
 
 DEFAULTS = {name: kind() for name, kind in PROBLEMS.items() if issubclass(kind, LinearPredictorProblem)}
 CASES = {
@@ -87,6 +88,15 @@ def test_the_hessian_changes_no_faster_than_stated(problem):
     assert largest > bound / 300
 
 
+@pytest.mark.parametrize(("width", "support"), [(1.0, 1.0), (1.5, 2.0), (0.3, 0.5)])
+def test_the_risk_of_insensitive_regression_bends_as_fast_as_stated(width, support):
+    """The third difference in t of the mean loss of a user; widths of half the support or more."""
+    problem = PROBLEMS["insensitive-linear"](d=3, width=width, support=support)
+    t, h = np.linspace(-2 * (width + support), 2 * (width + support), 4001, retstep=True)
+    third = np.diff(conditional_risk(t, 1.0, problem.constants), 3) / h**3
+    assert problem.hessian_lipschitz() / cubic_moment(3, 1.0) == pytest.approx(np.max(np.abs(third)), rel=0.02)
+
+
 @all_of_them
 def test_wild_parameters_give_no_error(problem):
     theta = np.stack([problem.optimum()] * 4)
@@ -148,6 +158,15 @@ def test_moments_of_the_weights(d):
     first, second = moment_matrix(d, 1.0), moment_matrix(d, 1.0, power=2)
     got = first[0, 0], first[1, 1], second[0, 0], second[1, 1]
     np.testing.assert_allclose(got, WEIGHTS[d], atol=1e-9)
+
+
+@pytest.mark.parametrize("d", [2, 3, 4])
+@pytest.mark.parametrize("sigma_z", [0.5, 3.0, 10.0])
+def test_mean_weights_along_a_direction_are_those_along_the_radius(d, sigma_z):
+    """E w and E w^2 by the rule in z_1, given the rest, and by one integral over |z|: two orders of integration."""
+    for power in (1, 2):
+        along = rule(d, sigma_z, power=power)
+        assert np.sum(along.weights) == pytest.approx(float(mean_weight(d, power, np.zeros(1), sigma_z)[0]), rel=1e-10)
 
 
 LINEAR = {  # H_b0, H_b, H_sigma, S_b0, S_b, S_sigma, F*

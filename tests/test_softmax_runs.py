@@ -397,6 +397,8 @@ def test_the_users_table_is_a_problem(tmp_path):
     cell = experiment.cells[0]
     assert cell.run.n == 12
     assert cell.problem.shape == (48, 4, 2)
+    held = sum(part.features.nbytes for part in cell.problem.split)
+    assert 2 * held <= cell.problem.memory() <= 20 * held  # as read and as prepared
     assert "t.csv" in cell.columns()["data"]
 
 

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import ncx2
 
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.papers.ldp_sgd.predictions import _settled_step, asymptote, constants, decay_of, is_flat, local, predicted
@@ -247,6 +248,22 @@ def test_golden_biases():
             bias = averaged_bias(c.hessian, problem.third_derivative(), s, mean_step)
             found = bias[-1] if problem is LINEAR else bias[1:].sum() / math.sqrt(5)
             assert found == pytest.approx(value, rel=0.005)
+
+
+@pytest.mark.parametrize("c0", [0.3, 2.0, 11.0])
+@pytest.mark.parametrize("variance", [0.04, 0.64, 25.0])
+def test_the_fourth_moment_is_that_of_a_chi_square_law(c0, variance):
+    """|g + s omega|^2 / s^2 is chi-square of p degrees of freedom, not central by |g|^2 / s^2."""
+    for p in (1, 3, 20):
+        mean, spread = ncx2.stats(p, c0**2 / variance)
+        assert fourth_moment(c0, p, variance) == pytest.approx(variance**2 * (mean**2 + spread), rel=1e-12)
+
+
+def test_the_spectral_norm_of_orthogonal_vectors_is_the_largest_weight_in_any_unit():
+    u = np.linalg.qr(np.random.default_rng(5).standard_normal((4, 4)))[0]
+    tensor = np.einsum("k,ik,jk,lk->ijl", [1.0, 0.8, -0.5, 0.2], u, u, u)
+    for unit in (1e-4, 1.0, 1e4):
+        assert spectral_norm(unit * tensor) == pytest.approx(unit, rel=1e-8)
 
 
 def test_spectral_norm():

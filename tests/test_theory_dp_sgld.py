@@ -133,6 +133,22 @@ def test_utility_theorems_follow_from_their_lemmas():
     assert decreasing.lemma11(long, beta, lam, d, sigma, size**2, 1.0, "proved") < lemma
 
 
+def test_the_number_of_steps_is_defined_as_soon_as_it_is_positive():
+    for ratio in (1.001, 1.1, 1.19):
+        assert utility.theorem41_steps(2.0, 2 * ratio * 3 / 20**2, 4.0, 0.5, 3, 20) == pytest.approx(
+            16 * math.log(ratio)
+        )
+    with pytest.raises(ValueError, match="not positive"):
+        utility.theorem41_steps(2.0, 2 * 3 / 20**2, 4.0, 0.5, 3, 20)
+
+
+def test_the_smoothness_of_a_ridge_problem_is_the_largest_eigenvalue_of_a_record():
+    toy = Ridge(3, d=4, n=50, strong_convexity=0.7)
+    x, _ = toy.records
+    each = [np.linalg.eigvalsh(np.outer(row, row) + 0.7 * np.eye(4))[-1] for row in x]
+    assert toy.smoothness == pytest.approx(max(each), rel=1e-12)
+
+
 def test_utility_statements_are_the_printed_formulas():
     """Term by term, at numbers of which none is 1 and no two are alike."""
     K, eta, beta, lam, d, sigma, xi, start, L, n = 17, 0.11, 3.0, 0.2, 10, 0.7, 0.6, 5.0, 1.5, 4000

