@@ -73,10 +73,14 @@ def of_theory(results: Path, aged: bool, outcomes: Path, count: int, minutes: fl
     log(f"Theory: {len(mutants)} mutants")
     found = theory.campaign(mutants, stored, claims, outcomes / "theory.jsonl", minutes, log)
     log(theory.table(found))
-    for f in found:
-        if not f["tests"] and not f["claims"]:
-            log(f"nothing noticed {f['path']}:{f['line']} {f['function']}: {f['kind']}: {f['becomes']}")
-    return all(f["tests"] or f["claims"] for f in found)
+    unnoticed = [f for f in found if not f["tests"] and not f["claims"]]
+    for f in unnoticed:
+        reason = theory.explained(f)
+        log(
+            f"nothing noticed {f['path']}:{f['line']} {f['function']}: {f['kind']}: {f['becomes']}"
+            + (f"   ({reason})" if reason else "")
+        )
+    return all(theory.explained(f) for f in unnoticed)
 
 
 def of_code(outcomes: Path, count: int, minutes: float, again: bool, stages: Sequence[str], log: Log) -> bool:

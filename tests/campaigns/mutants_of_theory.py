@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 from dpexp.engine.compiled import folder
 from dpexp.reporting.claim import Claim
 from tests.campaigns.altered_runs import AlteredEvidence, Stored
+from tests.campaigns.equivalent_mutants import THEORY as EQUIVALENT
 from tests.campaigns.mutants_of_code import ROOT, imports
 from tests.campaigns.mutants_of_evidence import Said, asked
 from tests.campaigns.places_of_mutants import module_name
@@ -277,6 +278,11 @@ def campaign(
             f"{found['function']}: {found['kind']}: {found['becomes']}   {found['by'][:80]} {found['claims']}")  # fmt: skip
     ids = {mutant.id for mutant in mutants}
     return [found for id, found in known.items() if id in ids]
+
+
+def explained(found: dict[str, Any]) -> str:
+    """Why nothing can notice a mutant, where that is known."""
+    return EQUIVALENT.get((found["path"], found["function"], found["becomes"]), "")
 
 
 def table(found: Sequence[dict[str, Any]]) -> str:
