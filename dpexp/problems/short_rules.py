@@ -68,8 +68,8 @@ def gauss(polynomials: Orthonormal, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights [n]: the zeros of p_n, and 1 / sum_{k < n} p_k^2 there.
 
     Zeros are eigenvalues of the matrix of the recursion (Golub and Welsch). They are found by counting, and four steps
-    of Newton make them right to the last digits. No library for linear algebra is asked, whose last digits depend on the
-    processor. The weights add up to the mass, so that constants cancel in a difference.
+    of Newton make them right to the last digits; those of a library for linear algebra depend on the processor. The
+    weights add up to the mass, so that constants cancel in a difference.
     """
     roots = polynomials.roots[:n]
     z = _zeros(roots[:-1])
