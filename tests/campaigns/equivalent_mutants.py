@@ -82,11 +82,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         'without = 1 - per_record * others if removed or self.sampling == "full-batch" else c',
     ): "a replaced record of a full batch is always met, and of a fixed size the others are the whole batch: it is c",
     (
-        "dpexp/problems/mallows.py",
-        "x, w = panels(np.linspace(0.0, 1.0, 13), 24)",
-        "x, w = panels(np.linspace(0.0, 1.2, 13), 24)",
-    ): "the integral goes on where 1e-32 of the law is left; the weights stay the same to 1e-13 up to sigma_z = 3",
-    (
         "dpexp/algorithms/finite_sum_run.py",
         "return 8 * (12 * n + 8 * records * d + 2 * records * (d + 2) + 4 * 8192 * d + 20 * d)",
         "return 9 * (12 * n + 8 * records * d + 2 * records * (d + 2) + 4 * 8192 * d + 20 * d)",

@@ -12,7 +12,7 @@ HOMES: dict[str, str] = {
     "algorithms/one_pass": "algorithms_one_pass estimates",
     "algorithms/path_intervals": "inference_in_step coverage",
     "algorithms/private_momentum": "algorithms_momentum",
-    "algorithms/reduced_momentum": "algorithms_momentum privacy_iterates",
+    "algorithms/reduced_momentum": "algorithms_momentum privacy_iterates estimates",
     "algorithms/schedules": "algorithms_ldp_sgd algorithms_momentum",
     "algorithms/softmax_runs": "batches_by_epochs sharing estimates softmax_runs",
     "algorithms/staged_newton": "inference_in_step coverage",

@@ -83,10 +83,12 @@ def of_theory(results: Path, aged: bool, outcomes: Path, count: int, minutes: fl
     return all(theory.explained(f) for f in unnoticed)
 
 
-def of_code(outcomes: Path, count: int, minutes: float, again: bool, stages: Sequence[str], log: Log) -> bool:
+def of_code(
+    outcomes: Path, count: int, seed: int, minutes: float, again: bool, stages: Sequence[str], log: Log
+) -> bool:
     from tests.campaigns import mutants_of_code as code
 
-    mutants = code.drawn(200)[:count]
+    mutants = code.drawn(200, seed)[:count]
     log(f"Code: {len(mutants)} mutants")
     found = code.campaign(mutants, outcomes, minutes, stages, again, log)
     log("\n".join([code.table(found, "part"), code.table(found, "kind")]))
@@ -119,6 +121,7 @@ def main() -> int:
     parser.add_argument("--aged", action="store_true", help="results that were computed with other code, too")
     parser.add_argument("--theory", type=int, default=300, help="mutants of theory")
     parser.add_argument("--code", type=int, default=200, help="mutants of code, the first so many of 200")
+    parser.add_argument("--seed", type=int, default=0, help="other mutants of code, which no test was written for")
     parser.add_argument("--minutes", type=float, default=1e9, help="of CPU time, after which theory or code stops")
     parser.add_argument("--again", action="store_true", help="try again what fast tests did not notice")
     parser.add_argument(
@@ -139,7 +142,9 @@ def main() -> int:
     if "theory" in parts:
         good &= of_theory(options.results, options.aged, options.outcomes, options.theory, options.minutes, log)
     if "code" in parts:
-        good &= of_code(options.outcomes, options.code, options.minutes, options.again, options.stages, log)
+        good &= of_code(
+            options.outcomes, options.code, options.seed, options.minutes, options.again, options.stages, log
+        )
     return 0 if good else 1
 
 

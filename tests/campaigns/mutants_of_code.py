@@ -396,7 +396,8 @@ def campaign(
     os.environ["DPEXP_CACHE"] = str(copy / ".kernels")
     copied(ROOT, copy)
     (copy / ".kernels").mkdir(mode=0o700, exist_ok=True)
-    tests = Tests(copy, drawn(200), folder / "lines.json", log)
+    watched_for = list(dict.fromkeys([*drawn(200), *mutants]))  # so that a few of them ask for the same lines
+    tests = Tests(copy, watched_for, folder / "lines.json", log)
     outcomes = folder / "code.jsonl"
     known = {}
     if outcomes.exists():
