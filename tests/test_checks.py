@@ -125,6 +125,14 @@ def test_rates_against_an_exponent(slopes, verdict):
         rates_agree(runs, "sgd", "param_distance_sq", {0.5: -0.5}.get, "the paper")
 
 
+def test_rates_of_runs_of_two_lengths_say_how_far_the_longest_goes():
+    short = STEPS[STEPS <= 10_000]
+    runs = [run(short**-0.5, steps=short), run(STEPS**-0.5, alpha=0.6)]
+    for some in (runs, runs[::-1]):
+        outcome = rates_agree(some, "sgd", "param_distance_sq", lambda alpha: -0.5, "the paper")
+        assert outcome.uncertainty == "slope of the last decade to n = 100,000, 95%"
+
+
 def test_a_slope_that_cannot_be_fitted_is_no_rate():
     runs = [run(STEPS**-0.5), run(-(STEPS**-0.5), alpha=0.6)]
     outcome = rates_agree(runs, "sgd", "param_distance_sq", lambda alpha: -0.5, "the paper")

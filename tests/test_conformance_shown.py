@@ -31,8 +31,8 @@ def tried(case):
     if subject.name in MINUTES and check.name == "drawn":
         return AT_LENGTH
     if subject.kind == "figure" and OTHER_DIMENSION.search(subject.name) and check.name == "drawn":
-        return in_share(subject.name, 8)
-    return not (subject.kind == "claim" and needed and check.name in ON_TOYS) or in_share(subject.name, 12)
+        return in_share(subject.name, 10)
+    return not (subject.kind == "claim" and needed and check.name in ON_TOYS) or in_share(subject.name, 16)
 
 
 @pytest.mark.parametrize(("subject", "check"), list(filter(tried, cases(SHOWN, SLOW))))

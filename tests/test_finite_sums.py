@@ -174,6 +174,7 @@ def test_synthetic_responses_follow_margins_of_the_stated_size():
     assert abs(found - _agreement(3 * math.sqrt(d), d)) < 4 * spread
     for wrong in (2 / 3, 3 / 2):
         assert abs(found - _agreement(3 * math.sqrt(d) * wrong, d)) > 4 * spread
+    assert abs(float(np.mean(data.y))) < 4 / math.sqrt(n)  # as many of either sign
     noisy = SUMS["welsch-regression"](N=n, d=d).records
     slope, intercept = np.polynomial.polynomial.polyfit(noisy.x.sum(axis=1), noisy.y, 1)[::-1]
     assert slope == pytest.approx(1, abs=4 * 1.53 / math.sqrt(n))  # noise 0.3, and 5 for a tenth of the records

@@ -218,6 +218,41 @@ def test_bounds_grow_with_the_loss_that_they_speak_of():
     assert scaled == pytest.approx([c * term for term in once], rel=1e-12)
 
 
+@pytest.mark.parametrize(("N", "d", "eps", "steps"), [(1000, 10, 0.7, 5000), (50, 3, 2.0, 64)])
+def test_every_printed_constant_of_theorems_6_and_9(N, d, eps, steps):
+    """The terms are linear in (gap, G, L); the factor of each is written down from the paper, one by one."""
+    log_t, log_d = math.log2(steps), math.log(1 / DELTA)
+    K = 16 * log_t * log_d
+    rate6, rate9 = d**0.25 / math.sqrt(eps * N), d ** (1 / 3) / (eps * N) ** (2 / 3)
+    six = (
+        (1.5 * rate6, 0, 0, 0, 0, 0),
+        (
+            0,
+            0,
+            12 * math.sqrt(log_t) * log_d**0.25 * rate6,
+            0,
+            6 / math.sqrt(N),
+            6 * log_t * math.sqrt(d * log_d) / (eps * N),
+        ),
+        (
+            0,
+            6 * math.sqrt(log_t * log_d) * rate6,
+            0,
+            0.75 * (d * log_d) ** 0.25 * math.sqrt(log_t / (eps * N**1.5)),
+            0,
+            0,
+        ),
+    )
+    nine = (
+        (1.5 * rate9, 0, 0, 0),
+        (24 * K * rate9, 6 / math.sqrt(N), 36 * K * math.sqrt(d) / (eps * N), 0),
+        ((48 * K + 12) * rate9, 0, 0, 9 * K * math.sqrt(d) / (eps * N)),
+    )
+    for terms, printed in ((theorem6_terms, six), (theorem9_terms, nine)):
+        for unit, factors in zip(np.eye(3), printed, strict=True):
+            assert terms(N, d, eps, DELTA, steps, *unit) == pytest.approx(factors, rel=1e-12)
+
+
 def test_the_least_sizes_that_the_theorems_speak_of_are_not_refused():
     assert theorem6_schedule(1, 1, 100.0, DELTA).exact_steps > 0  # one record and one parameter
     assert theorem9_schedule(1, 1, 1.0, DELTA).steps == 1

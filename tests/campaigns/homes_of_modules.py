@@ -42,7 +42,7 @@ HOMES: dict[str, str] = {
     "privacy/accounting/tradeoff": "privacy_tradeoff",
     "privacy/accounting": "privacy_tilted privacy_loss_distributions",
     "privacy/analyses/langevin_printed": "theory_dp_sgld privacy_targets",
-    "privacy/analyses": "privacy_accountants privacy_targets",
+    "privacy/analyses": "privacy_accountants privacy_targets privacy_conventions",
     "privacy/attained": "privacy_last_iterate privacy privacy_accountants privacy_every_sampling",
     "privacy/audit": "audit audit_faults",
     "privacy/budgets": "privacy_ledger algorithms_ldp_sgd advice",

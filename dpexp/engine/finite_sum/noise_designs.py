@@ -17,7 +17,6 @@ import math
 
 import numpy as np
 from numba import njit
-from scipy.fft import next_fast_len
 
 from dpexp.engine.compiled import compiled
 
@@ -77,6 +76,8 @@ def square_root_noise(normals: np.ndarray, alpha: float, std: float) -> np.ndarr
 
     A Fourier transform a coordinate: O(T log T) time, O(T) extra memory, absolute error about 1e-15 std sqrt(T).
     """
+    from scipy.fft import next_fast_len
+
     steps, d = normals.shape
     length = next_fast_len(2 * steps - 1, real=True)  # so long that the end of the run does not meet its beginning
     kernel = np.fft.rfft(square_root_coefficients(alpha, steps), length)
