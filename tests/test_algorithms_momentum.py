@@ -409,3 +409,8 @@ def test_a_replaced_record_moves_a_full_batch_by_no_more_than_the_sensitivity():
         )
         moved.append(np.linalg.norm(a - b) / n)
     assert 0.2 * size < max(moved) <= size
+
+
+def test_batches_have_all_metrics_but_the_slack_of_steps_of_one_length():
+    every = FiniteSumAlgorithm.metrics
+    assert ALGORITHMS["batch-descent"].metrics == tuple(name for name in every if name != "lemma5_slack") != every
