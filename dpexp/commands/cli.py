@@ -671,9 +671,8 @@ def main() -> None:
         warn(f"error: {error.filename or 'input or output'}: {error.strerror or error}")
         sys.exit(1)
     except Interrupted:
-        runs = "run" in sys.argv[1:2] or {"--rerun", "--force"} & set(
-            sys.argv
-        )  # others keep nothing that is unfinished
+        # only a run keeps what is finished of its work; other commands have nothing to continue
+        runs = "run" in sys.argv[1:2] or "--rerun" in sys.argv or "--force" in sys.argv
         warn("interrupted" + ("; finished chunks are kept, run again to continue" if runs else ""))
         sys.exit(130)
     except Exception as error:

@@ -61,7 +61,7 @@ def judge_anew(request: Request, how: Anew) -> Shown:
     mine = [claim for claim in known if claim.id in set(ids)]
     ran = _run(mine, request.results, how) if how.run else ""
     if how.costs:
-        alone = costs_apart(mine, request.results, partial(_tell, "measuring"))
+        alone = costs_apart(mine, request.results, _tell)
         experiments = sorted({name for claim in mine for name in claim.experiments})
         costs.keep(request.results, alone, experiments, [claim.id for claim in known])
     fresh = judge(mine, request.results, partial(_carried, jobs=how.jobs))
@@ -80,8 +80,8 @@ def _papers(known: Sequence[Claim]) -> list[str]:
     return list(dict.fromkeys([*papers(), *(claim.paper for claim in known)]))
 
 
-def _tell(doing: str, done: int, of: int, claim: Claim) -> None:
-    tell(f"{doing} claim {done + 1} of {of}: {claim.id}")
+def _tell(done: int, of: int, claim: Claim) -> None:
+    tell(f"measuring claim {done + 1} of {of}: {claim.id}")
 
 
 def _carried(claims: Sequence[Claim], results: Path, jobs: int) -> Iterator[tuple[str, Outcome, Cost]]:
