@@ -18,6 +18,7 @@ Algorithm  dpexp.algorithms.algorithm            an interface, an update rule an
     estimators, metrics   what is measured at every checkpoint; asked by the store
     runs_on, schedules    the classes of problems and the schedules that it takes; asked by the config reader
     smoke_size        steps and replicates of `--profile smoke`; default: (2000, 8)
+    lanes             replicates that are computed side by side, as pieces of a run are cut; default: 8
     steps             the number of steps where a config does not say it; default: the config must say it
     complaints        what is wrong with a setting, in words; asked by the config reader; default: nothing
     seconds, memory   what a run costs; asked by `dpexp.config.resources` and `run --dry-run`

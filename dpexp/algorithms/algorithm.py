@@ -42,6 +42,8 @@ class Algorithm(Named, Protocol):
     """names of the schedules that it takes; the first is the default where `power` is not among them"""
     smoke_size: ClassVar[tuple[int, int]]
     """steps and replicates of `--profile smoke`; default (2000, 8)"""
+    lanes: ClassVar[int]
+    """replicates that are computed side by side: fewer take as long. Pieces of a run have so many; default 8"""
 
     def steps(self, problem: Any, schedule: Schedule, budget: Budget) -> int | None:
         """The number of steps where the config leaves out `run.n`. Asked by the reader; default None: it must say."""
@@ -96,6 +98,7 @@ class AlgorithmBase(Parameters):
     name: str
 
     smoke_size: ClassVar[tuple[int, int]] = (2000, 8)
+    lanes: ClassVar[int] = 8
 
     def steps(self, problem: Any, schedule: Schedule, budget: Budget) -> int | None:
         """None: the config says how many steps there are."""

@@ -84,6 +84,8 @@ class SoftmaxAlgorithm(AlgorithmBase):
     schedules: ClassVar[tuple[str, ...]] = ("langevin", "constant")
     smoke_size: ClassVar[tuple[int, int]] = (50, 3)
     """steps and replicates of `--profile smoke`"""
+    lanes: ClassVar[int] = 1
+    """replicates come one after the other: pieces of one keep all workers busy to the end"""
 
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """What does not fit: too many steps, a batch larger than the data, or groups where there are none."""

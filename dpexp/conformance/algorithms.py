@@ -106,6 +106,9 @@ def members(subject: Kind, toys: ToyExperiments) -> str:
     size = getattr(kind, "smoke_size", (1, 1))
     if not (isinstance(size, tuple) and len(size) == 2 and all(isinstance(n, int) and n > 0 for n in size)):
         raise Failed(f"smoke_size is two whole numbers, steps and replicates, not {size!r}", kind)
+    lanes = getattr(kind, "lanes", 1)
+    if not (isinstance(lanes, int) and lanes > 0):
+        raise Failed(f"lanes is a number of replicates, not {lanes!r}", kind)
     return f"{len(required)} members; {', '.join(kind.estimators)}; {len(kind.metrics)} metrics"
 
 

@@ -246,10 +246,14 @@ def _expanded(data: Dataset, count: int) -> Dataset:
 
 def expanded(features: np.ndarray, count: int) -> np.ndarray:
     """Prepared features through public random directions, one record at a time; less their own mean, prepared again."""
+    from dpexp.engine.softmax.measuring import add_product
+
     p = features.shape[1] - 1
     draws = np.random.Generator(np.random.PCG64(_RANDOM_FEATURES_SEED)).standard_normal((p, count), dtype=np.float32)
     out = np.empty((len(features), count + 1), np.float32)
     for k in range(0, len(features), 4096):
-        positive = np.maximum(features[k : k + 4096, :-1] @ draws, 0)
+        along = np.zeros((len(features[k : k + 4096]), count), np.float32)
+        add_product(along, np.ascontiguousarray(features[k : k + 4096, :-1]), draws)
+        positive = np.maximum(along, 0)
         out[k : k + 4096] = prepare(positive - positive.mean(axis=1, keepdims=True))
     return out

@@ -34,6 +34,11 @@ class Chunk:
         return float(len(self.cells) * len(self.replicates) * self.cells[0].run.n)
 
     @property
+    def seconds(self) -> float:
+        """Estimated time on one core."""
+        return len(self.replicates) * sum(cell.algorithm.seconds(cell.problem, cell.run.n) for cell in self.cells)
+
+    @property
     def key(self) -> str:
         """Names the chunk by all that its content depends on: cells, code, data, replicates and arithmetic; and what
         decides which parameters are released, where any can be."""
@@ -70,8 +75,12 @@ def load(folder: Path, chunk: Chunk) -> Done | None:
         return None
 
 
-def chunks_of(cells: Sequence[Cell], replicates: Sequence[int], lanes: int = 8, settings: int = 64) -> list[Chunk]:
-    """Cut cells of one pass into chunks of at most `settings` cells and `lanes` replicates."""
+def chunks_of(
+    cells: Sequence[Cell], replicates: Sequence[int], lanes: int | None = None, settings: int = 64
+) -> list[Chunk]:
+    """Cut cells of one pass into chunks of at most `settings` cells and `lanes` replicates, the algorithm's own
+    where None."""
+    lanes = lanes or cells[0].algorithm.lanes
     return [
         Chunk(tuple(cells[c : c + settings]), tuple(replicates[r : r + lanes]))
         for c in range(0, len(cells), settings)

@@ -18,13 +18,19 @@ NUMERICAL = ("numpy", "numba", "llvmlite", "scipy")
 
 def versions() -> dict[str, str]:
     """Versions of Python, dpexp and the libraries it computes with."""
-    found = {"python": platform.python_version()}
+    return dict(_versions())
+
+
+@lru_cache(maxsize=1)
+def _versions() -> tuple[tuple[str, str], ...]:
+    """They are asked for every cell, and the description of a package takes a millisecond to read."""
+    found = [("python", platform.python_version())]
     for name in ("dpexp", *LIBRARIES):
         try:
-            found[name] = version(name)
+            found.append((name, version(name)))
         except PackageNotFoundError:
-            found[name] = "not installed"
-    return found
+            found.append((name, "not installed"))
+    return tuple(found)
 
 
 @lru_cache(maxsize=1)

@@ -233,7 +233,8 @@ def _finished(
     """Compute chunks, those that are there already excepted."""
     done: list[tuple[Chunk, Done | Failed]] = []
     waiting = []
-    for chunk in chunks:
+    # The longest come first: what is begun last is then short, and no worker waits long for another at the end.
+    for chunk in sorted(chunks, key=lambda chunk: -chunk.seconds):
         kept = None if options.force or chunk.deployment else partials.load(folder.partial, chunk)
         if kept is None:
             waiting.append(chunk)

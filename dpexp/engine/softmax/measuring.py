@@ -1,0 +1,71 @@
+"""Loss and accuracy of an iterate, and products of matrices, each summed in one fixed order.
+
+A library's product of matrices rounds as the processor has it, so the last digits of a loss would depend on the
+machine. Here one row after the other is added, which any processor may do for many columns at once.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dpexp.engine.compiled import compiled
+
+RECORDS = 512
+"""whose scores are held at once: with their features they stay in the cache of a core"""
+
+
+class Tally(NamedTuple):
+    """What records say of an iterate."""
+
+    loss: float
+    """sum over the records of -log softmax(W x)_y"""
+    right: int
+    """records whose class has the largest score, the first of those that tie"""
+
+
+@compiled(kept=True)
+def add_product(out: np.ndarray, left: np.ndarray, right: np.ndarray) -> None:
+    """Add the product of left [n, m] and right [m, count] to out [n, count]."""
+    for i in range(len(left)):
+        for j in range(len(right)):
+            factor = left[i, j]
+            for c in range(right.shape[1]):
+                out[i, c] += factor * right[j, c]
+
+
+@compiled(kept=True)
+def _tallied(scores: np.ndarray, labels: np.ndarray) -> tuple[float, int]:
+    """The sums of `Tally` over records with the scores [classes, records]; exponentials and logarithms are float64."""
+    loss, right = 0.0, 0
+    for k in range(scores.shape[1]):
+        best = 0
+        for c in range(len(scores)):
+            if scores[c, k] > scores[best, k]:
+                best = c
+        top = scores[best, k]  # softmax is the same when all scores move; so none overflows
+        total = 0.0
+        for c in range(len(scores)):
+            total += math.exp(scores[c, k] - top)
+        loss += math.log(total) - (scores[labels[k], k] - top)
+        right += best == labels[k]
+    return loss, right
+
+
+def tally(weights: np.ndarray, features: np.ndarray, labels: np.ndarray) -> Tally:
+    """Of weights [classes, p] on features [n, p] and labels [n]; the loss is NaN where scores overflow.
+
+    Scores are of the type of the weights. In float32 the error of one is at most p 6e-8 times the sum of the sizes of
+    its terms; that of the mean loss is smaller.
+    """
+    loss, right = 0.0, 0
+    weights = np.ascontiguousarray(weights)
+    for first in range(0, len(features), RECORDS):
+        columns = np.ascontiguousarray(features[first : first + RECORDS].T, weights.dtype)
+        scores = np.zeros((len(weights), columns.shape[1]), weights.dtype)
+        add_product(scores, weights, columns)
+        sums = _tallied(scores, labels[first : first + RECORDS])
+        loss, right = loss + sums[0], right + sums[1]
+    return Tally(float(loss), int(right))
