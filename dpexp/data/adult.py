@@ -6,10 +6,12 @@ Encoded with the published codebook and fixed ranges, never with statistics of t
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
 
+from dpexp.core.elementary import log1p
 from dpexp.data.dataset import Dataset
 
 FILE = Path(__file__).parent / "files" / "adult.npz"
@@ -51,7 +53,7 @@ def encode(numbers: np.ndarray, codes: np.ndarray) -> np.ndarray:
     columns = []
     for name, values in zip(NUMBERS, numbers.T, strict=True):
         log = name.startswith("capital")
-        columns.append((np.log1p(values) / np.log1p(RANGES[name]) if log else values / RANGES[name])[:, None])
+        columns.append((log1p(values) / math.log1p(RANGES[name]) if log else values / RANGES[name])[:, None])
     for levels, values in zip(CATEGORIES.values(), codes.T, strict=True):
         columns.append(values[:, None] == np.arange(1, 1 + len(levels)))
     return np.concatenate(columns, axis=1).astype(np.float32)

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dpexp.core.elementary import log
 from dpexp.problems.mallows import Rule, rule
 
 SIZES = (6, 9, 13, 18, 24, 32, 42, 54)
@@ -116,7 +117,7 @@ def short_rules(d: int, sigma_z: float, points: int, log_derivative: Callable[[i
     """
     measure = rule(d, sigma_z, points)
     polynomials = orthonormal(measure, SIZES[-1])
-    logs = np.log(polynomials.roots)
+    logs = log(polynomials.roots)
     found = []
     for n in SIZES:
         log_norm = math.log(polynomials.mass) + 2 * math.fsum(logs[:n])

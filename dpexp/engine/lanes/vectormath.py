@@ -7,12 +7,12 @@ machine returns the same bits.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba import njit
 from numba.extending import overload
-from numpy.polynomial.chebyshev import chebinterpolate
 from scipy.special import erfcx
 
 from dpexp.engine.lanes import elementwise
@@ -80,13 +80,25 @@ def softplus(x):
 _TAIL_SCALE = 2.5
 
 
-def _scaled_tail(t):
+def _scaled_tail(t: float) -> float:
     """(s + 5/2) exp(s^2) erfc(s) at s = 5/2 (1 + t) / (1 - t), which varies little over t in [-1, 1)."""
     s = _TAIL_SCALE * (1 + t) / (1 - t)
-    return (s + _TAIL_SCALE) * erfcx(s)
+    return float((s + _TAIL_SCALE) * erfcx(s))
 
 
-_TAIL = tuple(float(c) for c in chebinterpolate(_scaled_tail, 25))
+def _chebyshev_series(function: Callable[[float], float], degree: int) -> tuple[float, ...]:
+    """Coefficients of the series that has the function's values where the next polynomial, T_{degree + 1}, is 0.
+
+    Summed exactly: the products of matrices by which numpy finds them round as the processor has it.
+    """
+    count = degree + 1
+    angles = [math.pi * (j + 0.5) / count for j in range(count)]
+    values = [function(math.cos(angle)) for angle in angles]
+    sums = [math.fsum(v * math.cos(k * a) for v, a in zip(values, angles, strict=True)) for k in range(count)]
+    return (sums[0] / count, *(2 * s / count for s in sums[1:]))
+
+
+_TAIL = _chebyshev_series(_scaled_tail, 25)
 _SQRT_HALF = math.sqrt(0.5)
 
 
