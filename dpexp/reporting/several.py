@@ -12,7 +12,7 @@ from dpexp.core.steps import each, finished
 T = TypeVar("T")
 MOST_WORKERS = 2
 """processes at once: more take memory and start-up time for little"""
-WORTH_PROCESSES = 4
+WORTH_PROCESSES = 3
 """pieces from which it pays to start them"""
 
 

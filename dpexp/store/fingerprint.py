@@ -20,7 +20,7 @@ import time
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpexp.core.digests import files_below, hash_of_data
 from dpexp.core.version import IMPORTED_AT
@@ -189,7 +189,8 @@ def _listed(name: str, root: Path) -> list[str]:
 def _listing(path: Path, package: str) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]:
     """What the `__init__.py` of a registry imports, and the names in it."""
     tree = ast.parse(path.read_bytes())
-    return tuple(_imports(tree, package)), frozenset(n.id for n in ast.walk(tree) if isinstance(n, ast.Name))
+    imports, _ = _imports_and_words(tree)
+    return tuple(_names(imports, package)), frozenset(n.id for n in ast.walk(tree) if isinstance(n, ast.Name))
 
 
 def source_of(module: str, root: Path = ROOT) -> Path | None:
@@ -212,11 +213,47 @@ def _read(path: Path, module: str, read_at: int) -> tuple[str, tuple[str, ...]]:
 
     `read_at` is when its plug-in was loaded: one that is loaded again is read again.
     """
-    tree = ast.parse(path.read_bytes())
+    parsed = _parsed(path, read_at)
     package = module.removesuffix(".__init__") if path.name == "__init__.py" else _above(module)
-    imported = {name for base, alias in _imports(tree, package) for name in (base, _inside(base, alias))}
+    imported = {name for base, alias in _names(parsed.imports, package) for name in (base, _inside(base, alias))}
+    return parsed.digest, tuple(sorted(name for name in imported if name != module and not name.endswith(".")))
+
+
+class _Parsed(NamedTuple):
+    """What a fingerprint needs of a file of code, wherever that lies."""
+
+    digest: str
+    imports: tuple[ast.Import | ast.ImportFrom, ...]
+    """statements that may run"""
+    words: frozenset[str]
+    """all texts in it"""
+
+
+@lru_cache(maxsize=2048)
+def _parsed(path: Path, read_at: int) -> _Parsed:
+    """A file is parsed once: this is most of the time that a fingerprint takes."""
+    tree = ast.parse(path.read_bytes())
+    imports, words = _imports_and_words(tree)
     digest = hashlib.sha256(repr(_plain(without_text(tree))).encode()).hexdigest()[:16]
-    return digest, tuple(sorted(name for name in imported if name != module and not name.endswith(".")))
+    return _Parsed(digest, tuple(imports), frozenset(words))
+
+
+def _imports_and_words(tree: ast.Module) -> tuple[list[ast.Import | ast.ImportFrom], set[str]]:
+    """The import statements that may run, and all texts, in one walk."""
+    imports: list[ast.Import | ast.ImportFrom] = []
+    words: set[str] = set()
+    waiting: list[tuple[ast.AST, bool]] = [(tree, True)]
+    while waiting:
+        node, runs = waiting.pop()
+        if isinstance(node, ast.Constant):
+            if isinstance(node.value, str):
+                words.add(node.value)
+            continue
+        runs = runs and not _is_for_types(node)
+        if runs and isinstance(node, ast.Import | ast.ImportFrom):
+            imports.append(node)
+        waiting += [(child, runs) for child in ast.iter_child_nodes(node)]
+    return imports, words
 
 
 def _above(module: str) -> str:
@@ -229,21 +266,18 @@ def _inside(package: str, name: str) -> str:
     return f"{package}{name}" if package.endswith(":") else f"{package}.{name}"
 
 
-def _imports(tree: ast.Module, package: str) -> list[tuple[str, str]]:
-    """What a module in `package` imports from dpexp, and a plug-in's from its folder.
+def _names(imports: Iterable[ast.Import | ast.ImportFrom], package: str) -> list[tuple[str, str]]:
+    """What a module in `package` imports from dpexp by these statements, and a plug-in's from its folder.
 
     (module, name in it), or (module, "") for a whole module.
     """
     loaded, here = _split(package)
-    never_run = {id(inner) for node in ast.walk(tree) if _is_for_types(node) for inner in ast.walk(node)}
     found: list[tuple[str, str]] = []
-    for node in ast.walk(tree):
-        if id(node) in never_run:
-            continue
+    for node in imports:
         if isinstance(node, ast.ImportFrom):
             base = _relative(node, here, loaded) if node.level else _absolute(node.module or "", loaded)
             found += [(base, alias.name) for alias in node.names]
-        elif isinstance(node, ast.Import):
+        else:
             found += [(_absolute(alias.name, loaded), "") for alias in node.names]
     return [(base, name) for base, name in found if _is_followed(base)]
 
@@ -289,8 +323,7 @@ def _named_files(path: Path, root: Path) -> tuple[str, ...]:
     A data file is any file that is no module. A name counts wherever it is written, which can only make too much stale.
     """
     known = _shipped_files(root)
-    words = {n.value for n in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(n, ast.Constant)}
-    return tuple(sorted(known[word] for word in words if isinstance(word, str) and word in known))
+    return tuple(sorted({known[word] for word in _parsed(path, 0).words if word in known}))
 
 
 @lru_cache(maxsize=64)
@@ -364,7 +397,17 @@ def _state(path: Path) -> State:
 
 def forget() -> None:
     """Read everything anew when asked next: for a process that outlives an edit."""
-    of_files = (_closure, _read, _listing, _own_source, _named_files, _named_beside, _shipped_files, _hash_file)
+    of_files = (
+        _closure,
+        _read,
+        _parsed,
+        _listing,
+        _own_source,
+        _named_files,
+        _named_beside,
+        _shipped_files,
+        _hash_file,
+    )
     for cached in (*of_files, hash_of_data):
         cached.cache_clear()
 
