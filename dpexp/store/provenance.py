@@ -37,8 +37,7 @@ def _versions() -> tuple[tuple[str, str], ...]:
 def arithmetic() -> dict[str, str]:
     """What can change the last bits of a result: numerical libraries, the processor's kind, and the BLAS kernel.
 
-    The compiled kernels of the linear problems give the same bits on all processors that were tried; matrix products
-    of the softmax problems do not.
+    What is shipped gives the same bits on all processors that were tried. A plug-in's matrix products need not.
     """
     import llvmlite.binding
     import numpy  # noqa: F401  its BLAS must be loaded to be found

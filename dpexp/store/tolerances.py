@@ -1,7 +1,7 @@
-"""How far a number may be from the published one, by metric, and why: nobody's processor is everybody's.
+"""How far a number may be from the published one, by metric, and why.
 
-Most numbers are the same bits on every processor that was tried. Others go through matrix products, which add up in an
-order that the processor's linear algebra chooses, or through numbers of 32 bits.
+Numbers are the same bits on every processor that was tried or played. A plug-in may compute by a library's matrix
+products, whose order of summation the processor chooses, and another system's library may round otherwise.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ class Tolerance(NamedTuple):
     why: str
 
 
-SAME_ON_EVERY_PROCESSOR = Tolerance(1e-12, 0.0, "compiled loops give the same bits on every processor that was tried")
-MATRICES = Tolerance(1e-6, 0.0, "matrix products of 64 bits, added in another order over a whole run")
-SINGLE = Tolerance(1e-4, 0.0, "runs in 32 bits, whose products are added in another order")
+SHORT = Tolerance(1e-12, 0.0, "short runs in 64 bits, which hardly amplify a rounding error")
+LONG = Tolerance(1e-6, 0.0, "long runs in 64 bits, which amplify one")
+SINGLE = Tolerance(1e-4, 0.0, "runs in 32 bits")
 RECORDS = Tolerance(0.0, 2e-3, "a share of records, of which a few lie on the boundary between two classes")
 INTERVALS = Tolerance(1e-6, 0.0, "lengths and errors of intervals, from small systems of equations in 64 bits")
 RUNS = Tolerance(0.0, 1 / 64, "a share of runs, one of which may have its interval's end at the truth")
 COORDINATES = ("intercept", "slopes", "first_slope", "last")
 COVERED = (*COORDINATES, *(f"slope_{k}" for k in range(1, 21)))
 BY_METRIC = {
-    "param_distance_sq": SAME_ON_EVERY_PROCESSOR,
-    "param_distance": SAME_ON_EVERY_PROCESSOR,
-    "coef_distance_sq": SAME_ON_EVERY_PROCESSOR,
-    "loss_gap": SAME_ON_EVERY_PROCESSOR,
-    "projections": SAME_ON_EVERY_PROCESSOR,
-    "objective": MATRICES,
-    "grad_norm": MATRICES,
-    "mean_grad_norm": MATRICES,
-    "direction_error": MATRICES,
-    "lemma5_slack": MATRICES,
+    "param_distance_sq": SHORT,
+    "param_distance": SHORT,
+    "coef_distance_sq": SHORT,
+    "loss_gap": SHORT,
+    "projections": SHORT,
+    "objective": LONG,
+    "grad_norm": LONG,
+    "mean_grad_norm": LONG,
+    "direction_error": LONG,
+    "lemma5_slack": LONG,
     "param_norm_sq": SINGLE,
     "train_loss": SINGLE,
     "test_accuracy": RECORDS,
     "accepted": RUNS,
-    "runs": SAME_ON_EVERY_PROCESSOR,
+    "runs": SHORT,
     "score": Tolerance(0.0, 5.0, "a number of records, of which a few lie on the boundary between two classes"),
     "candidate": Tolerance(0.0, 1.0, "which candidate is the best can hang on a few records"),
     **{f"{what}_{name}": RUNS for what in ("covered", "covered_accepted") for name in COVERED},
@@ -56,5 +56,5 @@ STATED = Tolerance(1e-9, 0.0, "parameters and privacy statements, which are sums
 
 
 def of_metric(name: str) -> Tolerance:
-    """That of a metric; of a plug-in's the one of matrix products."""
-    return BY_METRIC.get(name, MATRICES)
+    """That of a metric; of a plug-in's the one of long runs."""
+    return BY_METRIC.get(name, LONG)

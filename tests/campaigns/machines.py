@@ -1,0 +1,86 @@
+"""Every shipped config at toy size on other machines: the same bytes of all results.
+
+    python -m tests.campaigns.machines [--configs 'configs/ldp*.yaml'] [--folder build/machines]
+
+Machines are those of `tests.other_machines`. What is compared: cells.parquet and summary.parquet of every experiment.
+With `--judge RESULTS` also the verdicts from stored results, word for word. The exit code is 1 where anything differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.other_machines import MACHINES
+
+FILES = ("cells.parquet", "summary.parquet")
+
+
+def environment(machine: str, folder: Path) -> dict[str, str]:
+    """Of a process on another machine, which has a cache of its own where it compiles for another processor."""
+    changed = MACHINES[machine]
+    kernels = folder / ("kernels-anew" if any(name.startswith("NUMBA") for name in changed) else "kernels")
+    quiet = {"PYTHONWARNINGS": "ignore"}  # numpy warns of features to turn off that it does not know
+    return {**os.environ, **changed, **quiet, "DPEXP_CACHE": str(kernels.resolve())}
+
+
+def dpexp(machine: str, folder: Path, *arguments: str) -> None:
+    """Run a command there. Exit code 1 is an answer: some verdicts are not current at this size."""
+    command = [sys.executable, "-m", "dpexp", *arguments, "-q"]
+    done = subprocess.run(command, env=environment(machine, folder), capture_output=True, text=True)
+    if done.returncode > 1:
+        sys.exit(f"{machine}: {' '.join(command)}\n{done.stdout}{done.stderr}")
+
+
+def digests(results: Path) -> dict[str, str]:
+    """Hash of every file that is compared."""
+    paths = [path for name in FILES for path in sorted(results.glob(f"*/{name}"))]
+    return {str(path.relative_to(results)): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+
+
+def verdicts(folder: Path) -> dict[str, str]:
+    """What was found of every claim, as text."""
+    found = json.loads((folder / "claims.json").read_text())["verdicts"]
+    return {f"claim {name}": json.dumps(verdict["found"], sort_keys=True) for name, verdict in found.items()}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--configs", default="configs/*.yaml")
+    parser.add_argument("--folder", type=Path, default=Path("build/machines"))
+    parser.add_argument("--judge", type=Path, help="results whose verdicts are judged on every machine")
+    asked = parser.parse_args()
+    configs = sorted(glob.glob(asked.configs))
+    found: dict[str, dict[str, str]] = {}
+    for machine in MACHINES:
+        begin, own = time.monotonic(), asked.folder / machine.replace(" ", "-")
+        shutil.rmtree(own, ignore_errors=True)
+        dpexp(machine, asked.folder, "run", "--profile", "smoke", *configs, "--results", str(own))
+        found[machine] = digests(own)
+        if asked.judge:
+            dpexp(machine, asked.folder, "claims", "--judge", "--results", str(asked.judge), "--out", str(own))
+            found[machine] |= verdicts(own)
+        print(f"{machine}: {len(found[machine])} compared, {time.monotonic() - begin:.0f} s", flush=True)
+    reference = found["this one"]
+    wrong = 0
+    for machine, own_digests in found.items():
+        differing = sorted(n for n in reference.keys() | own_digests.keys() if reference.get(n) != own_digests.get(n))
+        wrong += len(differing)
+        for name in differing:
+            print(f"differs on {machine}: {name}")
+            if name.startswith("claim "):
+                print(f"    {reference.get(name)}\n    {own_digests.get(name)}")
+    print(f"{wrong} differences on {len(MACHINES)} machines")
+    return 1 if wrong or not reference else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
