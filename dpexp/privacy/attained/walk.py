@@ -17,6 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 from dpexp.core.brent import root
+from dpexp.core.elementary import ndtr
 
 Move = Callable[[np.ndarray], np.ndarray]
 
@@ -57,15 +58,11 @@ class Walk:
 
     def step_below(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """P(move(y) + Z < x), [A, B]."""
-        from scipy.special import ndtr
-
-        return sum(probability * ndtr(x[:, None] - move(y)) for probability, move in self.moves)
+        return np.asarray(sum(probability * ndtr(x[:, None] - move(y)) for probability, move in self.moves))
 
     def step_above(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """P(move(y) + Z > x), [A, B]."""
-        from scipy.special import ndtr
-
-        return sum(probability * ndtr(move(y) - x[:, None]) for probability, move in self.moves)
+        return np.asarray(sum(probability * ndtr(move(y) - x[:, None]) for probability, move in self.moves))
 
     @cached_property
     def places(self) -> np.ndarray:
