@@ -90,7 +90,7 @@ class PoissonReach:
         sizes = _sizes(records, self.q)
         values = contractions(eps, self.width + self.move * (sizes.counts + more))
         # what is left out has theta <= 1; the factor covers the rounding of the sum
-        return min(1.0, float(sizes.masses @ values) * (1 + 1e-12) + sizes.dropped)
+        return min(1.0, float((sizes.masses * values).sum()) * (1 + 1e-12) + sizes.dropped)
 
 
 @lru_cache(maxsize=64)
