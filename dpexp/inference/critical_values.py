@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from dpexp.core.brent import root
+from dpexp.core.gauss_legendre import gauss_legendre
 
 
 def normal(level: float) -> float:
@@ -38,7 +39,7 @@ def random_scaling_tail(q: float) -> float:
     """
     # u = v^2: the integrand is smooth in v, and falls like exp(-q v / 2).
     ends = np.concatenate([[0.0], np.geomspace(1e-3, 1.0, 25)]) * (90 / q)
-    nodes, weights = np.polynomial.legendre.leggauss(24)
+    nodes, weights = gauss_legendre(24)
     half, middle = np.diff(ends) / 2, (ends[1:] + ends[:-1]) / 2
     v = (middle[:, None] + half[:, None] * nodes).ravel()
     step = (half[:, None] * weights).ravel()

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpexp.core.errors import UsageError
+from dpexp.core.gauss_legendre import gauss_legendre
 from dpexp.inference.models import Model
 from dpexp.inference.populations import Population
 from dpexp.problems.mallows import rule
@@ -69,7 +70,7 @@ def _errors(law: Population, d: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _panels(density, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[no-untyped-def]
     """Many short Gauss-Legendre panels, since psi has kinks wherever b and s put them; weights that add up to 1."""
-    x, w = np.polynomial.legendre.leggauss(4)
+    x, w = gauss_legendre(4)
     ends = np.linspace(low, high, 401)
     half, middle = np.diff(ends) / 2, (ends[1:] + ends[:-1]) / 2
     nodes = (middle[:, None] + half[:, None] * x).ravel()

@@ -17,7 +17,7 @@ from dpexp.privacy.mechanisms import ClippedNoisySgd
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.hypothesis import Hypothesis, of_settings
-from dpexp.reporting.judged import EXACT, at_least_exact
+from dpexp.reporting.judged import EXACT, at_least_exact, size_of
 
 EPSILONS = (0.01, 0.5, 4.0)
 Field = Callable[[np.ndarray], np.ndarray]
@@ -154,9 +154,9 @@ def converges(evidence: Evidence) -> Outcome:
         "delta converges as T grows",
         "limits of the bound "
         + ", ".join(f"{limit:.4g} (eps = {eps:g})" for eps, (_, limit) in values.items())
-        + f"; reached to {gap:.1g} after 100 steps; exact deltas of non-convex losses grow by {growth:.1g} from 10^3 to 10^6 steps",
+        + f"; reached to {gap:.1g} after 100 steps; exact deltas of non-convex losses grow by {size_of(growth)} from 10^3 to 10^6 steps",
         EXACT,
-        {f"{eps:g}": list(pair) for eps, pair in values.items()} | {"growth": growth},
+        {f"{eps:g}": list(pair) for eps, pair in values.items()} | {"growth": round(growth, 9)},
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpexp.core.elementary import exp
 from dpexp.privacy.accounting.binomials import likely_counts
 
 FLOOR = -60.0
@@ -30,7 +31,7 @@ def poisson_sizes(records: int, q: float) -> Sizes:
     """The sizes of Poisson batches from so many records."""
     counts, logs = likely_counts(records, q, FLOOR)
     left_out = max(0, records + 1 - len(counts)) if 0 < q < 1 else 0
-    return Sizes(counts, np.exp(logs), min(1.0, left_out * float(np.exp(FLOOR))))
+    return Sizes(counts, exp(logs), min(1.0, left_out * float(exp(np.array(FLOOR)))))
 
 
 def step_factors(counts: np.ndarray, least: float, largest: float) -> np.ndarray:

@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+from dpexp.core.elementary import log, log1p
+
 
 def binomial_log_masses(counts: np.ndarray, trials: int, probability: float) -> np.ndarray:
     """log P(Bin(trials, probability) = counts) for whole 0 <= counts <= trials and 0 < probability < 1; [A] -> [A].
@@ -21,7 +23,7 @@ def binomial_log_masses(counts: np.ndarray, trials: int, probability: float) -> 
     away = trials * (1 - probability)
     deviance = _deviance(a, trials * probability) + _deviance(b, away)
     stirling = float(_stirling(np.array([float(trials)]))[0]) - _stirling(a) - _stirling(b)
-    middle = stirling - deviance + 0.5 * np.log(trials / (2 * math.pi * a * b))
+    middle = stirling - deviance + 0.5 * log(trials / (2 * math.pi * a * b))
     ends = np.where(k > 0, trials * math.log(probability), trials * math.log1p(-probability))
     return np.where(inner, middle, ends)
 
@@ -47,7 +49,7 @@ def likely_counts(trials: int, probability: float, floor: float) -> tuple[np.nda
 def _deviance(x: np.ndarray, mean: float) -> np.ndarray:
     """x log(x / m) + m - x = m ((1 + u) log(1 + u) - u), u = x / m - 1."""
     u = (x - mean) / mean
-    return mean * ((1 + u) * np.log1p(u) - u)
+    return mean * ((1 + u) * log1p(u) - u)
 
 
 def _stirling(n: np.ndarray) -> np.ndarray:
@@ -55,7 +57,7 @@ def _stirling(n: np.ndarray) -> np.ndarray:
     from scipy.special import gammaln
 
     small = np.minimum(n, 16.0)
-    table = gammaln(small + 1) - (small + 0.5) * np.log(small) + small - 0.5 * math.log(2 * math.pi)
+    table = gammaln(small + 1) - (small + 0.5) * log(small) + small - 0.5 * math.log(2 * math.pi)
     square = 1 / (n * n)
     series = (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - square / 1188) * square) * square) * square) / n
     return np.where(n < 16, table, series)

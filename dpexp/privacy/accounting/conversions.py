@@ -9,8 +9,9 @@ import numpy as np
 
 from dpexp.core.bisection import narrow
 from dpexp.core.brent import least, root
+from dpexp.core.elementary import geomspace, log
 
-ORDERS = 1 + np.geomspace(5e-4, 4e3, 25)
+ORDERS = 1 + geomspace(5e-4, 4e3, 25)
 """orders at which curves are evaluated before the best is refined"""
 
 
@@ -93,7 +94,7 @@ def eps_of_curve(
         divergence = curve(order)
         return convert(order, divergence, delta) if math.isfinite(divergence) else math.inf
 
-    grid = np.log(ORDERS - 1)
+    grid = log(ORDERS - 1)
     values = [at(float(x)) for x in grid]
     best = int(np.argmin(values))
     if not math.isfinite(values[best]):

@@ -19,6 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dpexp.core.elementary import exp, expm1
+
 Curve = Callable[[np.ndarray], np.ndarray]
 """eps -> delta"""
 
@@ -79,22 +81,22 @@ def _excess(curve: Curve, exchanged: Curve, cells: int, interval: float) -> tupl
     """f - (1 - gamma)_+ at eps = interval * (-cells .. cells), [2 cells + 1], and f at the last."""
     eps = interval * np.arange(cells + 1)
     above = np.minimum.accumulate(np.clip(curve(eps), 0.0, 1.0))
-    below = np.exp(-eps[1:]) * np.minimum.accumulate(np.clip(exchanged(eps[1:]), 0.0, 1.0))
+    below = exp(-eps[1:]) * np.minimum.accumulate(np.clip(exchanged(eps[1:]), 0.0, 1.0))
     return np.concatenate([below[::-1], above]), float(above[-1])
 
 
 def _masses(excess: np.ndarray, interval: float) -> np.ndarray:
     """Second differences in gamma, as masses on the losses of the grid; the kink of (1 - gamma)_+ is in the middle."""
     falls = -np.diff(excess)
-    masses = np.concatenate([[-excess[0]], falls / -np.expm1(-interval)])
-    masses[:-1] -= falls / np.expm1(interval)
+    masses = np.concatenate([[-excess[0]], falls / -math.expm1(-interval)])
+    masses[:-1] -= falls / math.expm1(interval)
     masses[len(excess) // 2] += 1.0
     return masses
 
 
 def _depths(fine: np.ndarray, interval: float) -> np.ndarray:
     """By how much at most each cell's chord lies above the curve, from masses on the grid of half the interval."""
-    rho = np.exp(interval / 2)
+    rho = math.exp(interval / 2)
     start, middle, end = fine[:-2:2], fine[1:-1:2], fine[2::2]
     gap = middle * (rho - 1) / (1 + rho)
     rise, fall = start + middle / (1 + rho), middle / (rho * (1 + rho))
@@ -134,11 +136,11 @@ def _bends(excess: np.ndarray, kept: np.ndarray, middle: int, interval: float) -
     gaps, falls = interval * np.diff(kept), -np.diff(excess[kept])
     # up to gamma = 1 heights are over the line 1 - gamma: the chord that leaves it falls by the rest of the line too
     last = int(np.searchsorted(kept, middle, side="right")) - 1
-    falls[last] -= np.expm1(interval * (kept[last] - middle))
+    falls[last] -= expm1(interval * (kept[last] - middle))
     found = np.zeros(len(kept))
-    found[1:] += falls / -np.expm1(-gaps)
-    found[:-1] -= falls / np.expm1(gaps)
-    found[last] += np.exp(interval * (kept[last] - middle))
+    found[1:] += falls / -expm1(-gaps)
+    found[:-1] -= falls / expm1(gaps)
+    found[last] += exp(interval * (kept[last] - middle))
     return found
 
 
@@ -175,10 +177,10 @@ def _ends(excess: np.ndarray, middle: int, interval: float) -> np.ndarray:
     last = int(np.flatnonzero(excess)[-1]) + 1
     at = np.arange(first + 1, last)
     eps = interval * (at - middle)
-    over = excess[at] + np.maximum(np.expm1(eps), 0.0)  # over the line 1 - gamma, divided by gamma - gamma_first
-    one = int(at[np.argmin(over / (np.exp(eps) * -np.expm1(interval * (first - at))))])
-    height = excess[at] + np.maximum(-np.expm1(eps), 0.0)
-    other = int(at[np.argmin(height / -np.expm1(-interval * (last - at)))])  # divided by gamma_last - gamma
+    over = excess[at] + np.maximum(expm1(eps), 0.0)  # over the line 1 - gamma, divided by gamma - gamma_first
+    one = int(at[np.argmin(over / (exp(eps) * -expm1(interval * (first - at))))])
+    height = excess[at] + np.maximum(-expm1(eps), 0.0)
+    other = int(at[np.argmin(height / -expm1(-interval * (last - at)))])  # divided by gamma_last - gamma
     other = max(one, other)  # equal but for rounding where one point is left
     keep = np.ones(count, dtype=bool)
     keep[first + 1 : one] = False

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 from dpexp.core.brent import root
+from dpexp.core.elementary import erfcx_of
+from dpexp.core.gauss_legendre import gauss_legendre
 
 NEAR = 0.5
 """below this mu a difference of two Mills ratios loses digits, and its integral form is used"""
@@ -24,8 +27,6 @@ def delta_of(mu: float, eps: float) -> float:
     it is phi(a) times the integral of -R'(x) = 1 - x R(x) over -a < x < -b. Relative error below 1e-12 where delta
     is above 1e-300. Raises ValueError for negative or NaN arguments.
     """
-    from scipy.special import erfcx, ndtr
-
     _require(mu >= 0 and eps >= 0, "mu and epsilon must not be negative")
     if mu == 0 or math.isinf(eps):
         return 1.0 if math.isinf(mu) and math.isinf(eps) else 0.0
@@ -38,8 +39,8 @@ def delta_of(mu: float, eps: float) -> float:
     if mu < NEAR:
         return density / math.sqrt(2 * math.pi) * mu * _mean_slope(-a, mu)
     if a > 0:
-        return float(ndtr(a)) - density * float(erfcx(-b / math.sqrt(2))) / 2
-    return density * float(erfcx(-a / math.sqrt(2)) - erfcx(-b / math.sqrt(2))) / 2
+        return 1 - density * (erfcx_of(a / math.sqrt(2)) + erfcx_of(-b / math.sqrt(2))) / 2
+    return density * (erfcx_of(-a / math.sqrt(2)) - erfcx_of(-b / math.sqrt(2))) / 2
 
 
 def eps_of(mu: float, delta: float) -> float:
@@ -70,12 +71,18 @@ def rdp_of(mu: float, order: float) -> float:
 
 def _mean_slope(start: float, length: float) -> float:
     """Mean of 1 - x R(x) over [start, start + length], R the Mills ratio of the normal law; length at most `NEAR`."""
-    import numpy as np
-    from scipy.special import erfcx
+    found = 0.0
+    for node, weight in zip(*_gauss(), strict=True):
+        x = start + length * (node + 1) / 2
+        found += weight * (1 - x * math.sqrt(math.pi / 2) * erfcx_of(x / math.sqrt(2)))
+    return found / 2
 
-    nodes, weights = np.polynomial.legendre.leggauss(12)
-    x = start + length * (nodes + 1) / 2
-    return float(weights @ (1 - x * math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2)))) / 2
+
+@cache
+def _gauss() -> tuple[list[float], list[float]]:
+
+    nodes, weights = gauss_legendre(12)
+    return nodes.tolist(), weights.tolist()
 
 
 def _decreasing_root(f: Callable[[float], float], level: float) -> float:

@@ -14,56 +14,52 @@ from collections.abc import Callable
 
 import numpy as np
 
+from dpexp.core.elementary import exp, expm1, log, log_ndtr, ndtr
+
 Curve = Callable[[np.ndarray], np.ndarray]
 
 
 def gaussian(log_gamma: np.ndarray, mu: float) -> np.ndarray:
     """N(mu, 1) against N(0, 1)."""
-    from scipy.special import log_ndtr, ndtr
-
     # log of the ratio is mu x - mu^2 / 2, so the event is x > t = log_gamma / mu + mu / 2, and Phi(mu - t) = Phi(a)
     # under N(mu, 1), Phi(-t) = Phi(a - mu) under N(0, 1) (Balle and Wang, 2018, Theorem 8)
     a = mu / 2 - log_gamma / mu
-    return ndtr(a) - np.exp(log_gamma + log_ndtr(a - mu))
+    return ndtr(a) - exp(log_gamma + log_ndtr(a - mu))
 
 
 def removing(eps: np.ndarray, q: float, mu: float) -> np.ndarray:
     """(1 - q) N(0, 1) + q N(mu, 1) against N(0, 1): q times the Gaussian curve at (e^eps - 1 + q) / q."""
     # p - e^eps r = q (N(mu, 1) - kappa N(0, 1)) with kappa = (e^eps - 1 + q) / q; for kappa <= 0 it is positive
     # everywhere, and its integral is 1 - e^eps
-    inner = _log_positive(np.expm1(eps) / q + 1)
+    inner = _log_positive(expm1(eps) / q + 1)
     with np.errstate(invalid="ignore"):
         above = q * gaussian(inner, mu)
-    return np.where(np.isfinite(inner), above, -np.expm1(eps))
+    return np.where(np.isfinite(inner), above, -expm1(eps))
 
 
 def adding(eps: np.ndarray, q: float, mu: float) -> np.ndarray:
     """N(0, 1) against (1 - q) N(0, 1) + q N(mu, 1); 0 where e^eps (1 - q) >= 1."""
-    from scipy.special import log_ndtr, ndtr
-
     # p - e^eps r = q e^eps (kappa N(0, 1) - N(mu, 1)) with kappa = (e^-eps - 1 + q) / q, positive for x < z
-    log_kappa = _log_positive(np.expm1(-eps) / q + 1)
+    log_kappa = _log_positive(expm1(-eps) / q + 1)
     z = log_kappa / mu + mu / 2
     with np.errstate(invalid="ignore"):
-        below = q * np.exp(eps) * (np.exp(log_kappa + log_ndtr(z)) - ndtr(z - mu))
+        below = q * exp(eps) * (exp(log_kappa + log_ndtr(z)) - ndtr(z - mu))
     return np.where(np.isfinite(log_kappa), below, 0.0)
 
 
 def opposite(eps: np.ndarray, q: float, mu: float) -> np.ndarray:
     """(1 - q) N(0, 1) + q N(mu, 1) against (1 - q) N(0, 1) + q N(-mu, 1): Poisson sampling, one record replaced."""
-    from scipy.special import log_ndtr, ndtr
-
-    gap, a = np.expm1(eps), q * np.exp(-mu * mu / 2)
+    gap, a = expm1(eps), q * exp(np.array(-mu * mu / 2))
     # With y = e^(mu x), over the density N(0, 1): p is 1 - q + a y and r is 1 - q + a / y. Times y, p - e^eps r is
     # a y^2 - (1 - q) gap y - e^eps a, positive above the root at y = e^(mu z). The two roots have the product -e^eps,
     # so for gap < 0 the positive one is e^eps over the size of the other, and nothing cancels.
     middle = (1 - q) * np.abs(gap)
-    root = np.hypot(middle, 2 * a * np.exp(eps / 2))
+    root = np.hypot(middle, 2 * a * exp(eps / 2))
     log_y = np.where(
-        gap >= 0, np.log(middle + root) - np.log(2 * a), np.log(2 * a) + eps - np.log(middle + root)
+        gap >= 0, log(middle + root) - log(2 * a), log(2 * a) + eps - log(middle + root)
     )  # fmt: skip
     z = log_y / mu
-    return -(1 - q) * gap * ndtr(-z) + q * (ndtr(mu - z) - np.exp(eps + log_ndtr(-mu - z)))
+    return -(1 - q) * gap * ndtr(-z) + q * (ndtr(mu - z) - exp(eps + log_ndtr(-mu - z)))
 
 
 def symmetrised(eps: np.ndarray, q: float, mu: float) -> np.ndarray:
@@ -73,10 +69,10 @@ def symmetrised(eps: np.ndarray, q: float, mu: float) -> np.ndarray:
     # two curves, which is `removing` for eps >= 0. Below 0, delta(eps) = 1 - e^eps + e^eps delta'(-eps) with delta'
     # the curve of the exchanged pair, which here is the same.
     up = removing(np.abs(eps), q, mu)
-    return np.where(eps >= 0, up, 1 - np.exp(np.minimum(eps, 0.0)) * (1 - up))
+    return np.where(eps >= 0, up, 1 - exp(np.minimum(eps, 0.0)) * (1 - up))
 
 
 def _log_positive(x: np.ndarray) -> np.ndarray:
     """log x, and -inf where x <= 0; the least number that enters a logarithm is subnormal, so that none warns."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(x > 0, np.log(np.maximum(x, 1e-320)), -np.inf)
+        return np.where(x > 0, log(np.maximum(x, 1e-320)), -np.inf)

@@ -14,6 +14,7 @@ from typing import Literal
 
 import numpy as np
 
+from dpexp.core.elementary import erfcx_of
 from dpexp.privacy.accounting.conversions import eps_of_curve
 from dpexp.privacy.accounting.discrete_losses import Discrete, from_above, from_below
 from dpexp.privacy.accounting.gdp import delta_of, eps_of
@@ -105,9 +106,7 @@ class StepLoss:
 
     def beyond(self, reach: float) -> float:
         """Probability of a loss above `top`: (1 - q) Phi(-mu - reach) + q Phi(-reach), rounded up."""
-        from scipy.special import ndtr
-
-        return (float(ndtr(-self.mu - reach)) + self.q * float(ndtr(-reach))) * (1 + 1e-9)
+        return (_tail(self.mu + reach) + self.q * _tail(reach)) * (1 + 1e-9)
 
     def laws(self, interval: float, reach: float, side: Side) -> list[Discrete]:
         """One step on a grid, for every order of the neighbours that matters."""
@@ -180,6 +179,11 @@ class StepLoss:
             if found > 0 or not laws or self.spread > 10 * self.top(reach) / _MOST_STEP_CELLS:
                 return found
         return 0.0
+
+
+def _tail(place: float) -> float:
+    """Probability of the standard normal law beyond a place >= 0."""
+    return math.exp(-place * place / 2) * erfcx_of(place / math.sqrt(2)) / 2
 
 
 Steps = tuple[tuple[StepLoss, int], ...]

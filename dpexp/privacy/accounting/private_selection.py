@@ -15,6 +15,7 @@ import numpy as np
 
 from dpexp.core.bisection import narrow
 from dpexp.core.brent import least
+from dpexp.core.elementary import log
 from dpexp.privacy.accounting.conversions import ORDERS
 
 Curve = Callable[[float], float]
@@ -75,7 +76,7 @@ def delta_of_curve(curve: Curve, eps: float) -> float:
 
 def _least_over_orders(value: Curve) -> float:
     """The least value over orders > 1 that a search finds: on a grid, and then between its points."""
-    grid = np.log(ORDERS - 1)
+    grid = log(ORDERS - 1)
 
     def at(log_excess: float) -> float:
         return value(1 + math.exp(log_excess))

@@ -32,6 +32,8 @@ from typing import TypeVar
 
 import numpy as np
 
+from dpexp.core.elementary import exp, expm1, log
+from dpexp.core.gauss_legendre import gauss_legendre
 from dpexp.privacy.accounting.discrete_losses import Discrete
 from dpexp.privacy.accounting.tilted import UNIT
 
@@ -71,7 +73,7 @@ class OnGrid:
 
     @property
     def p(self) -> np.ndarray:
-        return self.q * np.exp(self.losses) * (1 + 4 * UNIT)
+        return self.q * exp(self.losses) * (1 + 4 * UNIT)
 
     @property
     def spread(self) -> float:
@@ -111,13 +113,13 @@ def normal_above(mu: float) -> OnGrid:
     half = math.ceil(mu * (mu / 2 + REACH) / h)
     x, width = h / mu * np.arange(-half, half + 1), h / mu
     # y is averaged over the outcomes of a cell, by a quadrature of positive terms
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    nodes, weights = gauss_legendre(_NODES)
     ahead = (nodes + 1) / 2 * h
     at = x[:-1, None] + (nodes + 1) / 2 * width
-    density = np.exp(-((at + mu / 2) ** 2) / 2) * weights * width / math.sqrt(8 * math.pi)
+    density = exp(-((at + mu / 2) ** 2) / 2) * weights * width / math.sqrt(8 * math.pi)
     q = np.zeros(len(x))
-    q[:-1] += (density * (np.expm1(h - ahead) * np.exp(ahead) / math.expm1(h))).sum(axis=1)
-    q[1:] += (density * (np.expm1(ahead) / math.expm1(h))).sum(axis=1)
+    q[:-1] += (density * (expm1(h - ahead) * exp(ahead) / math.expm1(h))).sum(axis=1)
+    q[1:] += (density * (expm1(ahead) / math.expm1(h))).sum(axis=1)
     # what lies outside: P has `far` below the grid and `near` above it, Q the other way round
     far, near = float(ndtr(-x[-1] - mu / 2)), float(ndtr(mu / 2 - x[-1]))
     q[0] += far * math.exp(mu * x[-1])
@@ -205,18 +207,18 @@ class Atoms:
     @property
     def range(self) -> tuple[float, float, float]:
         """The least and the largest loss, and the deviation under Q, which only sets a grid."""
-        losses, total = np.log(self.p) - np.log(self.q), float(self.q.sum())
+        losses, total = log(self.p) - log(self.q), float(self.q.sum())
         mean = float((self.q * losses).sum()) / total
         spread = math.sqrt(float((self.q * (losses - mean) ** 2).sum()) / total)
         return float(losses.min()), float(losses.max()), spread
 
     def curve(self, eps: np.ndarray) -> np.ndarray:
         """sup over events of P - e^eps Q [E], from below: a sum of positive terms."""
-        losses = np.log(self.p) - np.log(self.q)
-        losses -= 4 * UNIT * (4 + np.abs(np.log(self.p)) + np.abs(losses))
+        losses = log(self.p) - log(self.q)
+        losses -= 4 * UNIT * (4 + np.abs(log(self.p)) + np.abs(losses))
         found = np.empty(len(eps))
         for k in range(0, len(eps), 1000):
-            found[k : k + 1000] = (-np.expm1(np.minimum(eps[k : k + 1000, None] - losses, 0.0)) * self.p).sum(axis=1)
+            found[k : k + 1000] = (-expm1(np.minimum(eps[k : k + 1000, None] - losses, 0.0)) * self.p).sum(axis=1)
         return found
 
 
@@ -241,7 +243,7 @@ def mixed(a: Atoms, batches_a: int, b: Atoms, batches_b: int) -> Atoms:
 
 def _merged(p: np.ndarray, q: np.ndarray, relative: float) -> Atoms:
     """Atoms of similar losses as one; far ones, which have no mass to speak of, are one at either end."""
-    losses = np.log(np.maximum(p, 1e-300) / np.maximum(q, 1e-300))
+    losses = log(np.maximum(p, 1e-300) / np.maximum(q, 1e-300))
     scan = np.linspace(float(losses.min()), float(losses.max()), 500)
     cell = np.minimum(((losses - scan[0]) * (499 / ((scan[-1] - scan[0]) or 1.0))).astype(np.int64), 499)
     under, over = np.cumsum(np.bincount(cell, q, 500)), np.cumsum(np.bincount(cell, p, 500)[::-1])[::-1]

@@ -21,13 +21,14 @@ factors of the k-th law w_k, F_k its transform, |F_k| <= 1):
   less than 8 u a bit, and N has at most one such factor). So |error of F_k|_2 <= eps_F sqrt(N) |w_k|_2. One factor of
   the product is replaced at a time; all others are at most 1, or 1 + e_k where already replaced, e_k = eps_F sqrt(N)
   |w_k|_2: the product's error has 2-norm at most exp(sum T_k e_k) sum T_k eps_F sqrt(N) |w_k|_2.
-* Powers, exp(sum T_k (log |F_k| + i angle_k)): each logarithm has the absolute error u and relative error 4 u, each
-  angle 4 u: entry by entry relative error q_j = u (8 + 4 sum T_k (1 + |log |F_k|| + |angle_k|)). Laws are rolled to
-  their means, so that angles are small where |F| is not.
+* Powers, by squaring: a product of complex numbers has a relative error of at most sqrt(5) u (Brent, Percival and
+  Zimmermann, 2007), and the error of each of the factors. So a product of n factors, in any order, has one of at most
+  (1 + sqrt(5) u)^(n - 1) - 1 <= q = 3 u n, n = sum T_k. Entries below 1e-150, or whose power is below e^-700, are set
+  to 0: together they are far below E.
 * Inverse transform: eps_F times the 2-norm of the spectrum. Transforms have |g|_2 = |G|_2 / sqrt(N). Altogether the
   masses are off by g with
 
-      |g|_2 <= E = exp(sum T_k e_k) sum T_k eps_F |w_k|_2 + |q F|_2 / sqrt(N) + eps_F |F|_2 / sqrt(N),
+      |g|_2 <= E = exp(sum T_k e_k) sum T_k eps_F |w_k|_2 + q |F|_2 / sqrt(N) + eps_F |F|_2 / sqrt(N),
 
   and delta by at most e^(K - t eps) E |k|_2 (Cauchy and Schwarz). On a grid of interval h, k being unimodal,
   |k|_2^2 <= kappa^2 + (integral of k^2) / h = kappa^2 + 2 / (2t (2t + 1) (2t + 2) h).
@@ -50,6 +51,7 @@ from typing import Literal
 
 import numpy as np
 
+from dpexp.core.elementary import exp, geometric, geomspace, log
 from dpexp.privacy.accounting.discrete_losses import Discrete
 
 Side = Literal["above", "below"]
@@ -58,6 +60,8 @@ Parts = Sequence[tuple[Discrete, int]]
 UNIT = 2.0**-53
 _OUTSIDE = 36.0
 """-log of the tilted mass that may lie beyond either end of the window: 2e-16"""
+_VANISHED = 700.0
+"""-log of what counts as 0 in a spectrum; all that a power is made of is larger"""
 MOST_CELLS = 1 << 22
 """a wider window is refused"""
 _KEPT_CELLS = 1 << 20
@@ -105,12 +109,12 @@ class Composed:
             if total == 0:
                 continue
             mean = int((law.masses * cells).sum() / total)
-            away = np.unique(np.geomspace(1, max(2, len(cells)), 150).astype(np.int64))
+            away = np.unique(np.rint(geomspace(1, max(2, len(cells)), 150)).astype(np.int64))
             starts = np.unique(np.clip(np.concatenate([[0], mean - away, [mean], mean + away]), 0, len(cells) - 1))
             masses = np.add.reduceat(law.masses, starts)
             used = masses > 0
             centres = np.add.reduceat(law.masses * cells, starts)[used] / masses[used]
-            found.append((self.interval * (law.start + centres), np.log(masses[used]), count))
+            found.append((self.interval * (law.start + centres), log(masses[used]), count))
         return found
 
     def _cumulants(self, rate: float) -> tuple[float, float, float]:
@@ -119,7 +123,7 @@ class Composed:
         for losses, log_masses, count in self._coarse:
             exponents = rate * losses + log_masses
             top = exponents.max()
-            weights = np.exp(exponents - top)
+            weights = exp(exponents - top)
             total = weights.sum()
             mean = float((weights * losses).sum()) / total
             variance = float((weights * (losses - mean) ** 2).sum()) / total
@@ -243,13 +247,13 @@ class _Tilt:
 
     @cached_property
     def _log_weights(self) -> np.ndarray:
-        return np.log(self.weights)
+        return log(self.weights)
 
     def log_moment(self, rate: float) -> float:
         """log of the mean of e^(rate (cell - mean)), times the count."""
         exponents = rate * (self.cells - self.mean) + self._log_weights
         top = float(exponents.max())
-        return self.count * (top + math.log(float(np.exp(exponents - top).sum())))
+        return self.count * (top + math.log(float(exp(exponents - top).sum())))
 
     @cached_property
     def coarse(self) -> _Tilt:
@@ -263,11 +267,11 @@ class _Tilt:
 def _tilt(law: Discrete, count: int, interval: float, rate: float) -> _Tilt:
     cells = np.flatnonzero(law.masses).astype(np.float64)
     losses = interval * (law.start + cells)
-    log_masses = np.log(law.masses[law.masses > 0])
+    log_masses = log(law.masses[law.masses > 0])
     exponents = log_masses + rate * losses
     top = float(exponents.max())
-    cumulant = top + math.log(float(np.exp(exponents - top).sum()))
-    weights = np.exp(exponents - cumulant)
+    cumulant = top + math.log(float(exp(exponents - top).sum()))
+    weights = exp(exponents - cumulant)
     rounding = UNIT * (8 + float((np.abs(log_masses) + np.abs(rate * losses)).max()) + abs(cumulant))
     used = weights > 0  # below 1e-308: far less than what the window misses
     cells, weights = cells[used], weights[used]
@@ -300,7 +304,7 @@ class Tilted:
         """relative error of each of the two sums"""
         self._tilting = math.exp(min(sum(t.count * t.rounding for t in tilts), 700.0))
         self._shift = 2 * UNIT * sum(t.count * t.farthest for t in tilts)
-        scale = np.exp(np.minimum(self.cumulant - rate * interval * np.arange(low + origin, high + origin + 1), 700.0))
+        scale = geometric(self.cumulant - rate * self.loss(0), rate * interval, self.cells)
         value, charge = self._near - self._far, self._error + self._sums * np.abs(self._near)
         if side == "above":
             bounds = scale * np.maximum(value + charge, 0.0) * self._tilting
@@ -386,7 +390,7 @@ def _window(tilts: Sequence[_Tilt]) -> tuple[int, int]:
     mass."""
     centre = math.fsum(t.count * t.mean for t in tilts)
     variance = math.fsum(t.count * float((t.weights * (t.cells - t.mean) ** 2).sum()) for t in tilts)
-    rates = np.geomspace(1e-3, 30, 28) / math.sqrt(max(variance, 1e-12))  # small ones for heavy tails
+    rates = geomspace(1e-3, 30, 28) / math.sqrt(max(variance, 1e-12))  # small ones for heavy tails
     coarse, ends = [t.coarse for t in tilts], []
     for sign in (-1.0, 1.0):
         # any rate is valid: which is best can be read off roughly
@@ -400,13 +404,11 @@ def _window(tilts: Sequence[_Tilt]) -> tuple[int, int]:
 
 def _sum(tilts: Sequence[_Tilt], low: int, high: int) -> tuple[np.ndarray, float]:
     """Masses of the sum on the cells low .. high, and the bound E on the 2-norm of their rounding errors."""
-    from scipy import fft
-
     window = high - low + 1
     size = _transform_size(window)
     per_transform = 8 * UNIT * math.log2(size)
     kept = np.arange(size // 2 + 1)  # frequencies at which the product is a number: with many factors, the low ones
-    logs, angles, powers = np.zeros(len(kept)), np.zeros(len(kept)), np.zeros(len(kept))
+    real, imaginary = np.ones(len(kept)), np.zeros(len(kept))
     origin, forward, growth = 0, 0.0, 0.0
     for t in tilts:
         middle = round(t.mean)
@@ -415,25 +417,39 @@ def _sum(tilts: Sequence[_Tilt], low: int, high: int) -> tuple[np.ndarray, float
         error = per_transform * math.sqrt(float(np.square(wrapped).sum()))
         forward += t.count * error
         growth += t.count * error * math.sqrt(size)
-        spectrum = fft.rfft(wrapped)[kept]
-        with np.errstate(divide="ignore"):
-            log_size = np.log(np.abs(spectrum))
-        logs += t.count * log_size
-        used = logs > -750.0
-        spectrum, log_size, kept = spectrum[used], log_size[used], kept[used]
-        angle = np.angle(spectrum)
-        logs, angles = logs[used], angles[used] + t.count * angle
-        powers = powers[used] + t.count * (1 + np.abs(log_size) + np.abs(angle))
-    sizes = np.exp(np.minimum(logs, 1.0))
+        spectrum = np.fft.rfft(wrapped)[kept]
+        used = np.square(spectrum.real) + np.square(spectrum.imag) > math.exp(-2 * _VANISHED / t.count)
+        power = _power(spectrum.real[used], spectrum.imag[used], t.count)
+        real, imaginary = _product(real[used], imaginary[used], *power)
+        kept = kept[used]
+        there = np.maximum(np.abs(real), np.abs(imaginary)) > math.exp(-_VANISHED)
+        kept, real, imaginary = kept[there], real[there], imaginary[there]
     product = np.zeros(size // 2 + 1, dtype=np.complex128)
-    product[kept] = sizes * (np.cos(angles) + 1j * np.sin(angles))
-    law = fft.irfft(product, size)
-    relative = UNIT * (8 + 4 * powers)
+    product.real[kept], product.imag[kept] = real, imaginary
+    law = np.fft.irfft(product, size)
     # the full spectrum has every entry twice but for the first and, in an even size, the last
-    taken = math.sqrt(2 * float(np.sum((relative * sizes) ** 2)) / size)
-    back = per_transform * math.sqrt(2 * float(np.sum(sizes**2)) / size)
-    rounding = math.exp(min(growth, 700.0)) * forward + taken + back
+    length = math.sqrt(2 * float((np.square(real) + np.square(imaginary)).sum()) / size)
+    taken = 3 * UNIT * sum(t.count for t in tilts) * length
+    rounding = math.exp(min(growth, 700.0)) * forward + taken + per_transform * length
     return np.roll(law, -((low - origin) % size))[:window], rounding
+
+
+def _power(real: np.ndarray, imaginary: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The count-th power of complex numbers, count >= 1, by squaring."""
+    found = None
+    while True:
+        if count & 1:
+            found = (real, imaginary) if found is None else _product(*found, real, imaginary)
+        count >>= 1
+        if not count:
+            assert found is not None
+            return found
+        real, imaginary = _product(real, imaginary, real, imaginary)
+
+
+def _product(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(a + ib)(c + id), each operation rounded by itself: numpy's own joins two of them where a processor can."""
+    return a * c - b * d, a * d + b * c
 
 
 def _transform_size(count: int) -> int:
@@ -445,9 +461,10 @@ def _discounted(masses: np.ndarray, decay: float) -> np.ndarray:
     """sum over j >= k of masses[j] e^(-decay (j - k)), in blocks that do not underflow."""
     out, carried = np.empty(len(masses)), 0.0
     block = max(1, int(300 / decay))
+    weights = geometric(0.0, decay, min(block, len(masses)))
     for stop in range(len(masses), 0, -block):
         start = max(0, stop - block)
-        ahead = np.exp(-decay * np.arange(stop - start))
+        ahead = weights[: stop - start]
         sums = np.cumsum((masses[start:stop] * ahead)[::-1])[::-1]
         out[start:stop] = (sums + carried * ahead[-1] * math.exp(-decay)) / ahead
         carried = out[start]

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from dpexp.core.elementary import exp, expm1, log_ndtr
 from dpexp.privacy.accounting.batch_sizes import Sizes
 
 
@@ -31,9 +32,9 @@ def contraction(eps: float, reach: float) -> float:
 
 def contractions(eps: float, reaches: np.ndarray) -> np.ndarray:
     """theta_eps of every reach >= 0, [A] -> [A]; 0 at reach 0, 1 at an infinite one."""
-    from scipy.special import erf, log_ndtr
-
     if eps == 0:  # 2 Phi(r / 2) - 1, without the difference
+        from scipy.special import erf
+
         return np.asarray(erf(reaches / math.sqrt(8)))
     r = np.asarray(reaches, dtype=np.float64)
     inner = np.where((r > 0) & np.isfinite(r), r, 1.0)
@@ -42,7 +43,7 @@ def contractions(eps: float, reaches: np.ndarray) -> np.ndarray:
         second = np.minimum(eps + log_ndtr(-inner / 2 - eps / inner), first)
     with np.errstate(invalid="ignore"):
         gap = np.where(np.isfinite(first), second - first, -np.inf)
-    return np.where(r == 0, 0.0, np.where(np.isinf(r), 1.0, np.exp(first) * -np.expm1(gap)))
+    return np.where(r == 0, 0.0, np.where(np.isinf(r), 1.0, exp(first) * -expm1(gap)))
 
 
 def last_iterate_delta(eps: float, reach: float, q: float, steps: float) -> float:
@@ -89,7 +90,7 @@ class PoissonReach:
         sizes = _sizes(records, self.q)
         values = contractions(eps, self.width + self.move * (sizes.counts + more))
         # what is left out has theta <= 1; the factor covers the rounding of the sum
-        return min(1.0, float(sizes.masses @ values) * (1 + 1e-12) + sizes.dropped)
+        return min(1.0, float((sizes.masses * values).sum()) * (1 + 1e-12) + sizes.dropped)
 
 
 @lru_cache(maxsize=64)

@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpexp.core.bisection import first_whole
+from dpexp.core.elementary import geomspace
 from dpexp.privacy.accounting.gdp import delta_of
 from dpexp.privacy.analyses.last_iterate import shift
 
@@ -92,7 +93,7 @@ def _blocks(eps: float, width: float, contraction: float) -> tuple[np.ndarray, n
     # With c = 1, a block of B steps has mu = width / sqrt(B). Per step it gains -log delta(mu) / B, and delta tends to
     # 1 for large mu, to mu / sqrt(2 pi) for small: the best mu is of order 1, and 8 width^2 steps bring it to 8^(-1/2).
     top = min(max(4.0, 8 * width * width), 1e18)
-    lengths = np.unique(np.geomspace(1, top, 80).round().astype(np.int64))
+    lengths = np.unique(geomspace(1, top, 80).round().astype(np.int64))
     return lengths, np.array([_log(delta_of(width * math.sqrt(shift(int(b), contraction)), eps)) for b in lengths])
 
 
@@ -110,7 +111,7 @@ def hybrid_eps(composed: Composed, log_contracted: LogContraction, steps: int, d
         best = Hybrid(composed(steps, delta), steps, 0.0)
     for _ in range(2):  # e1 is tried as a share of an epsilon that the first round brings down
         before = best.eps
-        for share in SHARES if 0 < before < math.inf else ():
+        for share in SHARES[::-1] if 0 < before < math.inf else ():  # few steps first: what they cost rules out others
             e1 = share * before
             best = min(best, _over_steps(composed, log_contracted(e1), e1, steps, delta, best.eps, known))
         if best.eps > 0.9 * before:
@@ -144,16 +145,19 @@ def _over_steps(
         left = math.exp(log_contracted(r))
         if left >= delta or e1 + max((v for k, v in known.items() if k <= r), default=0.0) > held * ALIKE:
             continue
-        if r not in known:
-            known[r] = composed(r, delta)
-        if e1 + known[r] > held * ALIKE:
-            continue
-        # contraction first: left + e^e1 share = delta, and epsilon is e1 plus that of the composition at `share`
-        share = (delta - left) * math.exp(-e1)
-        after = e1 + composed(r, share) if share > LEAST_DELTA else math.inf
-        # composition first: its delta at e2 plus e^e2 left, again with the sum e1 + e2
-        before = _exchanged(composed, r, left, delta)
-        found = min(found, Hybrid(float(min(after, e1 + before)), r, e1))
+        if e1 == 0:  # both orders leave the composition at most delta - left, and contraction first all of it
+            eps = composed(r, delta - left)
+        else:
+            if r not in known:
+                known[r] = composed(r, delta)
+            if e1 + known[r] > held * ALIKE:
+                continue
+            # contraction first: left + e^e1 share = delta, and epsilon is e1 plus that of the composition at `share`
+            share = (delta - left) * math.exp(-e1)
+            after = e1 + composed(r, share) if share > LEAST_DELTA else math.inf
+            # composition first: its delta at e2 plus e^e2 left, again with the sum e1 + e2
+            eps = min(after, e1 + _exchanged(composed, r, left, delta))
+        found = min(found, Hybrid(float(eps), r, e1))
         held = min(held, found.eps)
     return found
 
@@ -200,7 +204,7 @@ def hybrid_delta(
     """
     best = np.full(len(steps), math.inf)
     # 40 lengths up to 400 keep the search short: a better R that is left out only makes the result larger
-    lengths = np.unique(np.geomspace(1, min(int(steps[-1]), 400), 40).round().astype(int))
+    lengths = np.unique(geomspace(1, min(int(steps[-1]), 400), 40).round().astype(int))
     contractions = {e1: log_contracted(e1) for e1 in {share * eps for share in (0.0, *SHARES)}}
     for r in lengths:
         for e1, contracted in contractions.items():

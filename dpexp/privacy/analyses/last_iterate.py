@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dpexp.core.brent import least
-from dpexp.privacy.accounting.sampled_gaussian import base_from_mixture, mixture_from_base, symmetrised
+from dpexp.core.elementary import exp
+from dpexp.privacy.accounting.sampled_gaussian import base_from_mixture, mixture_from_base, symmetrised, with_each_noise
 
 STEP: dict[str, Callable[[float, float, float], float]] = {
     "literal": base_from_mixture,
@@ -22,7 +23,7 @@ STEP: dict[str, Callable[[float, float, float], float]] = {
     "symmetrised": symmetrised,
 }
 """which one-step divergence is inserted; `literal` is the printed one, and not valid by itself"""
-_SPLITS = 1 / (1 + np.exp(-np.linspace(-6, 9, 31)))
+_SPLITS = 1 / (1 + exp(-np.linspace(-6, 9, 31)))
 """shares f of the noise variance that pay for the shift"""
 
 
@@ -70,7 +71,8 @@ def last_iterate(
 
 @lru_cache(maxsize=4096)
 def _step_costs(order: float, q: float, multiplier: float, step: str) -> tuple[float, ...]:
-    return tuple(STEP[step](order, q, multiplier * math.sqrt(1 - float(share))) for share in _SPLITS)
+    noises = [multiplier * math.sqrt(1 - share) for share in _SPLITS.tolist()]
+    return tuple(with_each_noise(STEP[step].__name__, order, q, noises))
 
 
 def _refined(

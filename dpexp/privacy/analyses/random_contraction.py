@@ -31,6 +31,7 @@ from typing import Any
 
 import numpy as np
 
+from dpexp.core.elementary import exp, geomspace, log
 from dpexp.privacy.accounting.batch_sizes import poisson_sizes, step_factors
 from dpexp.privacy.analyses.hidden_state import contractions
 
@@ -124,9 +125,9 @@ class RandomContraction:
         """Block lengths in steps [B] and the logarithms of their contraction [B]."""
         lengths, laws = self._laws
         x = self._gathered * self._grid
-        means = np.min([laws @ convex_majorant(eps, self.width, x, share) for share in _TANGENTS], axis=0)
+        means = np.min([(laws * convex_majorant(eps, self.width, x, share)).sum(axis=1) for share in _TANGENTS], axis=0)
         # the factor covers the rounding of some thousand positive sums
-        logs = np.log(np.clip(means * (1 + 1e-9), 1e-300, 1.0))
+        logs = log(np.clip(means * (1 + 1e-9), 1e-300, 1.0))
         return lengths * self._gathered, logs
 
     @cached_property
@@ -146,8 +147,8 @@ class RandomContraction:
     def _gathered(self) -> int:
         """Steps that are gathered: as many as keep the loss small and the block lengths that matter below `_MOST`."""
         a, p = self._factors.values, self._factors.masses
-        growth = float(p @ np.log(np.maximum(a, 1.0)))
-        loss = float(p @ -np.log(np.clip(a, 1e-6, 1.0)))
+        growth = float((p * log(np.maximum(a, 1.0))).sum())
+        loss = -float((p * log(np.clip(a, 1e-6, 1.0))).sum())
         limits = (self.width**2 / _WHOLE, _GROWTH / max(growth, 1e-30), _LOSS / max(loss, 1e-30), 1e15)
         return max(1, int(min(limits)))
 
@@ -156,14 +157,14 @@ class RandomContraction:
         """X in units of the gathered steps."""
         top = self._top / self._gathered
         count = max(2, math.ceil(math.log(top / _WHOLE) / math.log(_RATIO))) if top > _WHOLE else 2
-        geometric = _WHOLE * _RATIO ** np.arange(1, count + 1)
+        geometric = _WHOLE * exp(math.log(_RATIO) * np.arange(1, count + 1))
         return np.concatenate([np.arange(0, _FINE, 1 / _FINE), np.arange(_FINE, _WHOLE + 1.0), geometric])
 
     @cached_property
     def _laws(self) -> tuple[np.ndarray, np.ndarray]:
         """Block lengths in gathered steps [B] and the laws of X after them [B, N]."""
         step = self._transition()
-        lengths = np.unique(np.geomspace(1, _MOST, 72).round().astype(np.int64))
+        lengths = np.unique(geomspace(1, _MOST, 72).round().astype(np.int64))
         law, done, laws = np.zeros(len(self._grid)), 0, []
         law[0] = 1.0
         for length in lengths:

@@ -17,6 +17,8 @@ from itertools import pairwise
 import numpy as np
 
 from dpexp.core.brent import root
+from dpexp.core.elementary import ndtr
+from dpexp.core.gauss_legendre import gauss_legendre
 
 Move = Callable[[np.ndarray], np.ndarray]
 
@@ -42,7 +44,7 @@ class Walk:
         """
         h = self.half_width
         ends = sorted({-h, h, *(k for k in self.kinks if -h < k < h)})
-        x, w = np.polynomial.legendre.leggauss(16)
+        x, w = gauss_legendre(16)
         pieces = [np.linspace(a, b, 1 + math.ceil((b - a) / self.panel)) for a, b in pairwise(ends)]
         edges = np.unique(np.concatenate(pieces))
         half = np.diff(edges)[:, None] / 2
@@ -57,15 +59,11 @@ class Walk:
 
     def step_below(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """P(move(y) + Z < x), [A, B]."""
-        from scipy.special import ndtr
-
-        return sum(probability * ndtr(x[:, None] - move(y)) for probability, move in self.moves)
+        return np.asarray(sum(probability * ndtr(x[:, None] - move(y)) for probability, move in self.moves))
 
     def step_above(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """P(move(y) + Z > x), [A, B]."""
-        from scipy.special import ndtr
-
-        return sum(probability * ndtr(move(y) - x[:, None]) for probability, move in self.moves)
+        return np.asarray(sum(probability * ndtr(move(y) - x[:, None]) for probability, move in self.moves))
 
     @cached_property
     def places(self) -> np.ndarray:

@@ -19,6 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
+from dpexp.core.gauss_legendre import gauss_legendre
 from dpexp.privacy.pairs.walled import Pair, Walled
 
 NODES = 8
@@ -115,7 +116,7 @@ class Landscape:
         spacing = float(self.knots[1] - self.knots[0])
         count = max(1, math.ceil(spacing / PANEL), math.ceil((spacing + 2 * self.box) / MOVE))
         ends = np.linspace(self.knots[0], self.knots[-1], count * (len(self.knots) - 1) + 1)
-        x, w = np.polynomial.legendre.leggauss(NODES)
+        x, w = gauss_legendre(NODES)
         half = np.diff(ends)[:, None] / 2
         return (ends[:-1, None] + half * (1 + x)).ravel(), (half * w).ravel()
 

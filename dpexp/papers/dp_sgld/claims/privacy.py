@@ -17,7 +17,7 @@ from dpexp.privacy.attained.langevin import QuadraticLangevin
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.hypothesis import Hypothesis, of_settings
-from dpexp.reporting.judged import at_least_exact
+from dpexp.reporting.judged import at_least_exact, case_of
 from dpexp.theory.dp_sgld.privacy import (
     corollary32,
     corollary33,
@@ -63,7 +63,7 @@ def _against(cases: Sequence[Case], claimed: Callable[[Case, float], float]) -> 
     for case in cases:
         for order in TESTED_ORDERS:
             excess[f"{case.name}, order {order:g}"] = certain(case, order) / claimed(case, order)
-    worst = max(excess, key=lambda name: excess[name])
+    worst = case_of(excess, max)
     violated = [name for name, ratio in excess.items() if ratio > 1]
     broken = {name.rsplit(",", 1)[0] for name in violated}
     measured = f"exact / claimed at least {excess[worst]:.3g} ({worst})"
@@ -97,7 +97,7 @@ def lemma_3_3(evidence: Evidence) -> Outcome:
         reach, mean = case.eta * case.size / case.batch_size, _mean(case)
         allowed = math.exp(-lsi_constant(case.strong_convexity, 1.0) * max(0.0, reach - mean) ** 2 / 2)
         excess[case.name] = tail_at_least(case) / allowed
-    worst = max(excess, key=lambda name: excess[name])
+    worst = case_of(excess, max)
     violated = [name for name, ratio in excess.items() if ratio > 1]
     return Outcome(
         "false" if violated else "holds as a bound",
@@ -138,7 +138,7 @@ def full_batches(evidence: Evidence) -> Outcome:
         for steps in (1, 10, 1000):
             bed = QuadraticLangevin(eta_lambda, steps, 1.0, 1.0)
             ratios[f"eta lambda = {eta_lambda:g}, K = {steps:,}"] = 2 * bed.claimed_slope() / exact_divergence(bed, 2.0)
-    worst = min(ratios, key=lambda name: ratios[name])
+    worst = case_of(ratios)
     return Outcome(
         "holds as a bound" if ratios[worst] >= 1 else "false",
         "at least the exact divergence with full batches",

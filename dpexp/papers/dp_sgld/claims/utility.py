@@ -11,6 +11,7 @@ from dpexp.papers.dp_sgld.claims import assumed
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.hypothesis import Hypothesis
+from dpexp.reporting.judged import case_of
 from dpexp.theory.dp_sgld import decreasing, utility
 from dpexp.theory.dp_sgld.privacy import decreasing_steps
 from dpexp.theory.dp_sgld.ridge import Ridge
@@ -32,7 +33,7 @@ RECORDS, WIDTH = 200, 5
 
 
 def _outcome(ratios: dict[str, float], words: str, extra: str = "") -> Outcome:
-    worst = min(ratios, key=lambda name: ratios[name])
+    worst = case_of(ratios)
     return Outcome(
         "holds as a bound" if ratios[worst] >= 1 else "false",
         words,

@@ -8,12 +8,15 @@ import numpy as np
 
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
+from dpexp.reporting.judged import size_of
 
 CLIP = 1.0
 FEATURES = np.array([[3.0, 0.0], [1.0, -2.0], [0.5, 0.5]])
 """records of a logistic loss; its smoothness for a record x is |x|^2 / 4"""
 CURVATURES = np.array([1.0, 9.0])
 """of a convex quadratic that is no generalised linear model; its smoothness is the larger one"""
+ROUNDING = 1e-12
+"""an asymmetry below it is that of a symmetric matrix in floating point"""
 PLACES = np.stack(np.meshgrid(np.linspace(-4, 4, 41), np.linspace(-4, 4, 41)), axis=-1).reshape(-1, 2)
 
 
@@ -65,15 +68,15 @@ def clipped_gradients(evidence: Evidence) -> Outcome:
     field, smoothness = quadratic()
     glm = max(asymmetry(jacobian) for jacobian, _ in models), max(max(stretch(*model)) for model in models)
     general = asymmetry(field), max(stretch(field, smoothness))
-    right = glm[0] < 1e-12 and glm[1] < 1 + 1e-12 and general[0] > 1e-3
+    right = glm[0] < ROUNDING and glm[1] < 1 + 1e-12 and general[0] > 1e-3
     return Outcome(
         "reproduced" if right else "false",
         "clipped gradients of generalised linear models are gradients of convex losses, others are not",
-        f"asymmetry of the Jacobian: {glm[0]:.1g} (logistic), {general[0]:.3g} (a quadratic with curvatures 1 and 9); a clipped step of at "
+        f"asymmetry of the Jacobian: {size_of(glm[0], ROUNDING)} (logistic), {general[0]:.3g} (a quadratic with curvatures 1 and 9); a clipped step of at "
         f"most 2 / M takes two places apart by a factor of up to {glm[1]:.4g} (logistic) and {general[1]:.4g} (quadratic), where "
         "Observation 3.3 needs 1",
         "none: closed forms on a grid",
-        {"asymmetry": [glm[0], general[0]], "stretch": [glm[1], general[1]]},
+        {"asymmetry": [round(glm[0], 12), general[0]], "stretch": [glm[1], general[1]]},
     )
 
 

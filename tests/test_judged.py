@@ -1,0 +1,36 @@
+"""The case that a verdict names does not depend on the last digits of a machine."""
+
+import math
+
+import pytest
+
+from dpexp.reporting.judged import at_least_exact, case_of, size_of
+
+
+def test_the_least_and_the_largest_case_are_named():
+    ratios = {"a": 1.5, "b": 1.2, "c": 1.7}
+    assert case_of(ratios) == "b"
+    assert case_of(ratios, max) == "c"
+    assert case_of({"a": math.inf, "b": 2.0}) == "b"
+    assert case_of({"a": 2.0, "b": math.inf}, max) == "b"
+    with pytest.raises(ValueError, match="empty"):
+        case_of({})
+
+
+@pytest.mark.parametrize("rounded", [(1 + 3e-15, 1 + 1e-15), (1 + 1e-15, 1 + 3e-15), (1.0, 1.0)])
+def test_of_cases_that_tie_up_to_rounding_the_first_is_named(rounded):
+    ratios = dict(zip(("one", "other"), rounded, strict=True)) | {"apart": 1 + 1e-8}
+    assert case_of(ratios) == case_of(ratios, min) == "one"
+    assert at_least_exact(ratios, "").measured.startswith("bound / exact: 1 (one) to")
+    assert case_of(ratios, max) == "apart"
+
+
+def test_a_ratio_that_is_no_number_names_some_case():
+    assert case_of({"a": math.nan, "b": math.nan}) == "a"
+
+
+def test_what_is_rounding_is_said_without_its_digits():
+    assert size_of(7e-16) == size_of(-3e-16) == size_of(0.0) == "less than 1e-09"
+    assert size_of(2e-9) == "2e-09"
+    assert size_of(-2e-9) == "-2e-09"
+    assert size_of(4e-17, 1e-12) == "less than 1e-12"
