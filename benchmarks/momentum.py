@@ -1,7 +1,7 @@
 """Steps of both algorithms of `momentum` beside a C++ loop, and how they grow with T: `python -m benchmarks.momentum`.
 
-Time of the steps alone, noise included; the calibration of a replicate stands beside it. The programs take turns, and a
-ratio is that of each turn.
+Time of the steps alone, noise included, of eight replicates that are stepped side by side, over eight; the calibration
+of a replicate stands beside it. The programs take turns, and a ratio is that of each turn.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from benchmarks import twin
 from benchmarks.turns import HEAD, columns
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
+from dpexp.engine.finite_sum.following import company_of
 from dpexp.engine.finite_sum.loop import Data
+from dpexp.engine.lanes.vectors import LANES
 from dpexp.privacy.targets import Target
 from dpexp.problems import PROBLEMS
 from dpexp.problems.finite_sum import FiniteSum
@@ -29,16 +31,16 @@ RECORDS, STEPS = 1000, 300_000
 
 
 def measured(problem: FiniteSum, name: str, steps: int, turn: int) -> tuple[float, float]:
-    """Microseconds a step, and seconds of calibration before."""
+    """Microseconds a step of one replicate, and seconds of its calibration before."""
     kind, options = CASES[name]
     algorithm: Any = ALGORITHMS[kind].model_validate(options)
     plan = algorithm.plan(problem, SCHEDULES["path-length"](), TARGET, steps)
     data = Data(problem.pair, *problem.records, problem.constants)
     start = time.perf_counter()
-    run = algorithm.stepper(problem, plan, TARGET, turn, 0, data)
+    runs = company_of([algorithm.stepper(problem, plan, TARGET, turn, replicate, data) for replicate in range(LANES)])
     ready = time.perf_counter()
-    run.advance(1, steps)
-    return 1e6 * (time.perf_counter() - ready) / steps, ready - start
+    runs.advance(1, steps)
+    return 1e6 * (time.perf_counter() - ready) / (steps * LANES), (ready - start) / LANES
 
 
 def beside_the_twin(turns: int) -> None:
@@ -46,7 +48,7 @@ def beside_the_twin(turns: int) -> None:
     if twin.program("momentum") is None:
         print("no C++ compiler is installed: the C++ loop is left out")
         return
-    print(f"momentum, N = {RECORDS}, T = {STEPS:,}, one replicate, one thread: us a step")
+    print(f"momentum, N = {RECORDS}, T = {STEPS:,}, one thread: us a step of a replicate")
     print(f"{'':26}{'d':>5}{'dpexp':>10}{'C++':>10}{HEAD}")
     for d in (10, 100):
         problem = PROBLEMS["rippled-mean"].model_validate({"N": RECORDS, "d": d})

@@ -133,7 +133,7 @@ def test_algorithm_2_mixes_windows_from_the_third_epoch_on_when_reshuffled():
 @pytest.mark.slow
 def test_the_shortcut_is_the_reconstruction_for_one_order_only():
     problem, plan = problem_of(40), Plan(210, 0.03, 0.01, 0.3)
-    data, start, silence = data_of(problem), problem.start(), Silence(D)
+    data, start, silence = data_of(problem), problem.start(), Silence()
     reduced = SUMS["reduced-momentum"](order="reshuffled", noise=False, alpha=0.03, gamma=0.3)
     fixed = drawn_order(1, 0, 40, 210, "fixed")
     short = traced(with_shortcut(data, start, fixed, silence, plan.alpha, plan.eta), 210)

@@ -114,11 +114,15 @@ def _full_multiplier(algorithm: BatchDescent, steps: int, mu: float, eps: float,
 
 @lru_cache(maxsize=512)
 def _poisson_multiplier(algorithm: BatchDescent, steps: int, eps: float, delta: float) -> float:
-    """The least multiplier with which the ledger states (eps, delta), to a relative 1e-6, from above."""
+    """The least multiplier with which the ledger states (eps, delta), to a relative 1e-6, from above.
+
+    It is rounded up to seven digits, another relative 1e-6 at most: the last digits of a search are not the same on
+    every machine, and would be those of every iterate.
+    """
     from dpexp.privacy.accounting.calibration import calibrate
     from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 
-    return calibrate(
+    found = calibrate(
         lambda sigma: algorithm.released(steps, sigma),
         SampledGaussian,
         lambda analysis: analysis.eps(delta),
@@ -126,3 +130,5 @@ def _poisson_multiplier(algorithm: BatchDescent, steps: int, eps: float, delta: 
         "all-iterates",
         algorithm.accountant,
     ).value
+    scale = 10.0 ** (6 - math.floor(math.log10(found)))
+    return math.ceil(found * scale) / scale

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 MOST_STEPS = 20_000_000
 """more steps than this are refused: an hour and more"""
+SIDE_BY_SIDE = 8
+"""runs are stepped side by side, in the lanes of `dpexp.engine.lanes`"""
 REPEATS, RESHUFFLED = "fixed", "reshuffled"
 
 
@@ -88,14 +90,21 @@ class FiniteSumAlgorithm(AlgorithmBase):
         """Estimated seconds of one replicate: steps, and what is looked at along the way."""
         return n * self.microseconds * (0.45 + 0.055 * problem.dimension) * 1e-6 + looking_seconds(problem, n)
 
-    def memory(self, problem: FiniteSum, n: int, checkpoints: int, settings: int) -> int:
-        """Bytes that a worker holds at once, beside the records: one replicate of one setting, and all metrics.
+    def side_by_side(self, problem: FiniteSum, n: int) -> int:
+        """How many runs are stepped side by side."""
+        return SIDE_BY_SIDE
 
-        Its order and the sensitivity of that order take a dozen numbers a step, its noise blocks and windows eight
-        numbers a record and parameter. Looks hold the records a second time, and a third while these are made.
+    def memory(self, problem: FiniteSum, n: int, checkpoints: int, settings: int) -> int:
+        """Bytes that a worker holds at once, beside the records: the runs that are stepped together, and all metrics.
+
+        The order of a run takes one number a step, the sensitivity of one order eleven more, its noise blocks and
+        windows eight numbers a record and parameter. Looks hold the records a second time, and a third while these are
+        made.
         """
-        d, records = problem.dimension, problem.count
-        return 8 * (12 * n + 8 * records * d + 2 * records * (d + 2) + 4 * 8192 * d + 20 * d)
+        d, records, runs = problem.dimension, problem.count, self.side_by_side(problem, n)
+        return 8 * (
+            (11 + runs) * n + 8 * runs * records * d + 2 * records * (d + 2) + 4 * 65536 + 8192 * d + 20 * d * runs
+        )
 
     def complaints(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """What makes a setting infeasible, with the numbers."""
@@ -126,18 +135,23 @@ class FiniteSumAlgorithm(AlgorithmBase):
         replicates: Sequence[int],
     ) -> Passed:
         """Run every setting and replicate, with metrics at `steps`; see `dpexp.engine.finite_sum.following`."""
-        from dpexp.engine.finite_sum.following import SLACK, follow
+        from dpexp.engine.finite_sum.following import SLACK, follow_all
         from dpexp.engine.finite_sum.loop import Data
 
         steps = np.asarray(steps, dtype=np.int64)
         data = Data(problem.pair, *problem.records, problem.constants)
         values = np.empty((len(settings), 1, len(steps), len(self.metrics), len(replicates)))
         plans = [self.plan(problem, schedule, budget, int(steps[-1])) for schedule, budget in settings]
-        for r, replicate in enumerate(replicates):  # what its settings share is made once for them all
-            for s, (plan, (_, budget)) in enumerate(zip(plans, settings, strict=True)):
-                run = self.stepper(problem, plan, budget, seed, replicate, data)
-                found = follow(run, data, steps, plan.eta, problem.smoothness, SLACK in self.metrics)
-                values[s, 0, :, :, r] = found[:, : len(self.metrics)]
+        # what the settings of a replicate share is made once for them all where they are stepped together
+        runs = [(r, s) for r in range(len(replicates)) for s in range(len(settings))]
+        most = self.side_by_side(problem, int(steps[-1]))
+        for first in range(0, len(runs), most):
+            few = runs[first : first + most]
+            steppers = [self.stepper(problem, plans[s], settings[s][1], seed, replicates[r], data) for r, s in few]
+            eta = np.array([plans[s].eta for _, s in few])
+            found = follow_all(steppers, data, steps, eta, problem.smoothness, SLACK in self.metrics)
+            for (r, s), one in zip(few, found, strict=True):
+                values[s, 0, :, :, r] = one[:, : len(self.metrics)]
         return Passed(steps, self.estimators, self.metrics, values)
 
 

@@ -24,7 +24,7 @@ from dpexp.theory.momentum import theorem8_sigma, theorem9_schedule
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.engine.finite_sum.following import Stepper
-    from dpexp.engine.finite_sum.loop import Data, Order
+    from dpexp.engine.finite_sum.loop import Data, Noise, Order
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.mechanism import Mechanism
     from dpexp.privacy.momentum.certificates import Certificate
@@ -56,29 +56,34 @@ class ReducedMomentum(PrivateMomentum):
 
     def node_stds(self, problem: FiniteSum, plan: Plan, budget: Budget, order: Order) -> np.ndarray:
         """Standard deviations [4] of the nodes of each stream in units of the momentum; zeros without noise."""
+        units, factor = self.unit_stds(problem, plan, budget, order)
+        return units * factor
+
+    def unit_stds(self, problem: FiniteSum, plan: Plan, budget: Budget, order: Order) -> tuple[np.ndarray, float]:
+        """The same as deviations [4] that do not depend on the budget, times a number that does; 0 without noise."""
         from dpexp.privacy.momentum.tree_streams import printed_counts, printed_sensitivities
 
         mu, n = self.mu(budget), problem.count
         if math.isinf(mu):
-            return np.zeros(4)
+            return np.zeros(4), 0.0
         if self.calibration == "exact":
             items = None if order.repeats else order.items.tobytes()
-            return unit_deviations(plan, n, problem.lipschitz, problem.smoothness, items) / mu
+            return unit_deviations(plan, n, problem.lipschitz, problem.smoothness, items), 1 / mu
         deltas = np.array(printed_sensitivities(n, plan.eta, problem.lipschitz))
-        return plan.alpha * deltas * self.printed_sigma(budget) * np.sqrt(printed_counts(n, plan.steps))
+        return plan.alpha * deltas * np.sqrt(printed_counts(n, plan.steps)), self.printed_sigma(budget)
 
     def stepper(self, problem: FiniteSum, plan: Plan, budget: Budget, seed: int, replicate: int, data: Data) -> Stepper:
         from dpexp.engine.finite_sum.loop import Reconstruction, with_shortcut
-        from dpexp.engine.finite_sum.noise_process import Silence, WindowNoise
+        from dpexp.engine.finite_sum.noise_process import Silence, windows
 
         n, d = problem.count, problem.dimension
         order = drawn_order(seed, replicate, n, plan.steps, self.order)
-        stds = self.node_stds(problem, plan, budget, order)
-        noise: WindowNoise | Silence = Silence(d)
-        if stds.any():
-            noise = WindowNoise(seed, replicate, d, plan.steps, n, plan.alpha, plan.gamma, stds)
+        units, factor = self.unit_stds(problem, plan, budget, order)
+        noise: Noise = Silence()
+        if factor > 0:
+            noise = windows(seed, replicate, d, plan.steps, n, plan.alpha, plan.gamma, tuple(units.tolist()), factor)
         if order.repeats:
-            return with_shortcut(data, problem.start(), order, noise, plan.alpha, plan.eta)
+            return with_shortcut(data, problem.start(), order, noise, plan.alpha, plan.eta, plan.steps)
         return Reconstruction(data, problem.start(), order, noise, plan.alpha, plan.eta, plan.gamma)
 
     def released(self) -> type[Mechanism]:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.mechanism import Mechanism
 
+WHOLE = 1 << 28
+"""bytes of square-root noise that are held at once, if it is that of more than one run"""
+
 
 class TreeMomentum(PrivateMomentum):
     """Private momentum on one record a step; `prescribed` is the schedule of Theorem 6."""
@@ -59,10 +62,16 @@ class TreeMomentum(PrivateMomentum):
     def memory(self, problem: FiniteSum, n: int, checkpoints: int, settings: int) -> int:
         """Square-root noise is made for the whole run at once, by Fourier transforms of one parameter after another.
 
-        The normals, the noise, and that of the setting before are there at once.
+        The normals of one replicate, and the noise of all that are stepped together, are there at once.
         """
-        whole = 8 * n * (3 * problem.dimension + 16) if self.design == "square-root" else 0
+        runs = self.side_by_side(problem, n)
+        whole = 8 * n * ((2 + runs) * problem.dimension + 16) if self.design == "square-root" else 0
         return super().memory(problem, n, checkpoints, settings) + whole
+
+    def side_by_side(self, problem: FiniteSum, n: int) -> int:
+        """Square-root noise is there for whole runs: so few that it takes no more than WHOLE, but one."""
+        most = super().side_by_side(problem, n)
+        return most if self.design != "square-root" else max(1, min(most, WHOLE // (8 * n * problem.dimension)))
 
     def node_std(self, problem: FiniteSum, plan: Plan, budget: Budget, order: Order) -> float:
         """Standard deviation of one node (entry, gradient) in units of the momentum; 0 without noise."""
@@ -89,16 +98,16 @@ class TreeMomentum(PrivateMomentum):
 
     def stepper(self, problem: FiniteSum, plan: Plan, budget: Budget, seed: int, replicate: int, data: Data) -> Stepper:
         from dpexp.engine.finite_sum.loop import Momentum
-        from dpexp.engine.finite_sum.noise_process import IndependentNoise, Silence, SquareRootNoise, TreeNoise
+        from dpexp.engine.finite_sum.noise_process import Silence, independent, square_root, tree
 
         n, d = problem.count, problem.dimension
         order = drawn_order(seed, replicate, n, plan.steps, self.order)
         std = self.node_std(problem, plan, budget, order)
-        kinds: dict[str, Any] = {"tree": TreeNoise, "square-root": SquareRootNoise, "independent": IndependentNoise}
-        noise: Noise = Silence(d)
+        kinds = {"tree": tree, "square-root": square_root, "independent": independent}
+        noise: Noise = Silence()
         if std > 0:
             noise = kinds[self.design](seed, replicate, d, plan.steps, plan.alpha, std)
-        return Momentum(data, problem.start(), order, noise, plan.alpha, plan.eta, self.normalised)
+        return Momentum(data, problem.start(), order, noise, plan.alpha, plan.eta, self.normalised, plan.steps)
 
     def released(self) -> type[Mechanism]:
         from dpexp.privacy.mechanisms.tree_momentum import NoisyTreeMomentum

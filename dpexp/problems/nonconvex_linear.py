@@ -93,11 +93,12 @@ class NonconvexLinear(FiniteSum):
         rng, n, d = generator(self.data_seed, 0, "data"), self.N or 1000, self.d or 10
         x = rng.standard_normal((n, d))
         x /= np.linalg.norm(x, axis=1, keepdims=True)
-        u = 3 * math.sqrt(d) * x @ np.full(d, 1 / math.sqrt(d))
+        u = 3 * x.sum(axis=1)  # 3 sqrt(d) x.v, v the unit vector with equal entries; not by BLAS, whose bits differ
         if self.regression:
             wild = rng.random(n) < 0.1
             return Records(x, u / 3 + 0.3 * rng.standard_normal(n) + 5 * wild)
-        return Records(x, np.where(rng.random(n) < 1 / (1 + np.exp(-u)), 1.0, -1.0))
+        chances = np.array([1 / (1 + math.exp(-v)) for v in u])
+        return Records(x, np.where(rng.random(n) < chances, 1.0, -1.0))
 
     def _read(self) -> Records:
         from dpexp.data.loading import load

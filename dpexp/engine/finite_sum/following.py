@@ -8,12 +8,14 @@ diagnostics and not private.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 
-from dpexp.engine.finite_sum.looking import objective, slope
-from dpexp.engine.finite_sum.loop import Data
+from dpexp.engine.finite_sum.looking import objectives, slopes
+from dpexp.engine.finite_sum.loop import Data, Momentum, Together
+from dpexp.engine.lanes.vectors import LANES
 
 SLACK = "lemma5_slack"
 METRICS = ("param_norm_sq", "objective", "grad_norm", "mean_grad_norm", "direction_error", SLACK)
@@ -38,10 +40,59 @@ def looks(steps: int, n: int) -> np.ndarray:
     return np.floor((np.arange(parts) + 0.5) * steps / parts).astype(np.int64) + 1
 
 
+class Company(Protocol):
+    """So many runs that are advanced side by side: run k is column k of w and estimate [d, 8]."""
+
+    count: int
+    w: np.ndarray
+    estimate: np.ndarray
+
+    def advance(self, first: int, last: int) -> None:
+        """Take the steps first..last of every run."""
+
+
+class InTurn:
+    """Runs of any kind, up to eight, advanced one after the other."""
+
+    def __init__(self, runs: Sequence[Stepper]) -> None:
+        self.runs, self.count = list(runs), len(runs)
+        self.w, self.estimate = np.zeros((2, len(runs[0].w), LANES))
+        self._show()
+
+    def advance(self, first: int, last: int) -> None:
+        """Take the steps first..last of every run."""
+        for run in self.runs:
+            run.advance(first, last)
+        self._show()
+
+    def _show(self) -> None:
+        for k, run in enumerate(self.runs):
+            self.w[:, k], self.estimate[:, k] = run.w, run.estimate
+
+
+def company_of(runs: Sequence[Stepper]) -> Company:
+    """At most eight runs on the same data: side by side in lanes where they can be."""
+    momenta = [run for run in runs if isinstance(run, Momentum)]
+    return Together(momenta) if len(momenta) == len(runs) else InTurn(runs)
+
+
 def follow(
     run: Stepper, data: Data, checkpoints: np.ndarray, eta: float, smoothness: float, slacks: bool = True
 ) -> np.ndarray:
-    """Metrics [K, 6] at the checkpoints, in the order of METRICS.
+    """Metrics [K, 6] of one run: see `follow_all`."""
+    found: np.ndarray = follow_all([run], data, checkpoints, np.array([eta]), smoothness, slacks)[0]
+    return found
+
+
+def follow_all(
+    runs: Sequence[Stepper],
+    data: Data,
+    checkpoints: np.ndarray,
+    eta: np.ndarray,
+    smoothness: float,
+    slacks: bool = True,
+) -> np.ndarray:
+    """Metrics [R, K, 6] of at most eight runs at the checkpoints, in the order of METRICS; eta [R].
 
     At checkpoint k, w is w_{k+1}: |w|^2, F(w) and |grad F(w)|. Over the steps t looked at so far: the mean of
     |grad F(w_t)|, the mean of |m_hat_t - grad F(w_t)|, and the least slack of Lemma 5 in a step, with sharp constants,
@@ -51,47 +102,73 @@ def follow(
     which is not negative on any path of normalised steps of length eta; it means nothing for others. Its mean over t is
     the slack of the lemma itself. It alone needs F one step after every look: without `slacks` it is NaN.
     """
+    with np.errstate(all="ignore"):  # a run may diverge
+        return _followed(company_of(runs), data, checkpoints, eta, smoothness, slacks)
+
+
+def _followed(
+    company: Company, data: Data, checkpoints: np.ndarray, eta: np.ndarray, smoothness: float, slacks: bool
+) -> np.ndarray:
+    count, d = company.count, len(company.w)
     seen = looks(int(checkpoints[-1]), len(data.x))
-    wanted, out = {int(k): row for row, k in enumerate(checkpoints)}, np.empty((len(checkpoints), len(METRICS)))
-    looked_at, gradient, slack = {1, *map(int, seen)}, np.empty(len(run.w)), math.inf
-    norms: list[float] = []
-    errors: list[float] = []
-    first = 0.0, 0.0
-    done, before, known = 0, 0.0, False
+    wanted, out = {int(k): row for row, k in enumerate(checkpoints)}, np.empty((count, len(checkpoints), len(METRICS)))
+    looked_at, gradient, slack = {1, *map(int, seen)}, np.empty((count, d)), np.full(count, math.inf)
+    norms: list[np.ndarray] = []
+    errors: list[np.ndarray] = []
+    first = np.zeros(count), np.zeros(count)
+    nothing = np.full(count, math.nan)
+    done, before, known = 0, nothing, False
 
     for t in sorted(looked_at | set(wanted)):
         if t - 1 > done:
-            run.advance(done + 1, t - 1)
+            company.advance(done + 1, t - 1)
             known = False
         if t in looked_at and not known:
-            before = _at(run, data, gradient)
+            before = slopes(data, company.w, gradient)
         here = gradient.copy()
-        run.advance(t, t)
+        company.advance(t, t)
         known = t in wanted or t + 1 in looked_at  # else F alone is asked for
-        after = _at(run, data, gradient) if known else _objective(run, data) if slacks else math.nan
+        after = nothing
+        if known:
+            after = slopes(data, company.w, gradient)
+        elif slacks:
+            after = objectives(data, company.w, count)
         if t in looked_at:
-            norm, error = float(np.linalg.norm(here)), float(np.linalg.norm(run.estimate - here))
+            norm, error = _lengths(here), _lengths(company.estimate[:, :count].T - here)
             if slacks:
-                slack = min(slack, (before - after) / eta + smoothness * eta / 2 + 2 * error - norm)
+                one = (before - after) / eta + smoothness * eta / 2 + 2 * error - norm
+                slack = np.where(one < slack, one, slack)
             if t == 1:
                 first = norm, error
             if t == seen[min(len(norms), len(seen) - 1)]:
                 norms.append(norm)
                 errors.append(error)
         if t in wanted:
-            mean = (float(np.mean(norms)), float(np.mean(errors))) if norms else first
-            out[wanted[t]] = (run.w @ run.w, after, np.linalg.norm(gradient), *mean, slack if slacks else math.nan)
+            means = (_means(norms), _means(errors)) if norms else first
+            sizes = _squared_lengths(company.w[:, :count].T)
+            columns = sizes, after, _lengths(gradient), *means, slack if slacks else nothing
+            out[:, wanted[t]] = np.stack(columns, axis=1)
         done, before = t, after
     return out
 
 
-def _at(run: Stepper, data: Data, gradient: np.ndarray) -> float:
-    """F at the current iterate; `gradient` becomes that of F."""
-    with np.errstate(all="ignore"):
-        return slope(data, run.w, gradient)
+# Sums are along rows that lie in memory as rows: numpy then adds up each in the same order, however many there are. No
+# product is asked of BLAS, whose bits depend on the machine.
 
 
-def _objective(run: Stepper, data: Data) -> float:
-    """F at the current iterate."""
-    with np.errstate(all="ignore"):
-        return objective(data, run.w)
+def _squared_lengths(vectors: np.ndarray) -> np.ndarray:
+    """Squared Euclidean lengths of the rows."""
+    found: np.ndarray = np.ascontiguousarray(vectors * vectors).sum(axis=1)
+    return found
+
+
+def _lengths(vectors: np.ndarray) -> np.ndarray:
+    """Euclidean lengths of the rows."""
+    found: np.ndarray = np.sqrt(_squared_lengths(vectors))
+    return found
+
+
+def _means(found: list[np.ndarray]) -> np.ndarray:
+    """Mean of several vectors, entry by entry."""
+    rows = np.ascontiguousarray(np.array(found).T)
+    return np.asarray(rows.mean(axis=1))

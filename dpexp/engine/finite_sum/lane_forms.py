@@ -28,7 +28,7 @@ class LaneForm(NamedTuple):
     parts: Callable[..., Any]
     """(|w - x|^2, w.x, y, c) in lanes -> value, pull, push"""
     rest: Callable[..., Any]
-    """(w, c, out) -> what does not depend on the record; its gradient is added to out"""
+    """(w_j, c) of one coordinate, in lanes or a number -> what it adds whatever the record is, and the derivative"""
 
 
 _HALF_PI = 1.57079632673412561417, 6.07710050630396597660e-11, 2.02226624879595063154e-21
@@ -64,8 +64,8 @@ def expm1(x):
 
 
 @njit(nogil=True, forceinline=True)
-def nothing(w: np.ndarray, c: np.ndarray, out: np.ndarray) -> float:
-    return 0.0
+def nothing(w: Lanes, c: np.ndarray) -> tuple[Lanes, Lanes]:
+    return 0.0 * w, 0.0 * w
 
 
 @njit(nogil=True, forceinline=True)
@@ -110,16 +110,32 @@ def _logistic(square: Lanes, along: Lanes, y: Lanes, c: np.ndarray) -> Lanes:
 
 
 @njit(nogil=True, forceinline=True)
-def _ridge(w: np.ndarray, c: np.ndarray, out: np.ndarray) -> float:
-    total = 0.0
-    for j in range(len(w)):
-        total += w[j] ** 2 / (1 + w[j] ** 2)
-        out[j] += 2 * c[0] * w[j] / (1 + w[j] ** 2) ** 2
-    return c[0] * total
+def _squared_sigmoid(square: Lanes, along: Lanes, y: Lanes, c: np.ndarray) -> Lanes:
+    s = logistic(along)
+    off = s - (1.0 + y) / 2.0
+    return off * off, 0.0 * s, 2.0 * off * s * (1.0 - s)
+
+
+@njit(nogil=True, forceinline=True)
+def _tukey(square: Lanes, along: Lanes, y: Lanes, c: np.ndarray) -> Lanes:
+    residual = along - y
+    away = residual * residual / (c[0] * c[0])
+    left = where(away > 1.0, 0.0, 1.0 - away)
+    return (c[0] * c[0] / 6.0) * (1.0 - left * left * left), 0.0 * residual, residual * left * left
+
+
+@njit(nogil=True, forceinline=True)
+def ridge(w: Lanes, c: np.ndarray) -> tuple[Lanes, Lanes]:
+    """lam w^2 / (1 + w^2) of one coordinate, and its derivative 2 lam w / (1 + w^2)^2."""
+    square = w * w
+    under = 1.0 + square
+    return c[0] * (square / under), 2.0 * c[0] * w / (under * under)
 
 
 RIPPLED = LaneForm(_rippled, nothing)
 WELSCH_MEAN = LaneForm(_welsch_mean, nothing)
 SIGMOID = LaneForm(_sigmoid, nothing)
 WELSCH = LaneForm(_welsch, nothing)
-LOGISTIC = LaneForm(_logistic, _ridge)
+LOGISTIC = LaneForm(_logistic, ridge)
+SQUARED_SIGMOID = LaneForm(_squared_sigmoid, nothing)
+TUKEY = LaneForm(_tukey, nothing)

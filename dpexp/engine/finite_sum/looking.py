@@ -20,6 +20,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
+from numba import njit
 
 from dpexp.engine.compiled import compiled
 from dpexp.engine.finite_sum.lane_forms import LaneForm
@@ -30,21 +31,36 @@ from dpexp.engine.lanes.vectors import LANES, load, reals, store
 
 def slope(data: Data, w: np.ndarray, out: np.ndarray) -> float:
     """F(w); out [d] becomes grad F(w)."""
-    value = _in_lanes(data, w, True, out)
-    return value if math.isfinite(value) else float(sums(data.pair).full(w, *data[1:], out))
+    return float(slopes(data, w[:, None], out[None])[0])
 
 
 def objective(data: Data, w: np.ndarray) -> float:
     """F(w), the same bits as those of `slope`."""
-    value = _in_lanes(data, w, False, np.empty(len(w)))
-    return value if math.isfinite(value) else float(sums(data.pair).mean_loss(w, *data[1:]))
+    return float(objectives(data, w[:, None], 1)[0])
 
 
-def _in_lanes(data: Data, w: np.ndarray, wanted: bool, out: np.ndarray) -> float:
-    if data.pair.lanes is None:
-        return math.nan
-    records = _kept_tiles(_These(data.x, data.y))
-    return float(mean_of(data.pair.lanes)(w, *records, len(data.x), data.constants, wanted, out))
+def slopes(data: Data, w: np.ndarray, out: np.ndarray) -> np.ndarray:
+    """F [R] at the first R columns of w [d, columns]; out [R, d] becomes the gradients. No column changes another's."""
+    values = _in_lanes(data, w, True, out)
+    for k in np.flatnonzero(~np.isfinite(values)):
+        values[k] = sums(data.pair).full(w[:, k].copy(), *data[1:], out[k])
+    return values
+
+
+def objectives(data: Data, w: np.ndarray, count: int) -> np.ndarray:
+    """F at the first `count` columns of w [d, columns], the same bits as those of `slopes`."""
+    values = _in_lanes(data, w, False, np.empty((count, len(w))))
+    for k in np.flatnonzero(~np.isfinite(values)):
+        values[k] = sums(data.pair).mean_loss(w[:, k].copy(), *data[1:])
+    return values
+
+
+def _in_lanes(data: Data, w: np.ndarray, wanted: bool, out: np.ndarray) -> np.ndarray:
+    values = np.full(len(out), math.nan)
+    if data.pair.lanes is not None:
+        records = _kept_tiles(_These(data.x, data.y))
+        means_of(data.pair.lanes)(w, *records, len(data.x), data.constants, wanted, out, values)
+    return values
 
 
 class _These:
@@ -75,15 +91,14 @@ def tiles(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
     return records, responses.reshape(groups, LANES), present.reshape(groups, LANES)
 
 
-@lru_cache(maxsize=64)
-def mean_of(form: LaneForm) -> Compiled:
-    """F(w) of (w, x, y, present, N, c, wanted, out), compiled for one loss; out becomes grad F(w) where it is wanted.
+def _mean_of(form: LaneForm) -> Compiled:
+    """F(w) of (w, x, y, present, N, c, wanted, out), for one loss; out becomes grad F(w) where it is wanted.
 
     NaN where w is not finite, or where the lanes' functions are not accurate.
     """
     parts, rest = form
 
-    @compiled(kept=True)
+    @njit(nogil=True)
     def mean(
         w: np.ndarray,
         x: np.ndarray,
@@ -122,10 +137,37 @@ def mean_of(form: LaneForm) -> Compiled:
         for k in range(d + 2):
             a = added[k]
             a[0] = ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]))
-        finite = 0.0
+        finite, other = 0.0, 0.0
         for j in range(d):
             finite += 0.0 * w[j]
-            out[j] = (w[j] * added[d, 0] + added[j, 0]) / n
-        return added[d + 1, 0] / n + rest(w, c, out) + finite
+            own, steep = rest(w[j], c)
+            other += own
+            out[j] = (w[j] * added[d, 0] + added[j, 0]) / n + steep
+        return added[d + 1, 0] / n + other + finite
 
     return mean
+
+
+@lru_cache(maxsize=64)
+def means_of(form: LaneForm) -> Compiled:
+    """F and its gradient for each of the first columns of w [d, columns]: into values [R] and out [R, d]."""
+    mean = _mean_of(form)
+
+    @compiled(kept=True)
+    def means(
+        w: np.ndarray,
+        x: np.ndarray,
+        y: np.ndarray,
+        present: np.ndarray,
+        n: int,
+        c: np.ndarray,
+        wanted: bool,
+        out: np.ndarray,
+        values: np.ndarray,
+    ) -> None:
+        one = np.empty(len(w))
+        for k in range(len(values)):
+            one[:] = w[:, k]
+            values[k] = mean(one, x, y, present, n, c, wanted, out[k])
+
+    return means

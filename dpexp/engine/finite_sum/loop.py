@@ -4,25 +4,27 @@
     w_{t+1} = w_t - eta m_hat_t / |m_hat_t|    (or - eta m_hat_t)
 
 `Momentum` steps so, with any noise of `dpexp.engine.finite_sum.noise_process`: Algorithm 1 of `momentum`, and Algorithm
-2 for one order repeated in every epoch. `Reconstruction` is Algorithm 2 for any order: its estimate is built from the
-values of the trees, which is m_t only when the order repeats. The momentum itself is private: only m_hat_t and w_t are
-released, and metrics that use it are diagnostics.
+2 for one order repeated in every epoch. `Together` steps up to eight such runs side by side. `Reconstruction` is
+Algorithm 2 for any order: its estimate is built from the values of the trees, which is m_t only when the order repeats.
+The momentum itself is private: only m_hat_t and w_t are released, and metrics that use it are diagnostics.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from dpexp.engine.compiled import compiled
+from dpexp.engine.finite_sum.lane_steps import lane_steps_of
 from dpexp.engine.finite_sum.losses import Compiled, Pair
+from dpexp.engine.lanes.vectors import LANES
 
-NUMBERS = 16384
-"""of noise that are held at once: few enough for the nearest caches, and so many that a block costs little by itself"""
+NUMBERS = 65536
+"""of noise that are held at once: few enough for the near caches, and so many that a block costs little by itself"""
 
 
 class Data(NamedTuple):
@@ -37,8 +39,8 @@ class Data(NamedTuple):
 class Noise(Protocol):
     """A data-independent sequence added to the momentum."""
 
-    def take(self, count: int) -> np.ndarray:
-        """The noise of the next `count` steps, [count, d]."""
+    def fill(self, out: np.ndarray) -> None:
+        """out [count, d] becomes the noise of the next `count` steps."""
 
 
 class Order(NamedTuple):
@@ -69,7 +71,7 @@ def move(w: np.ndarray, estimate: np.ndarray, eta: float, normalised: bool) -> N
 
 @lru_cache(maxsize=64)
 def momentum_steps_of(pair: Pair) -> Compiled:
-    """Some steps of `Momentum`, compiled for one loss."""
+    """Some steps of `Together`, one run after the other, for a loss without a form in lanes."""
     gradient = pair.gradient
 
     @compiled(kept=True)
@@ -79,21 +81,26 @@ def momentum_steps_of(pair: Pair) -> Compiled:
         c: np.ndarray,
         items: np.ndarray,
         noise: np.ndarray,
-        alpha: float,
-        eta: float,
-        normalised: bool,
+        begin: int,
+        end: int,
+        rule: np.ndarray,
         w: np.ndarray,
         m: np.ndarray,
         estimate: np.ndarray,
     ) -> None:
-        g = np.empty(len(w))
-        for t in range(len(items)):
-            i = items[t]
-            gradient(w, x[i], y[i], c, g)
-            for j in range(len(w)):
-                m[j] = (1 - alpha) * m[j] + alpha * g[j]
-                estimate[j] = m[j] + noise[t, j]
-            move(w, estimate, eta, normalised)
+        g, own, direction = np.empty(len(w)), np.empty(len(w)), np.empty(len(w))
+        for lane in range(LANES):
+            alpha, eta, normalised = rule[0, lane], rule[1, lane], rule[2, lane] > 0
+            own[:] = w[:, lane]
+            for t in range(begin, end):
+                i = items[lane, t]
+                gradient(own, x[i], y[i], c, g)
+                for j in range(len(own)):
+                    m[j, lane] = (1 - alpha) * m[j, lane] + alpha * g[j]
+                    direction[j] = m[j, lane] + noise[lane, t, j]
+                move(own, direction, eta, normalised)
+            w[:, lane] = own
+            estimate[:, lane] = direction
 
     return momentum_steps
 
@@ -180,24 +187,81 @@ def blocks(first: int, last: int, d: int) -> Iterator[tuple[int, int]]:
 
 
 class Momentum:
-    """Steps along the noisy momentum."""
+    """Steps along the noisy momentum: one run, to be advanced alone or in a `Together`.
+
+    `steps` is how many there are in all, so that noise can be made ahead; without it none is.
+    """
 
     def __init__(
-        self, data: Data, start: np.ndarray, order: Order, noise: Noise, alpha: float, eta: float, normalised: bool
+        self,
+        data: Data,
+        start: np.ndarray,
+        order: Order,
+        noise: Noise,
+        alpha: float,
+        eta: float,
+        normalised: bool,
+        steps: int = 0,
     ) -> None:
-        self.data, self.order, self.noise = data, order, noise
+        self.data, self.order, self.noise, self.steps = data, order, noise, steps
         self.alpha, self.eta, self.normalised = alpha, eta, normalised
         self.w, self.m, self.estimate = start.copy(), np.zeros(len(start)), np.zeros(len(start))
+        self._alone: Together | None = None
 
     def advance(self, first: int, last: int) -> None:
         """Take the steps first..last."""
-        steps, rule = momentum_steps_of(self.data.pair), (self.alpha, self.eta, self.normalised)
-        for begin, end in blocks(first, last, len(self.w)):
-            noise, items = self.noise.take(end - begin + 1), self.order.between(begin, end)
-            steps(*self.data[1:], items, noise, *rule, self.w, self.m, self.estimate)
+        if self._alone is None:
+            self._alone = Together([self])
+        self._alone.advance(first, last)
 
 
-def with_shortcut(data: Data, start: np.ndarray, order: Order, noise: Noise, alpha: float, eta: float) -> Momentum:
+class Together:
+    """Up to eight runs on the same data, advanced side by side: run k is column k of w and estimate [d, 8].
+
+    The runs' own vectors become these columns. Columns without a run repeat the first one.
+    """
+
+    def __init__(self, runs: Sequence[Momentum]) -> None:
+        self.runs, self.count, first = list(runs), len(runs), runs[0]
+        d, lanes = len(first.w), [*runs, *[first] * (LANES - len(runs))]
+        self.w, self.m, self.estimate = (
+            np.stack([getattr(run, name) for run in lanes], axis=1) for name in ("w", "m", "estimate")
+        )
+        for k, run in enumerate(runs):
+            run.w, run.m, run.estimate = self.w[:, k], self.m[:, k], self.estimate[:, k]
+        self.rule = np.array([[r.alpha for r in lanes], [r.eta for r in lanes], [r.normalised for r in lanes]], float)
+        pair, self.records = first.data.pair, first.data[1:]
+        self.take = lane_steps_of(pair) if pair.lanes is not None else momentum_steps_of(pair)
+        self.length = max(1, NUMBERS // (LANES * d))
+        self.items, self.noise = np.zeros((LANES, self.length), np.int64), np.zeros((LANES, self.length, d))
+        self.ready = (1, 0)  # first and last step of the block whose records and noise are held
+
+    def advance(self, first: int, last: int) -> None:
+        """Take the steps first..last."""
+        while first <= last:
+            if first > self.ready[1]:
+                self._prepare(first, last)
+            begin, end = self.ready[0], min(last, self.ready[1])
+            state = self.rule, self.w, self.m, self.estimate
+            self.take(*self.records, self.items, self.noise, first - begin, end - begin + 1, *state)
+            first = end + 1
+
+    def _prepare(self, first: int, last: int) -> None:
+        """Records and noise of the steps from `first`: as many as are held at once, or those up to `last`."""
+        end = first + self.length - 1
+        end = min(end, *(max(last, run.steps) for run in self.runs))
+        count = end - first + 1
+        for k, run in enumerate(self.runs):
+            self.items[k, :count] = run.order.between(first, end)
+            run.noise.fill(self.noise[k, :count])
+        for k in range(len(self.runs), LANES):
+            self.items[k, :count], self.noise[k, :count] = self.items[0, :count], self.noise[0, :count]
+        self.ready = first, end
+
+
+def with_shortcut(
+    data: Data, start: np.ndarray, order: Order, noise: Noise, alpha: float, eta: float, steps: int = 0
+) -> Momentum:
     """Algorithm 2 as the momentum plus its noise, at one gradient a step: Lemma 17 for one order that repeats.
 
     Raises ValueError for an order that does not repeat: m_t would then not be a function of what is released, and the
@@ -205,7 +269,7 @@ def with_shortcut(data: Data, start: np.ndarray, order: Order, noise: Noise, alp
     """
     if not order.repeats:
         raise ValueError("momentum plus noise is not private when epochs are reshuffled; use Reconstruction")
-    return Momentum(data, start, order, noise, alpha, eta, True)
+    return Momentum(data, start, order, noise, alpha, eta, True, steps)
 
 
 class Reconstruction:
@@ -224,6 +288,7 @@ class Reconstruction:
         """Take the steps first..last."""
         steps = reconstructed_steps_of(self.data.pair)
         for begin, end in blocks(first, last, len(self.w)):
-            noise, items = self.noise.take(end - begin + 1), self.order.between(begin, end)
+            noise, items = np.empty((end - begin + 1, len(self.w))), self.order.between(begin, end)
+            self.noise.fill(noise)
             rule = (begin, self.alpha, self.gamma, self.eta)
             steps(*self.data[1:], items, noise, *rule, self.w, self.values, self.estimate)

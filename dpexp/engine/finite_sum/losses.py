@@ -140,10 +140,10 @@ def _tukey_slope(u: float, y: float, c: np.ndarray) -> float:
 
 
 @njit(nogil=True, forceinline=True)
-def _ridge(w: np.ndarray) -> float:
+def _ridge(w: np.ndarray, c: np.ndarray) -> float:
     total = 0.0
     for j in range(len(w)):
-        total += w[j] ** 2 / (1 + w[j] ** 2)
+        total += lane_forms.ridge(w[j], c)[0]
     return total
 
 
@@ -154,7 +154,7 @@ def _log_loss(margin: float) -> float:
 
 @njit(nogil=True, forceinline=True)
 def _logistic_loss(w: np.ndarray, x: np.ndarray, y: float, c: np.ndarray) -> float:
-    return _log_loss(y * dot(w, x)) + c[0] * _ridge(w)
+    return _log_loss(y * dot(w, x)) + _ridge(w, c)
 
 
 @njit(nogil=True, forceinline=True)
@@ -162,8 +162,8 @@ def _logistic_gradient(w: np.ndarray, x: np.ndarray, y: float, c: np.ndarray, ou
     margin = y * dot(w, x)
     factor = -y * sigmoid(-margin)
     for j in range(len(w)):
-        out[j] = factor * x[j] + 2 * c[0] * w[j] / (1 + w[j] ** 2) ** 2
-    return _log_loss(margin) + c[0] * _ridge(w)
+        out[j] = factor * x[j] + lane_forms.ridge(w[j], c)[1]
+    return _log_loss(margin) + _ridge(w, c)
 
 
 @njit(nogil=True, forceinline=True)
@@ -200,9 +200,11 @@ LOSSES: dict[str, Pair] = {
     "rippled-mean": Pair(_rippled_loss, _rippled_gradient, lane_forms.RIPPLED),
     "welsch-mean": Pair(_welsch_mean_loss, _welsch_mean_gradient, lane_forms.WELSCH_MEAN),
     "sigmoid": of_predictor(_sigmoid_value, _sigmoid_slope)._replace(lanes=lane_forms.SIGMOID),
-    "squared-sigmoid": of_predictor(_squared_sigmoid_value, _squared_sigmoid_slope),
+    "squared-sigmoid": of_predictor(_squared_sigmoid_value, _squared_sigmoid_slope)._replace(
+        lanes=lane_forms.SQUARED_SIGMOID
+    ),
     "welsch-regression": of_predictor(_welsch_value, _welsch_slope)._replace(lanes=lane_forms.WELSCH),
-    "tukey-regression": of_predictor(_tukey_value, _tukey_slope),
+    "tukey-regression": of_predictor(_tukey_value, _tukey_slope)._replace(lanes=lane_forms.TUKEY),
     "logistic-ridge": Pair(_logistic_loss, _logistic_gradient, lane_forms.LOGISTIC),
 }
 """by the name of the problem"""

@@ -19,6 +19,7 @@ import numpy as np
 from numba import njit
 
 from dpexp.engine.compiled import compiled
+from dpexp.engine.finite_sum.discounts import discounts
 
 
 def tree_slots(steps: int, d: int) -> np.ndarray:
@@ -83,16 +84,26 @@ def square_root_noise(normals: np.ndarray, alpha: float, std: float) -> np.ndarr
     kernel = np.fft.rfft(square_root_coefficients(alpha, steps), length)
     out = np.empty((steps, d))
     for j in range(d):
-        out[:, j] = std * np.fft.irfft(kernel * np.fft.rfft(normals[:, j], length), length)[:steps]
+        spectrum = np.fft.rfft(normals[:, j], length)
+        _multiply(spectrum, kernel)
+        out[:, j] = std * np.fft.irfft(spectrum, length)[:steps]
     return out
+
+
+@compiled(kept=True)
+def _multiply(left: np.ndarray, right: np.ndarray) -> None:
+    """left becomes left times right, complex [L]. numpy would fuse operations where the processor can."""
+    for k in range(len(left)):
+        a, b, c, d = left[k].real, left[k].imag, right[k].real, right[k].imag
+        left[k] = complex(a * c - b * d, a * d + b * c)
 
 
 def tree_variance(alpha: float, steps: int) -> np.ndarray:
     """sum over (y, z) in COMPOSE(1, t) of (1 - alpha)^(2 (t-z)), t = 1..T; [T]. O(T log T) time."""
     t = np.arange(1, steps + 1)
-    end, total = t.copy(), np.zeros(steps)
+    end, total, weights = t.copy(), np.zeros(steps), discounts(alpha, 2 * steps)[::2]
     while end.any():
-        total += np.where(end > 0, discount(2 * (t - end), alpha), 0.0)
+        total += np.where(end > 0, weights[np.minimum(t - end, steps - 1)], 0.0)
         end &= end - 1  # also 0 & -1 = 0
     return total
 
@@ -106,14 +117,8 @@ def independent_variance(alpha: float, steps: int) -> np.ndarray:
     """(1 - (1 - alpha)^(2 t)) / (alpha (2 - alpha)), t = 1..T; [T]."""
     if alpha == 1:
         return np.ones(steps)
-    return -np.expm1(2 * math.log1p(-alpha) * np.arange(1, steps + 1)) / (alpha * (2 - alpha))
-
-
-def discount(power: np.ndarray, alpha: float) -> np.ndarray:
-    """(1 - alpha)^power, by exp and log1p; power are integers >= 0."""
-    if alpha == 1:
-        return (power == 0).astype(float)
-    return np.exp(math.log1p(-alpha) * power)
+    rate = 2 * math.log1p(-alpha)
+    return np.array([-math.expm1(rate * t) for t in range(1, steps + 1)]) / (alpha * (2 - alpha))
 
 
 @njit(nogil=True, forceinline=True)

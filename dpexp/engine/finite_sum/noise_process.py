@@ -2,81 +2,168 @@
 
 Normals come from the role `noise` of a replicate; Algorithm 2 uses three sources of it, so that how a run is split into
 blocks changes no bit.
+
+Settings that differ in budget or step size have the same noise up to a factor. So every sequence is a factor times a
+sequence of unit noise on a tape, which the runs of one replicate share while they are stepped side by side.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 
 from dpexp.engine.finite_sum.noise_designs import independent_noise, square_root_noise, tree_noise, tree_slots
 from dpexp.engine.finite_sum.noise_windows import empty_windows, nodes_ending, window_noise
 from dpexp.engine.finite_sum.normals import Normals
-from dpexp.engine.finite_sum.per_thread import kept_per_thread
+from dpexp.engine.finite_sum.per_thread import kept_per_thread, shared_while_used
+
+
+class Unit(Protocol):
+    """A sequence of noise, made from its beginning."""
+
+    def take(self, count: int) -> np.ndarray:
+        """The noise of the next `count` steps, [count, d]."""
+
+
+class Tape:
+    """A sequence of noise that several runs read, from after the first `done` steps: the last block made is kept."""
+
+    def __init__(self, make: Callable[[], Unit], done: int = 0) -> None:
+        self.make, self.unit = make, make()
+        if done:
+            self.unit.take(done)
+        self.block, self.begin = np.empty((0, 0)), done
+
+    def after(self, done: int, count: int) -> np.ndarray | None:
+        """The noise of the `count` steps after the first `done`; None where the tape is elsewhere."""
+        end = self.begin + len(self.block)
+        if done == end:
+            return self.next(count)
+        if self.begin <= done and done + count <= end:
+            return self.block[done - self.begin : done - self.begin + count]
+        return None
+
+    def next(self, count: int) -> np.ndarray:
+        """The noise of so many further steps."""
+        self.begin += len(self.block)
+        self.block = self.unit.take(count)
+        return self.block
+
+
+class Scaled:
+    """`factor` times what is on a tape, from its beginning."""
+
+    def __init__(self, tape: Tape, factor: float) -> None:
+        self.tape, self.factor, self.done = tape, factor, 0
+
+    def fill(self, out: np.ndarray) -> None:
+        """out [count, d] becomes the noise of the next steps."""
+        found = self.tape.after(self.done, len(out))
+        if found is None:  # another run has moved the tape on: from here this one reads a tape of its own
+            self.tape = Tape(self.tape.make, self.done)
+            found = self.tape.next(len(out))
+        np.multiply(found, self.factor, out=out)
+        self.done += len(out)
 
 
 class Silence:
     """No noise."""
 
-    def __init__(self, d: int) -> None:
-        self.d = d
-
-    def take(self, count: int) -> np.ndarray:
-        return np.zeros((count, self.d))
+    def fill(self, out: np.ndarray) -> None:
+        """out [count, d] becomes 0."""
+        out[:] = 0.0
 
 
-class TreeNoise:
+def tree(seed: int, replicate: int, d: int, steps: int, alpha: float, std: float) -> Scaled:
     """Algorithm 1; `std` is that of a node, in units of the momentum."""
+    return Scaled(_tape(_Tree, seed, replicate, d, steps, alpha), std)
 
-    def __init__(self, seed: int, replicate: int, d: int, steps: int, alpha: float, std: float) -> None:
+
+def independent(seed: int, replicate: int, d: int, steps: int, alpha: float, std: float) -> Scaled:
+    """Fresh noise of deviation `std` on every gradient."""
+    return Scaled(_tape(_Independent, seed, replicate, d, steps, alpha), std)
+
+
+def square_root(seed: int, replicate: int, d: int, steps: int, alpha: float, std: float) -> Scaled:
+    """The square root of the momentum's own matrix; the whole run is made at once, [T, d]."""
+    return Scaled(_tape(_SquareRoot, seed, replicate, d, steps, alpha), std)
+
+
+def windows(
+    seed: int,
+    replicate: int,
+    d: int,
+    steps: int,
+    n: int,
+    alpha: float,
+    gamma: float,
+    stds: tuple[float, ...],
+    factor: float,
+) -> Scaled:
+    """Algorithm 2; `factor` times `stds` [4] are those of the nodes of its streams, in units of the momentum."""
+    return Scaled(_tape(_Windows, seed, replicate, d, steps, n, alpha, gamma, stds), factor)
+
+
+@shared_while_used
+def _tape(kind: Callable[..., Unit], *given: object) -> Tape:
+    return Tape(lambda: kind(*given))
+
+
+class _Tree:
+    def __init__(self, seed: int, replicate: int, d: int, steps: int, alpha: float) -> None:
         self.normals = Normals(seed, replicate, "noise")
-        self.slots, self.alpha, self.std, self.done = tree_slots(steps, d), alpha, std, 0
+        self.slots, self.alpha, self.done = tree_slots(steps, d), alpha, 0
 
     def take(self, count: int) -> np.ndarray:
         out = np.empty((count, self.slots.shape[1]))
-        tree_noise(self.normals.standard_normal(out.shape), self.done + 1, self.alpha, self.std, self.slots, out)
+        tree_noise(self.normals.standard_normal(out.shape), self.done + 1, self.alpha, 1.0, self.slots, out)
         self.done += count
         return out
 
 
-class IndependentNoise:
-    """Fresh noise on every gradient."""
-
-    def __init__(self, seed: int, replicate: int, d: int, steps: int, alpha: float, std: float) -> None:
+class _Independent:
+    def __init__(self, seed: int, replicate: int, d: int, steps: int, alpha: float) -> None:
         self.normals = Normals(seed, replicate, "noise")
-        self.last, self.alpha, self.std = np.zeros(d), alpha, std
+        self.last, self.alpha = np.zeros(d), alpha
 
     def take(self, count: int) -> np.ndarray:
         out = np.empty((count, len(self.last)))
-        independent_noise(self.normals.standard_normal(out.shape), self.alpha, self.std, self.last, out)
+        independent_noise(self.normals.standard_normal(out.shape), self.alpha, 1.0, self.last, out)
         return out
 
 
-class SquareRootNoise:
-    """The square root of the momentum's own matrix; the whole run is made at once, [T, d]."""
-
-    def __init__(self, seed: int, replicate: int, d: int, steps: int, alpha: float, std: float) -> None:
-        self.unit, self.std, self.done = unit_square_root_noise(seed, replicate, d, steps, alpha), std, 0
+class _SquareRoot:
+    def __init__(self, seed: int, replicate: int, d: int, steps: int, alpha: float) -> None:
+        self.unit, self.done = _unit_square_root_noise(seed, replicate, d, steps, alpha), 0
 
     def take(self, count: int) -> np.ndarray:
         self.done += count
-        return self.std * self.unit[self.done - count : self.done]
+        return self.unit[self.done - count : self.done]
 
 
 @kept_per_thread(1)
-def unit_square_root_noise(seed: int, replicate: int, d: int, steps: int, alpha: float) -> np.ndarray:
+def _unit_square_root_noise(seed: int, replicate: int, d: int, steps: int, alpha: float) -> np.ndarray:
     """For std = 1, [T, d]; the settings of one replicate share it."""
     return square_root_noise(Normals(seed, replicate, "noise").standard_normal((steps, d)), alpha, 1.0)
 
 
-class WindowNoise:
-    """Algorithm 2; `stds` [4] are those of the nodes of its streams, in units of the momentum."""
-
+class _Windows:
     def __init__(
-        self, seed: int, replicate: int, d: int, steps: int, n: int, alpha: float, gamma: float, stds: np.ndarray
+        self,
+        seed: int,
+        replicate: int,
+        d: int,
+        steps: int,
+        n: int,
+        alpha: float,
+        gamma: float,
+        stds: tuple[float, ...],
     ) -> None:
         self.sources = [Normals(seed, replicate, "noise", source) for source in range(3)]
         self.memory, self.d, self.n = empty_windows(n, steps, d), d, n
-        self.alpha, self.gamma, self.stds, self.done = alpha, gamma, np.asarray(stds, dtype=float), 0
+        self.alpha, self.gamma, self.stds, self.done = alpha, gamma, np.array(stds), 0
 
     def take(self, count: int) -> np.ndarray:
         first, last = self.done + 1, self.done + count

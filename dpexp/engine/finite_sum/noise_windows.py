@@ -29,7 +29,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dpexp.engine.compiled import compiled
-from dpexp.engine.finite_sum.noise_designs import discount, tree_noise, tree_slots, tree_variance
+from dpexp.engine.finite_sum.discounts import discounts as powers
+from dpexp.engine.finite_sum.noise_designs import tree_noise, tree_slots, tree_variance
 
 
 class Windows(NamedTuple):
@@ -39,6 +40,8 @@ class Windows(NamedTuple):
     """noise of the nodes of the last N steps, level after level: that of G, then that of D beside it [rows, 2 d]"""
     offsets: np.ndarray
     """first row of each level [floor(log2 N) + 1]"""
+    newest: np.ndarray
+    """row of the node that ended last, counted within its level [floor(log2 N) + 1]; -1 before the first"""
     windows: np.ndarray
     """H of the last N steps [N, d]"""
     totals: np.ndarray
@@ -60,6 +63,7 @@ def empty_windows(n: int, steps: int, d: int) -> Windows:
     return Windows(
         np.zeros((rows, 2 * d)),
         offsets,
+        np.full(len(sizes), -1),
         np.zeros((n, d)),
         np.zeros((n, d)),
         tree_slots(steps, d),
@@ -101,6 +105,7 @@ def window_noise(
         for k in range(1, n):
             discounts[k] = math.exp(rate * k)
     levels = len(memory.offsets)
+    newest = memory.newest
     steps, d = out.shape
     tree_noise(residual, first, alpha, stds[3], memory.slots, out)
     drawn = 0
@@ -111,7 +116,8 @@ def window_noise(
         std = stds[0] if t <= 2 * n else stds[1]
         level = 0
         while level < levels and t & ((1 << level) - 1) == 0:
-            row = memory.offsets[level] + ((t >> level) - 1) % (n >> level)
+            newest[level] = newest[level] + 1 if newest[level] + 1 < n >> level else 0
+            row = memory.offsets[level] + newest[level]
             for j in range(d):
                 memory.nodes[row, j] = std * gradient[drawn, j]
                 memory.nodes[row, d + j] = stds[2] * change[drawn, j]
@@ -126,7 +132,8 @@ def window_noise(
             while (start - 1) & ((2 << level) - 1) == 0 and start + (2 << level) - 1 <= t:
                 level += 1
             end = start + (1 << level) - 1
-            row = memory.offsets[level] + ((end >> level) - 1) % (n >> level)
+            back = newest[level] - ((t >> level) - (end >> level))  # so many nodes before the newest, around the ring
+            row = memory.offsets[level] + (back if back >= 0 else back + (n >> level))
             factor = discounts[t - end]
             for j in range(2 * d):
                 sums[j] += factor * memory.nodes[row, j]
@@ -159,9 +166,9 @@ def stream_variances(n: int, steps: int, alpha: float, gamma: float) -> np.ndarr
     """
     out = np.zeros((4, steps))
     out[3] = tree_variance(alpha, steps)
-    keep, fade = 1 - gamma, float(discount(np.array(n), alpha))
-    # a variance takes the square of a discount, hence the factor 2
-    weights = discount(2 * np.arange(n + 1), alpha)
+    held = powers(alpha, 2 * n + 1)
+    keep, fade = 1 - gamma, float(held[n])
+    weights = held[::2]  # a variance takes the square of a discount
     window, both, total = np.zeros((3, n)), np.zeros((3, n)), np.zeros((3, n))
     for start in range(0, steps, n):
         t = np.arange(start + 1, start + n + 1)

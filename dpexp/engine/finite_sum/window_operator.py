@@ -30,6 +30,7 @@ import numpy as np
 from numba import njit
 
 from dpexp.engine.compiled import compiled
+from dpexp.engine.finite_sum.discounts import discounts
 from dpexp.engine.lanes.vectors import LANES, load, reals, store
 
 
@@ -70,7 +71,7 @@ class Workspace(NamedTuple):
 
 def make_rule(n: int, steps: int, alpha: float, gamma: float, ratios: tuple[float, float, float]) -> Rule:
     """The rule for node standard deviations `ratios` (first, later, change) over that of the residuals."""
-    fade = np.exp(math.log1p(-alpha) * np.arange(max(steps, 2 * n) + 1))
+    fade = discounts(alpha, max(steps, 2 * n) + 1)
     tops, levels = _tables(n, steps)
     first, later, change = map(float, ratios)
     moved = (1 - gamma) * change

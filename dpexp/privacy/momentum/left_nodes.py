@@ -1,4 +1,4 @@
-"""The sensitivity of the left nodes to each record, compiled: every run with an order of its own needs it.
+"""The sensitivity of nodes to each record, compiled: every run with an order of its own needs that of the left ones.
 
 The same numbers as `dpexp.privacy.momentum.trees.squared_sensitivities`, which is numpy and takes any choice of nodes.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpexp.engine.compiled import compiled
-from dpexp.privacy.momentum.trees import discounts
+from dpexp.engine.finite_sum.discounts import discounts
 
 
 def left_sensitivities(items: np.ndarray, alpha: float) -> np.ndarray:
@@ -16,11 +16,31 @@ def left_sensitivities(items: np.ndarray, alpha: float) -> np.ndarray:
 
     O(T log T) time, O(T) memory.
     """
-    return _summed(items, discounts(alpha, len(items)), int(items.max()) + 1)
+    return chosen_sensitivities(items, alpha, True, len(items).bit_length())
+
+
+def chosen_sensitivities(
+    items: np.ndarray,
+    alpha: float,
+    left_only: bool,
+    levels: int,
+    after: int = 0,
+    beyond: int = 0,
+    upto: int | None = None,
+) -> np.ndarray:
+    """The same of the nodes of the first `levels` levels that start after one step, and end beyond one and by another.
+
+    All of them, or the left ones alone.
+    """
+    last = len(items) if upto is None else min(upto, len(items))
+    chosen = left_only, levels, after, beyond, last
+    return _summed(items, discounts(alpha, len(items)), int(items.max()) + 1, *chosen)
 
 
 @compiled(kept=True)
-def _summed(items: np.ndarray, powers: np.ndarray, count: int) -> np.ndarray:
+def _summed(
+    items: np.ndarray, powers: np.ndarray, count: int, left_only: bool, levels: int, after: int, beyond: int, last: int
+) -> np.ndarray:
     steps = len(items)
     # the steps of each record, one record after the other, each in the order of time
     begin = np.zeros(count + 1, np.int64)
@@ -34,8 +54,9 @@ def _summed(items: np.ndarray, powers: np.ndarray, count: int) -> np.ndarray:
         place[items[t]] += 1
 
     depth = 1
-    while steps >> depth:
+    while last >> depth:
         depth += 1
+    depth = min(depth, levels)
     total, node, weight = np.zeros(count), np.empty(depth, np.int64), np.empty(depth)
     for record in range(count):
         node[:] = -1
@@ -47,9 +68,9 @@ def _summed(items: np.ndarray, powers: np.ndarray, count: int) -> np.ndarray:
                 # the node of this level that holds the step is [index 2^level + 1, end]; a left one has an even index
                 index = t >> level
                 end = (index + 1) << level
-                if end > steps:
-                    break  # it is never finished, nor is any longer one: their ends are no earlier
-                if index & 1:
+                if end > last:
+                    break  # nor is any longer one chosen: their ends are no earlier
+                if (left_only and index & 1) or end <= beyond or end - (1 << level) < after:
                     continue
                 if node[level] != index:  # the steps of a node follow each other: the one before is complete
                     squares += weight[level] ** 2

@@ -14,9 +14,9 @@ from typing import Literal
 import numpy as np
 
 from dpexp.core.brent import root
+from dpexp.engine.finite_sum.discounts import discounts
 from dpexp.privacy.accounting.conversions import eps_of_curve
 from dpexp.privacy.accounting.gdp import mu_of
-from dpexp.privacy.momentum.trees import discounts
 from dpexp.theory.momentum.theorem4 import theorem4_sigma, theorem4_sigma_best_order
 from dpexp.theory.momentum.theorem8 import theorem8_sigma, theorem8_sigma_best_order
 
@@ -123,7 +123,7 @@ def square_root_sensitivity_fixed(n: int, steps: int, alpha: float) -> float:
     response, held = _square_root(alpha, steps), np.zeros(steps)
     for start in range(0, steps, n):
         held[start:] += response[: steps - start]
-    return float(held @ held)
+    return float(np.square(held).sum())  # in numpy's own order; a product by BLAS has other bits on other machines
 
 
 def _square_root(alpha: float, steps: int) -> np.ndarray:

@@ -10,11 +10,11 @@ none of this applies.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from dpexp.privacy.momentum.trees import fixed_order, node_counts, squared_sensitivities
+from dpexp.privacy.momentum.trees import fixed_order, node_counts
 
 
 def printed_counts(n: int, steps: int) -> tuple[float, float, float, float]:
@@ -58,7 +58,18 @@ def stream_counts(n: int, steps: int, *, used_only: bool = False) -> np.ndarray:
     `used_only` leaves out what no estimate reads: nodes of G and D longer than an epoch and the right nodes of r.
     Raises ValueError for n < 1 or steps < 1.
     """
-    return _per_stream(node_counts, n, fixed_order(n, steps) if min(n, steps) > 0 else None, used_only)
+    if n < 1 or steps < 1:
+        raise ValueError(f"N={n}: need at least one record and one step")
+    items = fixed_order(n, steps)
+    # nodes no longer than N: a window of N steps holds no longer one, and these have the levels 0..floor(log2 N)
+    levels = n.bit_length() if used_only else None
+    rows = [
+        node_counts(items, left_only=False, levels=levels, keep=lambda start, end: end <= 2 * n),
+        node_counts(items, left_only=False, levels=levels, keep=lambda start, end: end > 2 * n),
+        node_counts(items, left_only=False, levels=levels, keep=lambda start, end: start > n),
+        node_counts(items, left_only=used_only),
+    ]
+    return _padded(rows, n)
 
 
 def stream_sensitivities(
@@ -71,12 +82,22 @@ def stream_sensitivities(
     Exact up to rounding. Raises ValueError for n < 1, steps < 1 or alpha outside (0, 1].
     """
 
-    def sensitivities(items: np.ndarray, **chosen: object) -> np.ndarray:
-        return squared_sensitivities(items, alpha, **chosen)  # type: ignore[arg-type]
+    from dpexp.privacy.momentum.left_nodes import chosen_sensitivities
 
-    if items is None and min(n, steps) > 0:
-        items = fixed_order(n, steps)
-    return _per_stream(sensitivities, n, items, used_only)
+    if not 0 < alpha <= 1:
+        raise ValueError(f"alpha={alpha} must be in (0, 1]")
+    if n < 1 or steps < 1:
+        raise ValueError(f"N={n}: need at least one record and one step")
+    order = np.ascontiguousarray(fixed_order(n, steps) if items is None else items, dtype=np.int64)
+    every = steps.bit_length()
+    short = n.bit_length() if used_only else every  # see `stream_counts`
+    rows = [
+        chosen_sensitivities(order, alpha, False, short, upto=2 * n),
+        chosen_sensitivities(order, alpha, False, short, beyond=2 * n),
+        chosen_sensitivities(order, alpha, False, short, after=n),
+        chosen_sensitivities(order, alpha, used_only, every),
+    ]
+    return _padded(rows, n)
 
 
 def stream_mu(sensitivities: np.ndarray, units: Sequence[float], stds: Sequence[float]) -> float:
@@ -116,16 +137,6 @@ def optimal_split(costs: Sequence[float], coefficients: Sequence[float], mu: flo
     return np.sqrt(np.where((cost > 0) & (coefficient == 0), np.inf, variances)) / mu
 
 
-def _per_stream(measure: Callable[..., np.ndarray], n: int, items: np.ndarray | None, used_only: bool) -> np.ndarray:
-    if n < 1 or items is None:
-        raise ValueError(f"N={n}: need at least one record and one step")
-    # nodes no longer than N: a window of N steps holds no longer one, and these have the levels 0..floor(log2 N)
-    levels = n.bit_length() if used_only else None
-    rows = [
-        measure(items, left_only=False, levels=levels, keep=lambda start, end: end <= 2 * n),
-        measure(items, left_only=False, levels=levels, keep=lambda start, end: end > 2 * n),
-        measure(items, left_only=False, levels=levels, keep=lambda start, end: start > n),
-        measure(items, left_only=used_only),
-    ]
-    # with fewer steps than records the last records never appear, and cost nothing
+def _padded(rows: Sequence[np.ndarray], n: int) -> np.ndarray:
+    """Rows of one number a record: with fewer steps than records the last records never appear, and cost nothing."""
     return np.array([np.pad(row, (0, n - len(row))) for row in rows])

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from dpexp.engine.finite_sum.discounts import discounts
+
 Keep = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """keep(starts, ends) -> which nodes count"""
 
@@ -149,14 +151,6 @@ def reshuffled_bound(n: int, steps: int, alpha: float, *, left_only: bool = True
         # of m nodes of a level, every other one, beginning with the first, is a left node
         total += min(by_occurrence, (nodes + 1 if left_only else 2 * nodes) // 2 * float(weights[-1]) ** 2)
     return total
-
-
-def discounts(alpha: float, count: int) -> np.ndarray:
-    """(1 - alpha)^k for k = 0..count - 1, by exp and log1p, so that tiny alpha keep their digits."""
-    rate = math.log1p(-alpha) if alpha < 1 else -math.inf
-    powers = np.ones(count)
-    powers[1:] = np.exp(rate * np.arange(1, count))
-    return powers
 
 
 def _visits(

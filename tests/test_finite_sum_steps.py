@@ -1,0 +1,168 @@
+"""Eight runs side by side: each has the bits that it has alone, follows its own record, and noise is shared rightly."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpexp.engine.finite_sum import noise_process
+from dpexp.engine.finite_sum.discounts import discounts
+from dpexp.engine.finite_sum.following import company_of, follow, follow_all
+from dpexp.engine.finite_sum.loop import Data, Momentum, Order, Together
+from dpexp.engine.finite_sum.losses import LOSSES
+from dpexp.engine.finite_sum.noise_process import Silence
+from dpexp.engine.finite_sum.per_thread import shared_while_used
+from dpexp.problems import PROBLEMS
+from dpexp.problems.finite_sum import FiniteSum
+
+N, D, STEPS = 13, 5, 90
+
+
+def data_of(name: str, d: int = D) -> tuple[FiniteSum, Data]:
+    problem = PROBLEMS[name].model_validate({"N": N, "d": d})
+    assert isinstance(problem, FiniteSum)
+    return problem, Data(problem.pair, *problem.records, problem.constants)
+
+
+def runs_of(problem: FiniteSum, data: Data, count: int) -> list[Momentum]:
+    """Runs that differ in everything that a lane has of its own."""
+    made = []
+    for k in range(count):
+        order = Order(np.random.default_rng(k).integers(0, N, STEPS), False)
+        noise = noise_process.tree(7, k // 2, problem.dimension, STEPS, 0.1, 0.02 * (k + 1))
+        start = problem.start() + 0.1 * k
+        made.append(Momentum(data, start, order, noise, 0.1 + 0.05 * k, 0.01 * (k + 1), k % 3 != 1, STEPS))
+    return made
+
+
+def literal(run: Momentum, steps: int) -> np.ndarray:
+    """The iterates of `steps` steps by the loss of one record, in numpy."""
+    w, m, noise = run.w.copy(), np.zeros(len(run.w)), np.empty((steps, len(run.w)))
+    run.noise.fill(noise)
+    path, g = [], np.empty(len(w))
+    for i, z in zip(run.order.between(1, steps), noise, strict=True):
+        run.data.pair.gradient(w, run.data.x[i], run.data.y[i], run.data.constants, g)
+        m = (1 - run.alpha) * m + run.alpha * g
+        step = (m + z) / np.sqrt(np.sum((m + z) ** 2)) if run.normalised else m + z
+        w = w - run.eta * step
+        path.append(w)
+    return np.array(path)
+
+
+@pytest.mark.parametrize("name", sorted(LOSSES))
+@pytest.mark.parametrize("d", [1, D])
+def test_every_loss_steps_as_its_gradient_of_one_record_says(name: str, d: int) -> None:
+    problem, data = data_of(name, d)
+    together = Together(runs_of(problem, data, 8))
+    together.advance(1, 40)
+    before = together.w.copy()
+    together.advance(41, STEPS)
+    for k, run in enumerate(runs_of(problem, data, 8)):
+        path = literal(run, STEPS)
+        np.testing.assert_allclose(before[:, k], path[39], atol=1e-11)
+        np.testing.assert_allclose(together.w[:, k], path[-1], atol=1e-11)
+        assert np.abs(path[-1] - path[39]).max() > 1e-3
+
+
+@pytest.mark.parametrize("count", [1, 3, 8])
+def test_a_run_has_the_same_bits_in_any_company(count: int) -> None:
+    problem, data = data_of("rippled-mean")
+    at, eta = np.array([1, 20, STEPS]), np.array([0.01 * (k + 1) for k in range(8)])
+    whole = follow_all(runs_of(problem, data, 8), data, at, eta, problem.smoothness)
+    for first in range(0, 8, count):
+        few = runs_of(problem, data, 8)[first : first + count]
+        part = follow_all(few, data, at, eta[first : first + count], problem.smoothness)
+        np.testing.assert_array_equal(part, whole[first : first + count])
+    alone = follow(runs_of(problem, data, 8)[5], data, at, eta[5], problem.smoothness)
+    np.testing.assert_array_equal(alone, whole[5])
+
+
+def test_a_loss_without_a_form_in_lanes_is_stepped_run_by_run() -> None:
+    problem, data = data_of("rippled-mean")
+    plain = data._replace(pair=data.pair._replace(lanes=None))
+    ours, theirs = (company_of(runs_of(problem, some, 5)) for some in (data, plain))
+    for some in (ours, theirs):
+        some.advance(1, STEPS)
+    assert isinstance(theirs, Together)
+    np.testing.assert_allclose(theirs.w, ours.w, atol=1e-12)
+
+
+@pytest.mark.parametrize("far", [1e9, np.inf])
+def test_a_lane_asks_for_its_own_gradient_where_the_functions_of_lanes_do_not_hold(far: float) -> None:
+    """One run is so far away that the lanes' sine is NaN; the others keep their bits."""
+    problem, data = data_of("rippled-mean")
+    runs = runs_of(problem, data, 8)
+    runs[2].w[:] = far
+    expected = literal(runs_of(problem, data, 8)[2], 0)  # draws no noise
+    assert len(expected) == 0
+    moved = runs_of(problem, data, 8)[2]
+    moved.w[:] = far
+    with np.errstate(all="ignore"):
+        path = literal(moved, 3)
+    together, usual = Together(runs), Together(runs_of(problem, data, 8))
+    together.advance(1, 3)
+    usual.advance(1, 3)
+    np.testing.assert_allclose(together.w[:, 2], path[-1], rtol=1e-12)
+    assert math.isfinite(far) == bool(np.isfinite(path).all())
+    others = [k for k in range(8) if k != 2]
+    np.testing.assert_array_equal(together.w[:, others], usual.w[:, others])
+
+
+def test_noise_is_a_factor_times_a_tape_that_runs_share_in_any_order() -> None:
+    """Side by side, one after the other, and one that falls behind: always the numbers of a run by itself."""
+    given = (3, 0, D, STEPS, 0.1)
+
+    def numbers(noise: noise_process.Scaled, *counts: int) -> np.ndarray:
+        parts = [np.empty((count, D)) for count in counts]
+        for part in parts:
+            noise.fill(part)
+        return np.concatenate(parts)
+
+    alone = numbers(noise_process.tree(*given, 1.0), 30, 60)
+    one, two = noise_process.tree(*given, 1.0), noise_process.tree(*given, 2.5)
+    assert one.tape is two.tape
+    assert noise_process.tree(4, 0, D, STEPS, 0.1, 1.0).tape is not one.tape
+    np.testing.assert_array_equal(numbers(one, 30), alone[:30])
+    np.testing.assert_array_equal(numbers(two, 10, 20), 2.5 * alone[:30])
+    np.testing.assert_array_equal(numbers(one, 30, 30), alone[30:])
+    np.testing.assert_array_equal(numbers(two, 60), 2.5 * alone[30:])
+    late = noise_process.tree(*given, 3.0)
+    np.testing.assert_array_equal(numbers(late, 90), 3.0 * alone)
+
+
+def test_a_shared_thing_goes_with_its_last_user() -> None:
+    made = []
+
+    class Thing:
+        pass
+
+    @shared_while_used
+    def thing(number: int) -> Thing:
+        made.append(number)
+        return Thing()
+
+    first, second = thing(1), thing(1)
+    assert first is second
+    assert thing(2) is not first
+    del first, second
+    thing(1)
+    assert made == [1, 2, 1]
+
+
+def test_silence_adds_nothing() -> None:
+    out = np.full((4, 2), 3.0)
+    Silence().fill(out)
+    assert not out.any()
+
+
+@pytest.mark.parametrize("alpha", [1e-9, 1e-3, 0.3, 1 - 1e-12, 1.0])
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 10, 1001])
+def test_discounts_are_powers_of_one_minus_alpha(alpha: float, count: int) -> None:
+    """Beside powers in 50 digits."""
+    import mpmath
+
+    with mpmath.workdps(50):
+        wanted = [float((1 - mpmath.mpf(alpha)) ** k) for k in range(count)]
+    found = discounts(alpha, count)
+    assert found.shape == (count,)
+    np.testing.assert_allclose(found, wanted, rtol=3e-13, atol=1e-300)
