@@ -153,9 +153,11 @@ class Covering(AlgorithmBase):
 
 def efficient_errors(model: Model, target: Target, noise: float, n: int) -> np.ndarray:
     """sqrt(diag(H^-1 S_mu H^-1) / n) [p]; `noise` is 1 / mu_eff^2 under the optimal weights."""
-    inverse = np.linalg.inv(target.hessian)
+    from dpexp.inference.small_matrices import inverses, products
+
+    inverse = inverses(target.hessian)
     scores = target.scores + model.gradient_sensitivity**2 * noise * np.eye(model.p)
-    return np.asarray(np.sqrt(np.diag(inverse @ scores @ inverse) / n))
+    return np.asarray(np.sqrt(np.diag(products(inverse, scores, inverse)) / n))
 
 
 def measured(

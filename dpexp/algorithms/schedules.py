@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
+from dpexp.core.elementary import power
 from dpexp.core.parameters import Parameters, Positive, StepSize
 from dpexp.core.registry import Registry
 
@@ -40,7 +41,7 @@ class Power(Schedule):
     alpha: Annotated[float, Field(ge=0, le=1)] = 0.5
 
     def step_sizes(self, first: int, last: int) -> np.ndarray:
-        return self.eta * np.arange(first, last + 1, dtype=np.float64) ** -self.alpha
+        return self.eta * power(np.arange(first, last + 1, dtype=np.float64), -self.alpha)
 
 
 class Constant(Schedule):

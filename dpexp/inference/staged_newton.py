@@ -134,7 +134,7 @@ class Server:
         beta = self.model.d + 1
         limit = FARTHEST * (current[:, -1] if self.model.has_scale else np.ones(LANES))
         spread = np.append(1.0, np.full(self.model.d, min(1.0, self.model.problem.sigma_z)))
-        length = np.linalg.norm(change[:, :beta] * spread, axis=1)
+        length = np.sqrt(np.sum((change[:, :beta] * spread) ** 2, axis=1))
         shortened = length > limit
         change[:, :beta] *= np.where(shortened, limit / np.maximum(length, 1e-300), 1.0)[:, None]
         target = current + change
