@@ -17,6 +17,7 @@ ROOT = Path(__file__).parent.parent
 MACHINES = {
     "this one": {},
     "BLAS of Skylake": {"OPENBLAS_CORETYPE": "SkylakeX"},
+    "BLAS of Haswell": {"OPENBLAS_CORETYPE": "Haswell"},
     "BLAS of Prescott": {"OPENBLAS_CORETYPE": "Prescott"},
     "numpy without AVX-512": {"NPY_DISABLE_CPU_FEATURES": "X86_V4,AVX512_ICL,AVX512F,AVX512_SKX"},
     "compiled for Haswell": {"NUMBA_CPU_NAME": "haswell"},

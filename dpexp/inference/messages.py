@@ -79,8 +79,8 @@ def compiled_messages(score: Callable[..., Any], curvature: Callable[..., Any], 
 
     It serves the users begin .. end - 1 of a block that starts with user first + 1 of a stage. User i is a Hessian user
     if `every` divides i (never if it is 0); `number` of them came before in this block. `theta` [p, 8] and `hits` [8],
-    the projections so far, change in place; so do the sums from user `summed` on. `scratch` [p, 8] is working memory,
-    and holds the message of the last user if that was a gradient.
+    the projections so far, change in place; so do the sums from user `summed` on. `scratch` [p or more, 8] is working
+    memory, and holds the message of the last user if that was a gradient.
     """
     rho = njit(score, nogil=True, forceinline=True)
     rho2 = njit(curvature, nogil=True, forceinline=True)
