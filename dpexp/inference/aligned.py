@@ -17,7 +17,7 @@ def lanes_empty(*shape: int) -> np.ndarray:
     """Uninitialised float64 [*shape, 8]."""
     count = math.prod(shape) * LANES
     room = np.empty(count + LANES)
-    skipped = -room.ctypes.data % VECTOR_BYTES // room.itemsize
+    skipped = -room.__array_interface__["data"][0] % VECTOR_BYTES // 8
     return room[skipped : skipped + count].reshape(*shape, LANES)
 
 

@@ -47,7 +47,7 @@ def compiled_path(score: Callable[..., Any], curvature: Callable[..., Any], has_
     step are those of `compiled_messages`, one user at a time; after it the first half of `scratch` [2 p, 8] holds m_i,
     and the second holds theta_{i-1}.
     """
-    one = compiled_messages(score, curvature, has_scale)
+    one = compiled_messages(score, curvature, has_scale, inlined=True)
 
     @compiled(kept=True)
     def path(first, every, constants, eta, users, theta, hits, scratch, sums, messages, regressed):

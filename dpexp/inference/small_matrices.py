@@ -290,8 +290,11 @@ def pseudo_inverses(a: np.ndarray) -> np.ndarray:
 
 def products(a: np.ndarray, b: np.ndarray, *more: np.ndarray) -> np.ndarray:
     """a b ... of matrices [..., p, q], [..., q, r], ...; leading axes are broadcast."""
-    leading = np.broadcast_shapes(np.shape(a)[:-2], np.shape(b)[:-2])
-    left, right = (_stack(np.broadcast_to(m, (*leading, *np.shape(m)[-2:]))) for m in (a, b))
+    leading = np.shape(a)[:-2]
+    if np.shape(b)[:-2] != leading:
+        leading = np.broadcast_shapes(leading, np.shape(b)[:-2])
+        a, b = (np.broadcast_to(m, (*leading, *np.shape(m)[-2:])) for m in (a, b))
+    left, right = _stack(a), _stack(b)
     out = np.empty((len(left), left.shape[1], right.shape[2]))
     _products(left, right, out)
     found = out.reshape(*leading, *out.shape[1:])
