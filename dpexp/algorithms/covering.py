@@ -84,7 +84,11 @@ class Covering(AlgorithmBase):
 
     def memory(self, problem: LinearPredictorProblem, n: int, checkpoints: int, settings: int) -> int:
         """A block of users of eight replicates, a few sums, and the schedule."""
-        return int(8 * n + 8 * 8 * 960 * (3 * problem.p + 8 + problem.p * problem.p) + 10_000 * settings * checkpoints)
+        from dpexp.inference.users import BLOCK
+
+        return int(
+            8 * n + 8 * 8 * BLOCK * (3 * problem.p + 8 + problem.p * problem.p) + 10_000 * settings * checkpoints
+        )
 
     def mechanism(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> LocalGaussian:
         """Every user sends one message, a gradient or a Hessian, each with the noise that its sensitivity asks for."""
