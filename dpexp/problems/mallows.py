@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dpexp.core.elementary import exp, log
+
 WEIGHT_CAP = 2.0
 """w(x) = min(1, WEIGHT_CAP / |x|^2)"""
 _EDGES = (0.5, 1.0, 2.0, 3.5, 5.5, 8.5)
@@ -45,8 +47,8 @@ def mean_weight(across: int, power: int, q: np.ndarray, sigma_z: float = 1.0) ->
     end = math.sqrt(across) + 12.0
     x, w = panels(np.linspace(0.0, 1.0, 13), 24)
     t = start[..., None] + np.maximum(0.0, end - start)[..., None] * x
-    log_density = (across - 1) * np.log(t) - t * t / 2 - (across / 2 - 1) * math.log(2) - gammaln(across / 2)
-    outer = np.sum(w * np.exp(log_density) * weight(t * t), axis=-1) * np.maximum(0.0, end - start)
+    log_density = (across - 1) * log(t) - t * t / 2 - (across / 2 - 1) * math.log(2) - gammaln(across / 2)
+    outer = np.sum(w * exp(log_density) * weight(t * t), axis=-1) * np.maximum(0.0, end - start)
     return gammainc(across / 2, free / 2) + outer
 
 
@@ -78,7 +80,7 @@ def rule(
         right |= {(1 - 0.3**m) / sigma_z for m in range(1, 7) if (1 - 0.3**m) / sigma_z < _EDGES[-1]}
     inside = {split for split in splits if abs(split) < _EDGES[-1]}
     z, step = panels(np.array(sorted(right | {-edge for edge in right} | inside)), points)
-    density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+    density = exp(-z * z / 2) / math.sqrt(2 * math.pi)
     across = d - 1 + 2 * tilted
     return Rule(z, density * step * mean_weight(across, power, z * z, sigma_z))
 
