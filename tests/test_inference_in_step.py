@@ -181,3 +181,41 @@ def test_logistic_steps_are_shorter_than_plans_are_careful():
     assert guessed_curvature(model) < np.median(np.linalg.eigvalsh(model.guessed_hessian))
     reasons = before(model, Design(100_000, guessed_curvature(model)), noise_of(model, np.array([1.0]))).reasons
     assert "coefficients-too-uncertain" in {reason.rule for reason in reasons}
+
+
+# --- compiled records -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        {}, {"rho": 0.5}, {"errors": "student"}, {"errors": "exponential"}, {"errors": "heteroscedastic"},
+        {"bend": 0.5, "sigma_z": 0.7, "beta": -1.5, "sigma": 3.0}, {"binary": True}, {"binary": True, "rho": 0.3},
+    ],
+)  # fmt: skip
+def test_compiled_records_are_those_of_the_law(law):
+    """`Population.records` says the same law in numpy; other numbers give other records."""
+    from dpexp.inference.record_kernel import fill_records
+
+    population, rng = Population(3, **law), np.random.default_rng(6)
+    normals, uniform = rng.standard_normal((400, population.normals, 8)), rng.random((400, 8))
+    x, y, w = np.empty((400, 3, 8)), np.empty((400, 8)), np.empty((400, 8))
+    fill_records(normals, uniform, population.numbers, x, y, w)
+    wanted_x, wanted_y = population.records(normals, uniform)
+    assert np.abs(x - wanted_x).max() <= 1e-15 * np.abs(wanted_x).max()
+    assert np.abs(y - wanted_y).max() <= 1e-14 * np.abs(wanted_y).max()
+    assert w == pytest.approx(np.minimum(1, 2 / (1 + np.sum(wanted_x**2, axis=1))), rel=1e-14)
+    fill_records(normals, uniform, population.numbers._replace(beta=0.3), x, y, w)
+    assert np.abs(y - wanted_y).max() > 0.1
+
+
+def test_lanes_begin_where_a_cache_line_does():
+    from dpexp.inference.aligned import lanes_empty, lanes_zeros
+
+    for shape in [(1,), (7,), (3, 5), (0,), (960, 7)]:
+        for make in (lanes_empty, lanes_zeros):
+            found = make(*shape)
+            assert found.shape == (*shape, 8)
+            assert found.flags.c_contiguous
+            assert found.ctypes.data % 64 == 0 or found.size == 0
+    assert (lanes_zeros(4) == 0).all()

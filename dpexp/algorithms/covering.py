@@ -84,7 +84,11 @@ class Covering(AlgorithmBase):
 
     def memory(self, problem: LinearPredictorProblem, n: int, checkpoints: int, settings: int) -> int:
         """A block of users of eight replicates, a few sums, and the schedule."""
-        return int(8 * n + 8 * 8 * 960 * (3 * problem.p + 8 + problem.p * problem.p) + 10_000 * settings * checkpoints)
+        from dpexp.inference.users import BLOCK
+
+        return int(
+            8 * n + 8 * 8 * BLOCK * (3 * problem.p + 8 + problem.p * problem.p) + 10_000 * settings * checkpoints
+        )
 
     def mechanism(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> LocalGaussian:
         """Every user sends one message, a gradient or a Hessian, each with the noise that its sensitivity asks for."""
@@ -153,9 +157,11 @@ class Covering(AlgorithmBase):
 
 def efficient_errors(model: Model, target: Target, noise: float, n: int) -> np.ndarray:
     """sqrt(diag(H^-1 S_mu H^-1) / n) [p]; `noise` is 1 / mu_eff^2 under the optimal weights."""
-    inverse = np.linalg.inv(target.hessian)
+    from dpexp.inference.small_matrices import inverses, products
+
+    inverse = inverses(target.hessian)
     scores = target.scores + model.gradient_sensitivity**2 * noise * np.eye(model.p)
-    return np.asarray(np.sqrt(np.diag(inverse @ scores @ inverse) / n))
+    return np.asarray(np.sqrt(np.diag(products(inverse, scores, inverse)) / n))
 
 
 def measured(

@@ -9,26 +9,27 @@ import numpy as np
 
 from dpexp.core.brent import root
 from dpexp.core.gauss_legendre import gauss_legendre
+from dpexp.inference.rounding import rounded
 
 
 def normal(level: float) -> float:
     """Of the standard normal law."""
     from scipy.special import ndtri
 
-    return float(ndtri((1 + level) / 2))
+    return rounded(float(ndtri((1 + level) / 2)))
 
 
 def student(level: float, degrees: int) -> float:
     """Of Student's law."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(degrees, (1 + level) / 2))
+    return rounded(float(stdtrit(degrees, (1 + level) / 2)))
 
 
 @lru_cache(maxsize=32)
 def random_scaling(level: float) -> float:
     """Of t = W(1) / sqrt(int_0^1 (W(r) - r W(1))^2 dr), the law of random scaling; 6.747302 at 95%."""
-    return root(lambda q: random_scaling_tail(q) - (1 - level), 0.05, 1e3, xtol=1e-12)
+    return rounded(root(lambda q: random_scaling_tail(q) - (1 - level), 0.05, 1e3, xtol=1e-12))
 
 
 def random_scaling_tail(q: float) -> float:

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from dpexp.inference.rounding import rounded
 from dpexp.problems.huber_linear import normal_moments
 from dpexp.problems.linear_predictor import mallows_weight
 
@@ -37,7 +38,7 @@ def heavy_tails(c: float, scale_is_estimated: bool) -> tuple[float, float]:
         inside, square = _inside(c * k)
         low, high = (k, high) if square / k**2 + c * c * (1 - inside) > normal.kappa else (low, k)
     inside, square = _inside(c * k)
-    return inside / k / normal.inside, square / k**3 / normal.square_inside
+    return rounded(inside / k / normal.inside), rounded(square / k**3 / normal.square_inside)
 
 
 def _inside(a: float) -> tuple[float, float]:
@@ -54,4 +55,4 @@ def correlated(d: int, sigma_z: float) -> np.ndarray:
     weighted, plain = (sigma_z * part for part in (z, g[:, :d]))
     both = (weighted * mallows_weight(1 + np.sum(weighted**2, axis=1))[:, None]).T @ weighted
     alone = np.mean(np.sum(plain**2, axis=1) * mallows_weight(1 + np.sum(plain**2, axis=1))) / d
-    return np.asarray(both / DRAWS / alone)
+    return rounded(both / DRAWS / alone)

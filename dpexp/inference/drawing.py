@@ -9,6 +9,7 @@ import numpy as np
 from dpexp.engine.compiled import compiled
 from dpexp.engine.lanes.streams import fill_normal
 from dpexp.engine.lanes.vectors import LANES
+from dpexp.inference.aligned import lanes_empty
 
 
 @compiled(kept=True)
@@ -20,7 +21,7 @@ def fill_standard_normals(state: np.ndarray, shape: tuple[int, ...]) -> np.ndarr
     """Normals [*shape, 8] of the streams in `state` uint64 [4, 8], which moves on by an even number of them."""
     count = math.prod(shape)
     even = count + count % 2  # they are drawn in pairs
-    out = np.empty((even, LANES))
+    out = lanes_empty(even)
     _fill(state, out, even)
     return out[:count].reshape(*shape, LANES)
 
@@ -40,7 +41,7 @@ class Rows:
         old = len(self.spare)
         need = max(0, count - old)
         drawn = need + need * self.width % 2
-        rows = np.empty((old + drawn, self.width, LANES))
+        rows = lanes_empty(old + drawn, self.width)
         rows[:old] = self.spare
         _fill(self.state, rows[old:].reshape(-1, LANES), drawn * self.width)
         self.spare = rows[count:].copy()  # a view would keep all of the rows in memory

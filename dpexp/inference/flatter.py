@@ -17,6 +17,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from dpexp.engine.lanes.vectors import LANES
+from dpexp.inference.mean_curvature import compiled_mean
 from dpexp.inference.models import Model
 from dpexp.inference.sums import Sums
 
@@ -34,8 +36,9 @@ def curvature_at(model: Model, theta: np.ndarray) -> np.ndarray:
     """The trace of the Hessian of the risk at theta [8, p] under the guessed law [8]: the mean of w |x|^2 p (1 - p)."""
     x = covariates(model.d, model.problem.sigma_z)
     weight = model.problem.weight(x) * np.sum(x * x, axis=1)
-    second = model.curvature(theta @ x.T, np.zeros(1), 1.0, model.constants)[0]
-    return np.asarray(second @ weight / DRAWS)
+    found = np.empty((1, LANES))
+    compiled_mean(model.curvature)(np.ascontiguousarray(theta.T), x, weight, model.constants, found)
+    return np.asarray(found[0] / DRAWS)
 
 
 def flatter(model: Model, stages: tuple[Sums, Sums], theta: np.ndarray) -> np.ndarray:

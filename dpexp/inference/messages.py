@@ -73,14 +73,18 @@ class Constants(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def compiled_messages(score: Callable[..., Any], curvature: Callable[..., Any], has_scale: bool) -> Callable[..., Any]:
+def compiled_messages(
+    score: Callable[..., Any], curvature: Callable[..., Any], has_scale: bool, inlined: bool = False
+) -> Callable[..., Any]:
     """The compiled `messages(first, every, summed, constants, eta, users, theta, hits, scratch, sums, begin, end,
     number)` of one model.
 
     It serves the users begin .. end - 1 of a block that starts with user first + 1 of a stage. User i is a Hessian user
     if `every` divides i (never if it is 0); `number` of them came before in this block. `theta` [p, 8] and `hits` [8],
-    the projections so far, change in place; so do the sums from user `summed` on. `scratch` [p, 8] is working memory,
-    and holds the message of the last user if that was a gradient.
+    the projections so far, change in place; so do the sums from user `summed` on. `scratch` [p or more, 8] is working
+    memory, and holds the message of the last user if that was a gradient.
+
+    `inlined`: for compiled code that serves one user at a time, in which half of the time would be the call.
     """
     rho = njit(score, nogil=True, forceinline=True)
     rho2 = njit(curvature, nogil=True, forceinline=True)
@@ -152,7 +156,7 @@ def compiled_messages(score: Callable[..., Any], curvature: Callable[..., Any], 
             )
             store(sums.hessians, (e,), load(sums.hessians, (e,)) + sent)
 
-    @compiled(kept=True)
+    @compiled(kept=not inlined, forceinline=inlined)
     def messages(first, every, summed, constants, eta, users, theta, hits, scratch, sums, begin, end, number):
         p = theta.shape[0]
         d = users.x.shape[1]

@@ -18,6 +18,8 @@ import numpy as np
 from dpexp.core.errors import UsageError
 from dpexp.engine.lanes.elementwise import Value, logistic, where
 from dpexp.inference.doubts import correlated, heavy_tails
+from dpexp.inference.rounding import rounded
+from dpexp.inference.small_matrices import eigenvalues
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.logistic import MallowsLogistic
@@ -126,15 +128,15 @@ class Model:
         if self.doubt:
             return doubted_hessian(replace(self, doubt=None).guessed_hessian, self)
         if isinstance(self.problem, HuberLinear):
-            return self.problem.curvature().hessian
-        return self.variance * moment_matrix(self.d, self.problem.sigma_z)
+            return rounded(self.problem.curvature().hessian)
+        return self.variance * rounded(moment_matrix(self.d, self.problem.sigma_z))
 
     @cached_property
     def guessed_covariance(self) -> np.ndarray:
         """S [p, p], the covariance of the gradient of one record, under the same guess."""
         if isinstance(self.problem, HuberLinear):
-            return self.problem.curvature().score_covariance
-        return self.variance * moment_matrix(self.d, self.problem.sigma_z, power=2)
+            return rounded(self.problem.curvature().score_covariance)
+        return self.variance * rounded(moment_matrix(self.d, self.problem.sigma_z, power=2))
 
     def hessians(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Second derivatives [..., p, p] of the losses of records (x [..., d + 1], y [...]) at one theta [p]."""
@@ -194,7 +196,7 @@ def balanced(model: Model) -> Model:
     if not model.has_scale:
         return model
     hessian = model.guessed_hessian
-    least = float(np.linalg.eigvalsh(hessian[:-1, :-1])[0])
+    least = float(eigenvalues(hessian[:-1, :-1])[0])
     return replace(model, scale_row=float(np.clip(math.sqrt(least / hessian[-1, -1]), 0.3, 1.5)))
 
 

@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dpexp.inference.fixed_points import fixed_points
 from dpexp.inference.models import Model
+from dpexp.inference.small_matrices import eigensystems, inverses, products, times
 from dpexp.inference.sums import Sums, symmetric
 
 NEGLIGIBLE = 1e-8
 """share of the largest eigenvalue; `refusals` refuses long before"""
-NEWTON_STEPS = 30
-"""for the trace in `regularise`; each squares what is missing once it is small. Six to ten are enough"""
 
 
 class Corrected(NamedTuple):
@@ -56,11 +56,11 @@ def regularise(mean: np.ndarray, error: np.ndarray) -> np.ndarray:
     eigenvalues raised to at least se. Without noise Hr = Hc (inference, section 3.4).
     """
     error = np.asarray(error, dtype=np.float64)
-    values, vectors = np.linalg.eigh(mean)
+    values, vectors = eigensystems(mean)
     smallest = np.maximum(NEGLIGIBLE * np.abs(values).max(axis=-1), 1e-12)  # so that a singular Hhat has an inverse
     values = np.maximum(values, np.maximum(error, smallest)[..., None])
     inverse = _inverse_eigenvalues(values, (error**2 / 2)[..., None])
-    return np.asarray(np.einsum("...ij,...j,...kj->...ik", vectors, 1 / inverse, vectors))
+    return products(vectors / inverse[..., None, :], np.swapaxes(vectors, -1, -2))
 
 
 def _inverse_eigenvalues(values: np.ndarray, half: np.ndarray) -> np.ndarray:
@@ -70,27 +70,19 @@ def _inverse_eigenvalues(values: np.ndarray, half: np.ndarray) -> np.ndarray:
     half g^2 + (l + half t) g - 1 = 0. The sum of these g falls in t and is convex, so Newton's steps for
     t = sum g(t) from t = 0 rise to its only root.
     """
-    trace = np.zeros((*values.shape[:-1], 1))
-    for _ in range(NEWTON_STEPS):
-        b = values + half * trace
-        root = np.sqrt(b * b + 4 * half)
-        g = 2 / (b + root)
-        slope = np.sum(half * g / root, axis=-1, keepdims=True)  # -dg/dt = half g / root
-        nearer = trace + (g.sum(axis=-1, keepdims=True) - trace) / (1 + slope)
-        if np.array_equal(nearer, trace):  # no further step changes a digit
-            break
-        trace = nearer
-    b = values + half * trace
-    return np.asarray(2 / (b + np.sqrt(b * b + 4 * half)))
+    flat = np.ascontiguousarray(values.reshape(-1, values.shape[-1]))
+    g = np.empty_like(flat)
+    fixed_points(flat, np.ascontiguousarray(np.broadcast_to(half, (*values.shape[:-1], 1)).reshape(-1)), g)
+    return g.reshape(values.shape)
 
 
 def corrected(sums: Sums, hessian: np.ndarray, hessian_error: np.ndarray) -> Corrected:
     """theta~ = A / sv - Hr^-1 G / sv and C = Hr^-1 (Q / sv^2) Hr^-1 from a regularised Hessian [8, p, p]."""
     p, total = len(sums.points), sums.v[0]
-    inverse = np.linalg.inv(hessian)
+    inverse = inverses(hessian)
     point, gradient = (sums.points / total).T, (sums.gradients / total).T
-    theta = point - np.einsum("rij,rj->ri", inverse, gradient)
-    covariance = inverse @ (symmetric(sums.squares, p) / (total * total)[:, None, None]) @ inverse
+    theta = point - times(inverse, gradient)
+    covariance = products(inverse, symmetric(sums.squares / (total * total), p), inverse)
     return Corrected(theta, covariance, hessian, hessian_error)
 
 
@@ -115,6 +107,7 @@ def of_hessian_noise(sums: Sums, found: Corrected, scaling: np.ndarray) -> np.nd
     """
     correction = ((sums.points / sums.v[0]).T - found.theta) / scaling
     outer = correction[:, :, None] * correction[:, None, :]
-    square = np.einsum("rj,rj->r", correction, correction)[:, None, None] * np.eye(correction.shape[1])
-    inverse = np.linalg.inv(found.hessian) / scaling
-    return inverse @ ((found.hessian_error**2 / 2)[:, None, None] * (outer + square)) @ inverse.transpose(0, 2, 1)
+    square = np.sum(correction**2, axis=1)[:, None, None] * np.eye(correction.shape[1])
+    inverse = inverses(found.hessian) / scaling
+    middle = (found.hessian_error**2 / 2)[:, None, None] * (outer + square)
+    return products(inverse, middle, inverse.transpose(0, 2, 1))

@@ -12,6 +12,7 @@ import numpy as np
 
 from dpexp.inference.models import Model
 from dpexp.inference.newton import mean_hessian
+from dpexp.inference.small_matrices import eigenvalues
 from dpexp.inference.sums import Sums
 
 FARTHEST_PACE = 16.0
@@ -20,7 +21,7 @@ FARTHEST_PACE = 16.0
 
 def guessed_median(model: Model) -> float:
     """The median eigenvalue of the guessed Hessian, as steps are planned for."""
-    return float(np.median(np.linalg.eigvalsh(model.guessed_hessian)))
+    return float(np.median(eigenvalues(model.guessed_hessian)))
 
 
 def curvature_ratio(model: Model, sums: Sums) -> tuple[np.ndarray, np.ndarray]:
@@ -33,7 +34,7 @@ def curvature_ratio(model: Model, sums: Sums) -> tuple[np.ndarray, np.ndarray]:
     guess = model.guessed_hessian * np.outer(model.hessian_scaling, model.hessian_scaling)
     norm_sq = float(np.sum(guess * guess))
     mean, error = mean_hessian(sums, model.p)
-    return np.einsum("rij,ij->r", mean, guess) / norm_sq, error**2 / norm_sq
+    return np.sum(mean * guess, axis=(1, 2)) / norm_sq, error**2 / norm_sq
 
 
 def measured_pace(model: Model, curvature: float, sums: Sums) -> np.ndarray:

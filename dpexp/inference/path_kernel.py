@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpexp.engine.compiled import compiled
-from dpexp.engine.lanes.vectors import LANES, load, store
+from dpexp.engine.lanes.vectors import load, store
+from dpexp.inference.aligned import lanes_zeros
 from dpexp.inference.messages import compiled_messages
 
 
@@ -35,7 +36,7 @@ class PathSums(NamedTuple):
 
 def no_path_sums(p: int) -> PathSums:
     """Sums over nobody."""
-    return PathSums(*(np.zeros((p, LANES)) for _ in range(4)), *(np.zeros((p, p, LANES)) for _ in range(2)))
+    return PathSums(*(lanes_zeros(p) for _ in range(4)), *(lanes_zeros(p, p) for _ in range(2)))
 
 
 @lru_cache(maxsize=16)
@@ -43,27 +44,27 @@ def compiled_path(score: Callable[..., Any], curvature: Callable[..., Any], has_
     """The compiled `path(first, every, constants, eta, users, theta, hits, scratch, sums, messages, regressed)`.
 
     `points_square` and `cross` are summed only if `regressed`: most of the time would be theirs. The messages and the
-    step are those of `compiled_messages`, one user at a time; after it `scratch` holds m_i.
+    step are those of `compiled_messages`, one user at a time; after it the first half of `scratch` [2 p, 8] holds m_i,
+    and the second holds theta_{i-1}.
     """
-    one = compiled_messages(score, curvature, has_scale)
+    one = compiled_messages(score, curvature, has_scale, inlined=True)
 
     @compiled(kept=True)
     def path(first, every, constants, eta, users, theta, hits, scratch, sums, messages, regressed):
         p = theta.shape[0]
-        before = np.zeros((p, LANES))
         number = 0
         for b in range(len(eta)):
             for j in range(p):
-                store(before, (j,), load(theta, (j,)))
+                store(scratch, (p + j,), load(theta, (j,)))
             asked_for_hessian = every > 0 and (first + b + 1) % every == 0
             one(first, every, 1, constants, eta, users, theta, hits, scratch, messages, b, b + 1, number)
             if asked_for_hessian:
                 number += 1
             elif regressed:
                 for j in range(p):
-                    m, at = load(scratch, (j,)), load(before, (j,))
+                    m, at = load(scratch, (j,)), load(scratch, (p + j,))
                     for l in range(p):
-                        other = load(before, (l,))
+                        other = load(scratch, (p + l,))
                         store(sums.cross, (j, l), load(sums.cross, (j, l)) + m * other)
                         store(sums.points_square, (j, l), load(sums.points_square, (j, l)) + at * other)
             s = float(first + b + 1)

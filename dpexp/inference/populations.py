@@ -19,16 +19,20 @@ from dpexp.core.seeds import stream_states
 from dpexp.engine.lanes.elementwise import logistic
 from dpexp.engine.lanes.streams import fill_uniform
 from dpexp.engine.lanes.vectors import LANES
+from dpexp.inference.aligned import lanes_empty
 from dpexp.inference.drawing import Rows
 from dpexp.inference.lockstep import Wanted
 from dpexp.inference.messages import Users
 from dpexp.inference.models import Model
+from dpexp.inference.record_kernel import BINARY, EXPONENTIAL, HETEROSCEDASTIC, NORMAL, STUDENT, Numbers, fill_records
 from dpexp.inference.users import gradient_weights, hessian_users, hessian_weights
-from dpexp.problems.linear_predictor import mallows_weight
 
 Errors = Literal["normal", "student", "exponential", "heteroscedastic"]
 NORMALS_OF_ERRORS: dict[Errors, int] = {"normal": 1, "student": 4, "exponential": 2, "heteroscedastic": 1}
 """standard normals that one error is made of"""
+RESPONSES: dict[Errors, int] = {
+    "normal": NORMAL, "student": STUDENT, "exponential": EXPONENTIAL, "heteroscedastic": HETEROSCEDASTIC,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,14 @@ class Population:
     def normals(self) -> int:
         """Standard normals that one record takes: d covariates, one common factor, and the error."""
         return self.d + (self.rho > 0) + (0 if self.binary else NORMALS_OF_ERRORS[self.errors])
+
+    @property
+    def numbers(self) -> Numbers:
+        """The law as the compiled loop takes it."""
+        response = BINARY if self.binary else RESPONSES[self.errors]
+        own, common = math.sqrt(1 - self.rho), math.sqrt(self.rho)
+        numbers = (self.sigma_z, own, common, self.beta, self.sigma, self.bend)
+        return Numbers(response, *(float(number) for number in numbers))
 
     def records(self, g: np.ndarray, uniform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Covariates [users, d, ...] and responses [users, ...] from normals [users, normals, ...] and uniforms."""
@@ -117,16 +129,16 @@ class Strangers:
 
     def next(self, count: int, random_budgets: bool) -> Drawn:
         normals = self.data.take(count)
-        uniform = np.empty((count, LANES)) if self.law.binary else np.empty((0, LANES))
+        uniform = lanes_empty(count if self.law.binary else 0)
         if self.law.binary:
             fill_uniform(self.response, uniform, count)
-        x, y = self.law.records(normals, uniform)
-        w = mallows_weight(1 + np.einsum("bjl,bjl->bl", x, x))
+        x, y, w = lanes_empty(count, self.law.d), lanes_empty(count), lanes_empty(count)
+        fill_records(normals, uniform, self.law.numbers, x, y, w)
         omega = self.noise.take(count)
-        of_budgets = np.empty((count, LANES)) if random_budgets else None
+        of_budgets = lanes_empty(count) if random_budgets else None
         if of_budgets is not None:
             fill_uniform(self.budgets, of_budgets, count)
-        return Drawn(np.ascontiguousarray(x), y, w, omega, of_budgets)
+        return Drawn(x, y, w, omega, of_budgets)
 
     def hessian_noise(self) -> Rows:
         """A stream of its own, row by row of a triangle; it is at its beginning whenever it is asked for."""
@@ -148,8 +160,10 @@ class Weights:
 
     def _alike(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """1 / mu_i of users who share their budget, and weights of 1, [count, 8] each: the same in every block."""
-        ones = np.ones((count, LANES))
-        return ones / (self.budget.constant or 1.0), ones
+        ones, inverse = lanes_empty(count), lanes_empty(count)
+        ones.fill(1.0)
+        inverse.fill(1 / (self.budget.constant or 1.0))
+        return inverse, ones
 
     def next(self, count: int, uniform: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """[count, 8] each; not to be changed."""

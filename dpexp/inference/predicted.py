@@ -16,6 +16,7 @@ import numpy as np
 from dpexp.inference.models import VARIANCE_OF_STEPS, Doubt, Model
 from dpexp.inference.newton import regularise, standard_errors
 from dpexp.inference.pace import guessed_median
+from dpexp.inference.small_matrices import eigensystems, eigenvalues, inverses, products
 from dpexp.inference.staged_newton import SHARES, Design
 from dpexp.inference.uneven_lengths import longer
 from dpexp.inference.users import gradient_weights, hessian_weights
@@ -85,7 +86,7 @@ def scaled(model: Model, hessian: np.ndarray) -> np.ndarray:
 
 def least_curvature(model: Model) -> float:
     """The smallest eigenvalue of the guessed D H D."""
-    return float(np.linalg.eigvalsh(scaled(model, model.guessed_hessian))[0])
+    return float(eigenvalues(scaled(model, model.guessed_hessian))[0])
 
 
 @lru_cache(maxsize=64)
@@ -95,7 +96,7 @@ def expected_ratio(model: Model, error: float) -> float:
         return math.inf
     mean = scaled(model, model.guessed_hessian) + error * _noises(model.p)
     regular = regularise(mean, np.full(DRAWS, error))
-    return float(np.quantile(np.linalg.eigvalsh(regular)[:, 0], QUANTILE) / error)
+    return float(np.quantile(eigenvalues(regular)[:, 0], QUANTILE) / error)
 
 
 def hessian_error(model: Model, design: Design, noise: Noise) -> float:
@@ -128,11 +129,11 @@ def expected_errors(model: Model, design: Design, noise: Noise, made_up: bool = 
     error, scaling = hessian_error(model, design, noise), model.hessian_scaling
     draws = _noises(model.p) if error > 0 else _noises(model.p)[:1]
     regular = regularise(scaled(model, model.guessed_hessian) + error * draws, np.full(len(draws), error))
-    inverse = np.linalg.inv(regular / np.outer(scaling, scaling))
+    inverse = inverses(regular / np.outer(scaling, scaling))
     scores = _scores(model, noise)
     turned = correction_moment(model, design, noise) / np.outer(scaling, scaling)
     of_hessian = error**2 / 2 * (turned + np.trace(turned) * np.eye(model.p)) / np.outer(scaling, scaling)
-    covariance = inverse @ (scores / users + of_hessian) @ inverse
+    covariance = products(inverse, scores / users + of_hessian, inverse)
     factor = longer(covariance, inverse, np.full(len(draws), error), scaling) if made_up else 1.0
     return np.asarray((standard_errors(covariance) * factor).mean(axis=0))
 
@@ -183,8 +184,8 @@ def correction_moment(model: Model, design: Design, noise: Noise) -> np.ndarray:
     -phi(t') b^2 / N'. d is the mean over the last two stages, weighted by their users. Directions are those of H;
     b^2 has terms between them only where S_mu has.
     """
-    values, vectors = np.linalg.eigh(model.guessed_hessian)
-    one = vectors.T @ _scores(model, noise) @ vectors / np.outer(values, values)  # b^2 of one user
+    values, vectors = eigensystems(model.guessed_hessian)
+    one = products(vectors.T, _scores(model, noise), vectors) / np.outer(values, values)  # b^2 of one user
     sent = [max(1.0, size * (1 - 1 / design.every)) for size in design.sizes]
     before, second, third = sent[0] / 2, sent[1], sent[2]  # the first stage counts from its middle
     turn = (vectors / values).T / model.hessian_scaling  # H^-1 D^-1, in the directions of H
@@ -192,9 +193,9 @@ def correction_moment(model: Model, design: Design, noise: Noise) -> np.ndarray:
 
     def landing(moment: np.ndarray, users: float) -> np.ndarray:
         """E e e' after the jump of a stage with this E d d' and so many gradient users."""
-        length = (vectors @ moment @ vectors.T) / np.outer(model.hessian_scaling, model.hessian_scaling)
+        length = products(vectors, moment, vectors.T) / np.outer(model.hessian_scaling, model.hessian_scaling)
         noisy = error**2 * (second + third) / users / 2 * (length + np.trace(length) * np.eye(model.p))
-        return one / users + turn @ noisy @ turn.T
+        return one / users + products(turn, noisy, turn.T)
 
     t, u = (design.times[stage] * values / np.median(values) for stage in (1, 2))
     there, then = np.sqrt(np.outer(_phi(2 * t), _phi(2 * t))), np.sqrt(np.outer(_phi(2 * u), _phi(2 * u)))
@@ -203,7 +204,7 @@ def correction_moment(model: Model, design: Design, noise: Noise) -> np.ndarray:
     a, b = second / (second + third), third / (second + third)
     both = np.outer(_phi(t), _phi(u)) * one / second
     moment = a**2 * of_second + b**2 * of_third - a * b * (both + both.T)
-    return np.asarray(vectors @ moment @ vectors.T)
+    return products(vectors, moment, vectors.T)
 
 
 def _phi(t: np.ndarray) -> np.ndarray:

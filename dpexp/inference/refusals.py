@@ -41,6 +41,7 @@ from dpexp.inference.predicted import (
     least_ratio,
     scaled,
 )
+from dpexp.inference.small_matrices import eigensystems, pseudo_inverses, times
 from dpexp.inference.staged_newton import Design, Outcome
 
 MOST_OF_SCALE, MOST_RELEASED_OF_SCALE = 0.10, 0.20
@@ -203,7 +204,7 @@ def of_hessian(
     model: Model, hessian: np.ndarray, error: float, n: int, central: bool = False
 ) -> tuple[dict[str, float], list[Reason]]:
     """Whether a released Hessian [p, p] of the given noise can be believed and inverted."""
-    values, vectors = np.linalg.eigh(scaled(model, hessian))
+    values, vectors = eigensystems(scaled(model, hessian))
     flat = tuple(int(j) for j in np.flatnonzero(np.abs(vectors[:, 0]) > MUCH))
     ratio = math.inf if error == 0 else float(values[0] / error)
     reasons = []
@@ -256,7 +257,7 @@ def after(model: Model, design: Design, outcome: Outcome, lane: int = 0) -> Chec
     second, third = outcome.stages
     difference = second.theta[lane] - third.theta[lane]
     spread = second.covariance[lane] + third.covariance[lane]
-    statistic = float(difference @ np.linalg.lstsq(spread, difference, rcond=None)[0])
+    statistic = float(np.sum(difference * times(pseudo_inverses(spread), difference)))
     values["linearity"] = level = float(chdtrc(model.p, statistic))
     if not level >= LEVEL_OF_LINEARITY:
         reasons.append(

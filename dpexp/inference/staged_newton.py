@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpexp.engine.lanes.vectors import LANES
+from dpexp.inference.aligned import lanes_empty, lanes_zeros
 from dpexp.inference.flatter import flatter
 from dpexp.inference.lockstep import Conversation, Stage, alone
 from dpexp.inference.messages import Constants, Users, compiled_messages
@@ -89,10 +90,11 @@ class Server:
     def __init__(self, model: Model, start: np.ndarray) -> None:
         law = model.problem
         self.model = model
-        self.theta = np.repeat(np.asarray(start, dtype=np.float64)[:, None], LANES, axis=1)
+        self.theta = lanes_empty(model.p)
+        self.theta[:] = np.asarray(start, dtype=np.float64)[:, None]
         """[p, 8]"""
-        self.hits = np.zeros((1, LANES))
-        self.scratch = np.zeros((model.p, LANES))
+        self.hits = lanes_zeros(1)
+        self.scratch = lanes_zeros(2 * model.p)
         self.constants = Constants(
             model.constants,
             law.fixed_scale,
@@ -100,8 +102,9 @@ class Server:
             model.gradient_sensitivity,
             float(model.hessian_sensitivity(1.0)),
             model.scale_row,
-            np.ones((1, LANES)),
+            lanes_empty(1),
         )
+        self.pace[:] = 1.0
         self._messages = compiled_messages(type(law).score, model.curvature, model.has_scale)
 
     @property
@@ -134,7 +137,7 @@ class Server:
         beta = self.model.d + 1
         limit = FARTHEST * (current[:, -1] if self.model.has_scale else np.ones(LANES))
         spread = np.append(1.0, np.full(self.model.d, min(1.0, self.model.problem.sigma_z)))
-        length = np.linalg.norm(change[:, :beta] * spread, axis=1)
+        length = np.sqrt(np.sum((change[:, :beta] * spread) ** 2, axis=1))
         shortened = length > limit
         change[:, :beta] *= np.where(shortened, limit / np.maximum(length, 1e-300), 1.0)[:, None]
         target = current + change

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.engine.lanes.vectors import LANES
+from dpexp.inference.aligned import lanes_zeros
 
 
 class Sums(NamedTuple):
@@ -37,7 +37,7 @@ class Sums(NamedTuple):
 def no_sums(p: int) -> Sums:
     """Sums over nobody."""
     triangle = p * (p + 1) // 2
-    return Sums(*(np.zeros((rows, LANES)) for rows in (3, p, p, triangle, 3, triangle)))
+    return Sums(*(lanes_zeros(rows) for rows in (3, p, p, triangle, 3, triangle)))
 
 
 def symmetric(triangle: np.ndarray, p: int) -> np.ndarray:

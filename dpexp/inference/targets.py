@@ -18,6 +18,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.gauss_legendre import gauss_legendre
 from dpexp.inference.models import Model
 from dpexp.inference.populations import Population
+from dpexp.inference.rounding import rounded
 from dpexp.problems.mallows import rule
 
 DRAWS = 400_000
@@ -44,12 +45,13 @@ def target_of(model: Model, law: Population) -> Target:
         theta = model.problem.optimum()
         if not law.rho:
             curvature = model.problem.curvature()
-            return Target(theta, curvature.hessian, curvature.score_covariance)
+            return Target(theta, rounded(curvature.hessian), rounded(curvature.score_covariance))
     elif law.rho:
         raise UsageError("correlated covariates are combined with the model's own errors only")
     else:
-        theta = _wrong(model, law)
-    return Target(theta, *_simulated(model, law, theta))
+        theta = rounded(_wrong(model, law))
+    hessian, scores = _simulated(model, law, theta)
+    return Target(theta, rounded(hessian), rounded(scores))
 
 
 def _errors(law: Population, d: int) -> tuple[np.ndarray, np.ndarray]:

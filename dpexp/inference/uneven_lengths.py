@@ -21,6 +21,7 @@ import numpy as np
 
 from dpexp.inference import critical_values
 from dpexp.inference.newton import Corrected
+from dpexp.inference.small_matrices import inverses
 
 LEVEL = 0.95
 """for which lengths are made up; at 0.9 the factor is a little too large, and at 0.99 too small"""
@@ -42,5 +43,5 @@ def longer(covariance: np.ndarray, inverse: np.ndarray, error: np.ndarray, scali
 
 def made_up(found: Corrected, scaling: np.ndarray) -> Corrected:
     """With a covariance whose standard errors are so much longer; `scaling` is the diagonal of D [p]."""
-    factor = longer(found.covariance, np.linalg.inv(found.hessian), found.hessian_error, scaling)
+    factor = longer(found.covariance, inverses(found.hessian), found.hessian_error, scaling)
     return found._replace(covariance=found.covariance * factor[:, :, None] * factor[:, None, :])

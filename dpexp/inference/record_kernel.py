@@ -1,0 +1,70 @@
+"""The compiled loop of `dpexp.inference.populations`: records of users from their random numbers, in lanes.
+
+The laws are those of `Population.records`, written once more for lanes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dpexp.engine.compiled import compiled
+from dpexp.engine.lanes import vectormath as _overloads  # noqa: F401 - teaches the compiler exp on lanes
+from dpexp.engine.lanes.elementwise import logistic, maximum, sqrt, where
+from dpexp.engine.lanes.vectors import load, read, reals, store
+from dpexp.problems.linear_predictor import mallows_weight
+
+weight_of = compiled(mallows_weight, forceinline=True)
+BINARY, NORMAL, STUDENT, EXPONENTIAL, HETEROSCEDASTIC = range(5)
+"""kinds of responses"""
+
+
+class Numbers(NamedTuple):
+    """Of one law."""
+
+    response: int
+    """its kind"""
+    sigma_z: float
+    own: float
+    """sqrt(1 - rho), the share of a covariate that is its own"""
+    common: float
+    """sqrt(rho), that of the factor which all covariates share; there is one only if this is above 0"""
+    beta: float
+    sigma: float
+    bend: float
+
+
+@compiled(kept=True)
+def fill_records(g, uniform, law, x, y, w):
+    """Write covariates [users, d, 8], responses and weights [users, 8] from normals [users, normals, 8] and uniforms.
+
+    `uniform` [users, 8] is read for binary responses alone.
+    """
+    d = x.shape[1]
+    used = d + 1 if law.common > 0.0 else d
+    for b in range(x.shape[0]):
+        total, first, square = reals(0.0), reals(0.0), reals(1.0)
+        for j in range(d):
+            z = read(g, (b, j))
+            if law.common > 0.0:
+                z = law.own * z + law.common * read(g, (b, d))
+            total = total + z
+            if j == 0:
+                first = z
+            scaled = law.sigma_z * z
+            store(x, (b, j), scaled)
+            square = square + scaled * scaled
+        store(w, (b,), weight_of(square))
+        t = law.beta * (1.0 + law.sigma_z * total) + law.bend * (first * first - 1.0)
+        if law.response == BINARY:
+            store(y, (b,), where(load(uniform, (b,)) <= logistic(t), 1.0, 0.0))
+        else:
+            error = read(g, (b, used))
+            if law.response == STUDENT:  # t with 3 degrees of freedom
+                one, two, three = read(g, (b, used + 1)), read(g, (b, used + 2)), read(g, (b, used + 3))
+                error = error / sqrt((one * one + two * two + three * three) / 3.0)
+            elif law.response == EXPONENTIAL:  # half a chi-square of 2 degrees is exponential; of mean 0
+                other = read(g, (b, used + 1))
+                error = (error * error + other * other) / 2.0 - 1.0
+            elif law.response == HETEROSCEDASTIC:
+                error = error * (0.5 + 0.5 * maximum(first, -first))
+            store(y, (b,), t + law.sigma * error)

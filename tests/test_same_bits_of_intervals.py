@@ -1,0 +1,88 @@
+"""Private regression gives the same bits on every x86-64 machine.
+
+Other machines are played by variables of the environment: the routines of OpenBLAS for other processors, numpy's loops
+for processors without AVX-512, and code that is compiled for another processor. Each is a process of its own.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+MACHINES = {
+    "this one": {},
+    "BLAS of Skylake": {"OPENBLAS_CORETYPE": "SkylakeX"},
+    "BLAS of Haswell": {"OPENBLAS_CORETYPE": "Haswell"},
+    "BLAS of Prescott": {"OPENBLAS_CORETYPE": "Prescott"},
+    "numpy without AVX-512": {"NPY_DISABLE_CPU_FEATURES": "X86_V4,AVX512_ICL,AVX512F,AVX512_SKX"},
+    "compiled for Haswell": {"NUMBA_CPU_NAME": "haswell"},
+}
+SCRIPT = """
+import hashlib, json, math, sys, warnings
+import numpy as np
+warnings.simplefilter("ignore")  # numpy warns of features to turn off that it does not know
+from dpexp.algorithms.path_intervals import PathIntervals
+from dpexp.algorithms.schedules import Power
+from dpexp.algorithms.staged_newton import StagedNewton
+from dpexp.privacy.budgets import ConstantBudget, UniformBudget
+from dpexp.problems.huber_linear import HuberLinear
+from dpexp.problems.logistic import MallowsLogistic
+
+steps = [Power(eta=0.2, alpha=alpha) for alpha in (1 / 3, 0.5, 2 / 3)]
+budgets = [ConstantBudget(mu=2), ConstantBudget(mu=math.inf), UniformBudget(uniform=(1, 2))]
+linear, logistic = HuberLinear(sensitivity="exact"), MallowsLogistic(sensitivity="exact")
+wide = HuberLinear(d=20, sigma=1.0, sigma_z=0.2236, sensitivity="exact")
+cases = {
+    "logistic": (StagedNewton(), logistic),
+    "linear": (StagedNewton(), linear),
+    "bent": (StagedNewton(bend=0.5), linear),
+    "student": (StagedNewton(errors="student"), linear),
+    "wide": (StagedNewton(balanced=True), wide),
+    "paths": (PathIntervals(), linear),
+    "logistic paths": (PathIntervals(), logistic),
+}
+found = {}
+for name in sys.argv[1:]:
+    algorithm, problem = cases[name]
+    pairs = list(zip(steps, budgets))
+    passed = algorithm.simulate(problem, pairs, np.array([3000]), 11, range(8))
+    found[name] = hashlib.sha256(np.ascontiguousarray(passed.values).tobytes()).hexdigest()
+print(json.dumps(found))
+"""
+ALL = ("logistic", "linear", "bent", "student", "wide", "paths", "logistic paths")
+COMPILED_ANEW = ("logistic",)
+"""what is tried where everything has to be compiled once more, which takes most of the time"""
+
+
+def hashes(machine, folder):
+    names = COMPILED_ANEW if "NUMBA_CPU_NAME" in MACHINES[machine] else ALL
+    clean = {k: v for k, v in os.environ.items() if k not in {name for one in MACHINES.values() for name in one}}
+    result = subprocess.run(
+        [sys.executable, "-c", SCRIPT, *names], env={**clean, **MACHINES[machine], **folder}, capture_output=True,
+        text=True, check=True, cwd=ROOT,
+    )  # fmt: skip
+    return json.loads(result.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    shared = {}
+    first = hashes("this one", shared)  # compiles what is not yet kept, for all but the last
+    others = [machine for machine in MACHINES if machine != "this one"]
+    with ThreadPoolExecutor(2) as pool:
+        return {"this one": first, **dict(zip(others, pool.map(lambda m: hashes(m, shared), others), strict=True))}
+
+
+@pytest.mark.parametrize("machine", [machine for machine in MACHINES if machine != "this one"])
+def test_every_machine_finds_the_same_bits(found, machine):
+    assert found[machine]
+    assert found[machine] == {name: found["this one"][name] for name in found[machine]}
+
+
+def test_hashes_tell_runs_apart(found):
+    assert len(set(found["this one"].values())) == len(ALL)
