@@ -101,7 +101,6 @@ def test_published_values():
     assert eps_of(1.0, 1e-5) == pytest.approx(4.377178095681137, rel=1e-12)
 
 
-@pytest.mark.slow
 HARD = [(1554.13, 0.18672, 24.3), (2066.3, 0.406, 7.994), (1118.3, 0.1516, 22.83), (1.0007, 0.07, 7.3)]
 """orders, q and sigma whose peak is far from both laws' means, or next to order 1, where digits cancel"""
 
@@ -138,6 +137,7 @@ def test_no_peak_of_the_integrand_is_left_out(order, q, sigma):
         ]
 
 
+@pytest.mark.slow
 def test_the_renyi_accountant_of_another_library():
     """dp_accounting at whole orders, where it is accurate, and its conversion."""
     from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
