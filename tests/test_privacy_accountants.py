@@ -9,7 +9,12 @@ import pytest
 from dpexp.privacy.accounting.conversions import classic_eps, eps_of_curve, improved_eps, optimal_eps
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.loss_distributions import step_loss
-from dpexp.privacy.accounting.sampled_gaussian import base_from_mixture, mixture_from_base, symmetrised
+from dpexp.privacy.accounting.sampled_gaussian import (
+    base_from_mixture,
+    mixture_from_base,
+    symmetrised,
+    with_each_noise,
+)
 from dpexp.privacy.analyses.analysis import eps_of_delta
 from dpexp.privacy.analyses.hidden_state import contraction, last_iterate_delta
 from dpexp.privacy.analyses.last_iterate import composed, last_iterate, printed_strongly_convex, shift
@@ -94,6 +99,42 @@ def test_published_values():
     ):
         assert mixture_from_base(order, q, sigma) == pytest.approx(value, rel=1e-9)
     assert eps_of(1.0, 1e-5) == pytest.approx(4.377178095681137, rel=1e-12)
+
+
+HARD = [(1554.13, 0.18672, 24.3), (2066.3, 0.406, 7.994), (1118.3, 0.1516, 22.83), (1.0007, 0.07, 7.3)]
+"""orders, q and sigma whose peak is far from both laws' means, or next to order 1, where digits cancel"""
+
+
+@pytest.mark.parametrize(("order", "q", "sigma"), HARD)
+def test_no_peak_of_the_integrand_is_left_out(order, q, sigma):
+    """Beside an integral of 30 digits over all places where anything is."""
+    with mpmath.workdps(30):
+        a, share, s = mpmath.mpf(order), mpmath.mpf(q), mpmath.mpf(sigma)
+
+        def integral(function, low, high):
+            found = mpmath.quad(function, mpmath.linspace(low, high, 2 + int(high - low) // 4), maxdegree=5)
+            return float(mpmath.log1p(found) / (a - 1))
+
+        def ratio(z):
+            return 1 - share + share * mpmath.exp(z / s - 1 / (2 * s * s))
+
+        def excess(z, power):
+            return mpmath.npdf(z) * (ratio(z) ** power - 1 - power * (ratio(z) - 1))
+
+        def both(z):
+            return mpmath.npdf(z) * (ratio(z) ** a + ratio(z) ** (1 - a) - ratio(z) - 1)
+
+        top = float(a / s) + 16
+        wanted = {
+            mixture_from_base: integral(lambda z: excess(z, a), -16, top),
+            base_from_mixture: integral(lambda z: excess(z, 1 - a), -80, 16),
+            symmetrised: integral(both, float(1 / (2 * s)), top),
+        }
+    for function, value in wanted.items():
+        assert function(order, q, sigma) == pytest.approx(value, rel=1e-12)
+        assert with_each_noise(function.__name__, order, q, [1.0, sigma, 0.3]) == [
+            function(order, q, noise) for noise in (1.0, sigma, 0.3)
+        ]
 
 
 @pytest.mark.slow

@@ -20,8 +20,8 @@ from dpexp.core.bisection import narrow
 from dpexp.core.elementary import exp, expm1, log, log1p
 from dpexp.core.gauss_legendre import gauss_legendre
 
-Nodes = Callable[[float, float, float], tuple[np.ndarray, np.ndarray]]
-"""order, noise, power -> nodes and steps of a quadrature"""
+Nodes = Callable[[float, float, float, float], tuple[np.ndarray, np.ndarray]]
+"""order, q, noise, power -> nodes and steps of a quadrature"""
 
 _SMALL = 1e-2
 _REACH = 14.0
@@ -83,13 +83,13 @@ def _quadrature(nodes_of: Nodes, order: float, q: float, sigmas: tuple[float, ..
     """log of 1 + E[excess of the integrand's powers] over order - 1, for each noise."""
     if not sigmas:
         return ()
-    parts = [nodes_of(order, sigma, power) for sigma in sigmas]
+    parts = [nodes_of(order, q, sigma, power) for sigma in sigmas]
     powers = (power, 1 - power) if nodes_of is _half_line else (power,)
     means = _log_means([z for z, _ in parts], [step for _, step in parts], q, sigmas, powers)
     return tuple(mean / (order - 1) for mean in means)
 
 
-def _whole_line(order: float, sigma: float, power: float) -> tuple[np.ndarray, np.ndarray]:
+def _whole_line(order: float, q: float, sigma: float, power: float) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and steps for log E (1 + u)^power, u = q (exp(z / sigma - 1 / (2 sigma^2)) - 1), by the trapezoidal rule.
 
     Its error is about e^(-2 pi a / h) times the integral along Im z = a. For a positive power that is at most e^(a^2 /
@@ -98,15 +98,12 @@ def _whole_line(order: float, sigma: float, power: float) -> tuple[np.ndarray, n
     for h = sigma / 6, and a = 2.1 where sigma is above 1.5, the error is below e^-50.
     """
     h = min(0.25 if power > 0 else 0.15, sigma / 6)
-    if power > 0:
-        windows = _windows(_modes(power, sigma))
-    else:  # one peak, at z = (power / sigma) w(z) with a share 0 < w < 1 that is not above z / sigma's
-        windows = [(-_REACH - min(-power / sigma, 8 * sigma + _REACH), 1 / sigma + _REACH)]
-    z = np.concatenate([np.arange(low, high + h, h) for low, high in windows])
+    peaks = _peaks(power, sigma) if power > 0 else [(_peak(q, sigma, power), 0.0), (1 / sigma, 1 / sigma)]
+    z = np.concatenate([np.arange(low, high + h, h) for low, high in _windows(peaks)])
     return z, np.full(len(z), h)
 
 
-def _half_line(order: float, sigma: float, power: float) -> tuple[np.ndarray, np.ndarray]:
+def _half_line(order: float, q: float, sigma: float, power: float) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and steps for E[r^order + r^(1 - order) - r - 1; z > 1 / (2 sigma)], r = 1 + u.
 
     That is exp((order - 1) S) - 1. Gauss's rule of 16 nodes on a piece of half length l has the error rho^-32 for an
@@ -117,7 +114,7 @@ def _half_line(order: float, sigma: float, power: float) -> tuple[np.ndarray, np
     start = 1 / (2 * sigma)
     x, w = _GAUSS
     nodes, weights = [], []
-    for low, high in _windows(_modes(order, sigma), start):
+    for low, high in _windows(_peaks(order, sigma), start):
         edges = np.linspace(low, high, 1 + math.ceil((high - low) / min(1.0, 2 * sigma)))
         half = np.diff(edges)[:, None] / 2
         nodes.append((edges[:-1, None] + half * (1 + x)).ravel())
@@ -125,16 +122,28 @@ def _half_line(order: float, sigma: float, power: float) -> tuple[np.ndarray, np
     return np.concatenate(nodes), np.concatenate(weights)
 
 
-def _modes(power: float, sigma: float) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Two intervals with all peaks of e^(-z^2 / 2) r^power, power > 0.
+def _peaks(power: float, sigma: float) -> list[tuple[float, float]]:
+    """Intervals with all peaks of e^g, g = -z^2 / 2 + power log r, power > 0, and of the two laws.
 
-    A peak is at z = power w / sigma, where w, the second law's share of r, rises from 0 to 1 like a logistic function
-    of z / sigma. There g = -z^2 / 2 + power log r has g'' = -1 + (power / sigma^2) w (1 - w) <= 0, so that w <= 1 / 2
-    means z <= 2 sigma. A peak with w > 1 / 2 is 37 sigma beyond that place where power / sigma is large, with 1 - w =
-    e^-37 there; else the two intervals are joined.
+    At a peak z = a w, a = power / sigma, where the second law's share w of r rises from 0 to 1 like a logistic function
+    of z / sigma, and g'' = -1 + a w (1 - w) / sigma <= 0. So w <= 1 / 2 means z <= 2 sigma, and w >= 1 / 2 means a - z
+    <= 2 sigma. Near z = b sigma, b < 1, g falls by sigma^2 (s^2 / 2 - b (e^s - 1 - s)) over s sigma, which can be
+    little; but as far as it falls at all, b (e^s - 1) <= s, that is more than 40 at 2 sigma + 14.
     """
-    top, low = max(1.0, power) / sigma, max(1 / sigma, 2 * sigma)
-    return (0.0, top if top <= max(low, 400.0, 80 * sigma) else low), (top, top)
+    top = max(1.0, power) / sigma
+    return [(0.0, min(2 * sigma, top)), (1 / sigma, 1 / sigma), (max(0.0, top - 2 * sigma), top)]
+
+
+def _peak(q: float, sigma: float, power: float) -> float:
+    """The one peak of e^(-z^2 / 2) r^power, power < 0, to 1/8: z = power w / sigma, whose sides fall and rise."""
+    low = power / sigma
+    high = 0.0
+    while high - low > 0.125:
+        z = (low + high) / 2
+        odds = math.log(q) - math.log1p(-q) + z / sigma - 1 / (2 * sigma * sigma)
+        share = 1 / (1 + math.exp(-odds)) if odds > -700 else 0.0
+        low, high = (z, high) if z < power * share / sigma else (low, z)
+    return low
 
 
 def _windows(peaks: Sequence[tuple[float, float]], least: float = -math.inf) -> list[tuple[float, float]]:
@@ -142,6 +151,8 @@ def _windows(peaks: Sequence[tuple[float, float]], least: float = -math.inf) -> 
     merged: list[tuple[float, float]] = []
     for first, last in sorted(peaks):
         low, high = max(least, first - _REACH), last + _REACH
+        if high <= least:
+            continue
         if merged and low <= merged[-1][1]:
             merged[-1] = merged[-1][0], max(merged[-1][1], high)
         else:
