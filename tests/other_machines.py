@@ -6,12 +6,30 @@ that suit the processor at hand; the compiler writes code for it. All three can 
 
 from __future__ import annotations
 
+import os
+
 MACHINES: dict[str, dict[str, str]] = {
     "this one": {},
-    "BLAS of Skylake": {"OPENBLAS_CORETYPE": "SkylakeX"},
-    "BLAS of Haswell": {"OPENBLAS_CORETYPE": "Haswell"},
-    "BLAS of Prescott": {"OPENBLAS_CORETYPE": "Prescott"},
-    "numpy without AVX-512": {"NPY_DISABLE_CPU_FEATURES": "X86_V4,AVX512_ICL,AVX512F,AVX512_SKX"},
-    "compiled for Haswell": {"NUMBA_CPU_NAME": "haswell"},
+    "one with AVX-512, to BLAS": {"OPENBLAS_CORETYPE": "SkylakeX"},
+    "one without AVX-512, to BLAS": {"OPENBLAS_CORETYPE": "Haswell"},
+    "an old one, to BLAS": {"OPENBLAS_CORETYPE": "Prescott"},
+    "one without AVX-512, to numpy": {"NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR AVX512_SKX AVX512F"},
+    "one without AVX2, to numpy": {
+        "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR AVX512_SKX AVX512F AVX2 FMA3"
+    },
+    "one without AVX-512, to the compiler": {"NUMBA_CPU_NAME": "haswell"},
 }
-"""name -> environment; the last one compiles everything anew"""
+"""name -> what its environment has more"""
+OTHERS = [machine for machine in MACHINES if machine != "this one"]
+
+
+def environment(machine: str) -> dict[str, str]:
+    """Of a process on that machine. numpy warns of features to turn off that it does not know."""
+    played = {name for more in MACHINES.values() for name in more}
+    own = {name: value for name, value in os.environ.items() if name not in played}
+    return {**own, **MACHINES[machine], "PYTHONWARNINGS": "ignore"}
+
+
+def compiles_anew(machine: str) -> bool:
+    """Whether nothing that was compiled before is of use there."""
+    return "NUMBA_CPU_NAME" in MACHINES[machine]

@@ -5,23 +5,15 @@ for processors without AVX-512, and code that is compiled for another processor.
 """
 
 import json
-import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
-MACHINES = {
-    "this one": {},
-    "BLAS of Skylake": {"OPENBLAS_CORETYPE": "SkylakeX"},
-    "BLAS of Haswell": {"OPENBLAS_CORETYPE": "Haswell"},
-    "BLAS of Prescott": {"OPENBLAS_CORETYPE": "Prescott"},
-    "numpy without AVX-512": {"NPY_DISABLE_CPU_FEATURES": "X86_V4,AVX512_ICL,AVX512F,AVX512_SKX"},
-    "compiled for Haswell": {"NUMBA_CPU_NAME": "haswell"},
-}
+from tests.conftest import ROOT
+from tests.other_machines import OTHERS, compiles_anew, environment
+
 SCRIPT = """
 import hashlib, json, math, sys, warnings
 import numpy as np
@@ -59,26 +51,21 @@ COMPILED_ANEW = ("logistic",)
 """what is tried where everything has to be compiled once more, which takes most of the time"""
 
 
-def hashes(machine, folder):
-    names = COMPILED_ANEW if "NUMBA_CPU_NAME" in MACHINES[machine] else ALL
-    clean = {k: v for k, v in os.environ.items() if k not in {name for one in MACHINES.values() for name in one}}
-    result = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *names], env={**clean, **MACHINES[machine], **folder}, capture_output=True,
-        text=True, check=True, cwd=ROOT,
-    )  # fmt: skip
+def hashes(machine):
+    names = COMPILED_ANEW if compiles_anew(machine) else ALL
+    command = [sys.executable, "-c", SCRIPT, *names]
+    result = subprocess.run(command, env=environment(machine), capture_output=True, text=True, check=True, cwd=ROOT)
     return json.loads(result.stdout.splitlines()[-1])
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
-    shared = {}
-    first = hashes("this one", shared)  # compiles what is not yet kept, for all but the last
-    others = [machine for machine in MACHINES if machine != "this one"]
+def found():
+    first = hashes("this one")  # compiles what is not yet kept, for all but the last
     with ThreadPoolExecutor(2) as pool:
-        return {"this one": first, **dict(zip(others, pool.map(lambda m: hashes(m, shared), others), strict=True))}
+        return {"this one": first, **dict(zip(OTHERS, pool.map(hashes, OTHERS), strict=True))}
 
 
-@pytest.mark.parametrize("machine", [machine for machine in MACHINES if machine != "this one"])
+@pytest.mark.parametrize("machine", OTHERS)
 def test_every_machine_finds_the_same_bits(found, machine):
     assert found[machine]
     assert found[machine] == {name: found["this one"][name] for name in found[machine]}

@@ -5,25 +5,29 @@ last digits, and none of them may decide a number that is stored.
 """
 
 import hashlib
-import os
 import subprocess
 import sys
 
 import pytest
 
 from tests.conftest import ROOT
+from tests.other_machines import OTHERS, compiles_anew, environment
 
-MACHINES = {
-    "one with AVX-512, to BLAS": {"OPENBLAS_CORETYPE": "SkylakeX"},
-    "an old one, to BLAS": {"OPENBLAS_CORETYPE": "Prescott"},
-    "one without AVX-512, to numpy": {"NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR AVX512_SKX AVX512F"},
-    "one without AVX2, to numpy": {
-        "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR AVX512_SKX AVX512F AVX2 FMA3"
-    },
-    "one without AVX-512, to the compiler": {"NUMBA_CPU_NAME": "haswell"},
-}
 MEAN, RUN = "problem: {name: rippled-mean, N: 50, d: 5}", "run: {replicates: 3, seed: 1, checkpoints: 3}"
 TARGET, PATH = "privacy: {eps: [1, 4], delta: 1e-5}", "schedule: {name: path-length, length: 3}"
+SAMPLED = "algorithm: {name: batch-descent, sampling_rate: 0.1, epochs: 3}"
+ONE_PASS, STEPS = (
+    "run: {n: 3000, replicates: 3, seed: 1, checkpoints: 5}",
+    "schedule: {name: power, eta: 0.2, alpha: [1/3, 0.4, 1/2]}",
+)
+BUDGETS = "privacy: {mu: [1, {uniform: [1, 2]}]}"
+SOFTMAX, BATCHES, EPS = (
+    "problem: {name: softmax, data: {name: digits}}",
+    "run: {n: 30, replicates: 2, seed: 1, checkpoints: 2}",
+    "privacy: {eps: 2, delta: 1e-5}",
+)
+LANGEVIN = "algorithm: {name: dp-sgld, batch_size: 100, accountant: [published, theorem-3-1, pld, last-iterate]}"
+CLIPPED = "algorithm: {name: dp-sgd, batch_size: 100, clip: 1, momentum: 0.9}"
 CONFIGS = {  # parts of a config, one line each; to add another is to add a line
     "tree": (MEAN, RUN, TARGET, PATH, "algorithm: {name: tree-momentum, epochs: 8}"),
     "tree_printed": (MEAN, RUN, TARGET, PATH, "algorithm: {name: tree-momentum, calibration: paper, epochs: 8}"),
@@ -38,34 +42,45 @@ CONFIGS = {  # parts of a config, one line each; to add another is to add a line
     "ridge": ("problem: {name: logistic-ridge, N: 50}", RUN, TARGET, PATH, "algorithm: {name: tree-momentum, epochs: 8}"),
     "welsch": ("problem: {name: welsch-regression, N: 50}", RUN, TARGET, PATH, "algorithm: {name: tree-momentum, epochs: 8}"),
     "adult": ("problem: {name: logistic-ridge, data: adult, N: 50}", RUN, TARGET, PATH, "algorithm: {name: tree-momentum, epochs: 8}"),
-}  # fmt: skip
-SAMPLED = "algorithm: {name: batch-descent, sampling_rate: 0.1, epochs: 3}"
-SUMMARIES = {  # of these the summary alone: their epsilon is a sum of privacy losses, in the last digits another's matter
     "sampled": (MEAN, RUN, TARGET, "schedule: {name: constant, eta: 0.2}", SAMPLED),
-}
+    "linear": ("problem: {name: huber-linear, d: [5, 20]}", ONE_PASS, STEPS, BUDGETS, "algorithm: {name: ldp-sgd}"),
+    "logistic": ("problem: {name: mallows-logistic}", ONE_PASS, STEPS, BUDGETS, "algorithm: {name: clipped-ldp-sgd, clip: 0.5}"),
+    "flat": ("problem: {name: insensitive-linear}", ONE_PASS, STEPS, "privacy: {mu: 2}", "algorithm: {name: heavy-ball-ldp-sgd, momentum: 0.5}"),
+    "pinball": ("problem: {name: pinball-linear}", ONE_PASS, STEPS, "privacy: {mu: 2}", "algorithm: {name: ldp-sgd}"),
+    "hinge": ("problem: {name: mallows-hinge}", ONE_PASS, STEPS, "privacy: {mu: 2}", "algorithm: {name: ldp-sgd}"),
+    "langevin": (SOFTMAX, BATCHES, EPS, "schedule: {name: langevin, decreasing: true}", LANGEVIN),
+    "features": ("problem: {name: softmax, data: {name: digits}, random_features: 30}", BATCHES, EPS, "schedule: {name: constant, eta: 2}", CLIPPED),
+    "epochs": (SOFTMAX, BATCHES, EPS, "schedule: {name: constant, eta: 2}", "algorithm: {name: dp-sgd, sampling: balls-in-bins, batch_size: 100, clip: 1}"),
+}  # fmt: skip
+COMPILED_ANEW = ("tree", "linear")
+"""what is tried where everything has to be compiled once more, which takes most of the time"""
 
 
-def stored(folder, machine):
-    """Hashes of what is stored after one process has run all configs on one machine."""
+def stored(folder, machine, names):
+    """Hashes of what is stored after one process has run the configs of these names on one machine."""
     configs = []
-    for name, parts in {**CONFIGS, **SUMMARIES}.items():
+    for name in names:
         configs.append(folder / f"{name}.yaml")
-        configs[-1].write_text("\n".join([f"experiment: {name}", *parts]) + "\n")
+        configs[-1].write_text("\n".join([f"experiment: {name}", *CONFIGS[name]]) + "\n")
     results = folder / "results"
     command = [sys.executable, "-m", "dpexp", "run", *map(str, configs), "--results", str(results), "-j", "1", "-q"]
-    done = subprocess.run(command, cwd=ROOT, env={**os.environ, **machine}, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=ROOT, env=environment(machine), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    files = [(name, "cells.parquet") for name in CONFIGS]
-    files += [(name, "summary.parquet") for name in (*CONFIGS, *SUMMARIES)]
-    return {f"{name}/{file}": hashlib.sha256((results / name / file).read_bytes()).hexdigest() for name, file in files}
+    files = [results / name / file for name in names for file in ("cells.parquet", "summary.parquet")]
+    return {str(path.relative_to(results)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory):
-    return stored(tmp_path_factory.mktemp("here"), {})
+    return stored(tmp_path_factory.mktemp("here"), "this one", CONFIGS)
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("machine", OTHERS)
 def test_what_is_stored_is_the_same_on_another_machine(machine, here, tmp_path):
-    there = stored(tmp_path, MACHINES[machine])
-    assert [name for name in here if here[name] != there[name]] == []
+    there = stored(tmp_path, machine, COMPILED_ANEW if compiles_anew(machine) else CONFIGS)
+    assert [name for name in there if here[name] != there[name]] == []
+
+
+def test_hashes_tell_runs_apart(here):
+    summaries = [digest for name, digest in here.items() if name.endswith("summary.parquet")]
+    assert len(set(summaries)) == len(CONFIGS)

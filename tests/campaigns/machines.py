@@ -12,30 +12,28 @@ import argparse
 import glob
 import hashlib
 import json
-import os
 import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-from tests.other_machines import MACHINES
+from tests.other_machines import MACHINES, compiles_anew, environment
 
 FILES = ("cells.parquet", "summary.parquet")
 
 
-def environment(machine: str, folder: Path) -> dict[str, str]:
-    """Of a process on another machine, which has a cache of its own where it compiles for another processor."""
-    changed = MACHINES[machine]
-    kernels = folder / ("kernels-anew" if any(name.startswith("NUMBA") for name in changed) else "kernels")
-    quiet = {"PYTHONWARNINGS": "ignore"}  # numpy warns of features to turn off that it does not know
-    return {**os.environ, **changed, **quiet, "DPEXP_CACHE": str(kernels.resolve())}
+def kernels(machine: str, folder: Path) -> dict[str, str]:
+    """Where compiled code is kept: apart for a machine that compiles for another processor."""
+    return {"DPEXP_CACHE": str((folder / ("kernels-anew" if compiles_anew(machine) else "kernels")).resolve())}
 
 
 def dpexp(machine: str, folder: Path, *arguments: str) -> None:
     """Run a command there. Exit code 1 is an answer: some verdicts are not current at this size."""
     command = [sys.executable, "-m", "dpexp", *arguments, "-q"]
-    done = subprocess.run(command, env=environment(machine, folder), capture_output=True, text=True)
+    done = subprocess.run(
+        command, env={**environment(machine), **kernels(machine, folder)}, capture_output=True, text=True
+    )
     if done.returncode > 1:
         sys.exit(f"{machine}: {' '.join(command)}\n{done.stdout}{done.stderr}")
 
