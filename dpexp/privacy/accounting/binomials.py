@@ -52,12 +52,13 @@ def _deviance(x: np.ndarray, mean: float) -> np.ndarray:
     return mean * ((1 + u) * log1p(u) - u)
 
 
-def _stirling(n: np.ndarray) -> np.ndarray:
-    """log n! - (n + 1/2) log n + n - log(2 pi) / 2; the series is exact to 1e-16 from n = 16 on."""
-    from scipy.special import gammaln
+_LOG_FACTORIALS = np.array([math.log(math.factorial(n)) for n in range(17)])
 
+
+def _stirling(n: np.ndarray) -> np.ndarray:
+    """log n! - (n + 1/2) log n + n - log(2 pi) / 2, n >= 1 whole; the series is exact to 1e-16 from n = 16 on."""
     small = np.minimum(n, 16.0)
-    table = gammaln(small + 1) - (small + 0.5) * log(small) + small - 0.5 * math.log(2 * math.pi)
+    table = _LOG_FACTORIALS[small.astype(np.int64)] - (small + 0.5) * log(small) + small - 0.5 * math.log(2 * math.pi)
     square = 1 / (n * n)
     series = (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - square / 1188) * square) * square) * square) / n
     return np.where(n < 16, table, series)

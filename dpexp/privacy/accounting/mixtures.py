@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpexp.core.brent import root
+from dpexp.core.elementary import log_ndtr
 
 BELOW = 60.0
 """a region whose integrand lies this many nats under its maximum is left out: e^-60 = 9e-27, so that a million such
@@ -37,8 +38,6 @@ class GaussianMixture:
 
     def log_above(self, t: float) -> float:
         """log P(X > t)."""
-        from scipy.special import log_ndtr
-
         return float(self._log_sum(np.array([t]), lambda gap: log_ndtr(-gap / math.sqrt(self.variance)))[0])
 
     def _log_sum(self, x: np.ndarray, log_kernel) -> np.ndarray:  # type: ignore[no-untyped-def]

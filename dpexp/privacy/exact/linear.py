@@ -20,7 +20,6 @@ from functools import cached_property
 
 import numpy as np
 
-from dpexp.core.elementary import exp, log
 from dpexp.privacy.exact.outcome import Cells
 from dpexp.privacy.exact.update import PARTITIONED, Sampling
 
@@ -38,7 +37,7 @@ def uses(sampling: Sampling, q: float, steps: int, batches: int, position: int =
             return np.array([float(epochs + (position < left))]), np.zeros(1)
         if left == 0:
             return np.array([float(epochs)]), np.zeros(1)
-        return np.array([epochs, epochs + 1.0]), log(np.array([1 - left / batches, left / batches]))
+        return np.array([epochs, epochs + 1.0]), np.log([1 - left / batches, left / batches])
     from scipy.special import gammaln
 
     k = np.arange(steps + 1)
@@ -69,7 +68,7 @@ class LinearLaw:
 
         logs = self.log_p[:, None] + log_ndtr((shift * self.counts[:, None] - x) / math.sqrt(self.variance))
         top = logs.max(axis=0)
-        return np.asarray(exp(top) * exp(logs - top).sum(axis=0))
+        return np.asarray(np.exp(top) * np.exp(logs - top).sum(axis=0))
 
     def _half_lines(self, delta: float, sign: float) -> float:
         """P against Q on half lines: to the right if P lies there (sign 1), of the swapped pair if not (sign -1)."""
@@ -84,7 +83,7 @@ class LinearLaw:
             x = np.linspace(low, high, 97)
             above, held = self._tails(p, x) * (1 - self.relative) - delta, self._tails(q, x) * (1 + self.relative)
             with np.errstate(invalid="ignore", divide="ignore"):
-                value = np.where(above > 0, log(above) - log(held + 1e-280), -np.inf)
+                value = np.where(above > 0, np.log(above) - np.log(held + 1e-280), -np.inf)
             k = int(np.argmax(value))
             best = max(best, float(value[k]))
             low, high = float(x[max(0, k - 1)]), float(x[min(96, k + 1)])
@@ -115,14 +114,14 @@ class LinearLaw:
             return 0.0
         logs = [self._log_density(shift, x) for shift in (self.one, self.other)]
         step = math.log(x[1] - x[0])
-        cells = Cells(exp(logs[0] + step), exp(logs[1] + step), self.relative)
+        cells = Cells(np.exp(logs[0] + step), np.exp(logs[1] + step), self.relative)
         if min(logs[0].min(), logs[1].min()) > -600:
             return max(cells.renyi(order), cells.swapped.renyi(order))
         found = []
         for p, q in ((logs[0], logs[1]), (logs[1], logs[0])):
             exponents = order * p + (1 - order) * q + step
             top = float(exponents.max())
-            value = (top + math.log(float(exp(exponents - top).sum()))) / (order - 1)
+            value = (top + math.log(float(np.exp(exponents - top).sum()))) / (order - 1)
             found.append(value)
         small = max(cells.renyi(order), cells.swapped.renyi(order))
         return small if max(found) < 1e-6 else max(small, max(found) - 1e-9 * order / (order - 1))
@@ -130,7 +129,7 @@ class LinearLaw:
     def _log_density(self, shift: float, x: np.ndarray) -> np.ndarray:
         logs = self.log_p[:, None] - (x - shift * self.counts[:, None]) ** 2 / (2 * self.variance)
         top = logs.max(axis=0)
-        total = top + log(exp(logs - top).sum(axis=0))
+        total = top + np.log(np.exp(logs - top).sum(axis=0))
         return np.asarray(total - math.log(2 * math.pi * self.variance) / 2)
 
 
