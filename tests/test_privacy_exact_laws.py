@@ -26,16 +26,12 @@ def run(sampling, steps, record, others=None, n=6, b=2, half=1.5, **more):
     return Update(sampling, n, b, steps, half, others or constant(0.0), record, **more)
 
 
-MATHEMATICS = {"dpexp.core.elementary", "dpexp.core.gauss_legendre"}
-"""compared with many digits by tests of their own; the rest of dpexp is what these laws are a second route to"""
-
-
 def test_nothing_here_imports_an_analysis():
     folder = Path(dpexp.privacy.exact.__file__).parent
     for module in folder.glob("*.py"):
         for node in ast.walk(ast.parse(module.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("dpexp"):
-                assert node.module.startswith("dpexp.privacy.exact") or node.module in MATHEMATICS, module
+                assert node.module.startswith("dpexp.privacy.exact"), module
     # and the two implementations of a walk share no more than the description of the run
     assert "nodes" not in (folder / "grid.py").read_text().split('"""', 2)[2]
     assert "grid" not in (folder / "nodes.py").read_text().split('"""', 2)[2]

@@ -16,7 +16,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from dpexp.core.gauss_legendre import gauss_legendre
 from dpexp.privacy.exact.outcome import Cells, EitherOrder
 from dpexp.privacy.exact.update import PARTITIONED, Update
 
@@ -140,7 +139,7 @@ def mesh(updates: Sequence[Update], panel: float = PANEL) -> Mesh:
     h = updates[0].half_width
     drifts = list(dict.fromkeys(d for u in updates for d in (u.others, u.record) if d is not None))
     inner = sorted({k for d in drifts for k in d.knots if -h < k < h})  # kinks and jumps
-    x, w = gauss_legendre(POINTS)
+    x, w = np.polynomial.legendre.leggauss(POINTS)
     nodes, weights = [], []
     for a, b in pairwise([-h, *inner, h]):
         near, far = a + (b - a) / 4, b - (b - a) / 4
@@ -316,7 +315,7 @@ class NodeLaw:
 
     def _integrated(self, edges: np.ndarray, y: np.ndarray, mass: np.ndarray, included: bool, count: int) -> np.ndarray:
         """Masses between consecutive edges after a step from y with that mass, from densities at nodes of each."""
-        x, w = gauss_legendre(count)
+        x, w = np.polynomial.legendre.leggauss(count)
         half = np.diff(edges)[:, None] / 2
         places = edges[:-1, None] + half * (1 + x)
         density = self._mixed(places.ravel(), y, included) @ mass
