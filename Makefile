@@ -14,6 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # the end every file beside the published one.
 reproduce: $(READY)
 	$(BIN)/dpexp verify --keep
+	$(BIN)/dpexp run configs/coverage*.yaml --backend loky  # these are part Python: threads would wait for each other
 	$(BIN)/dpexp run configs/*.yaml
 	$(BIN)/dpexp plot --all --format png,pdf,svg
 	$(BIN)/dpexp plot --theory figure2 figure3 figure4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from dpexp.privacy.mechanisms.tuned_runs import TunedRuns
 
 
+_CALIBRATING = Lock()
+"""held while noise is calibrated, which is remembered: the other threads then find it, and need not do the same"""
 MOST_STEPS = 20_000_000
 """more steps than this are refused: hours and more"""
 
@@ -201,7 +204,8 @@ def _together(
     estimators, metrics = algorithm.estimators, algorithm.metrics
     values = np.empty((len(members), len(estimators), len(steps), len(metrics), len(replicates)))
     sizes = [step_sizes(m.problem, m.schedule, int(steps[-1])) for m in members]
-    noises = [m.algorithm.noise(m.problem, m.schedule, m.budget, e) for m, e in zip(members, sizes, strict=True)]
+    with _CALIBRATING:
+        noises = [m.algorithm.noise(m.problem, m.schedule, m.budget, e) for m, e in zip(members, sizes, strict=True)]
     weights = (len(members), len(estimators), len(replicates), problem.shape.classes, problem.shape.width)
     parameters = np.empty(weights, np.float32) if problem.files() else None
     for r, replicate in enumerate(replicates):
