@@ -97,14 +97,11 @@ class FiniteSumAlgorithm(AlgorithmBase):
     def memory(self, problem: FiniteSum, n: int, checkpoints: int, settings: int) -> int:
         """Bytes that a worker holds at once, beside the records: the runs that are stepped together, and all metrics.
 
-        The order of a run takes one number a step, the sensitivity of one order eleven more, its noise blocks and
-        windows eight numbers a record and parameter. Looks hold the records a second time, and a third while these are
-        made.
+        The order of a run takes one number a step, the sensitivity of one order eleven more. Looks hold the records a
+        second time, and a third while these are made.
         """
         d, records, runs = problem.dimension, problem.count, self.side_by_side(problem, n)
-        return 8 * (
-            (11 + runs) * n + 8 * runs * records * d + 2 * records * (d + 2) + 4 * 65536 + 8192 * d + 20 * d * runs
-        )
+        return 8 * ((11 + runs) * n + 2 * records * (d + 2) + 4 * 65536 + 8192 * d + 20 * d * runs)
 
     def complaints(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """What makes a setting infeasible, with the numbers."""

@@ -51,8 +51,12 @@ class ReducedMomentum(PrivateMomentum):
         return found
 
     def memory(self, problem: FiniteSum, n: int, checkpoints: int, settings: int) -> int:
-        """The variances of four streams at every step are there while the noise is split between them."""
-        return super().memory(problem, n, checkpoints, settings) + 8 * 8 * n
+        """The variances of four streams at every step are there while the noise is split between them.
+
+        Noise blocks and windows, of all runs that are stepped together, take eight numbers a record and parameter.
+        """
+        windows = self.side_by_side(problem, n) * problem.count * problem.dimension
+        return super().memory(problem, n, checkpoints, settings) + 8 * 8 * (n + windows)
 
     def node_stds(self, problem: FiniteSum, plan: Plan, budget: Budget, order: Order) -> np.ndarray:
         """Standard deviations [4] of the nodes of each stream in units of the momentum; zeros without noise."""

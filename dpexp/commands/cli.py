@@ -34,12 +34,6 @@ ONLY = (
 Replicates = Annotated[int | None, typer.Option("--replicates", metavar="N", help="Replicates of every cell.")]
 
 
-def _one_thread() -> None:
-    """The matrices of a statement are small: threads would wait for each other longer than they work."""
-    if "numpy" not in sys.modules:  # which reads it once
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-
 def _folder(results: Path | None, profile: str = "paper") -> Path:
     return _home(results) or Path("results-smoke" if profile == "smoke" else "results")
 
@@ -248,7 +242,6 @@ def privacy(
     as_json: Json = False,
 ) -> None:
     """State the privacy of a config's mechanisms, or of one given by --mechanism."""
-    _one_thread()
     from dpexp.commands import privacy as command
 
     if search is not None and mechanism is None:
@@ -660,6 +653,8 @@ def main() -> None:
     # of a statement, and add in another order. It reads this when numpy is imported, which happens later.
     for library in ("OPENBLAS", "MKL"):
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+    # pydantic would look for plug-ins of its own in every package that is installed; dpexp uses none.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     signal.signal(signal.SIGINT, _interrupt)
     try:
         _command()(standalone_mode=True)

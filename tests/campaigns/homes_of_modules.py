@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 HOMES: dict[str, str] = {
+    "core/elementary": "elementary",
+    "core/gauss_legendre": "gauss_legendre",
+    "engine/softmax/measuring": "softmax_measuring",
+    "engine/lanes/powers": "engine_lanes_powers",
+    "engine/finite_sum/lane_steps": "finite_sum_steps algorithms_momentum",
+    "engine/finite_sum/discounts": "finite_sum_steps engine_momentum_noise",
+    "inference/small_matrices": "inference_small_matrices",
+    "inference/rounding": "inference_rounding",
     "algorithms/batch_descent": "algorithms_momentum estimates",
     "algorithms/clipped_ldp_sgd": "algorithms_one_pass",
     "algorithms/covering": "coverage estimates inference_in_step",
