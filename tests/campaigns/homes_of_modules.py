@@ -14,6 +14,8 @@ HOMES: dict[str, str] = {
     "algorithms/batch_descent": "algorithms_momentum estimates",
     "algorithms/clipped_ldp_sgd": "algorithms_one_pass",
     "algorithms/covering": "coverage estimates inference_in_step",
+    "algorithms/dp_sgd": "softmax_runs privacy_targets batches_by_epochs",
+    "algorithms/sgd": "softmax_runs",
     "algorithms/dp_sgld": "privacy_targets softmax_runs",
     "algorithms/finite_sum_run": "algorithms_momentum estimates",
     "algorithms/heavy_ball_ldp_sgd": "algorithms_one_pass",
