@@ -63,6 +63,7 @@ HOMES: dict[str, str] = {
     "privacy/mechanisms/noisy_sgd": "privacy_random_contraction privacy_every_sampling privacy_mechanisms",
     "privacy/mechanisms": "privacy_mechanisms privacy_sampling_statements columns",
     "privacy/momentum": "privacy_trees privacy_iterates",
+    "privacy/number_of_runs": "private_selection tuned",
     "privacy/pairs": "privacy_pairs",
     "problems/canaries": "audit",
     "problems/finite_sum": "finite_sums estimates",
