@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpexp.commands.fitted import fitting_columns
 from dpexp.commands.notices import notices
@@ -23,6 +23,9 @@ from dpexp.problems.softmax import Softmax
 from dpexp.store import Folder
 from dpexp.store.executors import BACKENDS
 from dpexp.store.planning import CellPlan, derived_state, plan
+
+if TYPE_CHECKING:
+    from dpexp.store.run import Report
 
 
 @dataclass(frozen=True)
@@ -182,26 +185,35 @@ def run(request: Request) -> tuple[dict[str, Any], str, int]:
     return run_all(load_all(request), request)
 
 
+def _reports(experiments: list[Experiment], request: Request) -> Iterator[Report]:
+    """Run experiments, one after the other; of each it is said first what should be known of it."""
+    from dpexp.store.in_turn import run_in_turn
+    from dpexp.store.run import Options, run
+
+    def asked(experiment: Experiment) -> Options:
+        odd = [] if request.quiet else remarks(experiment)  # they read the table once more
+        for notice in (*notices(experiment, own=True), *odd, *cautions(experiment, True, request.deployment)):
+            note(f"{experiment.name}: {notice}", request.quiet)
+        return Options(
+            request.results, request.jobs, request.backend, request.force, request.fail_fast, request.quiet,
+            _chosen(experiment, request.only), request.debug, request.deployment, request.scheduler or "",
+        )  # fmt: skip
+
+    if request.backend == "threads" and request.jobs > 1:
+        yield from run_in_turn(experiments, asked, request.jobs)
+    else:
+        yield from (run(experiment, asked(experiment)) for experiment in experiments)
+
+
 def run_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, Any], str, int]:
     """Run experiments that are loaded: document, text, exit code."""
     from dpexp.engine.lanes import internals
-    from dpexp.store.run import Options
-    from dpexp.store.run import run as run_one
 
     for remark in (internals.require_compiler(), internals.keep_only_what_fits()):
         if remark:
             note(remark, request.quiet)
     _require_some(experiments, request.only)
-    reports = []
-    for experiment in experiments:
-        odd = [] if request.quiet else remarks(experiment)  # they read the table once more
-        for notice in (*notices(experiment, own=True), *odd, *cautions(experiment, True, request.deployment)):
-            note(f"{experiment.name}: {notice}", request.quiet)
-        options = Options(
-            request.results, request.jobs, request.backend, request.force, request.fail_fast, request.quiet,
-            _chosen(experiment, request.only), request.debug, request.deployment, request.scheduler or "",
-        )  # fmt: skip
-        reports.append(run_one(experiment, options))
+    reports = list(_reports(experiments, request))
     rows = [
         [
             r.experiment,

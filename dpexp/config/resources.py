@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from dpexp.config.cells import Cell, Experiment
@@ -101,6 +101,12 @@ def require_room(experiment: Experiment, workers: int = 0, cluster: bool = False
     found = list(_too_large(experiment, needs(experiment, workers, cluster), memory_of_machine()))
     if found:
         raise ConfigError(found)
+
+
+def fit_together(experiments: Sequence[Experiment], workers: int) -> bool:
+    """Whether experiments fit into this machine at the same time."""
+    there = memory_of_machine()
+    return there is None or sum(needs(experiment, workers).bytes for experiment in experiments) <= there
 
 
 def _too_large(experiment: Experiment, needed: Needs, there: int | None) -> Iterator[Issue]:

@@ -6,7 +6,9 @@ import os
 import pickle
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Any, NamedTuple
 
 from dpexp.core.workers import end_with
@@ -14,6 +16,81 @@ from dpexp.plugins import loading
 from dpexp.store import fingerprint
 
 Task = tuple[Callable[..., Any], tuple[Any, ...]]
+
+
+class Outcome(NamedTuple):
+    """What came of a task."""
+
+    result: Any
+    error: BaseException | None = None
+
+    def value(self) -> Any:
+        """The result. Raises what the task raised."""
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+
+class Crew:
+    """Threads of this process that do tasks in the order in which they are given; kernels release Python's lock.
+
+    Use as a context manager. Tasks come in groups; a thread serves one group, and what it remembers goes with it.
+    """
+
+    def __init__(self, jobs: int) -> None:
+        self.jobs = jobs
+        self._tasks: SimpleQueue[tuple[int, int, Task] | None] = SimpleQueue()
+        self._outcomes: SimpleQueue[tuple[int, int, Outcome]] = SimpleQueue()
+        self._open = ExitStack()
+
+    def __enter__(self) -> Crew:
+        from threadpoolctl import threadpool_limits
+
+        self._open.enter_context(threadpool_limits(1))
+        for _ in range(self.jobs):
+            self._start(None)
+        return self
+
+    def give(self, group: int, number: int, task: Task) -> None:
+        """Add a task."""
+        self._tasks.put((group, number, task))
+
+    @property
+    def waiting(self) -> int:
+        """How many tasks nobody has begun."""
+        return self._tasks.qsize()
+
+    def take(self) -> tuple[int, int, Outcome]:
+        """The next that is done, of those that were given: its group, its number and what came of it."""
+        return self._outcomes.get()
+
+    def __exit__(self, *exception: object) -> None:
+        """Tasks that nobody has begun are dropped; those that run are not waited for."""
+        with suppress(Empty):
+            while True:
+                self._tasks.get_nowait()
+        for _ in range(self.jobs):
+            self._tasks.put(None)
+        self._open.close()
+
+    def _start(self, first: tuple[int, int, Task] | None) -> None:
+        Thread(target=self._work, args=(first,), daemon=True).start()
+
+    def _work(self, first: tuple[int, int, Task] | None) -> None:
+        """Do tasks of one group; a thread that meets another group leaves that to a new one."""
+        given = first or self._tasks.get()
+        while given is not None:
+            group, number, (function, arguments) = given
+            try:
+                outcome = Outcome(function(*arguments))
+            except BaseException as error:
+                outcome = Outcome(None, error)
+            self._outcomes.put((group, number, outcome))
+            del outcome, arguments  # a result may be large, and the next task may be long in coming
+            given = self._tasks.get()
+            if given is not None and given[0] != group:
+                self._start(given)
+                return
 
 
 class Sealed(NamedTuple):
@@ -64,16 +141,19 @@ def _no_word_of_the_rest() -> Iterator[None]:
 
 
 def threads(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
-    """Threads of this process; the kernels release the interpreter lock."""
-    from joblib import Parallel, delayed
+    """Threads of this process."""
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(1), _no_word_of_the_rest():
-        if jobs == 1:
+    if jobs == 1:
+        with threadpool_limits(1):
             yield from (_one(number, task) for number, task in enumerate(tasks))
-            return
-        parallel = Parallel(n_jobs=jobs, backend="threading", return_as="generator_unordered")
-        yield from parallel(delayed(_one)(number, task) for number, task in enumerate(tasks))
+        return
+    with Crew(jobs) as crew:
+        for number, task in enumerate(tasks):
+            crew.give(0, number, task)
+        for _ in tasks:
+            _, number, outcome = crew.take()
+            yield number, outcome.value()
 
 
 def loky(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:

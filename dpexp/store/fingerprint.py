@@ -20,6 +20,7 @@ import time
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpexp.core.digests import files_below, hash_of_data
@@ -67,6 +68,8 @@ ROWS = ("dpexp.store.rows", "dpexp.config.cells")
 """modules that every row of cells.parquet passes through"""
 MESSAGES = frozenset({"dpexp.core.errors", "dpexp.plugins", "dpexp.plugins.loaded"})
 """modules that say what went wrong or what a plug-in adds, and cannot change a number"""
+_PARSING = Lock()
+"""threads that parse at the same time break Python 3.11's parser"""
 
 
 def code_of(cell: Cell, root: Path = ROOT) -> dict[str, str]:
@@ -188,7 +191,7 @@ def _listed(name: str, root: Path) -> list[str]:
 @lru_cache(maxsize=64)
 def _listing(path: Path, package: str) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]:
     """What the `__init__.py` of a registry imports, and the names in it."""
-    tree = ast.parse(path.read_bytes())
+    tree = _tree(path)
     imports, _ = _imports_and_words(tree)
     return tuple(_names(imports, package)), frozenset(n.id for n in ast.walk(tree) if isinstance(n, ast.Name))
 
@@ -232,10 +235,16 @@ class _Parsed(NamedTuple):
 @lru_cache(maxsize=2048)
 def _parsed(path: Path, read_at: int) -> _Parsed:
     """A file is parsed once: this is most of the time that a fingerprint takes."""
-    tree = ast.parse(path.read_bytes())
+    tree = _tree(path)
     imports, words = _imports_and_words(tree)
     digest = hashlib.sha256(repr(_plain(without_text(tree))).encode()).hexdigest()[:16]
     return _Parsed(digest, tuple(imports), frozenset(words))
+
+
+def _tree(path: Path) -> ast.Module:
+    """The syntax of a file."""
+    with _PARSING:
+        return ast.parse(path.read_bytes())
 
 
 def _imports_and_words(tree: ast.Module) -> tuple[list[ast.Import | ast.ImportFrom], set[str]]:
@@ -308,7 +317,7 @@ def _data_of(module: str, path: Path, root: Path) -> dict[str, Path]:
 def _named_beside(path: Path, root: Path) -> tuple[Path, ...]:
     """Files of a plug-in's folder that one of its modules names, from the folder or from where the module lies."""
     found = set()
-    for node in ast.walk(without_text(ast.parse(path.read_bytes()))):
+    for node in ast.walk(without_text(_tree(path))):
         word = node.value if isinstance(node, ast.Constant) else None
         if isinstance(word, str) and 0 < len(word) < 200 and word.isprintable():
             files = {Path(os.path.normpath(folder / word)) for folder in (root, path.parent)}

@@ -8,9 +8,9 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
-from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -33,8 +33,6 @@ from dpexp.store.simulating import Done, Failed, simulate
 from dpexp.store.summaries import too_far
 
 AGAIN = "run again"
-_NAMING = Lock()
-"""held while a chunk is named: threads that parse source code at the same time break Python 3.11's parser"""
 
 
 @dataclass
@@ -73,13 +71,47 @@ class Report:
 
 def simulate_chunk(chunk: Chunk) -> tuple[Done | Failed, str]:
     """Compute a chunk, and say what this process takes its numbers to depend on: a worker may have begun later."""
-    result = simulate(chunk.cells, chunk.replicates, chunk.deployment)
-    with _NAMING:
-        return result, chunk.key
+    return simulate(chunk.cells, chunk.replicates, chunk.deployment), chunk.key
+
+
+Result = tuple[Done | Failed, str]
+"""of `simulate_chunk`"""
+T = TypeVar("T")
+Steps = Generator[Sequence[Chunk], tuple[int, Result], T]
+Running = Steps[Report]
+"""an experiment on its way. It gives chunks to compute, all that can be done now. It is sent the results one by one,
+each with the place of its chunk among them, and gives no more until it has them all. It returns its report."""
 
 
 def run(experiment: Experiment, options: Options) -> Report:
-    """Bring an experiment's results up to date.
+    """Bring an experiment's results up to date; raises DpexpError as `steps_of_run` does."""
+    with closing(steps_of_run(experiment, options)) as running:
+        try:
+            chunks = next(running)
+            while True:
+                chunks = running.send(_until_the_last(running, chunks, experiment, options))
+        except StopIteration as end:
+            report: Report = end.value
+            return report
+
+
+def _until_the_last(
+    running: Running, chunks: Sequence[Chunk], experiment: Experiment, options: Options
+) -> tuple[int, Result]:
+    """Compute chunks and send all results but the last: that is handed over when no worker is left."""
+    try:
+        with closing(_executed(chunks, experiment, options)) as results:
+            for answer in islice(results, len(chunks) - 1):
+                running.send(answer)
+            (last,) = results
+    except Exception as error:
+        running.throw(error)  # raises it, or what the run makes of it
+        raise
+    return last
+
+
+def steps_of_run(experiment: Experiment, options: Options) -> Running:
+    """Bring an experiment's results up to date; somebody else computes the chunks.
 
     Raises DpexpError where the folder is locked, where code or data change meanwhile, or with `fail_fast` where a cell
     fails. Everything is planned and written while the folder is held.
@@ -92,7 +124,7 @@ def run(experiment: Experiment, options: Options) -> Report:
             _recover(folder, [cell.cell_id for cell in experiment.cells])
             plans = plan(experiment, options.results, options.force, options.deployment)
             chosen = _choose(plans, options)
-            fresh, failures = _bring_up_to_date(experiment, folder, plans, chosen, options, started, begin)
+            fresh, failures = yield from _bring_up_to_date(experiment, folder, plans, chosen, options, started, begin)
     except NotWritable:
         plans = plan(experiment, options.results, options.force, options.deployment)
         chosen = _choose(plans, options)
@@ -122,7 +154,7 @@ def _bring_up_to_date(
     options: Options,
     started: datetime,
     begin: float,
-) -> tuple[Fresh, dict[str, str]]:
+) -> Steps[tuple[Fresh, dict[str, str]]]:
     """Compute what is missing and publish it: the new numbers, and the errors of the cells that failed."""
     for p in plans:  # also of the cells that are not chosen: their rows would be written anew
         if p.refused:
@@ -149,7 +181,7 @@ def _bring_up_to_date(
             touched = {name for name in now if name.startswith("file ") and now[name] != sources[name]}
             _refuse_changed_sources(experiment, todo, codes, touched)
 
-    results = _compute(experiment, todo, folder, options, check)
+    results = yield from _compute(experiment, todo, folder, options, check)
     check()
     fresh, failures = _assemble(todo, results, folder, options.deployment)
     _retire(folder, plans, options)
@@ -201,7 +233,7 @@ def _retire(folder: Folder, plans: Sequence[CellPlan], options: Options) -> None
 
 def _compute(
     experiment: Experiment, todo: Sequence[CellPlan], folder: Folder, options: Options, check: Callable[[], None]
-) -> list[tuple[Chunk, Done | Failed]]:
+) -> Steps[list[tuple[Chunk, Done | Failed]]]:
     """Compute all chunks, those that a killed run left behind excepted; `check` is asked before one is kept."""
     groups: dict[tuple[str, range], list[Cell]] = {}
     for p in todo:
@@ -211,7 +243,7 @@ def _compute(
         for (_, replicates), cells in groups.items()
         for chunk in chunks_of(cells, replicates)
     ]
-    found = _finished(experiment, todo, chunks, folder, options, check)
+    found = yield from _finished(experiment, chunks, folder, options, check)
     # What fails beside others may work alone, or fail for one of them only: none may be lost for another's fault.
     shared = [chunk for chunk, result in found if isinstance(result, Failed) and len(chunk.cells) > 1]
     if not shared:
@@ -219,17 +251,16 @@ def _compute(
     alone = [replace(chunk, cells=(cell,)) for chunk in shared for cell in chunk.cells]
     note(f"{experiment.name}: {len(alone)} parts of the cells that failed together are tried one by one", options.quiet)
     kept = [(chunk, result) for chunk, result in found if chunk not in shared]
-    return kept + _finished(experiment, todo, alone, folder, options, check)
+    return kept + (yield from _finished(experiment, alone, folder, options, check))
 
 
 def _finished(
     experiment: Experiment,
-    todo: Sequence[CellPlan],
     chunks: Sequence[Chunk],
     folder: Folder,
     options: Options,
     check: Callable[[], None],
-) -> list[tuple[Chunk, Done | Failed]]:
+) -> Steps[list[tuple[Chunk, Done | Failed]]]:
     """Compute chunks, those that are there already excepted."""
     done: list[tuple[Chunk, Done | Failed]] = []
     waiting = []
@@ -242,13 +273,12 @@ def _finished(
             done.append((chunk, kept))
     if done:
         note(f"{experiment.name}: {len(done)} of {len(chunks)} chunks were finished before", options.quiet)
-    tasks: list[Task] = [(simulate_chunk, (chunk,)) for chunk in waiting]
     told: set[str] = set()
-    with (
-        Progress(experiment.name, sum(chunk.work for chunk in waiting), options.quiet) as progress,
-        closing(_executed(tasks, experiment, todo, options)) as results,
-    ):
-        for number, (result, key) in results:
+    to_do: Sequence[Chunk] = waiting
+    with Progress(experiment.name, sum(chunk.work for chunk in waiting), options.quiet) as progress:
+        for _ in waiting:
+            number, (result, key) = yield to_do
+            to_do = ()
             chunk = waiting[number]
             check()
             if key != chunk.key:
@@ -269,17 +299,23 @@ def _finished(
 
 
 def _executed(
-    tasks: Sequence[Task], experiment: Experiment, todo: Sequence[CellPlan], options: Options
-) -> Generator[tuple[int, Any], None, None]:
-    """Run the tasks where the options say."""
+    chunks: Sequence[Chunk], experiment: Experiment, options: Options
+) -> Generator[tuple[int, Result], None, None]:
+    """Compute chunks where the options say."""
+    tasks = [task_of(chunk) for chunk in chunks]
     if options.backend != "dask":
         yield from EXECUTORS[options.backend](tasks, max(1, min(options.jobs, len(tasks))))
         return
     from dpexp.store.cluster import Room, on_cluster
     from dpexp.store.worker import asked_of
 
-    names = {name for p in todo for name in code_of(p.cell)}
+    names = {name for chunk in chunks for cell in chunk.cells for name in code_of(cell)}
     yield from on_cluster(tasks, options.scheduler, asked_of(names), Room(*needs_of_worker(experiment)))
+
+
+def task_of(chunk: Chunk) -> Task:
+    """The task of computing a chunk."""
+    return simulate_chunk, (chunk,)
 
 
 def _assemble(

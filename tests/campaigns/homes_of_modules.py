@@ -75,7 +75,7 @@ HOMES: dict[str, str] = {
     "reporting/checks": "checks",
     "reporting/slopes": "slopes",
     "store/stats": "stats",
-    "store": "store stats runner",
+    "store": "store stats runner in_turn",
     "theory/dp_sgld": "theory_dp_sgld",
     "theory/ldp_sgd": "theory theory_table1 theory_bounds",
     "theory/momentum": "theory_momentum",

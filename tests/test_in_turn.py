@@ -1,0 +1,209 @@
+"""Several experiments on threads: one does not wait for the last chunk of another, and nothing else is different."""
+
+import threading
+import time
+
+import pytest
+
+from dpexp.config import load_experiment
+from dpexp.core.errors import DpexpError
+from dpexp.engine.compiling import tell
+from dpexp.store import Folder, in_turn
+from dpexp.store import run as running
+from dpexp.store.executors import Crew
+from dpexp.store.in_turn import run_in_turn
+from dpexp.store.progress import Progress
+from dpexp.store.run import Options, run
+from tests.conftest import numbers
+
+PATIENCE = 60.0
+"""seconds after which a thread that waits for what never comes gives up"""
+
+
+@pytest.fixture
+def three(config):
+    """The small experiment under three names, with other numbers each."""
+    texts = {name: config.read_text().replace("experiment: small", f"experiment: {name}") for name in "abc"}
+    for name, text in texts.items():
+        config.with_name(f"{name}.yaml").write_text(text)
+    seeds = {"a": 1, "b": 2, "c": 3}
+    return [load_experiment(config.with_name(f"{name}.yaml"), [f"run.seed={seeds[name]}"]) for name in texts]
+
+
+def go(experiments, results, jobs=2, **options):
+    return list(run_in_turn(experiments, lambda _: Options(results, jobs, quiet=True, **options), jobs))
+
+
+def test_the_same_bits_and_reports_as_one_by_one(three, tmp_path):
+    reports = go(three, tmp_path / "together", jobs=3)
+    for experiment, report in zip(three, reports, strict=True):
+        alone = run(experiment, Options(tmp_path / "alone", quiet=True))
+        assert (report.experiment, report.computed) == (experiment.name, 6) == (alone.experiment, alone.computed)
+        assert numbers(report.folder) == numbers(alone.folder)
+    assert [report.reused for report in go(three, tmp_path / "together")] == [6, 6, 6]
+
+
+class Held:
+    """In place of `simulate_chunk`: what has begun is written down, and one chunk waits until it may go on."""
+
+    def __init__(self, monkeypatch, is_held):
+        self.is_held, self.begun, self.may_go_on = is_held, [], threading.Event()
+        self.simulate = running.simulate_chunk
+        monkeypatch.setattr(running, "simulate_chunk", self)
+
+    def __call__(self, chunk):
+        seed = chunk.cells[0].run.seed
+        self.begun.append(seed)
+        if seed != 1:
+            self.may_go_on.set()
+        if seed == 1 and self.is_held(self.begun):
+            assert self.may_go_on.wait(PATIENCE)
+        return self.simulate(chunk)
+
+
+def chunks_in(experiment):
+    return 3 * len({cell.pass_key for cell in experiment.cells})  # 20 replicates in eights
+
+
+def test_the_next_begins_while_the_last_chunk_of_one_is_at_work(three, tmp_path, monkeypatch):
+    held = Held(monkeypatch, lambda begun: len(begun) == chunks_in(three[0]))
+    reports = go(three, tmp_path / "r")
+    assert held.may_go_on.is_set()
+    assert [report.experiment for report in reports] == ["a", "b", "c"]
+    assert held.begun == sorted(held.begun)
+
+
+@pytest.mark.parametrize("why", ["two are on their way", "memory"])
+def test_no_more_begin_than_there_is_room_for(three, tmp_path, monkeypatch, why):
+    most = 2 if why.startswith("two") else 1
+    if most == 1:
+        monkeypatch.setattr(in_turn, "fit_together", lambda experiments, jobs: False)
+    on_their_way, largest = set(), 0
+    steps = in_turn.steps_of_run
+
+    def counted(experiment, options):
+        nonlocal largest
+        on_their_way.add(experiment.name)
+        largest = max(largest, len(on_their_way))
+        try:
+            return (yield from steps(experiment, options))
+        finally:
+            on_their_way.remove(experiment.name)
+
+    monkeypatch.setattr(in_turn, "steps_of_run", counted)
+    assert len(go(three, tmp_path / "r")) == 3
+    assert largest == most
+
+
+def test_an_error_is_raised_when_all_before_it_are_done(three, tmp_path):
+    with Folder(tmp_path / "r", "b").locked():
+        with pytest.raises(DpexpError, match="b"):
+            go(three, tmp_path / "r")
+        assert run(three[0], Options(tmp_path / "r", quiet=True)).reused == 6
+        assert not Folder(tmp_path / "r", "c").root.exists()
+
+
+def test_an_error_gives_up_what_came_after_it_and_keeps_its_chunks(three, tmp_path, monkeypatch):
+    held = Held(monkeypatch, lambda begun: len(begun) == chunks_in(three[0]))
+    simulate, has_failed = held.simulate, threading.Event()
+
+    def failing(chunk):
+        if chunk.cells[0].run.seed == 1 and len(held.begun) >= chunks_in(three[0]):
+            folder, until = Folder(tmp_path / "r", "b"), time.monotonic() + PATIENCE
+            while not list(folder.partial.glob("*.chunk")) and time.monotonic() < until:
+                time.sleep(0.01)
+            has_failed.set()
+            raise MemoryError("no room")
+        if held.begun.count(2) > 1:
+            assert has_failed.wait(PATIENCE)
+        return simulate(chunk)
+
+    held.simulate = failing
+    with pytest.raises(MemoryError):
+        go(three, tmp_path / "r")
+    monkeypatch.undo()
+    second = Folder(tmp_path / "r", "b")
+    assert list(second.partial.glob("*.chunk"))
+    assert not second.cells.exists()
+    assert [report.computed for report in go(three, tmp_path / "r")] == [6, 6, 6]  # no folder is locked any more
+
+
+def test_what_is_to_be_said_of_an_experiment_may_fail_too(three, tmp_path):
+    def options(experiment):
+        if experiment.name == "b":
+            raise DpexpError("b cannot be read")
+        return Options(tmp_path / "r", 2, quiet=True)
+
+    with pytest.raises(DpexpError, match="b cannot be read"):
+        list(run_in_turn(three, options, 2))
+    assert Folder(tmp_path / "r", "a").cells.exists()
+
+
+def test_a_thread_forgets_with_its_group():
+    memory = threading.local()
+
+    def task(group):
+        kept = getattr(memory, "group", group)
+        memory.group = group
+        return kept
+
+    with Crew(2) as crew:
+        for number in range(40):
+            crew.give(number // 10, number, (task, (number // 10,)))
+        taken = [crew.take() for _ in range(40)]
+    assert all(outcome.value() == group for group, _, outcome in taken)
+    assert sorted(number for _, number, _ in taken) == list(range(40))
+
+
+def test_tasks_that_nobody_has_begun_are_dropped_and_threads_end():
+    before, may_go_on, done = set(threading.enumerate()), threading.Event(), []
+
+    def task(number):
+        may_go_on.wait(PATIENCE)
+        done.append(number)
+
+    with Crew(2) as crew:
+        for number in range(10):
+            crew.give(0, number, (task, (number,)))
+        until = time.monotonic() + PATIENCE
+        while crew.waiting > 8 and time.monotonic() < until:
+            time.sleep(0.01)
+    may_go_on.set()
+    until = time.monotonic() + PATIENCE
+    while set(threading.enumerate()) - before and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not set(threading.enumerate()) - before
+    assert sorted(done) == [0, 1]
+
+
+def test_what_a_task_raises_reaches_who_takes_it():
+    with Crew(1) as crew:
+        crew.give(0, 7, (int, ("seven",)))
+        group, number, outcome = crew.take()
+    assert (group, number) == (0, 7)
+    with pytest.raises(ValueError, match="seven"):
+        outcome.value()
+
+
+def test_progress_shows_one_experiment_at_a_time(monkeypatch, capsys):
+    monkeypatch.setattr("dpexp.store.progress.PATIENCE", 0.01)
+    with Progress("second", 100.0, quiet=False) as alone:
+        assert alone.shown
+    first = Progress("first", 100.0, quiet=False).__enter__()
+    second = Progress("second", 100.0, quiet=False).__enter__()
+    assert (first.shown, second.shown) == (True, False)
+    second.last = first.last = -1e9
+    second.advance(40)
+    assert capsys.readouterr().err == ""
+    tell(True)
+    time.sleep(0.2)
+    tell(False)
+    assert capsys.readouterr().err == "first: compiling\n"
+    first.__exit__(None, None, None)
+    assert second.shown
+    second.advance(20)
+    assert second.rate(second.begin + 2) == "10 steps/s"  # of what was done since it is shown
+    second.last = -1e9
+    second.advance(20)
+    assert capsys.readouterr().err.startswith("second: 80%")
+    second.__exit__(None, None, None)
