@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
-PARTS = ("engine", "softmax", "momentum", "statements", "clusters")
+PARTS = ("engine", "command", "softmax", "momentum", "statements", "clusters")
 TARGET = Path(__file__).parent / "results.md"
 
 

@@ -56,7 +56,7 @@ def beside_the_twin(turns: int) -> None:
         for column, name in enumerate(("Algorithm 1", "Algorithm 2, one order")):
             measured(problem, name, 3000, 0)
             pairs = [
-                (measured(problem, name, STEPS, turn)[0], twin.microseconds("momentum", RECORDS, d, STEPS)[column])
+                (measured(problem, name, STEPS, turn)[0], twin.measured("momentum", RECORDS, d, STEPS)[column])
                 for turn in range(turns)
             ]
             print(f"{name:26}{d:>5}{columns(pairs, 3)}", flush=True)

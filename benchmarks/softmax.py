@@ -86,7 +86,7 @@ def beside_the_twin(turns: int, steps: int) -> None:
         features, labels = records(p)
         ours(features, labels, 20, 0)
         pairs = [
-            (1e6 * ours(features, labels, steps, turn), *twin.microseconds("softmax", N, p, CLASSES, BATCH, steps))
+            (1e6 * ours(features, labels, steps, turn), *twin.measured("softmax", N, p, CLASSES, BATCH, steps))
             for turn in range(turns)
         ]
         print(f"{p:>10}{columns(pairs, 0)}")

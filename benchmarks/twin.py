@@ -1,7 +1,7 @@
 """The same work as a plain C++ loop (`benchmarks/twins`), compiled where there is a compiler: a measure beyond Python.
 
-A twin is one replicate or one setting: scalar code as one would write it, with -O3, -march=native and -ffast-math. That
-may reorder sums; dpexp may not.
+A twin is code as one would write it, of one replicate or setting, or of eight replicates side by side. It is compiled
+with -O3, -march=native and -ffast-math. That may reorder sums; dpexp may not.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def program(name: str) -> Path | None:
     return target
 
 
-def microseconds(name: str, *arguments: int) -> list[float]:
-    """What the twin prints: microseconds a step, one number for each of its variants."""
+def measured(name: str, *arguments: int) -> list[float]:
+    """What the twin prints: the time of a step of each of its variants, in the unit that its file names."""
     ran = subprocess.run(
         [str(program(name)), *map(str, arguments)], check=True, capture_output=True, text=True
     )  # the other stream keeps the compiler from leaving work out
