@@ -1,5 +1,6 @@
 """Running: the same bits whatever happens, nothing lost, and what is stale is known."""
 
+import contextlib
 import io
 import json
 import signal
@@ -14,11 +15,13 @@ from dpexp.config import load_experiment
 from dpexp.core import files as whole
 from dpexp.core.errors import DpexpError
 from dpexp.engine.compiling import tell
+from dpexp.engine.result import Passed
 from dpexp.store import Folder, partials
 from dpexp.store.executors import EXECUTORS
 from dpexp.store.planning import plan
 from dpexp.store.progress import Progress
 from dpexp.store.run import Options, run
+from dpexp.store.simulating import Done
 from dpexp.store.stats import COLUMNS
 from dpexp.store.trajectories import stored_cell_file
 from tests.conftest import COMMAND, ROOT, SMALL, call, numbers
@@ -182,7 +185,7 @@ def test_interruption_keeps_finished_chunks(config, tmp_path):
         "run",
         config,
         "--set",
-        "run.n=200000",
+        "run.n=2000000",
         "--replicates",
         "64",
         "-j",
@@ -202,6 +205,39 @@ def test_interruption_keeps_finished_chunks(config, tmp_path):
     assert "interrupted; finished chunks are kept" in stderr
     assert "Traceback" not in stderr
     assert list(folder.partial.glob("*.chunk"))
+
+
+@pytest.mark.parametrize("ends", ["well", "with an error"])
+def test_chunks_are_kept_before_much_could_be_lost(config, tmp_path, ends):
+    chunks = partials.chunks_of(load_experiment(config).cells, range(20))
+    done = Done(Passed(np.array([1]), ("last",), ("loss",), np.zeros((6, 1, 1, 1, 8))), 0.45 / 6)
+    kept = []
+    with contextlib.suppress(ZeroDivisionError), partials.Keeping(tmp_path) as keeping:
+        for chunk in (chunks[0], *chunks):
+            keeping.keep(chunk, done)
+            kept.append(len(list(tmp_path.glob("*.chunk"))))
+        if ends != "well":
+            raise ZeroDivisionError
+    assert kept == [0, 0, 2, 2]  # the first two are one chunk, and the third makes it more than a second
+    assert len(list(tmp_path.glob("*.chunk"))) == (2 if ends == "well" else 3)
+
+
+def test_a_full_disk_does_not_hide_why_a_run_ended(config, tmp_path, monkeypatch):
+    (chunk, *_) = partials.chunks_of(load_experiment(config).cells, range(20))
+
+    def full(*_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(partials, "save", full)
+    done = Done(Passed(np.array([1]), ("last",), ("loss",), np.zeros((6, 1, 1, 1, 8))), 0.01)
+
+    def interrupted():
+        with partials.Keeping(tmp_path) as keeping:
+            keeping.keep(chunk, done)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
 
 
 def test_a_damaged_chunk_is_computed_again(config, done, tmp_path):

@@ -25,7 +25,7 @@ from dpexp.store import Folder, NotWritable, partials
 from dpexp.store.executors import EXECUTORS, Task
 from dpexp.store.fingerprint import changed, code_of, edited_after, forget, source_states
 from dpexp.store.models import model_if_whole
-from dpexp.store.partials import Chunk, chunks_of
+from dpexp.store.partials import Chunk, Keeping, chunks_of
 from dpexp.store.planning import CellPlan, derived_state, plan
 from dpexp.store.progress import Progress
 from dpexp.store.publish import Computed, Fresh, publish
@@ -181,11 +181,12 @@ def _bring_up_to_date(
             touched = {name for name in now if name.startswith("file ") and now[name] != sources[name]}
             _refuse_changed_sources(experiment, todo, codes, touched)
 
-    results = yield from _compute(experiment, todo, folder, options, check)
-    check()
-    fresh, failures = _assemble(todo, results, folder, options.deployment)
-    _retire(folder, plans, options)
-    publish(experiment, folder, plans, fresh, failures, started, time.perf_counter() - begin)
+    with Keeping(folder.partial) as keeping:
+        results = yield from _compute(experiment, todo, keeping, options, check)
+        check()
+        fresh, failures = _assemble(todo, results, folder, options.deployment)
+        _retire(folder, plans, options)
+        publish(experiment, folder, plans, fresh, failures, started, time.perf_counter() - begin)
     if not failures:
         shutil.rmtree(folder.partial, ignore_errors=True)
     return fresh, failures
@@ -232,7 +233,7 @@ def _retire(folder: Folder, plans: Sequence[CellPlan], options: Options) -> None
 
 
 def _compute(
-    experiment: Experiment, todo: Sequence[CellPlan], folder: Folder, options: Options, check: Callable[[], None]
+    experiment: Experiment, todo: Sequence[CellPlan], keeping: Keeping, options: Options, check: Callable[[], None]
 ) -> Steps[list[tuple[Chunk, Done | Failed]]]:
     """Compute all chunks, those that a killed run left behind excepted; `check` is asked before one is kept."""
     groups: dict[tuple[str, range], list[Cell]] = {}
@@ -243,7 +244,7 @@ def _compute(
         for (_, replicates), cells in groups.items()
         for chunk in chunks_of(cells, replicates)
     ]
-    found = yield from _finished(experiment, chunks, folder, options, check)
+    found = yield from _finished(experiment, chunks, keeping, options, check)
     # What fails beside others may work alone, or fail for one of them only: none may be lost for another's fault.
     shared = [chunk for chunk, result in found if isinstance(result, Failed) and len(chunk.cells) > 1]
     if not shared:
@@ -251,13 +252,13 @@ def _compute(
     alone = [replace(chunk, cells=(cell,)) for chunk in shared for cell in chunk.cells]
     note(f"{experiment.name}: {len(alone)} parts of the cells that failed together are tried one by one", options.quiet)
     kept = [(chunk, result) for chunk, result in found if chunk not in shared]
-    return kept + (yield from _finished(experiment, alone, folder, options, check))
+    return kept + (yield from _finished(experiment, alone, keeping, options, check))
 
 
 def _finished(
     experiment: Experiment,
     chunks: Sequence[Chunk],
-    folder: Folder,
+    keeping: Keeping,
     options: Options,
     check: Callable[[], None],
 ) -> Steps[list[tuple[Chunk, Done | Failed]]]:
@@ -266,7 +267,7 @@ def _finished(
     waiting = []
     # The longest come first: what is begun last is then short, and no worker waits long for another at the end.
     for chunk in sorted(chunks, key=lambda chunk: -chunk.seconds):
-        kept = None if options.force or chunk.deployment else partials.load(folder.partial, chunk)
+        kept = None if options.force or chunk.deployment else partials.load(keeping.folder, chunk)
         if kept is None:
             waiting.append(chunk)
         else:
@@ -286,7 +287,7 @@ def _finished(
                 raise DpexpError(f"{experiment.name}: {message}", AGAIN)
             if isinstance(result, Done):
                 if not chunk.deployment:
-                    partials.save(folder.partial, chunk, result)
+                    keeping.keep(chunk, result)
             elif options.fail_fast:
                 raise DpexpError(f"{experiment.name}: a cell failed: {result.error}", "--debug shows where")
             elif result.error not in told:
