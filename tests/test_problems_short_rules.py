@@ -53,7 +53,7 @@ def test_risk_on_both_sides_of_every_reach_and_far_away(d: int, sigma_z: float, 
     theta = np.ones((len(rows), problem.p))
     for row, (a, b) in zip(theta, rows, strict=True):
         row[0], row[1], row[-1] = 1 + a, 1 + b / sigma_z, scale
-    found = problem._risk(theta)
+    found = problem.risk(theta)
     for (a, b), value in zip(rows, found, strict=True):
         f = conditional_risk(a + b * long.nodes, scale, problem.constants)
         # rounding is that of the squares, of which the risk is a difference
@@ -80,7 +80,7 @@ def test_risk_by_adaptive_quadrature(d: int, spread: float) -> None:
     )
     theta = np.ones((1, problem.p))
     theta[0, 0], theta[0, 1], theta[0, -1] = 1.4, 1 + spread, 1.5
-    assert problem._risk(theta)[0] == pytest.approx(wanted, abs=2e-13)
+    assert problem.risk(theta)[0] == pytest.approx(wanted, abs=2e-13)
 
 
 def test_a_rule_beyond_its_reach_would_be_seen() -> None:

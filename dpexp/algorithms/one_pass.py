@@ -104,12 +104,10 @@ class OnePassAlgorithm(AlgorithmBase):
         for first in range(0, len(replicates), LANES):
             lanes = list(replicates[first : first + LANES])
             snapshots = run_lane_group(model, rule, [Setting(*s) for s in settings], delta, steps, seed, lanes)
-            theta = np.ascontiguousarray(snapshots.theta[..., : len(lanes)].transpose(2, 1, 0, 4, 3))
-            with np.errstate(over="ignore", invalid="ignore"):  # a diverged replicate is a result
-                error_sq = (theta - problem.optimum()) ** 2
+            kept = snapshots.theta.shape[:3]
+            look = problem.look(snapshots.theta.reshape(-1, problem.p, LANES))
             block = values[..., first : first + len(lanes)]
-            block[:, :, :, 0] = sum(error_sq[..., j] for j in range(problem.p))  # one order of summation for any shape
-            block[:, :, :, 1] = sum(error_sq[..., j] for j in range(problem.d + 1))
-            block[:, :, :, 2] = problem.risk_gap(theta)
+            for metric, numbers in enumerate(look):
+                block[:, :, :, metric] = numbers.reshape(*kept, LANES)[..., : len(lanes)].transpose(2, 1, 0, 3)
             block[:, :, :, 3] = snapshots.projections[..., : len(lanes)].transpose(1, 0, 2)[:, None]
         return Passed(steps, self.estimators, self.metrics, values)

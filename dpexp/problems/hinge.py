@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -19,6 +19,9 @@ from dpexp.core.parameters import Dimension
 from dpexp.engine.lanes.elementwise import Value, logistic, where
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.mallows import mean_weight, moment_matrix, panels, rule
+
+if TYPE_CHECKING:
+    from dpexp.engine.linear.measuring import Measured
 
 DCount = Annotated[Dimension, Field(ge=3)]
 _FLAT = 1e-9
@@ -70,8 +73,9 @@ class MallowsHinge(LinearPredictorProblem):
         b0, b = _best(self.d, self.sigma_z, abs(self.beta))
         return math.copysign(1, self.beta) * np.append(b0, np.full(self.d, b / (self.sigma_z * math.sqrt(self.d))))
 
-    def _risk(self, theta: np.ndarray) -> np.ndarray:
+    def _risk(self, theta: np.ndarray, measured: Measured) -> np.ndarray:
         """F(theta) by quadrature in a plane; error about 1e-7 for d = 3, less for larger d."""
+        theta = theta.transpose(0, 2, 1).reshape(-1, self.p)
         slopes = theta[:, 1:]
         norm = np.sqrt(sum(slopes[:, j] ** 2 for j in range(self.d)))
         along = sum(slopes[:, j] for j in range(self.d)) / math.sqrt(self.d)
@@ -80,7 +84,7 @@ class MallowsHinge(LinearPredictorProblem):
         out = np.empty(len(theta))
         spread = np.maximum(norm * self.sigma_z, 1e-12)
         _compiled()(theta[:, 0].copy(), spread, cosine, self.beta, math.sqrt(self.d) * self.sigma_z, plane, out)
-        return out
+        return out.reshape(measured.linear.shape) + measured.linear
 
     def _second_order(self) -> tuple[np.ndarray, np.ndarray]:
         if self.beta == 0:

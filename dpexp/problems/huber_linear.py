@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from dpexp.core.parameters import Positive
-from dpexp.engine.lanes.elementwise import Value, maximum, minimum, normal_cdf, normal_density
+from dpexp.engine.lanes.elementwise import Value, maximum, minimum, normal_density, normal_square_below
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.mallows import cubic_moment, moment_matrix, symmetrised
 from dpexp.problems.short_rules import ShortRule, short_rules
@@ -30,14 +30,13 @@ def score(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple[Value, Value
 def conditional_risk(t: Value, scale: Value, k: np.ndarray) -> Value:
     """E over eps of scale * rho_c((sigma eps - t) / scale) + kappa scale / 2, for the error t of the linear predictor.
 
-    rho_c is half a square less the half squares beyond c and -c, and E[(a - Z)^2; Z < a] = (a^2 + 1) Phi(a) + a phi(a).
+    rho_c is half a square less the half squares beyond c and -c.
     """
     c, kappa, sigma = k[0], k[1], k[2]
-    a = (t - c * scale) / sigma
-    b = (-t - c * scale) / sigma
-    above = (a * a + 1.0) * normal_cdf(a) + a * normal_density(a)
-    below = (b * b + 1.0) * normal_cdf(b) + b * normal_density(b)
-    return (t * t + sigma * sigma * (1.0 - (above + below))) / (2.0 * scale) + 0.5 * kappa * scale
+    inverse, reach = 1.0 / sigma, c * scale
+    outside = normal_square_below((t - reach) * inverse) + normal_square_below((-t - reach) * inverse)
+    # the divisions are of what is the same for all t, so that they are not repeated for each of them
+    return (t * t + sigma * sigma * (1.0 - outside)) * (0.5 / scale) + 0.5 * kappa * scale
 
 
 def log_risk_derivative(k: int) -> float:

@@ -19,7 +19,9 @@ from dpexp.problems.mallows import WEIGHT_CAP, rule
 from dpexp.problems.problem import ProblemBase
 
 if TYPE_CHECKING:
+    from dpexp.engine.linear.measuring import Measured
     from dpexp.engine.linear.one_pass import Model
+    from dpexp.engine.linear.quadrature import Rules
     from dpexp.problems.short_rules import ShortRule
 
 
@@ -39,6 +41,17 @@ class Curvature(NamedTuple):
     """[p, p]"""
     score_covariance: np.ndarray
     """[p, p] covariance S of the gradient of one user at theta*, without privacy noise"""
+
+
+class Look(NamedTuple):
+    """Metrics of states in lanes, [G, 8] each."""
+
+    param_distance_sq: np.ndarray
+    """|theta - theta*|^2"""
+    coef_distance_sq: np.ndarray
+    """the same without the scale"""
+    loss_gap: np.ndarray
+    """F(theta) - F(theta*), NaN where theta is not finite"""
 
 
 class LinearPredictorProblem(ProblemBase):
@@ -197,43 +210,59 @@ class LinearPredictorProblem(ProblemBase):
         """Shorter rules for small spreads of the linear predictor, by reach, where `conditional_risk` is smooth."""
         return ()
 
-    def _risk(self, theta: np.ndarray) -> np.ndarray:
-        """Population risk at theta [N, p], up to a constant; [N]."""
+    def _rules(self) -> Rules:
+        """The rules that `risk_rules` gives, and the long one for all that none of them reaches."""
+        from dpexp.engine.linear.quadrature import rules_of
+
+        long = rule(self.d, self.sigma_z, self.risk_points)
+        return rules_of([*self.risk_rules(), (math.inf, long.nodes, long.weights)])
+
+    def _risk(self, theta: np.ndarray, measured: Measured) -> np.ndarray:
+        """Population risk of states [G, p, 8] and of what was measured of them, up to a constant; [G, 8]."""
         from dpexp.engine.linear.quadrature import expectations
 
-        q = self.d + 1
-        shift = theta[:, :q] - self.risk_origin()
-        spread = self.sigma_z * np.sqrt(sum(shift[:, j] ** 2 for j in range(1, q)))  # one order of summation
-        scale = theta[:, q] if self.has_scale else np.full(len(theta), self.fixed_scale)
-        long, short = rule(self.d, self.sigma_z, self.risk_points), self.risk_rules()
-        rules = [*((rule.nodes, rule.weights) for rule in short), (long.nodes, long.weights)]
-        which = np.searchsorted([rule.reach for rule in short], spread)  # of its own spread alone; NaN comes last
-        risk = np.empty(len(theta))
-        for number in np.unique(which):
-            chosen = which == number
-            nodes, weights = rules[number]
-            f = type(self).conditional_risk
-            risk[chosen] = expectations(
-                f, shift[chosen, 0], spread[chosen], scale[chosen], nodes, weights, self.constants
-            )
+        location, spread, scale = measured.location.ravel(), measured.spread.ravel(), measured.scale.ravel()
+        f = type(self).conditional_risk
+        mean = expectations(f, location, spread, scale, self._rules(), self.constants)
+        return mean.reshape(measured.linear.shape) + measured.linear
+
+    def _measured(self, theta: np.ndarray) -> tuple[Measured, np.ndarray]:
+        """What is measured of states [G, p, 8], and their risk [G, 8]; NaN where a state is not finite."""
+        from dpexp.engine.linear.measuring import Centres, measure
+
         slope = self.risk_slope()
-        return risk if slope is None else risk + sum(slope[j] * theta[:, j] for j in range(q))
+        centres = Centres(
+            self.optimum(), self.risk_origin(), np.zeros(0) if slope is None else slope, self.sigma_z, self.fixed_scale
+        )
+        measured = measure(theta, centres)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return measured, self._risk(theta, measured)
+
+    def look(self, theta: np.ndarray) -> Look:
+        """Metrics of states [G, p, 8] in lanes, which must be contiguous."""
+        measured, risk = self._measured(theta)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return Look(measured.param_distance_sq, measured.coef_distance_sq, risk - self.optimal_risk())
+
+    def risk(self, theta: np.ndarray) -> np.ndarray:
+        """Population risk at theta [..., p], up to a constant; [...]. NaN where theta is not finite."""
+        from dpexp.engine.linear.measuring import in_lanes
+
+        theta = np.asarray(theta, dtype=np.float64)
+        count = math.prod(theta.shape[:-1])
+        _, risk = self._measured(in_lanes(theta.reshape(count, self.p)))
+        return risk.ravel()[:count].reshape(theta.shape[:-1])
 
     def risk_gap(self, theta: np.ndarray) -> np.ndarray:
         """Exact population risk minus its minimum, F(theta) - F(theta*), for theta [..., p], by quadrature; [...].
 
         NaN where theta is not finite. Rounding leaves an error of about 1e-15.
         """
-        theta = np.asarray(theta, dtype=np.float64)
-        flat = np.ascontiguousarray(theta.reshape(-1, self.p))
-        with np.errstate(over="ignore", invalid="ignore"):
-            gap = self._risk(flat) - self.optimal_risk()
-        gap[~np.isfinite(flat).all(axis=1)] = math.nan
-        return gap.reshape(theta.shape[:-1])
+        return self.risk(theta) - self.optimal_risk()
 
     def optimal_risk(self) -> float:
-        """F(theta*), up to the constant that `_risk` leaves out."""
-        return float(self._risk(self.optimum()[None])[0])
+        """F(theta*), up to the constant that `risk` leaves out."""
+        return float(self.risk(self.optimum()))
 
     def curvature(self) -> Curvature:
         """Curvature constants at the optimum."""

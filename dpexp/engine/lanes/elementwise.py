@@ -61,3 +61,8 @@ def normal_cdf(a: Value) -> Value:
     from scipy.special import ndtr
 
     return ndtr(a)
+
+
+def normal_square_below(a: Value) -> Value:
+    """E[(a - Z)^2; Z < a] = (a^2 + 1) Phi(a) + a phi(a) for a standard normal Z, elementwise."""
+    return (a * a + 1.0) * normal_cdf(a) + a * normal_density(a)

@@ -7,6 +7,7 @@ random numbers, and drawing these costs the same for one setting as for twenty.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from threading import Lock
 from typing import NamedTuple, Protocol
 
@@ -36,6 +37,8 @@ class StepSizes(Protocol):
     """What the pass asks of a `dpexp.algorithms.schedules.Schedule`."""
 
     def step_sizes(self, first: int, last: int) -> np.ndarray: ...
+
+    def __hash__(self) -> int: ...
 
 
 class NoiseLevels(Protocol):
@@ -117,6 +120,13 @@ def run_lane_group(
     return Snapshots(record.theta, record.projections)
 
 
+@lru_cache(maxsize=512)
+def _step_sizes(schedule: StepSizes, first: int, last: int) -> np.ndarray:
+    """Step sizes of a segment, which are those of every other lane group too. Kept are 16 MB at most: all that four
+    schedules have in half a million steps."""
+    return schedule.step_sizes(first, last)
+
+
 class _Sizes:
     """Step sizes and noise of one segment after the other.
 
@@ -141,7 +151,7 @@ class _Sizes:
     def __call__(self, first: int, count: int) -> Sizes:
         """Sizes of the steps first + 1 .. first + count."""
         for a, schedule in enumerate(self.schedules):
-            self.sizes.eta[a, :count] = schedule.step_sizes(first + 1, first + count)
+            self.sizes.eta[a, :count] = _step_sizes(schedule, first + 1, first + count)
         if self.varied:
             fill_uniform(self.stream, self.uniform, SEGMENT)
             for s in self.varied:

@@ -1,14 +1,15 @@
 """Expectations over one coordinate, for many parameters at once: sum_k weight_k f(location + spread node_k, scale).
 
-Eight parameters are evaluated side by side; a value depends on its own parameters alone, never on their position.
+Each parameter is evaluated by the first of some rules that reaches its spread. Those of one rule are gathered and eight
+of them are evaluated side by side; a value depends on its own parameters alone, never on their position.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -20,20 +21,71 @@ from dpexp.engine.lanes.vectors import LANES, load, reals, store
 _COMPILING = Lock()
 
 
+class Rules(NamedTuple):
+    """Quadrature rules, one after the other in the same arrays."""
+
+    reach: np.ndarray
+    """largest spread of every rule but the last, increasing [rules - 1]; the last takes whatever is left"""
+    start: np.ndarray
+    """first node of every rule, and the number of all nodes, int64 [rules + 1]"""
+    nodes: np.ndarray
+    weights: np.ndarray
+
+
+def rules_of(rules: Sequence[tuple[float, np.ndarray, np.ndarray]]) -> Rules:
+    """Rules from the reach, the nodes and the weights of each; the reach of the last is not asked."""
+    sizes = [len(nodes) for _, nodes, _ in rules]
+    return Rules(
+        np.array([reach for reach, _, _ in rules[:-1]], dtype=np.float64),
+        np.append(0, np.cumsum(sizes)).astype(np.int64),
+        np.concatenate([nodes for _, nodes, _ in rules]),
+        np.concatenate([weights for _, _, weights in rules]),
+    )
+
+
 @cache
 def _kernel(integrand: Callable[..., Any]) -> Callable[..., Any]:
     f = njit(integrand, nogil=True, forceinline=True)
 
     @compiled(kept=True)
-    def expectation(location, spread, scale, nodes, weights, k, out):
-        for i in range(out.shape[0]):
-            a, b, c = load(location, (i,)), load(spread, (i,)), load(scale, (i,))
-            total = reals(0.0)
-            for j in range(len(nodes)):
-                total = total + weights[j] * f(a + b * nodes[j], c, k)
-            store(out, (i,), total)
+    def expectation(location, spread, scale, rules, k, place, order, gathered, out):
+        # Sorting by counting: `place` becomes where each rule's share of `order` begins.
+        last = len(rules.reach)
+        place[:] = 0
+        for i in range(len(spread)):
+            place[_rule_for(spread[i], rules.reach, last) + 1] += 1
+        for r in range(last + 1):
+            place[r + 1] += place[r]
+        for i in range(len(spread)):
+            r = _rule_for(spread[i], rules.reach, last)
+            order[place[r]] = i
+            place[r] += 1
+        begin = 0
+        for r in range(last + 1):
+            end = place[r]
+            for group in range(begin, end, LANES):
+                for lane in range(LANES):
+                    i = order[min(group + lane, end - 1)]  # the last one fills what is left of the last eight
+                    gathered[0, lane], gathered[1, lane], gathered[2, lane] = location[i], spread[i], scale[i]
+                a, b, c = load(gathered, (0,)), load(gathered, (1,)), load(gathered, (2,))
+                total = reals(0.0)
+                for j in range(rules.start[r], rules.start[r + 1]):
+                    total = total + rules.weights[j] * f(a + b * rules.nodes[j], c, k)
+                store(gathered, (3,), total)
+                for lane in range(min(LANES, end - group)):
+                    out[order[group + lane]] = gathered[3, lane]
+            begin = end
 
     return expectation
+
+
+@njit(nogil=True)
+def _rule_for(spread, reach, last):
+    """The first rule that reaches; the last one for what is not a number."""
+    r = 0
+    while r < last and not spread <= reach[r]:
+        r += 1
+    return r
 
 
 def expectations(
@@ -41,24 +93,16 @@ def expectations(
     location: np.ndarray,
     spread: np.ndarray,
     scale: np.ndarray,
-    nodes: np.ndarray,
-    weights: np.ndarray,
+    rules: Rules,
     k: np.ndarray,
 ) -> np.ndarray:
     """sum_j weights_j integrand(location + spread nodes_j, scale, k), for arrays location, spread, scale [N]; [N].
 
     `integrand` is written with `dpexp.engine.lanes.elementwise`; `k` are its constants.
     """
-    count = len(location)
-    groups = -(-count // LANES)
-
-    def lanes(a: np.ndarray) -> np.ndarray:
-        padded = np.ones(groups * LANES)
-        padded[:count] = a
-        return padded.reshape(groups, LANES)
-
-    out = np.empty((groups, LANES))
+    out = np.empty(len(location))
+    place, order = np.empty(len(rules.start) + 1, np.int64), np.empty(len(location), np.int64)
     with _COMPILING:
         kernel = _kernel(integrand)
-    kernel(lanes(location), lanes(spread), lanes(scale), nodes, weights, k, out)
-    return out.ravel()[:count]
+    kernel(location, spread, scale, rules, k, place, order, np.empty((4, LANES)), out)
+    return out
