@@ -97,6 +97,10 @@ class HuberLinear(LinearPredictorProblem):
         return self.scale == "joint"
 
     @property
+    def risk_length(self) -> float:
+        return self.sigma  # errors of the response make the risk smooth
+
+    @property
     def constants(self) -> np.ndarray:
         return np.array([self.c, normal_moments(self.c).kappa, self.sigma])
 

@@ -50,6 +50,12 @@ class InsensitiveLinear(LinearPredictorProblem):
     response = staticmethod(response)
     score = staticmethod(score)
     conditional_risk = staticmethod(conditional_risk)
+    risk_parts = 8
+    """A fifth power begins at two places, of which no panel knows: risks have relative errors of 1e-9."""
+
+    @property
+    def risk_length(self) -> float:
+        return self.support
 
     @property
     def constants(self) -> np.ndarray:

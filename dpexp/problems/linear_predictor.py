@@ -43,6 +43,12 @@ class Curvature(NamedTuple):
     """[p, p] covariance S of the gradient of one user at theta*, without privacy noise"""
 
 
+_CUTS = (1, 2, 4, 8, 16)
+"""into how many parts panels are cut"""
+_SMOOTH_SPREAD = 5.0
+"""largest spread, in lengths over which the risk is smooth, for panels that are not cut"""
+
+
 class Look(NamedTuple):
     """Metrics of states in lanes, [G, 8] each."""
 
@@ -197,6 +203,13 @@ class LinearPredictorProblem(ProblemBase):
     """conditional_risk(t, scale, k): mean of rho over y given x, at t = `risk_origin`-centred linear predictor"""
     risk_points: ClassVar[int] = 12
     """quadrature points a panel"""
+    risk_parts: ClassVar[int] = 1
+    """parts into which panels are cut; more where `conditional_risk` has kinks"""
+
+    @property
+    def risk_length(self) -> float:
+        """Length over which `conditional_risk` is smooth."""
+        return 1.0
 
     def risk_origin(self) -> np.ndarray:
         """Coefficients [d + 1] from which the linear predictor in `conditional_risk` is counted."""
@@ -211,11 +224,16 @@ class LinearPredictorProblem(ProblemBase):
         return ()
 
     def _rules(self) -> Rules:
-        """The rules that `risk_rules` gives, and the long one for all that none of them reaches."""
+        """The rules that `risk_rules` gives, then one of whole panels, and ones of panels cut into parts.
+
+        Panels are about as long as the covariate's standard deviation. 12 points on each are enough where f changes
+        over a fifth of that or more, so panels are cut into twice as many parts for twice the spread.
+        """
         from dpexp.engine.linear.quadrature import rules_of
 
-        long = rule(self.d, self.sigma_z, self.risk_points)
-        return rules_of([*self.risk_rules(), (math.inf, long.nodes, long.weights)])
+        longer = [rule(self.d, self.sigma_z, self.risk_points, parts=self.risk_parts * cut) for cut in _CUTS]
+        reaches = [_SMOOTH_SPREAD * self.risk_length * cut for cut in _CUTS]
+        return rules_of([*self.risk_rules(), *((r, a.nodes, a.weights) for r, a in zip(reaches, longer, strict=True))])
 
     def _risk(self, theta: np.ndarray, measured: Measured) -> np.ndarray:
         """Population risk of states [G, p, 8] and of what was measured of them, up to a constant; [G, 8]."""
@@ -256,7 +274,9 @@ class LinearPredictorProblem(ProblemBase):
     def risk_gap(self, theta: np.ndarray) -> np.ndarray:
         """Exact population risk minus its minimum, F(theta) - F(theta*), for theta [..., p], by quadrature; [...].
 
-        NaN where theta is not finite. Rounding leaves an error of about 1e-15.
+        NaN where theta is not finite. The error of a risk is at most 1e-13 of it, up to where the standard deviation of
+        the linear predictor is 80 times `risk_length`; it is 1e-6 where that is 1000 times or more. Near the optimum
+        rounding leaves about 1e-15.
         """
         return self.risk(theta) - self.optimal_risk()
 

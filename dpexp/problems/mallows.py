@@ -70,17 +70,21 @@ def rule(
     power: int = 1,
     tilted: bool = False,
     splits: tuple[float, ...] = (),
+    parts: int = 1,
 ) -> Rule:
     """E[w^power f(z_1)] as sum weights f(nodes); with `tilted` E[w^power f(z_1) z_2^2] (needs d >= 2).
 
     12 points a panel, 144 nodes, give 1e-14 (linear) and 2e-13 (logistic) near the optimum. Panels end where the
-    coordinate alone brings |x|^2 to 2, since the mean weight has a kink there, and at `splits`, where f may jump.
+    coordinate alone brings |x|^2 to 2, since the mean weight has a kink there, and at `splits`, where f may jump. Each
+    is cut into `parts` of one length.
     """
     right = {0.0, *_EDGES, min(1 / sigma_z, _EDGES[-1])}
     if d in (2, 4):  # below the kink the mean weight is like a half-integer power: grade the panels towards it
         right |= {(1 - 0.3**m) / sigma_z for m in range(1, 7) if (1 - 0.3**m) / sigma_z < _EDGES[-1]}
     inside = {split for split in splits if abs(split) < _EDGES[-1]}
-    z, step = panels(np.array(sorted(right | {-edge for edge in right} | inside)), points)
+    edges = np.array(sorted(right | {-edge for edge in right} | inside))
+    cut = (edges[:-1, None] + np.diff(edges)[:, None] * (np.arange(parts) / parts)).ravel()
+    z, step = panels(np.append(cut, edges[-1]), points)
     density = exp(-z * z / 2) / math.sqrt(2 * math.pi)
     across = d - 1 + 2 * tilted
     return Rule(z, density * step * mean_weight(across, power, z * z, sigma_z))

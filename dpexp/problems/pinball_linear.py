@@ -45,6 +45,10 @@ class PinballLinear(LinearPredictorProblem):
     conditional_risk = staticmethod(conditional_risk)
 
     @property
+    def risk_length(self) -> float:
+        return self.sigma  # errors of the response make the risk smooth
+
+    @property
     def constants(self) -> np.ndarray:
         return np.array([self.tau, self.sigma])
 
