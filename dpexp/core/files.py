@@ -59,13 +59,17 @@ def is_alive(pid: int) -> bool:
     return True
 
 
-def write_bytes_sealed(path: Path, data: bytes, private: bool = False) -> None:
-    """Write bytes whole, after their SHA-256; `private` lets nobody else read or write them, whatever the umask."""
+def write_bytes_sealed(path: Path, *data: bytes | memoryview, private: bool = False) -> None:
+    """Write bytes whole, after the SHA-256 of all of them; `private` lets nobody else read or write them, whatever the
+    umask."""
+    hashed = hashlib.sha256()
+    for piece in data:
+        hashed.update(piece)
 
     def write(temporary: Path) -> None:
         mode = 0o600 if private else 0o666
         with open(temporary, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as handle:
-            handle.writelines([hashlib.sha256(data).digest(), data])
+            handle.writelines([hashed.digest(), *data])
 
     atomically(path, write)
 

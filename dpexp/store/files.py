@@ -99,7 +99,8 @@ class Sealed:
 def write_table(path: Path, table: pa.Table, metadata: dict[str, Any]) -> str:
     """Write a sealed parquet file with our metadata, and return its seal.
 
-    Floats are split by byte, which compresses them by a third.
+    Floats are split by byte, which compresses them by a third. Their smallest and largest values are not looked for: it
+    takes a fifth of the time, and nobody skips pages by them.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -114,6 +115,7 @@ def write_table(path: Path, table: pa.Table, metadata: dict[str, Any]) -> str:
         compression="zstd",
         use_dictionary=[name for name in table.column_names if name not in floats],
         column_encoding=dict.fromkeys(floats, "BYTE_STREAM_SPLIT"),
+        write_statistics=[name for name in table.column_names if name not in floats],
     )
     pieces, seal = _sealed(memoryview(buffer.getvalue()))
 

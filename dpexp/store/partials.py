@@ -67,11 +67,20 @@ def place(folder: Path, chunk: Chunk) -> Path:
 
 
 def save(folder: Path, chunk: Chunk, done: Done) -> None:
-    """Keep a finished chunk."""
-    buffer = io.BytesIO()
-    arrays: dict[str, Any] = {f"model_{k}": model for k, model in enumerate(done.models) if model is not None}
-    np.savez(buffer, steps=done.passed.steps, values=done.passed.values, wall_s=done.wall_s, **arrays)
-    write_bytes_sealed(place(folder, chunk), buffer.getvalue())
+    """Keep a finished chunk: its arrays one after the other, each as numpy writes it, and none is copied for that."""
+    given = [k for k, model in enumerate(done.models) if model is not None]
+    heads = done.passed.steps, np.array(done.wall_s), np.array(given, np.int64)
+    models = [model for model in done.models if model is not None]
+    pieces = [piece for array in (*heads, done.passed.values, *models) for piece in _written(array)]
+    write_bytes_sealed(place(folder, chunk), *pieces)
+
+
+def _written(array: np.ndarray) -> tuple[bytes, memoryview]:
+    """An array in numpy's own format: what it is, and its numbers where they lie."""
+    array = np.ascontiguousarray(array)
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, np.lib.format.header_data_from_array_1_0(array))
+    return head.getvalue(), array.reshape(-1).view(np.uint8).data
 
 
 class Keeping:
@@ -112,10 +121,11 @@ def load(folder: Path, chunk: Chunk) -> Done | None:
     """A kept chunk, or None where there is none or it is damaged."""
     path, algorithm = place(folder, chunk), chunk.cells[0].algorithm
     try:
-        with np.load(io.BytesIO(read_bytes_sealed(path))) as stored:
-            passed = Passed(stored["steps"], algorithm.estimators, algorithm.metrics, stored["values"])
-            models = tuple(stored.get(f"model_{k}") for k in range(len(chunk.cells)))
-            return Done(passed, float(stored["wall_s"]), models)
+        stored = io.BytesIO(read_bytes_sealed(path))
+        steps, wall_s, given, values = (np.lib.format.read_array(stored) for _ in range(4))
+        models = {int(k): np.lib.format.read_array(stored) for k in given}
+        passed = Passed(steps, algorithm.estimators, algorithm.metrics, values)
+        return Done(passed, float(wall_s), tuple(models.get(k) for k in range(len(chunk.cells))))
     except FileNotFoundError:
         return None
     except Damaged:
