@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 HOMES: dict[str, str] = {
-    "core/elementary": "elementary",
+    "core/elementary": "elementary engine_elementary",
+    "engine/elementary_loops": "engine_elementary",
+    "engine/elementary": "engine_elementary",
     "core/gauss_legendre": "gauss_legendre",
     "engine/softmax/measuring": "softmax_measuring",
     "engine/lanes/powers": "engine_lanes_powers",

@@ -51,7 +51,8 @@ from typing import Literal
 
 import numpy as np
 
-from dpexp.core.elementary import exp, geometric, geomspace, log
+from dpexp.core.elementary import geometric, geomspace
+from dpexp.engine.elementary import exp, log
 from dpexp.privacy.accounting.discrete_losses import Discrete
 
 Side = Literal["above", "below"]

@@ -31,7 +31,8 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.core.elementary import exp, geomspace, log
+from dpexp.core.elementary import geomspace
+from dpexp.engine.elementary import exp, log
 from dpexp.privacy.accounting.batch_sizes import poisson_sizes, step_factors
 from dpexp.privacy.analyses.hidden_state import contractions
 

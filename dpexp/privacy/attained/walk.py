@@ -17,8 +17,8 @@ from itertools import pairwise
 import numpy as np
 
 from dpexp.core.brent import root
-from dpexp.core.elementary import ndtr
 from dpexp.core.gauss_legendre import gauss_legendre
+from dpexp.engine.elementary import ndtr
 
 Move = Callable[[np.ndarray], np.ndarray]
 
