@@ -43,6 +43,8 @@ Negative entries of the computed G are kept: setting them to 0 would add up thei
 from __future__ import annotations
 
 import math
+import operator
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -51,6 +53,7 @@ from typing import Literal
 
 import numpy as np
 
+from dpexp.core.distinct import distinct
 from dpexp.core.elementary import geometric, geomspace
 from dpexp.engine.elementary import exp, log
 from dpexp.privacy.accounting.discrete_losses import Discrete
@@ -110,8 +113,8 @@ class Composed:
             if total == 0:
                 continue
             mean = int((law.masses * cells).sum() / total)
-            away = np.unique(np.rint(geomspace(1, max(2, len(cells)), 150)).astype(np.int64))
-            starts = np.unique(np.clip(np.concatenate([[0], mean - away, [mean], mean + away]), 0, len(cells) - 1))
+            away = distinct(np.rint(geomspace(1, max(2, len(cells)), 150)).astype(np.int64))
+            starts = distinct(np.clip(np.concatenate([[0], mean - away, [mean], mean + away]), 0, len(cells) - 1))
             masses = np.add.reduceat(law.masses, starts)
             used = masses > 0
             centres = np.add.reduceat(law.masses * cells, starts)[used] / masses[used]
@@ -317,11 +320,19 @@ class Tilted:
     @cached_property
     def _falling(self) -> np.ndarray:
         """A bound on delta at every loss, which falls."""
-        scale = geometric(self.cumulant - self.rate * self.loss(0), self.rate * self.interval, self.cells)
-        value, charge = self._near - self._far, self._error + self._sums * np.abs(self._near)
-        if self._side == "above":
-            return np.minimum.accumulate(scale * np.maximum(value + charge, 0.0) * self._tilting)
-        bounds = scale * np.maximum(value - charge, 0.0) / self._tilting
+        above = self._side == "above"
+        # in place: a window may have megabytes, and to be given more of them takes longer than what is done there
+        charge = np.abs(self._near)
+        charge *= self._sums
+        charge += self._error
+        bounds = self._near - self._far
+        bounds += charge if above else -charge
+        np.maximum(bounds, 0.0, out=bounds)
+        bounds *= geometric(self.cumulant - self.rate * self.loss(0), self.rate * self.interval, self.cells)
+        if above:
+            bounds *= self._tilting
+            return np.minimum.accumulate(bounds)
+        bounds /= self._tilting
         return np.maximum.accumulate(bounds[::-1])[::-1]
 
     def _at(self, eps: float) -> tuple[float, float] | None:
@@ -357,7 +368,7 @@ class Tilted:
 
     def eps_above(self, delta: float) -> Answer:
         """The least eps found with delta(eps) <= delta; inf where the window has none."""
-        k = int(np.searchsorted(-self._falling, -delta))
+        k = bisect_left(self._falling, -delta, key=operator.neg)
         if k >= self.cells:
             return math.inf, math.inf
         found = self.loss(k)
@@ -370,7 +381,7 @@ class Tilted:
 
     def eps_below(self, delta: float) -> Answer:
         """The largest eps found with delta(eps) >= delta; 0 where the window has none."""
-        k = int(np.searchsorted(-self._falling, -delta, side="right"))  # the first loss with less than delta
+        k = bisect_right(self._falling, -delta, key=operator.neg)  # the first loss with less than delta
         if k == 0:
             return 0.0, math.inf if self.loss(0) > 0 else 0.0
         found = self.loss(k - 1)
@@ -450,7 +461,8 @@ def _sum(tilts: Sequence[_Tilt], low: int, high: int) -> tuple[np.ndarray, float
     length = math.sqrt(2 * float((np.square(real) + np.square(imaginary)).sum()) / size)
     taken = 3 * UNIT * sum(t.count for t in tilts) * length
     rounding = math.exp(min(growth, 700.0)) * forward + taken + per_transform * length
-    return np.roll(law, -((low - origin) % size))[:window], rounding
+    begin = (low - origin) % size  # the window goes around the end of the transform
+    return np.concatenate([law[begin : begin + window], law[: max(0, begin + window - size)]]), rounding
 
 
 def _power(real: np.ndarray, imaginary: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -485,7 +497,8 @@ def _discounted(masses: np.ndarray, decay: float) -> np.ndarray:
         start = max(0, stop - block)
         ahead = weights[: stop - start]
         sums = np.cumsum((masses[start:stop] * ahead)[::-1])[::-1]
-        out[start:stop] = (sums + carried * ahead[-1] * math.exp(-decay)) / ahead
+        sums += carried * ahead[-1] * math.exp(-decay)
+        np.divide(sums, ahead, out=out[start:stop])
         carried = out[start]
     return out
 
