@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.special import ndtr
@@ -9,7 +10,7 @@ from scipy.special import ndtr
 from dpexp.privacy.accounting.calibration import calibrate
 from dpexp.privacy.accounting.epoch_losses import EpochLoss
 from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.accounting.random_allocation import one_epoch_above, one_epoch_below
+from dpexp.privacy.accounting.random_allocation import Atoms, _pairs_of_twins, mixed, one_epoch_above, one_epoch_below
 from dpexp.privacy.exact import bins
 from dpexp.privacy.mechanisms import MECHANISMS, EpochGaussian
 from tests.conftest import call
@@ -218,3 +219,40 @@ def test_edges_and_refusals():
     said = call("privacy", "--mechanism", "sampled-gaussian", "noise_multiplier=1", "sampling_probability=0.01",
                 "steps=10", "sampling=balls-in-bins", code=2)  # fmt: skip
     assert "--mechanism epoch-gaussian" in said.stderr
+
+
+def atoms(count, seed=5):
+    """Any atoms, by increasing loss."""
+    random = np.random.default_rng(seed)
+    p, q = random.dirichlet(np.ones(count)), random.dirichlet(np.ones(count))
+    order = np.argsort(p / q)
+    return Atoms(p[order], q[order], 0.0)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 40, 501])
+def test_the_curve_from_below_is_that_of_its_atoms(count):
+    """Beside the sum of (p - e^eps q)_+ itself, which loses digits by differences: it is never above it by more."""
+    pair = atoms(count)
+    eps = np.concatenate([np.linspace(-3, 8, 300), np.log(pair.p / pair.q)])
+    with mpmath.workdps(40):
+        exact = np.array([float(mpmath.fsum(max(mpmath.mpf(p) - mpmath.exp(float(e)) * mpmath.mpf(q), 0) for p, q in zip(pair.p.tolist(), pair.q.tolist(), strict=True))) for e in eps[:: max(1, count // 20)]])  # fmt: skip
+    found = pair.curve(eps[:: max(1, count // 20)])
+    assert np.all(found <= exact)
+    assert np.all(exact - found <= 1e-11 * exact + 1e-14)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 8, 9])
+def test_pairs_of_equal_groups_are_those_of_any_two(count):
+    one = atoms(count)
+    p, q = _pairs_of_twins(one)
+    assert len(p) <= count * (count // 2 + 1)
+    ordered = np.outer(one.q, one.q).ravel(), ((np.outer(one.p, one.q) + np.outer(one.q, one.p)) / 2).ravel()
+    # by loss: what lies above any loss has the same masses
+    for level in np.linspace(-4, 4, 50):
+        seen, wanted = p > math.exp(level) * q, ordered[1] > math.exp(level) * ordered[0]
+        assert p[seen].sum() == pytest.approx(ordered[1][wanted].sum(), abs=1e-14)
+        assert q[seen].sum() == pytest.approx(ordered[0][wanted].sum(), abs=1e-14)
+    twin = Atoms(one.p.copy(), one.q.copy(), 0.0)  # another object, which takes the way of groups that differ
+    same, other = mixed(one, 4, one, 4), mixed(one, 4, twin, 4)
+    assert same.p == pytest.approx(other.p, rel=1e-12)
+    assert same.q == pytest.approx(other.q, rel=1e-12)

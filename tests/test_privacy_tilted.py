@@ -13,7 +13,7 @@ from dpexp.privacy.accounting import hockey_sticks as curves
 from dpexp.privacy.accounting.discrete_losses import _bends, _walked, from_above, from_below
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.loss_distributions import StepLoss, eps_of_steps, plain_eps, step_loss
-from dpexp.privacy.accounting.tilted import UNIT, Tilted, _transform_size
+from dpexp.privacy.accounting.tilted import UNIT, Tilted, _discounted, _discounted_at, _transform_size
 from dpexp.privacy.accounting.varying_noise import varying_eps
 from tests.oracles.composition import epsilon
 
@@ -289,3 +289,28 @@ def test_what_lies_beyond_the_grid_is_unbounded():
     found = from_above(curve, curve, 20, 0.1, 1e-3)
     assert found.unbounded == pytest.approx(1.001 * float(curve(2.0)), rel=1e-12)
     assert found.unbounded < 0.9 * float(curve(1.9))
+
+
+@pytest.mark.parametrize("side", ["above", "below"])
+def test_delta_at_one_loss_is_that_of_the_whole_window(side):
+    """One sum for one loss, and the sums at every loss from which epsilon is sought."""
+    law = StepLoss(0.02, 1.0, "add-remove").laws(2e-3, 10.0, side)[0]
+    tilted = Tilted([(law, 300)], 2e-3, 5.0, side)
+    for k in (1, 17, tilted.cells // 3, tilted.cells // 2):
+        eps = tilted.loss(k) - 0.4e-3
+        value, charge = tilted._at(eps)
+        near, far = tilted._near[k], tilted._far[k]
+        assert value == pytest.approx(tilted._scale(k) * (near - math.exp(eps - tilted.loss(k)) * far), rel=1e-9)
+        assert charge == pytest.approx(tilted._charge(k), rel=1e-12)
+        found, _ = tilted.delta_above(eps) if side == "above" else tilted.delta_below(eps)
+        between = sorted([tilted._falling[k - 1], tilted._falling[k]])
+        assert between[0] * (1 - 1e-6) <= found <= between[1] * (1 + 1e-6)
+
+
+def test_a_sum_at_one_loss_has_every_cell():
+    masses = np.random.default_rng(1).uniform(0, 1, 900)
+    for decay in (1e-4, 0.3, 5.0, 400.0):
+        with mpmath.workdps(30):
+            exact = mpmath.fsum(m * mpmath.exp(-mpmath.mpf(decay) * j) for j, m in enumerate(masses.tolist()))
+        assert _discounted_at(masses, decay) == pytest.approx(float(exact), rel=1e-12)
+        assert _discounted(masses, decay)[0] == pytest.approx(float(exact), rel=1e-12)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 
+import numpy as np
 import pytest
 
 from dpexp.core.errors import UsageError
@@ -33,3 +35,16 @@ def test_the_first_error_in_order_is_raised_after_all_are_done(count):
     numbers = [0, -1, *range(2, count - 1), -5]
     with pytest.raises(UsageError, match="-1 is negative"):
         several(squared, [(k, 0) for k in numbers], "square", [str(k) for k in numbers])
+
+
+def began(number, place):
+    """When it began."""
+    time.sleep(0.3)
+    return time.monotonic()
+
+
+def test_long_pieces_begin_first_and_outcomes_stay_in_order():
+    names = [str(k) for k in range(6)]
+    times = several(began, [(k, 0) for k in range(6)], "piece", names, long={"3", "5"})
+    assert set(np.argsort(times)[:2].tolist()) == {3, 5}
+    assert set(np.argsort(several(began, [(k, 0) for k in range(6)], "piece", names))[:2].tolist()) == {0, 1}

@@ -108,7 +108,8 @@ def figures_of(
         if form not in FORMATS:
             raise UsageError(f"--format is a list of png, pdf and svg, not {form!r}")
     tasks = [(name, theory, results, out or results / "figures", tuple(wanted)) for name in shipped]
-    found = several(_one, tasks, "figure", shipped)
+    long = {name for name in shipped if not known[name].needs}  # what reads no results computes all it shows
+    found = several(_one, tasks, "figure", shipped, long=long)
     if chosen.sources:
         from dpexp.reporting.figure import written
 

@@ -35,8 +35,6 @@ _LEAST, _LARGEST = -746.0, 710.0
 """beyond these an exponential is 0 or inf"""
 _SMALL = 2.0**-54
 """log1p of less is its argument"""
-_FLOOR = 2.0**-1022
-"""the least number with all its digits"""
 _ARTANH = [2 / (2 * k + 1) for k in range(1, 10)]
 _HALF_ROOT = math.sqrt(0.5)
 _TAIL_SCALE = 2.5
@@ -114,7 +112,7 @@ def log1p(x: np.ndarray) -> np.ndarray:
 
 
 @_in_blocks
-def erfcx(x: np.ndarray) -> np.ndarray:
+def _erfcx(x: np.ndarray) -> np.ndarray:
     """e^(x^2) erfc(x) for x >= 0: what the normal law leaves beyond a place, over its density."""
     below = x + _TAIL_SCALE
     with np.errstate(invalid="ignore"):
@@ -140,28 +138,20 @@ def geomspace(first: float, last: float, count: int) -> np.ndarray:
 @_in_blocks
 def ndtr(x: np.ndarray) -> np.ndarray:
     """Phi(x) of the standard normal law."""
-    tail = exp(-x * x / 2) * erfcx(np.abs(x) * _HALF_ROOT) / 2
+    tail = exp(-x * x / 2) * _erfcx(np.abs(x) * _HALF_ROOT) / 2
     return np.asarray(np.where(x < 0, tail, 1 - tail))
 
 
 @_in_blocks
 def log_ndtr(x: np.ndarray) -> np.ndarray:
     """log Phi(x), also where Phi(x) is below the least number."""
-    half, tail = x * x / 2, erfcx(np.abs(x) * _HALF_ROOT) / 2
+    half, tail = x * x / 2, _erfcx(np.abs(x) * _HALF_ROOT) / 2
     with np.errstate(divide="ignore"):
         return np.asarray(np.where(x < 0, log(tail) - half, log1p(-exp(-half) * tail)))
 
 
-def logaddexp(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """log(e^x + e^y) of numbers or -inf."""
-    larger, smaller = np.maximum(x, y), np.minimum(x, y)
-    with np.errstate(invalid="ignore"):
-        gap = np.where(smaller == -np.inf, -np.inf, smaller - larger)
-    return np.asarray(larger + log1p(exp(gap)))
-
-
 def erfcx_of(x: float) -> float:
-    """`erfcx` of one number >= 0."""
+    """e^(x^2) erfc(x) of one number >= 0."""
     if math.isinf(x):
         return 0.0
     below = x + _TAIL_SCALE

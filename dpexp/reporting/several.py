@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, TypeVar
 
 from dpexp.core.errors import DpexpError
@@ -17,12 +17,18 @@ WORTH_PROCESSES = 3
 
 
 def several(
-    function: Callable[..., T], work: Sequence[tuple[Any, ...]], what: str, names: Sequence[str], many: str = ""
+    function: Callable[..., T],
+    work: Sequence[tuple[Any, ...]],
+    what: str,
+    names: Sequence[str],
+    many: str = "",
+    long: Collection[str] = (),
 ) -> list[T]:
     """The function of each tuple of arguments, in their order. Progress says which is at work, or how many are done.
 
-    `what` is one piece of the work, such as "figure", and `many` its plural where an s does not make it. A piece that
-    fails does not take the others with it; at the end the error of the first in order is raised.
+    `what` is one piece of the work, such as "figure", and `many` its plural where an s does not make it. Processes
+    begin with the pieces that are named as `long`, so that none of these is left to one of them at the end. A piece
+    that fails does not take the others with it; at the end the error of the first in order is raised.
     """
     workers = min(MOST_WORKERS, os.cpu_count() or 1)
     if workers < 2 or len(work) < WORTH_PROCESSES:
@@ -31,9 +37,11 @@ def several(
     else:
         from dpexp.store.executors import loky
 
-        tasks = [(_one, (function, arguments)) for arguments in work]
-        by_number = dict(finished(loky(tasks, workers), len(tasks), many or f"{what}s"))
-        outcomes = [by_number[number] for number in range(len(tasks))]
+        order = sorted(range(len(work)), key=lambda number: names[number] not in long)  # stable
+        tasks = [(_one, (function, work[number])) for number in order]
+        by_place = dict(finished(loky(tasks, workers), len(tasks), many or f"{what}s"))
+        by_number = {number: by_place[place] for place, number in enumerate(order)}
+        outcomes = [by_number[number] for number in range(len(work))]
     return list(_unless_one_failed(outcomes))
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 HOMES: dict[str, str] = {
-    "core/elementary": "elementary",
+    "core/elementary": "elementary engine_elementary",
+    "engine/elementary_loops": "engine_elementary",
+    "engine/elementary": "engine_elementary",
     "core/gauss_legendre": "gauss_legendre",
+    "core/distinct": "distinct",
     "engine/softmax/measuring": "softmax_measuring",
     "engine/lanes/powers": "engine_lanes_powers",
     "engine/finite_sum/lane_steps": "finite_sum_steps algorithms_momentum",

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 
+from dpexp.core.brent import root
 from dpexp.privacy.accounting.loss_distributions import StepLoss, step_loss
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd
@@ -47,17 +49,27 @@ def crossing(composed: Callable[[int], float], level: float, first: tuple[int, i
     `first` is where to begin to look: delta is below the level at its lower end.
     """
     low, high = first
-    while composed(high) < level:
+    excess = cache(lambda t: math.log(max(composed(t), 1e-300) / level))
+    while excess(high) < 0:
         low, high = high, 16 * high
         if high > 1 << 33:
             return math.inf
-    a, b = math.log(max(composed(low), 1e-300) / level), math.log(composed(high) / level)
-    while high > low + 1 and high > low * (1 + CLOSE):
-        share = min(max(-a / (b - a), 0.1), 0.9)  # log delta against log T is smooth
-        middle = min(max(round(low * (high / low) ** share), low + 1), high - 1)
-        excess = math.log(max(composed(middle), 1e-300) / level)
-        if excess >= 0:
-            high, b = middle, excess
+
+    def at(log_steps: float) -> float:
+        """The excess at the nearest whole number; the closest ones on either side are kept."""
+        nonlocal low, high
+        steps = min(max(round(math.exp(log_steps)), low), high)
+        if excess(steps) < 0:
+            low = steps
         else:
-            low, a = middle, excess
+            high = steps
+        return excess(steps)
+
+    near = root(at, math.log(low), math.log(high), xtol=CLOSE / 4)  # log delta against log T is smooth
+    if math.log(high) > near + CLOSE / 2:  # the root was approached from one side alone
+        at(near + CLOSE / 3)
+    if math.log(low) < near - CLOSE / 2:
+        at(near - CLOSE / 3)
+    while high > low + 1 and high > low * (1 + CLOSE):
+        at(math.log(low * high) / 2)
     return float(high)

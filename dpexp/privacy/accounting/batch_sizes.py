@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpexp.core.elementary import exp
+from dpexp.engine.elementary import exp
 from dpexp.privacy.accounting.binomials import likely_counts
 
 FLOOR = -60.0

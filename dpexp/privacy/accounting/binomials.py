@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dpexp.core.elementary import log, log1p
+from dpexp.engine.elementary import log, log1p
 
 
 def binomial_log_masses(counts: np.ndarray, trials: int, probability: float) -> np.ndarray:

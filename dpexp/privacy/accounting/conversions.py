@@ -9,7 +9,8 @@ import numpy as np
 
 from dpexp.core.bisection import narrow
 from dpexp.core.brent import least, root
-from dpexp.core.elementary import geomspace, log
+from dpexp.core.elementary import geomspace
+from dpexp.engine.elementary import log
 
 ORDERS = 1 + geomspace(5e-4, 4e3, 25)
 """orders at which curves are evaluated before the best is refined"""

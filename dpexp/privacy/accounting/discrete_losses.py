@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.core.elementary import exp, expm1
+from dpexp.engine.elementary import exp, expm1
 
 Curve = Callable[[np.ndarray], np.ndarray]
 """eps -> delta"""

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpexp.core.elementary import exp, expm1, log, log_ndtr, ndtr
+from dpexp.engine.elementary import exp, expm1, log, log_ndtr, ndtr
 
 Curve = Callable[[np.ndarray], np.ndarray]
 

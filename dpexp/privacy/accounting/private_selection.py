@@ -15,7 +15,7 @@ import numpy as np
 
 from dpexp.core.bisection import narrow
 from dpexp.core.brent import least
-from dpexp.core.elementary import log
+from dpexp.engine.elementary import log
 from dpexp.privacy.accounting.conversions import ORDERS
 
 Curve = Callable[[float], float]

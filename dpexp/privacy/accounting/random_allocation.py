@@ -32,8 +32,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from dpexp.core.elementary import exp, expm1, log
 from dpexp.core.gauss_legendre import gauss_legendre
+from dpexp.engine.elementary import exp, expm1, log
 from dpexp.privacy.accounting.discrete_losses import Discrete
 from dpexp.privacy.accounting.tilted import UNIT
 
@@ -213,13 +213,22 @@ class Atoms:
         return float(losses.min()), float(losses.max()), spread
 
     def curve(self, eps: np.ndarray) -> np.ndarray:
-        """sup over events of P - e^eps Q [E], from below: a sum of positive terms."""
+        """sup over events of P - e^eps Q [E], from below: sums of positive terms.
+
+        D(eps) = sum of p_i (1 - e^(eps - l_i)) over the losses above eps. With Q_k = sum of p_i e^(-l_i) over i >= k,
+        D(eps) = D(l_k) + Q_k e^(l_k) (1 - e^(eps - l_k)) for eps in [l_(k - 1), l_k], so that one walk from the largest
+        loss down gives D at every loss.
+        """
         losses = log(self.p) - log(self.q)
         losses -= 4 * UNIT * (4 + np.abs(log(self.p)) + np.abs(losses))
-        found = np.empty(len(eps))
-        for k in range(0, len(eps), 1000):
-            found[k : k + 1000] = (-expm1(np.minimum(eps[k : k + 1000, None] - losses, 0.0)) * self.p).sum(axis=1)
-        return found
+        losses = np.minimum.accumulate(losses[::-1])[::-1]  # in order, also where rounding exchanged two of them
+        power = exp(losses)
+        weights = np.cumsum((self.p / power)[::-1])[::-1] * power
+        rises = weights[1:] * -expm1(losses[:-1] - losses[1:])
+        at = np.concatenate([np.cumsum(rises[::-1])[::-1], [0.0]])
+        k = np.minimum(np.searchsorted(losses, eps), len(losses) - 1)
+        found = at[k] + weights[k] * -expm1(np.minimum(eps - losses[k], 0.0))
+        return np.asarray(found * (1 - UNIT * (2 * len(losses) + 20)))  # two sums, one over the other
 
 
 def normal_below(mu: float) -> Atoms:
@@ -235,10 +244,30 @@ def normal_below(mu: float) -> Atoms:
 
 def mixed(a: Atoms, batches_a: int, b: Atoms, batches_b: int) -> Atoms:
     """The pair of both groups, from below."""
+    relative = a.relative + b.relative + 8 * UNIT
+    if a is b:
+        return _merged(*_pairs_of_twins(a), relative)
     share = batches_a / (batches_a + batches_b)
     q = np.outer(a.q, b.q).ravel()
     p = (share * np.outer(a.p, b.q) + (1 - share) * np.outer(a.q, b.p)).ravel()
-    return _merged(p, q, a.relative + b.relative + 8 * UNIT)
+    return _merged(p, q, relative)
+
+
+def _pairs_of_twins(one: Atoms) -> tuple[np.ndarray, np.ndarray]:
+    """Masses p and q of all pairs of atoms, where i with j and j with i have the same masses and are one.
+
+    Row k has atom i with atom i + k around the circle of A atoms: rows up to A / 2 have every pair, and all but the
+    first stand for two. A row A / 2 has every pair twice.
+    """
+    count = len(one.q)
+    rows = count // 2 + 1
+    around_p, around_q = (
+        np.lib.stride_tricks.sliding_window_view(np.concatenate([v, v]), count)[:rows] for v in (one.p, one.q)
+    )
+    p, q = (one.p * around_q + one.q * around_p) / 2, one.q * around_q
+    for masses in (p, q):
+        masses[1 : (count + 1) // 2] *= 2
+    return p.ravel(), q.ravel()
 
 
 def _merged(p: np.ndarray, q: np.ndarray, relative: float) -> Atoms:

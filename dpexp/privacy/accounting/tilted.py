@@ -43,6 +43,8 @@ Negative entries of the computed G are kept: setting them to 0 would add up thei
 from __future__ import annotations
 
 import math
+import operator
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -51,7 +53,9 @@ from typing import Literal
 
 import numpy as np
 
-from dpexp.core.elementary import exp, geometric, geomspace, log
+from dpexp.core.distinct import distinct
+from dpexp.core.elementary import geometric, geomspace
+from dpexp.engine.elementary import exp, log
 from dpexp.privacy.accounting.discrete_losses import Discrete
 
 Side = Literal["above", "below"]
@@ -109,8 +113,8 @@ class Composed:
             if total == 0:
                 continue
             mean = int((law.masses * cells).sum() / total)
-            away = np.unique(np.rint(geomspace(1, max(2, len(cells)), 150)).astype(np.int64))
-            starts = np.unique(np.clip(np.concatenate([[0], mean - away, [mean], mean + away]), 0, len(cells) - 1))
+            away = distinct(np.rint(geomspace(1, max(2, len(cells)), 150)).astype(np.int64))
+            starts = distinct(np.clip(np.concatenate([[0], mean - away, [mean], mean + away]), 0, len(cells) - 1))
             masses = np.add.reduceat(law.masses, starts)
             used = masses > 0
             centres = np.add.reduceat(law.masses * cells, starts)[used] / masses[used]
@@ -294,9 +298,7 @@ class Tilted:
             law, low, high = np.zeros(1), -origin, -origin
         elif low + origin < 0:  # losses below 0 are not needed for eps >= 0
             law, low = law[-origin - low :], -origin
-        self.cells, self._first = len(law), low + origin
-        self._near = _discounted(law, interval * rate)
-        self._far = _discounted(law, interval * (1 + rate))
+        self.cells, self._first, self._law, self._side = len(law), low + origin, law, side
         kappa = math.exp(rate * math.log(rate) - (1 + rate) * math.log1p(rate))
         spread = 2 / (2 * rate * (2 * rate + 1) * (2 * rate + 2) * interval)  # integral of k^2, in cells
         self._error = math.sqrt(kappa**2 + spread) * error + 2 * kappa * math.exp(-_OUTSIDE)
@@ -304,14 +306,46 @@ class Tilted:
         """relative error of each of the two sums"""
         self._tilting = math.exp(min(sum(t.count * t.rounding for t in tilts), 700.0))
         self._shift = 2 * UNIT * sum(t.count * t.farthest for t in tilts)
-        scale = geometric(self.cumulant - rate * self.loss(0), rate * interval, self.cells)
-        value, charge = self._near - self._far, self._error + self._sums * np.abs(self._near)
-        if side == "above":
-            bounds = scale * np.maximum(value + charge, 0.0) * self._tilting
-            self._falling = np.minimum.accumulate(bounds)
-        else:
-            bounds = scale * np.maximum(value - charge, 0.0) / self._tilting
-            self._falling = np.maximum.accumulate(bounds[::-1])[::-1]
+
+    @cached_property
+    def _near(self) -> np.ndarray:
+        """sum over l >= loss(k) of G(l) e^(-t (l - loss(k))), at every k."""
+        return _discounted(self._law, self.interval * self.rate)
+
+    @cached_property
+    def _far(self) -> np.ndarray:
+        """The same with 1 + t for t."""
+        return _discounted(self._law, self.interval * (1 + self.rate))
+
+    @cached_property
+    def _falling(self) -> np.ndarray:
+        """A bound on delta at every loss, which falls."""
+        above = self._side == "above"
+        # in place: a window may have megabytes, and to be given more of them takes longer than what is done there
+        charge = np.abs(self._near)
+        charge *= self._sums
+        charge += self._error
+        bounds = self._near - self._far
+        bounds += charge if above else -charge
+        np.maximum(bounds, 0.0, out=bounds)
+        bounds *= geometric(self.cumulant - self.rate * self.loss(0), self.rate * self.interval, self.cells)
+        if above:
+            bounds *= self._tilting
+            return np.minimum.accumulate(bounds)
+        bounds /= self._tilting
+        return np.maximum.accumulate(bounds[::-1])[::-1]
+
+    def _at(self, eps: float) -> tuple[float, float] | None:
+        """For eps in the window: delta(eps) as computed, and its errors.
+
+        These are sums for one k. What the window has at every loss is not asked for: it takes as long as a transform.
+        """
+        k = self._cell(eps)
+        if not 0 <= k < self.cells:
+            return None
+        near, far = (_discounted_at(self._law[k:], self.interval * rate) for rate in (self.rate, 1 + self.rate))
+        found = self._scale(k) * (near - math.exp(eps - self.loss(k)) * far)
+        return found, self._scale(k - 1) * (self._error + self._sums * abs(near))
 
     def loss(self, k: int) -> float:
         """The k-th loss of the window."""
@@ -334,7 +368,7 @@ class Tilted:
 
     def eps_above(self, delta: float) -> Answer:
         """The least eps found with delta(eps) <= delta; inf where the window has none."""
-        k = int(np.searchsorted(-self._falling, -delta))
+        k = bisect_left(self._falling, -delta, key=operator.neg)
         if k >= self.cells:
             return math.inf, math.inf
         found = self.loss(k)
@@ -347,7 +381,7 @@ class Tilted:
 
     def eps_below(self, delta: float) -> Answer:
         """The largest eps found with delta(eps) >= delta; 0 where the window has none."""
-        k = int(np.searchsorted(-self._falling, -delta, side="right"))  # the first loss with less than delta
+        k = bisect_right(self._falling, -delta, key=operator.neg)  # the first loss with less than delta
         if k == 0:
             return 0.0, math.inf if self.loss(0) > 0 else 0.0
         found = self.loss(k - 1)
@@ -358,26 +392,22 @@ class Tilted:
     def delta_above(self, eps: float) -> Answer:
         """A bound on delta(eps) from above."""
         eps = max(0.0, eps - self._shift)
-        k = self._cell(eps)
-        if not 0 <= k < self.cells:
-            return 1.0 if k < 0 else float(self._falling[-1]), math.inf
-        charge = self._charge(k)
-        found = max(0.0, (self._at(k, eps) + charge) * self._tilting)
+        at = self._at(eps)
+        if at is None:
+            return 1.0 if self._cell(eps) < 0 else float(self._falling[-1]), math.inf
+        value, charge = at
+        found = max(0.0, (value + charge) * self._tilting)
         return found, charge / found if found > 0 else math.inf
 
     def delta_below(self, eps: float) -> Answer:
         """A bound on delta(eps) from below."""
         eps += self._shift
-        k = self._cell(eps)
-        if not 0 <= k < self.cells:
-            return float(self._falling[0]) if k < 0 else 0.0, math.inf
-        charge = self._charge(k)
-        found = max(0.0, (self._at(k, eps) - charge) / self._tilting)
+        at = self._at(eps)
+        if at is None:
+            return float(self._falling[0]) if self._cell(eps) < 0 else 0.0, math.inf
+        value, charge = at
+        found = max(0.0, (value - charge) / self._tilting)
         return found, charge / found if found > 0 else math.inf
-
-    def _at(self, k: int, eps: float) -> float:
-        """delta(eps) as computed, for eps between the losses k - 1 and k."""
-        return self._scale(k) * (float(self._near[k]) - math.exp(eps - self.loss(k)) * float(self._far[k]))
 
     def _cell(self, eps: float) -> int:
         """The first loss of the window that is at least eps; -1 for an eps before the window."""
@@ -431,7 +461,8 @@ def _sum(tilts: Sequence[_Tilt], low: int, high: int) -> tuple[np.ndarray, float
     length = math.sqrt(2 * float((np.square(real) + np.square(imaginary)).sum()) / size)
     taken = 3 * UNIT * sum(t.count for t in tilts) * length
     rounding = math.exp(min(growth, 700.0)) * forward + taken + per_transform * length
-    return np.roll(law, -((low - origin) % size))[:window], rounding
+    begin = (low - origin) % size  # the window goes around the end of the transform
+    return np.concatenate([law[begin : begin + window], law[: max(0, begin + window - size)]]), rounding
 
 
 def _power(real: np.ndarray, imaginary: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -466,6 +497,13 @@ def _discounted(masses: np.ndarray, decay: float) -> np.ndarray:
         start = max(0, stop - block)
         ahead = weights[: stop - start]
         sums = np.cumsum((masses[start:stop] * ahead)[::-1])[::-1]
-        out[start:stop] = (sums + carried * ahead[-1] * math.exp(-decay)) / ahead
+        sums += carried * ahead[-1] * math.exp(-decay)
+        np.divide(sums, ahead, out=out[start:stop])
         carried = out[start]
     return out
+
+
+def _discounted_at(masses: np.ndarray, decay: float) -> float:
+    """sum over j of masses[j] e^(-decay j). Weights below e^-300 are left out: the masses are at most about 1."""
+    weights = geometric(0.0, decay, min(max(1, int(300 / decay)), len(masses)))
+    return float((masses[: len(weights)] * weights).sum())

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpexp.core.elementary import exp, expm1, log_ndtr
+from dpexp.engine.elementary import exp, expm1, log_ndtr
 from dpexp.privacy.accounting.batch_sizes import Sizes
 
 

@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpexp.core.bisection import first_whole
+from dpexp.core.distinct import distinct
 from dpexp.core.elementary import geomspace
 from dpexp.privacy.accounting.gdp import delta_of
 from dpexp.privacy.analyses.last_iterate import shift
@@ -93,7 +94,7 @@ def _blocks(eps: float, width: float, contraction: float) -> tuple[np.ndarray, n
     # With c = 1, a block of B steps has mu = width / sqrt(B). Per step it gains -log delta(mu) / B, and delta tends to
     # 1 for large mu, to mu / sqrt(2 pi) for small: the best mu is of order 1, and 8 width^2 steps bring it to 8^(-1/2).
     top = min(max(4.0, 8 * width * width), 1e18)
-    lengths = np.unique(geomspace(1, top, 80).round().astype(np.int64))
+    lengths = distinct(geomspace(1, top, 80).round().astype(np.int64))
     return lengths, np.array([_log(delta_of(width * math.sqrt(shift(int(b), contraction)), eps)) for b in lengths])
 
 
@@ -204,7 +205,7 @@ def hybrid_delta(
     """
     best = np.full(len(steps), math.inf)
     # 40 lengths up to 400 keep the search short: a better R that is left out only makes the result larger
-    lengths = np.unique(geomspace(1, min(int(steps[-1]), 400), 40).round().astype(int))
+    lengths = distinct(geomspace(1, min(int(steps[-1]), 400), 40).round().astype(int))
     contractions = {e1: log_contracted(e1) for e1 in {share * eps for share in (0.0, *SHARES)}}
     for r in lengths:
         for e1, contracted in contractions.items():

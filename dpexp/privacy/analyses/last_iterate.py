@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpexp.core.brent import least
-from dpexp.core.elementary import exp
+from dpexp.engine.elementary import exp
 from dpexp.privacy.accounting.sampled_gaussian import base_from_mixture, mixture_from_base, symmetrised, with_each_noise
 
 STEP: dict[str, Callable[[float, float, float], float]] = {

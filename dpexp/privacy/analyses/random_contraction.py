@@ -31,7 +31,9 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.core.elementary import exp, geomspace, log
+from dpexp.core.distinct import distinct
+from dpexp.core.elementary import geomspace
+from dpexp.engine.elementary import exp, log
 from dpexp.privacy.accounting.batch_sizes import poisson_sizes, step_factors
 from dpexp.privacy.analyses.hidden_state import contractions
 
@@ -164,7 +166,7 @@ class RandomContraction:
     def _laws(self) -> tuple[np.ndarray, np.ndarray]:
         """Block lengths in gathered steps [B] and the laws of X after them [B, N]."""
         step = self._transition()
-        lengths = np.unique(geomspace(1, _MOST, 72).round().astype(np.int64))
+        lengths = distinct(geomspace(1, _MOST, 72).round().astype(np.int64))
         law, done, laws = np.zeros(len(self._grid)), 0, []
         law[0] = 1.0
         for length in lengths:

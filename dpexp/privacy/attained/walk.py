@@ -17,8 +17,9 @@ from itertools import pairwise
 import numpy as np
 
 from dpexp.core.brent import root
-from dpexp.core.elementary import ndtr
+from dpexp.core.distinct import distinct
 from dpexp.core.gauss_legendre import gauss_legendre
+from dpexp.engine.elementary import ndtr
 
 Move = Callable[[np.ndarray], np.ndarray]
 
@@ -46,7 +47,7 @@ class Walk:
         ends = sorted({-h, h, *(k for k in self.kinks if -h < k < h)})
         x, w = gauss_legendre(16)
         pieces = [np.linspace(a, b, 1 + math.ceil((b - a) / self.panel)) for a, b in pairwise(ends)]
-        edges = np.unique(np.concatenate(pieces))
+        edges = distinct(np.concatenate(pieces))
         half = np.diff(edges)[:, None] / 2
         return (edges[:-1, None] + half * (1 + x)).ravel(), (half * w).ravel()
 
