@@ -89,6 +89,8 @@ HOMES: dict[str, str] = {
     "theory/ldp_sgd": "theory theory_table1 theory_bounds",
     "theory/momentum": "theory_momentum",
     "theory": "theory_registry checks",
+    "algorithms": "algorithms_one_pass algorithms_ldp_sgd algorithms_momentum",
+    "privacy": "privacy privacy_mechanisms",
 }
 """module, or the beginning of its path -> test files; the first entry that fits counts"""
 
