@@ -48,6 +48,7 @@ HOMES: dict[str, str] = {
     "papers/ldp_sgd/predictions": "theory_bounds advice",
     "privacy/accounting/batch_sizes": "privacy_random_contraction",
     "privacy/accounting/binomials": "privacy_random_contraction",
+    "privacy/accounting/calibration": "privacy_calibration privacy_mechanisms",
     "privacy/accounting/conversions": "privacy_users privacy_accountants",
     "privacy/accounting/epoch_losses": "batches_by_epochs privacy_random_allocation",
     "privacy/accounting/events": "privacy_events",

@@ -91,16 +91,20 @@ def least_noise(eps_of_noise: Callable[[float], float], eps: float, tolerance: f
 def _solve(f: Callable[[float], float], level: float, tolerance: float) -> float:
     """The smallest x with f(x) <= level, from above and to a relative tolerance in e^x; inf if there is none.
 
-    `f` decreases; between the ends of a bracket log f is close to a line, so a root finder needs few evaluations.
+    `f` decreases; between the ends of a bracket log f is close to a line, so a root finder needs few evaluations. Its
+    slope is about -1 or steeper, since epsilon falls with the noise or faster: a step of log(f / level) mostly goes
+    just beyond the place.
     """
-    high = 0.0
+    low = high = 0.0
+    least = 0.25  # doubled with every step, so that no flat part is walked through in small ones
     while f(high) > level:
-        high += 2.0
+        low, high = high, high + _ahead(f(high), level, least)
+        least *= 2
         if high > 46:
             return math.inf
-    low = high - 2.0
-    while f(low) <= level:
-        low, high = low - 2.0, low
+    while low == high or f(low) <= level:
+        low, high = low - _ahead(level, f(low), least), low
+        least *= 2
         if low < -46:
             return high
 
@@ -113,3 +117,10 @@ def _solve(f: Callable[[float], float], level: float, tolerance: float) -> float
     while f(x) > level and x < high:
         x, step = x + step, 2 * step
     return min(x, high)
+
+
+def _ahead(larger: float, smaller: float, least: float) -> float:
+    """How far to go with the logarithm of the noise, from where f is the one number towards where it is the other."""
+    if not (smaller > 0 and larger < math.inf):
+        return 2.0
+    return min(max(math.log(larger / smaller), least), 2.0)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpexp.core.brent import root
-from dpexp.engine.elementary import log_ndtr
+from dpexp.engine.elementary import exp, expm1, log, log1p, log_ndtr
 
 BELOW = 60.0
 """a region whose integrand lies this many nats under its maximum is left out: e^-60 = 9e-27, so that a million such
@@ -48,7 +48,7 @@ class GaussianMixture:
             terms = log_kernel(x[k : k + rows, None] - self.centres) + self.log_weights
             # the largest term is taken out, so that the others cannot overflow and the sum is at least 1
             top = terms.max(axis=1)
-            out[k : k + rows] = top + np.log(np.exp(terms - top[:, None]).sum(axis=1))
+            out[k : k + rows] = top + log(exp(terms - top[:, None]).sum(axis=1))
         return out
 
 
@@ -90,7 +90,7 @@ def renyi_of(p: GaussianMixture, q: GaussianMixture, order: float) -> float:
     values = log_integrand((scan[keep][:, None] + offsets).ravel())
     top = values.max()
     # spacing times the normalisation of q, which log_density leaves out
-    log_total = float(top + math.log(np.exp(values - top).sum())) + math.log(s / fine) - math.log(2 * math.pi) / 2
+    log_total = float(top + math.log(exp(values - top).sum())) + math.log(s / fine) - math.log(2 * math.pi) / 2
     log_total -= math.log(p.variance) / 2
     # log(1 + e^x) = x + e^-x - ..: above 30 the second term is below 1e-13
     return (math.log1p(math.exp(log_total)) if log_total < 30 else log_total) / (order - 1)
@@ -136,11 +136,9 @@ def _log_g(u: np.ndarray, order: float) -> np.ndarray:
     small = np.abs(u) * a < 1e-3
     large = a * u > 40
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        series = (
-            np.log(a * (a - 1) / 2) + 2 * np.log(np.abs(u)) + np.log1p((a + 1) / 3 * u + (a * a + a + 1) / 12 * u * u)
-        )
-        middle = np.log(np.maximum(np.expm1(a * u) - a * np.expm1(u), 0))
-        tail = a * u + np.log1p((a - 1) * np.exp(-a * u) - a * np.exp((1 - a) * u))
+        series = math.log(a * (a - 1) / 2) + 2 * log(np.abs(u)) + log1p((a + 1) / 3 * u + (a * a + a + 1) / 12 * u * u)
+        middle = log(np.maximum(expm1(a * u) - a * expm1(u), 0))
+        tail = a * u + log1p((a - 1) * exp(-a * u) - a * exp((1 - a) * u))
     return np.where(small, series, np.where(large, tail, middle))
 
 
