@@ -36,7 +36,7 @@ HOMES: dict[str, str] = {
     "engine/lanes/internals": "engine_internals dependencies",
     "engine/lanes/streams": "engine_streams",
     "engine/lanes": "engine_lanes engine_tiles engine_streams",
-    "engine/linear": "algorithms_ldp_sgd algorithms_one_pass",
+    "engine/linear": "algorithms_ldp_sgd algorithms_one_pass engine_measuring",
     "engine/softmax": "engine_softmax softmax_variants sharing batches_by_epochs softmax_runs",
     "engine/compiled": "engine_identity engine_compiled waiting",
     "engine": "engine_identity engine_compiled",
