@@ -9,7 +9,17 @@ from numba import njit
 
 from dpexp.engine.lanes import elementwise
 from dpexp.engine.lanes.vectormath import exp, log, sin_cos
-from dpexp.engine.lanes.vectors import LANES, bits_of, load, polynomial, real_of, reals, store
+from dpexp.engine.lanes.vectors import (
+    LANES,
+    bits_of,
+    in_any,
+    load,
+    polynomial,
+    real_of,
+    reals,
+    store,
+    wide_polynomial,
+)
 
 RNG = np.random.default_rng(7)
 A, B = RNG.standard_normal(LANES) * 3, RNG.standard_normal(LANES)
@@ -76,6 +86,28 @@ def test_polynomial_is_fused_horner():
     np.testing.assert_allclose(on_lanes(lambda a: polynomial(a, coefficients), x), exact, rtol=1e-15, atol=1e-15)
 
 
+@pytest.mark.parametrize("count", [4, 5, 7, 8, 14, 21])
+def test_a_wide_polynomial_is_the_same_polynomial(count):
+    """With each coefficient alone every power is seen; together they are what Horner's rule gives."""
+    x = RNG.uniform(-1, 1, LANES)
+    for power in range(count):
+        alone = tuple(float(k == power) for k in range(count))
+        np.testing.assert_allclose(on_lanes(lambda a, c=alone: wide_polynomial(a, c), x), x**power, rtol=1e-14)
+    c = tuple(RNG.uniform(-1, 1, count))
+    np.testing.assert_allclose(
+        on_lanes(lambda a: wide_polynomial(a, c), x), on_lanes(lambda a: polynomial(a, c), x), rtol=1e-13, atol=1e-15
+    )
+
+
+def test_in_any_asks_all_lanes():
+    for lane in range(LANES):
+        one = np.zeros(LANES)
+        one[lane] = 2.0
+        found = on_lanes(lambda a: reals(1.0) if in_any(a > 1.0) else reals(0.0), np.stack([one, 0.4 * one]))
+        np.testing.assert_array_equal(found, [[1.0] * LANES, [0.0] * LANES])
+    assert (on_lanes(lambda a: reals(1.0) if in_any(a > 1.0) else reals(0.0), np.full(LANES, np.nan)) == 0).all()
+
+
 def units_in_the_last_place(got, mpmath_function, x):
     import mpmath
 
@@ -104,6 +136,24 @@ def test_elementary_functions(function, name, low, high):
     x = np.concatenate([RNG.uniform(low, high, 400 * LANES - 2), [high, low if low > 0 else high]])
     got = on_lanes(function, x.reshape(-1, LANES)).ravel()
     assert units_in_the_last_place(got, getattr(mpmath, name), x) < (250 if name == "sin" else 4)
+
+
+def test_tail_of_squares():
+    """Against mpmath over all sizes; and where some lanes are far away, the others have the bits they have alone."""
+    import mpmath
+
+    x = np.concatenate([np.linspace(-12, 12, 796), [-1e3, -9.0, 9.0, 1e3]])
+    got = on_lanes(lambda a: elementwise.normal_square_below(a), x.reshape(-1, LANES)).ravel()
+    with mpmath.workdps(40):
+        exact = [float((v**2 + 1) * mpmath.ncdf(v) + v * mpmath.npdf(v)) for v in map(mpmath.mpf, x)]
+    assert np.max(np.abs(got - exact) / (1 + np.maximum(x, 0) ** 2)) < 1e-15
+    assert (got >= 0).all()
+    np.testing.assert_allclose(elementwise.normal_square_below(x), exact, rtol=1e-14, atol=1e-13)
+    mixed = np.random.default_rng(1).permutation(x)
+    again = on_lanes(lambda a: elementwise.normal_square_below(a), mixed.reshape(-1, LANES)).ravel()
+    np.testing.assert_array_equal(again[np.argsort(mixed, kind="stable")], got[np.argsort(x, kind="stable")])
+    nan = on_lanes(lambda a: elementwise.normal_square_below(a), np.array([np.nan, *[1.0] * 7]))
+    assert np.isnan(nan).tolist() == [True, *[False] * 7]
 
 
 def test_logistic_saturates_without_overflow():

@@ -56,11 +56,11 @@ def _grown(of, **changes):
         # the order of the records and the step sizes are an integer and a float a step
         ("tree-momentum", {"name": "rippled-mean"}, {"n": 16}),
         ("staged-newton", {"name": "huber-linear"}, {"n": 8}),
-        # iterate and average of eight replicates: p = 7 numbers, as written, turned around, squared and shifted
+        # iterate and average of eight replicates: p = 7 numbers, six that are measured of them, and four metrics
         (
             "ldp-sgd",
             {"name": "huber-linear", "d": 5},
-            {"checkpoints": 2 * 8 * 2 * 8 * 4 * 7, "settings": 10 * 8 * 2 * 8 * 4 * 7},
+            {"checkpoints": 2 * 8 * 2 * 8 * (7 + 6 + 4), "settings": 10 * 8 * 2 * 8 * (7 + 6 + 4)},
         ),
         # weights of every setting at every checkpoint: 10 classes, 65 columns of four bytes
         (

@@ -63,15 +63,17 @@ class OnePassAlgorithm(AlgorithmBase):
     def memory(self, problem: LinearPredictorProblem, n: int, checkpoints: int, settings: int) -> int:
         """Bytes that a worker holds at once: iterates and averages of eight replicates, and two rows a step.
 
-        They are kept as the engine writes them, turned around for the metrics, squared, and shifted for the risk, which
-        also takes a few numbers of every state; a segment holds step sizes, budgets and noise of its steps. What a
-        rule remembers is one more state of every setting for each of its vectors.
+        They are kept as the engine writes them, and some risks turn them around. Of every state six numbers are
+        measured, the risk takes as many, and four metrics are handed on. A segment holds step sizes, budgets and noise
+        of its steps, and the step sizes of earlier segments are kept. What a rule remembers is one more state of every
+        setting for each of its vectors.
         """
-        from dpexp.engine.linear.segments import BLOCK, SEGMENT
+        from dpexp.engine.linear.segments import BLOCK, KEPT, SEGMENT
 
         states, remembered = 8 * 2 * checkpoints * settings, 8 * 8 * settings * problem.p * len(self.rule().memory)
         segment = 8 * 8 * (SEGMENT * (2 * settings + 3) + 3 * BLOCK * problem.p)
-        return states * 8 * (4 * problem.p + 8) + segment + remembered
+        kept = 8 * min(KEPT * SEGMENT, n * settings)
+        return states * 8 * (2 * problem.p + 16) + segment + remembered + kept
 
     def mechanism(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> LocalGaussian:
         """The mechanism that n users run, from which the privacy statement is computed.

@@ -19,7 +19,7 @@ from dpexp.engine.lanes.vectors import LANES
 from dpexp.engine.linear.kernel import UNROLLED, Block, Law, Record, Shape, Sizes, State, Streams
 from dpexp.engine.linear.kernel import compiled_segment as _compiled_segment
 from dpexp.engine.linear.rule import Rule
-from dpexp.engine.linear.segments import BLOCK, SEGMENT
+from dpexp.engine.linear.segments import BLOCK, KEPT, SEGMENT
 
 _COMPILING = Lock()
 
@@ -120,10 +120,9 @@ def run_lane_group(
     return Snapshots(record.theta, record.projections)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=KEPT)
 def _step_sizes(schedule: StepSizes, first: int, last: int) -> np.ndarray:
-    """Step sizes of a segment, which are those of every other lane group too. Kept are 16 MB at most: all that four
-    schedules have in half a million steps."""
+    """Step sizes of a segment, which are those of every other lane group too."""
     return schedule.step_sizes(first, last)
 
 
