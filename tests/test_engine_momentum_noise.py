@@ -156,6 +156,17 @@ def test_window_noise_is_equation_3_term_by_term(n, steps, alpha, gamma):
     np.testing.assert_allclose(fast, literal_windows(*normals, n, alpha, gamma), rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("n", [*range(1, 18), 31, 32, 33, 300])
+def test_windows_of_every_length_meet_their_peaks(n):
+    """Sums are carried from step to step while the peak of the window stays, so its changes must all be met."""
+    rng = np.random.default_rng(n)
+    steps = 7 * n + 3
+    nodes = nodes_ending(1, steps, n)
+    normals = [rng.standard_normal((count, 1)) for count in (nodes, nodes, steps)]
+    fast = run_windows(*normals, n, 0.02, 0.4)
+    np.testing.assert_allclose(fast, literal_windows(*normals, n, 0.02, 0.4), rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize(("n", "gamma"), [(13, 0.3), (8, 0.5), (7, 1 - 1e-9), (1, 0.2), (64, 0.5)])
 def test_covariance_over_time_of_algorithm_2_for_unit_vectors(n, gamma):
     steps, alpha = 64, 1 / (n + 1)

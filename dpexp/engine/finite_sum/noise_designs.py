@@ -39,13 +39,13 @@ def tree_noise(normals: np.ndarray, first: int, alpha: float, std: float, slots:
     steps, d = out.shape
     for i in range(steps):
         t = first + i
-        lowest = _lowest_digit(t)
+        lowest = lowest_digit(t)
         rest = t & (t - 1)
         if rest == 0:
             for j in range(d):
                 out[i, j] = std * normals[i, j]
         else:
-            slot = _lowest_digit(rest)
+            slot = lowest_digit(rest)
             factor = math.exp(rate * (t - rest))
             for j in range(d):
                 out[i, j] = std * normals[i, j] + factor * slots[slot, j]
@@ -122,7 +122,7 @@ def independent_variance(alpha: float, steps: int) -> np.ndarray:
 
 
 @njit(nogil=True, forceinline=True)
-def _lowest_digit(t: int) -> int:
+def lowest_digit(t: int) -> int:
     """Place of the lowest binary digit of t > 0 that is 1."""
     place = 0
     while t & 1 == 0:
