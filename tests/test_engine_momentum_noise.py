@@ -128,6 +128,16 @@ def test_square_root_noise_is_its_double_sum_and_squares_to_the_momentum(alpha):
     np.testing.assert_allclose(square_root_variance(alpha, 64), np.sum(explicit**2, axis=1), rtol=1e-12)
 
 
+@pytest.mark.parametrize("d", [1, 7, 8, 9, 19])
+def test_square_root_noise_of_a_coordinate_does_not_depend_on_the_others(d):
+    """They are moved in groups of eight, and the last group may be smaller."""
+    normals = np.random.default_rng(5).standard_normal((50, d))
+    together = square_root_noise(normals, 0.1, 1.7)
+    alone = [square_root_noise(np.ascontiguousarray(normals[:, [j]]), 0.1, 1.7)[:, 0] for j in range(d)]
+    assert np.array_equal(together, np.stack(alone, axis=1))
+    np.testing.assert_allclose(together, 1.7 * trees.square_root_noise(normals, 0.1), rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_independent_noise_is_a_momentum_of_white_noise(alpha):
     lag = np.subtract.outer(np.arange(64), np.arange(64))
