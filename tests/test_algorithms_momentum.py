@@ -99,7 +99,7 @@ def test_algorithm_2_is_the_literal_pseudo_code(order, noise, n, steps):
     problem, algorithm = problem_of(n), SUMS["reduced-momentum"](order=order, noise=noise, gamma=0.3, alpha=0.1)
     plan = algorithm.plan(problem, PATH, ONE, steps)
     drawn = drawn_order(SEED, 0, n, steps, order)
-    stds = algorithm.node_stds(problem, plan, ONE, drawn) / plan.alpha
+    stds = np.multiply(*algorithm.unit_stds(problem, plan, ONE, drawn)) / plan.alpha
     sources = [drawn_normals(SEED, 0, source) for source in range(3)]
     zeta = {"G": {}, "D": {}, "r": {}}
     for t in range(1, steps + 1):
@@ -363,7 +363,7 @@ def test_the_noise_of_algorithm_2_is_that_of_its_iterates_where_they_are_covered
     for steps, name in ((400, "certified-iterates"), (50_000, "exact-sensitivities")):
         plan = algorithm.plan(problem, PATH, ONE, steps)
         order = drawn_order(1, 0, 50, steps, "fixed")
-        stds = algorithm.node_stds(problem, plan, ONE, order) / plan.alpha
+        stds = np.multiply(*algorithm.unit_stds(problem, plan, ONE, order)) / plan.alpha
         held = stream_sensitivities(50, steps, plan.alpha)
         spent = stream_mu(held, occurrence_sensitivities(50, plan.eta, 1.5, 2.0), stds) / ONE.largest
         ledger = algorithm.mechanism(problem, PATH, ONE, steps).row([1e-5])

@@ -128,6 +128,16 @@ def test_square_root_noise_is_its_double_sum_and_squares_to_the_momentum(alpha):
     np.testing.assert_allclose(square_root_variance(alpha, 64), np.sum(explicit**2, axis=1), rtol=1e-12)
 
 
+@pytest.mark.parametrize("d", [1, 7, 8, 9, 19])
+def test_square_root_noise_of_a_coordinate_does_not_depend_on_the_others(d):
+    """They are moved in groups of eight, and the last group may be smaller."""
+    normals = np.random.default_rng(5).standard_normal((50, d))
+    together = square_root_noise(normals, 0.1, 1.7)
+    alone = [square_root_noise(np.ascontiguousarray(normals[:, [j]]), 0.1, 1.7)[:, 0] for j in range(d)]
+    assert np.array_equal(together, np.stack(alone, axis=1))
+    np.testing.assert_allclose(together, 1.7 * trees.square_root_noise(normals, 0.1), rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_independent_noise_is_a_momentum_of_white_noise(alpha):
     lag = np.subtract.outer(np.arange(64), np.arange(64))
@@ -154,6 +164,17 @@ def test_window_noise_is_equation_3_term_by_term(n, steps, alpha, gamma):
     normals = [rng.standard_normal((count, 3)) for count in (nodes, nodes, steps)]
     fast = run_windows(*normals, n, alpha, gamma)
     np.testing.assert_allclose(fast, literal_windows(*normals, n, alpha, gamma), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [*range(1, 18), 31, 32, 33, 300])
+def test_windows_of_every_length_meet_their_peaks(n):
+    """Sums are carried from step to step while the peak of the window stays, so its changes must all be met."""
+    rng = np.random.default_rng(n)
+    steps = 7 * n + 3
+    nodes = nodes_ending(1, steps, n)
+    normals = [rng.standard_normal((count, 1)) for count in (nodes, nodes, steps)]
+    fast = run_windows(*normals, n, 0.02, 0.4)
+    np.testing.assert_allclose(fast, literal_windows(*normals, n, 0.02, 0.4), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(("n", "gamma"), [(13, 0.3), (8, 0.5), (7, 1 - 1e-9), (1, 0.2), (64, 0.5)])

@@ -129,7 +129,7 @@ def test_memory_of_reduced_momentum_has_room_for_the_split_of_its_noise():
         tracemalloc.start()
         try:
             order = drawn_order(1, 0, 50, steps, "reshuffled")
-            algorithm.node_stds(problem, plan, Target(eps=1.0, delta=1e-5), order)
+            algorithm.unit_stds(problem, plan, Target(eps=1.0, delta=1e-5), order)
             peaks.append(tracemalloc.get_traced_memory()[1])
         finally:
             tracemalloc.stop()

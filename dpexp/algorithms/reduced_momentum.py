@@ -58,13 +58,9 @@ class ReducedMomentum(PrivateMomentum):
         windows = self.side_by_side(problem, n) * problem.count * problem.dimension
         return super().memory(problem, n, checkpoints, settings) + 8 * 8 * (n + windows)
 
-    def node_stds(self, problem: FiniteSum, plan: Plan, budget: Budget, order: Order) -> np.ndarray:
-        """Standard deviations [4] of the nodes of each stream in units of the momentum; zeros without noise."""
-        units, factor = self.unit_stds(problem, plan, budget, order)
-        return units * factor
-
     def unit_stds(self, problem: FiniteSum, plan: Plan, budget: Budget, order: Order) -> tuple[np.ndarray, float]:
-        """The same as deviations [4] that do not depend on the budget, times a number that does; 0 without noise."""
+        """Standard deviations of the nodes of each stream, in units of the momentum: numbers [4] that do not depend on
+        the budget, and a factor that does; zeros without noise."""
         from dpexp.privacy.momentum.tree_streams import printed_counts, printed_sensitivities
 
         mu, n = self.mu(budget), problem.count

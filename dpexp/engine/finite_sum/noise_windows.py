@@ -10,12 +10,23 @@ algorithm, with b = (1 - alpha)^N and q = (t - 1) // N:
     noise_t = C_t + r[1, t]
 
 where G[a, b] is the sum over COMPOSE(a, b) of (1 - alpha)^(b-z) times the noise of node (y, z), and r is `tree_noise`.
-This is equation (3) of the paper, term by term, at O(d log N) a step instead of O(d T log N / N).
+This is equation (3) of the paper, term by term, at O(d) a step in the mean instead of O(d T log N / N).
 
 Why: C_t stands for the discounted sum over all steps to t, which is that of the last N steps plus b times the one N
 steps ago. H_t stands for the sum over the last N steps. The step N earlier used the same record, so that sum is the one
 of an epoch ago plus the changes of its gradients, and H_t mixes this estimate with a fresh one in the shares 1 - gamma
 and gamma. The paper's sums only unroll the two recursions.
+
+The nodes of COMPOSE(a, b) first grow and then shrink. They grow up to the peak p: the number from a - 1 to b that most
+powers of 2 divide. With c = a - 1 and low(k) the largest power of 2 that divides k, they end at
+
+    c + low(c), and so on from there, up to p;     then at the prefixes of b in binary that are beyond p, up to b.
+
+As a window moves on by one step, its peak stays most of the time. The sum from p to b is then the newest node plus the
+sum from p to b - low(b), and that was computed at the step b - low(b). The sum from c to p is the node that begins
+after c plus the sum from c + low(c) to p. Where c is even, the same was needed for c - 1. Where it is odd, the sums
+from c, c + 1, c + 3, ... are missing, up to (c - 1) + low(c - 1): a logarithm of N of them at worst, and one a step in
+the mean. So both are kept for each power of 2. A new peak comes a few times in an epoch. All are then added up afresh.
 
 Standard deviations are those of the node noise of the four streams `first`, `later`, `change`, `residual`
 (`dpexp.privacy.momentum.tree_streams`) in units of the momentum, so the factor alpha is part of them.
@@ -27,17 +38,18 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 
 from dpexp.engine.compiled import compiled
 from dpexp.engine.finite_sum.discounts import discounts as powers
-from dpexp.engine.finite_sum.noise_designs import tree_noise, tree_slots, tree_variance
+from dpexp.engine.finite_sum.noise_designs import lowest_digit, tree_noise, tree_slots, tree_variance
 
 
 class Windows(NamedTuple):
-    """What a run remembers between steps: about 6 N d floats."""
+    """What a run remembers between steps: about 6 N d floats. Rows of 2 d hold what is of G, then what is of D."""
 
     nodes: np.ndarray
-    """noise of the nodes of the last N steps, level after level: that of G, then that of D beside it [rows, 2 d]"""
+    """noise of the nodes of the last N steps, level after level [rows, 2 d]"""
     offsets: np.ndarray
     """first row of each level [floor(log2 N) + 1]"""
     newest: np.ndarray
@@ -48,6 +60,13 @@ class Windows(NamedTuple):
     """C of the last N steps [N, d]"""
     slots: np.ndarray
     """memory of the residuals' tree"""
+    peak: np.ndarray
+    """the peak of the last window [1]; -1 before the first"""
+    rising: np.ndarray
+    """the sum from c to the peak, as of the peak, for the c with low(c) = 2^level that came last
+    [floor(log2 N) + 1, 2 d]"""
+    falling: np.ndarray
+    """the sum from the peak to t, as of t, for the t with low(t) = 2^level that came last [floor(log2 N) + 1, 2 d]"""
     discounts: np.ndarray
     """(1 - alpha)^k for k < N [N]; zeros before the first step"""
 
@@ -67,6 +86,9 @@ def empty_windows(n: int, steps: int, d: int) -> Windows:
         np.zeros((n, d)),
         np.zeros((n, d)),
         tree_slots(steps, d),
+        np.full(1, -1),
+        np.zeros((len(sizes) + 1, 2 * d)),
+        np.zeros((len(sizes) + 1, 2 * d)),
         np.zeros(n),
     )
 
@@ -99,13 +121,12 @@ def window_noise(
     """
     rate = math.log1p(-alpha) if alpha < 1.0 else -math.inf
     epoch_discount = math.exp(rate * n)
-    discounts = memory.discounts
+    discounts, newest = memory.discounts, memory.newest
     if discounts[0] == 0.0:  # each is computed once for all blocks
         discounts[0] = 1.0
         for k in range(1, n):
             discounts[k] = math.exp(rate * k)
     levels = len(memory.offsets)
-    newest = memory.newest
     steps, d = out.shape
     tree_noise(residual, first, alpha, stds[3], memory.slots, out)
     drawn = 0
@@ -124,34 +145,92 @@ def window_noise(
             drawn += 1
             level += 1
 
-        # 2. COMPOSE over the last N steps: from the left, always the longest node that starts there and ends by t
-        sums[:] = 0.0
-        start = max(1, t - n + 1)
-        while start <= t:
-            level = 0
-            while (start - 1) & ((2 << level) - 1) == 0 and start + (2 << level) - 1 <= t:
-                level += 1
-            end = start + (1 << level) - 1
-            back = newest[level] - ((t >> level) - (end >> level))  # so many nodes before the newest, around the ring
-            row = memory.offsets[level] + (back if back >= 0 else back + (n >> level))
-            factor = discounts[t - end]
-            for j in range(2 * d):
-                sums[j] += factor * memory.nodes[row, j]
-            start = end + 1
+        # 2. COMPOSE over the last N steps: the sum from c to the peak, and from there to t
+        c = max(0, t - n)
+        peak = _peak(c, t)
+        if peak != memory.peak[0]:
+            memory.peak[0] = peak
+            if c < peak:
+                _climb(memory, n, t, c, peak, peak)
+            end = peak
+            for digit in range(levels - 1, -1, -1):  # those of t that are 0 in the peak
+                if (t - peak) >> digit & 1 == 1:
+                    _fall(memory, n, t, end, digit, peak)
+                    end += 1 << digit
+        else:
+            _fall(memory, n, t, t & (t - 1), lowest_digit(t), peak)
+            if c & 1 == 1:  # then c > 1, since c = 1 has another peak than 0
+                _climb(memory, n, t, c, c - 1 + ((c - 1) & (1 - c)), peak)
+        up, factor = -1, 0.0
+        if c < peak:
+            up, factor = lowest_digit(c), discounts[t - peak]
+        down = lowest_digit(t) if peak < t else -1
+        _combine(factor, memory.rising[up], 1.0, memory.falling[down], sums)
 
         # 3. the two recursions; windows[place] and totals[place] still hold H and C of step t - N
         place = (t - 1) % n
-        for j in range(d):
-            plain, moved = sums[j], sums[d + j]
-            if t <= n:
-                memory.totals[place, j] = plain
-            else:
-                window = plain
-                if t > 2 * n:
-                    window = (1.0 - gamma) * (memory.windows[place, j] + moved) + gamma * plain
-                memory.windows[place, j] = window
-                memory.totals[place, j] = epoch_discount * memory.totals[place, j] + window
-            out[i, j] += memory.totals[place, j]
+        if t <= n:
+            for j in range(d):
+                memory.totals[place, j] = sums[j]
+                out[i, j] += sums[j]
+        else:
+            keep, fresh = (1.0 - gamma, gamma) if t > 2 * n else (0.0, 1.0)  # the second epoch has no H before it
+            for j in range(d):
+                window = keep * (memory.windows[place, j] + sums[d + j]) + fresh * sums[j]
+                total = epoch_discount * memory.totals[place, j] + window
+                memory.windows[place, j], memory.totals[place, j] = window, total
+                out[i, j] += total
+
+
+@njit(nogil=True, forceinline=True)
+def _peak(c: int, t: int) -> int:
+    """The number from c to t > c that most powers of 2 divide; 0 is divided by all."""
+    if c == 0:
+        return 0
+    # t without the digits below the highest one in which it differs from c - 1: a multiple of that power of 2 lies
+    # beyond c - 1 and not beyond t, and one of no higher power does
+    below = ((c - 1) ^ t) >> 1
+    for shift in (1, 2, 4, 8, 16, 32):
+        below |= below >> shift
+    return t & ~below
+
+
+@njit(nogil=True, forceinline=True)
+def _row(memory: Windows, n: int, t: int, level: int, end: int) -> int:
+    """Where the node of length 2^level is that ended at `end`; t is now."""
+    # so many nodes before the newest, around the ring
+    back = memory.newest[level] - ((t >> level) - (end >> level))
+    return memory.offsets[level] + (back if back >= 0 else back + (n >> level))
+
+
+@njit(nogil=True, forceinline=True)
+def _climb(memory: Windows, n: int, t: int, c: int, known: int, peak: int) -> None:
+    """Sums to the peak from c and from where its nodes end, as far as `known`: that one is the peak, or has its sum."""
+    end = known
+    for level in range(min(len(memory.offsets), lowest_digit(known)) - 1, -1, -1):
+        begin = ((c - 1 >> level) + 1) << level  # the least multiple of 2^level from c on
+        if begin < end:  # by 2^level
+            row, factor = _row(memory, n, t, level, end), memory.discounts[peak - end]
+            beyond = memory.rising[lowest_digit(end)] if end < peak else memory.rising[-1]
+            _combine(factor, memory.nodes[row], 1.0, beyond, memory.rising[level])
+            end = begin
+
+
+@njit(nogil=True, forceinline=True)
+def _fall(memory: Windows, n: int, t: int, begin: int, level: int, peak: int) -> None:
+    """The sum from the peak to the end of the node of length 2^level after `begin`: the peak, or what has its sum."""
+    row = _row(memory, n, t, level, begin + (1 << level))
+    before, factor = memory.falling[-1], 0.0
+    if begin > peak:
+        before, factor = memory.falling[lowest_digit(begin)], memory.discounts[1 << level]
+    _combine(1.0, memory.nodes[row], factor, before, memory.falling[level])
+
+
+@njit(nogil=True, forceinline=True)
+def _combine(a: float, left: np.ndarray, b: float, right: np.ndarray, out: np.ndarray) -> None:
+    """out becomes a left + b right."""
+    for j in range(len(out)):
+        out[j] = a * left[j] + b * right[j]
 
 
 def stream_variances(n: int, steps: int, alpha: float, gamma: float) -> np.ndarray:
