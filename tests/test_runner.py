@@ -207,6 +207,25 @@ def test_interruption_keeps_finished_chunks(config, tmp_path):
     assert list(folder.partial.glob("*.chunk"))
 
 
+def test_a_kept_chunk_comes_back_as_it_was(config, tmp_path):
+    (chunk, *_) = partials.chunks_of(load_experiment(config).cells, range(20))
+    algorithm, draws = chunk.cells[0].algorithm, np.random.default_rng(5)
+    values = draws.normal(size=(6, 2, 3, len(algorithm.metrics), 8))
+    models = (None, draws.normal(size=(2, 1, 4)), None, None, draws.normal(size=(1, 1, 4)).T, None)
+    done = Done(Passed(np.array([1, 5, 9]), algorithm.estimators, algorithm.metrics, values), 0.125, models)
+    partials.save(tmp_path, chunk, done)
+    found = partials.load(tmp_path, chunk)
+    assert (found.wall_s, found.passed.estimators, found.passed.metrics) == (0.125, *done.passed[1:3])
+    assert np.array_equal(found.passed.values, values)
+    assert found.passed.steps.tolist() == [1, 5, 9]
+    for old, new in zip(models, found.models, strict=True):
+        assert (old is None) == (new is None)
+        assert old is None or np.array_equal(old, new)
+    whole.write_bytes_sealed(partials.place(tmp_path, chunk), b"PK of another version")
+    assert partials.load(tmp_path, chunk) is None
+    assert not partials.place(tmp_path, chunk).exists()
+
+
 @pytest.mark.parametrize("ends", ["well", "with an error"])
 def test_chunks_are_kept_before_much_could_be_lost(config, tmp_path, ends):
     chunks = partials.chunks_of(load_experiment(config).cells, range(20))

@@ -69,7 +69,7 @@ def place(folder: Path, chunk: Chunk) -> Path:
 def save(folder: Path, chunk: Chunk, done: Done) -> None:
     """Keep a finished chunk: its arrays one after the other, each as numpy writes it, and none is copied for that."""
     given = [k for k, model in enumerate(done.models) if model is not None]
-    heads = done.passed.steps, np.array(done.wall_s), np.array(given, np.int64)
+    heads = done.passed.steps, np.array([done.wall_s]), np.array(given, np.int64)
     models = [model for model in done.models if model is not None]
     pieces = [piece for array in (*heads, done.passed.values, *models) for piece in _written(array)]
     write_bytes_sealed(place(folder, chunk), *pieces)
@@ -125,10 +125,10 @@ def load(folder: Path, chunk: Chunk) -> Done | None:
         steps, wall_s, given, values = (np.lib.format.read_array(stored) for _ in range(4))
         models = {int(k): np.lib.format.read_array(stored) for k in given}
         passed = Passed(steps, algorithm.estimators, algorithm.metrics, values)
-        return Done(passed, float(wall_s), tuple(models.get(k) for k in range(len(chunk.cells))))
+        return Done(passed, float(wall_s[0]), tuple(models.get(k) for k in range(len(chunk.cells))))
     except FileNotFoundError:
         return None
-    except Damaged:
+    except (Damaged, ValueError):  # the second where another version of dpexp wrote it in another way
         path.unlink(missing_ok=True)
         return None
 
