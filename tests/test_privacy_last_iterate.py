@@ -250,3 +250,16 @@ def test_partitions():
         MECHANISMS["noisy-sgd"](**{**base, "batch_size": 30}, sampling="cyclic")
     with pytest.raises(ValueError, match="whole"):
         MECHANISMS["sampled-gaussian"](noise_multiplier=1.0, sampling_probability=0.3, steps=3, sampling="cyclic")
+
+
+def test_a_walk_is_shared_and_its_powers_are_those_of_each_number_of_steps():
+    """Whatever was asked before, the same bits."""
+    from dpexp.privacy.attained.walk import Walk, affine
+
+    moves = [(0.9, 1.0, 0.0), (0.1, 1.0, 0.3)]
+    shared = affine(3.0, moves)
+    assert affine(3.0, moves) is shared
+    assert affine(3.0, [(0.9, 1.0, 0.0), (0.1, 1.0, 0.31)]) is not shared
+    for steps in (700, 3, 64, 65, 10**6, 2):
+        alone = Walk(3.0, shared.moves)
+        assert shared.masses(steps).tolist() == alone.masses(steps).tolist()

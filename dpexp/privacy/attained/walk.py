@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
+from threading import Lock
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from dpexp.core.gauss_legendre import gauss_legendre
 from dpexp.engine.elementary import ndtr
 
 Move = Callable[[np.ndarray], np.ndarray]
+_ONE_AT_A_TIME = Lock()
 
 
 @dataclass(frozen=True)
@@ -83,21 +85,34 @@ class Walk:
         inside = self.step_density(x, y) * w[:, None]
         return np.concatenate([inside, self.step_below(-h, y), self.step_above(h, y)])
 
+    @cached_property
+    def _powers(self) -> list[np.ndarray]:
+        """The matrix of 1, 2, 4, .. steps, as far as they have been asked for."""
+        return [self.matrix]
+
+    def _power(self, doublings: int) -> np.ndarray:
+        """The matrix of 2^doublings steps; powers are kept for other numbers of steps."""
+        with _ONE_AT_A_TIME:  # two threads must not append the same power
+            while len(self._powers) <= doublings:
+                squared = self._powers[-1] @ self._powers[-1]
+                self._powers.append(squared / squared.sum(axis=0))
+            return self._powers[doublings]
+
     def masses(self, steps: int, start: float = 0.0) -> np.ndarray:
         """Masses at `places` after `steps` >= 1 steps from a point."""
         x, w = self.nodes
         y, h = np.array([start]), np.array([self.half_width])
         # the first step, from a point, is exact; T - 1 further ones are powers of the matrix by repeated squaring
         state = np.concatenate([self.step_density(x, y)[:, 0] * w, self.step_below(-h, y)[0], self.step_above(h, y)[0]])
-        power, left = self.matrix, steps - 1
+        power, left, doublings = self.matrix, steps - 1, 0
         while left:
             if left & 1:
                 state = power @ state
                 state /= state.sum()  # the sum is 1 but for quadrature and rounding, which must not pile up
             left >>= 1
             if left:
-                squared = power @ power
-                squared /= squared.sum(axis=0)
+                doublings += 1
+                squared = self._power(doublings)
                 if np.array_equal(squared, power) or np.allclose(squared, power, rtol=1e-13, atol=0):
                     return squared @ state  # the walk has forgotten where it was
                 power = squared
@@ -228,6 +243,12 @@ def shifting(half_width: float, moves: Sequence[tuple[float, float]], slope: flo
 
 def affine(half_width: float, moves: Sequence[tuple[float, float, float]]) -> Walk:
     """A walk whose maps are slope y + shift: (probability, slope, shift) triples."""
+    return _affine(half_width, tuple(moves))
+
+
+@lru_cache(maxsize=4)
+def _affine(half_width: float, moves: tuple[tuple[float, float, float], ...]) -> Walk:
+    """A walk that is shared by all who ask for it: its powers serve any number of steps, and take a few dozen MB."""
     return Walk(half_width, tuple((p, _Affine(slope, shift)) for p, slope, shift in moves))
 
 
