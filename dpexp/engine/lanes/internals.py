@@ -58,7 +58,7 @@ USED = (
     Used("numba.core.types", "Type.__init__", 1, ("name",)),
     *(
         Used("numba.core.types", name)
-        for name in ("Number", "Literal", "Boolean", "float32", "float64", "uint64", "intp", "none")
+        for name in ("Number", "Literal", "Boolean", "boolean", "float32", "float64", "uint64", "intp", "none")
     ),
     Used("numba.core.types", "UniTuple", 2),
     Used("numba.core.datamodel", "register_default", 1),
