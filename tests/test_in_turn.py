@@ -8,7 +8,7 @@ import pytest
 from dpexp.config import load_experiment
 from dpexp.core.errors import DpexpError
 from dpexp.engine.compiling import tell
-from dpexp.store import Folder, in_turn
+from dpexp.store import Folder, in_turn, partials
 from dpexp.store import run as running
 from dpexp.store.executors import Crew
 from dpexp.store.in_turn import run_in_turn
@@ -70,7 +70,36 @@ def test_the_next_begins_while_the_last_chunk_of_one_is_at_work(three, tmp_path,
     reports = go(three, tmp_path / "r")
     assert held.may_go_on.is_set()
     assert [report.experiment for report in reports] == ["a", "b", "c"]
-    assert held.begun == sorted(held.begun)
+
+
+def test_the_next_compiles_while_chunks_of_the_one_before_wait(three, tmp_path, monkeypatch):
+    """Its first chunk comes before them, and its others after them."""
+    given, next_begun, begun, give = threading.Event(), threading.Event(), [], Crew.give
+
+    def noticed(crew, group, number, task, early=False):
+        give(crew, group, number, task, early)
+        if group == 1:
+            given.set()
+
+    simulate = running.simulate_chunk
+
+    def held(chunk):
+        begun.append(chunk.cells[0].run.seed)
+        if begun[-1] == 2:
+            next_begun.set()
+        elif begun.count(1) > 2:
+            assert given.wait(PATIENCE)
+            assert begun.count(1) < 6 or next_begun.wait(PATIENCE)
+        return simulate(chunk)
+
+    monkeypatch.setattr(Crew, "give", noticed)
+    monkeypatch.setattr(running, "simulate_chunk", held)
+    monkeypatch.setattr(
+        running, "chunks_of", lambda cells, replicates: partials.chunks_of(cells, replicates, lanes=2)
+    )  # ten chunks
+    go(three, tmp_path / "r")
+    assert [place for place, seed in enumerate(begun) if seed == 2][1] >= 9  # of the first only what runs is left
+    assert len(begun) == 30
 
 
 @pytest.mark.parametrize("why", ["two are on their way", "memory"])
@@ -105,6 +134,7 @@ def test_an_error_is_raised_when_all_before_it_are_done(three, tmp_path):
 
 def test_an_error_gives_up_what_came_after_it_and_keeps_its_chunks(three, tmp_path, monkeypatch):
     held = Held(monkeypatch, lambda begun: len(begun) == chunks_in(three[0]))
+    monkeypatch.setattr(partials, "MOST_LOST_S", 0.0)
     simulate, has_failed = held.simulate, threading.Event()
 
     def failing(chunk):

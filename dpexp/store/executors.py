@@ -7,7 +7,8 @@ import pickle
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from queue import Empty, SimpleQueue
+from itertools import count
+from queue import Empty, PriorityQueue, SimpleQueue
 from threading import Thread
 from typing import Any, NamedTuple
 
@@ -31,6 +32,10 @@ class Outcome(NamedTuple):
         return self.result
 
 
+_Given = tuple[int, int, Task]
+"""group, number and task"""
+
+
 class Crew:
     """Threads of this process that do tasks in the order in which they are given; kernels release Python's lock.
 
@@ -39,7 +44,8 @@ class Crew:
 
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
-        self._tasks: SimpleQueue[tuple[int, int, Task] | None] = SimpleQueue()
+        self._tasks: PriorityQueue[tuple[bool, int, _Given | None]] = PriorityQueue()
+        self._numbers = count()
         self._outcomes: SimpleQueue[tuple[int, int, Outcome]] = SimpleQueue()
         self._open = ExitStack()
 
@@ -51,9 +57,9 @@ class Crew:
             self._start(None)
         return self
 
-    def give(self, group: int, number: int, task: Task) -> None:
-        """Add a task."""
-        self._tasks.put((group, number, task))
+    def give(self, group: int, number: int, task: Task, early: bool = False) -> None:
+        """Add a task, after all that were given or, `early`, before them."""
+        self._put((group, number, task), early)
 
     @property
     def waiting(self) -> int:
@@ -70,15 +76,18 @@ class Crew:
             while True:
                 self._tasks.get_nowait()
         for _ in range(self.jobs):
-            self._tasks.put(None)
+            self._put(None)
         self._open.close()
 
-    def _start(self, first: tuple[int, int, Task] | None) -> None:
+    def _put(self, given: _Given | None, early: bool = False) -> None:
+        self._tasks.put((not early, next(self._numbers), given))
+
+    def _start(self, first: _Given | None) -> None:
         Thread(target=self._work, args=(first,), daemon=True).start()
 
-    def _work(self, first: tuple[int, int, Task] | None) -> None:
+    def _work(self, first: _Given | None) -> None:
         """Do tasks of one group; a thread that meets another group leaves that to a new one."""
-        given = first or self._tasks.get()
+        given = first or self._tasks.get()[2]
         while given is not None:
             group, number, (function, arguments) = given
             try:
@@ -87,7 +96,7 @@ class Crew:
                 outcome = Outcome(None, error)
             self._outcomes.put((group, number, outcome))
             del outcome, arguments  # a result may be large, and the next task may be long in coming
-            given = self._tasks.get()
+            given = self._tasks.get()[2]
             if given is not None and given[0] != group:
                 self._start(given)
                 return

@@ -1,8 +1,9 @@
 """Several experiments on the threads of this machine, one after the other, and no core waits for another's last chunk.
 
-The next experiment begins as soon as all chunks of those before it have been begun. Two at most are on their way, and
-only where both fit into memory. What is computed does not depend on it, and neither does what is said of it: reports
-come in the order of the experiments, and an error is raised when all before it are done.
+The next experiment begins when the first chunk of the one before is done, with one chunk of its own: one thread then
+compiles what it needs, while the others go on. Its other chunks come after all of those before it. Two at most are on
+their way, and only where both fit into memory. What is computed does not depend on it, and neither does what is said
+of it: reports come in the order of the experiments, and an error is raised when all before it are done.
 """
 
 from __future__ import annotations
@@ -51,16 +52,18 @@ class _UnderWay:
         self.running: dict[int, tuple[Experiment, Running]] = {}
         self.ended: dict[int, Report | Exception] = {}
         self.begun = self.told = 0
+        self.compiled: set[int] = set()
+        """places of which a chunk is done"""
 
     @property
     def failed(self) -> bool:
         return any(isinstance(end, Exception) for end in self.ended.values())
 
     def has_room_for(self, experiment: Experiment) -> bool:
-        """Whether one more can begin: its chunks would soon be needed, and fit beside those that are there."""
+        """Whether one more can begin: the one before has its compiled code, and both fit into memory."""
         if self.failed or not self.running:
             return not self.failed
-        if len(self.running) >= AT_ONCE or self.crew.waiting > self.crew.jobs:
+        if len(self.running) >= AT_ONCE or not self.running.keys() <= self.compiled:
             return False
         return fit_together([*(other for other, _ in self.running.values()), experiment], self.crew.jobs)
 
@@ -81,6 +84,7 @@ class _UnderWay:
         if place not in self.running:
             return  # it has failed meanwhile
         _, running = self.running[place]
+        self.compiled.add(place)
         error = outcome.error
         self._go_on(place, lambda: running.throw(error) if error else running.send((number, outcome.result)))
 
@@ -100,7 +104,8 @@ class _UnderWay:
     def _go_on(self, place: int, step: Callable[[], Sequence[Chunk]]) -> None:
         try:
             for number, chunk in enumerate(step()):
-                self.crew.give(place, number, task_of(chunk))
+                early = number == 0 and place not in self.compiled  # the first in line has nobody to come before
+                self.crew.give(place, number, task_of(chunk), early)
         except StopIteration as end:
             self._end(place, end.value)
         except Exception as error:
