@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <vector>
 
+#include "random.hpp"
+
 constexpr int LANES = 8, SETTINGS = 20, BLOCK = 128;
 typedef double Lanes __attribute__((vector_size(8 * LANES)));
 typedef uint64_t Words __attribute__((vector_size(8 * LANES)));
@@ -15,29 +17,15 @@ static Lanes all(double value) { return Lanes{} + value; }
 static Lanes least(Lanes a, Lanes b) { return a < b ? a : b; }
 static Lanes largest(Lanes a, Lanes b) { return a > b ? a : b; }
 
-struct Streams {  // xoshiro256++ (Blackman and Vigna, 2021), one stream for each lane
-    Words s[4];
-
+struct Streams : Xoshiro<Words> {  // one stream for each lane
     explicit Streams(uint64_t seed) {
         for (auto& words : s)
-            for (int lane = 0; lane < LANES; lane++) {  // splitmix64
-                uint64_t z = (seed += 0x9e3779b97f4a7c15ULL);
-                z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-                z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-                words[lane] = z ^ (z >> 31);
-            }
+            for (int lane = 0; lane < LANES; lane++) words[lane] = splitmix64(seed);
     }
 
     Lanes uniform() {  // in (0, 1)
-        const Words sum = s[0] + s[3], result = ((sum << 23) | (sum >> 41)) + s[0], t = s[1] << 17;
-        s[2] ^= s[0];
-        s[3] ^= s[1];
-        s[1] ^= s[2];
-        s[0] ^= s[3];
-        s[2] ^= t;
-        s[3] = (s[3] << 45) | (s[3] >> 19);
         typedef int64_t Whole __attribute__((vector_size(8 * LANES)));
-        return (__builtin_convertvector((Whole)(result >> 12), Lanes) + 0.5) * 0x1p-52;
+        return (__builtin_convertvector((Whole)(next() >> 12), Lanes) + 0.5) * 0x1p-52;
     }
 };
 
