@@ -42,9 +42,7 @@ def table(
         raise UsageError(f"{given[0]} is for results, and '{chosen.shipped[0]}' is a shipped table")
     width = 0 if out is not None else terminal_width()
     tasks = [(name, results, form, width) for name in chosen.shipped]
-    long = {
-        name for name in chosen.shipped if not known[name].needs
-    }  # what reads no results computes all that it shows
+    long = {name for name in chosen.shipped if not known[name].needs}  # what reads no results computes all it shows
     texts = dict(zip(chosen.shipped, several(_rendered, tasks, "table", chosen.shipped, long=long), strict=True))
     if chosen.sources:
         own = table_of(chosen.sources, metric, estimators, only, known)

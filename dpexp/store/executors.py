@@ -61,11 +61,6 @@ class Crew:
         """Add a task, after all that were given or, `early`, before them."""
         self._put((group, number, task), early)
 
-    @property
-    def waiting(self) -> int:
-        """How many tasks nobody has begun."""
-        return self._tasks.qsize()
-
     def take(self) -> tuple[int, int, Outcome]:
         """The next that is done, of those that were given: its group, its number and what came of it."""
         return self._outcomes.get()
