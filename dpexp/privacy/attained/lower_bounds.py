@@ -9,6 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dpexp.core.bisection import narrow
+from dpexp.core.brent import root
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.loss_distributions import Scheme, step_loss
 from dpexp.privacy.analyses.analysis import ALL, LAST, Released
@@ -128,6 +129,12 @@ def attained_eps(delta_at: Callable[[float], float], delta: float) -> float:
         low, high = high, 2 * high
         if high > 600:  # e^high is close to the largest number
             return low
+    # log delta is nearly straight: a few points locate the crossing, and what is returned was seen to exceed delta
+    level = math.log(delta)
+    found = root(lambda eps: math.log(max(delta_at(eps), 1e-300)) - level, low, high, xtol=2e-8 * high, rtol=2e-8)
+    for eps in (found, found * (1 - 1e-7)):
+        if delta_at(eps) > delta:
+            return eps
     return narrow(lambda eps: delta_at(eps) <= delta, low, high, relative=1e-7).below
 
 
