@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.special import logsumexp
@@ -13,6 +14,7 @@ from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import hybrid_eps, log_contraction, log_contraction_convex
 from dpexp.privacy.analyses.shifted_interpolation import cyclic_convex, cyclic_strongly_convex
 from dpexp.privacy.analyses.shuffled import shuffled_strongly_convex
+from dpexp.privacy.attained.lower_bounds import attained_eps
 from dpexp.privacy.attained.walk import HockeyStick, Law, Walk, renyi, shifting
 from dpexp.privacy.mechanisms import MECHANISMS
 from tests.test_privacy_accountants import bump, instances, settings
@@ -263,3 +265,43 @@ def test_a_walk_is_shared_and_its_powers_are_those_of_each_number_of_steps():
     for steps in (700, 3, 64, 65, 10**6, 2):
         alone = Walk(3.0, shared.moves)
         assert shared.masses(steps).tolist() == alone.masses(steps).tolist()
+
+
+@pytest.mark.parametrize(
+    ("q", "slope", "eps"), [(0.01, 3.0, 13.569), (0.01, 3.0, 8.5), (0.3, 1.0, 6.0), (1.0, 4.0, 30.0)]
+)
+def test_far_tails_of_a_walk_keep_their_digits(q, slope, eps):
+    """One step of a wide set is a plain mixture of two normal laws, whose curve has a formula, here with 30 digits.
+
+    A tail of 1e-14 as a difference of two numbers next to 1, times e^13, is off by some per cent.
+    """
+    one = Law(shifting(30.0, [(1 - q, 0.0), (q, slope)]), 1)
+    stick = HockeyStick(one, one.mirrored(shifting(30.0, [(1 - q, 0.0), (q, -slope)])))
+    with mpmath.workdps(30):
+        p, a = mpmath.mpf(q), mpmath.mpf(slope)
+
+        def log_ratio(x):
+            near = (1 - p) * mpmath.npdf(x)
+            return mpmath.log((near + p * mpmath.npdf(x, a)) / (near + p * mpmath.npdf(x, -a)))
+
+        def above(x, mean):
+            return (1 - p) * mpmath.erfc(x / mpmath.sqrt(2)) / 2 + p * mpmath.erfc((x - mean) / mpmath.sqrt(2)) / 2
+
+        cut = mpmath.findroot(lambda x: log_ratio(x) - eps, (0, 20), solver="anderson")
+        wanted = float(above(cut, a) - mpmath.exp(eps) * above(cut, -a))
+    assert stick(eps) == pytest.approx(wanted, rel=1e-11)
+
+
+def test_an_attained_epsilon_exceeds_its_delta_and_hardly_a_larger_one_does():
+    """Whatever the curve: next to 0, steep, flat, and one that vanishes."""
+    for curve in (
+        lambda eps: math.exp(-eps),
+        lambda eps: 0.5 * math.exp(-(eps**3)),
+        lambda eps: max(0.0, 1e-3 - 1e-4 * eps),
+        lambda eps: 1e-4 * math.erfc(eps),
+    ):
+        for delta in (1e-5, 5e-5, 9.99e-5, 1e-12):
+            found = attained_eps(curve, delta)
+            assert curve(found) > delta
+            assert curve(found * (1 + 3e-7)) <= delta
+    assert attained_eps(lambda eps: 1e-6, 1e-5) == 0.0

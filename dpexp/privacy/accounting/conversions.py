@@ -10,6 +10,7 @@ import numpy as np
 from dpexp.core.bisection import narrow
 from dpexp.core.brent import least, root
 from dpexp.core.elementary import geomspace
+from dpexp.core.modelled import least_modelled
 from dpexp.engine.elementary import log
 
 ORDERS = 1 + geomspace(5e-4, 4e3, 25)
@@ -89,20 +90,20 @@ def eps_of_curve(
     form of the curve, evaluated at the order that is found.
     """
     convert = improved_eps if rule == "optimal" else RULES[rule]
+    divergences: dict[float, float] = {}
 
-    def at(log_excess: float) -> float:
-        order = 1 + math.exp(log_excess)
-        divergence = curve(order)
-        return convert(order, divergence, delta) if math.isfinite(divergence) else math.inf
+    def log_divergence(log_excess: float) -> float:
+        divergences[log_excess] = found = curve(1 + math.exp(log_excess))
+        return math.log(found) if found > 0 else -math.inf
 
-    grid = log(ORDERS - 1)
-    values = [at(float(x)) for x in grid]
-    best = int(np.argmin(values))
-    if not math.isfinite(values[best]):
+    def eps(log_excess: float, log_divergence: float) -> float:
+        if log_divergence > 700.0:
+            return math.inf
+        return convert(1 + math.exp(log_excess), math.exp(log_divergence), delta)
+
+    grid: list[float] = log(ORDERS - 1).tolist()
+    best = least_modelled([(x, log_divergence(x)) for x in grid], eps, log_divergence, xatol=1e-4)
+    if not math.isfinite(best.value):
         return math.inf, math.nan
-    low, high = grid[max(0, best - 1)], grid[min(len(grid) - 1, best + 1)]
-    found = least(at, float(low), float(high), xatol=1e-4)
-    x = found.x if found.value < values[best] else float(grid[best])
-    order = 1 + math.exp(x)
-    divergence = min(curve(order), sharp(order)) if sharp else curve(order)
-    return RULES[rule](order, divergence, delta), order
+    order, divergence = 1 + math.exp(best.x), divergences[best.x]
+    return RULES[rule](order, min(divergence, sharp(order)) if sharp else divergence, delta), order

@@ -27,6 +27,9 @@ _SMALL = 1e-2
 _REACH = 14.0
 _LEAST = 0.02
 """below this noise multiplier the step is bounded as if the record were always there, which loses next to nothing"""
+_LEAST_FROM_MIXTURE = 0.05
+"""below this one E r^(1 - order) is that of r = 1 - q, its least value, which r exceeds with probability P(Z > 10) =
+1e-23 only; by quadrature E u = 0 is a sum of numbers beyond e^700, which lost all digits from 0.03 on"""
 
 
 def base_from_mixture(order: float, q: float, sigma: float) -> float:
@@ -73,8 +76,10 @@ def _known(order: float, q: float, sigma: float, power: float) -> float | None:
         return 0.0
     if q == 1:
         return order / (2 * sigma * sigma) if sigma > 0 else math.inf
+    if power < 0 and sigma < _LEAST_FROM_MIXTURE:
+        return -math.log1p(-q)
     if sigma < _LEAST:
-        return -math.log1p(-q) if power < 0 else math.inf if sigma == 0 else order / (2 * sigma * sigma)
+        return math.inf if sigma == 0 else order / (2 * sigma * sigma)
     return None
 
 

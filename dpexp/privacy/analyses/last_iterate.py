@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.core.brent import least
+from dpexp.core.modelled import least_modelled
 from dpexp.engine.elementary import exp
 from dpexp.privacy.accounting.sampled_gaussian import base_from_mixture, mixture_from_base, symmetrised, with_each_noise
 
@@ -23,8 +23,9 @@ STEP: dict[str, Callable[[float, float, float], float]] = {
     "symmetrised": symmetrised,
 }
 """which one-step divergence is inserted; `literal` is the printed one, and not valid by itself"""
-_SPLITS = 1 / (1 + exp(-np.linspace(-6, 9, 31)))
-"""shares f of the noise variance that pay for the shift"""
+_LOGITS: list[float] = np.linspace(-6.5, 9.5, 33).tolist()
+_SHARES: list[float] = (1 / (1 + exp(-np.array(_LOGITS)))).tolist()
+"""shares f = 1 / (1 + e^-logit) of the noise variance that pay for the shift"""
 
 
 class Optimum(NamedTuple):
@@ -59,37 +60,52 @@ def last_iterate(
     """
     cost = _step_costs(order, q, multiplier, step)
     spread = order * width * width / 2
-    best = Optimum(math.inf, steps, 0.0)
-    for share, per_step in zip(_SPLITS, cost, strict=True):
+    best, at = Optimum(math.inf, steps, 0.0), 0
+    for k, (share, per_step) in enumerate(zip(_SHARES, cost, strict=True)):
         found = _over_steps(per_step, spread / share, steps, contraction)
         if found[0] < best.rdp:
-            best = Optimum(found[0], found[1], float(share))
+            best, at = Optimum(found[0], found[1], share), k
     if not refine or not math.isfinite(best.rdp):
         return best
-    return _refined(best, order, q, multiplier, spread, steps, step, contraction)
+    # The best number of steps increases with the spread and falls with the cost, which rises with the share. So for all
+    # shares between the neighbours of the best one it is at most that of the smaller neighbour: more steps than that
+    # have one answer, which is kept.
+    if at > 0 and contraction == 1:
+        steps = min(steps, _over_steps(cost[at - 1], spread / _SHARES[at - 1], steps, contraction)[1] + 1)
+    return min(best, _refined(order, q, multiplier, spread, steps, step, contraction))
 
 
 @lru_cache(maxsize=4096)
 def _step_costs(order: float, q: float, multiplier: float, step: str) -> tuple[float, ...]:
-    noises = [multiplier * math.sqrt(1 - share) for share in _SPLITS.tolist()]
+    noises = [multiplier * math.sqrt(1 - share) for share in _SHARES]
     return tuple(with_each_noise(STEP[step].__name__, order, q, noises))
 
 
+@lru_cache(maxsize=4096)
 def _refined(
-    best: Optimum, order: float, q: float, multiplier: float, spread: float, steps: int, step: str, contraction: float
+    order: float, q: float, multiplier: float, spread: float, steps: int, step: str, contraction: float
 ) -> Optimum:
-    """Improve the share between its neighbours on the grid."""
-    centre = math.log(best.share / (1 - best.share))
+    """The least of the grid improved between its neighbours on the grid: the cost of a step is smooth in the share."""
 
-    def at(logit: float) -> tuple[float, int]:
-        share = 1 / (1 + math.exp(-logit))
-        cost = STEP[step](order, q, multiplier * math.sqrt(1 - share))
-        return _over_steps(cost, spread / share, steps, contraction)
+    def rdp(logit: float, log_cost: float) -> float:
+        return _over_steps(math.exp(min(log_cost, 700.0)), spread * (1 + math.exp(-logit)), steps, contraction)[0]
 
-    found = least(lambda x: at(x)[0], centre - 0.5, centre + 0.5, xatol=1e-6)
-    if found.value < best.rdp:
-        return Optimum(found.value, at(found.x)[1], 1 / (1 + math.exp(-found.x)))
-    return best
+    def log_cost(logit: float) -> float:
+        return _log(STEP[step](order, q, multiplier * math.sqrt(1 - _share(logit))))
+
+    grid = zip(_LOGITS, map(_log, _step_costs(order, q, multiplier, step)), strict=True)
+    x = least_modelled(list(grid), rdp, log_cost, xatol=1e-5).x
+    share = _share(x)
+    cost = STEP[step](order, q, multiplier * math.sqrt(1 - share))
+    return Optimum(*_over_steps(cost, spread / share, steps, contraction), share)
+
+
+def _share(logit: float) -> float:
+    return 1 / (1 + math.exp(-logit))
+
+
+def _log(value: float) -> float:
+    return math.log(value) if value > 0 else -math.inf
 
 
 def _over_steps(cost: float, spread: float, most: int, contraction: float) -> tuple[float, int]:

@@ -131,7 +131,7 @@ def attained_eps(delta_at: Callable[[float], float], delta: float) -> float:
             return low
     # log delta is nearly straight: a few points locate the crossing, and what is returned was seen to exceed delta
     level = math.log(delta)
-    found = root(lambda eps: math.log(max(delta_at(eps), 1e-300)) - level, low, high, xtol=2e-8 * high, rtol=2e-8)
+    found = root(lambda eps: math.log(max(delta_at(eps), 1e-300)) - level, low, high, xtol=1e-14, rtol=2e-8)
     for eps in (found, found * (1 - 1e-7)):
         if delta_at(eps) > delta:
             return eps
