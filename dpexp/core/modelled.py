@@ -44,7 +44,7 @@ def least_modelled(
     It lies between the neighbours of that place. Where y is infinite, or the polynomial is not believed after a few
     questions or leads to what is known, the search goes on by values alone, to about `xatol`.
     """
-    found = [Found(x, y, value(x, y)) for x, y in known]
+    found, places = [Found(x, y, value(x, y)) for x, y in known], {x for x, _ in known}
     best = min(found, key=lambda f: f.value)
     if not math.isfinite(best.value):
         return best
@@ -59,6 +59,8 @@ def least_modelled(
         left, right = found[max(0, k - 1)].x, found[min(len(found) - 1, k + 1)].x
         promised = least(lambda x, model=model: value(x, model(x)), left, right, xatol / 10)  # type: ignore[misc]
         x = promised.x
+        if abs(x - best.x) < xatol / 10 and best.x not in places:  # it was asked for, and the polynomial that knows it
+            return best  # leads to it again
         if min(abs(x - f.x) for f in near) < xatol / 10:
             break
         asked = Found(x, y := costly(x), value(x, y))

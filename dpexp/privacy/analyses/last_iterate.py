@@ -24,7 +24,8 @@ STEP: dict[str, Callable[[float, float, float], float]] = {
 }
 """which one-step divergence is inserted; `literal` is the printed one, and not valid by itself"""
 _LOGITS: list[float] = np.linspace(-6.5, 9.5, 33).tolist()
-_SHARES: list[float] = (1 / (1 + exp(-np.array(_LOGITS)))).tolist()
+_SHARES_ARRAY = 1 / (1 + exp(-np.array(_LOGITS)))
+_SHARES: list[float] = _SHARES_ARRAY.tolist()
 """shares f = 1 / (1 + e^-logit) of the noise variance that pay for the shift"""
 
 
@@ -60,25 +61,39 @@ def last_iterate(
     """
     cost = _step_costs(order, q, multiplier, step)
     spread = order * width * width / 2
-    best, at = Optimum(math.inf, steps, 0.0), 0
-    for k, (share, per_step) in enumerate(zip(_SHARES, cost, strict=True)):
-        found = _over_steps(per_step, spread / share, steps, contraction)
-        if found[0] < best.rdp:
-            best, at = Optimum(found[0], found[1], share), k
+    found, at = _over_shares(cost, spread, steps, contraction)
+    best = Optimum(*found, _SHARES[at])
     if not refine or not math.isfinite(best.rdp):
         return best
     # The best number of steps increases with the spread and falls with the cost, which rises with the share. So for all
     # shares between the neighbours of the best one it is at most that of the smaller neighbour: more steps than that
     # have one answer, which is kept.
     if at > 0 and contraction == 1:
-        steps = min(steps, _over_steps(cost[at - 1], spread / _SHARES[at - 1], steps, contraction)[1] + 1)
+        steps = min(steps, _over_steps(float(cost[at - 1]), spread / _SHARES[at - 1], steps, contraction)[1] + 1)
     return min(best, _refined(order, q, multiplier, spread, steps, step, contraction))
 
 
 @lru_cache(maxsize=4096)
-def _step_costs(order: float, q: float, multiplier: float, step: str) -> tuple[float, ...]:
+def _step_costs(order: float, q: float, multiplier: float, step: str) -> np.ndarray:
     noises = [multiplier * math.sqrt(1 - share) for share in _SHARES]
-    return tuple(with_each_noise(STEP[step].__name__, order, q, noises))
+    found = np.array(with_each_noise(STEP[step].__name__, order, q, noises))
+    found.flags.writeable = False  # it is shared by all who ask
+    return found
+
+
+def _over_shares(cost: np.ndarray, spread: float, steps: int, contraction: float) -> tuple[tuple[float, int], int]:
+    """Smallest over the shares of the grid and over R, with R, and the place of the share."""
+    if contraction != 1:
+        pairs = zip(cost.tolist(), _SHARES, strict=True)
+        each = [_over_steps(one, spread / share, steps, contraction) for one, share in pairs]
+        at = min(range(len(each)), key=lambda k: each[k][0])
+        return each[at], at
+    with np.errstate(divide="ignore", invalid="ignore"):  # no cost: all steps; no cost and no spread: it is 0 anyhow
+        ideal = np.floor(np.nan_to_num(np.sqrt(spread / _SHARES_ARRAY / cost), nan=1.0))
+    tried = np.clip([np.ones_like(ideal), ideal, ideal + 1, np.full_like(ideal, steps)], 1, steps)
+    rdp = cost * tried + spread / _SHARES_ARRAY / tried
+    k, at = divmod(int(rdp.argmin()), len(_SHARES))
+    return (float(rdp[k, at]), int(tried[k, at])), at
 
 
 @lru_cache(maxsize=4096)
@@ -93,7 +108,7 @@ def _refined(
     def log_cost(logit: float) -> float:
         return _log(STEP[step](order, q, multiplier * math.sqrt(1 - _share(logit))))
 
-    grid = zip(_LOGITS, map(_log, _step_costs(order, q, multiplier, step)), strict=True)
+    grid = zip(_LOGITS, map(_log, _step_costs(order, q, multiplier, step).tolist()), strict=True)
     x = least_modelled(list(grid), rdp, log_cost, xatol=1e-5).x
     share = _share(x)
     cost = STEP[step](order, q, multiplier * math.sqrt(1 - share))

@@ -101,7 +101,7 @@ def exact_walk(moves: Moves, width: float, steps: int, replaced: bool, pair: str
     lost = min(1.0, steps * moves.dropped)
 
     @cache
-    def curve() -> Callable[[float], float]:
+    def curves() -> tuple[Callable[[float], float], Callable[[float], float]]:
         from dpexp.privacy.attained.walk import HockeyStick, Law
 
         one, sticks = Law(moves.walk(width / 2, 1.0, False), steps), []
@@ -111,27 +111,48 @@ def exact_walk(moves: Moves, width: float, steps: int, replaced: bool, pair: str
             none = Law(moves.walk(width / 2, 0.0, not replaced), steps)
             sticks += [HockeyStick(one, none), HockeyStick(none, one)]
         # 1e-9 covers quadrature and rounding, which are below 1e-10
-        return lambda eps: max(stick(eps) for stick in sticks) * (1 - lost - 1e-9) - math.exp(min(eps, 700)) * lost
+        return (
+            lambda eps: max(stick(eps) for stick in sticks) * (1 - lost - 1e-9) - math.exp(min(eps, 700)) * lost,
+            lambda eps: max(stick.about(eps) for stick in sticks) * (1 - lost) - math.exp(min(eps, 700)) * lost,
+        )
 
     @cache
     def eps(delta: float) -> float:
-        return attained_eps(curve(), delta)
+        delta_at, about = curves()
+        return attained_eps(delta_at, delta, about)
 
     return [LowerBound("exact-walk", LAST, pair, eps)]
 
 
-def attained_eps(delta_at: Callable[[float], float], delta: float) -> float:
-    """An epsilon, to 1e-7, at which a decreasing delta(epsilon) still exceeds `delta`: rounded down; 0 if none does."""
+def attained_eps(
+    delta_at: Callable[[float], float], delta: float, about: Callable[[float], float] | None = None
+) -> float:
+    """An epsilon, to 1e-7, at which a decreasing delta(epsilon) still exceeds `delta`: rounded down; 0 if none does.
+
+    What is returned was seen to exceed delta. `about` is nearly the same curve for less, and says where to look.
+    """
+    level, delta_at = math.log(delta), cache(delta_at)
+
+    def crossing(curve: Callable[[float], float], low: float, high: float, rtol: float) -> float:
+        """Where log delta, which is nearly straight, meets the level."""
+        return root(lambda eps: math.log(max(curve(eps), 1e-300)) - level, low, high, xtol=1e-14, rtol=rtol)
+
     if not delta_at(0.0) > delta:
         return 0.0
     low, high = 0.0, 1.0
+    if about is not None and about(0.0) > delta:
+        while about(high) > delta and high < 600:
+            high *= 2
+        if about(high) <= delta:
+            middle = crossing(about, 0.0, high, 1e-4)
+            low, high = 0.997 * middle, 1.003 * middle
+            if not delta_at(low) > delta:
+                low, high = 0.0, low
     while delta_at(high) > delta:
         low, high = high, 2 * high
         if high > 600:  # e^high is close to the largest number
             return low
-    # log delta is nearly straight: a few points locate the crossing, and what is returned was seen to exceed delta
-    level = math.log(delta)
-    found = root(lambda eps: math.log(max(delta_at(eps), 1e-300)) - level, low, high, xtol=1e-14, rtol=2e-8)
+    found = crossing(delta_at, low, high, 2e-8)
     for eps in (found, found * (1 - 1e-7)):
         if delta_at(eps) > delta:
             return eps

@@ -68,6 +68,11 @@ class Walk:
         """P(move(y) + Z > x), [A, B]."""
         return np.asarray(sum(probability * ndtr(move(y) - x[:, None]) for probability, move in self.moves))
 
+    def step_tails(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """`step_below` and `step_above`, [2, A, B]."""
+        away = [(probability, x[:, None] - move(y)) for probability, move in self.moves]
+        return np.asarray(sum(probability * ndtr(np.stack([a, -a])) for probability, a in away))
+
     @cached_property
     def places(self) -> np.ndarray:
         """Nodes, then the two ends."""
@@ -183,16 +188,15 @@ class Law:
         y, mass = self._before
         return self.walk.step_below(x, y) @ mass
 
-    def above(self, x: np.ndarray) -> np.ndarray:
-        """P(Y > x) for x inside, the right atom included."""
+    def tails(self, x: np.ndarray) -> np.ndarray:
+        """P(Y < x) and P(Y > x) for x inside, the atoms included, [2, A]."""
         y, mass = self._before
-        return self.walk.step_above(x, y) @ mass
+        return self.walk.step_tails(x, y) @ mass
 
     @cached_property
-    def _ends(self) -> tuple[np.ndarray, np.ndarray]:
-        """`below` and `above` at the two ends, inside of the atoms."""
-        ends = np.array([-self.walk.half_width, self.walk.half_width])
-        return self.below(ends), self.above(ends)
+    def _ends(self) -> np.ndarray:
+        """`tails` at the two ends, inside of the atoms, [2, 2]."""
+        return self.tails(np.array([-self.walk.half_width, self.walk.half_width]))
 
     def between(self, cuts: np.ndarray) -> np.ndarray:
         """P(a < Y < b) of the pieces into which increasing cuts divide the inside, [cuts + 1].
@@ -200,10 +204,7 @@ class Law:
         As a difference of whichever is smaller, what is below the piece or what is above it: a piece in one tail keeps
         its relative accuracy, which e^eps would otherwise blow up.
         """
-        below, above = (
-            np.concatenate([ends[:1], at, ends[1:]])
-            for ends, at in zip(self._ends, (self.below(cuts), self.above(cuts)), strict=True)
-        )
+        below, above = np.concatenate([self._ends[:, :1], self.tails(cuts), self._ends[:, 1:]], axis=1)
         return np.where(below[1:] <= above[:-1], np.diff(below), -np.diff(above))
 
 
@@ -288,6 +289,14 @@ class HockeyStick:
         inside = self.p.between(cuts) - factor * self.q.between(cuts)
         atoms = self.p.masses[-2:] - factor * self.q.masses[-2:]
         return float(np.sum(np.maximum(inside, 0)) + np.sum(np.maximum(atoms, 0)))
+
+    def about(self, eps: float) -> float:
+        """The same to a thousandth or so, by a sum over the grid: where to look for an epsilon."""
+        grid, p, q = self._grid
+        factor = math.exp(eps)
+        atoms = self.p.masses[-2:] - factor * self.q.masses[-2:]
+        inside = np.maximum(p - factor * q, 0).sum() * (grid[1] - grid[0])
+        return float(inside + np.sum(np.maximum(atoms, 0)))
 
 
 def _log_ratio(p: np.ndarray, q: np.ndarray) -> np.ndarray:
