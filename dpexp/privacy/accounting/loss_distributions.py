@@ -190,8 +190,11 @@ Steps = tuple[tuple[StepLoss, int], ...]
 """kinds of steps, of one scheme, and how many of each"""
 
 
+@lru_cache(maxsize=1024)
 def eps_of_steps(parts: Steps, delta: float) -> float:
     """Epsilon of several kinds of steps, rounded up: by their loss distributions, or by a plainer bound if smaller.
+
+    Answers are kept: bounds of the last iterate ask about the same last steps whatever the number of all steps.
 
     The plainer bounds are asked where the loss distribution is out of reach (little noise, deltas below 1e-250, more
     steps than the grid can resolve) and where its grid is coarse: elsewhere they are always larger.
