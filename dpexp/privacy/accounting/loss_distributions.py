@@ -246,8 +246,14 @@ def _composed(parts: Steps, reach: float, side: Side, finer: int = 1) -> tuple[C
     # of a sum of independent losses is sqrt(steps) times that of one.
     interval = max(interval, 17 * math.sqrt(steps) * spread / MOST_CELLS) / finer
     # laws[k] holds both orders of kind k; zip puts the kinds of one order together
-    laws = [[(law, count) for law in step.laws(interval, reach, side)] for step, count in parts]
+    laws = [[(law, count) for law in _laws(step, interval, reach, side)] for step, count in parts]
     return tuple(Composed(list(order), interval, side) for order in zip(*laws, strict=True))
+
+
+@lru_cache(maxsize=8)
+def _laws(step: StepLoss, interval: float, reach: float, side: Side) -> list[Discrete]:
+    """The laws of a step, which are those of many numbers of steps: half a megabyte each."""
+    return step.laws(interval, reach, side)
 
 
 @lru_cache(maxsize=16)

@@ -34,7 +34,8 @@ factors of the k-th law w_k, F_k its transform, |F_k| <= 1):
   |k|_2^2 <= kappa^2 + (integral of k^2) / h = kappa^2 + 2 / (2t (2t + 1) (2t + 2) h).
 * Tilting: w has the relative error rho = u (8 + |log p| + |t l| + |K|), hence G at most exp(sum T_k rho_k), cell by
   cell.
-* Sums over the window: each of the two, of e^(-t x) and of e^(-(1 + t) x), has the relative error 4 W u at most.
+* Sums over the window, of e^(-t x) and of e^(-(1 + t) x): `window_sums` bounds their rounding. Where it makes them of
+  the frequencies, there is no inverse transform, and E has no third term.
 * Losses are grid points to 2 u relative: the sum moves by at most 2 u sum T_k max |l|, which is added to eps.
 
 Negative entries of the computed G are kept: setting them to 0 would add up their absolute values.
@@ -43,8 +44,7 @@ Negative entries of the computed G are kept: setting them to 0 would add up thei
 from __future__ import annotations
 
 import math
-import operator
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -54,14 +54,14 @@ from typing import Literal
 import numpy as np
 
 from dpexp.core.distinct import distinct
-from dpexp.core.elementary import geometric, geomspace
+from dpexp.core.elementary import geomspace
 from dpexp.engine.elementary import exp, log
 from dpexp.privacy.accounting.discrete_losses import Discrete
+from dpexp.privacy.accounting.window_sums import UNIT, CellSums, Spectrum, WindowSums, window_sums
 
 Side = Literal["above", "below"]
 Parts = Sequence[tuple[Discrete, int]]
 """laws on one grid, and how many times each is summed"""
-UNIT = 2.0**-53
 _OUTSIDE = 36.0
 """-log of the tilted mass that may lie beyond either end of the window: 2e-16"""
 _VANISHED = 700.0
@@ -249,15 +249,20 @@ class _Tilt:
         """Mean cell."""
         return float((self.weights * self.cells).sum())  # a product by BLAS would wait for its threads
 
+    @property
+    def middle(self) -> int:
+        """Cell next to the mean."""
+        return round(self.mean)
+
     @cached_property
     def _log_weights(self) -> np.ndarray:
         return log(self.weights)
 
-    def log_moment(self, rate: float) -> float:
-        """log of the mean of e^(rate (cell - mean)), times the count."""
-        exponents = rate * (self.cells - self.mean) + self._log_weights
-        top = float(exponents.max())
-        return self.count * (top + math.log(float(exp(exponents - top).sum())))
+    def log_moments(self, rates: np.ndarray) -> np.ndarray:
+        """log of the mean of e^(rate (cell - mean)), times the count, for each rate."""
+        exponents = np.multiply.outer(rates, self.cells - self.mean) + self._log_weights
+        tops = exponents.max(axis=1)
+        return np.asarray(self.count * (tops + log(exp(exponents - tops[:, None]).sum(axis=1))))
 
     @cached_property
     def coarse(self) -> _Tilt:
@@ -283,7 +288,7 @@ def _tilt(law: Discrete, count: int, interval: float, rate: float) -> _Tilt:
 
 
 class Tilted:
-    """The tilted law of the sum on a window, as bounds on delta at every loss >= 0 of the grid in it."""
+    """The tilted law of the sum on a window: bounds on delta at every loss >= 0 of the grid in it."""
 
     def __init__(self, parts: Parts, interval: float, rate: float, side: Side) -> None:
         tilts = [_tilt(law, count, interval, rate) for law, count in parts]
@@ -293,59 +298,45 @@ class Tilted:
         origin = sum(t.count * t.start for t in tilts)
         if high - low + 1 > MOST_CELLS:
             raise TooWide(f"{high - low + 1} cells")
-        law, error = _sum(tilts, low, high)
-        if high + origin < 0:  # every loss is negative: delta(0) is what may lie outside the window
-            law, low, high = np.zeros(1), -origin, -origin
-        elif low + origin < 0:  # losses below 0 are not needed for eps >= 0
-            law, low = law[-origin - low :], -origin
-        self.cells, self._first, self._law, self._side = len(law), low + origin, law, side
+        spectrum, error = _sum(tilts, high - low + 1)
+        middle = sum(t.count * t.middle for t in tilts)
+        decays = interval * rate, interval * (1 + rate)
+        # losses below 0 are not needed for eps >= 0
+        first = max(low, -origin)
+        if first > high:  # every loss is negative: delta(0) is what may lie outside the window
+            self._sums: WindowSums = CellSums(np.zeros(1), decays)
+        else:
+            self._sums, inverted = window_sums(spectrum, first - middle, high + 1 - first, decays)
+            error += inverted * 8 * UNIT * math.log2(spectrum.size) * spectrum.length
+        self.cells, self._first, self._side = self._sums.cells, first + origin, side
         kappa = math.exp(rate * math.log(rate) - (1 + rate) * math.log1p(rate))
         spread = 2 / (2 * rate * (2 * rate + 1) * (2 * rate + 2) * interval)  # integral of k^2, in cells
         self._error = math.sqrt(kappa**2 + spread) * error + 2 * kappa * math.exp(-_OUTSIDE)
-        self._sums = 8 * UNIT * len(law)
-        """relative error of each of the two sums"""
         self._tilting = math.exp(min(sum(t.count * t.rounding for t in tilts), 700.0))
         self._shift = 2 * UNIT * sum(t.count * t.farthest for t in tilts)
 
-    @cached_property
-    def _near(self) -> np.ndarray:
-        """sum over l >= loss(k) of G(l) e^(-t (l - loss(k))), at every k."""
-        return _discounted(self._law, self.interval * self.rate)
+    def _bound(self, k: int) -> float:
+        """A bound on delta at the k-th loss."""
+        near, far, rounding = self._sums.at(k)
+        charge = self._error + rounding
+        if self._side == "above":
+            return max(near - far + charge, 0.0) * self._scale(k) * self._tilting
+        return max(near - far - charge, 0.0) * self._scale(k) / self._tilting
 
-    @cached_property
-    def _far(self) -> np.ndarray:
-        """The same with 1 + t for t."""
-        return _discounted(self._law, self.interval * (1 + self.rate))
+    def _fewest(self, holds: Callable[[float], bool]) -> int:
+        """The first loss whose bound holds, after one whose bound does not; all cells where none does.
 
-    @cached_property
-    def _falling(self) -> np.ndarray:
-        """A bound on delta at every loss, which falls."""
-        above = self._side == "above"
-        # in place: a window may have megabytes, and to be given more of them takes longer than what is done there
-        charge = np.abs(self._near)
-        charge *= self._sums
-        charge += self._error
-        bounds = self._near - self._far
-        bounds += charge if above else -charge
-        np.maximum(bounds, 0.0, out=bounds)
-        bounds *= geometric(self.cumulant - self.rate * self.loss(0), self.rate * self.interval, self.cells)
-        if above:
-            bounds *= self._tilting
-            return np.minimum.accumulate(bounds)
-        bounds /= self._tilting
-        return np.maximum.accumulate(bounds[::-1])[::-1]
+        Bounds fall from loss to loss but for rounding: whatever the search passes over, what it ends at was computed.
+        """
+        return bisect_left(range(self.cells), True, key=lambda k: holds(self._bound(k)))
 
     def _at(self, eps: float) -> tuple[float, float] | None:
-        """For eps in the window: delta(eps) as computed, and its errors.
-
-        These are sums for one k. What the window has at every loss is not asked for: it takes as long as a transform.
-        """
+        """For eps in the window: delta(eps) as computed, and its errors."""
         k = self._cell(eps)
         if not 0 <= k < self.cells:
             return None
-        near, far = (_discounted_at(self._law[k:], self.interval * rate) for rate in (self.rate, 1 + self.rate))
-        found = self._scale(k) * (near - math.exp(eps - self.loss(k)) * far)
-        return found, self._scale(k - 1) * (self._error + self._sums * abs(near))
+        near, far, _ = self._sums.at(k)
+        return self._scale(k) * (near - math.exp(eps - self.loss(k)) * far), self._charge(k)
 
     def loss(self, k: int) -> float:
         """The k-th loss of the window."""
@@ -356,36 +347,37 @@ class Tilted:
 
     def _charge(self, k: int) -> float:
         """Errors of delta at eps between the losses k - 1 and k: those at k - 1 are the larger ones."""
-        return self._scale(k - 1) * (self._error + self._sums * abs(float(self._near[k])))
+        return self._scale(k - 1) * (self._error + self._sums.at(k).rounding)
 
     def _between(self, k: int, level: float) -> float:
         """The eps at which scale_k (near_k - e^(eps - loss_k) far_k) = level, between the losses k - 1 and k."""
-        inside = float(self._near[k]) - level / self._scale(k)
+        near, far, _ = self._sums.at(k)
+        inside = near - level / self._scale(k)
         low, high = self.loss(k - 1), self.loss(k)
-        if self._far[k] <= 0 or inside <= 0:
+        if far <= 0 or inside <= 0:
             return low if inside <= 0 else high
-        return min(max(high + math.log(inside / float(self._far[k])), low), high)
+        return min(max(high + math.log(inside / far), low), high)
 
     def eps_above(self, delta: float) -> Answer:
-        """The least eps found with delta(eps) <= delta; inf where the window has none."""
-        k = bisect_left(self._falling, -delta, key=operator.neg)
+        """An eps with delta(eps) <= delta, the least but for rounding; inf where the window has none."""
+        k = self._fewest(lambda bound: bound <= delta)
         if k >= self.cells:
             return math.inf, math.inf
         found = self.loss(k)
         if k == 0:
             return (found + self._shift, math.inf) if found > 0 else (0.0, 0.0)
         share = self._charge(k) / delta
-        if self._far[k] > 0:
+        if self._sums.at(k).far > 0:
             found = self._between(k, delta / self._tilting - self._charge(k))
         return max(0.0, found) * (1 + 1e-13) + self._shift, share
 
     def eps_below(self, delta: float) -> Answer:
-        """The largest eps found with delta(eps) >= delta; 0 where the window has none."""
-        k = bisect_right(self._falling, -delta, key=operator.neg)  # the first loss with less than delta
+        """An eps with delta(eps) >= delta, the largest but for rounding; 0 where the window has none."""
+        k = self._fewest(lambda bound: bound < delta)
         if k == 0:
             return 0.0, math.inf if self.loss(0) > 0 else 0.0
         found = self.loss(k - 1)
-        if k < self.cells and self._far[k] > 0:
+        if k < self.cells and self._sums.at(k).far > 0:
             found = max(found, self._between(k, delta * self._tilting + self._charge(k)))
         return max(0.0, found * (1 - 1e-13) - self._shift), self._charge(k - 1) / delta
 
@@ -394,7 +386,7 @@ class Tilted:
         eps = max(0.0, eps - self._shift)
         at = self._at(eps)
         if at is None:
-            return 1.0 if self._cell(eps) < 0 else float(self._falling[-1]), math.inf
+            return 1.0 if self._cell(eps) < 0 else self._bound(self.cells - 1), math.inf
         value, charge = at
         found = max(0.0, (value + charge) * self._tilting)
         return found, charge / found if found > 0 else math.inf
@@ -404,7 +396,7 @@ class Tilted:
         eps += self._shift
         at = self._at(eps)
         if at is None:
-            return float(self._falling[0]) if self._cell(eps) < 0 else 0.0, math.inf
+            return self._bound(0) if self._cell(eps) < 0 else 0.0, math.inf
         value, charge = at
         found = max(0.0, (value - charge) / self._tilting)
         return found, charge / found if found > 0 else math.inf
@@ -424,26 +416,25 @@ def _window(tilts: Sequence[_Tilt]) -> tuple[int, int]:
     coarse, ends = [t.coarse for t in tilts], []
     for sign in (-1.0, 1.0):
         # any rate is valid: which is best can be read off roughly
-        about = [(sum(t.log_moment(sign * r) for t in coarse) + _OUTSIDE) / r for r in rates]
-        best = float(rates[int(np.argmin(about))])
-        ends.append(centre + sign * (sum(t.log_moment(sign * best) for t in tilts) + _OUTSIDE) / best)
+        about = (sum(t.log_moments(sign * rates) for t in coarse) + _OUTSIDE) / rates
+        best = rates[int(np.argmin(about))]
+        logs = math.fsum(float(t.log_moments(np.array([sign * best]))[0]) for t in tilts)
+        ends.append(centre + sign * (logs + _OUTSIDE) / float(best))
     most = sum(t.count * int(t.cells[-1]) for t in tilts)
     least = sum(t.count * int(t.cells[0]) for t in tilts)
     return max(least, math.floor(ends[0])), min(most, math.ceil(ends[1]))
 
 
-def _sum(tilts: Sequence[_Tilt], low: int, high: int) -> tuple[np.ndarray, float]:
-    """Masses of the sum on the cells low .. high, and the bound E on the 2-norm of their rounding errors."""
-    window = high - low + 1
-    size = _transform_size(window)
+def _sum(tilts: Sequence[_Tilt], cells: int) -> tuple[Spectrum, float]:
+    """Spectrum of the sum, wrapped around at least so many cells, each law counted from its `middle`; and the bound E
+    on the 2-norm of the rounding errors that its masses have, but for those of an inverse transform."""
+    size = _transform_size(cells)
     per_transform = 8 * UNIT * math.log2(size)
     kept = np.arange(size // 2 + 1)  # frequencies at which the product is a number: with many factors, the low ones
     real, imaginary = np.ones(len(kept)), np.zeros(len(kept))
-    origin, forward, growth = 0, 0.0, 0.0
+    forward, growth = 0.0, 0.0
     for t in tilts:
-        middle = round(t.mean)
-        origin += t.count * middle
-        wrapped = np.bincount((t.cells.astype(np.int64) - middle) % size, weights=t.weights, minlength=size)
+        wrapped = np.bincount((t.cells.astype(np.int64) - t.middle) % size, weights=t.weights, minlength=size)
         error = per_transform * math.sqrt(float(np.square(wrapped).sum()))
         forward += t.count * error
         growth += t.count * error * math.sqrt(size)
@@ -454,15 +445,9 @@ def _sum(tilts: Sequence[_Tilt], low: int, high: int) -> tuple[np.ndarray, float
         kept = kept[used]
         there = np.maximum(np.abs(real), np.abs(imaginary)) > math.exp(-_VANISHED)
         kept, real, imaginary = kept[there], real[there], imaginary[there]
-    product = np.zeros(size // 2 + 1, dtype=np.complex128)
-    product.real[kept], product.imag[kept] = real, imaginary
-    law = np.fft.irfft(product, size)
-    # the full spectrum has every entry twice but for the first and, in an even size, the last
-    length = math.sqrt(2 * float((np.square(real) + np.square(imaginary)).sum()) / size)
-    taken = 3 * UNIT * sum(t.count for t in tilts) * length
-    rounding = math.exp(min(growth, 700.0)) * forward + taken + per_transform * length
-    begin = (low - origin) % size  # the window goes around the end of the transform
-    return np.concatenate([law[begin : begin + window], law[: max(0, begin + window - size)]]), rounding
+    found = Spectrum(kept, real, imaginary, size)
+    taken = 3 * UNIT * sum(t.count for t in tilts) * found.length
+    return found, math.exp(min(growth, 700.0)) * forward + taken
 
 
 def _power(real: np.ndarray, imaginary: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -486,24 +471,3 @@ def _product(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> tupl
 def _transform_size(count: int) -> int:
     """The least of 2^k, 3 2^k and 5 2^k that is at least `count`."""
     return min(odd << max(0, math.ceil(math.log2(count / odd))) for odd in (1, 3, 5) if odd <= 2 * count)
-
-
-def _discounted(masses: np.ndarray, decay: float) -> np.ndarray:
-    """sum over j >= k of masses[j] e^(-decay (j - k)), in blocks that do not underflow."""
-    out, carried = np.empty(len(masses)), 0.0
-    block = max(1, int(300 / decay))
-    weights = geometric(0.0, decay, min(block, len(masses)))
-    for stop in range(len(masses), 0, -block):
-        start = max(0, stop - block)
-        ahead = weights[: stop - start]
-        sums = np.cumsum((masses[start:stop] * ahead)[::-1])[::-1]
-        sums += carried * ahead[-1] * math.exp(-decay)
-        np.divide(sums, ahead, out=out[start:stop])
-        carried = out[start]
-    return out
-
-
-def _discounted_at(masses: np.ndarray, decay: float) -> float:
-    """sum over j of masses[j] e^(-decay j). Weights below e^-300 are left out: the masses are at most about 1."""
-    weights = geometric(0.0, decay, min(max(1, int(300 / decay)), len(masses)))
-    return float((masses[: len(weights)] * weights).sum())
