@@ -8,6 +8,7 @@ HOMES: dict[str, str] = {
     "engine/elementary": "engine_elementary",
     "core/gauss_legendre": "gauss_legendre",
     "core/distinct": "distinct",
+    "privacy/accounting/window_sums": "privacy_tilted",
     "core/modelled": "modelled privacy_last_iterate privacy_accountants",
     "engine/softmax/measuring": "softmax_measuring",
     "engine/lanes/powers": "engine_lanes_powers",
