@@ -254,6 +254,11 @@ class _Tilt:
         """Cell next to the mean."""
         return round(self.mean)
 
+    @property
+    def span(self) -> int:
+        """Cells from the first to the last."""
+        return int(self.cells[-1] - self.cells[0]) + 1
+
     @cached_property
     def _log_weights(self) -> np.ndarray:
         return log(self.weights)
@@ -430,21 +435,26 @@ def _sum(tilts: Sequence[_Tilt], cells: int) -> tuple[Spectrum, float]:
     on the 2-norm of the rounding errors that its masses have, but for those of an inverse transform."""
     size = _transform_size(cells)
     per_transform = 8 * UNIT * math.log2(size)
-    kept = np.arange(size // 2 + 1)  # frequencies at which the product is a number: with many factors, the low ones
-    real, imaginary = np.ones(len(kept)), np.zeros(len(kept))
-    forward, growth = 0.0, 0.0
+    kept: np.ndarray | None = None  # frequencies at which the product is a number: with many factors, the low ones
+    real, imaginary, forward, growth = np.ones(1), np.zeros(1), 0.0, 0.0
     for t in tilts:
         wrapped = np.bincount((t.cells.astype(np.int64) - t.middle) % size, weights=t.weights, minlength=size)
-        error = per_transform * math.sqrt(float(np.square(wrapped).sum()))
+        error = per_transform * math.sqrt(float(np.square(wrapped if t.span > size else t.weights).sum()))
         forward += t.count * error
         growth += t.count * error * math.sqrt(size)
-        spectrum = np.fft.rfft(wrapped)[kept]
-        used = np.square(spectrum.real) + np.square(spectrum.imag) > math.exp(-2 * _VANISHED / t.count)
-        power = _power(spectrum.real[used], spectrum.imag[used], t.count)
-        real, imaginary = _product(real[used], imaginary[used], *power)
-        kept = kept[used]
+        transform = np.fft.rfft(wrapped)
+        if kept is not None:
+            transform = transform[kept]
+        large = np.square(transform.real) + np.square(transform.imag) > math.exp(-2 * _VANISHED / t.count)
+        used = np.flatnonzero(large)
+        power = _power(transform.real[used], transform.imag[used], t.count)
+        if kept is None:
+            kept, (real, imaginary) = used, power
+        else:
+            kept, (real, imaginary) = kept[used], _product(real[used], imaginary[used], *power)
         there = np.maximum(np.abs(real), np.abs(imaginary)) > math.exp(-_VANISHED)
         kept, real, imaginary = kept[there], real[there], imaginary[there]
+    assert kept is not None, "a sum of no laws"
     found = Spectrum(kept, real, imaginary, size)
     taken = 3 * UNIT * sum(t.count for t in tilts) * found.length
     return found, math.exp(min(growth, 700.0)) * forward + taken
