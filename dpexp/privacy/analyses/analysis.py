@@ -84,9 +84,11 @@ def renyi_analysis(
 ) -> Analysis:
     """From a Renyi curve, converted at its best real order (Canonne, Kamath and Steinke); `coarse` finds the order."""
 
+    searched = cache(coarse or curve)  # whatever delta is, the search begins at the same orders
+
     @cache
     def eps(delta: float) -> float:
-        return eps_of_curve(coarse or curve, delta, sharp=curve if coarse else None)[0]
+        return eps_of_curve(searched, delta, sharp=curve if coarse else None)[0]
 
     return Analysis(name, source, released, eps, tuple(assumptions), curve, None, refused)
 
