@@ -13,8 +13,10 @@ short one agrees with it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +25,8 @@ from dpexp.core.elementary import log
 from dpexp.problems.mallows import Rule, rule
 
 SIZES = (6, 9, 13, 18, 24, 32, 42, 54)
-"""numbers of nodes that are tried; with more, the long rule of 144 nodes is not much longer"""
+"""numbers of nodes that are tried, increasing: with many more, zeros would meet the 144 nodes of the long rule itself,
+where the recursion of the polynomials loses its digits"""
 ERROR = 1e-17
 """the largest error of a short rule for a function whose second derivative is at most 1"""
 
@@ -53,57 +56,66 @@ def orthonormal(measure: Rule, most: int) -> Orthonormal:
     Every polynomial is made orthogonal to all before it, twice, since rounding would lose that after a few.
     """
     z, mass = measure.nodes, math.fsum(measure.weights)
-    found = [np.sqrt(measure.weights / mass)]
-    roots = []
-    for _ in range(most):
-        new = z * found[-1]
+    found = np.empty((most + 1, len(z)))
+    found[0] = np.sqrt(measure.weights / mass)
+    roots = np.empty(most)
+    for k in range(most):
+        new, before = z * found[k], found[: k + 1]
         for _ in range(2):
-            for old in found:
-                new = new - old * np.sum(old * new)
-        roots.append(math.sqrt(np.sum(new * new)))
-        found.append(new / roots[-1])
-    return Orthonormal(mass, np.array(roots))
+            shares = (before * new).sum(axis=1)
+            new = new - (before * shares[:, None]).sum(axis=0)
+        roots[k] = math.sqrt(np.sum(new * new))
+        found[k + 1] = new / roots[k]
+    return Orthonormal(mass, roots)
 
 
-def gauss(polynomials: Orthonormal, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights [n]: the zeros of p_n, and 1 / sum_{k < n} p_k^2 there.
+def gauss(polynomials: Orthonormal, sizes: Sequence[int]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Nodes and weights [n] for each number n, which increase: the zeros of p_n, and 1 / sum_{k < n} p_k^2 there.
 
     Zeros are eigenvalues of the matrix of the recursion (Golub and Welsch). They are found by counting, and four steps
     of Newton make them right to the last digits; those of a library for linear algebra depend on the processor. The
-    weights add up to the mass, so that constants cancel in a difference.
+    weights add up to the mass, so that constants cancel in a difference. All rules are made side by side.
     """
-    roots = polynomials.roots[:n]
-    z = _zeros(roots[:-1])
+    begins = [0, *np.cumsum(sizes).tolist()]
+    z = _zeros(polynomials.roots, sizes)
     for _ in range(4):
-        before, p, slope_before, slope = np.zeros(n), np.ones(n), np.zeros(n), np.zeros(n)
-        squares, last = np.zeros(n), 0.0
-        for root in roots:
-            squares = squares + p * p
-            after = (z * p - last * before) / root
-            slope_after = (p + z * slope - last * slope_before) / root
-            before, p, slope_before, slope, last = p, after, slope, slope_after, root
-        step, weights = p / slope, polynomials.mass / squares
-        z = z - step
-    return z, weights * (polynomials.mass / math.fsum(weights))
+        before, p, slope_before, slope = np.zeros_like(z), np.ones_like(z), np.zeros_like(z), np.zeros_like(z)
+        squares, last = np.zeros_like(z), 0.0
+        for k, root in enumerate(polynomials.roots[: sizes[-1]].tolist()):
+            left = slice(begins[bisect_right(sizes, k)], None)  # the rules of more than k nodes
+            squares[left] += p[left] * p[left]
+            after = (z[left] * p[left] - last * before[left]) / root
+            slope_after = (p[left] + z[left] * slope[left] - last * slope_before[left]) / root
+            before[left], slope_before[left] = p[left], slope[left]
+            p[left], slope[left], last = after, slope_after, root
+        z, weights = z - p / slope, polynomials.mass / squares
+    found = []
+    for begin, end in pairwise(begins):
+        own = weights[begin:end]
+        found.append((z[begin:end], own * (polynomials.mass / math.fsum(own))))
+    return found
 
 
-def _zeros(roots: np.ndarray) -> np.ndarray:
-    """Eigenvalues [n], to a relative 1e-6, of the symmetric matrix with these numbers [n - 1] beside a diagonal of 0.
+def _zeros(roots: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
+    """Eigenvalues, to a relative 1e-6, of the symmetric matrices of these sizes with the numbers `roots` beside a
+    diagonal of 0; one matrix after the other.
 
     The number of negative pivots of the matrix less x is the number of its eigenvalues below x (Sylvester), and each
     eigenvalue is enclosed by halving. All lie within twice the largest entry (Gershgorin).
     """
-    n = len(roots) + 1
-    high = np.full(n, 2 * roots.max())
+    begins = [0, *np.cumsum(sizes).tolist()]
+    number = np.concatenate([np.arange(n) for n in sizes])
+    high = np.full(len(number), 2 * roots[: sizes[-1]].max())
     low = -high
     for _ in range(24):
         x = (low + high) / 2
         pivot = -x
-        below = (pivot < 0).astype(int)
-        for root in roots:
-            pivot = -x - root * root / np.where(pivot == 0, 1e-300, pivot)
-            below += pivot < 0
-        right = below > np.arange(n)  # the k-th eigenvalue is below x where more than k are
+        below = (pivot < 0).astype(np.int64)
+        for k, root in enumerate(roots[: sizes[-1] - 1].tolist()):
+            left = slice(begins[bisect_right(sizes, k + 1)], None)  # the matrices that have this entry
+            pivot[left] = -x[left] - root * root / np.where(pivot[left] == 0, 1e-300, pivot[left])
+            below[left] += pivot[left] < 0
+        right = below > number  # the k-th eigenvalue is below x where more than k are
         low, high = np.where(right, low, x), np.where(right, x, high)
     return (low + high) / 2
 
@@ -119,8 +131,8 @@ def short_rules(d: int, sigma_z: float, points: int, log_derivative: Callable[[i
     polynomials = orthonormal(measure, SIZES[-1])
     logs = log(polynomials.roots)
     found = []
-    for n in SIZES:
+    for n, (nodes, weights) in zip(SIZES, gauss(polynomials, SIZES), strict=True):
         log_norm = math.log(polynomials.mass) + 2 * math.fsum(logs[:n])
         log_bound = log_norm + log_derivative(2 * n) - math.lgamma(2 * n + 1)
-        found.append(ShortRule(math.exp((math.log(ERROR) - log_bound) / (2 * n)), *gauss(polynomials, n)))
+        found.append(ShortRule(math.exp((math.log(ERROR) - log_bound) / (2 * n)), nodes, weights))
     return tuple(found)
