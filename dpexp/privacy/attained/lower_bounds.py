@@ -22,6 +22,8 @@ WIDEST = 120.0
 """set in noise units up to which the exact law is computed within a second"""
 MOST_WORK = 1.2e5
 """squared width times the number of maps, up to which it is"""
+_MOST = 600.0
+"""epsilon up to which e^epsilon is well below the largest number"""
 LINEAR_PAIRS = {
     "add-remove": "linear losses: the record's slope is C, against none",
     "replace-one": "linear losses: the record's slope is C, against -C",
@@ -141,16 +143,18 @@ def attained_eps(
         return 0.0
     low, high = 0.0, 1.0
     if about is not None and about(0.0) > delta:
-        while about(high) > delta and high < 600:
+        while high <= _MOST and about(high) > delta:
             high *= 2
-        if about(high) <= delta:
+        if high <= _MOST:
             middle = crossing(about, 0.0, high, 1e-4)
             low, high = 0.997 * middle, 1.003 * middle
             if not delta_at(low) > delta:
                 low, high = 0.0, low
+        else:
+            high = 1.0
     while delta_at(high) > delta:
         low, high = high, 2 * high
-        if high > 600:  # e^high is close to the largest number
+        if high > _MOST:
             return low
     found = crossing(delta_at, low, high, 2e-8)
     for eps in (found, found * (1 - 1e-7)):
