@@ -2,6 +2,7 @@
 
 import math
 import operator
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from dpexp.engine.lanes.vectormath import exp, log, sin_cos
 from dpexp.engine.lanes.vectors import (
     LANES,
     bits_of,
+    fused,
     in_any,
     load,
     polynomial,
@@ -77,6 +79,16 @@ def test_bits():
     np.testing.assert_array_equal(on_lanes(lambda a: (a << k) | (a >> k), bits), (bits << k) | (bits >> k))
     np.testing.assert_array_equal(on_lanes(lambda a: (a ^ k) + (a & k), bits), (bits ^ k) + (bits & k))
     np.testing.assert_array_equal(on_lanes(lambda a: real_of(bits_of(a)), A), A)
+
+
+def test_a_fused_sum_is_rounded_once():
+    """(1 + e)(1 - e) - 1 = -e^2 for e = 2^-30, of which two roundings leave nothing; numbers are broadcast."""
+    e = 2.0**-30
+    a = np.full(LANES, 1 + e)
+    np.testing.assert_array_equal(on_lanes(lambda a: fused(a, 1 - e, -1.0), a), np.full(LANES, -e * e))
+    np.testing.assert_array_equal(on_lanes(lambda a: a * (1 - e) - 1.0, a), np.zeros(LANES))
+    exact = [float(Fraction(a) * Fraction(b) + Fraction(a)) for a, b in zip(A, B, strict=True)]
+    np.testing.assert_array_equal(on_lanes(lambda a, b: fused(a, b, a), A, B), exact)
 
 
 def test_polynomial_is_fused_horner():

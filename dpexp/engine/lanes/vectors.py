@@ -220,6 +220,17 @@ def _fused(builder, kind=Real):
 
 
 @intrinsic
+def fused(typingctx, a, b, c):
+    """a b + c of lanes of reals or numbers, rounded once on every machine."""
+
+    def codegen(context, builder, signature, args):
+        lanes = (_as_lanes(context, builder, v, t, Real) for v, t in zip(args, signature.args, strict=True))
+        return _fused(builder)(*lanes)
+
+    return Real(a, b, c), codegen
+
+
+@intrinsic
 def polynomial(typingctx, x, coefficients):
     """c[0] + c[1] x + ... + c[m] x^m of lanes x, for a tuple c of m + 1 >= 2 numbers, by Horner's rule.
 
