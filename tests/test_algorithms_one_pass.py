@@ -19,7 +19,7 @@ from dpexp.algorithms.schedules import Constant
 from dpexp.core.errors import UsageError
 from dpexp.engine.lanes.elementwise import Value, sqrt
 from dpexp.engine.linear.kernel import BLOCK, compiled_segment
-from dpexp.engine.linear.rule import Received, Rule
+from dpexp.engine.linear.rule import Received, Rule, received_at
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems import PROBLEMS
 from dpexp.problems.linear_predictor import LinearPredictorProblem
@@ -131,7 +131,7 @@ def test_the_source_of_a_rule_also_acts_on_plain_numbers(algorithm):
     def step(i, eta, theta, noisy):
         theta = theta.copy()
         for j in range(problem.p):
-            received = Received(float(i), eta, float(noisy[j]), eta * float(noisy[j]))
+            received = received_at(float(theta[j]), float(i), eta, float(noisy[j]))
             theta[j], memory[j] = rule.update(float(theta[j]), received, memory[j], rule.numbers)
         return theta
 
@@ -207,7 +207,7 @@ class Forgetful(HeavyBallLdpSgd):
     """A rule whose update forgets to return what it keeps."""
 
     def rule(self) -> Rule:
-        return super().rule()._replace(update=lambda theta, received, memory, numbers: theta - received.step)
+        return super().rule()._replace(update=lambda theta, received, memory, numbers: received.stepped)
 
 
 class Mixed(HeavyBallLdpSgd):

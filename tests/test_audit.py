@@ -176,7 +176,7 @@ def test_noise_of_one_pass_that_is_a_third_too_small_is_an_alarm(config, monkeyp
     from dpexp.engine.linear import one_pass
 
     made = one_pass._Sizes.__init__
-    monkeypatch.setattr(one_pass._Sizes, "__init__", lambda self, s, delta, b: made(self, s, delta * 2 / 3, b))
+    monkeypatch.setattr(one_pass._Sizes, "__init__", lambda self, s, delta, *key: made(self, s, delta * 2 / 3, *key))
     (row, *_) = audited(config, "privacy.mu=1", runs=3000).rows
     assert row.alarm
     assert row.lower_bound > row.claimed == 1

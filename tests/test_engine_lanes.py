@@ -2,23 +2,31 @@
 
 import math
 import operator
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from numba import njit
 
 from dpexp.engine.lanes import elementwise
+from dpexp.engine.lanes.aligned import aligned
 from dpexp.engine.lanes.vectormath import exp, log, sin_cos
 from dpexp.engine.lanes.vectors import (
     LANES,
+    VECTOR_BYTES,
+    add,
     bits_of,
+    fused,
     in_any,
     load,
+    load_state,
     polynomial,
+    read,
     real_of,
     reals,
     store,
     wide_polynomial,
+    write,
 )
 
 RNG = np.random.default_rng(7)
@@ -71,12 +79,55 @@ def test_selection_and_comparison():
     np.testing.assert_array_equal(on_lanes(lambda a: reals(1.5) + 0.0 * a, A), np.full(LANES, 1.5))
 
 
+@pytest.mark.parametrize("shape", [(8,), (3, 8), (20, 7, 8)])
+def test_aligned_arrays_are_zeros_that_begin_where_a_cache_line_does(shape):
+    found = [aligned(*shape) for _ in range(9)]  # numpy's own begin at a multiple of 64 once in four times
+    for array in found:
+        assert array.shape == shape
+        assert array.dtype == np.float64
+        assert array.flags.c_contiguous
+        assert array.ctypes.data % VECTOR_BYTES == 0
+        assert not array.any()
+    found[0][:] = 1.0
+    assert not found[1].any()
+    assert aligned(2, 0, 8).shape == (2, 0, 8)  # what a rule without memory keeps
+
+
+def test_sums_and_state_are_kept_apart_from_each_other_alone():
+    """A value that is read again after it was written, and a sum that is read after it was added to, are new."""
+
+    @njit
+    def twice(state, total, inputs):
+        for i in range(len(state)):
+            for _ in range(2):
+                new = load_state(state, (i,)) * 2.0 + read(inputs, (i,))
+                write(state, (i,), new)
+                add(total, (i,), load_state(state, (i,)))
+                add(total, (i,), 1.0)
+
+    state, total, inputs = (aligned(3, LANES) for _ in range(3))
+    state[:], total[:], inputs[:] = A, B, 0.5
+    twice(state, total, inputs)
+    np.testing.assert_array_equal(state[1], (A * 2 + 0.5) * 2 + 0.5)
+    np.testing.assert_array_equal(total[1], ((((B + (A * 2 + 0.5)) + 1) + ((A * 2 + 0.5) * 2 + 0.5)) + 1))
+
+
 def test_bits():
     bits = RNG.integers(0, 2**64, LANES, dtype=np.uint64)
     k = np.uint64(13)
     np.testing.assert_array_equal(on_lanes(lambda a: (a << k) | (a >> k), bits), (bits << k) | (bits >> k))
     np.testing.assert_array_equal(on_lanes(lambda a: (a ^ k) + (a & k), bits), (bits ^ k) + (bits & k))
     np.testing.assert_array_equal(on_lanes(lambda a: real_of(bits_of(a)), A), A)
+
+
+def test_a_fused_sum_is_rounded_once():
+    """(1 + e)(1 - e) - 1 = -e^2 for e = 2^-30, of which two roundings leave nothing; numbers are broadcast."""
+    e = 2.0**-30
+    a = np.full(LANES, 1 + e)
+    np.testing.assert_array_equal(on_lanes(lambda a: fused(a, 1 - e, -1.0), a), np.full(LANES, -e * e))
+    np.testing.assert_array_equal(on_lanes(lambda a: a * (1 - e) - 1.0, a), np.zeros(LANES))
+    exact = [float(Fraction(a) * Fraction(b) + Fraction(a)) for a, b in zip(A, B, strict=True)]
+    np.testing.assert_array_equal(on_lanes(lambda a, b: fused(a, b, a), A, B), exact)
 
 
 def test_polynomial_is_fused_horner():

@@ -35,10 +35,10 @@ class Numbers(NamedTuple):
 
 
 def update(theta: Value, received: Received, memory: Memory, numbers: Numbers) -> tuple[Value, Memory]:
-    """eta v_i is summed as eta (momentum v_{i-1}) + eta g_i, so that momentum 0 is LDP-SGD to the last bit."""
+    """theta - eta v_i is (theta - eta g_i) - eta (momentum v_{i-1}), so that momentum 0 is LDP-SGD to the last bit."""
     carried = numbers.momentum * memory.velocity
     velocity = carried + received.noisy
-    return theta - (received.eta * carried + received.step), Memory(velocity)
+    return received.stepped - received.eta * carried, Memory(velocity)
 
 
 class HeavyBallLdpSgd(OnePassAlgorithm):

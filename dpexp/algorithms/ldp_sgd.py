@@ -18,7 +18,7 @@ from dpexp.engine.linear.rule import Memory, Numbers, Received, Rule
 
 def update(theta: Value, received: Received, memory: Memory, numbers: Numbers) -> tuple[Value, Memory]:
     """One step against the noisy gradient. Nothing is remembered."""
-    return theta - received.step, memory
+    return received.stepped, memory
 
 
 class LdpSgd(OnePassAlgorithm):

@@ -8,13 +8,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "numpy's float64 is a float, with the same value and the same text",
     (
         "dpexp/engine/linear/rule.py",
-        "result = self.update(np.float64(0.5), received, self.memory, self.floats())",
-        "result = self.update(np.float64(0.6), received, self.memory, self.floats())",
-    ): "the update is tried for the type of what it returns, and any numbers serve",
-    (
-        "dpexp/engine/linear/rule.py",
-        "received = Received(*map(np.float64, (1.0, 0.1, 0.2, 0.02)))",
-        "received = Received(*map(np.float64, (1.0, 0.12, 0.2, 0.02)))",
+        "theta, *others = map(np.float64, (0.5, 1.0, 0.1, 0.2))",
+        "theta, *others = map(np.float64, (0.5, 1.0, 0.12, 0.2))",
     ): "the update is tried for the type of what it returns, and any numbers serve",
     (
         "dpexp/engine/linear/one_pass.py",

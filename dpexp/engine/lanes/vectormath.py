@@ -66,13 +66,18 @@ def log(x):
 
 
 @njit(nogil=True, forceinline=True)
-def exp(x):
-    """Exponential of lanes, for arguments clipped to [-708, 708]: x = k log 2 + r with |r| <= log(2) / 2."""
-    x = minimum(maximum(x, -708.0), 708.0)
+def _reduced(x):
+    """Lanes r and 2^k with x = k log 2 + r and |r| <= log(2) / 2, for arguments in [-708, 708]: exp(x) = 2^k exp(r)."""
     shifted = x * _LOG2_E + _ROUND
     k = shifted - _ROUND
-    r = (x - k * _LN2_HIGH) - k * _LN2_LOW
-    return polynomial(r, _EXP) * real_of((bits_of(shifted) << _52) + ONE_BITS)
+    return (x - k * _LN2_HIGH) - k * _LN2_LOW, real_of((bits_of(shifted) << _52) + ONE_BITS)
+
+
+@njit(nogil=True, forceinline=True)
+def exp(x):
+    """Exponential of lanes, for arguments clipped to [-708, 708]."""
+    r, power = _reduced(minimum(maximum(x, -708.0), 708.0))
+    return polynomial(r, _EXP) * power
 
 
 @njit(nogil=True, forceinline=True)
@@ -168,10 +173,8 @@ _DENSITY = tuple(c / math.sqrt(2 * math.pi) for c in _EXP)
 @njit(nogil=True, forceinline=True)
 def _decay(x):
     """exp(x) / sqrt(2 pi) of lanes -100 < x <= 0, as `exp` computes it; what it is of others is of no use."""
-    shifted = x * _LOG2_E + _ROUND
-    k = shifted - _ROUND
-    r = (x - k * _LN2_HIGH) - k * _LN2_LOW
-    return wide_polynomial(r, _DENSITY) * real_of((bits_of(shifted) << _52) + ONE_BITS)
+    r, power = _reduced(x)
+    return wide_polynomial(r, _DENSITY) * power
 
 
 @njit(nogil=True, forceinline=True)

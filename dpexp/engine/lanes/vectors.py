@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba import types
+from numba import njit, types
 from numba.core import cgutils
 from numba.core.datamodel import models
 from numba.core.datamodel.registry import register_default
@@ -220,6 +220,17 @@ def _fused(builder, kind=Real):
 
 
 @intrinsic
+def fused(typingctx, a, b, c):
+    """a b + c of lanes of reals or numbers, rounded once on every machine."""
+
+    def codegen(context, builder, signature, args):
+        lanes = (_as_lanes(context, builder, v, t, Real) for v, t in zip(args, signature.args, strict=True))
+        return _fused(builder)(*lanes)
+
+    return Real(a, b, c), codegen
+
+
+@intrinsic
 def polynomial(typingctx, x, coefficients):
     """c[0] + c[1] x + ... + c[m] x^m of lanes x, for a tuple c of m + 1 >= 2 numbers, by Horner's rule.
 
@@ -315,13 +326,19 @@ def _aligned(want: LaneType) -> int:
     return VECTOR_BYTES // want.count
 
 
-def _inputs(builder):
-    """LLVM's name for what `read` reads: memory that `write` does not touch."""
-    module = builder.module
-    return module.add_metadata([module.add_metadata(["dpexp inputs", module.add_metadata(["dpexp"])])])
+_INPUTS, _STATE = "dpexp inputs", "dpexp state"
+"""LLVM's names for the memory that `read` reads, and `load_state`"""
 
 
-def _loading(from_inputs: bool) -> Any:
+def _scopes(builder, names):
+    """These names, as an instruction refers to them."""
+    domain = builder.module.add_metadata(["dpexp"])
+    return builder.module.add_metadata([builder.module.add_metadata([name, domain]) for name in names])
+
+
+def _loading(*memory: str) -> Any:
+    """A load from memory of these names."""
+
     @intrinsic
     def access(typingctx, array, index):
         want = LANES_OF[array.dtype]
@@ -330,8 +347,8 @@ def _loading(from_inputs: bool) -> Any:
             indices = cgutils.unpack_tuple(builder, args[1])
             pointer = _pointer(context, builder, signature.args[0], args[0], indices, tuple(signature.args[1]), want)
             instruction = builder.load(pointer, align=_aligned(want))
-            if from_inputs:
-                instruction.set_metadata("alias.scope", _inputs(builder))
+            if memory:
+                instruction.set_metadata("alias.scope", _scopes(builder, memory))
             return instruction
 
         return want(array, index), codegen
@@ -339,7 +356,9 @@ def _loading(from_inputs: bool) -> Any:
     return access
 
 
-def _storing(outside_inputs: bool) -> Any:
+def _storing(*outside: str) -> Any:
+    """A store that touches no memory of these names."""
+
     @intrinsic
     def access(typingctx, array, index, value):
         want = LANES_OF[array.dtype]
@@ -349,8 +368,8 @@ def _storing(outside_inputs: bool) -> Any:
             pointer = _pointer(context, builder, signature.args[0], args[0], indices, tuple(signature.args[1]), want)
             lanes = _as_lanes(context, builder, args[2], signature.args[2], want)
             instruction = builder.store(lanes, pointer, align=_aligned(want))
-            if outside_inputs:
-                instruction.set_metadata("noalias", _inputs(builder))
+            if outside:
+                instruction.set_metadata("noalias", _scopes(builder, outside))
             return context.get_dummy_value()
 
         return types.none(array, index, value), codegen
@@ -358,11 +377,20 @@ def _storing(outside_inputs: bool) -> Any:
     return access
 
 
-load = _loading(from_inputs=False)
+load = _loading()
 """load(array, index): the lanes array[index] of a C-contiguous array whose last axis is lanes; index is a tuple."""
-store = _storing(outside_inputs=False)
+store = _storing()
 """store(array, index, value): write lanes, or a number in every lane, to array[index]."""
-read = _loading(from_inputs=True)
-"""`load` from an array that no `write` of the same loop touches, which lets the compiler keep values in registers."""
-write = _storing(outside_inputs=True)
+read = _loading(_INPUTS)
+"""`load` from an array that no `write` or `add` of the same loop touches: the compiler keeps values in registers."""
+write = _storing(_INPUTS)
 """`store` to an array from which no `read` of the same loop reads."""
+load_state = _loading(_STATE)
+"""`load` from an array that a `write` of the same loop may touch, but no `add`."""
+_store_sum = _storing(_INPUTS, _STATE)
+
+
+@njit(nogil=True, forceinline=True)
+def add(array, index, value):
+    """array[index] += value, for an array from which no `read` or `load_state` of the same loop reads."""
+    _store_sum(array, index, load(array, index) + value)

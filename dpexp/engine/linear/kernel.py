@@ -4,6 +4,10 @@ The rows x, the responses and the noise directions are drawn in blocks of `BLOCK
 setting. The rule that turns a gradient into the next iterate comes from the algorithm (`dpexp.engine.linear.rule`); the
 score, the weight and the law of the response come from the problem: this file only arranges them. Which parts a rule
 uses is known when its kernel is compiled, so that a rule without memory or norms pays for neither.
+
+A step of one setting is one chain: inner product, division in the score, update. A processor works on few settings at a
+time, so the chain is kept short, and as much as possible is done beside it. The functions by which memory is read and
+written tell the compiler what cannot overlap: the rows of the block, the iterates, and the sums.
 """
 
 from __future__ import annotations
@@ -18,11 +22,11 @@ from numba import njit
 from dpexp.engine.compiled import compiled
 from dpexp.engine.lanes.elementwise import maximum, sqrt, where
 from dpexp.engine.lanes.streams import fill_normal, fill_uniform
-from dpexp.engine.lanes.vectors import LANES, load, read, reals, store, write
+from dpexp.engine.lanes.vectors import LANES, add, fused, in_any, load, load_state, read, reals, store, write
 from dpexp.engine.linear.rule import Received, Source
 from dpexp.engine.linear.segments import BLOCK
 
-UNROLLED = 12
+UNROLLED = 20
 """largest d for which the kernel is compiled for that very d (a fifth faster); larger d share one kernel"""
 
 
@@ -146,7 +150,7 @@ def _recalling(source: Source) -> Callable[..., Any]:
         if count == 0:
             return _inlined(lambda memory, s, j: ())
         before, last = first(count - 1), count - 1
-        return _inlined(lambda memory, s, j: (*before(memory, s, j), load(memory, (s, last, j))))
+        return _inlined(lambda memory, s, j: (*before(memory, s, j), load_state(memory, (s, last, j))))
 
     every = first(source.vectors)
     return _inlined(lambda memory, s, j: kind(*every(memory, s, j)))
@@ -183,7 +187,7 @@ def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Calla
     def draw(block, streams, law):
         """Draw the users and the noise directions of a block."""
         x, y, w, omega = block.x, block.y, block.w, block.omega
-        d = x.shape[1]
+        d = x.shape[1] if known_d is None else known_d
         fill_normal(streams.covariates, x.reshape(-1, LANES), BLOCK * d)
         fill_normal(streams.directions, omega.reshape(-1, LANES), BLOCK * omega.shape[1])
         if normal:
@@ -208,9 +212,10 @@ def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Calla
         """Coordinate j of theta after the update of setting s, whose gradient is known.gradient direction_j there."""
         # The user sends g + (Delta / mu) omega, and the server takes eta times that. The gradient is a number times a
         # direction: w s x in the coefficients, for the score s, and w h in the scale.
-        step = known.gradient_step * direction_j + known.noise_step * omega_j
         noisy = known.gradient * direction_j + known.noise * omega_j  # costs nothing where the rule does not use it
-        received = Received(known.i, known.eta, noisy, step)
+        # The score is known last, after a division. The noise is taken off before, and one operation is left to do.
+        stepped = fused(-known.gradient_step, direction_j, fused(-known.noise_step, omega_j, theta_j))
+        received = Received(known.i, known.eta, noisy, stepped)
         if remembers:
             theta_j, kept = update(theta_j, received, recall(state.memory, s, j), numbers)
             remember(state.memory, s, j, kept)
@@ -228,10 +233,15 @@ def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Calla
             eta = sizes.eta[sizes.eta_of[s], i]
             noise = read(sizes.noise, (sizes.noise_row[s] + sizes.noise_stride[s] * i,))
             noise_step = eta * noise
-            t = load(theta, (s, 0))
-            for j in range(d):
-                t = t + load(theta, (s, j + 1)) * read(x, (b, j))
-            scale = load(theta, (s, q)) if has_scale else reals(law.fixed_scale)
+            # Two sums that a processor adds up at the same time: in one, each term would wait for the one before it.
+            t, other = load_state(theta, (s, 0)), load_state(theta, (s, 1)) * read(x, (b, 0))
+            for j in range(2, d, 2):
+                t = fused(load_state(theta, (s, j)), read(x, (b, j - 1)), t)
+                other = fused(load_state(theta, (s, j + 1)), read(x, (b, j)), other)
+            if d % 2 == 0:
+                t = fused(load_state(theta, (s, d)), read(x, (b, d - 1)), t)
+            t = t + other
+            scale = load_state(theta, (s, q)) if has_scale else reals(law.fixed_scale)
             g, h = score(t, read(block.y, (b,)), scale, law.k)
             w = read(block.w, (b,))
             if rescales:  # |w g x|^2 + (w h)^2, with the |x|^2 of the weight: no pass over the coordinates
@@ -239,21 +249,23 @@ def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Calla
                 w = w * rescale(sqrt(wg * wg * read(block.norm_sq, (b,)) + wh * wh), numbers)
             weighted = eta * w
             known = Known(number, eta, w * g, weighted * g, noise, noise_step)
-            theta_0 = moved(s, 0, load(theta, (s, 0)), 1.0, read(omega, (b, 0)), known, state, numbers)
+            theta_0 = moved(s, 0, load_state(theta, (s, 0)), 1.0, read(omega, (b, 0)), known, state, numbers)
             write(theta, (s, 0), theta_0)
-            write(total, (s, 0), load(total, (s, 0)) + theta_0)
+            add(total, (s, 0), theta_0)
             for j in range(1, d + 1):
                 x_j, omega_j = read(x, (b, j - 1)), read(omega, (b, j))
-                theta_j = moved(s, j, load(theta, (s, j)), x_j, omega_j, known, state, numbers)
+                theta_j = moved(s, j, load_state(theta, (s, j)), x_j, omega_j, known, state, numbers)
                 write(theta, (s, j), theta_j)
-                write(total, (s, j), load(total, (s, j)) + theta_j)
+                add(total, (s, j), theta_j)
             if has_scale:
                 of_scale = Known(number, eta, w, weighted, noise, noise_step)
                 free = moved(s, q, scale, h, read(omega, (b, q)), of_scale, state, numbers)
                 scale = maximum(free, law.scale_min)
-                write(hits, (s,), load(hits, (s,)) + where(free < law.scale_min, 1.0, 0.0))
+                below = free < law.scale_min
+                if in_any(below):  # which is rare, and decides the time alone
+                    add(hits, (s,), where(below, 1.0, 0.0))
                 write(theta, (s, q), scale)
-                write(total, (s, q), load(total, (s, q)) + scale)
+                add(total, (s, q), scale)
 
     @njit(nogil=True)
     def keep(record, c, i, state):

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from dpexp.core.seeds import stream_states
+from dpexp.engine.lanes.aligned import aligned
 from dpexp.engine.lanes.streams import fill_uniform
 from dpexp.engine.lanes.vectors import LANES
 from dpexp.engine.linear.kernel import UNROLLED, Block, Law, Record, Shape, Sizes, State, Streams
@@ -92,26 +93,26 @@ def run_lane_group(
     streams = Streams(*(stream_states(seed, lanes, role) for role in ("data", "response", "noise")))
     many = len(settings)
     state = State(
-        theta=_aligned(many, p, LANES),
-        total=_aligned(many, p, LANES),
-        hits=_aligned(many, LANES),
-        memory=_aligned(many, len(rule.memory), p, LANES),
+        theta=aligned(many, p, LANES),
+        total=aligned(many, p, LANES),
+        hits=aligned(many, LANES),
+        memory=aligned(many, len(rule.memory), p, LANES),
     )
     state.theta[:] = model.start[:, None]
     state.memory[:] = np.reshape(rule.memory, (-1, 1, 1))
     block = Block(
-        x=_aligned(BLOCK, d, LANES),
-        y=_aligned(BLOCK, LANES),
-        w=_aligned(BLOCK, LANES),
-        norm_sq=_aligned(BLOCK, LANES),
-        omega=_aligned(BLOCK, p, LANES),
+        x=aligned(BLOCK, d, LANES),
+        y=aligned(BLOCK, LANES),
+        w=aligned(BLOCK, LANES),
+        norm_sq=aligned(BLOCK, LANES),
+        omega=aligned(BLOCK, p, LANES),
     )
     record = Record(
         np.append(np.asarray(steps, np.int64), -1),
         np.empty((len(steps), 2, *state.theta.shape)),
         np.empty((len(steps), *state.hits.shape)),
     )
-    next_sizes = _Sizes(settings, sensitivity, stream_states(seed, lanes, "budget"))
+    next_sizes = _Sizes(settings, sensitivity, seed, lanes)
     checkpoint = 0
     for first in range(0, n, SEGMENT):
         count = min(SEGMENT, n - first)
@@ -132,19 +133,21 @@ class _Sizes:
     A setting whose users share one budget has one fixed row of noise. Where budgets differ, it has a row for each step.
     """
 
-    def __init__(self, settings: Sequence[Setting], sensitivity: float, budget_stream: np.ndarray) -> None:
-        self.settings, self.sensitivity, self.stream = settings, sensitivity, budget_stream
-        self.schedules = list(dict.fromkeys(setting.schedule for setting in settings))
+    def __init__(self, settings: Sequence[Setting], sensitivity: float, seed: int, lanes: Sequence[int]) -> None:
+        self.settings, self.sensitivity = settings, sensitivity
+        number: dict[StepSizes, int] = {}
+        eta_of = np.array([number.setdefault(setting.schedule, len(number)) for setting in settings])
+        self.schedules = list(number)
         self.varied = [s for s, setting in enumerate(settings) if setting.budget.constant is None]
-        self.uniform = _aligned(SEGMENT, LANES)
-        noise = _aligned(len(settings) + len(self.varied) * SEGMENT, LANES)
+        if self.varied:
+            self.stream, self.uniform = stream_states(seed, lanes, "budget"), aligned(SEGMENT, LANES)
+        noise = aligned(len(settings) + len(self.varied) * SEGMENT, LANES)
         row, stride = np.arange(len(settings)), np.zeros(len(settings), np.int64)
         for s, setting in enumerate(settings):
             if setting.budget.constant is not None:
                 noise[s] = sensitivity / setting.budget.constant
         for v, s in enumerate(self.varied):
             row[s], stride[s] = len(settings) + v * SEGMENT, 1
-        eta_of = np.array([self.schedules.index(setting.schedule) for setting in settings])
         self.sizes = Sizes(np.zeros((len(self.schedules), SEGMENT)), eta_of, noise, row, stride)
 
     def __call__(self, first: int, count: int) -> Sizes:
@@ -157,11 +160,3 @@ class _Sizes:
                 budgets = self.settings[s].budget.draw(self.uniform, first + 1)
                 self.sizes.noise[self.sizes.noise_row[s] :][:SEGMENT] = self.sensitivity / budgets
         return self.sizes
-
-
-def _aligned(*shape: int) -> np.ndarray:
-    """Zeros [*shape] that start on a cache line, so that no lanes straddle two of them."""
-    size = int(np.prod(shape)) * 8
-    raw = np.zeros(size + 64, np.uint8)
-    offset = -raw.ctypes.data % 64
-    return raw[offset : offset + size].view(np.float64).reshape(shape)

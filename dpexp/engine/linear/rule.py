@@ -39,8 +39,13 @@ class Received(NamedTuple):
     """its step size eta_i"""
     noisy: Value
     """the user's rescaled gradient plus its noise"""
-    step: Value
-    """eta_i times `noisy`, with eta_i multiplied into both terms before they are added: the rounding of ldp-sgd"""
+    stepped: Value
+    """theta_{i-1} - eta_i `noisy`, where plain SGD goes; compiled code takes off the noise first and rounds twice"""
+
+
+def received_at(theta: Value, i: Value, eta: Value, noisy: Value) -> Received:
+    """What the server has in hand at theta_{i-1}, in numbers or numpy arrays."""
+    return Received(i, eta, noisy, theta - eta * noisy)
 
 
 class Rule(NamedTuple):
@@ -63,8 +68,8 @@ class Rule(NamedTuple):
     def check(self) -> None:
         """Try the update on plain numbers. Raises UsageError where what it keeps is not what the rule remembers."""
         with np.errstate(all="ignore"):
-            received = Received(*map(np.float64, (1.0, 0.1, 0.2, 0.02)))
-            result = self.update(np.float64(0.5), received, self.memory, self.floats())
+            theta, *others = map(np.float64, (0.5, 1.0, 0.1, 0.2))
+            result = self.update(theta, received_at(theta, *others), self.memory, self.floats())
         kept = result[1] if isinstance(result, tuple) and len(result) == 2 else None
         if type(kept) is not type(self.memory):
             code = inspect.unwrap(self.update).__code__

@@ -29,7 +29,7 @@ from dpexp.engine.lanes.elementwise import Value, where
 from dpexp.engine.lanes.streams import fill_normal, fill_uniform
 from dpexp.engine.lanes.vectors import LANES
 from dpexp.engine.linear.one_pass import Model, NoiseLevels, Setting, StepSizes, run_lane_group
-from dpexp.engine.linear.rule import Memory, Received, Rule
+from dpexp.engine.linear.rule import Memory, Rule, received_at
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.audit.claim import gaussian_claim
 from dpexp.privacy.audit.statistics.projection import log_likelihood_ratio
@@ -284,7 +284,7 @@ def _moved(
     rule: Rule, theta: np.ndarray, step: int, eta: float, message: Value, memory: Memory
 ) -> tuple[Value, Memory]:
     """The server's own update."""
-    return rule.update(theta, Received(float(step), eta, message, eta * message), memory, rule.floats())
+    return rule.update(theta, received_at(theta, float(step), eta, message), memory, rule.floats())
 
 
 def slope(rule: Rule, theta: np.ndarray, step: int, eta: float) -> np.ndarray:
