@@ -212,10 +212,12 @@ def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Calla
         """Coordinate j of theta after the update of setting s, whose gradient is known.gradient direction_j there."""
         # The user sends g + (Delta / mu) omega, and the server takes eta times that. The gradient is a number times a
         # direction: w s x in the coefficients, for the score s, and w h in the scale.
-        noisy = known.gradient * direction_j + known.noise * omega_j  # costs nothing where the rule does not use it
+        # what the rule does not use of these costs nothing
+        noisy = known.gradient * direction_j + known.noise * omega_j
+        step = known.gradient_step * direction_j + known.noise_step * omega_j
         # The score is known last, after a division. The noise is taken off before, and one operation is left to do.
         stepped = fused(-known.gradient_step, direction_j, fused(-known.noise_step, omega_j, theta_j))
-        received = Received(known.i, known.eta, noisy, stepped)
+        received = Received(known.i, known.eta, noisy, step, stepped)
         if remembers:
             theta_j, kept = update(theta_j, received, recall(state.memory, s, j), numbers)
             remember(state.memory, s, j, kept)

@@ -39,13 +39,15 @@ class Received(NamedTuple):
     """its step size eta_i"""
     noisy: Value
     """the user's rescaled gradient plus its noise"""
+    step: Value
+    """eta_i times that"""
     stepped: Value
-    """theta_{i-1} - eta_i `noisy`, where plain SGD goes; compiled code takes off the noise first and rounds twice"""
+    """theta_{i-1} less `step`, where plain SGD goes; compiled code takes off the noise first, and rounds only twice"""
 
 
 def received_at(theta: Value, i: Value, eta: Value, noisy: Value) -> Received:
     """What the server has in hand at theta_{i-1}, in numbers or numpy arrays."""
-    return Received(i, eta, noisy, theta - eta * noisy)
+    return Received(i, eta, noisy, eta * noisy, theta - eta * noisy)
 
 
 class Rule(NamedTuple):
