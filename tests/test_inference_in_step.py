@@ -207,15 +207,3 @@ def test_compiled_records_are_those_of_the_law(law):
     assert w == pytest.approx(np.minimum(1, 2 / (1 + np.sum(wanted_x**2, axis=1))), rel=1e-14)
     fill_records(normals, uniform, population.numbers._replace(beta=0.3), x, y, w)
     assert np.abs(y - wanted_y).max() > 0.1
-
-
-def test_lanes_begin_where_a_cache_line_does():
-    from dpexp.inference.aligned import lanes_empty, lanes_zeros
-
-    for shape in [(1,), (7,), (3, 5), (0,), (960, 7)]:
-        for make in (lanes_empty, lanes_zeros):
-            found = make(*shape)
-            assert found.shape == (*shape, 8)
-            assert found.flags.c_contiguous
-            assert found.ctypes.data % 64 == 0 or found.size == 0
-    assert (lanes_zeros(4) == 0).all()

@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from dpexp.engine.compiled import compiled
+from dpexp.engine.lanes.aligned import lanes_empty
 from dpexp.engine.lanes.streams import fill_normal
 from dpexp.engine.lanes.vectors import LANES
-from dpexp.inference.aligned import lanes_empty
 
 
 @compiled(kept=True)

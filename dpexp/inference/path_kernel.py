@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpexp.engine.compiled import compiled
+from dpexp.engine.lanes.aligned import lanes_zeros
 from dpexp.engine.lanes.vectors import load, store
-from dpexp.inference.aligned import lanes_zeros
 from dpexp.inference.messages import compiled_messages
 
 

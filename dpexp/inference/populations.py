@@ -16,10 +16,10 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 
 from dpexp.core.seeds import stream_states
+from dpexp.engine.lanes.aligned import lanes_empty
 from dpexp.engine.lanes.elementwise import logistic
 from dpexp.engine.lanes.streams import fill_uniform
 from dpexp.engine.lanes.vectors import LANES
-from dpexp.inference.aligned import lanes_empty
 from dpexp.inference.drawing import Rows
 from dpexp.inference.lockstep import Wanted
 from dpexp.inference.messages import Users

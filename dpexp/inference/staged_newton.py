@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dpexp.engine.lanes.aligned import lanes_empty, lanes_zeros
 from dpexp.engine.lanes.vectors import LANES
-from dpexp.inference.aligned import lanes_empty, lanes_zeros
 from dpexp.inference.flatter import flatter
 from dpexp.inference.lockstep import Conversation, Stage, alone
 from dpexp.inference.messages import Constants, Users, compiled_messages

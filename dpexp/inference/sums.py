@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.inference.aligned import lanes_zeros
+from dpexp.engine.lanes.aligned import lanes_zeros
 
 
 class Sums(NamedTuple):

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from dpexp.core.seeds import stream_states
-from dpexp.engine.lanes.aligned import aligned
+from dpexp.engine.lanes.aligned import lanes_zeros
 from dpexp.engine.lanes.streams import fill_uniform
 from dpexp.engine.lanes.vectors import LANES
 from dpexp.engine.linear.kernel import UNROLLED, Block, Law, Record, Shape, Sizes, State, Streams
@@ -93,19 +93,19 @@ def run_lane_group(
     streams = Streams(*(stream_states(seed, lanes, role) for role in ("data", "response", "noise")))
     many = len(settings)
     state = State(
-        theta=aligned(many, p, LANES),
-        total=aligned(many, p, LANES),
-        hits=aligned(many, LANES),
-        memory=aligned(many, len(rule.memory), p, LANES),
+        theta=lanes_zeros(many, p),
+        total=lanes_zeros(many, p),
+        hits=lanes_zeros(many),
+        memory=lanes_zeros(many, len(rule.memory), p),
     )
     state.theta[:] = model.start[:, None]
     state.memory[:] = np.reshape(rule.memory, (-1, 1, 1))
     block = Block(
-        x=aligned(BLOCK, d, LANES),
-        y=aligned(BLOCK, LANES),
-        w=aligned(BLOCK, LANES),
-        norm_sq=aligned(BLOCK, LANES),
-        omega=aligned(BLOCK, p, LANES),
+        x=lanes_zeros(BLOCK, d),
+        y=lanes_zeros(BLOCK),
+        w=lanes_zeros(BLOCK),
+        norm_sq=lanes_zeros(BLOCK),
+        omega=lanes_zeros(BLOCK, p),
     )
     record = Record(
         np.append(np.asarray(steps, np.int64), -1),
@@ -140,8 +140,8 @@ class _Sizes:
         self.schedules = list(number)
         self.varied = [s for s, setting in enumerate(settings) if setting.budget.constant is None]
         if self.varied:
-            self.stream, self.uniform = stream_states(seed, lanes, "budget"), aligned(SEGMENT, LANES)
-        noise = aligned(len(settings) + len(self.varied) * SEGMENT, LANES)
+            self.stream, self.uniform = stream_states(seed, lanes, "budget"), lanes_zeros(SEGMENT)
+        noise = lanes_zeros(len(settings) + len(self.varied) * SEGMENT)
         row, stride = np.arange(len(settings)), np.zeros(len(settings), np.int64)
         for s, setting in enumerate(settings):
             if setting.budget.constant is not None:
