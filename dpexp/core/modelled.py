@@ -15,7 +15,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from dpexp.core.brent import least
+from dpexp.core.brent import Least, least
 
 _EACH_SIDE = 3
 """known places on either side of the best one through which the polynomial goes: with spacing h its error is about
@@ -55,12 +55,11 @@ def least_modelled(
         near = found[max(0, k - _EACH_SIDE) : k + _EACH_SIDE + 1]
         if not all(math.isfinite(f.y) for f in near):
             break
-        model = _through(near)
         left, right = found[max(0, k - 1)].x, found[min(len(found) - 1, k + 1)].x
-        promised = least(lambda x, model=model: value(x, model(x)), left, right, xatol / 10)  # type: ignore[misc]
+        promised = _promised(near, value, left, right, xatol / 10)
         x = promised.x
-        if abs(x - best.x) < xatol / 10 and best.x not in places:  # it was asked for, and the polynomial that knows it
-            return best  # leads to it again
+        if abs(x - best.x) < xatol / 10 and best.x not in places:
+            return best  # it was asked for, and the polynomial that knows of it leads there again
         if min(abs(x - f.x) for f in near) < xatol / 10:
             break
         asked = Found(x, y := costly(x), value(x, y))
@@ -76,6 +75,14 @@ def least_modelled(
 
     last = least(at, low, high, xatol)
     return min(best, Found(last.x, asked_at[last.x], last.value), key=lambda f: f.value)
+
+
+def _promised(
+    near: Sequence[Found], value: Callable[[float, float], float], low: float, high: float, xatol: float
+) -> Least:
+    """The least value where y is the polynomial through these places."""
+    model = _through(near)
+    return least(lambda x: value(x, model(x)), low, high, xatol)
 
 
 def _through(places: Sequence[Found]) -> Callable[[float], float]:

@@ -16,7 +16,6 @@ which asks for no mass, however many cells the window has. Sums of complex conju
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -38,7 +37,7 @@ class Sums(NamedTuple):
 
 
 class WindowSums(Protocol):
-    """The two sums at every cell of a window."""
+    """The two sums at every cell of a window; a search for one cell asks for those on its way again."""
 
     cells: int
 
@@ -75,12 +74,14 @@ class CellSums:
         self.masses, self.cells = masses, len(masses)
         # weights below e^-300 are left out: the masses are at most about 1
         self._weights = tuple(geometric(0.0, d, min(max(1, int(300 / d)), self.cells)) for d in decays)
-        self.at = lru_cache(maxsize=256)(self._at)
+        self._known: dict[int, Sums] = {}
 
-    def _at(self, k: int) -> Sums:
-        near, far = (self._sum(k, weights) for weights in self._weights)
-        # a weight and a sum of W numbers have a relative error of 4 W u at most
-        return Sums(near, far, 8 * UNIT * self.cells * abs(near))
+    def at(self, k: int) -> Sums:
+        if k not in self._known:
+            near, far = (self._sum(k, weights) for weights in self._weights)
+            # a weight and a sum of W numbers have a relative error of 4 W u at most
+            self._known[k] = Sums(near, far, 8 * UNIT * self.cells * abs(near))
+        return self._known[k]
 
     def _sum(self, k: int, weights: np.ndarray) -> float:
         ahead = self.masses[k : k + len(weights)]
@@ -99,7 +100,7 @@ class FrequencySums:
         # A factor A_f has the relative error 12 u, a point of the circle 5 u, their product 3 u, and a sum of K terms
         # K u of the sum of their absolute values, for each of the two P and for the factor of the second.
         self._rounding = 2 * (len(spectrum.kept) + 24) * UNIT * math.fsum(sizes)
-        self.at = lru_cache(maxsize=256)(self._at)
+        self._known: dict[int, Sums] = {}
 
     def _each(self, decay: float) -> tuple[np.ndarray, np.ndarray]:
         """A_f, twice but for frequencies without a conjugate."""
@@ -113,13 +114,15 @@ class FrequencySums:
         real, imaginary = self.spectrum.real, self.spectrum.imaginary
         return (real * a + imaginary * b) * over, (imaginary * a - real * b) * over
 
-    def _at(self, k: int) -> Sums:
-        place = circle(self.spectrum.kept * ((self.begin + k) % self.spectrum.size), self.spectrum.size)
-        near, far = (
-            _real_part(term, place) - math.exp(-decay * (self.cells - k)) * end
-            for term, decay, end in zip(self._terms, self.decays, self._ends, strict=True)
-        )
-        return Sums(near, far, self._rounding)
+    def at(self, k: int) -> Sums:
+        if k not in self._known:
+            place = circle(self.spectrum.kept * ((self.begin + k) % self.spectrum.size), self.spectrum.size)
+            near, far = (
+                _real_part(term, place) - math.exp(-decay * (self.cells - k)) * end
+                for term, decay, end in zip(self._terms, self.decays, self._ends, strict=True)
+            )
+            self._known[k] = Sums(near, far, self._rounding)
+        return self._known[k]
 
 
 def _real_part(term: tuple[np.ndarray, np.ndarray], place: tuple[np.ndarray, np.ndarray]) -> float:
