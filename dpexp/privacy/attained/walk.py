@@ -124,7 +124,7 @@ class Walk:
     @cached_property
     def grid(self) -> np.ndarray:
         """Places a sixteenth of a noise unit apart, where densities are compared."""
-        return np.linspace(-self.half_width, self.half_width, 16 * max(16, math.ceil(self.half_width)) + 1)
+        return np.linspace(-self.half_width, self.half_width, 32 * max(8, math.ceil(self.half_width)) + 1)
 
     @cached_property
     def grid_density(self) -> np.ndarray:
