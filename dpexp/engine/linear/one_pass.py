@@ -6,7 +6,7 @@ random numbers, and drawing these costs the same for one setting as for twenty.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from threading import Lock
 from typing import NamedTuple, Protocol
@@ -121,10 +121,18 @@ def run_lane_group(
     return Snapshots(record.theta, record.projections)
 
 
-@lru_cache(maxsize=KEPT)
-def _step_sizes(schedule: StepSizes, first: int, last: int) -> np.ndarray:
-    """Step sizes of a segment, which are those of every other lane group too."""
-    return schedule.step_sizes(first, last)
+@lru_cache(maxsize=2)
+def _step_sizes(schedules: tuple[StepSizes, ...]) -> Callable[[int, int], np.ndarray]:
+    """(first, last) -> step sizes of those steps [schedules, steps], which are those of every other lane group too.
+
+    Schedules are compared once a lane group, and not in every segment. Two experiments may be on their way at once.
+    """
+
+    @lru_cache(maxsize=max(1, KEPT // len(schedules)))
+    def sizes(first: int, last: int) -> np.ndarray:
+        return np.array([schedule.step_sizes(first, last) for schedule in schedules])
+
+    return sizes
 
 
 class _Sizes:
@@ -137,7 +145,7 @@ class _Sizes:
         self.settings, self.sensitivity = settings, sensitivity
         number: dict[StepSizes, int] = {}
         eta_of = np.array([number.setdefault(setting.schedule, len(number)) for setting in settings])
-        self.schedules = list(number)
+        self.step_sizes = _step_sizes(tuple(number))
         self.varied = [s for s, setting in enumerate(settings) if setting.budget.constant is None]
         if self.varied:
             self.stream, self.uniform = stream_states(seed, lanes, "budget"), lanes_zeros(SEGMENT)
@@ -148,15 +156,13 @@ class _Sizes:
                 noise[s] = sensitivity / setting.budget.constant
         for v, s in enumerate(self.varied):
             row[s], stride[s] = len(settings) + v * SEGMENT, 1
-        self.sizes = Sizes(np.zeros((len(self.schedules), SEGMENT)), eta_of, noise, row, stride)
+        self.sizes = Sizes(np.empty((0, 0)), eta_of, noise, row, stride)
 
     def __call__(self, first: int, count: int) -> Sizes:
         """Sizes of the steps first + 1 .. first + count."""
-        for a, schedule in enumerate(self.schedules):
-            self.sizes.eta[a, :count] = _step_sizes(schedule, first + 1, first + count)
         if self.varied:
             fill_uniform(self.stream, self.uniform, SEGMENT)
             for s in self.varied:
                 budgets = self.settings[s].budget.draw(self.uniform, first + 1)
                 self.sizes.noise[self.sizes.noise_row[s] :][:SEGMENT] = self.sensitivity / budgets
-        return self.sizes
+        return self.sizes._replace(eta=self.step_sizes(first + 1, first + count))
