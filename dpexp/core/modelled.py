@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from dpexp.core.brent import Least, least
 
-_EACH_SIDE = 3
+EACH_SIDE = 3
 """known places on either side of the best one through which the polynomial goes: with spacing h its error is about
 h^7 y^(7) / 7!, and more places let rounding in"""
 _ROUNDS = 5
@@ -52,11 +52,11 @@ def least_modelled(
     low, high = found[max(0, k - 1)].x, found[min(len(found) - 1, k + 1)].x
     for _ in range(_ROUNDS):
         k = found.index(best)
-        near = found[max(0, k - _EACH_SIDE) : k + _EACH_SIDE + 1]
+        near = found[max(0, k - EACH_SIDE) : k + EACH_SIDE + 1]
         if not all(math.isfinite(f.y) for f in near):
             break
         left, right = found[max(0, k - 1)].x, found[min(len(found) - 1, k + 1)].x
-        promised = _promised(near, value, left, right, xatol / 10)
+        promised = promised_least([(f.x, f.y) for f in near], value, left, right, xatol / 10)
         x = promised.x
         if abs(x - best.x) < xatol / 10 and best.x not in places:
             return best  # it was asked for, and the polynomial that knows of it leads there again
@@ -77,18 +77,18 @@ def least_modelled(
     return min(best, Found(last.x, asked_at[last.x], last.value), key=lambda f: f.value)
 
 
-def _promised(
-    near: Sequence[Found], value: Callable[[float, float], float], low: float, high: float, xatol: float
+def promised_least(
+    near: Sequence[tuple[float, float]], value: Callable[[float, float], float], low: float, high: float, xatol: float
 ) -> Least:
-    """The least value where y is the polynomial through these places."""
+    """The least value(x, y) between two ends where y is the polynomial through these places (x, y)."""
     model = _through(near)
     return least(lambda x: value(x, model(x)), low, high, xatol)
 
 
-def _through(places: Sequence[Found]) -> Callable[[float], float]:
+def _through(places: Sequence[tuple[float, float]]) -> Callable[[float], float]:
     """Newton's polynomial through (x, y)."""
-    x = [f.x for f in places]
-    slopes = [f.y for f in places]
+    x = [at for at, _ in places]
+    slopes = [y for _, y in places]
     for order in range(1, len(x)):
         for k in range(len(x) - 1, order - 1, -1):
             slopes[k] = (slopes[k] - slopes[k - 1]) / (x[k] - x[k - order])

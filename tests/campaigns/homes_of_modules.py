@@ -9,6 +9,8 @@ HOMES: dict[str, str] = {
     "core/gauss_legendre": "gauss_legendre",
     "core/distinct": "distinct",
     "privacy/accounting/window_sums": "privacy_tilted",
+    "privacy/accounting/low_frequencies": "privacy_low_frequencies privacy_tilted",
+    "privacy/analyses/last_iterate_nearly": "privacy_last_iterate_nearly privacy_accountants",
     "core/modelled": "modelled privacy_last_iterate privacy_accountants",
     "engine/softmax/measuring": "softmax_measuring",
     "engine/lanes/powers": "engine_lanes_powers",

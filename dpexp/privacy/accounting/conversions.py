@@ -86,8 +86,8 @@ def eps_of_curve(
 ) -> tuple[float, float]:
     """Smallest epsilon over real orders of a Renyi curve order -> divergence, and the order that gives it.
 
-    Any order is valid, so a search that misses the minimum is loose but never wrong. `sharp` is a tighter and slower
-    form of the curve, evaluated at the order that is found.
+    Any order is valid, so a search that misses the minimum is loose but never wrong. Where `sharp` is given it is the
+    curve that counts, evaluated at one order: `curve` is nearly the same for less and finds that order.
     """
     convert = improved_eps if rule == "optimal" else RULES[rule]
     divergences: dict[float, float] = {}
@@ -106,4 +106,4 @@ def eps_of_curve(
     if not math.isfinite(best.value):
         return math.inf, math.nan
     order, divergence = 1 + math.exp(best.x), divergences[best.x]
-    return RULES[rule](order, min(divergence, sharp(order)) if sharp else divergence, delta), order
+    return RULES[rule](order, sharp(order) if sharp else divergence, delta), order

@@ -25,6 +25,9 @@ factors of the k-th law w_k, F_k its transform, |F_k| <= 1):
   Zimmermann, 2007), and the error of each of the factors. So a product of n factors, in any order, has one of at most
   (1 + sqrt(5) u)^(n - 1) - 1 <= q = 3 u n, n = sum T_k. Entries below 1e-150, or whose power is below e^-700, are set
   to 0: together they are far below E.
+* Few frequencies. `low_frequencies` knows the transform of a law at each of the 2 K + 1 that are left to d_k. So the
+  product's error has 2-norm at most exp(sum T_k d_k) sum T_k d_k sqrt((2 K + 1) / N), in place of the first term of E,
+  and e^-60 for all frequencies that are left out.
 * Inverse transform: eps_F times the 2-norm of the spectrum. Transforms have |g|_2 = |G|_2 / sqrt(N). Altogether the
   masses are off by g with
 
@@ -57,6 +60,7 @@ from dpexp.core.distinct import distinct
 from dpexp.core.elementary import geomspace
 from dpexp.engine.elementary import exp, log
 from dpexp.privacy.accounting.discrete_losses import Discrete
+from dpexp.privacy.accounting.low_frequencies import LEFT_OUT, Factor, highest, transform
 from dpexp.privacy.accounting.window_sums import UNIT, CellSums, Spectrum, WindowSums, window_sums
 
 Side = Literal["above", "below"]
@@ -434,20 +438,39 @@ def _sum(tilts: Sequence[_Tilt], cells: int) -> tuple[Spectrum, float]:
     """Spectrum of the sum, wrapped around at least so many cells, each law counted from its `middle`; and the bound E
     on the 2-norm of the rounding errors that its masses have, but for those of an inverse transform."""
     size = _transform_size(cells)
+    factors = [Factor(t.cells.astype(np.int64) - t.middle, t.weights, t.count) for t in tilts]
+    last = highest(factors, size)
+    return _by_all_frequencies(factors, size) if last is None else _by_the_lowest(factors, last, size)
+
+
+def _by_the_lowest(factors: Sequence[Factor], last: int, size: int) -> tuple[Spectrum, float]:
+    """From the frequencies up to `last`."""
+    real, imaginary, growth = np.ones(1), np.zeros(1), 0.0
+    for factor in factors:
+        one = transform(factor, last, size)
+        growth += factor.times * one.error
+        real, imaginary = _product(real, imaginary, *_power(one.real, one.imaginary, factor.times))
+    found = Spectrum(np.arange(last + 1), real, imaginary, size)
+    forward = growth * math.sqrt((2 * last + 1) / size)
+    return found, math.exp(min(growth, 700.0)) * forward + _taken(factors, found) + math.exp(-LEFT_OUT)
+
+
+def _by_all_frequencies(factors: Sequence[Factor], size: int) -> tuple[Spectrum, float]:
+    """By a transform of the whole window."""
     per_transform = 8 * UNIT * math.log2(size)
     kept: np.ndarray | None = None  # frequencies at which the product is a number: with many factors, the low ones
     real, imaginary, forward, growth = np.ones(1), np.zeros(1), 0.0, 0.0
-    for t in tilts:
-        wrapped = np.bincount((t.cells.astype(np.int64) - t.middle) % size, weights=t.weights, minlength=size)
-        error = per_transform * math.sqrt(float(np.square(wrapped if t.span > size else t.weights).sum()))
-        forward += t.count * error
-        growth += t.count * error * math.sqrt(size)
-        transform = np.fft.rfft(wrapped)
+    for cells, weights, count in factors:
+        wrapped = np.bincount(cells % size, weights=weights, minlength=size)
+        error = per_transform * math.sqrt(float(np.square(wrapped).sum()))
+        forward += count * error
+        growth += count * error * math.sqrt(size)
+        found = np.fft.rfft(wrapped)
         if kept is not None:
-            transform = transform[kept]
-        large = np.square(transform.real) + np.square(transform.imag) > math.exp(-2 * _VANISHED / t.count)
+            found = found[kept]
+        large = np.square(found.real) + np.square(found.imag) > math.exp(-2 * _VANISHED / count)
         used = np.flatnonzero(large)
-        power = _power(transform.real[used], transform.imag[used], t.count)
+        power = _power(found.real[used], found.imag[used], count)
         if kept is None:
             kept, (real, imaginary) = used, power
         else:
@@ -455,9 +478,13 @@ def _sum(tilts: Sequence[_Tilt], cells: int) -> tuple[Spectrum, float]:
         there = np.maximum(np.abs(real), np.abs(imaginary)) > math.exp(-_VANISHED)
         kept, real, imaginary = kept[there], real[there], imaginary[there]
     assert kept is not None, "a sum of no laws"
-    found = Spectrum(kept, real, imaginary, size)
-    taken = 3 * UNIT * sum(t.count for t in tilts) * found.length
-    return found, math.exp(min(growth, 700.0)) * forward + taken
+    spectrum = Spectrum(kept, real, imaginary, size)
+    return spectrum, math.exp(min(growth, 700.0)) * forward + _taken(factors, spectrum)
+
+
+def _taken(factors: Sequence[Factor], spectrum: Spectrum) -> float:
+    """What powers and products lose."""
+    return 3 * UNIT * sum(factor.times for factor in factors) * spectrum.length
 
 
 def _power(real: np.ndarray, imaginary: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:

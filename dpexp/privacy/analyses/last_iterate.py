@@ -23,9 +23,9 @@ STEP: dict[str, Callable[[float, float, float], float]] = {
     "symmetrised": symmetrised,
 }
 """which one-step divergence is inserted; `literal` is the printed one, and not valid by itself"""
-_LOGITS: list[float] = np.linspace(-6.5, 9.5, 33).tolist()
-_SHARES_ARRAY = 1 / (1 + exp(-np.array(_LOGITS)))
-_SHARES: list[float] = _SHARES_ARRAY.tolist()
+LOGITS: list[float] = np.linspace(-6.5, 9.5, 33).tolist()
+SHARES = 1 / (1 + exp(-np.array(LOGITS)))
+_SHARE_LIST: list[float] = SHARES.tolist()
 """shares f = 1 / (1 + e^-logit) of the noise variance that pay for the shift"""
 
 
@@ -59,23 +59,24 @@ def last_iterate(
     (5.3), and equal to 1 / R as c -> 1. c > 1 (non-convex smooth losses) is covered by the same formula. Without
     `refine` the shares are those of a grid, which loses less than one percent.
     """
-    cost = _step_costs(order, q, multiplier, step)
+    cost = step_costs(order, q, multiplier, step)
     spread = order * width * width / 2
     found, at = _over_shares(cost, spread, steps, contraction)
-    best = Optimum(*found, _SHARES[at])
+    best = Optimum(*found, _SHARE_LIST[at])
     if not refine or not math.isfinite(best.rdp):
         return best
     # The best number of steps increases with the spread and falls with the cost, which rises with the share. So for all
     # shares between the neighbours of the best one it is at most that of the smaller neighbour: more steps than that
     # have one answer, which is kept.
     if at > 0 and contraction == 1:
-        steps = min(steps, _over_steps(float(cost[at - 1]), spread / _SHARES[at - 1], steps, contraction)[1] + 1)
+        steps = min(steps, over_steps(float(cost[at - 1]), spread / _SHARE_LIST[at - 1], steps, contraction)[1] + 1)
     return min(best, _refined(order, q, multiplier, spread, steps, step, contraction))
 
 
 @lru_cache(maxsize=4096)
-def _step_costs(order: float, q: float, multiplier: float, step: str) -> np.ndarray:
-    noises = [multiplier * math.sqrt(1 - share) for share in _SHARES]
+def step_costs(order: float, q: float, multiplier: float, step: str) -> np.ndarray:
+    """What one step costs, at each share of the grid."""
+    noises = [multiplier * math.sqrt(1 - share) for share in _SHARE_LIST]
     found = np.array(with_each_noise(STEP[step].__name__, order, q, noises))
     found.flags.writeable = False  # it is shared by all who ask
     return found
@@ -84,15 +85,15 @@ def _step_costs(order: float, q: float, multiplier: float, step: str) -> np.ndar
 def _over_shares(cost: np.ndarray, spread: float, steps: int, contraction: float) -> tuple[tuple[float, int], int]:
     """Smallest over the shares of the grid and over R, with R, and the place of the share."""
     if contraction != 1:
-        pairs = zip(cost.tolist(), _SHARES, strict=True)
-        each = [_over_steps(one, spread / share, steps, contraction) for one, share in pairs]
+        pairs = zip(cost.tolist(), _SHARE_LIST, strict=True)
+        each = [over_steps(one, spread / share, steps, contraction) for one, share in pairs]
         at = min(range(len(each)), key=lambda k: each[k][0])
         return each[at], at
     with np.errstate(divide="ignore", invalid="ignore"):  # no cost: all steps; no cost and no spread: it is 0 anyhow
-        ideal = np.floor(np.nan_to_num(np.sqrt(spread / _SHARES_ARRAY / cost), nan=1.0))
+        ideal = np.floor(np.nan_to_num(np.sqrt(spread / SHARES / cost), nan=1.0))
     tried = np.clip([np.ones_like(ideal), ideal, ideal + 1, np.full_like(ideal, steps)], 1, steps)
-    rdp = cost * tried + spread / _SHARES_ARRAY / tried
-    k, at = divmod(int(rdp.argmin()), len(_SHARES))
+    rdp = cost * tried + spread / SHARES / tried
+    k, at = divmod(int(rdp.argmin()), len(_SHARE_LIST))
     return (float(rdp[k, at]), int(tried[k, at])), at
 
 
@@ -103,19 +104,19 @@ def _refined(
     """The least of the grid improved between its neighbours on the grid: the cost of a step is smooth in the share."""
 
     def rdp(logit: float, log_cost: float) -> float:
-        return _over_steps(math.exp(min(log_cost, 700.0)), spread * (1 + math.exp(-logit)), steps, contraction)[0]
+        return over_steps(math.exp(min(log_cost, 700.0)), spread * (1 + math.exp(-logit)), steps, contraction)[0]
 
     def log_cost(logit: float) -> float:
-        return _log(STEP[step](order, q, multiplier * math.sqrt(1 - _share(logit))))
+        return _log(STEP[step](order, q, multiplier * math.sqrt(1 - share_of(logit))))
 
-    grid = zip(_LOGITS, map(_log, _step_costs(order, q, multiplier, step).tolist()), strict=True)
+    grid = zip(LOGITS, map(_log, step_costs(order, q, multiplier, step).tolist()), strict=True)
     x = least_modelled(list(grid), rdp, log_cost, xatol=1e-5).x
-    share = _share(x)
+    share = share_of(x)
     cost = STEP[step](order, q, multiplier * math.sqrt(1 - share))
-    return Optimum(*_over_steps(cost, spread / share, steps, contraction), share)
+    return Optimum(*over_steps(cost, spread / share, steps, contraction), share)
 
 
-def _share(logit: float) -> float:
+def share_of(logit: float) -> float:
     return 1 / (1 + math.exp(-logit))
 
 
@@ -123,7 +124,7 @@ def _log(value: float) -> float:
     return math.log(value) if value > 0 else -math.inf
 
 
-def _over_steps(cost: float, spread: float, most: int, contraction: float) -> tuple[float, int]:
+def over_steps(cost: float, spread: float, most: int, contraction: float) -> tuple[float, int]:
     """Smallest cost R + spread shift(R) over whole 1 <= R <= most, and R. Convex in R, so no scan over steps."""
     if contraction == 1:
         ideal = math.sqrt(spread / cost) if cost > 0 else math.inf

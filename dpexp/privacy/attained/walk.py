@@ -14,13 +14,16 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from threading import Lock
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from dpexp.core.distinct import distinct
 from dpexp.core.gauss_legendre import gauss_legendre
 from dpexp.engine.elementary import ndtr
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 Move = Callable[[np.ndarray], np.ndarray]
 _ONE_AT_A_TIME = Lock()
@@ -100,7 +103,8 @@ class Walk:
         with _ONE_AT_A_TIME:  # two threads must not append the same power
             while len(self._powers) <= doublings:
                 last = self._powers[-1].matrix
-                squared = last @ last
+                with _blas().limit(limits=1, user_api="blas"):
+                    squared = last @ last
                 squared /= squared.sum(axis=0)
                 self._powers.append(_Power(squared, np.allclose(squared, last, rtol=1e-13, atol=0)))
             return self._powers[doublings]
@@ -115,9 +119,9 @@ class Walk:
         for doublings in range(left.bit_length()):
             power = self._power(doublings)
             if power.settled:
-                return power.matrix @ state
+                return np.vecdot(power.matrix, state)
             if left >> doublings & 1:
-                state = power.matrix @ state
+                state = np.vecdot(power.matrix, state)
                 state /= state.sum()  # the sum is 1 but for quadrature and rounding, which must not pile up
         return state
 
@@ -130,6 +134,14 @@ class Walk:
     def grid_density(self) -> np.ndarray:
         """Density on `grid` after a step from `places`: a law after any number of steps is one product with it."""
         return self.step_density(self.grid, self.places)
+
+
+@lru_cache(maxsize=1)
+def _blas() -> ThreadpoolController:
+    """Threads that wait for the next product would take longer than a product of so small matrices."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 class _Power(NamedTuple):
@@ -165,7 +177,7 @@ class Law:
         """Masses at the walk's places; the last two are atoms."""
         if self.steps == 1:
             return self.walk.masses(1, self.start)
-        masses = self.walk.matrix @ self._before[1]
+        masses = np.vecdot(self.walk.matrix, self._before[1])
         return masses / masses.sum()
 
     @cached_property
@@ -180,18 +192,18 @@ class Law:
         """Density inside, at x [A]."""
         y, mass = self._before
         if x is self.walk.grid and y is self.walk.places:
-            return self.walk.grid_density @ mass
-        return self.walk.step_density(x, y) @ mass
+            return np.vecdot(self.walk.grid_density, mass)
+        return np.vecdot(self.walk.step_density(x, y), mass)
 
     def below(self, x: np.ndarray) -> np.ndarray:
         """P(Y < x) for x inside, the left atom included."""
         y, mass = self._before
-        return self.walk.step_below(x, y) @ mass
+        return np.vecdot(self.walk.step_below(x, y), mass)
 
     def tails(self, x: np.ndarray) -> np.ndarray:
         """P(Y < x) and P(Y > x) for x inside, the atoms included, [2, A]."""
         y, mass = self._before
-        return self.walk.step_tails(x, y) @ mass
+        return np.vecdot(self.walk.step_tails(x, y), mass)
 
     @cached_property
     def _ends(self) -> np.ndarray:
@@ -226,7 +238,7 @@ def renyi(p: Law, q: Law, order: float) -> float:
         excess[big] = np.expm1(order * log_ratio[big]) - order * u[big]
     # a finite sum as it is; where a power overflows, the plain sum of p^a q^(1-a) in the log domain
     if np.all(np.isfinite(excess)):
-        return math.log1p(float(b @ excess)) / (order - 1)
+        return math.log1p(float(np.vecdot(b, excess))) / (order - 1)
     terms = order * np.log(a) + (1 - order) * np.log(b)
     top = terms.max()
     return float(top + math.log(np.sum(np.exp(terms - top)))) / (order - 1)

@@ -8,10 +8,11 @@ from typing import ClassVar
 
 from dpexp.privacy.accounting.batch_sizes import poisson_sizes
 from dpexp.privacy.accounting.noise_conventions import parameter_noise
-from dpexp.privacy.analyses.analysis import LAST, Analysis, gaussian_analysis, renyi_analysis
+from dpexp.privacy.analyses.analysis import LAST, Analysis, Search, gaussian_analysis, renyi_analysis
 from dpexp.privacy.analyses.composition import ONCE_AN_EPOCH, composition, visits
 from dpexp.privacy.analyses.hybrid import LogContraction, larger, log_contraction_convex
 from dpexp.privacy.analyses.last_iterate import last_iterate
+from dpexp.privacy.analyses.last_iterate_nearly import Nearly
 from dpexp.privacy.analyses.random_contraction import random_contraction
 from dpexp.privacy.analyses.shifted_interpolation import (
     cyclic_convex,
@@ -175,9 +176,12 @@ class NoisySgd(BatchedMechanism):
             def curve(order: float, refine: bool = True, step: str = step) -> float:
                 return last_iterate(order, self.q, self.multiplier / 2, self.width, self.steps, step, c, refine).rdp
 
-            coarse = partial(curve, refine=False)
+            searches = [Search(partial(curve, refine=False), curve)]
+            if c == 1:
+                nearly = Nearly(self.q, self.multiplier / 2, self.width, self.steps, step)
+                searches.insert(0, Search(nearly, nearly.bound))
             reason = refused or caveat
-            found.append(renyi_analysis(f"iteration-{step}", source + kind, LAST, curve, CONVEX, reason, coarse))
+            found.append(renyi_analysis(f"iteration-{step}", source + kind, LAST, curve, CONVEX, reason, searches))
         return found
 
     def _full_batch(self, c: float, refused: str) -> Analysis:

@@ -1,0 +1,134 @@
+"""The lowest frequencies of a sum of many losses: what is left out is nothing, and what is kept is known to its error."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+
+from dpexp.privacy.accounting import tilted
+from dpexp.privacy.accounting.loss_distributions import StepLoss, eps_of_steps
+from dpexp.privacy.accounting.low_frequencies import LEFT_OUT, Factor, highest, transform
+
+
+def factor(cells, weights, count):
+    weights = np.asarray(weights, dtype=np.float64)
+    return Factor(np.asarray(cells, dtype=np.int64), weights / weights.sum(), count)
+
+
+def bell(deviation, count, middle=0):
+    cells = np.arange(-int(9 * deviation), int(9 * deviation) + 1)
+    return factor(cells + middle, np.exp(-0.5 * (cells / deviation) ** 2), count)
+
+
+def skewed(deviation, count):
+    cells = np.arange(int(30 * deviation))
+    return factor(cells - int(deviation), np.exp(-cells / deviation) * (cells + 1.0), count)
+
+
+def humps(distance, deviation, count):
+    """A large loss that is rare beside many small ones, as of sampled steps."""
+    cells = np.arange(-int(9 * deviation), distance + int(9 * deviation) + 1)
+    near, far = (np.exp(-0.5 * ((cells - at) / deviation) ** 2) for at in (0, distance))
+    return factor(cells, near + 0.02 * far, count)
+
+
+def log_product(factors, size, first):
+    """log |product| at the frequencies from `first` on, by a transform of all points."""
+    total = np.zeros(size // 2 + 1)
+    for cells, weights, count in factors:
+        wrapped = np.bincount(cells % size, weights=weights, minlength=size)
+        total += count * np.log(np.maximum(np.abs(np.fft.rfft(wrapped)), 1e-300))
+    return total[first:]
+
+
+@pytest.mark.parametrize(
+    "factors",
+    [
+        [bell(20.0, 2000)],
+        [bell(40.0, 50_000, middle=3)],
+        [skewed(15.0, 20_000)],
+        [humps(400, 6.0, 100_000)],
+        [bell(10.0, 3000), skewed(20.0, 9000)],
+        [bell(10.0, 100_000), humps(300, 4.0, 100)],
+    ],
+    ids=["bell", "moved", "skewed", "humps", "two kinds", "kinds of different counts"],
+)
+def test_the_frequencies_left_out_are_nothing_of_the_product(factors):
+    size = 1 << 19
+    last = highest(factors, size)
+    assert last is not None
+    logs = log_product(factors, size, 0)
+    assert logs[last + 1 :].max() <= -LEFT_OUT
+    assert logs[last // 4] > -LEFT_OUT, "far more are kept than are needed"
+
+
+@pytest.mark.parametrize(
+    "factors",
+    [
+        [factor(2 * np.arange(-200, 201), np.exp(-0.5 * (np.arange(-200, 201) / 30) ** 2), 10**5)],
+        [factor([0, 300], [1, 1], 10**5)],
+        [factor([0], [1], 10**6)],
+        [bell(20.0, 30)],
+        [bell(20.0, 2000)._replace(cells=np.sort(np.arange(-180, 181) * 7), weights=np.full(361, 1 / 361))],
+    ],
+    ids=["even cells alone", "two cells", "no deviation", "few factors", "every seventh cell"],
+)
+def test_what_comes_back_at_high_frequencies_or_is_too_wide_is_not_left_out(factors):
+    """A law on a lattice has |F| = 1 at other frequencies again: no bound may say that it is gone."""
+    assert highest(factors, 1 << 19) is None
+
+
+def test_a_second_law_may_kill_what_a_lattice_leaves():
+    lattice = factor(2 * np.arange(-200, 201), np.exp(-0.5 * (np.arange(-200, 201) / 30) ** 2), 3000)
+    last = highest([lattice, bell(20.0, 3000)], 1 << 19)
+    assert last is not None
+    assert log_product([lattice, bell(20.0, 3000)], 1 << 19, last + 1).max() <= -LEFT_OUT
+
+
+def test_a_transform_is_made_where_it_is_faster():
+    """The frequencies that are kept grow with the window; fewer factors leave more of them."""
+    assert highest([bell(1000.0, 300)], 1 << 18) is None
+    assert highest([bell(1000.0, 3000)], 1 << 18) is not None
+
+
+@pytest.mark.parametrize("one", [bell(5.0, 1, middle=-7), skewed(3.0, 1), factor([-9, 4, 1000], [1, 2, 3], 1)])
+def test_each_frequency_is_known_to_its_error(one):
+    size, last = 5 << 12, 40
+    found = transform(one, last, size)
+    assert found.error < 1e-13
+    with mpmath.workdps(30):
+        for k in (0, 1, 17, 40):
+            turn = mpmath.expjpi(mpmath.mpf(-2) * k / size)
+            pairs = zip(one.cells.tolist(), one.weights.tolist(), strict=True)
+            exact = mpmath.fsum(mpmath.mpf(w) * turn ** int(n) for n, w in pairs)
+            assert abs(mpmath.mpc(found.real[k], found.imaginary[k]) - exact) <= found.error
+
+
+@pytest.mark.parametrize(
+    ("q", "noise", "steps", "scheme"),
+    [(0.01, 50.0, 10**5, "fixed-size"), (0.1, 10.0, 10**6, "add-remove"), (0.02, 5.0, 10**7, "replace-one")],
+)
+def test_both_ways_to_the_spectrum_give_one_epsilon(q, noise, steps, scheme, monkeypatch):
+    """Brackets differ by the errors that are charged; the one of a few frequencies lies within the other."""
+    asked = []
+
+    def watched(factors, size):
+        asked.append(highest(factors, size))
+        return asked[-1]
+
+    found = []
+    for way in (watched, lambda factors, size: None):
+        monkeypatch.setattr(tilted, "highest", way)
+        eps_of_steps.cache_clear()
+        loss = StepLoss(q, noise, scheme)
+        found.append([(loss.attained(steps, d), loss.eps(steps, d)) for d in (1e-3, 1e-6)])
+    assert any(last is not None for last in asked)
+    low, whole = np.array(found[0]), np.array(found[1])
+    assert low == pytest.approx(whole, rel=3e-6)
+    assert np.all(low[:, 0] <= low[:, 1])
+    assert np.all(low[:, 0] >= whole[:, 0] * (1 - 1e-12))
+    assert np.all(low[:, 1] <= whole[:, 1] * (1 + 1e-12))
+    assert math.isfinite(low.sum())
