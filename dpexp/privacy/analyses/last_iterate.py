@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.core.modelled import least_modelled
+from dpexp.core.modelled import EACH_SIDE, least_modelled
 from dpexp.engine.elementary import exp
 from dpexp.privacy.accounting.sampled_gaussian import base_from_mixture, mixture_from_base, symmetrised, with_each_noise
 
@@ -70,7 +70,7 @@ def last_iterate(
     # have one answer, which is kept.
     if at > 0 and contraction == 1:
         steps = min(steps, over_steps(float(cost[at - 1]), spread / _SHARE_LIST[at - 1], steps, contraction)[1] + 1)
-    return min(best, _refined(order, q, multiplier, spread, steps, step, contraction))
+    return min(best, _refined(order, q, multiplier, spread, steps, step, contraction, at))
 
 
 @lru_cache(maxsize=4096)
@@ -99,9 +99,9 @@ def _over_shares(cost: np.ndarray, spread: float, steps: int, contraction: float
 
 @lru_cache(maxsize=4096)
 def _refined(
-    order: float, q: float, multiplier: float, spread: float, steps: int, step: str, contraction: float
+    order: float, q: float, multiplier: float, spread: float, steps: int, step: str, contraction: float, at: int
 ) -> Optimum:
-    """The least of the grid improved between its neighbours on the grid: the cost of a step is smooth in the share."""
+    """The least of the grid, at the share `at`, improved between its neighbours: the cost is smooth in the share."""
 
     def rdp(logit: float, log_cost: float) -> float:
         return over_steps(math.exp(min(log_cost, 700.0)), spread * (1 + math.exp(-logit)), steps, contraction)[0]
@@ -109,7 +109,8 @@ def _refined(
     def log_cost(logit: float) -> float:
         return _log(STEP[step](order, q, multiplier * math.sqrt(1 - share_of(logit))))
 
-    grid = zip(LOGITS, map(_log, step_costs(order, q, multiplier, step).tolist()), strict=True)
+    near = slice(max(0, at - EACH_SIDE - 1), at + EACH_SIDE + 2)
+    grid = zip(LOGITS[near], map(_log, step_costs(order, q, multiplier, step)[near].tolist()), strict=True)
     x = least_modelled(list(grid), rdp, log_cost, xatol=1e-5).x
     share = share_of(x)
     cost = STEP[step](order, q, multiplier * math.sqrt(1 - share))
@@ -128,6 +129,8 @@ def over_steps(cost: float, spread: float, most: int, contraction: float) -> tup
     """Smallest cost R + spread shift(R) over whole 1 <= R <= most, and R. Convex in R, so no scan over steps."""
     if contraction == 1:
         ideal = math.sqrt(spread / cost) if cost > 0 else math.inf
+        if most <= ideal < math.inf:
+            return cost * most + spread / most, most
         candidates = {1, most, *(min(most, max(1, int(r))) for r in (ideal, ideal + 1) if math.isfinite(r))}
         return min((cost * r + spread / r, r) for r in candidates)
     low, high = 1, most
