@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
-
 import mpmath
 import numpy as np
 import pytest
 
 from dpexp.privacy.accounting import tilted
-from dpexp.privacy.accounting.loss_distributions import StepLoss, eps_of_steps
+from dpexp.privacy.accounting.discrete_losses import Discrete
+from dpexp.privacy.accounting.loss_distributions import StepLoss, _composed, eps_of_steps
 from dpexp.privacy.accounting.low_frequencies import LEFT_OUT, Factor, highest, transform
+from dpexp.privacy.accounting.tilted import Composed, TooWide
 
 
 def factor(cells, weights, count):
@@ -107,28 +107,69 @@ def test_each_frequency_is_known_to_its_error(one):
             assert abs(mpmath.mpc(found.real[k], found.imaginary[k]) - exact) <= found.error
 
 
+def brackets(monkeypatch, way, q, noise, steps, scheme):
+    """What is attained and what is guaranteed at two deltas, with another `highest`."""
+    with monkeypatch.context() as patch:
+        patch.setattr(tilted, "highest", way)
+        for cache in (eps_of_steps, _composed):
+            cache.cache_clear()
+        loss = StepLoss(q, noise, scheme)
+        found = np.array([(loss.attained(steps, d), loss.eps(steps, d)) for d in (1e-3, 1e-6)])
+    for cache in (eps_of_steps, _composed):
+        cache.cache_clear()
+    assert np.all(found[:, 0] <= found[:, 1])
+    return found
+
+
+def every(factors, size):
+    return None
+
+
 @pytest.mark.parametrize(
     ("q", "noise", "steps", "scheme"),
-    [(0.01, 50.0, 10**5, "fixed-size"), (0.1, 10.0, 10**6, "add-remove"), (0.02, 5.0, 10**7, "replace-one")],
+    [(0.01, 50.0, 10**5, "fixed-size"), (0.1, 10.0, 50_000, "add-remove"), (0.02, 5.0, 90_000, "replace-one")],
 )
 def test_both_ways_to_the_spectrum_give_one_epsilon(q, noise, steps, scheme, monkeypatch):
-    """Brackets differ by the errors that are charged; the one of a few frequencies lies within the other."""
+    """On one grid brackets differ by the errors that are charged: those of a few frequencies are smaller."""
     asked = []
 
     def watched(factors, size):
         asked.append(highest(factors, size))
         return asked[-1]
 
-    found = []
-    for way in (watched, lambda factors, size: None):
-        monkeypatch.setattr(tilted, "highest", way)
-        eps_of_steps.cache_clear()
-        loss = StepLoss(q, noise, scheme)
-        found.append([(loss.attained(steps, d), loss.eps(steps, d)) for d in (1e-3, 1e-6)])
+    few = brackets(monkeypatch, watched, q, noise, steps, scheme)
     assert any(last is not None for last in asked)
-    low, whole = np.array(found[0]), np.array(found[1])
-    assert low == pytest.approx(whole, rel=3e-6)
-    assert np.all(low[:, 0] <= low[:, 1])
-    assert np.all(low[:, 0] >= whole[:, 0] * (1 - 1e-12))
-    assert np.all(low[:, 1] <= whole[:, 1] * (1 + 1e-12))
-    assert math.isfinite(low.sum())
+    all_of_them = brackets(monkeypatch, every, q, noise, steps, scheme)
+    assert few == pytest.approx(all_of_them, rel=1e-7)
+    assert np.all(few[:, 0] >= all_of_them[:, 0] * (1 - 1e-12))
+    assert np.all(few[:, 1] <= all_of_them[:, 1] * (1 + 1e-12))
+
+
+@pytest.mark.parametrize(
+    ("q", "noise", "steps", "scheme"),
+    [
+        (0.01, 50.0, 10**6, "fixed-size"),
+        (0.1, 10.0, 10**6, "add-remove"),
+        (0.02, 5.0, 10**7, "replace-one"),
+        (0.01, 50.0, 10**9, "fixed-size"),
+    ],
+)
+def test_many_steps_have_a_fine_grid(q, noise, steps, scheme, monkeypatch):
+    """The bracket lies within that of the coarser grid, which a transform of the whole window can afford."""
+    fine = brackets(monkeypatch, highest, q, noise, steps, scheme)
+    coarse = brackets(monkeypatch, every, q, noise, steps, scheme)
+    assert np.all(fine[:, 1] <= fine[:, 0] * (1 + 3e-4))
+    assert np.all(coarse[:, 0] <= fine[:, 0])
+    assert np.all(fine[:, 1] <= coarse[:, 1])
+    assert np.all(coarse[:, 1] > coarse[:, 0] * (1 + 6e-4)), "the coarser grid is as good"
+
+
+def test_where_many_frequencies_are_left_the_coarser_grid_answers():
+    """A window that is too wide for a transform is made of few frequencies or of another grid, and says which."""
+    lattice = Discrete(-2, np.array([0.25, 0.0, 0.5, 0.0, 0.25]), 0.0)
+    coarser = Composed([(lattice, 1000)], 0.01, "above")
+    asked = Composed([(lattice, 1000)], 0.01, "above", lambda: coarser)
+    assert asked.eps(1e-3) == coarser.eps(1e-3) > 0
+    assert asked.delta(1.0) == coarser.delta(1.0) > 0
+    with pytest.raises(TooWide, match="many frequencies"):
+        tilted.Tilted([(lattice, 1000)], 0.01, 1.0, "above", few=True)

@@ -31,9 +31,11 @@ LEFT_OUT = 60.0
 _PARTS = (1 / 4, 1 / 16)
 """of 1 - |F| where the second bound begins: what the distance of an angle from the next sample may add to |F|. A law
 with a few large losses beside many small ones has |F| next to 1 again, and needs the smaller one"""
+_MOST_SAMPLES = 1 << 17
+"""a transform of more samples takes as long as everything else"""
 _SAMPLED = 1e-12
 """more than the rounding of a sample, of the moments and of the sum of the weights"""
-_TERMS_PER_POINT = 2.0
+TERMS_PER_POINT = 2.0
 """cells times frequencies for each point of the transform up to which sums are faster than a transform"""
 _AT_ONCE = 1 << 16
 """numbers of an array that stay in the nearest cache"""
@@ -76,12 +78,15 @@ def highest(factors: Sequence[Factor], size: int) -> int | None:
     angle = narrow(lambda angle: near(angle) >= LEFT_OUT, 0.0, top, relative=1e-3).above
     most = math.ceil(angle * size / (2 * math.pi))
     cells = sum(len(factor.cells) for factor in factors)
-    if 2 * most >= size or cells * (most + 1) > _TERMS_PER_POINT * size:
+    if 2 * most >= size or cells * (most + 1) > TERMS_PER_POINT * size:
         return None
     for part in _PARTS:
         deviations = [math.sqrt(square) for square, _ in moments]
         pairs = zip(factors, deviations, strict=True)
-        if sum(factor.times * _beyond(factor, s, top, part, size // 2) for factor, s in pairs) >= LEFT_OUT:
+        if (
+            sum(factor.times * _beyond(factor, s, top, part, min(size // 2, _MOST_SAMPLES)) for factor, s in pairs)
+            >= LEFT_OUT
+        ):
             return most
     return None
 

@@ -87,15 +87,22 @@ Answer = tuple[float, float]
 
 
 class TooWide(ValueError):
-    """The window has more than `MOST_CELLS` cells."""
+    """The window has more than `MOST_CELLS` cells, or more than it may have without being one of few frequencies."""
 
 
 class Composed:
     """Sum of independent losses; bounds on its curve from the given side, raising TooWide where it has too many
-    cells."""
+    cells.
 
-    def __init__(self, parts: Parts, interval: float, side: Side) -> None:
+    With `coarser`, the same losses on a coarser grid, cells may be as many as they like where few frequencies are all
+    that is needed, and the coarser grid answers where they are not.
+    """
+
+    def __init__(
+        self, parts: Parts, interval: float, side: Side, coarser: Callable[[], Composed] | None = None
+    ) -> None:
         self.parts, self.interval, self.side = [part for part in parts if part[1] > 0], interval, side
+        self._coarser = coarser
         self._transforms: OrderedDict[float, Tilted] = OrderedDict()
         self._saddles: dict[float, tuple[float, float]] = {}
         """by rate: every search halves the same interval, so that searches share most of their rates"""
@@ -158,11 +165,14 @@ class Composed:
     def _transform(self, rate: float) -> Tilted:
         """The transform at this rate, kept for a while. Raises TooWide."""
         if rate not in self._transforms:
-            self._transforms[rate] = Tilted(self.parts, self.interval, rate, self.side)
-            while sum(t.cells for t in self._transforms.values()) > _KEPT_CELLS and len(self._transforms) > 1:
+            self._transforms[rate] = self._tilted(rate)
+            while sum(t.held for t in self._transforms.values()) > _KEPT_CELLS and len(self._transforms) > 1:
                 self._transforms.popitem(last=False)
         self._transforms.move_to_end(rate)
         return self._transforms[rate]
+
+    def _tilted(self, rate: float) -> Tilted:
+        return Tilted(self.parts, self.interval, rate, self.side, self._coarser is not None)
 
     def _ask(self, rate: float, answer: Callable[[Tilted], Answer], enough: float = 0.0) -> float:
         """The answer of the transform of the power of RATIO below, or the best of a few rates where rounding is felt.
@@ -176,13 +186,13 @@ class Composed:
         power = min(max(math.floor(math.log(rate) / math.log(RATIO)), _FIRST), _LAST)
         first = self._transform(RATIO**power)
         found, share = answer(first)
-        if share <= _POOR or first.cells > _SEARCHED or (self.side == "above" and found <= enough):
+        if share <= _POOR or first.held > _SEARCHED or (self.side == "above" and found <= enough):
             return found
         sign = 1.0 if self.side == "above" else -1.0
 
         def value(log_rate: float) -> float:
             try:
-                return sign * answer(Tilted(self.parts, self.interval, math.exp(log_rate), self.side))[0]
+                return sign * answer(self._tilted(math.exp(log_rate)))[0]
             except TooWide:
                 return math.inf
 
@@ -210,18 +220,28 @@ class Composed:
             return 0.0 if below or not self.lost >= delta else math.inf
         level = math.log(delta - self.lost)
         rate = self._rate(lambda eps, log_delta: eps >= 0 and log_delta <= level)
-        if below:
-            return self._ask(rate, lambda t: t.eps_below(delta))
-        return self._ask(rate, lambda t: t.eps_above(delta - self.lost))
+        try:
+            if below:
+                return self._ask(rate, lambda t: t.eps_below(delta))
+            return self._ask(rate, lambda t: t.eps_above(delta - self.lost))
+        except TooWide:
+            if self._coarser is None:
+                raise
+            return self._coarser().eps(delta)
 
     def delta(self, eps: float) -> float:
         """A bound on delta(eps) from this side, eps >= 0."""
         if not self._coarse:
             return self.lost
         rate = self._rate(lambda at, _: at >= eps)
-        if self.side == "below":
-            return max(0.0, self._ask(rate, lambda t: t.delta_below(eps)))
-        return min(1.0, self.lost + self._ask(rate, lambda t: t.delta_above(eps), _VANISHING * self.lost))
+        try:
+            if self.side == "below":
+                return max(0.0, self._ask(rate, lambda t: t.delta_below(eps)))
+            return min(1.0, self.lost + self._ask(rate, lambda t: t.delta_above(eps), _VANISHING * self.lost))
+        except TooWide:
+            if self._coarser is None:
+                raise
+            return self._coarser().delta(eps)
 
     def rough_delta(self, eps: float) -> float:
         """About delta(eps) of bounded losses, by the saddle point: no bound, and at best within a factor of a few."""
@@ -297,17 +317,20 @@ def _tilt(law: Discrete, count: int, interval: float, rate: float) -> _Tilt:
 
 
 class Tilted:
-    """The tilted law of the sum on a window: bounds on delta at every loss >= 0 of the grid in it."""
+    """The tilted law of the sum on a window: bounds on delta at every loss >= 0 of the grid in it.
 
-    def __init__(self, parts: Parts, interval: float, rate: float, side: Side) -> None:
+    With `few` it is made of few frequencies or not at all.
+    """
+
+    def __init__(self, parts: Parts, interval: float, rate: float, side: Side, few: bool = False) -> None:
         tilts = [_tilt(law, count, interval, rate) for law, count in parts]
         self.interval, self.rate = interval, rate
         self.cumulant = math.fsum(t.count * t.cumulant for t in tilts)
         low, high = _window(tilts)
         origin = sum(t.count * t.start for t in tilts)
-        if high - low + 1 > MOST_CELLS:
+        if high - low + 1 > MOST_CELLS and not few:
             raise TooWide(f"{high - low + 1} cells")
-        spectrum, error = _sum(tilts, high - low + 1)
+        spectrum, error = _sum(tilts, high - low + 1, few)
         middle = sum(t.count * t.middle for t in tilts)
         decays = interval * rate, interval * (1 + rate)
         # losses below 0 are not needed for eps >= 0
@@ -318,6 +341,7 @@ class Tilted:
             self._sums, inverted = window_sums(spectrum, first - middle, high + 1 - first, decays)
             error += inverted * 8 * UNIT * math.log2(spectrum.size) * spectrum.length
         self.cells, self._first, self._side = self._sums.cells, first + origin, side
+        self.held = self._sums.held
         kappa = math.exp(rate * math.log(rate) - (1 + rate) * math.log1p(rate))
         spread = 2 / (2 * rate * (2 * rate + 1) * (2 * rate + 2) * interval)  # integral of k^2, in cells
         self._error = math.sqrt(kappa**2 + spread) * error + 2 * kappa * math.exp(-_OUTSIDE)
@@ -434,13 +458,17 @@ def _window(tilts: Sequence[_Tilt]) -> tuple[int, int]:
     return max(least, math.floor(ends[0])), min(most, math.ceil(ends[1]))
 
 
-def _sum(tilts: Sequence[_Tilt], cells: int) -> tuple[Spectrum, float]:
+def _sum(tilts: Sequence[_Tilt], cells: int, few: bool) -> tuple[Spectrum, float]:
     """Spectrum of the sum, wrapped around at least so many cells, each law counted from its `middle`; and the bound E
     on the 2-norm of the rounding errors that its masses have, but for those of an inverse transform."""
     size = _transform_size(cells)
     factors = [Factor(t.cells.astype(np.int64) - t.middle, t.weights, t.count) for t in tilts]
     last = highest(factors, size)
-    return _by_all_frequencies(factors, size) if last is None else _by_the_lowest(factors, last, size)
+    if last is not None:
+        return _by_the_lowest(factors, last, size)
+    if few:
+        raise TooWide(f"{cells} cells and many frequencies")
+    return _by_all_frequencies(factors, size)
 
 
 def _by_the_lowest(factors: Sequence[Factor], last: int, size: int) -> tuple[Spectrum, float]:

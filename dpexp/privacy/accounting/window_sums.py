@@ -40,6 +40,8 @@ class WindowSums(Protocol):
     """The two sums at every cell of a window; a search for one cell asks for those on its way again."""
 
     cells: int
+    held: int
+    """numbers that are kept for it"""
 
     def at(self, k: int) -> Sums: ...
 
@@ -71,7 +73,7 @@ class CellSums:
     """From the masses [W]."""
 
     def __init__(self, masses: np.ndarray, decays: tuple[float, float]) -> None:
-        self.masses, self.cells = masses, len(masses)
+        self.masses, self.cells, self.held = masses, len(masses), len(masses)
         # weights below e^-300 are left out: the masses are at most about 1
         self._weights = tuple(geometric(0.0, d, min(max(1, int(300 / d)), self.cells)) for d in decays)
         self._known: dict[int, Sums] = {}
@@ -93,6 +95,7 @@ class FrequencySums:
 
     def __init__(self, spectrum: Spectrum, begin: int, cells: int, decays: tuple[float, float]) -> None:
         self.spectrum, self.begin, self.cells, self.decays = spectrum, begin, cells, decays
+        self.held = 9 * len(spectrum.kept)
         self._terms = [self._each(decay) for decay in decays]
         ends = circle(spectrum.kept * ((begin + cells) % spectrum.size), spectrum.size)
         self._ends = [_real_part(term, ends) for term in self._terms]
