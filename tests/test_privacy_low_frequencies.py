@@ -11,6 +11,7 @@ from dpexp.privacy.accounting.discrete_losses import Discrete
 from dpexp.privacy.accounting.loss_distributions import StepLoss, _composed, eps_of_steps
 from dpexp.privacy.accounting.low_frequencies import LEFT_OUT, Factor, highest, transform
 from dpexp.privacy.accounting.tilted import Composed, TooWide
+from tests.oracles.composition import epsilon
 
 
 def factor(cells, weights, count):
@@ -162,6 +163,23 @@ def test_many_steps_have_a_fine_grid(q, noise, steps, scheme, monkeypatch):
     assert np.all(coarse[:, 0] <= fine[:, 0])
     assert np.all(fine[:, 1] <= coarse[:, 1])
     assert np.all(coarse[:, 1] > coarse[:, 0] * (1 + 6e-4)), "the coarser grid is as good"
+
+
+@pytest.mark.parametrize("delta", [1e-6, 1e-12])
+@pytest.mark.parametrize(
+    ("q", "noise", "steps", "scheme", "pairs"),
+    [
+        (0.01, 50.0, 10**6, "fixed-size", ("symmetrised",)),
+        (0.01, 20.0, 10**9, "add-remove", ("remove", "add")),
+        (0.02, 50.0, 10**8, "replace-one", ("opposite",)),
+        (0.001, 1.0, 10**7, "add-remove", ("remove", "add")),
+    ],
+)
+def test_an_inversion_of_the_moments_lies_between_the_bounds_of_many_steps(q, noise, steps, scheme, pairs, delta):
+    """Epsilon by an integral along a contour, which shares no code and knows no grid."""
+    exact = epsilon([(q, noise, steps)], delta, pairs)
+    loss = StepLoss(q, noise, scheme)
+    assert exact * (1 - 5e-4) < loss.attained(steps, delta) < exact < loss.eps(steps, delta) < exact * (1 + 5e-4)
 
 
 def test_where_many_frequencies_are_left_the_coarser_grid_answers():
