@@ -24,8 +24,8 @@ import numpy as np
 
 from dpexp.core.bisection import narrow
 from dpexp.core.elementary import circle
+from dpexp.privacy.accounting.window_sums import UNIT
 
-UNIT = 2.0**-53
 LEFT_OUT = 60.0
 """-log of what may be left of the product at a frequency that is left out: 9e-27, far below what rounding leaves"""
 _PARTS = (1 / 4, 1 / 16)
@@ -80,13 +80,10 @@ def highest(factors: Sequence[Factor], size: int) -> int | None:
     cells = sum(len(factor.cells) for factor in factors)
     if 2 * most >= size or cells * (most + 1) > TERMS_PER_POINT * size:
         return None
+    deviations, samples = [math.sqrt(square) for square, _ in moments], min(size // 2, _MOST_SAMPLES)
     for part in _PARTS:
-        deviations = [math.sqrt(square) for square, _ in moments]
-        pairs = zip(factors, deviations, strict=True)
-        if (
-            sum(factor.times * _beyond(factor, s, top, part, min(size // 2, _MOST_SAMPLES)) for factor, s in pairs)
-            >= LEFT_OUT
-        ):
+        each = (f.times * _beyond(f, s, top, part, samples) for f, s in zip(factors, deviations, strict=True))
+        if sum(each) >= LEFT_OUT:
             return most
     return None
 

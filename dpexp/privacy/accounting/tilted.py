@@ -278,11 +278,6 @@ class _Tilt:
         """Cell next to the mean."""
         return round(self.mean)
 
-    @property
-    def span(self) -> int:
-        """Cells from the first to the last."""
-        return int(self.cells[-1] - self.cells[0]) + 1
-
     @cached_property
     def _log_weights(self) -> np.ndarray:
         return log(self.weights)

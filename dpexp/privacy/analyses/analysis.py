@@ -102,13 +102,16 @@ def renyi_analysis(
     """
 
     # whatever delta is, a search begins at the same orders
-    tried = [Search(cache(one.nearly), one.found) for one in searches or (Search(curve, curve),)]
+    tried = [(cache(nearly), cache(found)) for nearly, found in searches]
+    every = cache(curve)
 
     @cache
     def eps(delta: float) -> float:
-        for nearly, found in tried:
-            best, order = eps_of_curve(nearly, delta, sharp=found)
-            if math.isfinite(best) and math.isclose(nearly(order), found(order), rel_tol=MISLED):
+        best = math.inf
+        for nearly, found in tried or [(every, every)]:
+            stated, order = eps_of_curve(nearly, delta, sharp=found)
+            best = min(best, stated)  # each is the curve's own at some order
+            if math.isfinite(stated) and math.isclose(nearly(order), found(order), rel_tol=MISLED):
                 break
         return best
 
