@@ -11,7 +11,11 @@ from dpexp.privacy.accounting.discrete_losses import Discrete
 from dpexp.privacy.accounting.loss_distributions import StepLoss, _composed, eps_of_steps
 from dpexp.privacy.accounting.low_frequencies import LEFT_OUT, Factor, highest, transform
 from dpexp.privacy.accounting.tilted import Composed, TooWide
+from tests.conftest import AT_LENGTH
 from tests.oracles.composition import epsilon
+
+PAIRS = {"add-remove": ("remove", "add"), "replace-one": ("opposite",), "fixed-size": ("symmetrised",)}
+"""orders of the neighbours in the inversion"""
 
 
 def factor(cells, weights, count):
@@ -167,19 +171,48 @@ def test_many_steps_have_a_fine_grid(q, noise, steps, scheme, monkeypatch):
 
 @pytest.mark.parametrize("delta", [1e-6, 1e-12])
 @pytest.mark.parametrize(
-    ("q", "noise", "steps", "scheme", "pairs"),
+    ("q", "noise", "steps", "scheme"),
     [
-        (0.01, 50.0, 10**6, "fixed-size", ("symmetrised",)),
-        (0.01, 20.0, 10**9, "add-remove", ("remove", "add")),
-        (0.02, 50.0, 10**8, "replace-one", ("opposite",)),
-        (0.001, 1.0, 10**7, "add-remove", ("remove", "add")),
+        (0.01, 50.0, 10**6, "fixed-size"),
+        (0.01, 20.0, 10**9, "add-remove"),
+        (0.02, 50.0, 10**8, "replace-one"),
+        (0.001, 1.0, 10**7, "add-remove"),
     ],
 )
-def test_an_inversion_of_the_moments_lies_between_the_bounds_of_many_steps(q, noise, steps, scheme, pairs, delta):
+def test_an_inversion_of_the_moments_lies_between_the_bounds_of_many_steps(q, noise, steps, scheme, delta):
     """Epsilon by an integral along a contour, which shares no code and knows no grid."""
-    exact = epsilon([(q, noise, steps)], delta, pairs)
+    exact = epsilon([(q, noise, steps)], delta, PAIRS[scheme])
     loss = StepLoss(q, noise, scheme)
     assert exact * (1 - 5e-4) < loss.attained(steps, delta) < exact < loss.eps(steps, delta) < exact * (1 + 5e-4)
+
+
+def test_random_kinds_of_steps_beside_the_inversion_and_the_whole_window(monkeypatch):
+    """Up to three kinds of 1e3 to 3e7 steps each: never below the exact epsilon, never above what all frequencies give."""
+    rng = np.random.default_rng(1)
+    fewer = compared = 0
+    for _ in range(400 if AT_LENGTH else 12):
+        scheme, pairs = list(PAIRS.items())[rng.integers(len(PAIRS))]
+        count, delta = rng.integers(1, 4), 10 ** rng.uniform(-12, -2)
+        kinds = [
+            (10 ** rng.uniform(-3, -0.3), 10 ** rng.uniform(0, 2), int(10 ** rng.uniform(3, 7.5))) for _ in range(count)
+        ]
+        parts = tuple((StepLoss(q, noise, scheme), steps) for q, noise, steps in kinds)
+        stated = eps_of_steps(parts, delta)
+        with monkeypatch.context() as patch:
+            patch.setattr(tilted, "highest", every)
+            for cache in (eps_of_steps, _composed):
+                cache.cache_clear()
+            whole = eps_of_steps(parts, delta)
+        for cache in (eps_of_steps, _composed):
+            cache.cache_clear()
+        assert stated <= whole * (1 + 1e-9)
+        fewer += stated < whole
+        if 1e-3 < stated < 300:
+            exact = epsilon(kinds, delta, pairs)
+            assert exact * (1 - 1e-9) <= stated <= exact * 1.001
+            compared += 1
+    assert fewer
+    assert compared
 
 
 def test_where_many_frequencies_are_left_the_coarser_grid_answers():

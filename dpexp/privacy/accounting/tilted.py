@@ -71,15 +71,15 @@ _OUTSIDE = 36.0
 _VANISHED = 700.0
 """-log of what counts as 0 in a spectrum; all that a power is made of is larger"""
 MOST_CELLS = 1 << 22
-"""a wider window is refused"""
+"""a wider window is refused, unless few frequencies are all that is needed"""
 _KEPT_CELLS = 1 << 20
-"""cells of all transforms that are kept for further questions"""
+"""numbers of all transforms that are kept for further questions"""
 RATIO = 1.1
 """rates are powers of it, so that one transform serves nearby deltas and no result depends on what was asked before"""
 _FIRST, _LAST = -170, 340
 """exponents of RATIO"""
 _POOR, _SEARCHED = 1e-3, 1 << 20
-"""error relative to delta from which on other rates are tried, on windows of at most so many cells"""
+"""error relative to delta from which on other rates are tried, where a transform keeps at most so many numbers"""
 _VANISHING = 1e-12
 """a delta that is smaller than this beside another is not sought more closely"""
 Answer = tuple[float, float]

@@ -95,7 +95,7 @@ class FrequencySums:
 
     def __init__(self, spectrum: Spectrum, begin: int, cells: int, decays: tuple[float, float]) -> None:
         self.spectrum, self.begin, self.cells, self.decays = spectrum, begin, cells, decays
-        self.held = 9 * len(spectrum.kept)
+        self.held = 9 * len(spectrum.kept)  # three arrays of the spectrum, two terms of two, and a place of two
         self._terms = [self._each(decay) for decay in decays]
         ends = circle(spectrum.kept * ((begin + cells) % spectrum.size), spectrum.size)
         self._ends = [_real_part(term, ends) for term in self._terms]
