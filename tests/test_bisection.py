@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from dpexp.core.bisection import first_whole, narrow
+from dpexp.core.bisection import first_reached, first_whole, narrow
 from dpexp.core.brent import least, root
 from dpexp.privacy.accounting.conversions import zcdp_eps, zcdp_of_eps
 from dpexp.privacy.analyses.analysis import eps_of_delta
@@ -35,6 +35,38 @@ def test_the_first_whole_number(first):
     asked = []
     assert first_whole(lambda k: asked.append(k) or k >= first, 0, 100) == first
     assert set(asked) <= set(range(1, 100))  # neither end is asked
+
+
+def asked_for(score, below, above, **known):
+    asked = []
+    return first_reached(lambda k: asked.append(k) or score(k), below, above, **known), asked
+
+
+def test_a_score_finds_what_halving_finds():
+    """Straight, bent, with steps, infinite on either side, from a good guess, a bad one and none."""
+    rng = np.random.default_rng(11)
+    shapes = [
+        lambda k, c: 1e-3 * (k - c),
+        lambda k, c: math.log(max(k, 0.5) / c),
+        lambda k, c: (k / c) ** 9 - 1,
+        lambda k, c: -1.0 if k < c else 1.0,
+        lambda k, c: -math.inf if k < c - 7 else k - c,
+        lambda k, c: math.inf if k > c + 7 else k // 5 - c // 5,
+    ]
+    for n in range(300):
+        c, above = float(10 ** rng.uniform(0, 6)), int(10 ** rng.uniform(1, 6))
+        score = partial(shapes[n % len(shapes)], c=c)
+        near = {"guess": c * float(rng.uniform(0.9, 1.1)), "slope": 1e-3}
+        known = [{}, near, {"guess": 1e300, "slope": 1e-300}][n // 6 % 3]
+        found, asked = asked_for(score, 0, above, **known)
+        assert found == first_whole(lambda k, score=score: score(k) >= 0, 0, above)
+        assert len(set(asked)) == len(asked) <= 4 * math.ceil(math.log2(above)) + 4
+        assert all(0 < k < above for k in asked)
+
+
+def test_a_straight_score_takes_few_questions():
+    assert len(asked_for(lambda k: 1e-3 * (k - 123456.7), 0, 10**6)[1]) <= 5
+    assert len(asked_for(lambda k: math.log(k / 123456.7), 0, 10**6, guess=120e3, slope=8e-6)[1]) <= 5
 
 
 def test_the_numbers_are_bit_for_bit_those_of_a_loop_written_out():

@@ -13,7 +13,7 @@ from dpexp.engine import elementary_loops as loops
 from tests.conftest import ROOT
 from tests.other_machines import OTHERS, environment
 
-NAMES = ("exp", "expm1", "log", "log1p", "ndtr", "log_ndtr")
+NAMES = ("exp", "expm1", "log", "log1p", "erfcx", "ndtr", "log_ndtr")
 SPECIAL = [
     0.0, -0.0, 5e-324, -5e-324, 1e-310, -1e-310, 2.0**-1022, -(2.0**-1022), 2.0**-1021, 1.7976931348623157e308,
     -1.7976931348623157e308, np.inf, -np.inf, np.nan, 1.0, -1.0, 2.0**-54, -(2.0**-54), 2.0**-53, 2.0**52, 2.0**53,

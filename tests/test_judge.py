@@ -16,8 +16,9 @@ from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.loss_distributions import step_loss
 from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base
 from dpexp.privacy.analyses.analysis import eps_of_delta
+from dpexp.privacy.analyses.contracted import convex
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
-from dpexp.privacy.analyses.hybrid import hybrid_eps, log_contraction_convex
+from dpexp.privacy.analyses.hybrid import hybrid_eps
 from dpexp.privacy.analyses.last_iterate import composed, last_iterate
 from dpexp.privacy.analyses.shifted_interpolation import full_batch_strongly_convex
 from dpexp.privacy.exact import bins, memory
@@ -59,7 +60,7 @@ def constant_contraction(
     """A Poisson hybrid whose every step contracts by the c of a full batch."""
     width = diameter / parameter_noise_std
     loss = step_loss(sampling_probability, noise_multiplier, "replace-one")
-    contracted = partial(log_contraction_convex, width=width, contraction=min(1.0, contraction))
+    contracted = partial(convex, width=width, contraction=min(1.0, contraction))
     return hybrid_eps(loss.eps, contracted, steps, delta).eps
 
 

@@ -10,10 +10,10 @@ from dpexp.privacy.accounting.conversions import classic_eps, eps_of_curve, impr
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.loss_distributions import step_loss
 from dpexp.privacy.accounting.sampled_gaussian import (
+    at_each,
     base_from_mixture,
     mixture_from_base,
     symmetrised,
-    with_each_noise,
 )
 from dpexp.privacy.analyses.analysis import eps_of_delta
 from dpexp.privacy.analyses.hidden_state import contraction, last_iterate_delta
@@ -166,7 +166,7 @@ def test_no_peak_of_the_integrand_is_left_out(order, q, sigma):
         }
     for function, value in wanted.items():
         assert function(order, q, sigma) == pytest.approx(value, rel=1e-12)
-        assert with_each_noise(function.__name__, order, q, [1.0, sigma, 0.3]) == [
+        assert at_each(function.__name__, q, [(order, 1.0), (order, sigma), (order, 0.3)]) == [
             function(order, q, noise) for noise in (1.0, sigma, 0.3)
         ]
 

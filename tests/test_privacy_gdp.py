@@ -3,9 +3,10 @@
 import math
 
 import mpmath
+import numpy as np
 import pytest
 
-from dpexp.privacy.accounting.gdp import delta_of, eps_of, mu_of
+from dpexp.privacy.accounting.gdp import delta_of, deltas_of, eps_of, mu_of
 
 MUS = [1e-12, 1e-8, 1e-5, 1e-3, 0.1, 0.499999, 0.5, 1.0, 3.0, 20.0, 80.0]
 EPSILONS = [0.0, 1e-12, 1e-6, 1e-3, 0.1, 1.0, 30.0, 300.0, 3000.0]
@@ -26,6 +27,25 @@ def test_delta_has_a_relative_error_below_1e_12(mu):
             assert delta_of(mu, eps) == pytest.approx(exact, rel=1e-12, abs=0)
         else:
             assert 0 <= delta_of(mu, eps) <= 1e-299
+
+
+@pytest.mark.parametrize("eps", EPSILONS)
+def test_many_at_once_have_the_same_digits(eps):
+    found = deltas_of(np.array([0.0, *MUS, math.inf]), eps).tolist()
+    for mu, delta in zip(MUS, found[1:-1], strict=True):
+        exact = exact_delta(mu, eps)
+        assert delta == (pytest.approx(exact, rel=1e-12, abs=0) if exact > 1e-300 else pytest.approx(0, abs=1e-299))
+    assert found[0] == 0
+    assert found[-1] == 1
+
+
+def test_many_at_once_at_the_ends_are_like_one_by_one():
+    mus = [0.0, 5e-324, 1.0, 1e308, math.inf]
+    for eps in (0.0, 5e-324, 0.5, 1.0, 1e308, math.inf):
+        assert deltas_of(np.array(mus), eps).tolist() == pytest.approx([delta_of(mu, eps) for mu in mus], rel=1e-12)
+    assert deltas_of(np.array([1.0, 2.0]), 0.5).tolist() == pytest.approx([delta_of(1.0, 0.5), delta_of(2.0, 1.0 / 2)])
+    with pytest.raises(ValueError, match="negative"):
+        deltas_of(np.array(mus), -1.0)
 
 
 @pytest.mark.parametrize("delta", DELTAS)

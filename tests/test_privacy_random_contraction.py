@@ -8,9 +8,9 @@ import pytest
 from scipy.stats import binom, norm
 
 from dpexp.privacy.accounting.batch_sizes import poisson_sizes, step_factors
-from dpexp.privacy.accounting.gdp import delta_of
-from dpexp.privacy.analyses.hidden_state import PoissonReach, contraction, contractions, last_iterate_delta
-from dpexp.privacy.analyses.hybrid import log_contraction_convex
+from dpexp.privacy.accounting.gdp import delta_of, deltas_of
+from dpexp.privacy.analyses.contracted import convex
+from dpexp.privacy.analyses.hidden_state import PoissonReach, contraction, last_iterate_delta
 from dpexp.privacy.analyses.random_contraction import RandomContraction, convex_majorant, few
 from dpexp.privacy.mechanisms import MECHANISMS
 
@@ -63,7 +63,7 @@ def test_without_chance_it_is_amplification_by_iteration(width, eps):
         law = RandomContraction(width, 1, 1.0, 1 - c, 1 - c)
         lengths, logs = law._blocks(eps)
         for length, value in zip(lengths[3::9], logs[3::9], strict=True):
-            exact = log_contraction_convex(eps, width, c)
+            exact = convex(eps, width, c)
             alone = math.log(max(delta_of(width * math.sqrt(shift(int(length), c)), eps), 1e-300))
             assert value >= alone * (1 + 1e-12) - 1e-12
             if c == 1.0 and alone < -0.1:
@@ -90,7 +90,7 @@ def simulated(width, n, q, least, largest, steps, eps, draws=40_000):
         k = rng.binomial(n, q, draws)
         c = np.maximum(np.abs(1 - least * k), np.abs(1 - largest * k))
         x = (1 + x) / c**2
-    values = contractions(eps, width / np.sqrt(x))
+    values = deltas_of(width / np.sqrt(x), eps)
     return values.mean(), values.std() / math.sqrt(draws)
 
 
@@ -129,7 +129,7 @@ def test_the_majorant_is_convex_decreasing_and_above():
     x = np.linspace(1e-6, 400, 4001)
     for eps, width, share in itertools.product((0.0, 0.5, 3.0), (1.0, 20.0), (1.0, 0.5, 0.2)):
         values = convex_majorant(eps, width, x, share)
-        assert np.all(values >= contractions(eps, width / np.sqrt(x)) - 1e-15)
+        assert np.all(values >= deltas_of(width / np.sqrt(x), eps) - 1e-15)
         assert np.all(np.diff(values) <= 1e-15)
         assert np.all(np.diff(values, 2) >= -1e-9)
 
@@ -210,13 +210,6 @@ def test_the_contraction_of_neighbours_is_that_of_the_slower_data_set():
             exact = max(enumerated(sgd.width, n, sgd.q, 0.6, 0.8, steps, eps) for n in records)
             found = math.exp(sgd._convex()(eps)(steps))
             assert exact * (1 - 1e-9) <= found <= 1.1 * exact, (relation, steps, eps)
-
-
-def test_contraction_coefficients_in_arrays():
-    reaches = np.array([0.0, 1e-4, 0.3, 4.0, 60.0, math.inf])
-    for eps in (0.0, 0.5, 8.0, 300.0):
-        found = contractions(eps, reaches)
-        assert found.tolist() == pytest.approx([contraction(eps, r) for r in reaches], rel=1e-9, abs=1e-18)
 
 
 def test_sizes_and_factors():

@@ -2,11 +2,12 @@
 
 Whoever asks decides which end to keep, and with it the direction of rounding: a number that is stated as a guarantee is
 taken from the end where the condition was seen to hold, one that is stated as attained from the end where it was seen
-to be exceeded. Nothing is interpolated.
+to be exceeded. Nothing that is returned is interpolated.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -55,3 +56,26 @@ def first_whole(holds: Callable[[int], bool], below: int, above: int) -> int:
         middle = (below + above) // 2
         below, above = (below, middle) if holds(middle) else (middle, above)
     return above
+
+
+def first_reached(
+    score: Callable[[int], float], below: int, above: int, guess: float | None = None, slope: float = 0.0
+) -> int:
+    """`first_whole` of score >= 0 for a score that is nearly straight: its last two values say where to ask.
+
+    From a guess on, with a slope where one is known. Three such questions that do not halve what is left are followed
+    by the middle, so that a score of any shape takes at most four times as many as halving.
+    """
+    low, high, last, crossing = below, above, (0, math.nan), guess
+    left, since = high - low, 0
+    while high - low > 1:
+        if crossing is None or since == 3:
+            crossing = (low + high) / 2
+        k = min(max(math.ceil(min(max(crossing, low), high)), low + 1), high - 1)
+        found = score(k)
+        low, high = (low, k) if found >= 0 else (k, high)
+        left, since = (high - low, 0) if 2 * (high - low) <= left else (left, since + 1)
+        if math.isfinite(found - last[1]):
+            slope = (found - last[1]) / (k - last[0])
+        crossing, last = k - found / slope if slope > 0 and math.isfinite(found) else None, (k, found)
+    return high

@@ -117,7 +117,7 @@ def log1p(x: np.ndarray) -> np.ndarray:
 
 
 @_in_blocks
-def _erfcx(x: np.ndarray) -> np.ndarray:
+def erfcx(x: np.ndarray) -> np.ndarray:
     """e^(x^2) erfc(x) for x >= 0: what the normal law leaves beyond a place, over its density."""
     below = x + _TAIL_SCALE
     with np.errstate(invalid="ignore"):
@@ -161,14 +161,14 @@ def geomspace(first: float, last: float, count: int) -> np.ndarray:
 @_in_blocks
 def ndtr(x: np.ndarray) -> np.ndarray:
     """Phi(x) of the standard normal law."""
-    tail = exp(-x * x / 2) * _erfcx(np.abs(x) * _HALF_ROOT) / 2
+    tail = exp(-x * x / 2) * erfcx(np.abs(x) * _HALF_ROOT) / 2
     return np.asarray(np.where(x < 0, tail, 1 - tail))
 
 
 @_in_blocks
 def log_ndtr(x: np.ndarray) -> np.ndarray:
     """log Phi(x), also where Phi(x) is below the least number."""
-    half, tail = x * x / 2, _erfcx(np.abs(x) * _HALF_ROOT) / 2
+    half, tail = x * x / 2, erfcx(np.abs(x) * _HALF_ROOT) / 2
     with np.errstate(divide="ignore"):
         return np.asarray(np.where(x < 0, log(tail) - half, log1p(-exp(-half) * tail)))
 

@@ -19,7 +19,7 @@ from dpexp.core import elementary
 
 Function = Callable[[np.ndarray], np.ndarray]
 
-LOADING_S = 0.35
+LOADING_S = 0.4
 """seconds to load the compiler and the loops that are kept"""
 LOOPS_S = 0.05
 """the same where the compiler is loaded already"""
@@ -69,5 +69,6 @@ exp = _either(elementary.exp, 10)
 expm1 = _either(elementary.expm1, 10)
 log = _either(elementary.log, 9)
 log1p = _either(elementary.log1p, 14)
+erfcx = _either(elementary.erfcx, 12)
 ndtr = _either(elementary.ndtr, 26)
 log_ndtr = _either(elementary.log_ndtr, 50)

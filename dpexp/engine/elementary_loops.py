@@ -182,6 +182,12 @@ def log1p(x, out):
 
 
 @compiled(kept=True, error_model="numpy")
+def erfcx(x, out):
+    for k in range(len(x)):
+        out[k] = _erfcx(x[k])
+
+
+@compiled(kept=True, error_model="numpy")
 def ndtr(x, out):
     for k in range(len(x)):
         out[k] = _ndtr(x[k])

@@ -10,6 +10,7 @@ HOMES: dict[str, str] = {
     "core/distinct": "distinct",
     "privacy/accounting/window_sums": "privacy_tilted",
     "privacy/accounting/low_frequencies": "privacy_low_frequencies privacy_tilted",
+    "privacy/analyses/contracted": "privacy_contracted privacy_last_iterate privacy_random_contraction",
     "privacy/analyses/last_iterate_nearly": "privacy_last_iterate_nearly privacy_accountants",
     "core/modelled": "modelled privacy_last_iterate privacy_accountants",
     "engine/softmax/measuring": "softmax_measuring",

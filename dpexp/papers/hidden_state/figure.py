@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpexp.papers.hidden_state.slides import REACH, Q, crossing, eta_forgotten, limit, same_mechanism
+from dpexp.privacy.analyses.contracted import any_loss
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
-from dpexp.privacy.analyses.hybrid import hybrid_delta, log_contraction
+from dpexp.privacy.analyses.hybrid import hybrid_delta
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing, Figure
 
@@ -99,7 +100,7 @@ def _power(value: float) -> str:
 def _hybrid(steps: np.ndarray) -> np.ndarray:
     """The hybrid bound at EPSILONS (axis 0) and steps (axis 1)."""
     loss = same_mechanism()
-    return np.array([hybrid_delta(loss.delta, lambda e1: log_contraction(e1, REACH), steps, eps) for eps in EPSILONS])
+    return np.array([hybrid_delta(loss.delta, lambda e1: any_loss(e1, REACH), steps, eps) for eps in EPSILONS])
 
 
 def _legend(canvas: Any) -> None:

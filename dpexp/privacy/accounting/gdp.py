@@ -11,12 +11,21 @@ import math
 from collections.abc import Callable
 from functools import cache
 
+import numpy as np
+
 from dpexp.core.brent import root
 from dpexp.core.elementary import erfcx_of
 from dpexp.core.gauss_legendre import gauss_legendre
+from dpexp.engine.elementary import erfcx, exp
 
 NEAR = 0.5
 """below this mu a difference of two Mills ratios loses digits, and its integral form is used"""
+
+
+_NEAR_MANY = 0.05
+"""the same for many mu at once: a ratio R(x) is known to 4e-16 of itself, and the difference of two is mu (1 - x R(x)),
+about mu / x^2 far out, where R is 1 / x. So it has an error of 4e-16 x / mu, 3e-13 where the density is e^-700. Six
+nodes on so short a piece leave 1e-20"""
 
 
 def delta_of(mu: float, eps: float) -> float:
@@ -41,6 +50,27 @@ def delta_of(mu: float, eps: float) -> float:
     if a > 0:
         return 1 - density * (erfcx_of(a / math.sqrt(2)) + erfcx_of(-b / math.sqrt(2))) / 2
     return density * (erfcx_of(-a / math.sqrt(2)) - erfcx_of(-b / math.sqrt(2))) / 2
+
+
+def deltas_of(mus: np.ndarray, eps: float) -> np.ndarray:
+    """`delta_of` for many mu >= 0 at once, [A] -> [A], from the same formulas."""
+    _require(eps >= 0, "epsilon must not be negative")
+    plain = (mus > 0) & np.isfinite(mus) & math.isfinite(eps)
+    mu = np.where(plain, mus, 1.0)
+    with np.errstate(over="ignore"):
+        a, b = mu / 2 - eps / mu, -mu / 2 - eps / mu
+        density = exp(-a * a / 2)
+    never = (a < 0) & (density == 0)
+    mills = erfcx(np.abs([a, b]) / math.sqrt(2)) / 2
+    difference = np.where(a > 0, -mills[0], mills[0]) - mills[1]
+    near = (mu < _NEAR_MANY) & ~never
+    if near.any():
+        nodes, weights = (numbers[:, None] for numbers in gauss_legendre(6))
+        x = mu[near] * (nodes + 1) / 2 - a[near]
+        slopes = 1 - x * math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))
+        difference[near] = mu[near] / math.sqrt(2 * math.pi) * (weights * slopes).sum(axis=0) / 2
+    found = np.where((a > 0) & ~near, 1.0, 0.0) + density * difference
+    return np.where(plain, np.where(never, 0.0, found), np.where(mus == math.inf, 1.0, 0.0))
 
 
 def eps_of(mu: float, delta: float) -> float:

@@ -51,17 +51,18 @@ def _edges(order: float, q: float, sigma: float, nodes_of: Nodes, power: float) 
     known = _known(order, q, sigma, power)
     if known is not None:
         return known
-    return _quadrature(nodes_of, float(order), float(q), (float(sigma),), float(power))[0]
+    return _quadrature(nodes_of, float(q), ((float(order), float(sigma), float(power)),))[0]
 
 
-def with_each_noise(step: str, order: float, q: float, sigmas: Sequence[float]) -> list[float]:
-    """One of the three divergences, by the name of its function, at several noises: the same bits as one by one."""
-    nodes_of, power = (_half_line, order) if step == "symmetrised" else (_whole_line, order)
-    power = 1 - order if step == "base_from_mixture" else power
-    found = {sigma: _known(order, q, sigma, power) for sigma in sigmas}
-    asked = tuple(float(sigma) for sigma, known in found.items() if known is None)
-    found.update(zip(asked, _quadrature(nodes_of, float(order), float(q), asked, float(power)), strict=True))
-    return [float(found[sigma] or 0.0) for sigma in sigmas]
+def at_each(step: str, q: float, places: Sequence[tuple[float, float]]) -> list[float]:
+    """One of the three divergences, by the name of its function, at (order, sigma) pairs: the bits of one by one."""
+    nodes_of = _half_line if step == "symmetrised" else _whole_line
+    exchanged = step == "base_from_mixture"
+    asked = [(float(order), float(sigma), float(1 - order if exchanged else order)) for order, sigma in places]
+    found = {one: _known(one[0], q, one[1], one[2]) for one in asked}
+    unknown = tuple(one for one, known in found.items() if known is None)
+    found.update(zip(unknown, _quadrature(nodes_of, float(q), unknown), strict=True))
+    return [float(found[one] or 0.0) for one in asked]
 
 
 def _known(order: float, q: float, sigma: float, power: float) -> float | None:
@@ -84,14 +85,15 @@ def _known(order: float, q: float, sigma: float, power: float) -> float | None:
 
 
 @lru_cache(maxsize=50_000)
-def _quadrature(nodes_of: Nodes, order: float, q: float, sigmas: tuple[float, ...], power: float) -> tuple[float, ...]:
-    """log of 1 + E[excess of the integrand's powers] over order - 1, for each noise."""
-    if not sigmas:
+def _quadrature(nodes_of: Nodes, q: float, asked: tuple[tuple[float, float, float], ...]) -> tuple[float, ...]:
+    """log of 1 + E[excess of the integrand's powers] over order - 1, for each (order, noise, power)."""
+    if not asked:
         return ()
-    parts = [nodes_of(order, q, sigma, power) for sigma in sigmas]
-    powers = (power, 1 - power) if nodes_of is _half_line else (power,)
-    means = _log_means([z for z, _ in parts], [step for _, step in parts], q, sigmas, powers)
-    return tuple(mean / (order - 1) for mean in means)
+    orders, sigmas, powers = (list(each) for each in zip(*asked, strict=True))
+    nodes, steps = zip(*(nodes_of(order, q, sigma, power) for order, sigma, power in asked), strict=True)
+    both = [powers, [1 - power for power in powers]] if nodes_of is _half_line else [powers]
+    means = _log_means(nodes, steps, q, sigmas, both)
+    return tuple(mean / (order - 1) for mean, order in zip(means, orders, strict=True))
 
 
 def _whole_line(order: float, q: float, sigma: float, power: float) -> tuple[np.ndarray, np.ndarray]:
@@ -173,11 +175,11 @@ def _log_means(
     steps: Sequence[np.ndarray],
     q: float,
     sigmas: Sequence[float],
-    powers: tuple[float, ...],
+    powers: Sequence[Sequence[float]],
 ) -> list[float]:
-    """log(1 + sum over powers k of E[(1 + u)^k - 1 - k u]) for each noise, with its nodes z and steps.
+    """log(1 + sum of E[(1 + u)^k - 1 - k u] over its powers k) for each noise, with its nodes z and steps.
 
-    No cancellation, no overflow.
+    Each of `powers` has one for each noise, all above 1 or all negative. No cancellation, no overflow.
     """
     counts = [len(z) for z in nodes]
     starts = np.concatenate([[0], np.cumsum(counts[:-1])]).astype(np.int64)
@@ -188,7 +190,8 @@ def _log_means(
     log_weight = log(np.concatenate(steps) / math.sqrt(2 * math.pi)) - z * z / 2
     weight = exp(log_weight)
     total, large = np.zeros(len(counts)), np.full(len(counts), -np.inf)
-    for power in powers:
+    for each in powers:
+        power = each[0] if len(set(each)) == 1 else np.repeat(np.array(each), counts)
         far = power * log_r > 300.0
         if not far.any():
             total += np.add.reduceat(weight * _excess(log_r, u, power), starts)
@@ -209,20 +212,21 @@ def _log_sums(logs: np.ndarray, starts: np.ndarray) -> np.ndarray:
     return tops + log(np.maximum(np.add.reduceat(exp(logs - np.repeat(tops, counts)), starts), 1e-300))
 
 
-def _excess(log_r: np.ndarray, u: np.ndarray, power: float) -> np.ndarray:
-    """(1 + u)^power - 1 - power u: a series where power u is small."""
-    small = np.abs(u) * max(1.0, abs(power)) < _SMALL
+def _excess(log_r: np.ndarray, u: np.ndarray, power: float | np.ndarray) -> np.ndarray:
+    """(1 + u)^power - 1 - power u, all powers above 1 or all negative: a series where power u is small."""
+    small = np.abs(u) * np.maximum(1.0, np.abs(power)) < _SMALL
     out = np.zeros_like(u)
+    k, few = (power[~small], power[small]) if isinstance(power, np.ndarray) else (power, power)
     far, logs = u[~small], log_r[~small]
-    if power > 1:  # the same, and no digits are lost where the power is next to 1
-        out[~small] = (1 + far) * expm1((power - 1) * logs) - (power - 1) * far
+    if np.all(k > 1):  # the same, and no digits are lost where the power is next to 1
+        out[~small] = (1 + far) * expm1((k - 1) * logs) - (k - 1) * far
     else:
-        out[~small] = expm1(power * logs) - power * far
+        out[~small] = expm1(k * logs) - k * far
     v = u[small]
     total, term = np.zeros_like(v), np.ones_like(v)
-    for k in range(1, 11):  # the next term is below 0.01^9 of the first
-        term = term * v * ((power - k + 1) / k)
-        if k >= 2:
+    for n in range(1, 11):  # the next term is below 0.01^9 of the first
+        term = term * v * ((few - n + 1) / n)
+        if n >= 2:
             total += term
     out[small] = total
     return out

@@ -47,7 +47,6 @@ Negative entries of the computed G are kept: setting them to 0 would add up thei
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -56,6 +55,7 @@ from typing import Literal
 
 import numpy as np
 
+from dpexp.core.bisection import first_reached
 from dpexp.core.distinct import distinct
 from dpexp.core.elementary import geomspace
 from dpexp.engine.elementary import exp, log
@@ -105,7 +105,7 @@ class Composed:
         self._coarser = coarser
         self._transforms: OrderedDict[float, Tilted] = OrderedDict()
         self._saddles: dict[float, tuple[float, float]] = {}
-        """by rate: every search halves the same interval, so that searches share most of their rates"""
+        """by rate"""
 
     @cached_property
     def lost(self) -> float:
@@ -154,13 +154,9 @@ class Composed:
             self._saddles[rate] = eps, level
         return self._saddles[rate]
 
-    def _rate(self, enough: Callable[[float, float], bool]) -> float:
-        """The least rate, to 1%, whose eps and log delta are `enough`, which is true from some rate on."""
-        low, high = math.log(RATIO) * _FIRST, math.log(RATIO) * _LAST
-        while high - low > 0.01:
-            middle = (low + high) / 2
-            low, high = (low, middle) if enough(*self._saddle(math.exp(middle))) else (middle, high)
-        return math.exp(high)
+    def _last_power(self, beyond: Callable[[float, float], float]) -> int:
+        """The largest power of RATIO at which `beyond`, of its eps and log delta, is negative; it rises with them."""
+        return first_reached(lambda power: beyond(*self._saddle(RATIO**power)), _FIRST - 1, _LAST + 1) - 1
 
     def _transform(self, rate: float) -> Tilted:
         """The transform at this rate, kept for a while. Raises TooWide."""
@@ -174,8 +170,8 @@ class Composed:
     def _tilted(self, rate: float) -> Tilted:
         return Tilted(self.parts, self.interval, rate, self.side, self._coarser is not None)
 
-    def _ask(self, rate: float, answer: Callable[[Tilted], Answer], enough: float = 0.0) -> float:
-        """The answer of the transform of the power of RATIO below, or the best of a few rates where rounding is felt.
+    def _ask(self, power: int, answer: Callable[[Tilted], Answer], enough: float = 0.0) -> float:
+        """The answer of the transform of this power of RATIO, or the best of a few rates where rounding is felt.
 
         From above nothing is gained by another rate once the answer is at most `enough`: 0 for an eps, and for a delta
         what vanishes beside the probability of an unbounded loss, which is added to it.
@@ -183,7 +179,7 @@ class Composed:
         That happens where one large loss is as likely as many small ones: the tilted law has two humps, and between two
         rates that are close its mean leaps over the eps in question.
         """
-        power = min(max(math.floor(math.log(rate) / math.log(RATIO)), _FIRST), _LAST)
+        power = min(max(power, _FIRST), _LAST)
         first = self._transform(RATIO**power)
         found, share = answer(first)
         if share <= _POOR or first.held > _SEARCHED or (self.side == "above" and found <= enough):
@@ -219,11 +215,11 @@ class Composed:
         if not self._coarse or self.lost >= delta:
             return 0.0 if below or not self.lost >= delta else math.inf
         level = math.log(delta - self.lost)
-        rate = self._rate(lambda eps, log_delta: eps >= 0 and log_delta <= level)
+        power = self._last_power(lambda eps, log_delta: level - log_delta if eps >= 0 else -math.inf)
         try:
             if below:
-                return self._ask(rate, lambda t: t.eps_below(delta))
-            return self._ask(rate, lambda t: t.eps_above(delta - self.lost))
+                return self._ask(power, lambda t: t.eps_below(delta))
+            return self._ask(power, lambda t: t.eps_above(delta - self.lost))
         except TooWide:
             if self._coarser is None:
                 raise
@@ -233,11 +229,11 @@ class Composed:
         """A bound on delta(eps) from this side, eps >= 0."""
         if not self._coarse:
             return self.lost
-        rate = self._rate(lambda at, _: at >= eps)
+        power = self._last_power(lambda at, _: at - eps)
         try:
             if self.side == "below":
-                return max(0.0, self._ask(rate, lambda t: t.delta_below(eps)))
-            return min(1.0, self.lost + self._ask(rate, lambda t: t.delta_above(eps), _VANISHING * self.lost))
+                return max(0.0, self._ask(power, lambda t: t.delta_below(eps)))
+            return min(1.0, self.lost + self._ask(power, lambda t: t.delta_above(eps), _VANISHING * self.lost))
         except TooWide:
             if self._coarser is None:
                 raise
@@ -247,7 +243,7 @@ class Composed:
         """About delta(eps) of bounded losses, by the saddle point: no bound, and at best within a factor of a few."""
         if not self._coarse:
             return 0.0
-        rate = self._rate(lambda at, _: at >= eps)
+        rate = RATIO ** self._last_power(lambda at, _: at - eps)
         value, _, variance = self._cumulants(rate)
         log_delta = value - rate * eps - math.log(rate * (1 + rate) * math.sqrt(2 * math.pi * variance) + 1)
         return math.exp(min(log_delta, 0.0))
@@ -290,8 +286,8 @@ class _Tilt:
 
     @cached_property
     def coarse(self) -> _Tilt:
-        """About the same law on a few hundred cells."""
-        starts = np.arange(0, len(self.weights), 1 + len(self.weights) // 400)
+        """About the same law on some fifty cells."""
+        starts = np.arange(0, len(self.weights), 1 + len(self.weights) // 64)
         weights = np.add.reduceat(self.weights, starts)
         cells = np.add.reduceat(self.cells * self.weights, starts) / weights
         return _Tilt(self.start, cells, weights, self.count, 0.0, 0.0, 0.0)
@@ -327,6 +323,8 @@ class Tilted:
             raise TooWide(f"{high - low + 1} cells")
         spectrum, error = _sum(tilts, high - low + 1, few)
         middle = sum(t.count * t.middle for t in tilts)
+        # the rate is the saddle point of the loss K'(t) - 1 / t - 1 / (1 + t), and K' is the mean of the tilted sum
+        self._saddle = math.fsum(t.count * (t.start + t.mean) for t in tilts) - (1 / rate + 1 / (1 + rate)) / interval
         decays = interval * rate, interval * (1 + rate)
         # losses below 0 are not needed for eps >= 0
         first = max(low, -origin)
@@ -351,12 +349,18 @@ class Tilted:
             return max(near - far + charge, 0.0) * self._scale(k) * self._tilting
         return max(near - far - charge, 0.0) * self._scale(k) / self._tilting
 
-    def _fewest(self, holds: Callable[[float], bool]) -> int:
-        """The first loss whose bound holds, after one whose bound does not; all cells where none does.
+    def _fewest(self, level: float) -> int:
+        """The first loss whose bound is at most `level`, after one whose bound is larger; all cells where none is.
 
         Bounds fall from loss to loss but for rounding: whatever the search passes over, what it ends at was computed.
+        Next to the saddle point log delta falls by the rate for each unit of the loss.
         """
-        return bisect_left(range(self.cells), True, key=lambda k: holds(self._bound(k)))
+
+        def below(k: int) -> float:
+            bound = self._bound(k)
+            return math.log(level / bound) if bound > 0 else math.inf
+
+        return first_reached(below, -1, self.cells, self._saddle - self._first, self.rate * self.interval)
 
     def _at(self, eps: float) -> tuple[float, float] | None:
         """For eps in the window: delta(eps) as computed, and its errors."""
@@ -388,7 +392,7 @@ class Tilted:
 
     def eps_above(self, delta: float) -> Answer:
         """An eps with delta(eps) <= delta, the least but for rounding; inf where the window has none."""
-        k = self._fewest(lambda bound: bound <= delta)
+        k = self._fewest(delta)
         if k >= self.cells:
             return math.inf, math.inf
         found = self.loss(k)
@@ -401,7 +405,7 @@ class Tilted:
 
     def eps_below(self, delta: float) -> Answer:
         """An eps with delta(eps) >= delta, the largest but for rounding; 0 where the window has none."""
-        k = self._fewest(lambda bound: bound < delta)
+        k = self._fewest(delta)
         if k == 0:
             return 0.0, math.inf if self.loss(0) > 0 else 0.0
         found = self.loss(k - 1)
@@ -441,13 +445,11 @@ def _window(tilts: Sequence[_Tilt]) -> tuple[int, int]:
     centre = math.fsum(t.count * t.mean for t in tilts)
     variance = math.fsum(t.count * float((t.weights * (t.cells - t.mean) ** 2).sum()) for t in tilts)
     rates = geomspace(1e-3, 30, 28) / math.sqrt(max(variance, 1e-12))  # small ones for heavy tails
-    coarse, ends = [t.coarse for t in tilts], []
-    for sign in (-1.0, 1.0):
-        # any rate is valid: which is best can be read off roughly
-        about = (sum(t.log_moments(sign * rates) for t in coarse) + _OUTSIDE) / rates
-        best = rates[int(np.argmin(about))]
-        logs = math.fsum(float(t.log_moments(np.array([sign * best]))[0]) for t in tilts)
-        ends.append(centre + sign * (logs + _OUTSIDE) / float(best))
+    # any rate is valid, to the left or to the right: which is best can be read off roughly
+    both = np.stack([-rates, rates])
+    about = np.sum([t.coarse.log_moments(both.ravel()) for t in tilts], axis=0).reshape(both.shape)
+    best = both[[0, 1], ((about + _OUTSIDE) / rates).argmin(axis=1)]
+    ends = (centre + (np.sum([t.log_moments(best) for t in tilts], axis=0) + _OUTSIDE) / best).tolist()
     most = sum(t.count * int(t.cells[-1]) for t in tilts)
     least = sum(t.count * int(t.cells[0]) for t in tilts)
     return max(least, math.floor(ends[0])), min(most, math.ceil(ends[1]))

@@ -11,10 +11,8 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
-
-from dpexp.engine.elementary import exp, expm1, log_ndtr
 from dpexp.privacy.accounting.batch_sizes import Sizes
+from dpexp.privacy.accounting.gdp import delta_of, deltas_of
 
 
 def contraction(eps: float, reach: float) -> float:
@@ -23,27 +21,9 @@ def contraction(eps: float, reach: float) -> float:
     `reach` is the largest distance r of two means in noise standard deviations. It is also delta(eps) of a Gaussian
     mechanism with mu = r. Relative error below 1e-12. Raises ValueError for negative arguments.
     """
-    from dpexp.privacy.accounting.gdp import delta_of
-
     if not (eps >= 0 and reach >= 0):
         raise ValueError(f"epsilon and reach are at least 0, not {eps} and {reach}")
     return delta_of(reach, eps)
-
-
-def contractions(eps: float, reaches: np.ndarray) -> np.ndarray:
-    """theta_eps of every reach >= 0, [A] -> [A]; 0 at reach 0, 1 at an infinite one."""
-    if eps == 0:  # 2 Phi(r / 2) - 1, without the difference
-        from scipy.special import erf
-
-        return np.asarray(erf(reaches / math.sqrt(8)))
-    r = np.asarray(reaches, dtype=np.float64)
-    inner = np.where((r > 0) & np.isfinite(r), r, 1.0)
-    with np.errstate(over="ignore"):
-        first = log_ndtr(inner / 2 - eps / inner)
-        second = np.minimum(eps + log_ndtr(-inner / 2 - eps / inner), first)
-    with np.errstate(invalid="ignore"):
-        gap = np.where(np.isfinite(first), second - first, -np.inf)
-    return np.where(r == 0, 0.0, np.where(np.isinf(r), 1.0, exp(first) * -expm1(gap)))
 
 
 def last_iterate_delta(eps: float, reach: float, q: float, steps: float) -> float:
@@ -88,7 +68,7 @@ class PoissonReach:
 
     def _mean(self, eps: float, records: int, more: int) -> float:
         sizes = _sizes(records, self.q)
-        values = contractions(eps, self.width + self.move * (sizes.counts + more))
+        values = deltas_of(self.width + self.move * (sizes.counts + more), eps)
         # what is left out has theta <= 1; the factor covers the rounding of the sum
         return min(1.0, float((sizes.masses * values).sum()) * (1 + 1e-12) + sizes.dropped)
 

@@ -17,21 +17,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.core.bisection import first_whole
 from dpexp.core.distinct import distinct
 from dpexp.core.elementary import geomspace
-from dpexp.privacy.accounting.gdp import delta_of
-from dpexp.privacy.analyses.last_iterate import shift
+from dpexp.privacy.analyses.contracted import Contracted, LogContraction
 
 Composed = Callable[[int, float], float]
 """(steps, delta) -> epsilon of that many released steps"""
-LogContraction = Callable[[float], Callable[[int], float]]
-"""e1 -> R -> log of a bound on eta_e1(K^R): 0 is no contraction"""
 SHARES = (0.1, 0.25, 0.45, 0.65)
 """parts of the composition's epsilon that are tried for e1; any e1 >= 0 gives a valid bound"""
 
@@ -48,54 +43,6 @@ class Hybrid(NamedTuple):
     eps: float
     steps: int
     contraction_eps: float
-
-
-def log_contraction(eps: float, reach: float) -> Callable[[int], float]:
-    """R -> log of theta_eps(reach)^R, for any losses; reach as in `hidden_state.contraction`."""
-    return powers(delta_of(reach, eps))
-
-
-def powers(coefficient: float) -> Callable[[int], float]:
-    """R -> log of the R-th power of one step's coefficient eta_eps(K)."""
-    # in logarithms, because R is up to millions and the power would be 0
-    per_step = _log(coefficient)
-    return lambda steps: steps * per_step
-
-
-def smaller(*bounds: Callable[[int], float]) -> Callable[[int], float]:
-    """R -> the least of several bounds on log eta_eps(K^R)."""
-    return lambda steps: min(bound(steps) for bound in bounds)
-
-
-def larger(*bounds: Callable[[int], float]) -> Callable[[int], float]:
-    """R -> the largest of several bounds on log eta_eps(K^R): it holds for each of their kernels."""
-    return lambda steps: max(bound(steps) for bound in bounds)
-
-
-def log_contraction_convex(eps: float, width: float, contraction: float = 1.0) -> Callable[[int], float]:
-    """R -> log of a bound on eta_eps(K^R) for steps that do not expand (c <= 1) on a set `width` noise units wide.
-
-    c is the factor of every step: batches have one size. A block of B steps is as private as one Gaussian step over
-    width sqrt(shift(B)) (amplification by iteration), and blocks multiply. The best block length does not depend on R
-    but for the remainder.
-    """
-    lengths, logs = _blocks(eps, width, contraction)
-
-    # R = k B + remainder: k whole blocks, and the remainder does not expand (its coefficient is at most 1)
-    def at(steps: int) -> float:
-        fits = lengths <= steps
-        return float(np.min((steps // lengths[fits]) * logs[fits])) if fits.any() else 0.0
-
-    return at
-
-
-@lru_cache(maxsize=256)
-def _blocks(eps: float, width: float, contraction: float) -> tuple[np.ndarray, np.ndarray]:
-    # With c = 1, a block of B steps has mu = width / sqrt(B). Per step it gains -log delta(mu) / B, and delta tends to
-    # 1 for large mu, to mu / sqrt(2 pi) for small: the best mu is of order 1, and 8 width^2 steps bring it to 8^(-1/2).
-    top = min(max(4.0, 8 * width * width), 1e18)
-    lengths = distinct(geomspace(1, top, 80).round().astype(np.int64))
-    return lengths, np.array([_log(delta_of(width * math.sqrt(shift(int(b), contraction)), eps)) for b in lengths])
 
 
 def hybrid_eps(composed: Composed, log_contracted: LogContraction, steps: int, delta: float) -> Hybrid:
@@ -122,7 +69,7 @@ def hybrid_eps(composed: Composed, log_contracted: LogContraction, steps: int, d
 
 def _over_steps(
     composed: Composed,
-    log_contracted: Callable[[int], float],
+    log_contracted: Contracted,
     e1: float,
     steps: int,
     delta: float,
@@ -135,9 +82,9 @@ def _over_steps(
     at all of delta, which grows with the steps and is in `known` for the steps that were asked about; `ALIKE` is for
     its rounding. The laws of other numbers of steps are nearly all that the search costs.
     """
-    least = _fewest(log_contracted, math.log(delta), steps)
+    least = log_contracted.fewest(math.log(delta))
     found = Hybrid(math.inf, steps, e1)
-    if least is None:
+    if least > steps:
         return found
     # With the fewest steps nearly all of delta is spent on the contraction. A few per cent more steps shrink its part
     # by a power, and cost the composition, which grows about like the root of R, half as many per cent.
@@ -179,17 +126,6 @@ def _exchanged(composed: Composed, steps: int, left: float, delta: float) -> flo
             return e2
         e2 = needed * (1 + 1e-9)
     return math.inf
-
-
-def _fewest(log_contracted: Callable[[int], float], level: float, most: int) -> int | None:
-    """The fewest steps that contract below e^level, or None if `most` do not; the bound never rises with the steps."""
-    if log_contracted(most) >= level:
-        return None
-    return first_whole(lambda steps: log_contracted(steps) < level, 0, most)
-
-
-def _log(value: float) -> float:
-    return math.log(value) if value > 0 else -math.inf
 
 
 def hybrid_delta(

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpexp.core.modelled import EACH_SIDE, least_modelled
 from dpexp.engine.elementary import exp
-from dpexp.privacy.accounting.sampled_gaussian import base_from_mixture, mixture_from_base, symmetrised, with_each_noise
+from dpexp.privacy.accounting.sampled_gaussian import at_each, base_from_mixture, mixture_from_base, symmetrised
 
 STEP: dict[str, Callable[[float, float, float], float]] = {
     "literal": base_from_mixture,
@@ -76,8 +76,8 @@ def last_iterate(
 @lru_cache(maxsize=4096)
 def step_costs(order: float, q: float, multiplier: float, step: str) -> np.ndarray:
     """What one step costs, at each share of the grid."""
-    noises = [multiplier * math.sqrt(1 - share) for share in _SHARE_LIST]
-    found = np.array(with_each_noise(STEP[step].__name__, order, q, noises))
+    places = [(order, multiplier * math.sqrt(1 - share)) for share in _SHARE_LIST]
+    found = np.array(at_each(STEP[step].__name__, q, places))
     found.flags.writeable = False  # it is shared by all who ask
     return found
 

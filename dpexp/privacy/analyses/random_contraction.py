@@ -24,7 +24,6 @@ which leaves at least A (s + X). In units of s this is again one affine map a st
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -35,7 +34,8 @@ from dpexp.core.distinct import distinct
 from dpexp.core.elementary import geomspace
 from dpexp.engine.elementary import exp, log
 from dpexp.privacy.accounting.batch_sizes import poisson_sizes, step_factors
-from dpexp.privacy.analyses.hidden_state import contractions
+from dpexp.privacy.accounting.gdp import delta_of, deltas_of
+from dpexp.privacy.analyses.contracted import Blocks
 
 _LEVELS = 48
 """values of a that are kept: the split between two of them adds about 1% to the variance of a"""
@@ -113,21 +113,17 @@ class RandomContraction:
     largest: float
     """eta M / b"""
 
-    def log_contraction(self, eps: float) -> Callable[[int], float]:
+    def log_contraction(self, eps: float) -> Blocks:
         """R -> log of a bound on eta_eps(K^R)."""
-        lengths, logs = self._blocks(eps)
-
-        def at(steps: int) -> float:
-            fits = lengths <= steps
-            return float(np.min((steps // lengths[fits]) * logs[fits])) if fits.any() else 0.0
-
-        return at
+        return Blocks(*self._blocks(eps))
 
     def _blocks(self, eps: float) -> tuple[np.ndarray, np.ndarray]:
         """Block lengths in steps [B] and the logarithms of their contraction [B]."""
         lengths, laws = self._laws
         x = self._gathered * self._grid
-        means = np.min([(laws * convex_majorant(eps, self.width, x, share)).sum(axis=1) for share in _TANGENTS], axis=0)
+        thetas = _thetas(eps, self.width, x)
+        majorants = (np.maximum(thetas, _tangent(eps, self.width, x, share)) for share in _TANGENTS)
+        means = np.min([(laws * majorant).sum(axis=1) for majorant in majorants], axis=0)
         # the factor covers the rounding of some thousand positive sums
         logs = log(np.clip(means * (1 + 1e-9), 1e-300, 1.0))
         return lengths * self._gathered, logs
@@ -214,13 +210,19 @@ def convex_majorant(eps: float, width: float, x: np.ndarray, share: float) -> np
     and falls from there on: theta is concave below X* and convex above. Its tangent at X0 = `share` X* <= X* lies above
     it up to X*, and crosses it at most once beyond, from above: the larger of theta and the tangent is convex.
     """
-    at = share * width * width / (4 * (1.5 + math.sqrt(2.25 + eps * eps / 4)))
+    return np.maximum(_thetas(eps, width, x), _tangent(eps, width, x, share))
+
+
+def _thetas(eps: float, width: float, x: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore"):
-        values = contractions(eps, width / np.sqrt(x))
+        return deltas_of(width / np.sqrt(x), eps)
+
+
+def _tangent(eps: float, width: float, x: np.ndarray, share: float) -> np.ndarray:
+    at = share * width * width / (4 * (1.5 + math.sqrt(2.25 + eps * eps / 4)))
     r = width / math.sqrt(at)
     density = math.exp(-((r / 2 - eps / r) ** 2) / 2) / math.sqrt(2 * math.pi)
-    tangent = float(contractions(eps, np.array([r]))[0]) + density * r / (2 * at) * (at - x)
-    return np.maximum(values, tangent)
+    return delta_of(r, eps) + density * r / (2 * at) * (at - x)
 
 
 @lru_cache(maxsize=64)

@@ -5,25 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from dpexp.core.bisection import narrow
-from dpexp.core.brent import root
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.loss_distributions import Scheme, step_loss
 from dpexp.privacy.analyses.analysis import ALL, LAST, Released
 from dpexp.privacy.attained.linear_loss import LinearLoss
 
 if TYPE_CHECKING:
-    from dpexp.privacy.attained.walk import Walk
+    from dpexp.privacy.attained.walk import HockeyStick, Walk
 
 WIDEST = 120.0
 """set in noise units up to which the exact law is computed within a second"""
 MOST_WORK = 1.2e5
 """squared width times the number of maps, up to which it is"""
-_MOST = 600.0
-"""epsilon up to which e^epsilon is well below the largest number"""
 LINEAR_PAIRS = {
     "add-remove": "linear losses: the record's slope is C, against none",
     "replace-one": "linear losses: the record's slope is C, against -C",
@@ -51,7 +47,7 @@ class LowerBound:
         }
 
 
-Maps = Sequence[tuple[float, float]]
+Maps = tuple[tuple[float, float], ...]
 """(probability, factor) pairs: y -> factor y"""
 
 
@@ -101,66 +97,35 @@ def exact_walk(moves: Moves, width: float, steps: int, replaced: bool, pair: str
     # P(S) >= (1 - l) P'(S) and Q(S) <= (1 - l) Q'(S) + l, for the laws P', Q' given that no size left out is drawn and
     # the probability l that one is
     lost = min(1.0, steps * moves.dropped)
-
-    @cache
-    def curves() -> tuple[Callable[[float], float], Callable[[float], float]]:
-        from dpexp.privacy.attained.walk import HockeyStick, Law
-
-        one, sticks = Law(moves.walk(width / 2, 1.0, False), steps), []
-        if replaced:  # opposite slopes are each other's mirror image: one order is enough
-            sticks = [HockeyStick(one, one.mirrored(moves.walk(width / 2, -1.0, False)))]
-        if not replaced or moves.turning:
-            none = Law(moves.walk(width / 2, 0.0, not replaced), steps)
-            sticks += [HockeyStick(one, none), HockeyStick(none, one)]
-        # 1e-9 covers quadrature and rounding, which are below 1e-10
-        return (
-            lambda eps: max(stick(eps) for stick in sticks) * (1 - lost - 1e-9) - math.exp(min(eps, 700)) * lost,
-            lambda eps: max(stick.about(eps) for stick in sticks) * (1 - lost) - math.exp(min(eps, 700)) * lost,
-        )
-
-    @cache
-    def eps(delta: float) -> float:
-        delta_at, about = curves()
-        return attained_eps(delta_at, delta, about)
-
-    return [LowerBound("exact-walk", LAST, pair, eps)]
+    return [LowerBound("exact-walk", LAST, pair, lambda delta: _attained(moves, width, steps, replaced, lost, delta))]
 
 
-def attained_eps(
-    delta_at: Callable[[float], float], delta: float, about: Callable[[float], float] | None = None
-) -> float:
-    """An epsilon, to 1e-7, at which a decreasing delta(epsilon) still exceeds `delta`: rounded down; 0 if none does.
+def _attained(moves: Moves, width: float, steps: int, replaced: bool, lost: float, delta: float) -> float:
+    # walks that have forgotten where they were have one law for all larger numbers of steps, and its answers are kept
+    steps = max(walk.as_good_as(steps) for walk in _walks(moves, width, replaced))
+    return _at_steps(moves, width, steps, replaced, lost, delta)
 
-    What is returned was seen to exceed delta. `about` is nearly the same curve for less, and says where to look.
-    """
-    level, delta_at = math.log(delta), cache(delta_at)
 
-    def crossing(curve: Callable[[float], float], low: float, high: float, rtol: float) -> float:
-        """Where log delta, which is nearly straight, meets the level."""
-        return root(lambda eps: math.log(max(curve(eps), 1e-300)) - level, low, high, xtol=1e-14, rtol=rtol)
+@lru_cache(maxsize=1024)
+def _at_steps(moves: Moves, width: float, steps: int, replaced: bool, lost: float, delta: float) -> float:
+    return max(stick.eps(delta, lost) for stick in _sticks(moves, width, steps, replaced))
 
-    if not delta_at(0.0) > delta:
-        return 0.0
-    low, high = 0.0, 1.0
-    if about is not None and about(0.0) > delta:
-        while high <= _MOST and about(high) > delta:
-            high *= 2
-        if high <= _MOST:
-            middle = crossing(about, 0.0, high, 1e-4)
-            low, high = 0.997 * middle, 1.003 * middle
-            if not delta_at(low) > delta:
-                low, high = 0.0, low
-        else:
-            high = 1.0
-    while delta_at(high) > delta:
-        low, high = high, 2 * high
-        if high > _MOST:
-            return low
-    found = crossing(delta_at, low, high, 2e-8)
-    for eps in (found, found * (1 - 1e-7)):
-        if delta_at(eps) > delta:
-            return eps
-    return narrow(lambda eps: delta_at(eps) <= delta, low, high, relative=1e-7).below
+
+def _walks(moves: Moves, width: float, replaced: bool) -> list[Walk]:
+    """Of the record with its slope, and of no record or a flat one where an order of neighbours has it."""
+    flat = not replaced or moves.turning
+    return [moves.walk(width / 2, 1.0, False), *([moves.walk(width / 2, 0.0, not replaced)] if flat else [])]
+
+
+@lru_cache(maxsize=4)
+def _sticks(moves: Moves, width: float, steps: int, replaced: bool) -> Sequence[HockeyStick]:
+    from dpexp.privacy.attained.walk import HockeyStick, Law
+
+    one, *others = (Law(walk, steps) for walk in _walks(moves, width, replaced))
+    pairs = [pair for none in others for pair in ((one, none), (none, one))]
+    if replaced:  # opposite slopes are each other's mirror image: one order is enough
+        pairs.append((one, one.mirrored(moves.walk(width / 2, -1.0, False))))
+    return [HockeyStick(*pair) for pair in pairs]
 
 
 def linear_last(q: float, multiplier: float, steps: int, scheme: Scheme) -> list[LowerBound]:

@@ -21,13 +21,17 @@ import numpy as np
 
 from dpexp.core.distinct import distinct
 from dpexp.core.gauss_legendre import gauss_legendre
-from dpexp.engine.elementary import ndtr
+from dpexp.engine.elementary import log, ndtr
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
 Move = Callable[[np.ndarray], np.ndarray]
 _ONE_AT_A_TIME = Lock()
+ROUNDING = 1e-9
+"""more than the relative error of a probability: quadrature and rounding together are below 1e-10"""
+LARGEST = 600.0
+"""epsilon up to which e^epsilon is well below the largest number"""
 
 
 @dataclass(frozen=True)
@@ -74,8 +78,9 @@ class Walk:
 
     def step_tails(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """`step_below` and `step_above`, [2, A, B]."""
-        away = [(probability, x[:, None] - move(y)) for probability, move in self.moves]
-        return np.asarray(sum(probability * ndtr(np.stack([a, -a])) for probability, a in away))
+        away = np.stack([x[:, None] - move(y) for _, move in self.moves])
+        tails = ndtr(np.stack([away, -away], axis=1))  # [moves, 2, A, B]
+        return np.asarray(sum(probability * tail for (probability, _), tail in zip(self.moves, tails, strict=True)))
 
     @cached_property
     def places(self) -> np.ndarray:
@@ -96,19 +101,21 @@ class Walk:
 
     @cached_property
     def _powers(self) -> list[_Power]:
-        """The matrix of 1, 2, 4, .. steps, as far as they have been asked for."""
-        return [_Power(self.matrix, False)]
+        """The matrix of 1, 2, 4, .. steps, as far as they have been asked for and until they settle."""
+        return [_Power(self.matrix, 0, False)]
 
     def _power(self, doublings: int) -> _Power:
-        """The matrix of 2^doublings steps; powers are kept for other numbers of steps."""
+        """The matrix of 2^doublings steps, or the settled one; powers are kept for other numbers of steps."""
         with _ONE_AT_A_TIME:  # two threads must not append the same power
-            while len(self._powers) <= doublings:
-                last = self._powers[-1].matrix
+            last = self._powers[-1]
+            while last.doublings < doublings and not last.settled:
                 with _blas().limit(limits=1, user_api="blas"):
-                    squared = last @ last
+                    squared = last.matrix @ last.matrix
                 squared /= squared.sum(axis=0)
-                self._powers.append(_Power(squared, np.allclose(squared, last, rtol=1e-13, atol=0)))
-            return self._powers[doublings]
+                settled = np.allclose(squared, last.matrix, rtol=1e-13, atol=0)
+                last = _Power(squared, last.doublings + 1, settled)
+                self._powers.append(last)
+            return self._powers[min(doublings, last.doublings)]
 
     def masses(self, steps: int, start: float = 0.0) -> np.ndarray:
         """Masses at `places` after `steps` >= 1 steps from a point."""
@@ -126,10 +133,17 @@ class Walk:
                 state /= state.sum()  # the sum is 1 but for quadrature and rounding, which must not pile up
         return state
 
+    def as_good_as(self, steps: int) -> int:
+        """The number of steps whose law stands for that of `steps`, once a walk has forgotten where it was."""
+        if steps < 2:
+            return steps
+        largest = self._power((steps - 1).bit_length() - 1)
+        return 1 + (1 << largest.doublings) if largest.settled else steps
+
     @cached_property
     def grid(self) -> np.ndarray:
-        """Places a sixteenth of a noise unit apart, where densities are compared."""
-        return np.linspace(-self.half_width, self.half_width, 32 * max(8, math.ceil(self.half_width)) + 1)
+        """Places an eighth of a noise unit apart, where densities are compared."""
+        return np.linspace(-self.half_width, self.half_width, 16 * max(8, math.ceil(self.half_width)) + 1)
 
     @cached_property
     def grid_density(self) -> np.ndarray:
@@ -146,9 +160,10 @@ def _blas() -> ThreadpoolController:
 
 
 class _Power(NamedTuple):
-    """The matrix of some number of steps."""
+    """The matrix of 2^doublings steps."""
 
     matrix: np.ndarray
+    doublings: int
     settled: bool
     """whether it is that of half as many: the walk has forgotten where it was"""
 
@@ -206,18 +221,15 @@ class Law:
         y, mass = self._before
         return np.vecdot(self.walk.step_tails(x, y), mass)
 
-    @cached_property
-    def _ends(self) -> np.ndarray:
-        """`tails` at the two ends, inside of the atoms, [2, 2]."""
-        return self.tails(np.array([-self.walk.half_width, self.walk.half_width]))
-
     def between(self, cuts: np.ndarray) -> np.ndarray:
         """P(a < Y < b) of the pieces into which increasing cuts divide the inside, [cuts + 1].
 
         As a difference of whichever is smaller, what is below the piece or what is above it: a piece in one tail keeps
         its relative accuracy, which e^eps would otherwise blow up.
         """
-        below, above = np.concatenate([self._ends[:, :1], self.tails(cuts), self._ends[:, 1:]], axis=1)
+        (left, right), inside = self.masses[-2:], self.masses[:-2].sum()
+        at_left, at_right = [[left], [inside + right]], [[left + inside], [right]]
+        below, above = np.concatenate([at_left, self.tails(cuts), at_right], axis=1)
         return np.where(below[1:] <= above[:-1], np.diff(below), -np.diff(above))
 
 
@@ -263,7 +275,7 @@ class HockeyStick:
 
     @cached_property
     def _grid(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Places a sixteenth of a noise unit apart, and both densities there."""
+        """Places an eighth of a noise unit apart, and both densities there."""
         # each density is a mixture of unit normals, so that nothing in it is narrower than about one noise unit
         return self.p.walk.grid, self.p.density(self.p.walk.grid), self.q.density(self.q.walk.grid)
 
@@ -297,24 +309,54 @@ class HockeyStick:
             before = side
         return cut
 
-    def __call__(self, eps: float) -> float:
-        factor, cuts = math.exp(eps), self._cuts(eps)
-        inside = self.p.between(cuts) - factor * self.q.between(cuts)
-        atoms = self.p.masses[-2:] - factor * self.q.masses[-2:]
-        return float(np.sum(np.maximum(inside, 0)) + np.sum(np.maximum(atoms, 0)))
+    def _pieces(self, eps: float) -> tuple[np.ndarray, np.ndarray]:
+        """Probabilities of the pieces between the sign changes, then of the two atoms, under p and under q."""
+        cuts = self._cuts(eps)
+        p, q = (np.append(law.between(cuts), law.masses[-2:]) for law in (self.p, self.q))
+        return p, q
 
-    def about(self, eps: float) -> float:
-        """The same to a thousandth or so, by a sum over the grid: where to look for an epsilon."""
-        grid, p, q = self._grid
-        factor = math.exp(eps)
-        atoms = self.p.masses[-2:] - factor * self.q.masses[-2:]
-        inside = np.maximum(p - factor * q, 0).sum() * (grid[1] - grid[0])
-        return float(inside + np.sum(np.maximum(atoms, 0)))
+    def __call__(self, eps: float) -> float:
+        p, q = self._pieces(eps)
+        return float(np.sum(np.maximum(p - math.exp(eps) * q, 0)))
+
+    def eps(self, delta: float, lost: float = 0.0) -> float:
+        """The largest epsilon with P(S) - e^epsilon Q(S) = delta for an event S, rounded down; 0 if there is none.
+
+        P(S) = (1 - lost) p(S) at least, and Q(S) = (1 - lost) q(S) + lost at most. Every event attains its own epsilon,
+        log((P(S) - delta) / Q(S)), and the largest is sought as by Dinkelbach (1967): from an epsilon to the event that
+        is best there, and on to the epsilon of that event, which never falls after the first. The best event has its
+        greatest epsilon where it is best, so that an epsilon that is off by x leads to one that is off by about x^2.
+        """
+
+        def attains(p: np.ndarray, q: np.ndarray) -> float:
+            """The largest epsilon of several events."""
+            room, cost = p * ((1 - lost) * (1 - ROUNDING)) - delta, q * ((1 - lost) * (1 + ROUNDING)) + lost
+            ratio = float((room / np.maximum(cost, 1e-300)).max())
+            return min(math.log(ratio), LARGEST) if ratio > 1 else 0.0
+
+        found = attains(*self._events)
+        for _ in range(20):
+            p, q = self._pieces(found)
+            event = p > math.exp(found) * q
+            last, found = found, attains(p[event].sum(keepdims=True), q[event].sum(keepdims=True))
+            if abs(found - last) <= 1e-4 * min(1.0, last):  # the next would move by about the square
+                break
+        return found
+
+    @cached_property
+    def _events(self) -> tuple[np.ndarray, np.ndarray]:
+        """About the probabilities of the likeliest events for p beside q, as they grow cell by cell of the grid."""
+        places, p, q = self._grid
+        cell = np.full(len(places), places[1] - places[0])
+        cell[[0, -1]] /= 2
+        p, q = (np.append(cell * density, law.masses[-2:]) for density, law in ((p, self.p), (q, self.q)))
+        order = np.argsort(q / np.maximum(p, 1e-300), kind="stable")  # the largest of p / q first
+        return p[order].cumsum(), q[order].cumsum()
 
 
 def _log_ratio(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """log of p / q; 0 where both are no numbers with all their digits, and nothing is to be gained."""
-    return np.log(np.maximum(p, 1e-300)) - np.log(np.maximum(q, 1e-300))
+    return log(np.maximum(p, 1e-300)) - log(np.maximum(q, 1e-300))
 
 
 def shifting(half_width: float, moves: Sequence[tuple[float, float]], slope: float = 1.0) -> Walk:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 
 from pydantic import model_validator
@@ -21,8 +21,9 @@ from dpexp.privacy.analyses.composition import (
     epoch_text,
     random_step,
 )
+from dpexp.privacy.analyses.contracted import Contracted, LogContraction, Smaller, any_loss, powers
 from dpexp.privacy.analyses.hidden_state import PoissonReach, last_iterate_delta
-from dpexp.privacy.analyses.hybrid import LogContraction, hybrid_eps, log_contraction, powers, smaller
+from dpexp.privacy.analyses.hybrid import hybrid_eps
 from dpexp.privacy.attained.lower_bounds import LowerBound, linear_cyclic, linear_last
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Records, Size, Steps
 
@@ -114,11 +115,11 @@ class BatchedMechanism(Mechanism):
                 return math.inf
             return hybrid_eps(composed, contracted, self.steps, delta).eps
 
-        def contracted(e1: float) -> Callable[[int], float]:
+        def contracted(e1: float) -> Contracted:
             if self.sampling != "poisson":
-                return convex(e1) if convex else log_contraction(e1, width + move)
-            any_loss = powers(PoissonReach(width, move / self.batch_size, self.n, self.q).contraction(e1))
-            return smaller(any_loss, convex(e1)) if convex else any_loss
+                return convex(e1) if convex else any_loss(e1, width + move)
+            plain = powers(PoissonReach(width, move / self.batch_size, self.n, self.q).contraction(e1))
+            return Smaller((plain, convex(e1))) if convex else plain
 
         losses = "no convexity of the losses" if convex is None else "every loss is convex and smooth"
         source = "ours: composition of the last steps, contraction before (docs/privacy.md)"

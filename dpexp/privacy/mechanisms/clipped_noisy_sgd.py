@@ -54,8 +54,8 @@ class ClippedNoisySgd(BatchedMechanism):
         other = "the opposite one" if replaced else "none"
         pair = f"one dimension: the record's gradient is C, against {other}; all others are 0"
         # the others' gradients are 0, so that their number in a batch does not matter
-        kept, met = [(1.0, 1.0)], [(1.0, 1.0)]
-        moves = Moves(self.q, 1 / self.multiplier, kept, met)
+        same = ((1.0, 1.0),)
+        moves = Moves(self.q, 1 / self.multiplier, same, same)
         return exact_walk(moves, self.diameter / self.noise_std, self.steps, replaced, pair)
 
     def describe(self) -> list[tuple[str, str]]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from functools import partial
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import ClassVar
 
 from dpexp.privacy.accounting.batch_sizes import poisson_sizes
 from dpexp.privacy.accounting.noise_conventions import parameter_noise
 from dpexp.privacy.analyses.analysis import LAST, Analysis, Search, gaussian_analysis, renyi_analysis
 from dpexp.privacy.analyses.composition import ONCE_AN_EPOCH, composition, visits
-from dpexp.privacy.analyses.hybrid import LogContraction, larger, log_contraction_convex
+from dpexp.privacy.analyses.contracted import Larger, LogContraction, convex
 from dpexp.privacy.analyses.last_iterate import last_iterate
-from dpexp.privacy.analyses.last_iterate_nearly import Nearly
+from dpexp.privacy.analyses.last_iterate_nearly import Nearly, enough_steps
 from dpexp.privacy.analyses.random_contraction import random_contraction
 from dpexp.privacy.analyses.shifted_interpolation import (
     cyclic_convex,
@@ -46,6 +47,24 @@ CONVEX = (
 MOST_SIZES = 400
 """numbers of records in a batch up to which the literal update of quadratics is computed"""
 BOK = "shifted interpolation (Bok, Su and Altschuler, 2024)"
+
+
+@lru_cache(maxsize=64)
+def _iterated(
+    q: float, multiplier: float, width: float, steps: int, step: str, c: float, source: str, reason: str
+) -> Analysis:
+    """Amplification by iteration; kept, because more steps than enough have the same answers."""
+
+    def curve(order: float, refine: bool = True) -> float:
+        return last_iterate(order, q, multiplier, width, steps, step, c, refine).rdp
+
+    stated: Callable[[float], float] = curve
+    searches = [Search(partial(curve, refine=False), curve)]
+    if c == 1:
+        nearly = Nearly(q, multiplier, width, steps, step)
+        stated = nearly.bound
+        searches.insert(0, Search(nearly, stated))
+    return renyi_analysis(f"iteration-{step}", source, LAST, stated, CONVEX, reason, searches)
 
 
 class NoisySgd(BatchedMechanism):
@@ -118,12 +137,12 @@ class NoisySgd(BatchedMechanism):
             # without strong convexity c = max(1, |1 - eta M k / b|) increases with the batch: n records are the worse
             counts = (self.n, self.n - 1) if removed and m > 0 else (self.n,)
             steps = [random_contraction(self.width, k, self.q, share * m, share * M) for k in counts]
-            return lambda e1: larger(*(step.log_contraction(e1) for step in steps))
+            return lambda e1: Larger(tuple(step.log_contraction(e1) for step in steps))
         sizes = (1.0, 1 - 1 / self.n) if removed else (1.0,)  # of a full batch, in parts of the divisor
         c = max(self.step_factor(size) for size in sizes)
         if c > 1 + 1e-12:
             return None
-        return partial(log_contraction_convex, width=self.width, contraction=min(1.0, c))
+        return partial(convex, width=self.width, contraction=min(1.0, c))
 
     def lower_bounds(self) -> list[LowerBound]:
         if not self._noisy or self._undefined():
@@ -158,13 +177,13 @@ class NoisySgd(BatchedMechanism):
             removed = self.neighboring_relation == "add-remove"
             c = 1 - self.step_size * self.strong_convexity
             without = 1 - per_record * others if removed and self.sampling == "full-batch" else c
-            return Moves(self.q, slope, [(1.0, without)], [(1.0, c)])
+            return Moves(self.q, slope, ((1.0, without),), ((1.0, c),))
         sizes = poisson_sizes(self.n - 1, self.q)
         if len(sizes.counts) > MOST_SIZES:
             return None
         drawn = list(zip(sizes.masses.tolist(), sizes.counts.tolist(), strict=True))
-        kept = [(p, 1 - per_record * k) for p, k in drawn]
-        met = [(p, 1 - per_record * (k + 1)) for p, k in drawn]
+        kept = tuple((p, 1 - per_record * k) for p, k in drawn)
+        met = tuple((p, 1 - per_record * (k + 1)) for p, k in drawn)
         return Moves(self.q, slope, kept, met, sizes.dropped)
 
     def _iteration(self, c: float, refused: str) -> list[Analysis]:
@@ -172,16 +191,9 @@ class NoisySgd(BatchedMechanism):
         found = []
         kind = "" if c == 1 else ", strongly convex (5.3) with shifts in proportion to c^(T-t)"
         for step, (source, caveat) in (FULL_BATCH if self.q == 1 else ORIENTATIONS).items():
-
-            def curve(order: float, refine: bool = True, step: str = step) -> float:
-                return last_iterate(order, self.q, self.multiplier / 2, self.width, self.steps, step, c, refine).rdp
-
-            searches = [Search(partial(curve, refine=False), curve)]
-            if c == 1:
-                nearly = Nearly(self.q, self.multiplier / 2, self.width, self.steps, step)
-                searches.insert(0, Search(nearly, nearly.bound))
-            reason = refused or caveat
-            found.append(renyi_analysis(f"iteration-{step}", source + kind, LAST, curve, CONVEX, reason, searches))
+            setting = self.q, self.multiplier / 2, self.width
+            steps = enough_steps(*setting, self.steps, step) if c == 1 and not refused else self.steps
+            found.append(_iterated(*setting, steps, step, c, source + kind, refused or caveat))
         return found
 
     def _full_batch(self, c: float, refused: str) -> Analysis:
