@@ -1,6 +1,8 @@
 """Last-iterate analyses beyond the papers: the hybrid bound, partitions, lower bounds; judged by exact laws."""
 
 import math
+import random
+from dataclasses import replace
 
 import mpmath
 import numpy as np
@@ -16,7 +18,7 @@ from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import hybrid_eps
 from dpexp.privacy.analyses.shifted_interpolation import cyclic_convex, cyclic_strongly_convex
 from dpexp.privacy.analyses.shuffled import shuffled_strongly_convex
-from dpexp.privacy.attained.walk import HockeyStick, Law, Walk, affine, renyi, shifting
+from dpexp.privacy.attained.walk import ROUNDING, HockeyStick, Law, Walk, affine, renyi, shifting
 from dpexp.privacy.mechanisms import MECHANISMS
 from tests.test_privacy_accountants import bump, instances, settings
 
@@ -320,6 +322,24 @@ def test_the_epsilon_of_the_best_event_is_that_of_halving_the_curve(name, lost):
             assert found == 0 or at(found) > delta * (1 - 1e-12)
             wanted = eps_of_delta(at, delta)
             assert min(wanted, 600.0) * (1 - 1e-7) - 1e-8 <= found <= wanted
+
+
+def test_panels_are_narrow_enough():
+    """Tails and atoms of random walks beside those with half as wide panels; twice as wide ones are seen to be too wide."""
+    rng, off = random.Random(3), {4.0: 0.0, 8.0: 0.0}
+    for _ in range(40):
+        half, slope, steps = 10 ** rng.uniform(-1, 1.75), 10 ** rng.uniform(-4, 1), round(10 ** rng.uniform(0, 6))
+        q, c = rng.choice([0.5, 0.1, 0.001]), rng.choice([1, 0.99, 0.5, -0.3])
+        walk = affine(half, [(1 - q, c, 0.0), (q, c, slope)])
+        found = {}
+        for panel in (2.0, *off):
+            law = Law(replace(walk, panel=panel), steps)
+            found[panel] = np.append(law.tails(np.linspace(-half, half, 9)[1:-1]), law.masses[-2:])
+        for panel in off:
+            seen = found[2.0] > 1e-280
+            off[panel] = max(off[panel], float(np.abs(found[panel][seen] / found[2.0][seen] - 1).max()))
+    assert off[4.0] < ROUNDING / 100
+    assert off[8.0] > 100 * ROUNDING
 
 
 def test_a_walk_that_has_forgotten_stands_for_all_larger_numbers_of_steps():
