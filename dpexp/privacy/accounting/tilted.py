@@ -156,7 +156,7 @@ class Composed:
 
     def _last_power(self, beyond: Callable[[float, float], float]) -> int:
         """The largest power of RATIO at which `beyond`, of its eps and log delta, is negative; it rises with them."""
-        return first_reached(lambda power: beyond(*self._saddle(RATIO**power)), _FIRST - 1, _LAST + 1) - 1
+        return first_reached(lambda power: beyond(*self._saddle(RATIO**power)), _FIRST - 1, _LAST) - 1
 
     def _transform(self, rate: float) -> Tilted:
         """The transform at this rate, kept for a while. Raises TooWide."""
@@ -243,7 +243,9 @@ class Composed:
         """About delta(eps) of bounded losses, by the saddle point: no bound, and at best within a factor of a few."""
         if not self._coarse:
             return 0.0
-        rate = RATIO ** self._last_power(lambda at, _: at - eps)
+        power = self._last_power(lambda at, _: at - eps)
+        low, high = (self._saddle(RATIO**k)[0] for k in (power, power + 1))
+        rate = RATIO ** (power + min(max((eps - low) / (high - low), 0.0), 1.0) if high > low else power)
         value, _, variance = self._cumulants(rate)
         log_delta = value - rate * eps - math.log(rate * (1 + rate) * math.sqrt(2 * math.pi * variance) + 1)
         return math.exp(min(log_delta, 0.0))
@@ -358,7 +360,8 @@ class Tilted:
 
         def below(k: int) -> float:
             bound = self._bound(k)
-            return math.log(level / bound) if bound > 0 else math.inf
+            ratio = level / bound if bound > 0 else math.inf
+            return math.log(ratio) if ratio > 0 else -math.inf
 
         return first_reached(below, -1, self.cells, self._saddle - self._first, self.rate * self.interval)
 
