@@ -19,7 +19,7 @@ from dpexp.core import elementary
 
 Function = Callable[[np.ndarray], np.ndarray]
 
-LOADING_S = 0.4
+LOADING_S = 0.55
 """seconds to load the compiler and the loops that are kept"""
 LOOPS_S = 0.05
 """the same where the compiler is loaded already"""
