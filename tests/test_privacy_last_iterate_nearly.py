@@ -12,7 +12,8 @@ from dpexp.privacy.accounting.gdp import rdp_of
 from dpexp.privacy.accounting.sampled_gaussian import base_from_mixture, mixture_from_base, symmetrised
 from dpexp.privacy.analyses.analysis import LAST, Search, renyi_analysis
 from dpexp.privacy.analyses.last_iterate import last_iterate
-from dpexp.privacy.analyses.last_iterate_nearly import Nearly
+from dpexp.privacy.analyses.last_iterate_nearly import Nearly, enough_steps
+from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
 
 SETTINGS = [(0.01, 50.0, 100.0, 1000), (0.01, 50.0, 100.0, 10**6), (0.1, 2.0, 5.0, 300), (0.01, 10.0, 100.0, 50_000)]
 DIVERGENCES = {"literal": base_from_mixture, "mixture": mixture_from_base, "symmetrised": symmetrised}
@@ -66,6 +67,38 @@ def test_orders_of_the_grid_are_orders_like_others():
     for order in ORDERS[[3, 12, 20]].tolist():
         assert nearly(order) == pytest.approx(nearly(order * (1 + 1e-7)), rel=1e-3)
         assert nearly.bound(order) == pytest.approx(last_iterate(order, *SETTINGS[0], "symmetrised").rdp, rel=2e-6)
+
+
+@pytest.mark.parametrize("step", DIVERGENCES)
+def test_more_steps_than_enough_have_the_same_bound(step):
+    q, multiplier, width, _ = SETTINGS[1]
+    enough = enough_steps(q, multiplier, width, 10**9, step)
+    assert enough == 2**29  # the power of two below
+    assert enough_steps(q, multiplier, width, 2 * enough - 1, step) == enough
+    assert enough_steps(q, multiplier, width, 1000, step) == 1000
+    least = next(2**k for k in range(30) if enough_steps(q, multiplier, width, 2**k + 1, step) == 2**k)
+    assert 10**5 < least < 10**7
+    nearly = Nearly(q, multiplier, width, least, step)
+    for order in (1.5, *BETWEEN, 64.0):
+        wanted = last_iterate(order, q, multiplier, width, 10**9, step).rdp
+        assert wanted * (1 - 1e-12) <= nearly.bound(order) <= wanted * (1 + 2e-6)
+    # a bound that still uses all of its steps is not enough
+    few = last_iterate(2.0, q, multiplier, width, 1000, step)
+    assert few.steps == 1000
+    assert few.rdp > last_iterate(2.0, q, multiplier, width, 1001, step).rdp * (1 + 1e-4)
+
+
+@pytest.mark.parametrize("steps", [700, 40_000, 3 * 10**7])
+def test_a_statement_has_the_bounds_of_its_own_number_of_steps(steps):
+    mechanism = NoisySgd(
+        n=1000, batch_size=10, step_size=0.02, noise_std=2.0, lipschitz=1.0, diameter=1.5, smoothness=1.0, steps=steps
+    )
+    for analysis in mechanism.analyses():
+        kind = analysis.name.removeprefix("iteration-")
+        if kind in DIVERGENCES:
+            for order in (1.5, 2.0, 16.0):
+                own = last_iterate(order, mechanism.q, mechanism.multiplier / 2, mechanism.width, steps, kind)
+                assert analysis.rdp(order) == pytest.approx(own.rdp, rel=2e-6)
 
 
 def curve(order):
