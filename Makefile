@@ -62,6 +62,7 @@ soak: $(READY)
 	$(BIN)/python -m tests.campaigns.config_mutants
 	$(BIN)/python -m tests.campaigns.audit_faults
 	$(BIN)/python -m tests.campaigns.sound_mechanisms
+	$(BIN)/python -m tests.campaigns.statements
 	$(BIN)/python -m tests.campaigns.worst_pairs
 	$(BIN)/python -m tests.campaigns.random_numbers
 	$(BIN)/python -m tests.campaigns.machines

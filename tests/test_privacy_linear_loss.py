@@ -5,11 +5,14 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import log_ndtr, logsumexp
 from scipy.stats import binom, norm
 
 from dpexp.privacy.accounting.binomials import binomial_log_masses, likely_counts
 from dpexp.privacy.accounting.gdp import delta_of, eps_of
-from dpexp.privacy.attained.linear_loss import LinearLoss, linear_loss_delta, linear_loss_eps
+from dpexp.privacy.accounting.mixtures import GaussianMixture
+from dpexp.privacy.attained.linear_loss import LinearLoss, _eps_of_threshold, linear_loss_delta, linear_loss_eps
 
 SCHEMES = ("add-remove", "replace-one", "fixed-size")
 # epsilon at 1e-3, 1e-5 and 1e-8 of the three pairs, by another program
@@ -63,6 +66,60 @@ def test_the_law_is_the_literal_sum_and_epsilon_is_its_inverse():
                 found = law.eps(law.delta(eps))
                 assert found == pytest.approx(eps, rel=1e-6, abs=1e-8)
                 assert law.delta(found) >= law.delta(eps)  # rounded down
+
+
+def full(q, z, steps, scheme, delta):
+    """Epsilon of the best half line, sought among many, with every number of visits, in logarithms."""
+    k = np.arange(steps + 1)
+    mass, spread, distance = binom.logpmf(k, steps, q), z * math.sqrt(steps), 2 if scheme == "fixed-size" else 1
+    met, other = distance * k / spread, (-k if scheme == "replace-one" else 0 * k) / spread
+
+    def eps(t, p, r):
+        log_p = logsumexp(mass + log_ndtr(p - t))
+        room = math.exp(log_p) - delta
+        return math.log(room) - logsumexp(mass + log_ndtr(r - t)) if room > 0 else -1e9
+
+    largest = 0.0
+    for p, r in ((met, other),) if scheme == "replace-one" else ((met, other), (-other, -met)):
+        places = np.linspace(min(p.min(), r.min()) - 12, max(p.max(), r.max()) + 12, 400)
+        best = int(np.argmax([eps(t, p, r) for t in places]))
+        found = minimize_scalar(lambda t, p=p, r=r: -eps(t, p, r), bounds=places[[best - 1, best + 1]], method="bounded")
+        largest = max(largest, -found.fun)
+    return largest
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize(
+    "setting", [(0.5, 1.0, 2280), (0.5, 0.147, 1000), (0.3, 0.5, 3000), (0.9, 1.0, 2000), (0.05, 0.3, 3000)]
+)
+def test_large_losses_count_the_rarest_numbers_of_visits(setting, scheme):
+    """Beyond epsilon 100, those with a probability below e^-120 decide how little the other data set has there."""
+    for delta in (1e-5, 1e-10):
+        found, wanted = linear_loss_eps(*setting, scheme, delta), full(*setting, scheme, delta)
+        assert found <= wanted * (1 + 1e-7)  # the search of `full` loses so much
+        assert found >= wanted * 0.985
+        law = LinearLoss(*setting, scheme)
+        assert law.delta(found) == pytest.approx(delta, rel=1e-3)
+
+
+def test_leaving_the_rarest_out_would_state_too_much():
+    law = LinearLoss(0.5, 1.0, 2280, "replace-one")
+    p, r = law._pairs[0]
+    likely = GaussianMixture(-p.centres, p.log_weights, 1.0)
+    assert _eps_of_threshold(p, likely, 1e-6) > 1.01 * full(0.5, 1.0, 2280, "replace-one", 1e-6)
+    assert _eps_of_threshold(p, r, 1e-6) < full(0.5, 1.0, 2280, "replace-one", 1e-6)
+
+
+def test_groups_have_at_least_the_probability_beyond_every_place():
+    """P(k visits at most) of the groups is at least that of the law, for every k."""
+    for q, steps in ((0.5, 700), (0.02, 5000), (0.97, 900)):
+        law = LinearLoss(q, 1.0, steps, "replace-one")
+        _, every = law._pairs[0]
+        visits, masses = -every.centres * math.sqrt(steps), np.exp(every.log_weights)
+        up_to = np.array([masses[visits <= k + 1e-6].sum() for k in range(steps + 1)])
+        exact = binom.cdf(np.arange(steps + 1), steps, q)
+        assert np.all(up_to >= exact * (1 - 1e-9))
+        assert up_to[-1] == pytest.approx(1, abs=1e-10)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

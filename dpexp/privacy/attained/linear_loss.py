@@ -22,13 +22,17 @@ from functools import cached_property
 import numpy as np
 
 from dpexp.core.brent import root
-from dpexp.privacy.accounting.binomials import likely_counts
+from dpexp.engine.elementary import log
+from dpexp.privacy.accounting.binomials import binomial_log_masses, likely_counts
 from dpexp.privacy.accounting.gdp import delta_of, eps_of
 from dpexp.privacy.accounting.loss_distributions import Scheme
 from dpexp.privacy.accounting.mixtures import GaussianMixture, hockey_stick_of, renyi_of
 
 _FLOOR = -120.0
-"""log probability below which a number of visits is left out; what is left out only lowers the stated loss"""
+"""log probability of a number of visits below which it does not have an atom of its own"""
+_GROUPS = 64
+"""that the numbers of visits below the floor are put into, on either side: they decide losses above 100, whose
+denominator is made of them alone, and are then known to a 64th"""
 _MOST = 1e8
 """variance of the number of visits above which the law is not written down: here it has 3 10^5 atoms"""
 _LEAST_NOISE = 1e-4
@@ -73,7 +77,7 @@ class LinearLoss:
         """The smallest delta at `eps` >= 0, both orders of the neighbours."""
         if self._mu is not None:
             return delta_of(self._mu, eps)
-        return max(0.0, *(hockey_stick_of(p, r, eps) - math.exp(min(eps, 700.0)) * lost for p, r, lost in self._pairs))
+        return max(0.0, *(hockey_stick_of(p, r, eps) for p, r in self._pairs))
 
     def eps(self, delta: float) -> float:
         """The smallest epsilon >= 0 at `delta`, rounded down by 1e-9 of its value."""
@@ -81,13 +85,13 @@ class LinearLoss:
             return eps_of(self._mu, delta)
         if delta >= 1:
             return 0.0
-        return max(_eps_of_threshold(p, r, delta) for p, r, _ in self._pairs) * (1 - 1e-9)
+        return max(_eps_of_threshold(p, r, delta) for p, r in self._pairs) * (1 - 1e-9)
 
     def renyi(self, order: float) -> float:
         """The larger Renyi divergence of both orders of the neighbours, order > 1."""
         if self._mu is not None:
             return order * self._mu**2 / 2
-        return max(renyi_of(p, r, order) for p, r, _ in self._pairs)
+        return max(renyi_of(p, r, order) for p, r in self._pairs)
 
     @cached_property
     def _mu(self) -> float | None:
@@ -100,21 +104,41 @@ class LinearLoss:
         return math.sqrt(self.steps) * distance / self.noise_multiplier if self.q == 1 else None
 
     @cached_property
-    def _pairs(self) -> list[tuple[GaussianMixture, GaussianMixture, float]]:
-        """(P, Q, mass that Q lacks) of both orders, mirrored so that the likelihood ratio P / Q increases.
+    def _pairs(self) -> list[tuple[GaussianMixture, GaussianMixture]]:
+        """(P, Q) of both orders, mirrored so that the likelihood ratio P / Q increases and the best event is x > t.
 
-        P and Q are written without the numbers of visits below the floor. Where P lacks mass, P(S) - e^eps Q(S) is
-        only too small; where Q does, e^eps times that mass is taken off.
+        No number that is stated may be above that of the pair itself. So P is written without the numbers of visits
+        below the floor, and Q with at least what it has beyond every t: there, the mirrored law of k visits has most
+        for the fewest visits, so that a group of numbers becomes an atom at its fewest. P / Q still increases, since no
+        atom of Q is above one of P.
         """
         counts, logs = likely_counts(self.steps, self.q, _FLOOR)
-        lost = (self.steps + 1 - len(counts)) * math.exp(_FLOOR)
+        fewest, bounds = self._groups(int(counts[0]), int(counts[-1]))
         distance = 2.0 if self.scheme == "fixed-size" else 1.0
         unit = math.sqrt(self.steps) * self.noise_multiplier  # lengths in deviations of the sum of all noises
         law = GaussianMixture(distance * counts / unit, logs, 1.0)
+        every = GaussianMixture(
+            distance * np.concatenate([counts, fewest]) / unit, np.concatenate([logs, bounds]), 1.0
+        ).mirrored
         if self.scheme == "replace-one":
-            return [(law, law.mirrored, lost)]
+            return [(law, every)]
         absent = GaussianMixture(np.zeros(1), np.zeros(1), 1.0)
-        return [(law, absent, 0.0), (absent.mirrored, law.mirrored, lost)]
+        return [(law, absent), (absent.mirrored, every)]
+
+    def _groups(self, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+        """The fewest visits of each group of numbers outside first .. last, and a bound on its log probability.
+
+        Probabilities rise up to `first` and fall from `last` on, so a group has at most its size times its largest one,
+        which is that of its last or its first number.
+        """
+        below = np.unique(np.linspace(0, first, min(first, _GROUPS) + 1).astype(np.int64))
+        above = np.unique(np.linspace(last + 1, self.steps + 1, min(self.steps - last, _GROUPS) + 1).astype(np.int64))
+        likeliest = np.concatenate([below[1:] - 1, above[:-1]])
+        sizes = np.concatenate([np.diff(below), np.diff(above)])
+        if len(sizes) == 0:
+            return np.zeros(0), np.zeros(0)
+        bounds = binomial_log_masses(likeliest, self.steps, self.q) + log(sizes.astype(np.float64))
+        return np.concatenate([below[:-1], above[:-1]]).astype(np.float64), bounds
 
 
 def _eps_of_threshold(p: GaussianMixture, r: GaussianMixture, delta: float) -> float:
