@@ -159,6 +159,23 @@ def test_groups():
         worst.of_group(2)
 
 
+@pytest.mark.parametrize("attained", [False, True])
+@pytest.mark.parametrize("first", [0.015, 0.018, 0.02, 0.0214, 0.0215])
+def test_no_delta_is_asked_below_the_least_whatever_was_asked_before(attained, first):
+    """A search begins with what is known: next to the least delta it must not go on below it, where delta is 0."""
+
+    def eps(delta):
+        assert delta > 0
+        return 1e-3 * math.sqrt(max(0.0, -math.log(delta) - 0.5))
+
+    own = Profile(eps, attained)
+    for at in (0.0, first, 0.0216, 0.022, 0.0223, 0.0224, 0.025):  # 0.02235 belongs to the least delta
+        found = own.delta(at)
+        wanted = math.exp(-0.5 - (at / 1e-3) ** 2)
+        assert found <= wanted * 1.001 if attained else found >= wanted * 0.999
+        assert at > 0.02 or found == pytest.approx(wanted, rel=0.1)
+
+
 def test_events_have_profiles_too():
     events = pytest.importorskip("dpexp.privacy.accounting.events")
     accountant = events.MechanismAccountant("all-iterates", "add-remove")

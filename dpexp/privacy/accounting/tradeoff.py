@@ -77,10 +77,10 @@ class Profile:
         low = max((x for x, at in self._known if at > eps), default=min(FIRST_LOG, 2 * high))
         if high == CERTAIN and self._at(high) > eps:
             return _delta(high) if self.attained else 1.0
-        while self._at(low) <= eps:
+        while low >= LEAST_LOG and self._at(low) <= eps:
             low, high = 2 * low, low
-            if low < LEAST_LOG:
-                return 0.0 if self.attained else _delta(high)
+        if low < LEAST_LOG:
+            return 0.0 if self.attained else _delta(high)
         found = narrow(lambda x: self._at(x) <= eps, low, high, absolute=EXACT if self.attained else NEAR)
         return _delta(found.below if self.attained else found.above)
 
