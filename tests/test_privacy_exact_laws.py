@@ -17,6 +17,7 @@ from dpexp.privacy.exact.linear import linear
 from dpexp.privacy.exact.nodes import pair
 from dpexp.privacy.exact.recursion import statistic_law
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
+from tests.oracles.linear_losses import full
 
 SAMPLINGS = ("fixed-size", "poisson", "full-batch", "cyclic", "shuffled", "reshuffled")
 
@@ -158,6 +159,27 @@ def test_linear_losses_without_walls(setting):
     walk, law = pair(wide, replace(wide, record=None)), linear("poisson", False, 0.2, 2.5, 30)
     assert walk.eps(1e-3) == pytest.approx(law.eps(1e-3), rel=1e-5)
     assert walk.renyi(4) == pytest.approx(law.renyi(4), rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    "setting", [(0.3, 0.5, 1000), (0.5, 1.0, 1000), (0.5, 1.0, 600), (0.9, 0.7, 300), (0.01, 0.05, 900)]
+)
+def test_no_linear_loss_tells_more_than_with_all_its_counts(setting):
+    """Beyond epsilon 100 counts below e^-105 decide; without them, .3, .5 and 1000 steps would tell 4 % too much."""
+    schemes = {
+        "replace-one": ("poisson", True, False),
+        "add-remove": ("poisson", False, False),
+        "fixed-size": ("fixed-size", True, True),
+    }
+    for scheme, (sampling, replaced, flipped) in schemes.items():
+        law = linear(sampling, replaced, *setting, flipped=flipped)
+        for delta in (1e-3, 1e-9):
+            wanted = full(*setting, scheme, delta)
+            assert law.eps(delta) <= wanted * (1 + 1e-7)
+            assert law.eps(delta) >= min(wanted, 600) * 0.97
+    rare = linear("poisson", True, *setting).uses
+    assert np.exp(rare.log_p).sum() + np.exp(rare.rare[:, 2]).sum() == pytest.approx(1, rel=1e-9)
+    assert len(rare.counts) + (rare.rare[:, 1] - rare.rare[:, 0] + 1).sum() == setting[2] + 1
 
 
 # adversary.md 2.4: eps at 1e-12, by inversion; the last is the relative distance that a lower bound may have

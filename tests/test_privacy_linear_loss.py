@@ -5,14 +5,13 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
-from scipy.special import log_ndtr, logsumexp
 from scipy.stats import binom, norm
 
 from dpexp.privacy.accounting.binomials import binomial_log_masses, likely_counts
 from dpexp.privacy.accounting.gdp import delta_of, eps_of
 from dpexp.privacy.accounting.mixtures import GaussianMixture
 from dpexp.privacy.attained.linear_loss import LinearLoss, _eps_of_threshold, linear_loss_delta, linear_loss_eps
+from tests.oracles.linear_losses import full
 
 SCHEMES = ("add-remove", "replace-one", "fixed-size")
 # epsilon at 1e-3, 1e-5 and 1e-8 of the three pairs, by another program
@@ -66,26 +65,6 @@ def test_the_law_is_the_literal_sum_and_epsilon_is_its_inverse():
                 found = law.eps(law.delta(eps))
                 assert found == pytest.approx(eps, rel=1e-6, abs=1e-8)
                 assert law.delta(found) >= law.delta(eps)  # rounded down
-
-
-def full(q, z, steps, scheme, delta):
-    """Epsilon of the best half line, sought among many, with every number of visits, in logarithms."""
-    k = np.arange(steps + 1)
-    mass, spread, distance = binom.logpmf(k, steps, q), z * math.sqrt(steps), 2 if scheme == "fixed-size" else 1
-    met, other = distance * k / spread, (-k if scheme == "replace-one" else 0 * k) / spread
-
-    def eps(t, p, r):
-        log_p = logsumexp(mass + log_ndtr(p - t))
-        room = math.exp(log_p) - delta
-        return math.log(room) - logsumexp(mass + log_ndtr(r - t)) if room > 0 else -1e9
-
-    largest = 0.0
-    for p, r in ((met, other),) if scheme == "replace-one" else ((met, other), (-other, -met)):
-        places = np.linspace(min(p.min(), r.min()) - 12, max(p.max(), r.max()) + 12, 400)
-        best = int(np.argmax([eps(t, p, r) for t in places]))
-        found = minimize_scalar(lambda t, p=p, r=r: -eps(t, p, r), bounds=places[[best - 1, best + 1]], method="bounded")
-        largest = max(largest, -found.fun)
-    return largest
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,35 +25,54 @@ from dpexp.privacy.exact.outcome import Cells
 from dpexp.privacy.exact.update import PARTITIONED, Sampling
 
 _LEAST = -105.0
-"""log probabilities of counts below this are left out: e^-105 is 2.5e-46"""
+"""log probability of a count below which it is one of a range; e^-105 is 2.5e-46"""
+_RANGES = 32
+"""of rare counts, on either side"""
 
 
-def uses(sampling: Sampling, q: float, steps: int, batches: int, position: int = 0) -> tuple[np.ndarray, np.ndarray]:
+class Uses(NamedTuple):
+    """How often the record is used."""
+
+    counts: np.ndarray
+    """[A]"""
+    log_p: np.ndarray
+    """[A]"""
+    rare: np.ndarray = np.empty((0, 3))
+    """ranges of all other counts: first, last, and the log of their probability, [B, 3]"""
+
+
+def uses(sampling: Sampling, q: float, steps: int, batches: int, position: int = 0) -> Uses:
     """How often the record is used: counts and log probabilities."""
     if sampling == "full-batch" or q == 1:
-        return np.array([float(steps)]), np.zeros(1)
+        return Uses(np.array([float(steps)]), np.zeros(1))
     if sampling in PARTITIONED:
         epochs, left = divmod(steps, batches)
         if sampling == "cyclic":
-            return np.array([float(epochs + (position < left))]), np.zeros(1)
+            return Uses(np.array([float(epochs + (position < left))]), np.zeros(1))
         if left == 0:
-            return np.array([float(epochs)]), np.zeros(1)
-        return np.array([epochs, epochs + 1.0]), np.log([1 - left / batches, left / batches])
+            return Uses(np.array([float(epochs)]), np.zeros(1))
+        return Uses(np.array([epochs, epochs + 1.0]), np.log([1 - left / batches, left / batches]))
     from scipy.special import gammaln
 
     k = np.arange(steps + 1)
     log_p = gammaln(steps + 1) - gammaln(k + 1) - gammaln(steps - k + 1) + k * math.log(q)
     log_p = log_p + (steps - k) * math.log1p(-q)
-    seen = log_p > _LEAST
-    return k[seen].astype(float), log_p[seen]
+    seen = np.flatnonzero(log_p > _LEAST)
+    sides = [*np.array_split(k[: seen[0]], _RANGES), *np.array_split(k[seen[-1] + 1 :], _RANGES)]
+    rare = [(side[0], side[-1], np.logaddexp.reduce(log_p[side])) for side in sides if len(side)]
+    return Uses(k[seen].astype(float), log_p[seen], np.array(rare, dtype=float).reshape(-1, 3))
 
 
 @dataclass(frozen=True)
 class LinearLaw:
-    """The pair: P has mean `one` times the number of uses, Q `other` times it; variance 1 for each step."""
+    """The pair: P has mean `one` times the number of uses, Q `other` times it; variance 1 for each step.
 
-    counts: np.ndarray
-    log_p: np.ndarray
+    What is stated must not be above the pair's own loss. Where a law is the one that is told from, it is therefore
+    written without its rare counts, and where it is told against with at least what these can add: far out, where the
+    loss is above 100, they are all that it has there.
+    """
+
+    uses: Uses
     one: float
     other: float
     variance: float
@@ -62,11 +82,15 @@ class LinearLaw:
         """Error of the sums of normal probabilities."""
         return 1e-12
 
-    def _tails(self, shift: float, x: np.ndarray) -> np.ndarray:
-        """P(count shift + N(0, variance) > x), [X]."""
+    def _tails(self, shift: float, x: np.ndarray, at_most: bool = False) -> np.ndarray:
+        """P(count shift + N(0, variance) > x), [X], or what it is `at_most`."""
         from scipy.special import log_ndtr
 
-        logs = self.log_p[:, None] + log_ndtr((shift * self.counts[:, None] - x) / math.sqrt(self.variance))
+        counts, log_p = self.uses.counts, self.uses.log_p
+        if at_most:  # a range of counts lies at most at its end on the right
+            first, last, log_mass = self.uses.rare.T
+            counts, log_p = np.append(counts, last if shift > 0 else first), np.append(log_p, log_mass)
+        logs = log_p[:, None] + log_ndtr((shift * counts[:, None] - x) / math.sqrt(self.variance))
         top = logs.max(axis=0)
         return np.asarray(np.exp(top) * np.exp(logs - top).sum(axis=0))
 
@@ -75,13 +99,13 @@ class LinearLaw:
         p, q = (self.one, self.other) if sign > 0 else (self.other, self.one)
         # mirrored for the swapped pair, so that its events are right half lines as well
         p, q = sign * p, sign * q
-        means = np.array([p, q])[:, None] * self.counts
+        means = np.array([p, q])[:, None] * self.uses.counts
         sd = math.sqrt(self.variance)
         low, high = float(means.min()) - 2 * sd, float(means.max()) + 9 * sd
         best = -math.inf
         for _ in range(4):
             x = np.linspace(low, high, 97)
-            above, held = self._tails(p, x) * (1 - self.relative) - delta, self._tails(q, x) * (1 + self.relative)
+            above, held = self._tails(p, x) * (1 - self.relative) - delta, self._tails(q, x, True) * (1 + self.relative)
             with np.errstate(invalid="ignore", divide="ignore"):
                 value = np.where(above > 0, np.log(above) - np.log(held + 1e-280), -np.inf)
             k = int(np.argmax(value))
@@ -97,37 +121,44 @@ class LinearLaw:
     @cached_property
     def variation(self) -> float:
         """Total variation distance, about: half lines at a grid of thresholds."""
-        means = np.array([self.one, self.other])[:, None] * self.counts
+        means = np.array([self.one, self.other])[:, None] * self.uses.counts
         x = np.linspace(float(means.min()), float(means.max()), 200)
         return float(np.max(np.abs(self._tails(self.one, x) - self._tails(self.other, x))))
 
     def renyi(self, order: float) -> float:
         """The larger divergence, by the trapezoid rule on densities (geometric convergence for such mixtures)."""
         sd = math.sqrt(self.variance)
-        means = np.array([self.one, self.other])[:, None] * self.counts
+        means = np.array([self.one, self.other])[:, None] * self.uses.counts
         # the tilted law lies up to (order) shifts away
         gap = float(means.max() - means.min())
         x = np.arange(float(means.min()) - 12 * sd - order * gap, float(means.max()) + 12 * sd + order * gap, sd / 12)
-        if len(x) * len(self.counts) > 4_000_000:
-            x = np.linspace(x[0], x[-1], max(2000, 4_000_000 // len(self.counts)))
+        many = len(self.uses.counts)
+        if len(x) * many > 4_000_000:
+            x = np.linspace(x[0], x[-1], max(2000, 4_000_000 // many))
         if x[1] - x[0] > sd / 4:
             return 0.0
-        logs = [self._log_density(shift, x) for shift in (self.one, self.other)]
         step = math.log(x[1] - x[0])
-        cells = Cells(np.exp(logs[0] + step), np.exp(logs[1] + step), self.relative)
-        if min(logs[0].min(), logs[1].min()) > -600:
-            return max(cells.renyi(order), cells.swapped.renyi(order))
-        found = []
-        for p, q in ((logs[0], logs[1]), (logs[1], logs[0])):
-            exponents = order * p + (1 - order) * q + step
-            top = float(exponents.max())
-            value = (top + math.log(float(np.exp(exponents - top).sum()))) / (order - 1)
-            found.append(value)
-        small = max(cells.renyi(order), cells.swapped.renyi(order))
-        return small if max(found) < 1e-6 else max(small, max(found) - 1e-9 * order / (order - 1))
+        return max(self._renyi(p, q, x, step, order) for p, q in ((self.one, self.other), (self.other, self.one)))
 
-    def _log_density(self, shift: float, x: np.ndarray) -> np.ndarray:
-        logs = self.log_p[:, None] - (x - shift * self.counts[:, None]) ** 2 / (2 * self.variance)
+    def _renyi(self, one: float, other: float, x: np.ndarray, step: float, order: float) -> float:
+        """D_order of the law with the shift `one` against the other, from their densities at x; e^step apart."""
+        p, q = self._log_density(one, x), self._log_density(other, x, True)
+        small = Cells(np.exp(p + step), np.exp(q + step), self.relative).renyi(order)
+        if min(p.min(), q.min()) > -600:
+            return small
+        exponents = order * p + (1 - order) * q + step
+        top = float(exponents.max())
+        value = (top + math.log(float(np.exp(exponents - top).sum()))) / (order - 1)
+        return small if value < 1e-6 else max(small, value - 1e-9 * order / (order - 1))
+
+    def _log_density(self, shift: float, x: np.ndarray, at_most: bool = False) -> np.ndarray:
+        counts, log_p = self.uses.counts[:, None], self.uses.log_p[:, None]
+        logs = log_p - (x - shift * counts) ** 2 / (2 * self.variance)
+        if at_most:  # a range of counts has at most the density of the one that lies nearest
+            first, last, log_mass = self.uses.rare.T[:, :, None]
+            low, high = np.minimum(shift * first, shift * last), np.maximum(shift * first, shift * last)
+            away = np.maximum(np.maximum(low - x, x - high), 0.0)
+            logs = np.concatenate([logs, log_mass - away**2 / (2 * self.variance)])
         top = logs.max(axis=0)
         total = top + np.log(np.exp(logs - top).sum(axis=0))
         return np.asarray(total - math.log(2 * math.pi * self.variance) / 2)
@@ -145,7 +176,6 @@ def linear(
     """The pair of a linear loss: `flipped` among others of the same slope (no Poisson), else among others of 0."""
     if flipped and (sampling == "poisson" or not replaced):
         raise ValueError("under Poisson sampling the others' number is random too; without replacement nothing flips")
-    counts, log_p = uses(sampling, q, steps, batches)
     step = 1 / multiplier
     one, other = (2 * step, 0.0) if flipped else (step, -step if replaced else 0.0)
-    return LinearLaw(counts, log_p, one, other, float(steps))
+    return LinearLaw(uses(sampling, q, steps, batches), one, other, float(steps))

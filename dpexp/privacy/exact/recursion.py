@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from dpexp.privacy.exact.linear import LinearLaw
+from dpexp.privacy.exact.linear import LinearLaw, Uses
 from dpexp.privacy.exact.update import Sampling
 
 Statistic = Literal["last-iterate", "average"]
@@ -66,4 +66,4 @@ def statistic_law(
         return None
     order = np.argsort(listed[0])
     step = 1 / multiplier
-    return LinearLaw(listed[0][order], listed[1][order], step, -step if replaced else 0.0, float(w @ w))
+    return LinearLaw(Uses(listed[0][order], listed[1][order]), step, -step if replaced else 0.0, float(w @ w))

@@ -237,7 +237,7 @@ def _linear_free(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None
         uses = s.steps // s.batches + (s.steps % s.batches > 0)
     else:
         found = linear.linear(a.sampling, replaced, s.q, s.multiplier, s.steps, s.batches, flipped)
-        return found if len(found.counts) <= 6000 else None
+        return found if len(found.uses.counts) <= 6000 else None
     return Normal((2 if replaced else 1) * uses / s.multiplier / math.sqrt(s.steps))
 
 
