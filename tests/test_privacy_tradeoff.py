@@ -159,6 +159,31 @@ def test_groups():
         worst.of_group(2)
 
 
+def test_an_epsilon_that_never_falls_to_0_still_bounds_the_advantage():
+    """Pure epsilon: the best test is randomized response, and TPR - FPR is tanh(eps / 2)."""
+    for eps in (0.05, 1.0, 4.0):
+        pure = Profile(lambda delta, eps=eps: eps)
+        assert pure.advantage == pytest.approx(math.tanh(eps / 2), rel=1e-9)
+        assert pure.delta(eps / 2) == pytest.approx(
+            math.expm1(eps / 2) / (1 + math.exp(eps)) * math.exp(eps / 2), rel=1e-9
+        )
+        assert pure.bayes_error(0.5) == pytest.approx(1 / (1 + math.exp(eps)), rel=1e-9)
+        assert Profile(lambda delta, eps=eps: eps, attained=True).delta(eps / 2) > 0.99  # attained: nothing is implied
+    for mu in (0.3, 2.0):  # a tight profile implies no more than it says
+        tight = Profile(lambda delta, mu=mu: eps_of(mu, delta))
+        assert tight.delta(0.2) == pytest.approx(delta_of(mu, 0.2), rel=2e-4)
+        assert tight.delta(0.2) >= delta_of(mu, 0.2)
+
+
+def test_one_record_is_told_no_better_than_two():
+    selection = MECHANISMS["private-selection"](
+        noise_multiplier=3.01, sampling_probability=0.00075, steps=10, runs=30.0, shape=1.0
+    )
+    own = guarantee(selection, "private-selection")
+    assert own.advantage <= own.of_group(2).advantage < 0.2  # it was 1, and that of two records .1
+    assert own.bayes_error(0.5) >= own.of_group(2).bayes_error(0.5)
+
+
 @pytest.mark.parametrize("attained", [False, True])
 @pytest.mark.parametrize("first", [0.015, 0.018, 0.02, 0.0214, 0.0215])
 def test_no_delta_is_asked_below_the_least_whatever_was_asked_before(attained, first):
@@ -169,7 +194,7 @@ def test_no_delta_is_asked_below_the_least_whatever_was_asked_before(attained, f
         return 1e-3 * math.sqrt(max(0.0, -math.log(delta) - 0.5))
 
     own = Profile(eps, attained)
-    for at in (0.0, first, 0.0216, 0.022, 0.0223, 0.0224, 0.025):  # 0.02235 belongs to the least delta
+    for at in (0.01, first, 0.0216, 0.022, 0.0223, 0.0224, 0.025):  # 0.02235 belongs to the least delta
         found = own.delta(at)
         wanted = math.exp(-0.5 - (at / 1e-3) ** 2)
         assert found <= wanted * 1.001 if attained else found >= wanted * 0.999

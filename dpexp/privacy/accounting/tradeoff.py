@@ -72,6 +72,11 @@ class Profile:
             return delta_of(self.mu, eps)
         if self.direct is not None:
             return self.direct(eps)
+        found = self._sought(eps)
+        return found if self.attained or found < _SMALL else min(found, self._implied(eps, found))
+
+    def _sought(self, eps: float) -> float:
+        """The delta whose epsilon is `eps`."""
         # the eps of the delta at `high` is at most eps; begin with what is known
         high = min((x for x, at in self._known if at <= eps), default=CERTAIN)
         low = max((x for x, at in self._known if at > eps), default=min(FIRST_LOG, 2 * high))
@@ -83,6 +88,20 @@ class Profile:
             return 0.0 if self.attained else _delta(high)
         found = narrow(lambda x: self._at(x) <= eps, low, high, absolute=EXACT if self.attained else NEAR)
         return _delta(found.below if self.attained else found.above)
+
+    def _implied(self, eps: float, found: float) -> float:
+        """A delta that a larger epsilon guarantees at `eps`, where that is less than `found`; else anything larger.
+
+        Exact profiles imply no more than they say. Others, such as those of private selection, have an epsilon that
+        never falls to 0, so that they say nothing of the smallest; then the best of some places is taken.
+        """
+        if self._at_least(FIRST_LOG, eps) >= found:
+            return 1.0
+        return min(self._at_least(FIRST_LOG * (1 - k / _START), eps) for k in range(_START))
+
+    def _at_least(self, logit: float, eps: float) -> float:
+        """What the guarantee at one place says of a smaller epsilon: `implied_delta`."""
+        return implied_delta(self._at(logit), _delta(logit), eps)
 
     @cached_property
     def advantage(self) -> float:
@@ -202,7 +221,7 @@ class Group:
         found = self.delta(0.0)
         for k in range(1, 41):
             eps = 0.1 * k
-            found = min(found, (math.expm1(eps) + 2 * self.delta(eps)) / (math.exp(eps) + 1))
+            found = min(found, implied_delta(eps, self.delta(eps), 0.0))
         return found
 
     def bayes_error(self, prior: float) -> float:
@@ -244,6 +263,14 @@ def _line(alpha: float, eps: float, delta: float) -> float:
     return max(0.0, 1 - delta - math.exp(eps) * alpha, math.exp(-eps) * (1 - delta - alpha))
 
 
+def implied_delta(eps: float, delta: float, at: float) -> float:
+    """What (eps, delta) implies at the epsilon `at`: delta + (e^eps - e^at) (1 - delta) / (1 + e^eps) at a smaller one.
+
+    The test of (eps, delta) that tells most (Kairouz, Oh and Viswanath, 2015) has that excess.
+    """
+    return delta if eps <= at else delta - math.expm1(at - eps) * (1 - delta) / (1 + math.exp(-eps))
+
+
 def gaussian_beta(mu: float, alpha: float) -> float:
     """G_mu(alpha) = Phi(Phi^-1(1 - alpha) - mu)."""
     from scipy.special import ndtr, ndtri
@@ -258,8 +285,7 @@ def of_pairs(pairs: Sequence[tuple[float, float]]) -> Profile:
         return min((e for e, d in pairs if d <= delta), default=math.inf if delta < 1 else 0.0)
 
     def direct(at: float) -> float:
-        """Also between them: (eps, delta) implies delta + (e^eps - e^at) (1 - delta) / (1 + e^eps) at a smaller one."""
-        found = [d if e <= at else d + (math.exp(e) - math.exp(at)) * (1 - d) / (1 + math.exp(e)) for e, d in pairs]
-        return min(1.0, *found)
+        """Also between them."""
+        return min(1.0, *(implied_delta(e, d, at) for e, d in pairs))
 
     return Profile(eps, direct=direct)
