@@ -50,6 +50,8 @@ _NOTHING = 1e-100
 """an advantage that is none"""
 _SMALL = 1e-4
 """a beta below it is not resolved relative to itself"""
+_LOOSE = 1e-4
+"""a delta from which on it pays to look at what a larger epsilon implies"""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class Profile:
         if self.direct is not None:
             return self.direct(eps)
         found = self._sought(eps)
-        return found if self.attained or found < _SMALL else min(found, self._implied(eps, found))
+        return found if self.attained or found < _LOOSE else min(found, self._implied(eps, found))
 
     def _sought(self, eps: float) -> float:
         """The delta whose epsilon is `eps`."""
