@@ -17,8 +17,9 @@ from dpexp.config.public_file import read_public
 from dpexp.core.errors import UsageError
 from dpexp.core.standard_json import standard_json
 from dpexp.data.dataset import DataError
+from dpexp.data.public_draft import draft_public
 from dpexp.data.public_inputs import PublicInputs
-from dpexp.data.regression import Roles, one_record_a_person, read_records
+from dpexp.data.regression import Roles, one_record_a_person, read_budgets, read_records
 from dpexp.inference.central_newton import central_newton, symmetric_noise
 from dpexp.inference.fitting import plan_central, plan_local
 from dpexp.inference.models import unit_model
@@ -363,6 +364,29 @@ def test_what_is_wrong_with_a_table_is_said_at_its_line(tmp_path, table, public,
         read_records(path, Roles("y"), stated, False)
     assert message in caught.value.message
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("table", "separator"),
+    [
+        ("a;y\n1;2\n2;3\n", "semicolons"),
+        ("a\ty\n1\t2\n2\t3\n", "tabs"),
+        ("a|y\n1|2\n", "bars"),
+        ("age, years;y\n1;2\n", "semicolons"),
+        ("a,z\n1,2\n", ""),
+    ],
+)
+def test_a_table_with_another_separator_is_told_apart_from_one_without_the_column(tmp_path, table, separator):
+    path = write(tmp_path / "t.csv", table)
+    for ask in (
+        lambda: read_records(path, Roles("y"), PublicInputs(), False),
+        lambda: read_budgets(path, "y"),
+        lambda: draft_public(path, "y"),
+    ):
+        with pytest.raises(DataError, match="no column 'y'") as caught:
+            ask()
+        assert ("separated by" in caught.value.hint) == bool(separator)
+        assert separator in caught.value.hint
 
 
 @pytest.mark.parametrize(

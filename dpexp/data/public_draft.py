@@ -8,6 +8,7 @@ from pathlib import Path
 from dpexp.core.text import few, guess
 from dpexp.data.dataset import DataError
 from dpexp.data.regression import kinds_of
+from dpexp.data.separators import separated_otherwise
 from dpexp.data.table import read_frame
 
 HEAD = """\
@@ -42,7 +43,8 @@ def draft_public(path: Path, target: str | None) -> str:
     frame.columns = [str(name) for name in frame.columns]
     kinds = kinds_of(frame)
     if target is not None and target not in kinds:
-        raise DataError(f"{path}: no column {target!r}", f"{guess(target, kinds)}columns: {few(list(kinds), 12)}")
+        hint = f"{separated_otherwise(kinds)}{guess(target, kinds)}columns: {few(list(kinds), 12)}"
+        raise DataError(f"{path}: no column {target!r}", hint)
     numbers = [name for name, kind in kinds.items() if kind == "number"]
     words = [name for name, kind in kinds.items() if kind == "text"]
     parts = [HEAD.format(file=path)]

@@ -20,6 +20,7 @@ from dpexp.core.text import few, guess
 from dpexp.data.columns import is_number, words
 from dpexp.data.dataset import DataError
 from dpexp.data.public_inputs import Entry, PublicInputs, entries_of_levels, entries_of_numbers
+from dpexp.data.separators import separated_otherwise
 from dpexp.data.table import read_frame
 
 FARTHEST = 1e6
@@ -101,7 +102,7 @@ def units_of(kinds: dict[str, str], roles: Roles, public: PublicInputs, binary: 
     if any(name not in kinds for name in (*roles.named, *public.named)):
         absent = next(name for name in (*roles.named, *public.named) if name not in kinds)
         spoken = "" if absent in roles.named else f"{public.where} speaks of it; "
-        hint = f"{spoken}{guess(absent, kinds)}columns: {few(list(kinds), 12)}"
+        hint = f"{spoken}{separated_otherwise(kinds)}{guess(absent, kinds)}columns: {few(list(kinds), 12)}"
         raise DataError(f"no column {absent!r}", hint)
     wrong: list[str] = []
     entries: list[Entry] = []
@@ -226,10 +227,11 @@ def _slips(column: Any, path: Path, n: int, unused: bool) -> None:
 def read_budgets(path: Path, column: str) -> np.ndarray:
     """The budgets of a file, which are public; nothing else of its records is used."""
     frame = read_frame(path)
+    names = list(map(str, frame.columns))
     if column not in frame.columns:
         raise DataError(
             f"{path}: no column {column!r}",
-            f"{guess(column, map(str, frame.columns))}columns: {few(list(map(str, frame.columns)), 12)}",
+            f"{separated_otherwise(names)}{guess(column, names)}columns: {few(names, 12)}",
         )
     faults = Faults(path, len(frame))
     mu = _budgets(frame[column], faults)
