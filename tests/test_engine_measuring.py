@@ -75,3 +75,18 @@ def test_a_value_depends_on_its_own_parameters_alone() -> None:
         expectations(_cube, a[i : i + 1], b[i : i + 1], c[i : i + 1], rules, np.array([0.3]))[0] for i in range(45)
     ]
     np.testing.assert_array_equal(alone, together)
+
+
+def _itself(t, scale, k):  # type: ignore[no-untyped-def]
+    return t
+
+
+def test_a_rule_that_reaches_no_further_than_one_before_it_is_left_out() -> None:
+    ones = np.ones(2)
+    rules = rules_of([(1.0, 1 * ones, ones), (3.0, 3 * ones, ones), (2.0, 2 * ones, ones), (0.0, 9 * ones, ones)])
+    assert rules.reach.tolist() == [1.0, 3.0]
+    spread = np.array([0.5, 1.0, 1.5, 3.0, 3.5, np.nan])
+    zeros = np.zeros(len(spread))
+    found = expectations(_itself, zeros, spread, zeros + 1, rules, np.zeros(1))
+    assert (found[:5] / spread[:5]).tolist() == [2.0, 2.0, 6.0, 6.0, 18.0]
+    assert np.isnan(found[5])

@@ -20,7 +20,7 @@ from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.ledger.code_of_claims import code_of_claim
 from dpexp.reporting.slopes import SlopeError
 from dpexp.store.fingerprint import closure, code_of, statement_of
-from dpexp.store.rows import row_of
+from dpexp.store.rows import ended, row_of
 from dpexp.store.simulating import simulate
 from tests.conftest import COSTLY, in_share
 
@@ -121,7 +121,10 @@ def test_what_runs_for_a_statement_is_in_the_fingerprint_of_the_row(name):
     cell = CELLS[name]
     done = simulate([cell], [0])
     data = done.passed.of(0)
-    assert ran(lambda: row_of(cell, (1e-5,), data)) - set(statement_of(cell)) - set(CANNOT_CHANGE_A_NUMBER) == set()
+    assert (
+        ran(lambda: row_of(cell, (1e-5,), ended(cell, data))) - set(statement_of(cell)) - set(CANNOT_CHANGE_A_NUMBER)
+        == set()
+    )
 
 
 @pytest.mark.slow

@@ -24,9 +24,8 @@ import numpy as np
 from dpexp.core.elementary import log
 from dpexp.problems.mallows import Rule, rule
 
-SIZES = (6, 9, 13, 18, 24, 32, 42, 54)
-"""numbers of nodes that are tried, increasing: with many more, zeros would meet the 144 nodes of the long rule itself,
-where the recursion of the polynomials loses its digits"""
+SIZES = (6, 8, 10, 13, 16, 20, 25, 30, 36, 43, 51, 60, 72, 88, 112)
+"""numbers of nodes that are tried, increasing; the long rule has 144 or more"""
 ERROR = 1e-17
 """the largest error of a short rule for a function whose second derivative is at most 1"""
 
@@ -72,46 +71,93 @@ def orthonormal(measure: Rule, most: int) -> Orthonormal:
 def gauss(polynomials: Orthonormal, sizes: Sequence[int]) -> list[tuple[np.ndarray, np.ndarray]]:
     """Nodes and weights [n] for each number n, which increase: the zeros of p_n, and 1 / sum_{k < n} p_k^2 there.
 
-    Zeros are eigenvalues of the matrix of the recursion (Golub and Welsch). They are found by counting, and four steps
-    of Newton make them right to the last digits; those of a library for linear algebra depend on the processor. The
-    weights add up to the mass, so that constants cancel in a difference. All rules are made side by side.
+    Zeros are eigenvalues of the matrix of the recursion (Golub and Welsch), and p_0, ..., p_{n-1} at a zero is its
+    vector. Zeros are found by counting, and four steps of Newton make them right to the last digits; those of a library
+    for linear algebra depend on the processor. The weights add up to the mass, so that constants cancel in a
+    difference. All rules are made side by side, and of each only the half that is not negative.
     """
-    begins = [0, *np.cumsum(sizes).tolist()]
+    begins = _begins(sizes)
     z = _zeros(polynomials.roots, sizes)
     for _ in range(4):
         before, p, slope_before, slope = np.zeros_like(z), np.ones_like(z), np.zeros_like(z), np.zeros_like(z)
-        squares, last = np.zeros_like(z), 0.0
+        last = 0.0
         for k, root in enumerate(polynomials.roots[: sizes[-1]].tolist()):
             left = slice(begins[bisect_right(sizes, k)], None)  # the rules of more than k nodes
-            squares[left] += p[left] * p[left]
             after = (z[left] * p[left] - last * before[left]) / root
             slope_after = (p[left] + z[left] * slope[left] - last * slope_before[left]) / root
             before[left], slope_before[left] = p[left], slope[left]
             p[left], slope[left], last = after, slope_after, root
-        z, weights = z - p / slope, polynomials.mass / squares
+        z = z - p / slope
+    z[[begin for begin, n in zip(begins, sizes, strict=False) if n % 2]] = 0.0  # which is a zero of every odd one
+    weights = _first_entries(polynomials.roots, sizes, z) ** 2
     found = []
-    for begin, end in pairwise(begins):
-        own = weights[begin:end]
-        found.append((z[begin:end], own * (polynomials.mass / math.fsum(own))))
+    for n, (begin, end) in zip(sizes, pairwise(begins), strict=True):
+        nodes = np.append(-z[begin + n % 2 : end][::-1], z[begin:end])
+        own = np.append(weights[begin + n % 2 : end][::-1], weights[begin:end])
+        found.append((nodes, own * (polynomials.mass / math.fsum(own))))
     return found
 
 
-def _zeros(roots: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
-    """Eigenvalues, to a relative 1e-6, of the symmetric matrices of these sizes with the numbers `roots` beside a
-    diagonal of 0; one matrix after the other.
+def _begins(sizes: Sequence[int]) -> list[int]:
+    """Where the zeros of each number n begin, of which ceil(n / 2) are not negative; and how many there are."""
+    return [0, *np.cumsum([(n + 1) // 2 for n in sizes]).tolist()]
 
-    The number of negative pivots of the matrix less x is the number of its eigenvalues below x (Sylvester), and each
-    eigenvalue is enclosed by halving. All lie within twice the largest entry (Gershgorin).
+
+def _first_entries(roots: np.ndarray, sizes: Sequence[int], z: np.ndarray) -> np.ndarray:
+    """The first entry of the unit vector (p_0, ..., p_{n-1}) at the zeros z of p_n, for each number n.
+
+    The recursion keeps its digits in the direction in which numbers grow. With many nodes a zero meets a node of the
+    measure, and then p_k grows up to some k and falls after it. So the first part is found upwards from p_0 and the
+    rest downwards from p_n = 0. They are joined where their product is largest, which is where the vector is (the
+    product is the diagonal of the inverse of the matrix less z, up to a factor that does not depend on k).
     """
-    begins = [0, *np.cumsum(sizes).tolist()]
-    number = np.concatenate([np.arange(n) for n in sizes])
-    high = np.full(len(number), 2 * roots[: sizes[-1]].max())
-    low = -high
-    for _ in range(24):
+    begins = _begins(sizes)
+    n = np.repeat(sizes, np.diff(begins))
+    up, down = np.zeros((sizes[-1], len(z))), np.zeros((sizes[-1], len(z)))  # down: counted from p_{n-1}
+    up[0] = down[0] = 1.0
+    for k in range(1, sizes[-1]):
+        left = slice(begins[bisect_right(sizes, k)], None)
+        up[k, left] = z[left] * up[k - 1, left] / roots[k - 1]
+        below = roots[n[left] - 1 - k]
+        down[k, left] = z[left] * down[k - 1, left] / below
+        if k > 1:
+            up[k, left] -= roots[k - 2] / roots[k - 1] * up[k - 2, left]
+            down[k, left] -= roots[n[left] - k] / below * down[k - 2, left]
+    entry = np.arange(sizes[-1])[:, None]
+    down = np.where(entry < n, np.take_along_axis(down, np.maximum(n - 1 - entry, 0), axis=0), 0.0)
+    joint = np.abs(up * down).argmax(axis=0), np.arange(len(z))
+    vector = np.where(entry <= joint[0], up / up[joint], down / down[joint])
+    first: np.ndarray = vector[0] / np.sqrt((vector * vector).sum(axis=0))
+    return first
+
+
+def _zeros(roots: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
+    """Eigenvalues that are not negative, to about 1e-6 of the largest, of the symmetric matrices of these sizes with
+    the numbers `roots` beside a diagonal of 0; one matrix after the other.
+
+    The number of negative pivots of the matrix less x is the number of its eigenvalues below x (Sylvester). Pivots do
+    not depend on the size, so a grid of x encloses the eigenvalues of all matrices at once; halving does the rest. All
+    lie within twice the largest entry (Gershgorin).
+    """
+    begins = _begins(sizes)
+    entries = roots[: sizes[-1] - 1].tolist()
+    grid = np.linspace(0.0, 2 * roots[: sizes[-1]].max(), 1025)
+    low, high = np.empty(begins[-1]), np.empty(begins[-1])
+    number = np.concatenate([np.arange(n // 2, n) for n in sizes])
+    pivot = -grid
+    below = (pivot < 0).astype(np.int64)
+    for n, root in enumerate([*entries, 0.0], start=1):
+        if n in sizes:
+            own = slice(begins[sizes.index(n)], begins[sizes.index(n) + 1])
+            first = np.searchsorted(below, number[own], side="right")  # below which the eigenvalue is
+            low[own], high[own] = np.where(first > 0, grid[first - 1], 0.0), grid[first]
+        pivot = -grid - root * root / np.where(pivot == 0, 1e-300, pivot)
+        below += pivot < 0
+    for _ in range(13):
         x = (low + high) / 2
         pivot = -x
         below = (pivot < 0).astype(np.int64)
-        for k, root in enumerate(roots[: sizes[-1] - 1].tolist()):
+        for k, root in enumerate(entries):
             left = slice(begins[bisect_right(sizes, k + 1)], None)  # the matrices that have this entry
             pivot[left] = -x[left] - root * root / np.where(pivot[left] == 0, 1e-300, pivot[left])
             below[left] += pivot[left] < 0

@@ -23,9 +23,9 @@ from dpexp.store.generation import Generation, describe, read_generation, summar
 from dpexp.store.models import due, keep_what_is_due, model_if_whole, write_model
 from dpexp.store.planning import CellPlan
 from dpexp.store.provenance import arithmetic, commit, machine, versions
-from dpexp.store.rows import row_of
+from dpexp.store.rows import Ended, ended, row_of
 from dpexp.store.summaries import summary_table, too_far
-from dpexp.store.trajectories import Stored, digest_of, stored_cell_file, write_cell
+from dpexp.store.trajectories import Stored, digest_of, write_cell
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,14 +34,27 @@ if TYPE_CHECKING:
 class Computed(NamedTuple):
     """What a run has computed of a cell."""
 
-    data: CellData
+    pieces: Sequence[CellData]
+    """in the order of the replicates; at least one"""
     wall_s: float
     model: np.ndarray | None
     """parameters to release [estimators, replicates, ...]"""
     deployment: bool
 
+    def data(self) -> CellData:
+        """All replicates, in arrays of their own: the memory of one cell, for as long as it is asked about."""
+        return self.pieces[0].joined(self.pieces[1:])
+
 
 Fresh = dict[str, Computed]
+
+
+class Written(NamedTuple):
+    """What is left of a cell once its trajectories are on the disk."""
+
+    file: Stored
+    ended: Ended
+    summary: pa.Table
 
 
 def publish(
@@ -52,36 +65,38 @@ def publish(
     failures: dict[str, str],
     started: datetime,
     wall_s: float,
-) -> None:
-    """Bring the folder in line with the config; writes nothing where nothing has changed."""
+) -> dict[str, Ended]:
+    """Bring the folder in line with the config; writes nothing where nothing has changed. How the new cells ended."""
     import pyarrow as pa
 
+    written = {}
     for cell in experiment.cells:
         if cell.cell_id in fresh:
-            _write(folder, experiment, cell, fresh[cell.cell_id], started)
+            written[cell.cell_id] = _write(folder, experiment, cell, fresh[cell.cell_id], started)
         elif cell.problem.files() and cell.cell_id not in failures:
             keep_what_is_due(folder, cell, experiment.replicates)
+    outcomes = {cell_id: one.ended for cell_id, one in written.items()}
     stored = {
-        p.cell.cell_id: p.file if p.cell.cell_id not in fresh else stored_cell_file(folder, p.cell.cell_id)
+        p.cell.cell_id: p.file if p.cell.cell_id not in written else written[p.cell.cell_id].file
         for p in plans
-        if p.cell.cell_id in fresh or (p.file is not None and p.cell.cell_id not in failures)
+        if p.cell.cell_id in written or (p.file is not None and p.cell.cell_id not in failures)
     }
     files = {cell_id: file for cell_id, file in stored.items() if file is not None}
     description = describe(experiment, folder, files)
     old = _old_generation(folder)
     if old is not None and not failures and old.describes(description):
-        return
+        return outcomes
     rows, pieces = [], []
     for cell in experiment.cells:
         if cell.cell_id in failures:
             failed = {"status": "failed", "reason": failures[cell.cell_id]}
             rows.append({"cell_id": cell.cell_id, **cell.columns(), **failed})
         elif cell.cell_id in files:
-            data = fresh[cell.cell_id].data if cell.cell_id in fresh else files[cell.cell_id].data()
+            file = files[cell.cell_id]
+            outcome, summary = _derived(cell, file, old) if cell.cell_id not in written else written[cell.cell_id][1:]
             # what a deployment stated belongs to the noise that it drew, whatever today's code would draw
-            stated = files[cell.cell_id].deployment.get("row")
-            rows.append(stated or row_of(cell, experiment.deltas, data))
-            pieces.append(_summary(cell, data, files[cell.cell_id], old))
+            rows.append(file.deployment.get("row") or row_of(cell, experiment.deltas, outcome))
+            pieces.append(summary)
     names = list(dict.fromkeys(name for row in rows for name in row)) or ["cell_id", "status"]
     table = pa.table({name: [row.get(name) for row in rows] for name in names})
     seals = {"cells.parquet": write_table(folder.cells, table, {}), "summary.parquet": ""}
@@ -105,11 +120,12 @@ def publish(
         },
     )
     write_document(folder.manifest, {**description, "seals": seals})
+    return outcomes
 
 
-def _write(folder: Folder, experiment: Experiment, cell: Cell, computed: Computed, started: datetime) -> None:
+def _write(folder: Folder, experiment: Experiment, cell: Cell, computed: Computed, started: datetime) -> Written:
     """Write a cell's released parameters, where it has any, and then its trajectory."""
-    data, code = computed.data, code_of(cell)
+    data, code = computed.data(), code_of(cell)
     at = started.isoformat(timespec="seconds") if computed.deployment else None
     model = folder.model(cell.cell_id)
     wanted = due(cell, experiment.replicates, None)
@@ -118,10 +134,13 @@ def _write(folder: Folder, experiment: Experiment, cell: Cell, computed: Compute
         write_model(folder, cell, wanted, computed.model, tied)
     else:
         model.unlink(missing_ok=True)
+    diverged = too_far(data, cell.run.diverged_above)
+    outcome = ended(cell, data)
     made = {"code": code, "versions": versions(), "arithmetic": arithmetic(), "wall_s": computed.wall_s}
     if at:
-        made["deployment"] = {"at": at, "row": row_of(cell, experiment.deltas, data, deployment=True)}
-    write_cell(folder, cell.parameters, data, too_far(data, cell.run.diverged_above), made)
+        made["deployment"] = {"at": at, "row": row_of(cell, experiment.deltas, outcome, deployment=True)}
+    file = write_cell(folder, cell.parameters, data, diverged, made)
+    return Written(file, outcome, summary_table(cell.cell_id, data, diverged))
 
 
 def _earlier(folder: Folder, cell: Cell) -> list[str]:
@@ -138,13 +157,16 @@ def _old_generation(folder: Folder) -> Generation | None:
         return None
 
 
-def _summary(cell: Cell, data: CellData, file: Stored, old: Generation | None) -> pa.Table:
-    """Summary rows of a cell: the stored ones, if they were made by today's code from these very numbers."""
+def _derived(cell: Cell, file: Stored, old: Generation | None) -> tuple[Ended, pa.Table]:
+    """How a stored cell ended, and its summary rows: the stored ones, if today's code made them from these numbers."""
     import pyarrow.compute as pc
 
+    data = file.data()
+    diverged = too_far(data, cell.run.diverged_above)
+    outcome = ended(cell, data)
     origin = None if old is None else old.manifest["computed_from"].get(cell.cell_id)
     same = origin is not None and (origin["numbers"], origin["replicates"]) == (file.numbers, file.replicates)
     if old is not None and old.summary is not None and same and old.manifest["summary_code"] == summary_code():
         table = old.summary.table()
-        return table.filter(pc.equal(table["cell_id"], cell.cell_id)).replace_schema_metadata(None)
-    return summary_table(cell.cell_id, data, too_far(data, cell.run.diverged_above))
+        return outcome, table.filter(pc.equal(table["cell_id"], cell.cell_id)).replace_schema_metadata(None)
+    return outcome, summary_table(cell.cell_id, data, diverged)

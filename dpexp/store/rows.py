@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpexp.core.errors import NoSuchAnalysis, UsageError
 from dpexp.engine.result import CellData
@@ -13,7 +13,24 @@ if TYPE_CHECKING:
     from dpexp.config import Cell
 
 
-def row_of(cell: Cell, deltas: Sequence[float], data: CellData, deployment: bool = False) -> dict[str, Any]:
+class Ended(NamedTuple):
+    """How the replicates of a cell ended."""
+
+    replicates: int
+    diverged: int
+    projections: float | None
+    """mean over the replicates after the last step; None where none is counted"""
+
+
+def ended(cell: Cell, data: CellData) -> Ended:
+    """What a row says of a cell's numbers."""
+    counted = "projections" in data.metrics
+    last = float(data.values[0, -1, data.metrics.index("projections")].mean()) if counted else None
+    lost = too_far(data, cell.run.diverged_above).any(axis=(0, 1))
+    return Ended(data.values.shape[-1], int(lost.sum()), last)
+
+
+def row_of(cell: Cell, deltas: Sequence[float], outcome: Ended, deployment: bool = False) -> dict[str, Any]:
     """The cell's row of cells.parquet: nothing in it differs between two reproductions.
 
     Where the records are a user's own it says what of the cell is released, and whether by a deployment.
@@ -27,17 +44,17 @@ def row_of(cell: Cell, deltas: Sequence[float], data: CellData, deployment: bool
             f"{cell.experiment}: cell {cell.cell_id}{setting}, algorithm {cell.algorithm.name}: {error.message}",
             error.hint,
         ) from None
-    wild = int(too_far(data, cell.run.diverged_above).any(axis=(0, 1)).sum())
-    outcome: dict[str, Any] = {
+    wild = outcome.diverged
+    told: dict[str, Any] = {
         "status": "diverged" if wild else "done",
         "reason": f"{wild} replicates diverged" if wild else "",
-        "replicates": data.values.shape[-1],
+        "replicates": outcome.replicates,
         "n_diverged": wild,
-        **({"projections": _last(data, "projections")} if "projections" in data.metrics else {}),
+        **({"projections": outcome.projections} if outcome.projections is not None else {}),
         **({"released": released(cell), "deployment": deployment} if cell.problem.files() else {}),
     }
     taken = {"cell_id": cell.cell_id, **cell.columns()}
-    return {**taken, **beside(stated, {**taken, **outcome}), **outcome}
+    return {**taken, **beside(stated, {**taken, **told}), **told}
 
 
 def released(cell: Cell) -> str:
@@ -62,7 +79,3 @@ def beside(stated: Mapping[str, Any], taken: Mapping[str, Any]) -> dict[str, Any
 
 def _same(one: Any, other: Any) -> bool:
     return bool(one == other) or (one != one and other != other)  # nan is the same as nan here
-
-
-def _last(data: CellData, metric: str) -> float:
-    return float(data.values[0, -1, data.metrics.index(metric)].mean())

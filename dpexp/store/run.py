@@ -29,8 +29,8 @@ from dpexp.store.partials import Chunk, Keeping, chunks_of
 from dpexp.store.planning import CellPlan, derived_state, plan
 from dpexp.store.progress import Progress
 from dpexp.store.publish import Computed, Fresh, publish
+from dpexp.store.rows import Ended
 from dpexp.store.simulating import Done, Failed, simulate
-from dpexp.store.summaries import too_far
 
 AGAIN = "run again"
 
@@ -124,20 +124,20 @@ def steps_of_run(experiment: Experiment, options: Options) -> Running:
             _recover(folder, [cell.cell_id for cell in experiment.cells])
             plans = plan(experiment, options.results, options.force, options.deployment)
             chosen = _choose(plans, options)
-            fresh, failures = yield from _bring_up_to_date(experiment, folder, plans, chosen, options, started, begin)
+            ended, failures = yield from _bring_up_to_date(experiment, folder, plans, chosen, options, started, begin)
     except NotWritable:
         plans = plan(experiment, options.results, options.force, options.deployment)
         chosen = _choose(plans, options)
         if any(len(p.replicates) for p in chosen) or derived_state(experiment, folder, plans):
             raise
-        fresh, failures = {}, {}  # what is right already can be looked at where nothing can be written
+        ended, failures = {}, {}  # what is right already can be looked at where nothing can be written
     except OSError as error:
         what = f"{error.filename or folder.root}: {error.strerror or error}"
         hint = "finished chunks are kept: make room or mend the disk, then run again; or use --results DIR"
         raise DpexpError(what, hint) from error
     except Damaged as error:
         raise DpexpError(f"{folder.root}: {error}", "another program writes to this folder; run again") from None
-    _account(report, plans, chosen, fresh, failures)
+    _account(report, plans, chosen, ended, failures)
     report.wall_s = time.perf_counter() - begin
     return report
 
@@ -154,8 +154,8 @@ def _bring_up_to_date(
     options: Options,
     started: datetime,
     begin: float,
-) -> Steps[tuple[Fresh, dict[str, str]]]:
-    """Compute what is missing and publish it: the new numbers, and the errors of the cells that failed."""
+) -> Steps[tuple[dict[str, Ended], dict[str, str]]]:
+    """Compute what is missing and publish it: how the new cells ended, and the errors of those that failed."""
     for p in plans:  # also of the cells that are not chosen: their rows would be written anew
         if p.refused:
             hint = "put the file back from a copy; --force releases anew, which spends the budget once more"
@@ -186,10 +186,10 @@ def _bring_up_to_date(
         check()
         fresh, failures = _assemble(todo, results, folder, options.deployment)
         _retire(folder, plans, options)
-        publish(experiment, folder, plans, fresh, failures, started, time.perf_counter() - begin)
+        ended = publish(experiment, folder, plans, fresh, failures, started, time.perf_counter() - begin)
     if not failures:
         shutil.rmtree(folder.partial, ignore_errors=True)
-    return fresh, failures
+    return ended, failures
 
 
 def _refuse_changed_sources(
@@ -322,7 +322,7 @@ def task_of(chunk: Chunk) -> Task:
 def _assemble(
     todo: Sequence[CellPlan], results: Sequence[tuple[Chunk, Done | Failed]], folder: Folder, deployment: bool
 ) -> tuple[Fresh, dict[str, str]]:
-    """Put the chunks of every cell together, after its stored replicates; and the errors of the cells that failed.
+    """Sort the chunks by cell, after its stored replicates; and the errors of the cells that failed.
 
     Raises Damaged where a trajectory file that was right is not any more.
     """
@@ -347,7 +347,7 @@ def _assemble(
             models = [old.values for old in [model_if_whole(folder, p.cell.cell_id)] if old is not None] + models
         model = np.concatenate(models, axis=1) if models else None
         wall = sum(wall for _, wall, _ in own.values())
-        fresh[p.cell.cell_id] = Computed(pieces[0].joined(pieces[1:]), wall, model, deployment)
+        fresh[p.cell.cell_id] = Computed(pieces, wall, model, deployment)
     return fresh, failures
 
 
@@ -355,7 +355,7 @@ def _account(
     report: Report,
     plans: Sequence[CellPlan],
     chosen: Sequence[CellPlan],
-    fresh: Fresh,
+    ended: dict[str, Ended],
     failures: dict[str, str],
 ) -> None:
     """Fill in the report."""
@@ -366,9 +366,8 @@ def _account(
             continue
         if name in failures:
             status, reason = "failed", failures[name]
-        elif name in fresh:
-            data = fresh[name].data
-            wild = bool(too_far(data, p.cell.run.diverged_above).any())
+        elif name in ended:
+            wild = ended[name].diverged > 0
             status, reason = ("diverged" if wild else "done"), p.reason
             report.diverged += wild
             report.computed += 1

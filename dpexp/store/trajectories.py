@@ -88,8 +88,8 @@ class Stored:
 
 def write_cell(
     folder: Folder, parameters: dict[str, Any], data: CellData, diverged: np.ndarray, metadata: dict[str, Any]
-) -> None:
-    """Write a trajectory file; `diverged` bool [estimators, K, replicates]."""
+) -> Stored:
+    """Write a trajectory file, and return what a reader will find; `diverged` bool [estimators, K, replicates]."""
     import pyarrow as pa
 
     e, k, _, r = data.values.shape
@@ -107,7 +107,8 @@ def write_cell(
         **{name: column.ravel() for name, column in with_distance(data)},
         "diverged": diverged.ravel(),
     }
-    more = {
+    stated = {
+        **metadata,
         "parameters": parameters,
         "estimators": data.estimators,
         "metrics": data.metrics,
@@ -115,7 +116,9 @@ def write_cell(
         "replicates": r,
         "numbers": digest_of(data),
     }
-    write_table(folder.trajectory(cell_id), pa.table(columns), {**metadata, **more})
+    path = folder.trajectory(cell_id)
+    seal = write_table(path, pa.table(columns), stated)
+    return Stored(path, seal, json.loads(json.dumps(stated)))  # lists where there were tuples, as a reader sees it
 
 
 def stored_cell_file(folder: Folder, cell_id: str, orphaned: bool = False) -> Stored:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from dpexp.store import fingerprint
 from dpexp.store.fingerprint import ROOT, code_of, source_of, statement_of
-from dpexp.store.rows import row_of
+from dpexp.store.rows import ended, row_of
 from dpexp.store.simulating import simulate
 from tests.test_fingerprint_of_what_runs import CANNOT_CHANGE_A_NUMBER, CELLS, ran
 
@@ -78,7 +78,7 @@ def used(cell) -> set[str]:
     def work() -> None:
         done = simulate([cell], [0])
         data = done.passed.of(0)
-        row_of(cell, (1e-5,), data)
+        row_of(cell, (1e-5,), ended(cell, data))
 
     return ran(work) - set(CANNOT_CHANGE_A_NUMBER)
 

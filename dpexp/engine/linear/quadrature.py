@@ -6,8 +6,10 @@ of them are evaluated side by side; a value depends on its own parameters alone,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import accumulate
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -33,13 +35,18 @@ class Rules(NamedTuple):
 
 
 def rules_of(rules: Sequence[tuple[float, np.ndarray, np.ndarray]]) -> Rules:
-    """Rules from the reach, the nodes and the weights of each; the reach of the last is not asked."""
-    sizes = [len(nodes) for _, nodes, _ in rules]
+    """Rules from the reach, the nodes and the weights of each; the reach of the last is not asked.
+
+    One that reaches no further than a rule before it would never be taken, and is left out.
+    """
+    best = [-math.inf, *accumulate((reach for reach, _, _ in rules), max)]
+    kept = [rule for rule, before in zip(rules[:-1], best, strict=False) if rule[0] > before]
+    every = [*kept, rules[-1]]
     return Rules(
-        np.array([reach for reach, _, _ in rules[:-1]], dtype=np.float64),
-        np.append(0, np.cumsum(sizes)).astype(np.int64),
-        np.concatenate([nodes for _, nodes, _ in rules]),
-        np.concatenate([weights for _, _, weights in rules]),
+        np.array([reach for reach, _, _ in kept], dtype=np.float64),
+        np.append(0, np.cumsum([len(nodes) for _, nodes, _ in every])).astype(np.int64),
+        np.concatenate([nodes for _, nodes, _ in every]),
+        np.concatenate([weights for _, _, weights in every]),
     )
 
 
@@ -48,18 +55,18 @@ def _kernel(integrand: Callable[..., Any]) -> Callable[..., Any]:
     f = njit(integrand, nogil=True, forceinline=True)
 
     @compiled(kept=True)
-    def expectation(location, spread, scale, rules, k, place, order, gathered, out):
+    def expectation(location, spread, scale, rules, k, chosen, place, order, gathered, out):
         # Sorting by counting: `place` becomes where each rule's share of `order` begins.
         last = len(rules.reach)
         place[:] = 0
         for i in range(len(spread)):
-            place[_rule_for(spread[i], rules.reach, last) + 1] += 1
+            chosen[i] = _rule_for(spread[i], rules.reach)
+            place[chosen[i] + 1] += 1
         for r in range(last + 1):
             place[r + 1] += place[r]
         for i in range(len(spread)):
-            r = _rule_for(spread[i], rules.reach, last)
-            order[place[r]] = i
-            place[r] += 1
+            order[place[chosen[i]]] = i
+            place[chosen[i]] += 1
         begin = 0
         for r in range(last + 1):
             end = place[r]
@@ -80,11 +87,15 @@ def _kernel(integrand: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @njit(nogil=True)
-def _rule_for(spread, reach, last):
-    """The first rule that reaches; the last one for what is not a number."""
+def _rule_for(spread, reach):
+    """The first rule that reaches; the last one for what is not a number.
+
+    Reaches increase, so it is the number of those that do not. Counting all costs less than a branch that is guessed
+    wrong.
+    """
     r = 0
-    while r < last and not spread <= reach[r]:
-        r += 1
+    for k in range(len(reach)):
+        r += not spread <= reach[k]
     return r
 
 
@@ -101,8 +112,9 @@ def expectations(
     `integrand` is written with `dpexp.engine.lanes.elementwise`; `k` are its constants.
     """
     out = np.empty(len(location))
-    place, order = np.empty(len(rules.start) + 1, np.int64), np.empty(len(location), np.int64)
+    place = np.empty(len(rules.start) + 1, np.int64)
+    chosen, order = np.empty(len(location), np.int64), np.empty(len(location), np.int64)
     with _COMPILING:
         kernel = _kernel(integrand)
-    kernel(location, spread, scale, rules, k, place, order, np.empty((4, LANES)), out)
+    kernel(location, spread, scale, rules, k, chosen, place, order, np.empty((4, LANES)), out)
     return out
