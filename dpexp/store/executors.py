@@ -12,6 +12,7 @@ from queue import Empty, PriorityQueue, SimpleQueue
 from threading import Thread
 from typing import Any, NamedTuple
 
+from dpexp.core.heap import keep_freed_memory
 from dpexp.core.workers import end_with
 from dpexp.plugins import loading
 from dpexp.store import fingerprint
@@ -32,6 +33,16 @@ class Outcome(NamedTuple):
         return self.result
 
 
+@contextmanager
+def _ready_to_compute() -> Iterator[None]:
+    """Linear algebra may not use several threads, on which its last bits can depend; memory is kept for the next."""
+    from threadpoolctl import threadpool_limits
+
+    keep_freed_memory()
+    with threadpool_limits(1):
+        yield
+
+
 _Given = tuple[int, int, Task]
 """group, number and task"""
 
@@ -50,9 +61,7 @@ class Crew:
         self._open = ExitStack()
 
     def __enter__(self) -> Crew:
-        from threadpoolctl import threadpool_limits
-
-        self._open.enter_context(threadpool_limits(1))
+        self._open.enter_context(_ready_to_compute())
         for _ in range(self.jobs):
             self._start(None)
         return self
@@ -127,10 +136,8 @@ def _one(number: int, task: Task) -> tuple[int, Any]:
 
 
 def _pinned(number: int, sealed: Sealed) -> tuple[int, Any]:
-    """In a process of its own: linear algebra may not use several threads, on which its last bits can depend."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
+    """In a process of its own."""
+    with _ready_to_compute():
         return _one(number, opened(sealed))
 
 
@@ -146,10 +153,8 @@ def _no_word_of_the_rest() -> Iterator[None]:
 
 def threads(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
     """Threads of this process."""
-    from threadpoolctl import threadpool_limits
-
     if jobs == 1:
-        with threadpool_limits(1):
+        with _ready_to_compute():
             yield from (_one(number, task) for number, task in enumerate(tasks))
         return
     with Crew(jobs) as crew:

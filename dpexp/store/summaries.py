@@ -38,9 +38,8 @@ def summary_table(cell_id: str, data: CellData, diverged: np.ndarray) -> pa.Tabl
     import pyarrow as pa
 
     columns_of = with_distance(data)
-    metrics = [name for name, _ in columns_of]
-    values = np.stack([column for _, column in columns_of], axis=1)
-    e, m, k, _ = values.shape
+    e, k, m = len(data.estimators), len(data.steps), len(columns_of)
+    each = [summarise(values, diverged) for _, values in columns_of]
 
     def names(codes: np.ndarray, labels: Sequence[str]) -> pa.Array:
         coded = pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(list(labels)))
@@ -50,7 +49,7 @@ def summary_table(cell_id: str, data: CellData, diverged: np.ndarray) -> pa.Tabl
         "cell_id": names(np.zeros(e * m * k), [cell_id]),
         "estimator": names(np.repeat(np.arange(e), m * k), data.estimators),
         "step": np.tile(data.steps, e * m),
-        "metric": names(np.tile(np.repeat(np.arange(m), k), e), metrics),
+        "metric": names(np.tile(np.repeat(np.arange(m), k), e), [name for name, _ in columns_of]),
     }
-    summary = summarise(values, np.broadcast_to(diverged[:, None], values.shape))
-    return pa.table({**columns, **{name: summary[name].ravel() for name in COLUMNS}})
+    found = {name: np.stack([one[name] for one in each], axis=1).ravel() for name in COLUMNS}
+    return pa.table({**columns, **found})

@@ -97,13 +97,13 @@ def write_cell(
     cell_id = id_of(parameters)
 
     def names(codes: np.ndarray, values: Sequence[str]) -> pa.Array:
-        return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(list(values)))
+        return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(list(values)))
 
     columns = {
-        "cell_id": names(np.zeros(rows), [cell_id]),
+        "cell_id": names(np.zeros(rows, np.int32), [cell_id]),
         "replicate": np.tile(np.arange(r, dtype=np.int32), e * k),
         "step": np.tile(np.repeat(data.steps, r), e),
-        "estimator": names(np.repeat(np.arange(e), k * r), data.estimators),
+        "estimator": names(np.repeat(np.arange(e, dtype=np.int32), k * r), data.estimators),
         **{name: column.ravel() for name, column in with_distance(data)},
         "diverged": diverged.ravel(),
     }
