@@ -116,8 +116,10 @@ def write_cell(
         "replicates": r,
         "numbers": digest_of(data),
     }
-    path = folder.trajectory(cell_id)
-    seal = write_table(path, pa.table(columns), stated)
+    path, table = folder.trajectory(cell_id), pa.table(columns)
+    # No entry is missing. A file that says so needs no list of those that are there: a quarter of the time of writing.
+    complete = pa.schema([field.with_nullable(False) for field in table.schema])
+    seal = write_table(path, pa.Table.from_arrays(table.columns, schema=complete), stated)
     return Stored(path, seal, json.loads(json.dumps(stated)))  # lists where there were tuples, as a reader sees it
 
 
