@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+import sys
 import threading
 import time
 from importlib.util import find_spec
@@ -94,6 +95,28 @@ def test_an_address_where_no_scheduler_is_ends_soon(config, address, monkeypatch
     message = call("run", config, "--backend", "dask", "--scheduler", address, code=2).stderr
     assert f"--scheduler {address}: no dask scheduler answers" in message
     assert message.count("\n") == 2
+
+
+NO_ONE_THERE = """
+import faulthandler, gc
+from dpexp.core.errors import UsageError
+from dpexp.store.cluster import _connected
+
+faulthandler.dump_traceback_later(60, exit=True)
+gc.set_threshold(1, 1, 1)  # so that what the attempt before has left is collected as early as can be
+for _ in range(20):
+    try:
+        with _connected("gopher://127.0.0.1:1"):
+            pass
+    except UsageError:
+        pass
+"""
+
+
+@needs_dask
+def test_a_client_that_found_nobody_does_not_stop_the_next_one():
+    """A notebook tries again in the same process. Two clients waited for each other, for ten seconds or for ever."""
+    subprocess.run([sys.executable, "-c", NO_ONE_THERE], check=True, capture_output=True)
 
 
 @pytest.mark.parametrize("given", ["soon", "-1", "nan", "inf"])

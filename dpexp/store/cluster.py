@@ -10,6 +10,7 @@ so a million of them need no more memory than a hundred, and workers that join a
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import pickle
@@ -125,20 +126,39 @@ def _silence() -> Iterator[None]:
 def _connected(scheduler: str) -> Iterator[Client]:
     from distributed import Client
 
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of other versions: these are compared below
+    why = ""
+    with warnings.catch_warnings(), _nothing_collected():
+        warnings.simplefilter("ignore")  # of other versions: these are compared below
+        try:
             client = Client(scheduler, set_as_default=False, name="dpexp", timeout=min(patience(), 30.0))
-    except (OSError, ValueError, TypeError, ImportError) as error:
-        why = str(error).split("\n")[0] or type(error).__name__
+        except (OSError, ValueError, TypeError, ImportError) as error:
+            why = str(error).split("\n")[0] or type(error).__name__
+    if why:
         hint = "start one with: dask scheduler, which prints its address; for instance tcp://127.0.0.1:8786"
-        raise UsageError(f"--scheduler {scheduler}: no dask scheduler answers: {why}", hint) from None
+        raise UsageError(f"--scheduler {scheduler}: no dask scheduler answers: {why}", hint)
     try:
         yield client
     finally:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _nothing_collected():
             warnings.simplefilter("ignore")
             client.close(timeout=2)
+
+
+@contextmanager
+def _nothing_collected() -> Iterator[None]:
+    """Without collecting garbage in here; what there is goes before.
+
+    A client that could not connect, or lost its scheduler, stops its loop when it is collected, and asks for a lock for
+    that. The next client holds this lock while it starts and stops. Collected in between, the two wait for each other.
+    """
+    gc.collect()
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _accepted(client: Client, scheduler: str, asked: Asked, expected: Mapping[str, str], room: Room) -> int:

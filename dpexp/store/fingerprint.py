@@ -20,12 +20,12 @@ import time
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from dpexp.core.digests import files_below, hash_of_data
 from dpexp.core.version import IMPORTED_AT
 from dpexp.plugins.loaded import LOADED, Loaded, owners_of
+from dpexp.store.source_code import Code, Import, code_in, imports_and_words, tree_of, without_text
 
 if TYPE_CHECKING:
     from dpexp.config import Cell
@@ -68,8 +68,6 @@ ROWS = ("dpexp.store.rows", "dpexp.config.cells")
 """modules that every row of cells.parquet passes through"""
 MESSAGES = frozenset({"dpexp.core.errors", "dpexp.plugins", "dpexp.plugins.loaded"})
 """modules that say what went wrong or what a plug-in adds, and cannot change a number"""
-_PARSING = Lock()
-"""threads that parse at the same time break Python 3.11's parser"""
 
 
 def code_of(cell: Cell, root: Path = ROOT) -> dict[str, str]:
@@ -191,8 +189,8 @@ def _listed(name: str, root: Path) -> list[str]:
 @lru_cache(maxsize=64)
 def _listing(path: Path, package: str) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]:
     """What the `__init__.py` of a registry imports, and the names in it."""
-    tree = _tree(path)
-    imports, _ = _imports_and_words(tree)
+    tree = tree_of(path.read_bytes())
+    imports, _ = imports_and_words(tree)
     return tuple(_names(imports, package)), frozenset(n.id for n in ast.walk(tree) if isinstance(n, ast.Name))
 
 
@@ -222,47 +220,9 @@ def _read(path: Path, module: str, read_at: int) -> tuple[str, tuple[str, ...]]:
     return parsed.digest, tuple(sorted(name for name in imported if name != module and not name.endswith(".")))
 
 
-class _Parsed(NamedTuple):
-    """What a fingerprint needs of a file of code, wherever that lies."""
-
-    digest: str
-    imports: tuple[ast.Import | ast.ImportFrom, ...]
-    """statements that may run"""
-    words: frozenset[str]
-    """all texts in it"""
-
-
 @lru_cache(maxsize=2048)
-def _parsed(path: Path, read_at: int) -> _Parsed:
-    """A file is parsed once: this is most of the time that a fingerprint takes."""
-    tree = _tree(path)
-    imports, words = _imports_and_words(tree)
-    digest = hashlib.sha256(repr(_plain(without_text(tree))).encode()).hexdigest()[:16]
-    return _Parsed(digest, tuple(imports), frozenset(words))
-
-
-def _tree(path: Path) -> ast.Module:
-    """The syntax of a file."""
-    with _PARSING:
-        return ast.parse(path.read_bytes())
-
-
-def _imports_and_words(tree: ast.Module) -> tuple[list[ast.Import | ast.ImportFrom], set[str]]:
-    """The import statements that may run, and all texts, in one walk."""
-    imports: list[ast.Import | ast.ImportFrom] = []
-    words: set[str] = set()
-    waiting: list[tuple[ast.AST, bool]] = [(tree, True)]
-    while waiting:
-        node, runs = waiting.pop()
-        if isinstance(node, ast.Constant):
-            if isinstance(node.value, str):
-                words.add(node.value)
-            continue
-        runs = runs and not _is_for_types(node)
-        if runs and isinstance(node, ast.Import | ast.ImportFrom):
-            imports.append(node)
-        waiting += [(child, runs) for child in ast.iter_child_nodes(node)]
-    return imports, words
+def _parsed(path: Path, read_at: int) -> Code:
+    return code_in(path)
 
 
 def _above(module: str) -> str:
@@ -275,27 +235,27 @@ def _inside(package: str, name: str) -> str:
     return f"{package}{name}" if package.endswith(":") else f"{package}.{name}"
 
 
-def _names(imports: Iterable[ast.Import | ast.ImportFrom], package: str) -> list[tuple[str, str]]:
+def _names(imports: Iterable[Import], package: str) -> list[tuple[str, str]]:
     """What a module in `package` imports from dpexp by these statements, and a plug-in's from its folder.
 
     (module, name in it), or (module, "") for a whole module.
     """
     loaded, here = _split(package)
     found: list[tuple[str, str]] = []
-    for node in imports:
-        if isinstance(node, ast.ImportFrom):
-            base = _relative(node, here, loaded) if node.level else _absolute(node.module or "", loaded)
-            found += [(base, alias.name) for alias in node.names]
+    for one in imports:
+        if one.module is None:
+            found += [(_absolute(name, loaded), "") for name in one.names]
         else:
-            found += [(_absolute(alias.name, loaded), "") for alias in node.names]
+            base = _relative(one, here, loaded) if one.level else _absolute(one.module, loaded)
+            found += [(base, name) for name in one.names]
     return [(base, name) for base, name in found if _is_followed(base)]
 
 
-def _relative(node: ast.ImportFrom, here: str, loaded: Loaded | None) -> str:
+def _relative(one: Import, here: str, loaded: Loaded | None) -> str:
     """What a relative import means; its first dot is the package itself, every further one goes up a level."""
     parts = here.split(".") if here else []
-    above = parts[: len(parts) - node.level + 1]
-    inside = ".".join([*above, *([node.module] if node.module else [])])
+    above = parts[: len(parts) - one.level + 1]
+    inside = ".".join([*above, *([one.module] if one.module else [])])
     return inside if loaded is None else loaded.key(inside)
 
 
@@ -317,7 +277,7 @@ def _data_of(module: str, path: Path, root: Path) -> dict[str, Path]:
 def _named_beside(path: Path, root: Path) -> tuple[Path, ...]:
     """Files of a plug-in's folder that one of its modules names, from the folder or from where the module lies."""
     found = set()
-    for node in ast.walk(without_text(_tree(path))):
+    for node in ast.walk(without_text(tree_of(path.read_bytes()))):
         word = node.value if isinstance(node, ast.Constant) else None
         if isinstance(word, str) and 0 < len(word) < 200 and word.isprintable():
             files = {Path(os.path.normpath(folder / word)) for folder in (root, path.parent)}
@@ -419,36 +379,6 @@ def forget() -> None:
     )
     for cached in (*of_files, hash_of_data):
         cached.cache_clear()
-
-
-def without_text(tree: ast.Module) -> ast.Module:
-    """The tree without docstrings and other bare texts; it is changed in place."""
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list):
-            node.body = [s for s in body if not _is_text(s)] or [ast.Pass()]  # type: ignore[attr-defined]
-    return tree
-
-
-def _plain(value: Any) -> Any:
-    """A syntax tree without positions and empty fields, so that every version of Python writes the same."""
-    if isinstance(value, ast.AST):
-        fields = [(name, _plain(v)) for name, v in ast.iter_fields(value) if v is not None and v != []]
-        return (type(value).__name__, *fields)
-    return [_plain(v) for v in value] if isinstance(value, list) else value
-
-
-def _is_for_types(node: ast.AST) -> bool:
-    """Whether this is an `if TYPE_CHECKING:` without an else: its imports never run."""
-    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING" and not node.orelse
-
-
-def _is_text(statement: Any) -> bool:
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )
 
 
 def changed(stored: dict[str, str], now: dict[str, str]) -> list[str]:

@@ -25,6 +25,7 @@ from dpexp.plugins import loaded as plugin
 from dpexp.plugins import loading as plugins
 from dpexp.store import fingerprint
 from dpexp.store.fingerprint import code_of
+from dpexp.store.source_code import without_text
 from tests.campaigns.edits import change, harmless, places
 from tests.plugin_lab import write_lab
 
@@ -68,9 +69,7 @@ def edit(path: Path, draws: random.Random) -> str:
         path.write_text(path.read_text() + "3,4\n")
         return "a line more"
     tree = ast.parse(path.read_text())
-    texts = [
-        n for n in ast.walk(fingerprint.without_text(tree)) if isinstance(n, ast.Constant) and type(n.value) is str
-    ]
+    texts = [n for n in ast.walk(without_text(tree)) if isinstance(n, ast.Constant) and type(n.value) is str]
     outside = [n for n in ast.walk(tree) if isinstance(n, ast.Constant) and type(n.value) in (int, float)]
     if places(tree) and draws.random() < 0.6:
         what = change(tree, draws)

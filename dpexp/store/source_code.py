@@ -1,0 +1,181 @@
+"""What a fingerprint needs of a file of code: a hash of what it does, what it imports, and the texts in it.
+
+Comments, formatting and docstrings do not count. To parse the files is most of the time that a fingerprint takes, so
+what was found is kept in the folder `code` of DPEXP_CACHE, or of the user's cache folder. It is kept under a hash of
+the file's bytes: the file is read every time, and one that was edited is another file here. What is kept is believed
+only if this very file of dpexp and this version of Python made it, and nobody else may write to it.
+"""
+
+from __future__ import annotations
+
+import ast
+import atexit
+import contextlib
+import hashlib
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple
+
+from dpexp.core.cache_folder import cache_folder
+from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
+
+MADE_BY = hashlib.sha256(Path(__file__).read_bytes() + sys.version.encode()).hexdigest()
+"""names what parses: this file, as it was when it was imported, and Python"""
+MOST_KEPT = 4000
+"""files of code: six times the package"""
+LONGEST_WORD = 200
+"""characters of a text that can be the name of a file"""
+_PARSING = Lock()
+"""threads that parse at the same time break Python 3.11's parser"""
+
+
+class Import(NamedTuple):
+    """An import statement."""
+
+    level: int
+    """dots of a relative import"""
+    module: str | None
+    """from which names come; None in `import a, b`, and "" in `from . import a`"""
+    names: tuple[str, ...]
+
+
+class Code(NamedTuple):
+    """What a fingerprint needs of a file of code, wherever that lies."""
+
+    digest: str
+    imports: tuple[Import, ...]
+    """statements that may run"""
+    words: frozenset[str]
+    """all texts in it of at most `LONGEST_WORD` characters"""
+
+
+def code_in(path: Path) -> Code:
+    """The code of a file. Raises OSError, SyntaxError."""
+    content = path.read_bytes()
+    return _KEPT.code(hashlib.sha256(content).hexdigest(), content)
+
+
+def parsed(content: bytes) -> Code:
+    """The same from the bytes of a file, whatever is kept."""
+    tree = tree_of(content)
+    imports, words = imports_and_words(tree)
+    digest = hashlib.sha256(repr(_plain(without_text(tree))).encode()).hexdigest()[:16]
+    return Code(digest, imports, frozenset(word for word in words if len(word) <= LONGEST_WORD))
+
+
+def tree_of(content: bytes) -> ast.Module:
+    """The syntax of a file. Raises SyntaxError."""
+    with _PARSING:
+        return ast.parse(content)
+
+
+def imports_and_words(tree: ast.Module) -> tuple[tuple[Import, ...], set[str]]:
+    """The import statements that may run, and all texts, in one walk."""
+    imports: list[Import] = []
+    words: set[str] = set()
+    waiting: list[tuple[ast.AST, bool]] = [(tree, True)]
+    while waiting:
+        node, runs = waiting.pop()
+        if isinstance(node, ast.Constant):
+            if isinstance(node.value, str):
+                words.add(node.value)
+            continue
+        runs = runs and not _is_for_types(node)
+        if runs and isinstance(node, ast.Import):
+            imports.append(Import(0, None, tuple(alias.name for alias in node.names)))
+        if runs and isinstance(node, ast.ImportFrom):
+            imports.append(Import(node.level, node.module or "", tuple(alias.name for alias in node.names)))
+        waiting += [(child, runs) for child in ast.iter_child_nodes(node)]
+    return tuple(imports), words
+
+
+def without_text(tree: ast.Module) -> ast.Module:
+    """The tree without docstrings and other bare texts; it is changed in place."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [s for s in body if not _is_text(s)] or [ast.Pass()]  # type: ignore[attr-defined]
+    return tree
+
+
+def _plain(value: Any) -> Any:
+    """A syntax tree without positions and empty fields, so that every version of Python writes the same."""
+    if isinstance(value, ast.AST):
+        fields = [(name, _plain(v)) for name, v in ast.iter_fields(value) if v is not None and v != []]
+        return (type(value).__name__, *fields)
+    return [_plain(v) for v in value] if isinstance(value, list) else value
+
+
+def _is_for_types(node: ast.AST) -> bool:
+    """Whether this is an `if TYPE_CHECKING:` without an else: its imports never run."""
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING" and not node.orelse
+
+
+def _is_text(statement: Any) -> bool:
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
+
+
+class _Kept:
+    """What was found in files of code, by the hash of their bytes: of this process, and of those before it."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, Code] = {}
+        self.new: dict[str, Code] = {}
+        self.asked: str | None = None
+        """for which DPEXP_CACHE the file was read; None before the first time"""
+
+    def code(self, name: str, content: bytes) -> Code:
+        place = _file()
+        if self.asked != str(place):  # another folder is another memory, which a test may ask for
+            self.found, self.new, self.asked = _read(place), {}, str(place)
+        known = self.found.get(name)
+        if known is None:
+            known = self.found[name] = self.new[name] = parsed(content)
+        return known
+
+    def write(self) -> None:
+        """Add what is new to what is there by now. Two processes that write at once lose one's additions, no more."""
+        place = _file()
+        if not self.new or place is None or self.asked != str(place):
+            return
+        every = [*(_read(place) | self.new).items()][-MOST_KEPT:]
+        entries = {name: [code.digest, code.imports, sorted(code.words)] for name, code in every}
+        self.new = {}
+        with contextlib.suppress(OSError):
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            content = json.dumps({"made_by": MADE_BY, "files": entries}).encode()
+            write_bytes_sealed(place, content, private=True)
+
+
+def _file() -> Path | None:
+    place = cache_folder("code", "code")
+    return None if place is None else place / "parsed.json"
+
+
+def _read(place: Path | None) -> dict[str, Code]:
+    """What is kept; nothing where it is damaged, made by something else, or open to others."""
+    if place is None:
+        return {}
+    try:
+        kept = json.loads(read_bytes_sealed(place, private=True))
+        if kept["made_by"] != MADE_BY:
+            return {}
+        return {str(name): _code(*entry) for name, entry in kept["files"].items()}
+    except (FileNotFoundError, Damaged, ValueError, TypeError, KeyError, AttributeError):
+        return {}
+
+
+def _code(digest: str, imports: Iterable[tuple[int, str | None, Iterable[str]]], words: Iterable[str]) -> Code:
+    statements = (Import(level, module, tuple(names)) for level, module, names in imports)
+    return Code(digest, tuple(statements), frozenset(words))
+
+
+_KEPT = _Kept()
+atexit.register(_KEPT.write)

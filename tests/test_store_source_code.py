@@ -1,0 +1,188 @@
+"""What is kept of parsed files: the same as parsing them, for the very same bytes, and nothing where it is not safe."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dpexp
+from dpexp.core.files import read_bytes_sealed, write_bytes_sealed
+from dpexp.store import source_code
+from dpexp.store.source_code import MADE_BY, Code, Import, code_in, parsed
+
+PACKAGE = sorted(Path(dpexp.__file__).parent.rglob("*.py"))
+SOURCE = b'''"""A docstring."""
+from __future__ import annotations
+import os, a.b as c
+from .. import up
+from .beside import one as two, three
+if TYPE_CHECKING:
+    from never import run
+def f(x: int) -> str:
+    """Another."""
+    import late  # a comment
+    return "data.csv" + "\\ud800"
+'''
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, and a memory that has read nothing."""
+    monkeypatch.setenv("DPEXP_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "code" / "parsed.json"
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "some.py"
+    path.write_bytes(SOURCE)
+    return path
+
+
+def another_process(monkeypatch: pytest.MonkeyPatch, parses: bool) -> source_code._Kept:
+    """The memory of a process that begins now; one that may not parse has to find all that it needs."""
+    fresh = source_code._Kept()
+    monkeypatch.setattr(source_code, "_KEPT", fresh)
+
+    def refused(content: bytes) -> Code:
+        raise AssertionError("parsed again")
+
+    monkeypatch.setattr(source_code, "parsed", parsed if parses else refused)
+    return fresh
+
+
+def test_what_a_file_of_code_says() -> None:
+    found = parsed(SOURCE)
+    assert set(found.imports) == {
+        Import(0, "__future__", ("annotations",)),
+        Import(0, None, ("os", "a.b")),
+        Import(2, "", ("up",)),
+        Import(1, "beside", ("one", "three")),
+        Import(0, None, ("late",)),
+    }
+    assert found.words == {"A docstring.", "Another.", "data.csv", "\ud800"}
+    assert parsed(SOURCE.replace(b"a comment", b"another").replace(b"Another.", b"Other.")).digest == found.digest
+    assert parsed(SOURCE.replace(b"data.csv", b"data.txt")).digest != found.digest
+
+
+def test_a_later_process_finds_all_of_the_package_as_it_would_parse_it(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = another_process(monkeypatch, parses=True)
+    wanted = {path: code_in(path) for path in PACKAGE}
+    first.write()
+    assert place.stat().st_mode & 0o777 == 0o600
+    later = another_process(monkeypatch, parses=False)
+    assert {path: code_in(path) for path in PACKAGE} == wanted
+    assert not later.new
+    assert {path: parsed(path.read_bytes()) for path in PACKAGE} == wanted
+
+
+def test_an_edit_is_another_file(place: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = another_process(monkeypatch, parses=True)
+    before = code_in(source)
+    first.write()
+    source.write_bytes(SOURCE.replace(b"data.csv", b"else.csv"))  # no longer and no shorter
+    another_process(monkeypatch, parses=True)
+    assert code_in(source) == parsed(source.read_bytes()) != before
+    source.write_bytes(SOURCE)
+    another_process(monkeypatch, parses=False)
+    assert code_in(source) == before
+
+
+def lies(place: Path) -> None:
+    """Put another digest under every name, behind a seal that is right."""
+    kept = json.loads(read_bytes_sealed(place))
+    for entry in kept["files"].values():
+        entry[0] = "0" * 16
+    write_bytes_sealed(place, json.dumps(kept).encode(), private=True)
+
+
+def test_what_is_kept_is_really_used(place: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests below would see it if a bad file were believed."""
+    first = another_process(monkeypatch, parses=True)
+    code_in(source)
+    first.write()
+    lies(place)
+    another_process(monkeypatch, parses=True)
+    assert code_in(source).digest == "0" * 16
+
+
+@pytest.mark.parametrize(
+    "wrong", ["damaged", "open to others", "of another parser", "of another kind", "short", "none"]
+)
+def test_what_is_not_safe_or_not_right_is_not_believed(
+    wrong: str, place: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = another_process(monkeypatch, parses=True)
+    right = code_in(source)
+    first.write()
+    lies(place)
+    kept = json.loads(read_bytes_sealed(place))
+    if wrong == "damaged":
+        place.write_bytes(place.read_bytes().replace(b"000", b"111"))
+    elif wrong == "open to others":
+        place.chmod(0o666)
+    elif wrong == "of another parser":
+        write_bytes_sealed(place, json.dumps(kept | {"made_by": MADE_BY[::-1]}).encode(), private=True)
+    elif wrong == "of another kind":
+        write_bytes_sealed(place, json.dumps([1, 2]).encode(), private=True)
+    elif wrong == "short":
+        files = {name: entry[:2] for name, entry in kept["files"].items()}
+        write_bytes_sealed(place, json.dumps(kept | {"files": files}).encode(), private=True)
+    else:
+        place.unlink()
+    again = another_process(monkeypatch, parses=True)
+    assert code_in(source) == right
+    again.write()  # and a right one takes its place
+    another_process(monkeypatch, parses=False)
+    assert code_in(source) == right
+
+
+def test_without_a_folder_nothing_is_kept_and_nothing_fails(
+    place: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for value in ("off", str(source)):  # a file is in the place of the folder
+        monkeypatch.setenv("DPEXP_CACHE", value)
+        first = another_process(monkeypatch, parses=True)
+        assert code_in(source) == parsed(SOURCE)
+        first.write()
+    assert not place.exists()
+
+
+def test_processes_add_to_what_others_have_kept(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [tmp_path / f"{k}.py" for k in range(3)]
+    for k, path in enumerate(paths):
+        path.write_text(f"number = {k}")
+    one, other = source_code._Kept(), source_code._Kept()
+    for memory, path in ((one, paths[0]), (other, paths[1]), (one, paths[2])):
+        monkeypatch.setattr(source_code, "_KEPT", memory)
+        code_in(path)
+    one.write()
+    other.write()
+    another_process(monkeypatch, parses=False)
+    assert len({code_in(path).digest for path in paths}) == 3
+
+
+def test_the_folder_does_not_grow_for_ever(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_code, "MOST_KEPT", 5)
+    for k in range(9):
+        path = tmp_path / f"{k}.py"
+        path.write_text(f"number = {k}")
+        memory = another_process(monkeypatch, parses=True)
+        code_in(path)
+        memory.write()
+    assert len(json.loads(read_bytes_sealed(place))["files"]) == 5
+
+
+def test_a_command_leaves_what_it_parsed(place: Path, source: Path) -> None:
+    asked = "import sys; from pathlib import Path; from dpexp.store.source_code import code_in; "
+    command = [sys.executable, "-c", asked + "print(code_in(Path(sys.argv[1])).digest)", str(source)]
+    found = subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ}).stdout
+    assert found.strip() == parsed(SOURCE).digest
+    assert place.is_file()
