@@ -9,13 +9,14 @@ errors, in units of 2^-53: exp and log 2, expm1 and log1p 4, erfcx at most 8 (`t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 
 import numpy as np
 
 _BLOCK = 4096
 """numbers at once: what lies between the operations stays in the nearest cache"""
+
 
 _PARTS = 32
 """of an octave: the table has 2^(j / 32)"""
@@ -33,10 +34,15 @@ _LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 """log 2 in two parts, the first with 33 bits: its product with an integer of up to 20 bits is exact"""
 _LEAST, _LARGEST = -746.0, 710.0
 """beyond these an exponential is 0 or inf"""
-_SMALL = 2.0**-54
-"""log1p of less is its argument"""
+_LEAST_LESS_ONE, _LARGEST_LESS_ONE = -50.0, 709.0
+"""below the first e^x - 1 is -1 to rounding; above the second 2^octaves may be no number"""
+_TAYLOR = [1 / 720, 1 / 120, 1 / 24, 1 / 6, 1 / 2]
+"""of (e^r - 1 - r) / r^2, the last term first"""
 _ARTANH = [2 / (2 * k + 1) for k in range(1, 10)]
 _HALF_ROOT = math.sqrt(0.5)
+_LEAST_NORMAL = 2.0**-1022
+_LIFT = 54
+"""octaves by which a number below the least normal one is lifted to become one"""
 _TAIL_SCALE = 2.5
 _TAIL = (
     1.054031820305718, -0.8046518494391489, 0.4539141166480974, -0.17125114524604834, 0.02836155013192034,
@@ -49,11 +55,29 @@ _TAIL = (
 )  # fmt: skip
 """(s + 5/2) erfcx(s) as a polynomial in t = (s - 5/2) / (s + 5/2), s >= 0: interpolated at 29 Chebyshev points, error
 4e-19"""
-
-
 _SINE = [(-1.0) ** k / math.factorial(2 * k + 1) for k in range(1, 9)]
 _COSINE = [(-1.0) ** k / math.factorial(2 * k) for k in range(1, 9)]
 """sin x = x + x^3 _SINE(x^2), cos x = 1 + x^2 _COSINE(x^2)"""
+
+
+class _Of:
+    """The constants as arrays: an operation of few numbers with one takes half as long as with a number of Python."""
+
+    half, one, two = np.array(0.5), np.array(1.0), np.array(2.0)
+    ln2_high, ln2_low = np.array(_LN2_HIGH), np.array(_LN2_LOW)
+    per_part = np.array(_PER_LN2)
+    # 2^-5 of a number has its digits, and so have products with it
+    part_high, part_low = np.array(_LN2_HIGH / _PARTS), np.array(_LN2_LOW / _PARTS)
+    last_part, octave = np.array(_PARTS - 1), np.array(5)
+    least, largest = np.array(_LEAST), np.array(_LARGEST)
+    least_less_one, largest_less_one = np.array(_LEAST_LESS_ONE), np.array(_LARGEST_LESS_ONE)
+    bias, mantissa = np.array(1023), np.array(52)
+    half_root, tail_scale = np.array(_HALF_ROOT), np.array(_TAIL_SCALE)
+    half_root_bits = np.array(_HALF_ROOT).view(np.int64)
+    normal_bits = np.array(_LEAST_NORMAL).view(np.int64)
+    ordinary = np.array(math.inf).view(np.uint64) - np.array(_LEAST_NORMAL).view(np.uint64)
+    """how many bit patterns there are from the least normal number to inf: those of all others are not among them"""
+    taylor, artanh, tail, sine, cosine = ([np.array(c) for c in s] for s in (_TAYLOR, _ARTANH, _TAIL, _SINE, _COSINE))
 
 
 def _in_blocks(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
@@ -71,58 +95,72 @@ def _in_blocks(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.nda
 
 
 @_in_blocks
+@np.errstate(over="ignore", under="ignore", invalid="ignore")
 def exp(x: np.ndarray) -> np.ndarray:
     """e^x; 0 and inf beyond the range of numbers."""
-    x = np.minimum(np.maximum(x, _LEAST), _LARGEST)
-    octaves, scale, rest = _reduced(x)
-    # in two factors, because 2^1024 and 2^-1075 are no numbers and their products with a table's entry are
-    first = octaves >> 1
-    with np.errstate(over="ignore", under="ignore"):
-        return np.asarray((scale + rest) * _power(first) * _power(octaves - first))
+    octaves, scale, rest = _reduced(np.minimum(np.maximum(x, _Of.least), _Of.largest))
+    rest += scale
+    return np.asarray(np.ldexp(rest, octaves.astype(np.intc)))
 
 
 @_in_blocks
+@np.errstate(invalid="ignore")
 def expm1(x: np.ndarray) -> np.ndarray:
     """e^x - 1, also where x is small."""
-    octaves, scale, rest = _reduced(np.minimum(np.maximum(x, -50.0), 709.0))
+    octaves, scale, rest = _reduced(np.minimum(np.maximum(x, _Of.least_less_one), _Of.largest_less_one))
     power = _power(octaves)
-    found = (scale * power - 1) + rest * power  # the difference is exact where it is small
-    return np.where(x > 709.0, exp(x), found) if np.any(x > 709.0) else np.asarray(found)
+    found = (scale * power - _Of.one) + rest * power  # the difference is exact where it is small
+    large = x > _Of.largest_less_one
+    return np.where(large, exp(x), found) if large.any() else np.asarray(found)
 
 
 @_in_blocks
 def log(x: np.ndarray) -> np.ndarray:
     """Natural logarithm of positive numbers; -inf of 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mantissa, octaves = np.frexp(x)
-        # in [sqrt(1/2), sqrt 2): log m = 2 artanh f, f = (m - 1) / (m + 1)
-        below = mantissa < _HALF_ROOT
-        mantissa = np.where(below, 2 * mantissa, mantissa)
-        k = (octaves - below).astype(np.float64)
-        found = k * _LN2_HIGH + (_log_of_mantissa(mantissa - 1) + k * _LN2_LOW)
-    special = (x <= 0) | (x == np.inf)
-    if np.any(special):
-        found = np.where(x == 0, -np.inf, np.where(x < 0, np.nan, np.where(x == np.inf, np.inf, found)))
-    return np.asarray(found)
+    bits = x.view(np.int64)
+    if x.size and (bits - _Of.normal_bits).view(np.uint64).max() >= _Of.ordinary:
+        return _log_of_any(x)
+    return _log_of_bits(bits, 0)
+
+
+def _log_of_bits(bits: np.ndarray, lifted: int) -> np.ndarray:
+    """log of normal numbers by their bits, less `lifted` octaves."""
+    # 2^k m with m in [sqrt(1/2), sqrt 2): log m = 2 artanh f, f = (m - 1) / (m + 1)
+    octaves = (bits - _Of.half_root_bits) >> _Of.mantissa
+    mantissa = (bits - (octaves << _Of.mantissa)).view(np.float64)
+    k = (octaves - lifted if lifted else octaves).astype(np.float64)
+    return np.asarray(k * _Of.ln2_high + (_log_of_mantissa(mantissa - _Of.one) + k * _Of.ln2_low))
+
+
+def _log_of_any(x: np.ndarray) -> np.ndarray:
+    """log where not all numbers are normal and positive."""
+    small, normal = (x > 0) & (x < _LEAST_NORMAL), (x >= _LEAST_NORMAL) & (x < np.inf)
+    found = np.where(
+        small,
+        _log_of_bits((np.where(small, x, 1.0) * 2.0**_LIFT).view(np.int64), _LIFT),
+        _log_of_bits(np.where(normal, x, 1.0).view(np.int64), 0),
+    )
+    return np.where(small | normal, found, np.where(x == 0, -np.inf, np.where(x > 0, np.inf, np.nan)))
 
 
 @_in_blocks
+@np.errstate(divide="ignore", invalid="ignore")
 def log1p(x: np.ndarray) -> np.ndarray:
     """log(1 + x), also where x is small; x at least -1."""
-    one = 1 + x
+    one = x + _Of.one
+    whole = log(one)
     # 1 + x is rounded: the derivative of the logarithm makes good for it
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = log(one) + np.where(one == np.inf, 0.0, (x - (one - 1)) / one)
-    return np.where(np.abs(x) < _SMALL, x, np.where(one == 0, -np.inf, found))
+    found = whole + (x - (one - _Of.one)) / one
+    return np.where(np.isinf(whole), whole, found) if np.isnan(found).any() else np.asarray(found)
 
 
 @_in_blocks
+@np.errstate(invalid="ignore")
 def erfcx(x: np.ndarray) -> np.ndarray:
     """e^(x^2) erfc(x) for x >= 0: what the normal law leaves beyond a place, over its density."""
-    below = x + _TAIL_SCALE
-    with np.errstate(invalid="ignore"):
-        t = np.where(x == np.inf, 1.0, (x - _TAIL_SCALE) / below)
-    return np.asarray(_polynomial(t, _TAIL) / below)
+    below = x + _Of.tail_scale
+    t = np.where(x == np.inf, _Of.one, (x - _Of.tail_scale) / below)
+    return np.asarray(_polynomial(t, _Of.tail) / below)
 
 
 def geometric(top: float, decay: float, count: int) -> np.ndarray:
@@ -145,7 +183,7 @@ def circle(parts: np.ndarray, whole: int) -> tuple[np.ndarray, np.ndarray]:
     quarters = (8 * left + whole) // (2 * whole)
     x = (4 * left - quarters * whole) * (math.pi / (2 * whole))
     square = x * x
-    sine, cosine = x + x * square * _polynomial(square, _SINE), 1.0 + square * _polynomial(square, _COSINE)
+    sine, cosine = x + x * square * _polynomial(square, _Of.sine), _Of.one + square * _polynomial(square, _Of.cosine)
     turned = (quarters & 1).astype(np.bool_)
     return (
         np.where(turned, sine, cosine) * np.where((quarters + 1) & 2, -1.0, 1.0),
@@ -161,16 +199,15 @@ def geomspace(first: float, last: float, count: int) -> np.ndarray:
 @_in_blocks
 def ndtr(x: np.ndarray) -> np.ndarray:
     """Phi(x) of the standard normal law."""
-    tail = exp(-x * x / 2) * erfcx(np.abs(x) * _HALF_ROOT) / 2
-    return np.asarray(np.where(x < 0, tail, 1 - tail))
+    tail = exp(-x * x * _Of.half) * erfcx(np.abs(x) * _Of.half_root) * _Of.half
+    return np.asarray(np.where(x < 0, tail, _Of.one - tail))
 
 
 @_in_blocks
 def log_ndtr(x: np.ndarray) -> np.ndarray:
     """log Phi(x), also where Phi(x) is below the least number."""
-    half, tail = x * x / 2, erfcx(np.abs(x) * _HALF_ROOT) / 2
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.where(x < 0, log(tail) - half, log1p(-exp(-half) * tail)))
+    half, tail = x * x * _Of.half, erfcx(np.abs(x) * _Of.half_root) * _Of.half
+    return np.asarray(np.where(x < 0, log(tail) - half, log1p(-exp(-half) * tail)))
 
 
 def erfcx_of(x: float) -> float:
@@ -186,40 +223,39 @@ def erfcx_of(x: float) -> float:
 
 def _reduced(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Octaves, scale and rest with e^x = 2^octaves (scale + rest): x = k log(2) / 32 + r, |r| <= log(2) / 64."""
-    k = np.rint(x * _PER_LN2)
-    with np.errstate(invalid="ignore"):
-        whole = k.astype(np.int64)
-    k /= _PARTS
-    r = (x - k * _LN2_HIGH) - k * _LN2_LOW
-    part = whole & (_PARTS - 1)
+    k = np.rint(x * _Of.per_part)
+    whole = k.astype(np.int64)
+    r = (x - k * _Of.part_high) - k * _Of.part_low
+    part = whole & _Of.last_part
     scale = _TABLE[part]
     # e^r - 1 by its Taylor series: the next term is .0109^7 / 7! = 4e-18
-    more = r * (1 / 720)
-    for n in (120, 24, 6, 2):
-        more += 1 / n
+    more = r * _Of.taylor[0]
+    for coefficient in _Of.taylor[1:]:
+        more += coefficient
         more *= r
     more *= r
     more += r
-    return whole >> 5, scale, scale * more + _REST[part]
+    return whole >> _Of.octave, scale, scale * more + _REST[part]
 
 
 def _power(octaves: np.ndarray) -> np.ndarray:
     """2^octaves for whole numbers from -1022 to 1023, by the bits of the number."""
-    return ((octaves + 1023) << 52).view(np.float64)
+    return ((octaves + _Of.bias) << _Of.mantissa).view(np.float64)
 
 
 def _log_of_mantissa(over: np.ndarray) -> np.ndarray:
     """log(1 + over) for 1 + over in [sqrt(1/2), sqrt 2): 2 artanh f = 2 f + 2 f^3 / 3 + .., f = over / (2 + over)."""
-    f = over / (2 + over)
+    f = over / (over + _Of.two)
     square = f * f
     # 2 f = over - over f, and over is exact: the leading term is not rounded
-    return np.asarray(over - f * (over - square * _polynomial(square, _ARTANH)))
+    return np.asarray(over - f * (over - square * _polynomial(square, _Of.artanh)))
 
 
-def _polynomial(x: np.ndarray, coefficients: list[float] | tuple[float, ...]) -> np.ndarray:
+def _polynomial(x: np.ndarray, coefficients: Sequence[np.ndarray]) -> np.ndarray:
     """Sum of coefficients[k] x^k, from the last one on."""
-    found = np.full_like(x, coefficients[-1])
-    for coefficient in reversed(coefficients[:-1]):
-        found *= x
+    found = x * coefficients[-1]
+    for coefficient in coefficients[-2:0:-1]:
         found += coefficient
+        found *= x
+    found += coefficients[0]
     return found

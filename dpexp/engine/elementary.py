@@ -23,7 +23,7 @@ LOADING_S = 0.55
 """seconds to load the compiler and the loops that are kept"""
 LOOPS_S = 0.05
 """the same where the compiler is loaded already"""
-OF_A_CALL = 1600
+OF_A_CALL = 1100
 """numbers that take as long as the rest of a call with numpy"""
 _spent = 0.0
 """seconds in numpy, as estimated: counted and not measured, so that every process does the same"""
@@ -65,10 +65,10 @@ def _loops() -> ModuleType | None:
     return elementary_loops
 
 
-exp = _either(elementary.exp, 10)
-expm1 = _either(elementary.expm1, 10)
-log = _either(elementary.log, 9)
-log1p = _either(elementary.log1p, 14)
-erfcx = _either(elementary.erfcx, 12)
-ndtr = _either(elementary.ndtr, 26)
-log_ndtr = _either(elementary.log_ndtr, 50)
+exp = _either(elementary.exp, 7)
+expm1 = _either(elementary.expm1, 8)
+log = _either(elementary.log, 7)
+log1p = _either(elementary.log1p, 9)
+erfcx = _either(elementary.erfcx, 10)
+ndtr = _either(elementary.ndtr, 20)
+log_ndtr = _either(elementary.log_ndtr, 38)

@@ -24,7 +24,6 @@ from dpexp.core.elementary import (
     _PARTS,
     _PER_LN2,
     _REST,
-    _SMALL,
     _TABLE,
     _TAIL,
     _TAIL_SCALE,
@@ -133,8 +132,6 @@ def _log(x):
 def _log1p(x):
     one = 1 + x
     found = _log(one) + (0.0 if one == np.inf else (x - (one - 1)) / one)
-    if abs(x) < _SMALL:
-        return x
     return -np.inf if one == 0 else found
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,12 +42,23 @@ _HERE = 1e-9
 """distance from an order of the grid, in spacings, that is rounding"""
 
 
+class Promised(NamedTuple):
+    """Where polynomials in the share have the least bound, by row; [A]."""
+
+    values: np.ndarray
+    """about the least bound"""
+    logits: np.ndarray
+    """of the share that gives it"""
+    inside: np.ndarray
+    """whether it lies between places at which the bound is larger"""
+
+
 @dataclass(frozen=True)
 class Nearly:
     """order -> about the least over R <= steps and shares f of R S(q, multiplier sqrt(1-f)) + order width^2 / (2 f R).
 
-    R is any number between 1 and `steps` here, not a whole one; between the shares of the grid the logarithm of the
-    sum is a parabola through the best one and its neighbours.
+    R is any number between 1 and `steps` here, not a whole one, and the logarithm of S a polynomial between the shares
+    of a grid.
     """
 
     q: float
@@ -54,10 +66,14 @@ class Nearly:
     width: float
     steps: int
     step: str
+    _bound: dict[float, float] = field(default_factory=dict, repr=False, compare=False)
+    """by order"""
 
     def __call__(self, order: float) -> float:
         k, away = _nearest(order)
-        return self._on_grid[k] if abs(away) < _HERE else self._least(self._costs_at(order)[None], np.array([order]))[0]
+        if abs(away) < _HERE:
+            return self._on_grid[k]
+        return float(self._promised(self._costs_at(order)[None], np.array([order])).values[0])
 
     def bound(self, order: float) -> float:
         """The bound itself: at the share where the polynomials have their least, if the divergence there is theirs.
@@ -65,64 +81,63 @@ class Nearly:
         A smooth model that is off by a part e has its least off by about e and the least value by about e^2. Few whole
         numbers of steps are not smooth, and left to `last_iterate`.
         """
-        return self._usual[order] if order in STATED else self._bounds([order], self._costs_at(order)[None])[0]
+        if order not in self._bound:
+            # all the orders of a statement take about as long as one
+            self.bounds(STATED if order in STATED else [order])
+        return self._bound[order]
 
-    @cached_property
-    def _usual(self) -> dict[float, float]:
-        """The bounds at the orders of a statement, which take about as long as one."""
-        known = _log_costs(self.q, self.multiplier, self.step, STATED)
-        return dict(zip(STATED, self._bounds(STATED, known), strict=True))
+    def bounds(self, orders: Sequence[float]) -> None:
+        """Compute the bounds at all of these orders at once: that takes little longer than at one of them."""
+        new = [order for order in dict.fromkeys(orders) if order not in self._bound]
+        if not new:
+            return
+        usual = _log_costs(self.q, self.multiplier, self.step, STATED)
+        log_costs = [usual[STATED.index(order)] if order in STATED else self._costs_at(order) for order in new]
+        promised = self._promised(np.array(log_costs), np.array(new))
+        logits = dict(zip(new, promised.logits.tolist(), strict=True))
+        tried = [order for order, inside in zip(new, promised.inside.tolist(), strict=True) if inside]
+        places = [(order, self.multiplier * math.sqrt(1 - share_of(logits[order]))) for order in tried]
+        costs = dict(zip(tried, at_each(STEP[self.step].__name__, self.q, places), strict=True))
+        for order, value in zip(new, promised.values.tolist(), strict=True):
+            self._bound[order] = self._checked(order, value, logits[order], costs.get(order, math.inf))
 
-    def _bounds(self, orders: Sequence[float], log_costs: np.ndarray) -> list[float]:
-        """From the costs of a step at each share of the grid, [A, shares]."""
-        promised = self._promised(log_costs, np.array(orders))
-        sigmas = [self.multiplier * math.sqrt(1 - share_of(logit)) for logit, _ in promised.values()]
-        places = [(orders[k], sigma) for k, sigma in zip(promised, sigmas, strict=True)]
-        costs = dict(zip(promised, at_each(STEP[self.step].__name__, self.q, places), strict=True))
-        return [self._checked(order, promised.get(k), costs.get(k, math.inf)) for k, order in enumerate(orders)]
-
-    def _checked(self, order: float, promised: tuple[float, float] | None, cost: float) -> float:
-        """The bound at the logit of a promise and with the cost there, if it is what was promised."""
-        if promised is not None:
-            logit, value = promised
-            bound, steps = over_steps(cost, order * self.width * self.width / 2 / share_of(logit), self.steps, 1.0)
-            if steps >= min(self.steps, _MANY) and abs(bound - value) <= _AGREED * bound:
-                return bound
+    def _checked(self, order: float, value: float, logit: float, cost: float) -> float:
+        """The bound at the logit of a promise and with the cost there, if it is the value that was promised."""
+        bound, steps = over_steps(cost, order * self.width * self.width / 2 / share_of(logit), self.steps, 1.0)
+        if steps >= min(self.steps, _MANY) and abs(bound - value) <= _AGREED * bound:
+            return bound
         return last_iterate(order, self.q, self.multiplier, self.width, self.steps, self.step).rdp
 
-    def _promised(self, log_costs: np.ndarray, orders: np.ndarray) -> dict[int, tuple[float, float]]:
-        """Where the polynomials in the share have their least, as a logit, and that least: by row, where they have one.
+    def _promised(self, log_costs: np.ndarray, orders: np.ndarray) -> Promised:
+        """The least of the polynomials through the costs of a step at each share of the grid, [A, shares].
 
         Between the neighbours of the best share of the grid it is sought on `_FINE` places, and on the parabola through
         the best of these and its neighbours.
         """
-        rows = np.arange(len(orders))
-        at = np.clip(self._logs(log_costs, orders).argmin(axis=1), 1, len(SHARES) - 2)
-        first = np.clip(at - EACH_SIDE, 0, len(SHARES) - _AROUND)
-        near = log_costs[rows[:, None], first[:, None] + np.arange(_AROUND)]
-        away = np.linspace(-1, 1, _FINE)
+        rows, spreads, fine = np.arange(len(orders)), (orders * (self.width * self.width / 2))[:, None], _fine()
+        at = self._over_steps(exp(log_costs), spreads / SHARES).argmin(axis=1)
+        at = np.minimum(np.maximum(at, 1), len(SHARES) - 2)
         with np.errstate(invalid="ignore"):  # an infinite cost times a weight
-            fine = (_between()[at - first] * near[:, None, :]).sum(axis=2)
-        logits = np.array(LOGITS)[at][:, None] + (LOGITS[1] - LOGITS[0]) * away
-        values = self._least_steps(fine, (orders * (self.width * self.width / 2))[:, None] * (1 + exp(-logits)))
-        best = np.clip(values.argmin(axis=1), 1, _FINE - 2)
-        left, middle, right = (values[rows, best + k] for k in (-1, 0, 1))
+            near = log_costs[rows[:, None], fine.known[at]]
+            costs = exp((fine.weights[at] * near[:, None, :]).sum(axis=2))
+        values = self._over_steps(costs, spreads * fine.per_share[at])
+        best = np.minimum(np.maximum(values.argmin(axis=1), 1), _FINE - 2)
+        left, middle, right = values[rows, best - 1], values[rows, best], values[rows, best + 1]
         with np.errstate(divide="ignore", invalid="ignore"):
             offset = (left - right) / (2 * (left - 2 * middle + right))
-            least = exp(middle - (left - right) * offset / 4)
-            where = logits[rows, best] + offset * (logits[0, 1] - logits[0, 0])
-        inside = (middle <= np.minimum(left, right)) & np.isfinite(least)
-        return {k: (float(where[k]), float(least[k])) for k in np.flatnonzero(inside).tolist()}
+            least = middle - (left - right) * offset / 4
+            inside = (middle <= np.minimum(left, right)) & np.isfinite(least)
+            logits = fine.logits[at, best] + np.where(inside, offset * fine.spacing, 0.0)
+        return Promised(np.where(inside, least, values.min(axis=1)), logits, inside)
 
     @property
     def free(self) -> bool:
         """Whether at all orders of the grid the best R is well below `steps`: more steps then have the same bound."""
-        rows = np.arange(len(_ORDERS))
-        log_costs = _log_costs(self.q, self.multiplier, self.step, _ORDERS)
-        at = self._logs(log_costs, ORDERS).argmin(axis=1)
-        spreads = ORDERS * (self.width * self.width / 2) / SHARES[at]
+        costs = exp(_log_costs(self.q, self.multiplier, self.step, _ORDERS))
+        spreads = (ORDERS * (self.width * self.width / 2))[:, None] / SHARES
+        rows, at = np.arange(len(_ORDERS)), self._over_steps(costs, spreads).argmin(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return bool(np.all(np.sqrt(spreads / exp(log_costs[rows, at])) < _WELL_BELOW * self.steps))
+            return bool(np.all(np.sqrt(spreads[rows, at] / costs[rows, at]) < _WELL_BELOW * self.steps))
 
     def _costs_at(self, order: float) -> np.ndarray:
         """log of the costs, [shares]: a polynomial in log(order - 1) between the orders of the grid."""
@@ -136,29 +151,16 @@ class Nearly:
 
     @cached_property
     def _on_grid(self) -> list[float]:
-        return self._least(_log_costs(self.q, self.multiplier, self.step, _ORDERS), ORDERS)
+        known = _log_costs(self.q, self.multiplier, self.step, _ORDERS)
+        values: list[float] = self._promised(known, ORDERS).values.tolist()
+        return values
 
-    def _logs(self, log_costs: np.ndarray, orders: np.ndarray) -> np.ndarray:
-        """log of the bound at each share of the grid, [A, shares], for costs of the same shape."""
-        return self._least_steps(log_costs, (orders * (self.width * self.width / 2))[:, None] / SHARES)
-
-    def _least_steps(self, log_costs: np.ndarray, spreads: np.ndarray) -> np.ndarray:
-        """log of the least over R of R cost + spread / R, any shape."""
-        costs = exp(np.nan_to_num(log_costs, nan=np.inf))
+    def _over_steps(self, costs: np.ndarray, spreads: np.ndarray) -> np.ndarray:
+        """The least over R of R cost + spread / R, any shape; inf where the cost is no number."""
+        costs = np.fmin(costs, np.inf)
         with np.errstate(divide="ignore", invalid="ignore"):  # no cost: all steps; no cost and no spread: any number
-            steps = np.clip(np.nan_to_num(np.sqrt(spreads / costs), nan=1.0), 1.0, self.steps)
-            return log(costs * steps + spreads / steps)
-
-    def _least(self, log_costs: np.ndarray, orders: np.ndarray) -> list[float]:
-        """The least between the shares of the grid, [A]."""
-        logs = self._logs(log_costs, orders)
-        rows, at = np.arange(len(orders)), np.clip(logs.argmin(axis=1), 1, len(SHARES) - 2)
-        before, best, after = logs[rows, at - 1], logs[rows, at], logs[rows, at + 1]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            below = (after - before) ** 2 / (8 * (after - 2 * best + before))
-        inside = np.isfinite(below) & (best <= np.minimum(before, after))
-        least: list[float] = exp(np.where(inside, best - below, logs.min(axis=1))).tolist()
-        return least
+            steps = np.fmin(np.maximum(np.sqrt(spreads / costs), 1.0), float(self.steps))
+            return np.asarray(costs * steps + spreads / steps)
 
 
 def enough_steps(q: float, multiplier: float, width: float, steps: int, step: str) -> int:
@@ -188,10 +190,30 @@ def _weights(place: float) -> np.ndarray:
     return np.array([math.prod((place - j) / (k - j) for j in nodes if j != k) for k in nodes])
 
 
+class _Fine(NamedTuple):
+    """Places between the neighbours of each share of the grid, and polynomials through the shares around it."""
+
+    logits: np.ndarray
+    """[shares, `_FINE`]"""
+    spacing: float
+    per_share: np.ndarray
+    """1 / f = 1 + e^-logit, [shares, `_FINE`]"""
+    known: np.ndarray
+    """shares of the grid that a polynomial goes through, [shares, `_AROUND`]"""
+    weights: np.ndarray
+    """of the known ones at each place, [shares, `_FINE`, `_AROUND`]"""
+
+
 @lru_cache(maxsize=1)
-def _between() -> np.ndarray:
-    """The weights at `_FINE` places between the neighbours of each place, [`_AROUND`, `_FINE`, `_AROUND`]."""
-    return np.array([[_weights(k + x) for x in np.linspace(-1, 1, _FINE).tolist()] for k in range(_AROUND)])
+def _fine() -> _Fine:
+    at = np.arange(len(SHARES))
+    first = np.clip(at - EACH_SIDE, 0, len(SHARES) - _AROUND)
+    away = np.linspace(-1, 1, _FINE)
+    between = np.array([[_weights(k + x) for x in away.tolist()] for k in range(_AROUND)])
+    logits = np.array(LOGITS)[:, None] + (LOGITS[1] - LOGITS[0]) * away
+    return _Fine(
+        logits, float(logits[0, 1] - logits[0, 0]), 1 + exp(-logits), first[:, None] + np.arange(_AROUND), between[at - first]
+    )
 
 
 @lru_cache(maxsize=64)
