@@ -73,8 +73,15 @@ class MechanismStatement:
         kinds = {ALL: [pair for pair in valid if pair[0].released == ALL], LAST: valid}
         return {kind: min(found, key=lambda pair: pair[1])[0] for kind, found in kinds.items() if found}
 
+    def _ahead(self, orders: Sequence[float]) -> None:
+        """Tell the analyses what they will be asked for."""
+        for analysis in self.analyses:
+            if analysis.ahead is not None:
+                analysis.ahead(self.deltas, orders)
+
     def document(self) -> dict[str, Any]:
         """With the keys of `dpexp privacy --json`."""
+        self._ahead(self.orders)
         best = {
             kind: {"analysis": a.name, "eps": [[d, a.eps(d)] for d in self.deltas]} for kind, a in self.best.items()
         }
@@ -99,6 +106,7 @@ class MechanismStatement:
 
     def text(self) -> str:
         """A page to read; without the Renyi curves, which take a while."""
+        self._ahead(())
         marks = {kind: f"best for {kind}" for kind in self.best}
         rows = [
             _row(a, self.deltas, "; ".join(marks[kind] for kind, b in self.best.items() if b is a))

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from dpexp.core.bisection import narrow
 from dpexp.core.brent import least, root
 from dpexp.core.elementary import geomspace
-from dpexp.core.modelled import least_modelled
+from dpexp.core.modelled import least_modelled, promised_next_to_best
 from dpexp.engine.elementary import log
 
 ORDERS = 1 + geomspace(5e-4, 4e3, 25)
 """orders at which curves are evaluated before the best is refined"""
+_PLACES: list[float] = log(ORDERS - 1).tolist()
 
 
 def classic_eps(order: float, rdp: float, delta: float) -> float:
@@ -78,6 +79,16 @@ RULES: dict[str, Callable[[float, float, float], float]] = {
 }
 
 
+def promised_eps(divergences: Sequence[float], delta: float) -> tuple[float, float]:
+    """About the smallest epsilon of the curve with these divergences at `ORDERS`, and its order: no bound.
+
+    Between them the logarithm of the divergence is a polynomial in log(order - 1). Infinite where nothing is promised.
+    """
+    known = [(x, _log(found)) for x, found in zip(_PLACES, divergences, strict=True)]
+    promised = promised_next_to_best(known, _eps_at(improved_eps, delta), xatol=1e-5)
+    return (math.inf, math.nan) if promised is None else (promised.value, 1 + math.exp(promised.x))
+
+
 def eps_of_curve(
     curve: Callable[[float], float],
     delta: float,
@@ -94,16 +105,26 @@ def eps_of_curve(
 
     def log_divergence(log_excess: float) -> float:
         divergences[log_excess] = found = curve(1 + math.exp(log_excess))
-        return math.log(found) if found > 0 else -math.inf
+        return _log(found)
+
+    known = [(x, log_divergence(x)) for x in _PLACES]
+    best = least_modelled(known, _eps_at(convert, delta), log_divergence, xatol=1e-4)
+    if not math.isfinite(best.value):
+        return math.inf, math.nan
+    order, divergence = 1 + math.exp(best.x), divergences[best.x]
+    return RULES[rule](order, sharp(order) if sharp else divergence, delta), order
+
+
+def _eps_at(convert: Callable[[float, float, float], float], delta: float) -> Callable[[float, float], float]:
+    """log(order - 1), log of the divergence -> epsilon."""
 
     def eps(log_excess: float, log_divergence: float) -> float:
         if log_divergence > 700.0:
             return math.inf
         return convert(1 + math.exp(log_excess), math.exp(log_divergence), delta)
 
-    grid: list[float] = log(ORDERS - 1).tolist()
-    best = least_modelled([(x, log_divergence(x)) for x in grid], eps, log_divergence, xatol=1e-4)
-    if not math.isfinite(best.value):
-        return math.inf, math.nan
-    order, divergence = 1 + math.exp(best.x), divergences[best.x]
-    return RULES[rule](order, sharp(order) if sharp else divergence, delta), order
+    return eps
+
+
+def _log(divergence: float) -> float:
+    return math.log(divergence) if divergence > 0 else -math.inf

@@ -59,12 +59,12 @@ def _iterated(
         return last_iterate(order, q, multiplier, width, steps, step, c, refine).rdp
 
     stated: Callable[[float], float] = curve
-    searches = [Search(partial(curve, refine=False), curve)]
+    searches, at_once = [Search(partial(curve, refine=False), curve)], None
     if c == 1:
         nearly = Nearly(q, multiplier, width, steps, step)
-        stated = nearly.bound
+        stated, at_once = nearly.bound, nearly.bounds
         searches.insert(0, Search(nearly, stated))
-    return renyi_analysis(f"iteration-{step}", source, LAST, stated, CONVEX, reason, searches)
+    return renyi_analysis(f"iteration-{step}", source, LAST, stated, CONVEX, reason, searches, at_once)
 
 
 class NoisySgd(BatchedMechanism):
