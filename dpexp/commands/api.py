@@ -71,7 +71,7 @@ def load(
     `set` changes values as `--set` does: ["run.n=1000"]. Raises ConfigError with everything that is wrong.
     """
     from dpexp.config import Experiment, load_experiment, read_experiment
-    from dpexp.config.resolved import flow
+    from dpexp.core.flow import flow
 
     if isinstance(config, Experiment):
         if set or replicates is not None or profile != "paper":
@@ -290,7 +290,7 @@ def advise(
 ) -> list[dict[str, Any]]:
     """Step size, decay and estimator for a problem, or for every problem and budget of a config file."""
     from dpexp.commands import advise as command
-    from dpexp.config.resolved import flow
+    from dpexp.core.flow import flow
 
     said = [None if value is None else flow(value) for value in (n, d, mu)]
     document, _ = command.recommend(os.fspath(problem), said[0], said[1], said[2], set, metric, replicates)
@@ -300,7 +300,7 @@ def advise(
 
 def _pairs(parameters: Mapping[str, Any]) -> list[str]:
     """key=value as a command line has them; a list is written with commas."""
-    from dpexp.config.resolved import flow
+    from dpexp.core.flow import flow
 
     def written(value: Any) -> str:
         return ",".join(map(flow, value)) if isinstance(value, list | tuple) else flow(value)

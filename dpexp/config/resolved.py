@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 from dpexp.config.cells import Cell, Experiment
+from dpexp.core.flow import flow
 
 
 def resolved_yaml(experiment: Experiment) -> str:
@@ -39,16 +39,3 @@ def _sections(cell: Cell) -> dict[str, dict[str, Any]]:
         | {"deltas": list(cell.privacy.deltas)},
         "run": cell.run.model_dump(),
     }
-
-
-def flow(value: Any) -> str:
-    """YAML in one line; numbers keep all their digits."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{k}: {flow(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(flow, value)) + "]"
-    if isinstance(value, bool) or value is None:
-        return "null" if value is None else str(value).lower()
-    if isinstance(value, float):
-        return "inf" if math.isinf(value) else repr(int(value)) if value.is_integer() and value < 1e15 else repr(value)
-    return str(value)

@@ -13,7 +13,7 @@ from typing import Any
 from dpexp.algorithms import ALGORITHMS
 from dpexp.config.cells import RunSettings
 from dpexp.config.reader import REGISTRIES, ConfigError, parameters_of, problems_of, takes_a_list
-from dpexp.config.resolved import flow
+from dpexp.core.flow import flow
 from dpexp.config.words import allowed, suggest
 from dpexp.config.yamlfile import Issue
 from dpexp.core.errors import UsageError

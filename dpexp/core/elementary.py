@@ -58,6 +58,9 @@ _TAIL = (
 _SINE = [(-1.0) ** k / math.factorial(2 * k + 1) for k in range(1, 9)]
 _COSINE = [(-1.0) ** k / math.factorial(2 * k) for k in range(1, 9)]
 """sin x = x + x^3 _SINE(x^2), cos x = 1 + x^2 _COSINE(x^2)"""
+_TURNED = np.array([False, True, False, True, False])
+_COSINE_SIGN, _SINE_SIGN = np.array([1.0, -1.0, -1.0, 1.0, 1.0]), np.array([1.0, 1.0, -1.0, -1.0, 1.0])
+"""by quarters of a turn: whether cos is the sine of the rest, up to the sign, and the signs of cos and sin"""
 
 
 class _Of:
@@ -184,10 +187,10 @@ def circle(parts: np.ndarray, whole: int) -> tuple[np.ndarray, np.ndarray]:
     x = (4 * left - quarters * whole) * (math.pi / (2 * whole))
     square = x * x
     sine, cosine = x + x * square * _polynomial(square, _Of.sine), _Of.one + square * _polynomial(square, _Of.cosine)
-    turned = (quarters & 1).astype(np.bool_)
+    turned = _TURNED[quarters]
     return (
-        np.where(turned, sine, cosine) * np.where((quarters + 1) & 2, -1.0, 1.0),
-        np.where(turned, cosine, sine) * np.where(quarters & 2, -1.0, 1.0),
+        np.where(turned, sine, cosine) * _COSINE_SIGN[quarters],
+        np.where(turned, cosine, sine) * _SINE_SIGN[quarters],
     )
 
 

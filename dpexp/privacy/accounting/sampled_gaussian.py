@@ -185,10 +185,14 @@ def _log_means(
     starts = np.concatenate([[0], np.cumsum(counts[:-1])]).astype(np.int64)
     z, sigma = np.concatenate(nodes), np.repeat(np.array(sigmas), counts)
     exponent = z / sigma - 1 / (2 * sigma * sigma)
-    u = q * expm1(np.minimum(exponent, 700.0))
-    log_r = np.where(exponent < 700.0, log1p(u), math.log(q) + exponent)
-    log_weight = log(np.concatenate(steps) / math.sqrt(2 * math.pi)) - z * z / 2
-    weight = exp(log_weight)
+    if exponent.max() < 700.0:
+        u = q * expm1(exponent)
+        log_r = log1p(u)
+    else:
+        u = q * expm1(np.minimum(exponent, 700.0))
+        log_r = np.where(exponent < 700.0, log1p(u), math.log(q) + exponent)
+    density = np.concatenate(steps) / math.sqrt(2 * math.pi)
+    weight = density * exp(-z * z / 2)
     total, large = np.zeros(len(counts)), np.full(len(counts), -np.inf)
     for each in powers:
         power = each[0] if len(set(each)) == 1 else np.repeat(np.array(each), counts)
@@ -196,7 +200,7 @@ def _log_means(
         if not far.any():
             total += np.add.reduceat(weight * _excess(log_r, u, power), starts)
             continue
-        logs = np.where(far, power * log_r + log_weight, -np.inf)
+        logs = np.where(far, power * log_r + (log(density) - z * z / 2), -np.inf)
         large = np.maximum(large, np.where(np.maximum.reduceat(logs, starts) > 600.0, _log_sums(logs, starts), -np.inf))
         near = weight * _excess(np.where(far, 0.0, log_r), np.where(far, 0.0, u), power)
         rest = exp(np.minimum(logs, 600.0)) - np.where(far, weight * (1 + power * u), 0.0)
@@ -215,20 +219,19 @@ def _log_sums(logs: np.ndarray, starts: np.ndarray) -> np.ndarray:
 def _excess(log_r: np.ndarray, u: np.ndarray, power: float | np.ndarray) -> np.ndarray:
     """(1 + u)^power - 1 - power u, all powers above 1 or all negative: a series where power u is small."""
     small = np.abs(u) * np.maximum(1.0, np.abs(power)) < _SMALL
-    out = np.zeros_like(u)
-    k, few = (power[~small], power[small]) if isinstance(power, np.ndarray) else (power, power)
-    far, logs = u[~small], log_r[~small]
-    if np.all(k > 1):  # the same, and no digits are lost where the power is next to 1
-        out[~small] = (1 + far) * expm1((k - 1) * logs) - (k - 1) * far
+    if np.all(power > 1):  # the same, and no digits are lost where the power is next to 1
+        out = (1 + u) * expm1((power - 1) * log_r) - (power - 1) * u
     else:
-        out[~small] = expm1(k * logs) - k * far
-    v = u[small]
-    total, term = np.zeros_like(v), np.ones_like(v)
-    for n in range(1, 11):  # the next term is below 0.01^9 of the first
-        term = term * v * ((few - n + 1) / n)
-        if n >= 2:
+        out = expm1(power * log_r) - power * u
+    at = np.flatnonzero(small)
+    if len(at):
+        few, v = power[at] if isinstance(power, np.ndarray) else power, u[at]
+        term = v * few
+        total = np.zeros_like(v)
+        for n in range(2, 11):  # the next term is below 0.01^9 of the first
+            term = term * v * ((few - n + 1) / n)
             total += term
-    out[small] = total
+        out[at] = total
     return out
 
 

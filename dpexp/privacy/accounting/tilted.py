@@ -82,6 +82,8 @@ _POOR, _SEARCHED = 1e-3, 1 << 20
 """error relative to delta from which on other rates are tried, where a transform keeps at most so many numbers"""
 _VANISHING = 1e-12
 """a delta that is smaller than this beside another is not sought more closely"""
+_DEVIATION_RATES = geomspace(1e-3, 30, 28)
+"""rates of Chernoff's bound that are tried, times a deviation of the sum: small ones for heavy tails"""
 Answer = tuple[float, float]
 """a bound on eps or delta, and the part of delta that is charged for errors"""
 
@@ -447,7 +449,7 @@ def _window(tilts: Sequence[_Tilt]) -> tuple[int, int]:
     mass."""
     centre = math.fsum(t.count * t.mean for t in tilts)
     variance = math.fsum(t.count * float((t.weights * (t.cells - t.mean) ** 2).sum()) for t in tilts)
-    rates = geomspace(1e-3, 30, 28) / math.sqrt(max(variance, 1e-12))  # small ones for heavy tails
+    rates = _DEVIATION_RATES / math.sqrt(max(variance, 1e-12))
     # any rate is valid, to the left or to the right: which is best can be read off roughly
     both = np.stack([-rates, rates])
     about = np.sum([t.coarse.log_moments(both.ravel()) for t in tilts], axis=0).reshape(both.shape)
