@@ -57,6 +57,26 @@ def test_relative_errors_are_as_small_as_stated(name):
             assert abs(mpmath.mpf(y) - wanted) <= units * UNIT * abs(wanted), (name, x)
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_odd_numbers_do_not_change_their_neighbours(name):
+    """Arrays of ordinary numbers go another way than those with a zero, an inf or a number next to nothing in them."""
+    function, places = getattr(elementary, name), CASES[name][1]
+    odd = [0.0, np.inf, np.nan, 5e-324] + ([-np.inf] if name.startswith("exp") else [])
+    with np.errstate(all="ignore"):
+        for one in odd:
+            assert np.array_equal(function(np.append(places, one))[:-1], function(places))
+            assert np.array_equal(function(np.append(places, one))[-1:], function(np.array([one])), equal_nan=True)
+
+
+def test_logarithms_of_what_is_not_normal():
+    found = elementary.log(np.array([0.0, -0.0, np.inf, np.nan, -1.0, -np.inf, -1e-310, 2.0**-1022, 1.0]))
+    assert np.array_equal(found[:7], [-np.inf, -np.inf, np.inf, np.nan, np.nan, np.nan, np.nan], equal_nan=True)
+    assert found[7] == pytest.approx(-1022 * np.log(2), rel=1e-15)
+    assert found[8] == 0
+    assert elementary.log(np.array([])).shape == elementary.log1p(np.array([])).shape == (0,)
+    assert np.array_equal(elementary.log1p(np.array([-1.0, np.inf, 0.0])), [-np.inf, np.inf, 0.0])
+
+
 def test_the_table_of_roots_has_more_digits_than_a_number():
     with mpmath.workdps(60):
         for j, (large, rest) in enumerate(zip(elementary._TABLE.tolist(), elementary._REST.tolist(), strict=True)):

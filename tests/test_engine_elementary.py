@@ -103,7 +103,7 @@ def test_numpy_is_asked_until_loading_pays(monkeypatch):
         elementary.exp(x)
         calls += 1
     # the compiler is loaded in this process: this many calls are estimated to take as long as loading the loops
-    each = 1e-8 * (len(x) + elementary.OF_A_CALL)
+    each = 1e-9 * elementary.NANOSECONDS["exp"] * (len(x) + elementary.OF_A_CALL)
     assert calls - 1 == pytest.approx(elementary.LOOPS_S / each, abs=1)
 
 
@@ -128,7 +128,8 @@ print("numba" in sys.modules, "dpexp.engine.elementary_loops" in sys.modules)
 
 def calls(share):
     """As many calls as are estimated to take this share of the seconds that loading the compiler takes."""
-    return FEW.replace("COUNT", str(int(share * elementary.LOADING_S / (1e-8 * (1000 + elementary.OF_A_CALL)))))
+    each = 1e-9 * elementary.NANOSECONDS["exp"] * (1000 + elementary.OF_A_CALL)
+    return FEW.replace("COUNT", str(int(share * elementary.LOADING_S / each)))
 
 
 def test_few_numbers_load_no_compiler_and_many_do():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from dpexp.privacy.accounting.sampled_gaussian import base_from_mixture, mixture
 from dpexp.privacy.analyses.analysis import LAST, Search, renyi_analysis
 from dpexp.privacy.analyses.last_iterate import last_iterate
 from dpexp.privacy.analyses.last_iterate_nearly import Nearly, enough_steps
+from dpexp.privacy.mechanisms import noisy_sgd
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
 
 SETTINGS = [(0.01, 50.0, 100.0, 1000), (0.01, 50.0, 100.0, 10**6), (0.1, 2.0, 5.0, 300), (0.01, 10.0, 100.0, 50_000)]
@@ -57,6 +59,8 @@ def test_the_bound_at_an_order_is_that_of_some_share(setting, step):
 def test_steps_without_cost_and_too_costly_ones_have_their_limits():
     free = Nearly(0.0, 2.0, 5.0, 300, "symmetrised")
     assert free.bound(3.0) == pytest.approx(3.0 * 25 / 2 / 300, rel=1e-3)
+    of_grid = float(ORDERS[14])  # costs of 0 have no logarithm, and no polynomial goes through them
+    assert free(of_grid) == pytest.approx(of_grid * 25 / 2 / 300, rel=1e-3)
     # next to no noise: finite or not, the two agree on what can be stated
     loud = Nearly(0.5, 1e-6, 1e6, 10, "symmetrised")
     assert loud.bound(3.0) == pytest.approx(last_iterate(3.0, 0.5, 1e-6, 1e6, 10, "symmetrised").rdp)
@@ -128,3 +132,77 @@ def test_a_model_that_is_right_is_believed():
     slightly = Search(lambda order: curve(order) * (1 + 1e-6), curve)
     found = renyi_analysis("x", "", LAST, curve, (), searches=[slightly, Search(never, never)])
     assert found.eps(1e-5) == pytest.approx(eps_of_curve(curve, 1e-5)[0], rel=1e-9)
+
+
+def test_where_every_model_lies_the_curve_is_followed():
+    def lying(order):
+        return curve(order) * (1 + 0.2 * math.sin(3 * math.log(order - 1)))
+
+    least, at = eps_of_curve(curve, 1e-5)
+    misled, order = eps_of_curve(lying, 1e-5, sharp=curve)
+    assert misled > least * (1 + 1e-4), "it does not lie enough for this test"
+    assert abs(math.log((order - 1) / (at - 1))) < 0.5
+    found = renyi_analysis("x", "", LAST, curve, (), searches=[Search(lying, curve)])
+    assert least * (1 - 1e-9) <= found.eps(1e-5) <= least * (1 + 1e-6)
+
+
+def test_a_promise_of_what_is_infinite_is_not_kept():
+    def cut(order):
+        return curve(order) if order < 6 else math.inf
+
+    least, best_order = eps_of_curve(cut, 1e-5)
+    assert eps_of_curve(curve, 1e-5)[1] > 6 > best_order
+    found = renyi_analysis("x", "", LAST, cut, (), searches=[Search(curve, cut), Search(cut, cut)])
+    assert found.eps(1e-5) == pytest.approx(least, rel=1e-2)
+
+
+NOISY = {"n": 10_000, "batch_size": 100, "step_size": 0.01, "noise_std": 1.0, "lipschitz": 1.0, "diameter": 1.0, "smoothness": 1.0}  # fmt: skip
+
+
+def iterated(**changed):
+    """The analyses by iteration, made anew: answers are kept otherwise."""
+    mechanism = NoisySgd(**{**NOISY, **changed})
+    noisy_sgd._iterated.cache_clear()
+    return [analysis for analysis in mechanism.analyses() if analysis.name.startswith("iteration-")]
+
+
+@pytest.mark.parametrize("steps", [1000, 3000, 30_000, 300_000])
+def test_an_order_read_off_the_polynomial_loses_nothing(steps):
+    for analysis in iterated(steps=steps):
+        for delta in (1e-3, 1e-5, 1e-9):
+            least, _ = eps_of_curve(analysis.rdp, delta)
+            assert least * (1 - 1e-12) <= analysis.eps(delta) <= least * (1 + 1e-8)
+
+
+@pytest.mark.parametrize(
+    "changed", [{"steps": 5000}, {"steps": 1}, {"steps": 5000, "noise_std": 1e-3, "batch_size": 3}]
+)
+def test_what_is_told_ahead_changes_no_number(changed):
+    deltas, orders = (1e-5, 1e-6), (1.5, 2.0, 3.7, 33.0)
+    plain = [([a.eps(d) for d in deltas], [a.rdp(o) for o in orders]) for a in iterated(**changed)]
+    told = iterated(**changed)
+    for analysis in told:
+        analysis.ahead(deltas, orders)
+    assert [([a.eps(d) for d in deltas], [a.rdp(o) for o in orders]) for a in told] == plain
+
+
+def exactly(setting, step, order):
+    return last_iterate(order, *setting, step).rdp
+
+
+def test_infinite_costs_at_some_shares_leave_the_others():
+    """The divergence of a step is beyond all numbers where next to no noise is left for it: there is no polynomial."""
+    for changed in ({"steps": 1, "n": 100, "batch_size": 1, "step_size": 0.1, "noise_std": 5.0, "diameter": 2.0},
+                    {"steps": 50, "n": 100, "batch_size": 5, "noise_std": 0.02, "diameter": 10.0}):  # fmt: skip
+        mechanism = NoisySgd(**{**NOISY, **changed})
+        setting = mechanism.q, mechanism.multiplier / 2, mechanism.width, mechanism.steps
+        for analysis in iterated(**changed):
+            step = analysis.name.removeprefix("iteration-")
+            analysis.ahead((1e-5,), (1.5, 3.7, 64.0))
+            for order in (1.5, 3.7, 64.0):
+                own = last_iterate(order, *setting, step).rdp
+                assert math.isfinite(own)
+                assert analysis.rdp(order) == pytest.approx(own, rel=1e-4)
+            least, _ = eps_of_curve(partial(exactly, setting, step), 1e-5)
+            assert math.isfinite(least)
+            assert analysis.eps(1e-5) <= least * (1 + 1e-4)

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-# Every function here needs it. Imported from deep inside other imports it takes .05 s longer: Python 3.11 keeps frames in
-# chunks, and where a loop of calls begins at the end of one, each call asks the system for another.
+# Every function here needs it. Imported from deep inside other imports it takes .05 s longer: Python 3.11 keeps frames
+# in chunks, and where a loop of calls begins at the end of one, each call asks the system for another.
 import numpy as np  # noqa: F401
 
 if TYPE_CHECKING:

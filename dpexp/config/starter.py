@@ -13,10 +13,10 @@ from typing import Any
 from dpexp.algorithms import ALGORITHMS
 from dpexp.config.cells import RunSettings
 from dpexp.config.reader import REGISTRIES, ConfigError, parameters_of, problems_of, takes_a_list
-from dpexp.core.flow import flow
 from dpexp.config.words import allowed, suggest
 from dpexp.config.yamlfile import Issue
 from dpexp.core.errors import UsageError
+from dpexp.core.flow import flow
 from dpexp.core.parameters import Parameters
 from dpexp.data.drafting import Draft
 from dpexp.problems import PROBLEMS

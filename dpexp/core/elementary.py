@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import wraps
+from typing import NamedTuple
 
 import numpy as np
 
@@ -63,24 +64,72 @@ _COSINE_SIGN, _SINE_SIGN = np.array([1.0, -1.0, -1.0, 1.0, 1.0]), np.array([1.0,
 """by quarters of a turn: whether cos is the sine of the rest, up to the sign, and the signs of cos and sin"""
 
 
-class _Of:
-    """The constants as arrays: an operation of few numbers with one takes half as long as with a number of Python."""
+class _Arrays(NamedTuple):
+    """Constants as arrays: an operation of few numbers with one takes half as long as with a number of Python."""
 
-    half, one, two = np.array(0.5), np.array(1.0), np.array(2.0)
-    ln2_high, ln2_low = np.array(_LN2_HIGH), np.array(_LN2_LOW)
-    per_part = np.array(_PER_LN2)
-    # 2^-5 of a number has its digits, and so have products with it
-    part_high, part_low = np.array(_LN2_HIGH / _PARTS), np.array(_LN2_LOW / _PARTS)
-    last_part, octave = np.array(_PARTS - 1), np.array(5)
-    least, largest = np.array(_LEAST), np.array(_LARGEST)
-    least_less_one, largest_less_one = np.array(_LEAST_LESS_ONE), np.array(_LARGEST_LESS_ONE)
-    bias, mantissa = np.array(1023), np.array(52)
-    half_root, tail_scale = np.array(_HALF_ROOT), np.array(_TAIL_SCALE)
-    half_root_bits = np.array(_HALF_ROOT).view(np.int64)
-    normal_bits = np.array(_LEAST_NORMAL).view(np.int64)
-    ordinary = np.array(math.inf).view(np.uint64) - np.array(_LEAST_NORMAL).view(np.uint64)
+    half: np.ndarray
+    one: np.ndarray
+    two: np.ndarray
+    ln2_high: np.ndarray
+    ln2_low: np.ndarray
+    per_part: np.ndarray
+    """parts of an octave in 1"""
+    part_high: np.ndarray
+    part_low: np.ndarray
+    """log(2) / 32: 2^-5 of a number has its digits, and so have products with it"""
+    last_part: np.ndarray
+    part_bits: np.ndarray
+    least: np.ndarray
+    largest: np.ndarray
+    least_less_one: np.ndarray
+    largest_less_one: np.ndarray
+    bias: np.ndarray
+    mantissa_bits: np.ndarray
+    half_root: np.ndarray
+    half_root_bits: np.ndarray
+    normal_bits: np.ndarray
+    ordinary: np.ndarray
     """how many bit patterns there are from the least normal number to inf: those of all others are not among them"""
-    taylor, artanh, tail, sine, cosine = ([np.array(c) for c in s] for s in (_TAYLOR, _ARTANH, _TAIL, _SINE, _COSINE))
+    tail_scale: np.ndarray
+    taylor: list[np.ndarray]
+    artanh: list[np.ndarray]
+    tail: list[np.ndarray]
+    sine: list[np.ndarray]
+    cosine: list[np.ndarray]
+
+
+def _each(numbers: Sequence[float]) -> list[np.ndarray]:
+    return [np.array(number) for number in numbers]
+
+
+_OF = _Arrays(
+    half=np.array(0.5),
+    one=np.array(1.0),
+    two=np.array(2.0),
+    ln2_high=np.array(_LN2_HIGH),
+    ln2_low=np.array(_LN2_LOW),
+    per_part=np.array(_PER_LN2),
+    part_high=np.array(_LN2_HIGH / _PARTS),
+    part_low=np.array(_LN2_LOW / _PARTS),
+    last_part=np.array(_PARTS - 1),
+    part_bits=np.array(_PARTS.bit_length() - 1),
+    least=np.array(_LEAST),
+    largest=np.array(_LARGEST),
+    least_less_one=np.array(_LEAST_LESS_ONE),
+    largest_less_one=np.array(_LARGEST_LESS_ONE),
+    bias=np.array(1023),
+    mantissa_bits=np.array(52),
+    half_root=np.array(_HALF_ROOT),
+    half_root_bits=np.array(_HALF_ROOT).view(np.int64),
+    normal_bits=np.array(_LEAST_NORMAL).view(np.int64),
+    ordinary=np.asarray(np.array(math.inf).view(np.uint64) - np.array(_LEAST_NORMAL).view(np.uint64)),
+    tail_scale=np.array(_TAIL_SCALE),
+    taylor=_each(_TAYLOR),
+    artanh=_each(_ARTANH),
+    tail=_each(_TAIL),
+    sine=_each(_SINE),
+    cosine=_each(_COSINE),
+)
 
 
 def _in_blocks(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
@@ -101,7 +150,7 @@ def _in_blocks(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.nda
 @np.errstate(over="ignore", under="ignore", invalid="ignore")
 def exp(x: np.ndarray) -> np.ndarray:
     """e^x; 0 and inf beyond the range of numbers."""
-    octaves, scale, rest = _reduced(np.minimum(np.maximum(x, _Of.least), _Of.largest))
+    octaves, scale, rest = _reduced(np.minimum(np.maximum(x, _OF.least), _OF.largest))
     rest += scale
     return np.asarray(np.ldexp(rest, octaves.astype(np.intc)))
 
@@ -110,10 +159,10 @@ def exp(x: np.ndarray) -> np.ndarray:
 @np.errstate(invalid="ignore")
 def expm1(x: np.ndarray) -> np.ndarray:
     """e^x - 1, also where x is small."""
-    octaves, scale, rest = _reduced(np.minimum(np.maximum(x, _Of.least_less_one), _Of.largest_less_one))
+    octaves, scale, rest = _reduced(np.minimum(np.maximum(x, _OF.least_less_one), _OF.largest_less_one))
     power = _power(octaves)
-    found = (scale * power - _Of.one) + rest * power  # the difference is exact where it is small
-    large = x > _Of.largest_less_one
+    found = (scale * power - _OF.one) + rest * power  # the difference is exact where it is small
+    large = x > _OF.largest_less_one
     return np.where(large, exp(x), found) if large.any() else np.asarray(found)
 
 
@@ -121,7 +170,7 @@ def expm1(x: np.ndarray) -> np.ndarray:
 def log(x: np.ndarray) -> np.ndarray:
     """Natural logarithm of positive numbers; -inf of 0."""
     bits = x.view(np.int64)
-    if x.size and (bits - _Of.normal_bits).view(np.uint64).max() >= _Of.ordinary:
+    if x.size and (bits - _OF.normal_bits).view(np.uint64).max() >= _OF.ordinary:
         return _log_of_any(x)
     return _log_of_bits(bits, 0)
 
@@ -129,10 +178,10 @@ def log(x: np.ndarray) -> np.ndarray:
 def _log_of_bits(bits: np.ndarray, lifted: int) -> np.ndarray:
     """log of normal numbers by their bits, less `lifted` octaves."""
     # 2^k m with m in [sqrt(1/2), sqrt 2): log m = 2 artanh f, f = (m - 1) / (m + 1)
-    octaves = (bits - _Of.half_root_bits) >> _Of.mantissa
-    mantissa = (bits - (octaves << _Of.mantissa)).view(np.float64)
+    octaves = (bits - _OF.half_root_bits) >> _OF.mantissa_bits
+    mantissa = (bits - (octaves << _OF.mantissa_bits)).view(np.float64)
     k = (octaves - lifted if lifted else octaves).astype(np.float64)
-    return np.asarray(k * _Of.ln2_high + (_log_of_mantissa(mantissa - _Of.one) + k * _Of.ln2_low))
+    return np.asarray(k * _OF.ln2_high + (_log_of_mantissa(mantissa - _OF.one) + k * _OF.ln2_low))
 
 
 def _log_of_any(x: np.ndarray) -> np.ndarray:
@@ -150,10 +199,10 @@ def _log_of_any(x: np.ndarray) -> np.ndarray:
 @np.errstate(divide="ignore", invalid="ignore")
 def log1p(x: np.ndarray) -> np.ndarray:
     """log(1 + x), also where x is small; x at least -1."""
-    one = x + _Of.one
+    one = x + _OF.one
     whole = log(one)
     # 1 + x is rounded: the derivative of the logarithm makes good for it
-    found = whole + (x - (one - _Of.one)) / one
+    found = whole + (x - (one - _OF.one)) / one
     return np.where(np.isinf(whole), whole, found) if np.isnan(found).any() else np.asarray(found)
 
 
@@ -161,9 +210,9 @@ def log1p(x: np.ndarray) -> np.ndarray:
 @np.errstate(invalid="ignore")
 def erfcx(x: np.ndarray) -> np.ndarray:
     """e^(x^2) erfc(x) for x >= 0: what the normal law leaves beyond a place, over its density."""
-    below = x + _Of.tail_scale
-    t = np.where(x == np.inf, _Of.one, (x - _Of.tail_scale) / below)
-    return np.asarray(_polynomial(t, _Of.tail) / below)
+    below = x + _OF.tail_scale
+    t = np.where(x == np.inf, _OF.one, (x - _OF.tail_scale) / below)
+    return np.asarray(_polynomial(t, _OF.tail) / below)
 
 
 def geometric(top: float, decay: float, count: int) -> np.ndarray:
@@ -186,7 +235,7 @@ def circle(parts: np.ndarray, whole: int) -> tuple[np.ndarray, np.ndarray]:
     quarters = (8 * left + whole) // (2 * whole)
     x = (4 * left - quarters * whole) * (math.pi / (2 * whole))
     square = x * x
-    sine, cosine = x + x * square * _polynomial(square, _Of.sine), _Of.one + square * _polynomial(square, _Of.cosine)
+    sine, cosine = x + x * square * _polynomial(square, _OF.sine), _OF.one + square * _polynomial(square, _OF.cosine)
     turned = _TURNED[quarters]
     return (
         np.where(turned, sine, cosine) * _COSINE_SIGN[quarters],
@@ -202,14 +251,14 @@ def geomspace(first: float, last: float, count: int) -> np.ndarray:
 @_in_blocks
 def ndtr(x: np.ndarray) -> np.ndarray:
     """Phi(x) of the standard normal law."""
-    tail = exp(-x * x * _Of.half) * erfcx(np.abs(x) * _Of.half_root) * _Of.half
-    return np.asarray(np.where(x < 0, tail, _Of.one - tail))
+    tail = exp(-x * x * _OF.half) * erfcx(np.abs(x) * _OF.half_root) * _OF.half
+    return np.asarray(np.where(x < 0, tail, _OF.one - tail))
 
 
 @_in_blocks
 def log_ndtr(x: np.ndarray) -> np.ndarray:
     """log Phi(x), also where Phi(x) is below the least number."""
-    half, tail = x * x * _Of.half, erfcx(np.abs(x) * _Of.half_root) * _Of.half
+    half, tail = x * x * _OF.half, erfcx(np.abs(x) * _OF.half_root) * _OF.half
     return np.asarray(np.where(x < 0, log(tail) - half, log1p(-exp(-half) * tail)))
 
 
@@ -226,37 +275,38 @@ def erfcx_of(x: float) -> float:
 
 def _reduced(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Octaves, scale and rest with e^x = 2^octaves (scale + rest): x = k log(2) / 32 + r, |r| <= log(2) / 64."""
-    k = np.rint(x * _Of.per_part)
+    k = np.rint(x * _OF.per_part)
     whole = k.astype(np.int64)
-    r = (x - k * _Of.part_high) - k * _Of.part_low
-    part = whole & _Of.last_part
+    r = (x - k * _OF.part_high) - k * _OF.part_low
+    part = whole & _OF.last_part
     scale = _TABLE[part]
     # e^r - 1 by its Taylor series: the next term is .0109^7 / 7! = 4e-18
-    more = r * _Of.taylor[0]
-    for coefficient in _Of.taylor[1:]:
+    more = r * _OF.taylor[0]
+    for coefficient in _OF.taylor[1:]:
         more += coefficient
         more *= r
     more *= r
     more += r
-    return whole >> _Of.octave, scale, scale * more + _REST[part]
+    return whole >> _OF.part_bits, scale, scale * more + _REST[part]
 
 
 def _power(octaves: np.ndarray) -> np.ndarray:
     """2^octaves for whole numbers from -1022 to 1023, by the bits of the number."""
-    return ((octaves + _Of.bias) << _Of.mantissa).view(np.float64)
+    found: np.ndarray = ((octaves + _OF.bias) << _OF.mantissa_bits).view(np.float64)
+    return found
 
 
 def _log_of_mantissa(over: np.ndarray) -> np.ndarray:
     """log(1 + over) for 1 + over in [sqrt(1/2), sqrt 2): 2 artanh f = 2 f + 2 f^3 / 3 + .., f = over / (2 + over)."""
-    f = over / (over + _Of.two)
+    f = over / (over + _OF.two)
     square = f * f
     # 2 f = over - over f, and over is exact: the leading term is not rounded
-    return np.asarray(over - f * (over - square * _polynomial(square, _Of.artanh)))
+    return np.asarray(over - f * (over - square * _polynomial(square, _OF.artanh)))
 
 
 def _polynomial(x: np.ndarray, coefficients: Sequence[np.ndarray]) -> np.ndarray:
     """Sum of coefficients[k] x^k, from the last one on."""
-    found = x * coefficients[-1]
+    found: np.ndarray = x * coefficients[-1]
     for coefficient in coefficients[-2:0:-1]:
         found += coefficient
         found *= x

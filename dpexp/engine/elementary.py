@@ -29,9 +29,13 @@ _spent = 0.0
 """seconds in numpy, as estimated: counted and not measured, so that every process does the same"""
 
 
-def _either(plain: Function, nanoseconds: float) -> Function:
-    """With numpy or compiled; `nanoseconds` is what numpy takes for one of many numbers."""
-    name = plain.__name__
+NANOSECONDS = {"exp": 7, "expm1": 8, "log": 7, "log1p": 9, "erfcx": 10, "ndtr": 20, "log_ndtr": 38}
+"""that numpy takes for one of many numbers"""
+
+
+def _either(plain: Function) -> Function:
+    """With numpy or compiled."""
+    name, nanoseconds = plain.__name__, NANOSECONDS[plain.__name__]
 
     @wraps(plain)
     def function(x: np.ndarray) -> np.ndarray:
@@ -65,10 +69,10 @@ def _loops() -> ModuleType | None:
     return elementary_loops
 
 
-exp = _either(elementary.exp, 7)
-expm1 = _either(elementary.expm1, 8)
-log = _either(elementary.log, 7)
-log1p = _either(elementary.log1p, 9)
-erfcx = _either(elementary.erfcx, 10)
-ndtr = _either(elementary.ndtr, 20)
-log_ndtr = _either(elementary.log_ndtr, 38)
+exp = _either(elementary.exp)
+expm1 = _either(elementary.expm1)
+log = _either(elementary.log)
+log1p = _either(elementary.log1p)
+erfcx = _either(elementary.erfcx)
+ndtr = _either(elementary.ndtr)
+log_ndtr = _either(elementary.log_ndtr)

@@ -16,6 +16,7 @@ from dpexp.engine.elementary import log
 ORDERS = 1 + geomspace(5e-4, 4e3, 25)
 """orders at which curves are evaluated before the best is refined"""
 _PLACES: list[float] = log(ORDERS - 1).tolist()
+_AROUND = _PLACES[1] - _PLACES[0]
 
 
 def classic_eps(order: float, rdp: float, delta: float) -> float:
@@ -87,6 +88,16 @@ def promised_eps(divergences: Sequence[float], delta: float) -> tuple[float, flo
     known = [(x, _log(found)) for x, found in zip(_PLACES, divergences, strict=True)]
     promised = promised_next_to_best(known, _eps_at(improved_eps, delta), xatol=1e-5)
     return (math.inf, math.nan) if promised is None else (promised.value, 1 + math.exp(promised.x))
+
+
+def eps_near(curve: Callable[[float], float], order: float, delta: float) -> float:
+    """The smallest epsilon of a curve that a search by its own values finds around an order."""
+    x = math.log(order - 1)
+
+    def eps(log_excess: float) -> float:
+        return improved_eps(1 + math.exp(log_excess), curve(1 + math.exp(log_excess)), delta)
+
+    return least(eps, x - _AROUND, x + _AROUND, xatol=1e-4).value
 
 
 def eps_of_curve(

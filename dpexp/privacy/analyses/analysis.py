@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from dpexp.core.bisection import narrow
 from dpexp.privacy.accounting.conversions import ORDERS as SEARCHED
-from dpexp.privacy.accounting.conversions import eps_of_curve, improved_eps, promised_eps
+from dpexp.privacy.accounting.conversions import eps_near, eps_of_curve, improved_eps, promised_eps
 from dpexp.privacy.accounting.gdp import eps_of, rdp_of
 from dpexp.privacy.accounting.loss_distributions import Steps
 
@@ -109,8 +109,8 @@ def renyi_analysis(
 ) -> Analysis:
     """From a Renyi curve, converted at its best real order (Canonne, Kamath and Steinke).
 
-    `searches` find that order, the first one unless it was misled. `at_once` tells the curve the orders at which it
-    will be asked for.
+    `searches` find that order, the first one unless it was misled; where all were, the curve itself is followed from
+    the best order they found. `at_once` tells the curve the orders at which it will be asked for.
     """
 
     # whatever delta is, a search begins at the same orders
@@ -123,18 +123,18 @@ def renyi_analysis(
 
     @cache
     def eps(delta: float) -> float:
-        best, order = promised(delta)
-        if math.isfinite(best):
-            stated = improved_eps(order, tried[0][1](order), delta)
-            if abs(stated - best) <= BELIEVED * stated:
-                return stated
-        best = math.inf
+        best = math.inf, math.nan  # whatever is stated is the curve's own at some order
+        about, order = promised(delta)
+        if math.isfinite(about):
+            best = improved_eps(order, tried[0][1](order), delta), order
+            if math.isfinite(best[0]) and abs(best[0] - about) <= BELIEVED * best[0]:
+                return best[0]
         for nearly, found in tried or [(every, every)]:
             stated, order = eps_of_curve(nearly, delta, sharp=found)
-            best = min(best, stated)  # each is the curve's own at some order
+            best = min(best, (stated, order))
             if math.isfinite(stated) and math.isclose(nearly(order), found(order), rel_tol=MISLED):
-                break
-        return best
+                return best[0]
+        return min(best[0], eps_near(every, best[1], delta)) if math.isfinite(best[0]) else best[0]
 
     def ahead(deltas: Sequence[float], orders: Sequence[float]) -> None:
         assert at_once is not None

@@ -104,7 +104,7 @@ class Nearly:
     def _checked(self, order: float, value: float, logit: float, cost: float) -> float:
         """The bound at the logit of a promise and with the cost there, if it is the value that was promised."""
         bound, steps = over_steps(cost, order * self.width * self.width / 2 / share_of(logit), self.steps, 1.0)
-        if steps >= min(self.steps, _MANY) and abs(bound - value) <= _AGREED * bound:
+        if math.isfinite(bound) and steps >= min(self.steps, _MANY) and abs(bound - value) <= _AGREED * bound:
             return bound
         return last_iterate(order, self.q, self.multiplier, self.width, self.steps, self.step).rdp
 
@@ -115,8 +115,8 @@ class Nearly:
         the best of these and its neighbours.
         """
         rows, spreads, fine = np.arange(len(orders)), (orders * (self.width * self.width / 2))[:, None], _fine()
-        at = self._over_steps(exp(log_costs), spreads / SHARES).argmin(axis=1)
-        at = np.minimum(np.maximum(at, 1), len(SHARES) - 2)
+        on_grid = self._over_steps(exp(log_costs), spreads / SHARES)
+        at = np.minimum(np.maximum(on_grid.argmin(axis=1), 1), len(SHARES) - 2)
         with np.errstate(invalid="ignore"):  # an infinite cost times a weight
             near = log_costs[rows[:, None], fine.known[at]]
             costs = exp((fine.weights[at] * near[:, None, :]).sum(axis=2))
@@ -128,7 +128,8 @@ class Nearly:
             least = middle - (left - right) * offset / 4
             inside = (middle <= np.minimum(left, right)) & np.isfinite(least)
             logits = fine.logits[at, best] + np.where(inside, offset * fine.spacing, 0.0)
-        return Promised(np.where(inside, least, values.min(axis=1)), logits, inside)
+        # next to infinite costs there is no polynomial
+        return Promised(np.where(inside, least, np.minimum(on_grid.min(axis=1), values.min(axis=1))), logits, inside)
 
     @property
     def free(self) -> bool:
@@ -212,7 +213,11 @@ def _fine() -> _Fine:
     between = np.array([[_weights(k + x) for x in away.tolist()] for k in range(_AROUND)])
     logits = np.array(LOGITS)[:, None] + (LOGITS[1] - LOGITS[0]) * away
     return _Fine(
-        logits, float(logits[0, 1] - logits[0, 0]), 1 + exp(-logits), first[:, None] + np.arange(_AROUND), between[at - first]
+        logits,
+        float(logits[0, 1] - logits[0, 0]),
+        1 + exp(-logits),
+        first[:, None] + np.arange(_AROUND),
+        between[at - first],
     )
 
 
