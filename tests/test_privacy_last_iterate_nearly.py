@@ -152,7 +152,14 @@ def test_a_promise_of_what_is_infinite_is_not_kept():
 
     least, best_order = eps_of_curve(cut, 1e-5)
     assert eps_of_curve(curve, 1e-5)[1] > 6 > best_order
-    found = renyi_analysis("x", "", LAST, cut, (), searches=[Search(curve, cut), Search(cut, cut)])
+    found = renyi_analysis(
+        "x",
+        "",
+        LAST,
+        cut,
+        (),
+        searches=[Search(curve, cut, on_grid=lambda: np.array([curve(order) for order in ORDERS])), Search(cut, cut)],
+    )
     assert found.eps(1e-5) == pytest.approx(least, rel=1e-2)
 
 

@@ -21,7 +21,8 @@ _BLOCK = 4096
 
 _PARTS = 32
 """of an octave: the table has 2^(j / 32)"""
-_SHIFT = 400
+_SHIFT = 160
+"""binary digits after the point"""
 _ROOTS = [1 << (_PARTS * _SHIFT) << j for j in range(_PARTS)]
 for _ in range(5):  # five square roots are a 32nd root
     _ROOTS = [math.isqrt(root) for root in _ROOTS]

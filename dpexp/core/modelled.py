@@ -51,10 +51,12 @@ def least_modelled(
     k = found.index(best)
     low, high = found[max(0, k - 1)].x, found[min(len(found) - 1, k + 1)].x
     for _ in range(_ROUNDS):
-        near = _around(found, best)
-        promised = _promised(found, best, near, value, xatol)
-        if promised is None:
+        k = found.index(best)
+        near = found[max(0, k - EACH_SIDE) : k + EACH_SIDE + 1]
+        if not all(math.isfinite(f.y) for f in near):
             break
+        left, right = found[max(0, k - 1)].x, found[min(len(found) - 1, k + 1)].x
+        promised = promised_least([(f.x, f.y) for f in near], value, left, right, xatol / 10)
         x = promised.x
         if abs(x - best.x) < xatol / 10 and best.x not in places:
             return best  # it was asked for, and the polynomial that knows of it leads there again
@@ -73,33 +75,6 @@ def least_modelled(
 
     last = least(at, low, high, xatol)
     return min(best, Found(last.x, asked_at[last.x], last.value), key=lambda f: f.value)
-
-
-def promised_next_to_best(
-    known: Sequence[tuple[float, float]], value: Callable[[float, float], float], xatol: float
-) -> Least | None:
-    """What the polynomial next to the best of the known places (x, y) promises as the least value, and where.
-
-    Nothing is asked; None where there are infinite numbers.
-    """
-    found = [Found(x, y, value(x, y)) for x, y in known]
-    best = min(found, key=lambda f: f.value)
-    return _promised(found, best, _around(found, best), value, xatol) if math.isfinite(best.value) else None
-
-
-def _around(found: Sequence[Found], best: Found) -> Sequence[Found]:
-    k = found.index(best)
-    return found[max(0, k - EACH_SIDE) : k + EACH_SIDE + 1]
-
-
-def _promised(
-    found: Sequence[Found], best: Found, near: Sequence[Found], value: Callable[[float, float], float], xatol: float
-) -> Least | None:
-    if not all(math.isfinite(f.y) for f in near):
-        return None
-    k = found.index(best)
-    left, right = found[max(0, k - 1)].x, found[min(len(found) - 1, k + 1)].x
-    return promised_least([(f.x, f.y) for f in near], value, left, right, xatol / 10)
 
 
 def promised_least(

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
 from dpexp.core.bisection import narrow
-from dpexp.privacy.accounting.conversions import ORDERS as SEARCHED
 from dpexp.privacy.accounting.conversions import eps_near, eps_of_curve, improved_eps, promised_eps
 from dpexp.privacy.accounting.gdp import eps_of, rdp_of
 from dpexp.privacy.accounting.loss_distributions import Steps
@@ -76,16 +77,9 @@ class Analysis:
         }
 
 
-_SEARCHED: list[float] = SEARCHED.tolist()
 MISLED = 1e-4
-"""relative difference from the curve at the order that was found from which on another search is tried: a smooth
-difference of this size moves the order by about as much, and epsilon by its square"""
-
-
-BELIEVED = 1e-5
-"""relative difference between a promised epsilon and that of the curve at its order, up to which no better order is
-sought: the best one is at most twice as much better where the model is right to this part, and a square of it where the
-difference is smooth (4e-9 at most, `tests/test_privacy_last_iterate_nearly.py`)"""
+"""relative difference of what was promised of an order and what the curve has there, from which on another search is
+tried: a smooth difference of this size moves the order by about as much, and epsilon by its square"""
 
 
 class Search(NamedTuple):
@@ -95,6 +89,8 @@ class Search(NamedTuple):
     """order -> about the divergence: no bound"""
     found: Callable[[float], float]
     """the curve itself, where one order after another is another one"""
+    on_grid: Callable[[], np.ndarray] | None = None
+    """`nearly` at the orders of `conversions.ORDERS`: its best order can be read off a polynomial"""
 
 
 def renyi_analysis(
@@ -114,12 +110,13 @@ def renyi_analysis(
     """
 
     # whatever delta is, a search begins at the same orders
-    tried = [(cache(nearly), cache(found)) for nearly, found in searches]
+    tried = [(cache(search.nearly), cache(search.found)) for search in searches]
     every = cache(curve)
 
     @cache
     def promised(delta: float) -> tuple[float, float]:
-        return promised_eps([tried[0][0](order) for order in _SEARCHED], delta) if tried else (math.inf, math.nan)
+        on_grid = searches[0].on_grid if searches else None
+        return promised_eps(on_grid(), delta) if on_grid else (math.inf, math.nan)
 
     @cache
     def eps(delta: float) -> float:
@@ -127,7 +124,7 @@ def renyi_analysis(
         about, order = promised(delta)
         if math.isfinite(about):
             best = improved_eps(order, tried[0][1](order), delta), order
-            if math.isfinite(best[0]) and abs(best[0] - about) <= BELIEVED * best[0]:
+            if math.isfinite(best[0]) and abs(best[0] - about) <= MISLED * best[0]:
                 return best[0]
         for nearly, found in tried or [(every, every)]:
             stated, order = eps_of_curve(nearly, delta, sharp=found)

@@ -72,7 +72,7 @@ class Nearly:
     def __call__(self, order: float) -> float:
         k, away = _nearest(order)
         if abs(away) < _HERE:
-            return self._on_grid[k]
+            return float(self.on_grid[k])
         return float(self._promised(self._costs_at(order)[None], np.array([order])).values[0])
 
     def bound(self, order: float) -> float:
@@ -151,10 +151,9 @@ class Nearly:
             return np.asarray((_weights(k + away - first)[:, None] * known[first : first + _AROUND]).sum(axis=0))
 
     @cached_property
-    def _on_grid(self) -> list[float]:
-        known = _log_costs(self.q, self.multiplier, self.step, _ORDERS)
-        values: list[float] = self._promised(known, ORDERS).values.tolist()
-        return values
+    def on_grid(self) -> np.ndarray:
+        """At the orders of `conversions.ORDERS`."""
+        return self._promised(_log_costs(self.q, self.multiplier, self.step, _ORDERS), ORDERS).values
 
     def _over_steps(self, costs: np.ndarray, spreads: np.ndarray) -> np.ndarray:
         """The least over R of R cost + spread / R, any shape; inf where the cost is no number."""

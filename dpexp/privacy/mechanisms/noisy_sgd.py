@@ -63,7 +63,7 @@ def _iterated(
     if c == 1:
         nearly = Nearly(q, multiplier, width, steps, step)
         stated, at_once = nearly.bound, nearly.bounds
-        searches.insert(0, Search(nearly, stated))
+        searches.insert(0, Search(nearly, stated, lambda: nearly.on_grid))
     return renyi_analysis(f"iteration-{step}", source, LAST, stated, CONVEX, reason, searches, at_once)
 
 
