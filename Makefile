@@ -79,12 +79,22 @@ clean:
 	rm -rf $(VENV) $(VENV_LOWEST) build dist *.egg-info results-smoke .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
+# What has to be there before anything is installed; each line says what to do where it is not.
+define REQUIRE
+@command -v $(1) >/dev/null || { echo "make: no $(1) here: install Python 3.11 or later, or name one: make PYTHON=python3.12" >&2; exit 1; }
+@$(1) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: $(1) is too old: name a Python 3.11 or later: make PYTHON=python3.12" >&2; exit 1; }
+@$(1) -c 'import venv, ensurepip' 2>/dev/null || { echo "make: $(1) cannot make environments: install its venv (on Debian: apt-get install python3-venv)" >&2; exit 1; }
+@$(1) -c 'import shutil, sys; sys.exit(shutil.disk_usage(".").free < 2e9)' || { echo "make: less than 2 GB of disk are free here: make room, or work on another disk" >&2; exit 1; }
+endef
+
 $(READY): pyproject.toml constraints.txt
+	$(call REQUIRE,$(PYTHON))
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@
 
 $(VENV_LOWEST)/.ready: pyproject.toml constraints-lowest.txt
+	$(call REQUIRE,$(PYTHON_LOWEST))
 	$(PYTHON_LOWEST) -m venv $(VENV_LOWEST)
 	PIP_CONSTRAINT=constraints-lowest.txt $(VENV_LOWEST)/bin/python -m pip install --quiet --editable '.[test]'
 	touch $@

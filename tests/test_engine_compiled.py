@@ -78,7 +78,7 @@ def place(tmp_path):
         (code / "kernel.py").write_text(kernel.replace("SLOPE", slope) + extra)
         environment = {**os.environ, "DPEXP_CACHE": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
         found = subprocess.run(
-            [sys.executable, "kernel.py"], cwd=code, env=environment, capture_output=True, text=True, timeout=120
+            [sys.executable, "kernel.py"], cwd=code, env=environment, capture_output=True, text=True, timeout=500
         )
         assert found.returncode == 0, found.stderr
         value, hits, misses = found.stdout.split()
@@ -261,7 +261,7 @@ def test_a_closure_of_another_process_takes_no_place_where_a_third_function_call
     environment = {**os.environ, "DPEXP_CACHE": str(tmp_path / "kept")}
     for argument in ("first", "1"):
         command = [sys.executable, "between.py", argument]
-        found = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+        found = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=500)
         assert found.returncode == 0, (argument, found.stderr)
 
 

@@ -143,7 +143,7 @@ def keys(tmp_path_factory):
             (folder / name / file).write_text(textwrap.dedent(content).replace(old, new) if old else content)
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     found = subprocess.run(
-        [sys.executable, "-c", PROGRAM], cwd=folder, env=environment, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", PROGRAM], cwd=folder, env=environment, capture_output=True, text=True, timeout=500
     )
     assert found.returncode == 0, found.stderr
     return json.loads(found.stdout)

@@ -1,7 +1,6 @@
 """Several experiments on threads: one does not wait for the last chunk of another, and nothing else is different."""
 
 import threading
-import time
 
 import pytest
 
@@ -16,7 +15,7 @@ from dpexp.store.progress import Progress
 from dpexp.store.run import Options, run
 from tests.conftest import numbers
 
-PATIENCE = 60.0
+PATIENCE = 500.0
 """seconds after which a thread that waits for what never comes gives up"""
 
 
@@ -44,56 +43,59 @@ def test_the_same_bits_and_reports_as_one_by_one(three, tmp_path):
 
 
 class Held:
-    """In place of `simulate_chunk`: what has begun is written down, and one chunk waits until it may go on."""
+    """In place of `simulate_chunk`: the chunks of each seed are counted as they begin, and `before` may hold one."""
 
-    def __init__(self, monkeypatch, is_held):
-        self.is_held, self.begun, self.may_go_on = is_held, [], threading.Event()
+    def __init__(self, monkeypatch, before):
+        self.before, self.begun, self.lock = before, [], threading.Lock()
         self.simulate = running.simulate_chunk
         monkeypatch.setattr(running, "simulate_chunk", self)
 
     def __call__(self, chunk):
         seed = chunk.cells[0].run.seed
-        self.begun.append(seed)
-        if seed != 1:
-            self.may_go_on.set()
-        if seed == 1 and self.is_held(self.begun):
-            assert self.may_go_on.wait(PATIENCE)
+        with self.lock:
+            self.begun.append(seed)
+            number = self.begun.count(seed)
+        self.before(seed, number)
         return self.simulate(chunk)
 
 
-def chunks_in(experiment):
-    return 3 * len({cell.pass_key for cell in experiment.cells})  # 20 replicates in eights
+LAST = 3
+"""the number of the last chunk of an experiment: all cells share a pass, and 20 replicates are taken in eights"""
 
 
 def test_the_next_begins_while_the_last_chunk_of_one_is_at_work(three, tmp_path, monkeypatch):
-    held = Held(monkeypatch, lambda begun: len(begun) == chunks_in(three[0]))
+    next_begun = threading.Event()
+
+    def before(seed, number):
+        if seed == 2:
+            next_begun.set()
+        if (seed, number) == (1, LAST):
+            assert next_begun.wait(PATIENCE)
+
+    held = Held(monkeypatch, before)
     reports = go(three, tmp_path / "r")
-    assert held.may_go_on.is_set()
+    assert held.begun.count(1) == LAST
     assert [report.experiment for report in reports] == ["a", "b", "c"]
 
 
 def test_the_next_compiles_while_chunks_of_the_one_before_wait(three, tmp_path, monkeypatch):
     """Its first chunk comes before them, and its others after them."""
-    given, next_begun, begun, give = threading.Event(), threading.Event(), [], Crew.give
+    given, next_begun, give = threading.Event(), threading.Event(), Crew.give
 
     def noticed(crew, group, number, task, early=False):
         give(crew, group, number, task, early)
         if group == 1:
             given.set()
 
-    simulate = running.simulate_chunk
-
-    def held(chunk):
-        begun.append(chunk.cells[0].run.seed)
-        if begun[-1] == 2:
+    def before(seed, number):
+        if seed == 2:
             next_begun.set()
-        elif begun.count(1) > 2:
+        elif seed == 1 and number > 2:
             assert given.wait(PATIENCE)
-            assert begun.count(1) < 6 or next_begun.wait(PATIENCE)
-        return simulate(chunk)
+            assert number < 6 or next_begun.wait(PATIENCE)
 
+    begun = Held(monkeypatch, before).begun
     monkeypatch.setattr(Crew, "give", noticed)
-    monkeypatch.setattr(running, "simulate_chunk", held)
     monkeypatch.setattr(
         running, "chunks_of", lambda cells, replicates: partials.chunks_of(cells, replicates, lanes=2)
     )  # ten chunks
@@ -133,22 +135,24 @@ def test_an_error_is_raised_when_all_before_it_are_done(three, tmp_path):
 
 
 def test_an_error_gives_up_what_came_after_it_and_keeps_its_chunks(three, tmp_path, monkeypatch):
-    held = Held(monkeypatch, lambda begun: len(begun) == chunks_in(three[0]))
-    monkeypatch.setattr(partials, "MOST_LOST_S", 0.0)
-    simulate, has_failed = held.simulate, threading.Event()
+    kept, has_failed, save = threading.Event(), threading.Event(), partials.save
 
-    def failing(chunk):
-        if chunk.cells[0].run.seed == 1 and len(held.begun) >= chunks_in(three[0]):
-            folder, until = Folder(tmp_path / "r", "b"), time.monotonic() + PATIENCE
-            while not list(folder.partial.glob("*.chunk")) and time.monotonic() < until:
-                time.sleep(0.01)
+    def noticed(folder, chunk, done):
+        save(folder, chunk, done)
+        if chunk.cells[0].run.seed == 2:
+            kept.set()
+
+    def before(seed, number):
+        if (seed, number) == (1, LAST):
+            assert kept.wait(PATIENCE)
             has_failed.set()
             raise MemoryError("no room")
-        if held.begun.count(2) > 1:
+        if seed == 2 and number > 1:
             assert has_failed.wait(PATIENCE)
-        return simulate(chunk)
 
-    held.simulate = failing
+    Held(monkeypatch, before)
+    monkeypatch.setattr(partials, "MOST_LOST_S", 0.0)
+    monkeypatch.setattr(partials, "save", noticed)
     with pytest.raises(MemoryError):
         go(three, tmp_path / "r")
     monkeypatch.undo()
@@ -186,24 +190,22 @@ def test_a_thread_forgets_with_its_group():
 
 
 def test_tasks_that_nobody_has_begun_are_dropped_and_threads_end():
-    before, may_go_on, begun, done = set(threading.enumerate()), threading.Event(), [], []
+    before, may_go_on, done = set(threading.enumerate()), threading.Event(), []
+    both_begun = threading.Barrier(3)  # two threads, and this one
 
     def task(number):
-        begun.append(number)
+        both_begun.wait(PATIENCE)
         may_go_on.wait(PATIENCE)
         done.append(number)
 
     with Crew(2) as crew:
         for number in range(10):
             crew.give(0, number, (task, (number,)))
-        until = time.monotonic() + PATIENCE
-        while len(begun) < 2 and time.monotonic() < until:
-            time.sleep(0.01)
+        both_begun.wait(PATIENCE)
     may_go_on.set()
-    until = time.monotonic() + PATIENCE
-    while set(threading.enumerate()) - before and time.monotonic() < until:
-        time.sleep(0.01)
-    assert not set(threading.enumerate()) - before
+    for thread in set(threading.enumerate()) - before:
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
     assert sorted(done) == [0, 1]
 
 
@@ -216,25 +218,24 @@ def test_what_a_task_raises_reaches_who_takes_it():
         outcome.value()
 
 
-def test_progress_shows_one_experiment_at_a_time(monkeypatch, capsys):
-    monkeypatch.setattr("dpexp.store.progress.PATIENCE", 0.01)
+def test_progress_shows_one_experiment_at_a_time(by_hand, capsys):
     with Progress("second", 100.0, quiet=False) as alone:
         assert alone.shown
     first = Progress("first", 100.0, quiet=False).__enter__()
     second = Progress("second", 100.0, quiet=False).__enter__()
     assert (first.shown, second.shown) == (True, False)
-    second.last = first.last = -1e9
+    by_hand.passes(6)
     second.advance(40)
     assert capsys.readouterr().err == ""
     tell(True)
-    time.sleep(0.2)
+    by_hand.passes(3)
     tell(False)
     assert capsys.readouterr().err == "first: compiling\n"
     first.__exit__(None, None, None)
     assert second.shown
     second.advance(20)
     assert second.rate(second.begin + 2) == "10 steps/s"  # of what was done since it is shown
-    second.last = -1e9
+    by_hand.passes(6)
     second.advance(20)
     assert capsys.readouterr().err.startswith("second: 80%")
     second.__exit__(None, None, None)

@@ -261,6 +261,6 @@ def test_the_hinge_rule_has_converged(d):
 def test_a_risk_is_known_before_anything_is_simulated():
     """In a process that has compiled nothing else; the compiler is taught the normal law by an import."""
     code = "from dpexp.problems import PROBLEMS; p = PROBLEMS['huber-linear'](); print(float(p.risk_gap(p.start())))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) == pytest.approx(0.459019217704, abs=2e-12)

@@ -5,7 +5,8 @@ import io
 import json
 import signal
 import subprocess
-import time
+import sys
+from subprocess import PIPE
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,7 @@ from dpexp.store.run import Options, run
 from dpexp.store.simulating import Done
 from dpexp.store.stats import COLUMNS
 from dpexp.store.trajectories import stored_cell_file
-from tests.conftest import COMMAND, ROOT, SMALL, call, numbers
+from tests.conftest import ROOT, SMALL, call, numbers
 
 
 def go(config, results, *, overrides=(), replicates=None, **options):
@@ -142,69 +143,66 @@ def test_fewer_replicates_than_stored_keep_them_all(config, done):
     assert numbers(done.root) == before
 
 
+HELD = """
+import os, threading
+from dpexp.commands import cli
+from dpexp.store import partials, run
+
+kept, lock, begun = threading.Event(), threading.Lock(), []
+save, simulate = partials.save, run.simulate_chunk
+
+def save_and_tell(*arguments):
+    save(*arguments)
+    kept.set()
+
+def hold(chunk):
+    with lock:
+        begun.append(chunk)
+        first = len(begun) == 1
+    if not first:
+        kept.wait()
+        os.write(1, b"one is kept, and another has begun\\n")
+        os.read(0, 1)
+    return simulate(chunk)
+
+partials.MOST_LOST_S, partials.save, run.simulate_chunk = 0.0, save_and_tell, hold
+cli.main()
+"""
+"""The command; when its first chunk is kept and another has begun it says so, and goes on when its stdin is closed."""
+
+
+def stopped(arguments, end):
+    """The exit code and stderr of a run that got this signal when one of its chunks was kept and another had begun."""
+    command = [sys.executable, "-c", HELD, *map(str, arguments)]
+    with subprocess.Popen(command, cwd=ROOT, stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True) as process:
+        assert process.stdout.readline() == "one is kept, and another has begun\n", process.stderr.read()
+        process.send_signal(end)
+        _, stderr = process.communicate()
+    return process.returncode, stderr
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["threads"])  # loky: tests/test_faults.py
-def test_killed_runs_resume_with_the_same_bits(backend, config, tmp_path):
-    """kill -9 as soon as a chunk has been kept; the rerun computes only the rest."""
-    arguments = [
-        "run",
-        config,
-        "--set",
-        "run.n=60000",
-        "--replicates",
-        "64",
-        "-j",
-        "2",
-        "--backend",
-        backend,
-        "--results",
-    ]
-    call(*arguments, tmp_path / "whole", "-q")
+def test_killed_runs_resume_with_the_same_bits(config, done, tmp_path):
+    """kill -9 when a chunk has been kept; the rerun computes only the rest. Of loky: tests/test_faults.py."""
+    arguments = ["run", config, "-j", "2", "--results", tmp_path / "killed"]
     killed = Folder(tmp_path / "killed", "small")
-    process = subprocess.Popen(
-        [COMMAND, *map(str, arguments), tmp_path / "killed", "-q"], cwd=ROOT, start_new_session=True
-    )
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and not list(killed.partial.glob("*.chunk")) and process.poll() is None:
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    kept = len(list(killed.partial.glob("*.chunk")))
-    assert kept > 0
+    assert stopped([*arguments, "-q"], signal.SIGKILL)[0] == -signal.SIGKILL
+    assert len(list(killed.partial.glob("*.chunk"))) == 1
     assert not killed.cells.exists()
-    result = call(*arguments, tmp_path / "killed")
-    assert "chunks were finished before" in result.stderr
-    assert numbers(killed.root) == numbers(tmp_path / "whole" / "small")
+    assert "1 of 3 chunks were finished before" in call(*arguments).stderr
+    assert numbers(killed.root) == numbers(done.root)
     assert not killed.partial.exists()
     assert not list(killed.root.rglob(".*.tmp"))
 
 
 @pytest.mark.slow
-def test_interruption_keeps_finished_chunks(config, tmp_path):
-    arguments = [
-        "run",
-        config,
-        "--set",
-        "run.n=2000000",
-        "--replicates",
-        "64",
-        "-j",
-        "1",
-        "--results",
-        tmp_path / "r",
-        "-q",
-    ]
-    process = subprocess.Popen([COMMAND, *map(str, arguments)], cwd=ROOT, stderr=subprocess.PIPE, text=True)
-    folder = Folder(tmp_path / "r", "small")
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and not list(folder.partial.glob("*.chunk")):
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=120)
-    assert process.returncode == 130
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_interruption_keeps_finished_chunks(jobs, config, tmp_path):
+    code, stderr = stopped(["run", config, "-j", jobs, "--results", tmp_path / "r", "-q"], signal.SIGINT)
+    assert code == 130
     assert "interrupted; finished chunks are kept" in stderr
     assert "Traceback" not in stderr
-    assert list(folder.partial.glob("*.chunk"))
+    assert len(list(Folder(tmp_path / "r", "small").partial.glob("*.chunk"))) == 1
 
 
 def test_a_kept_chunk_comes_back_as_it_was(config, tmp_path):
@@ -477,21 +475,22 @@ def test_the_speed_is_told_in_a_unit_that_shows_it(steps, said):
         assert progress.rate(progress.begin + 2).startswith(said)
 
 
-def test_compiling_is_said_where_it_takes_long_and_counts_for_no_rate(monkeypatch, capsys):
-    monkeypatch.setattr("dpexp.store.progress.PATIENCE", 0.01)
+def test_compiling_is_said_where_it_takes_long_and_counts_for_no_rate(by_hand, capsys):
     with Progress("x", 100.0, quiet=False) as progress:
         begin = progress.begin
         tell(True)
-        time.sleep(0.2)
+        by_hand.passes(1.9)
+        assert capsys.readouterr().err == ""
+        by_hand.passes(0.2)
+        assert capsys.readouterr().err == "x: compiling\n"
         tell(False)
-        assert progress.begin > begin + 0.1
-    assert capsys.readouterr().err == "x: compiling\n"
+        assert progress.begin == pytest.approx(begin + 2.1)
     tell(True)  # nobody listens any more
-    time.sleep(0.05)
-    monkeypatch.setattr("dpexp.store.progress.PATIENCE", 60)
+    by_hand.passes(60)
     with Progress("x", 100.0, quiet=False):
         tell(True)
         tell(False)
+        by_hand.passes(60)
     assert capsys.readouterr().err == ""
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
-import time
 
-import numpy as np
 import pytest
 
 from dpexp.core.errors import UsageError
 from dpexp.core.steps import listening
 from dpexp.reporting.several import WORTH_PROCESSES, several
+
+
+@pytest.fixture(autouse=True)
+def two_cores(monkeypatch):
+    """However many there are: with one, no process is started."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
 
 
 def squared(number, seen):
@@ -37,14 +41,18 @@ def test_the_first_error_in_order_is_raised_after_all_are_done(count):
         several(squared, [(k, 0) for k in numbers], "square", [str(k) for k in numbers])
 
 
-def began(number, place):
-    """When it began."""
-    time.sleep(0.3)
-    return time.monotonic()
+def test_long_pieces_are_given_out_first_and_outcomes_stay_in_order(monkeypatch):
+    given = []
 
+    def one_by_one(tasks, workers):
+        for place, (function, (_, arguments)) in enumerate(tasks):
+            given.append(arguments[0])
+            yield place, function(squared, arguments)
 
-def test_long_pieces_begin_first_and_outcomes_stay_in_order():
+    monkeypatch.setattr("dpexp.store.executors.loky", one_by_one)
     names = [str(k) for k in range(6)]
-    times = several(began, [(k, 0) for k in range(6)], "piece", names, long={"3", "5"})
-    assert set(np.argsort(times)[:2].tolist()) == {3, 5}
-    assert set(np.argsort(several(began, [(k, 0) for k in range(6)], "piece", names))[:2].tolist()) == {0, 1}
+    for long, order in (({"3", "5"}, [3, 5, 0, 1, 2, 4]), ((), [0, 1, 2, 3, 4, 5])):
+        given.clear()
+        found = several(squared, [(k, 0) for k in range(6)], "piece", names, long=long)
+        assert [value for value, _ in found] == [k * k for k in range(6)]
+        assert given == order

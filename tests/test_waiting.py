@@ -6,7 +6,10 @@ import io
 import json
 import re
 import sys
+import threading
 import time
+from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 
@@ -24,57 +27,88 @@ class Terminal(io.StringIO):
         return True
 
 
+class ByHand:
+    """In place of the clock and of the pause between two looks at it: time passes when the test says so."""
+
+    def __init__(self):
+        self.now, self.is_set = 1000.0, False
+        self.waits, self.looks = threading.Semaphore(0), threading.Semaphore(0)
+
+    def monotonic(self):
+        return self.now
+
+    def wait(self, seconds):
+        """What the thread that shows progress does between two looks."""
+        self.waits.release()
+        self.looks.acquire()
+        return self.is_set
+
+    def set(self):
+        self.is_set = True
+        self.looks.release()
+
+    def passes(self, seconds):
+        """So much time, and the thread has looked once."""
+        self.waits.acquire()
+        self.now += seconds
+        self.looks.release()
+        self.waits.acquire()
+        self.waits.release()
+
+
 @pytest.fixture
-def hasty(monkeypatch):
-    """Patience of a hundredth of a second."""
-    for name, value in (("PATIENCE_S", 0.01), ("LINES_S", 0.0), ("TICK_S", 0.005)):
-        monkeypatch.setattr(waiting, name, value)
+def entered(monkeypatch):
+    """Enters progress of a command, and gives what moves its clock."""
+
+    @contextmanager
+    def entered(command):
+        clock = ByHand()
+        monkeypatch.setattr(waiting, "time", clock)
+        kinds = SimpleNamespace(Event=lambda: clock, RLock=threading.RLock, Thread=threading.Thread)
+        monkeypatch.setattr(waiting, "threading", kinds)
+        with waiting.Waiting(command):
+            yield clock
+
+    return entered
 
 
-def until(condition):
-    """Wait for the thread that shows progress; it is given long, for a busy machine."""
-    end = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < end, "progress was not shown"
-        time.sleep(0.005)
-
-
-def test_steps_are_lines_where_there_is_no_terminal(hasty, monkeypatch):
+def test_steps_are_lines_where_there_is_no_terminal(entered, monkeypatch):
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
-    with waiting.Waiting("plot"):
-        until(lambda: "plot: at work" in stream.getvalue())
-        for name in each(["one", "two\x1b[2J"], "figure", str):
-            until(lambda name=name: f"figure {1 + (name != 'one')} of 2: {name[:3]}" in stream.getvalue())
-    lines = stream.getvalue().splitlines()
-    assert [re.sub(r"[\d.]+ s so far", "T", line) for line in lines] == [
-        "plot: at work, T", "plot: figure 1 of 2: one, T", "plot: figure 2 of 2: two\\x1b[2J, T",
+    with entered("plot") as clock:
+        clock.passes(2)
+        for _ in each(["one", "two\x1b[2J"], "figure", str):
+            clock.passes(4)
+            clock.passes(1)
+    assert stream.getvalue().splitlines() == [
+        "plot: at work, 2.0 s so far", "plot: figure 1 of 2: one, 7.0 s so far",
+        "plot: figure 2 of 2: two\\x1b[2J, 12 s so far",
     ]  # fmt: skip
     assert "\r" not in stream.getvalue()
 
 
-def test_the_same_step_is_not_said_again_and_again(hasty, monkeypatch):
+def test_the_same_step_is_said_again_only_after_long(entered, monkeypatch):
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
-    with waiting.Waiting("claims"):
-        until(stream.getvalue)
-        time.sleep(0.2)
-    assert len(stream.getvalue().splitlines()) == 1
-    monkeypatch.setattr(waiting, "STILL_S", 0.02)
-    with waiting.Waiting("claims"):
-        until(lambda: len(stream.getvalue().splitlines()) > 3)
+    with entered("claims") as clock:
+        clock.passes(2)
+        clock.passes(29)
+        assert len(stream.getvalue().splitlines()) == 1
+        clock.passes(1)
+        assert len(stream.getvalue().splitlines()) == 2
 
 
-def test_on_a_terminal_one_line_is_rewritten_and_goes_before_anything_is_printed(hasty, monkeypatch, capsys):
+def test_on_a_terminal_one_line_is_rewritten_and_goes_before_anything_is_printed(entered, monkeypatch, capsys):
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "30")
-    with waiting.Waiting("advise"):
+    with entered("advise") as clock:
         tell("trial 1 of 3, with very many users")
-        until(lambda: "trial 1" in stream.getvalue())
+        clock.passes(2)
         say("the result")
         assert stream.getvalue().endswith("\r\x1b[2K"), "the line is still there when the result is printed"
+        clock.passes(2)
     assert stream.getvalue().endswith("\x1b[2K")
     assert "\n" not in stream.getvalue()
     shown = stream.getvalue().split("\r\x1b[2K")
@@ -83,26 +117,24 @@ def test_on_a_terminal_one_line_is_rewritten_and_goes_before_anything_is_printed
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("TERM", "dumb")
-    with waiting.Waiting("advise"):
-        until(stream.getvalue)
-    assert "\r" not in stream.getvalue()
+    with entered("advise") as clock:
+        clock.passes(2)
+    assert stream.getvalue() == "advise: at work, 2.0 s so far\n"
 
 
-def test_who_is_quick_or_speaks_shows_nothing(monkeypatch):
+def test_who_is_quick_or_speaks_shows_nothing(entered, monkeypatch):
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(waiting, "TICK_S", 0.005)
-    with waiting.Waiting("table"):
+    with entered("table") as clock:
         tell("table 1 of 9: rates")
-        time.sleep(0.1)
+        clock.passes(1.9)
     assert not stream.getvalue()
-    monkeypatch.setattr(waiting, "PATIENCE_S", 0.3)
-    with waiting.Waiting("claims"):
+    with entered("claims") as clock:
         for _ in range(20):
             note("a line of its own")
-            time.sleep(0.02)
+            clock.passes(1.9)
         tell("")
-        time.sleep(0.4)
+        clock.passes(100)
     assert set(stream.getvalue().splitlines()) == {"a line of its own"}
 
 
@@ -120,15 +152,17 @@ def test_time_left_is_said_only_of_steps_that_take_alike():
     assert "left" not in shown.line(begin + 4)
 
 
-def test_compilations_and_results_of_workers_are_heard(hasty, monkeypatch):
+def test_compilations_and_results_of_workers_are_heard(entered, monkeypatch):
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
-    with waiting.Waiting("fit"):
+    with entered("fit") as clock:
         compiling.tell(True)
-        until(lambda: "(compiling)" in stream.getvalue())
+        clock.passes(2)
+        assert stream.getvalue() == "fit: at work (compiling), 2.0 s so far\n"
         compiling.tell(False)
         assert list(finished(iter("ab"), 2, "figures")) == ["a", "b"]
-        until(lambda: "figures: 2 of 2 done" in stream.getvalue())
+        clock.passes(5)
+        assert "fit: figures: 2 of 2 done" in stream.getvalue()
     assert not compiling._LISTENERS._called
     tell("nobody listens")
 

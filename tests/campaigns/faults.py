@@ -556,7 +556,7 @@ def killed_loky(times: int, users: int = 400_000) -> Verdicts:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(victim, signal.SIGKILL)
             process.wait()
-            end = time.monotonic() + 5
+            end = time.monotonic() + 300  # a busy machine is slow to end them
             while (left := [w for w in workers if _runs(w)]) and time.monotonic() < end:
                 time.sleep(0.1)
             verdicts["SILENT" if left and victim == process.pid else "no worker left"] += 1
