@@ -160,7 +160,9 @@ def test_a_notebook_shows_a_picture_or_text(result, tmp_path):
     assert drawn._repr_png_().startswith(b"\x89PNG")
     statement = dpexp.privacy("local-gaussian", mu=1)
     assert statement._repr_html_().startswith("<pre>")
-    assert statement._repr_html_().count("&lt;") + statement._repr_html_().count("&gt;") == sum(map(statement.text().count, "<>"))
+    assert statement._repr_html_().count("&lt;") + statement._repr_html_().count("&gt;") == sum(
+        map(statement.text().count, "<>")
+    )
     advice = dpexp.advise("huber-linear", n=500, d=2, mu=1, replicates=8)
     assert isinstance(advice, list)
     assert advice[0]["n"] == 500
@@ -171,7 +173,8 @@ def test_numbers_of_numpy_are_numbers(tmp_path):
     (tmp_path / "t.csv").write_text("y,x\n" + "".join(f"{k % 7},{k % 5}\n" for k in range(60)))
     (tmp_path / "p.yaml").write_text("ranges: {y: [0, 7], x: [0, 5]}\n")
     reports = [
-        dpexp.fit(tmp_path / "t.csv", target="y", mu=mu, public=tmp_path / "p.yaml", seed=1) for mu in (1.0, np.float64(1))
+        dpexp.fit(tmp_path / "t.csv", target="y", mu=mu, public=tmp_path / "p.yaml", seed=1)
+        for mu in (1.0, np.float64(1))
     ]
     assert reports[0].document() == reports[1].document()
 

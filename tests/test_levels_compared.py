@@ -43,7 +43,9 @@ def test_levels_are_compared_pair_by_pair_within_what_else_varies(folder):
     document, text, code = diff.diff(folder, by="schedule.eta", metric="param_distance_sq")
     assert code == 0
     assert len(document["rows"]) == 3 * 2 * 2  # pairs of levels, budgets, estimators
-    row = next(r for r in document["rows"] if r["setting"] == "mu=1" and r["estimator"] == "sgd" and r["level_b"] == "0.2")
+    row = next(
+        r for r in document["rows"] if r["setting"] == "mu=1" and r["estimator"] == "sgd" and r["level_b"] == "0.2"
+    )
     by_hand = final(folder, 0.05, 1.0) - final(folder, 0.2, 1.0)
     assert row["level_a"] == "0.05"
     assert row["paired"]
@@ -65,7 +67,9 @@ def test_a_difference_of_nothing_is_seldom_certain(seed, monkeypatch, folder):
     """2,000 families of four comparisons without a difference: at most 5 % call one certain, and 20 % would alone."""
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(2000, 4, 12))
-    one = diff.Final(folder, "x", {"seed": 1}, {"mean": 0.0, "se": 1.0, "n": 12, "estimator": "sgd", "metric": "m"}, False)
+    one = diff.Final(
+        folder, "x", {"seed": 1}, {"mean": 0.0, "se": 1.0, "n": 12, "estimator": "sgd", "metric": "m"}, False
+    )
     pair, drawn = diff.Pair("", one, diff.Final(folder, "y", *list(vars(one).values())[2:])), []
     monkeypatch.setattr(diff.Final, "replicates", lambda self: drawn[-1] if self.cell_id == "x" else np.zeros(12))
 
@@ -79,7 +83,10 @@ def test_a_difference_of_nothing_is_seldom_certain(seed, monkeypatch, folder):
 
 
 def test_one_replicate_has_no_interval_and_is_no_crash(tmp_path):
-    run(read_experiment(CONFIG.replace("replicates: 12", "replicates: 1"), "x.yaml"), Options(tmp_path, jobs=1, quiet=True))
+    run(
+        read_experiment(CONFIG.replace("replicates: 12", "replicates: 1"), "x.yaml"),
+        Options(tmp_path, jobs=1, quiet=True),
+    )
     document, text, _ = diff.diff(tmp_path / "levels", by="eta")
     assert all(r["ci"] == [-math.inf, math.inf] and not r["certain"] and not r["paired"] for r in document["rows"])
     assert "-inf, +inf" in text

@@ -92,7 +92,7 @@ def _record(
         "slope": None if found is None else found.last.slope,
         "slope_ci_lo": None if found is None else found.last.ci_lo,
         "slope_ci_hi": None if found is None else found.last.ci_hi,
-        "slope_state": ("settled" if found.settled else "transient") if found else str(slope),
+        "slope_state": found.state if found else str(slope),
         "guarantee": bool(row.get("guarantee", True)) if row.get("guarantee", True) is not None else True,
     }
     record |= {f"eps_{delta}": _float(row.get(f"eps_{delta}")) for delta in deltas}
@@ -107,7 +107,7 @@ def _slope_cells(slope: Rate | str) -> list[str]:
     if not isinstance(slope, Rate):
         return ["-", "-"]
     half = (slope.last.ci_hi - slope.last.ci_lo) / 2
-    return [uncertain(slope.last.slope, half), "settled" if slope.settled else "transient"]
+    return [uncertain(slope.last.slope, half), slope.state]
 
 
 def _eps(record: dict[str, Any], delta: str) -> str:
@@ -138,8 +138,8 @@ def _note(
     words = [f"At the last step ({last}), {'one replicate' if counts == [1] else mean}. {meanings}."]
     if any(isinstance(found, Rate) for found in slopes):
         words.append(
-            "Slope: of log mean on log step over the last decade; transient where the decade before disagrees, so that "
-            "it is no rate."
+            "Slope: of log mean on log step over the last decade; a rate only where it has settled, transient where "
+            "the decade before disagrees, else not known."
         )
     reasons = sorted({found for found in slopes if isinstance(found, str)})
     words += [f"{reason[0].upper()}{reason[1:]}, in {slopes.count(reason)} rows." for reason in reasons]
