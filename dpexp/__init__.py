@@ -11,24 +11,29 @@ from typing import TYPE_CHECKING, Any
 from dpexp.core.version import VERSION as __version__
 
 API = (
-    "Result", "advise", "calibrate", "claims", "fit", "judge", "load", "model", "plot", "privacy", "read", "run",
-    "table",
+    "Result", "advise", "audit", "calibrate", "check", "claims", "diff", "fit", "judge", "load", "model", "plot",
+    "privacy", "read", "report", "run", "table", "validate",
 )  # fmt: skip
 __all__ = ["API", "__version__", *API]
 
 if TYPE_CHECKING:
     from dpexp.commands.api import Result as Result
     from dpexp.commands.api import advise as advise
+    from dpexp.commands.api import audit as audit
     from dpexp.commands.api import calibrate as calibrate
+    from dpexp.commands.api import check as check
     from dpexp.commands.api import claims as claims
+    from dpexp.commands.api import diff as diff
     from dpexp.commands.api import fit as fit
     from dpexp.commands.api import judge as judge
     from dpexp.commands.api import load as load
     from dpexp.commands.api import model as model
     from dpexp.commands.api import plot as plot
     from dpexp.commands.api import read as read
+    from dpexp.commands.api import report as report
     from dpexp.commands.api import run as run
     from dpexp.commands.api import table as table
+    from dpexp.commands.api import validate as validate
 
 
 class _Room(ModuleType):

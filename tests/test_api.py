@@ -150,3 +150,44 @@ def test_claims_and_advice_are_those_of_the_commands(tmp_path):
 def test_judge_is_a_name_of_the_api():
     assumes = {"sampling": "full-batch", "relation": "replace-one", "released": "all-iterates"}
     assert dpexp.judge(lambda delta, noise_multiplier, steps: 0.0, assumes=assumes, comparisons=20).refuted
+
+
+# what a notebook shows, and numbers as numpy has them
+
+
+def test_a_notebook_shows_a_picture_or_text(result, tmp_path):
+    drawn = dpexp.plot("small", results=result.folder.parent)
+    assert drawn._repr_png_().startswith(b"\x89PNG")
+    statement = dpexp.privacy("local-gaussian", mu=1)
+    assert statement._repr_html_().startswith("<pre>")
+    assert statement._repr_html_().count("&lt;") + statement._repr_html_().count("&gt;") == sum(
+        map(statement.text().count, "<>")
+    )
+    advice = dpexp.advise("huber-linear", n=500, d=2, mu=1, replicates=8)
+    assert isinstance(advice, list)
+    assert advice[0]["n"] == 500
+    assert "Use " in advice._repr_html_()
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path):
+    (tmp_path / "t.csv").write_text("y,x\n" + "".join(f"{k % 7},{k % 5}\n" for k in range(60)))
+    (tmp_path / "p.yaml").write_text("ranges: {y: [0, 7], x: [0, 5]}\n")
+    reports = [
+        dpexp.fit(tmp_path / "t.csv", target="y", mu=mu, public=tmp_path / "p.yaml", seed=1)
+        for mu in (1.0, np.float64(1))
+    ]
+    assert reports[0].document() == reports[1].document()
+
+
+def test_run_takes_another_number_of_replicates(tmp_path):
+    found = dpexp.run(CONFIG, results=tmp_path, jobs=1, replicates=3)
+    assert set(found.summary.n) == {3}
+
+
+def test_levels_configs_and_pages_from_python(result, tmp_path):
+    rows = dpexp.diff(result.folder, by="alpha", only="mu = 1")
+    assert {*rows.level_a} == {"1/3"}
+    assert {*rows.level_b} == {"1"}
+    (tmp_path / "bad.yaml").write_text("experiment: bad\nproblem: {name: huber-linaer}\n")
+    assert [one["valid"] for one in dpexp.validate(tmp_path / "bad.yaml")] == [False]
+    assert dpexp.report(result.folder, out=tmp_path / "page.html").read_text().startswith("<!DOCTYPE html>")

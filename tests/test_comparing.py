@@ -61,7 +61,7 @@ SWEPT = [
 def test_what_varies_within_a_result_is_a_setting(old, new, names, tmp_path):
     """A row for every cell, with its own mean: none overwrites another."""
     folder = stored(tmp_path, (old, new))
-    document, text = diff.diff(folder, folder, "param_distance_sq")
+    document, text, _ = diff.diff(folder, folder, "param_distance_sq")
     summary = pd.read_parquet(folder / "summary.parquet")
     last = summary[(summary.step == 60) & (summary.metric == "param_distance_sq")]
     assert len(document["rows"]) == len(last) == 2 * len(names)
@@ -74,11 +74,11 @@ def test_what_varies_within_a_result_is_a_setting(old, new, names, tmp_path):
 
 def test_seeds_of_whole_results_are_named_and_not_paired(tmp_path):
     a, b = stored(tmp_path / "a"), stored(tmp_path / "b", ("seed: 1", "seed: 2"))
-    document, _ = diff.diff(a, b, None)
+    document, _, _ = diff.diff(a, b, None)
     assert document["changes"] == {"seed": ("1", "2")}
     assert not any(row["paired"] for row in document["rows"])
     both = stored(tmp_path / "c", ("seed: 1", "seed: [1, 2]"))
-    document, text = diff.diff(a, both, None)
+    document, text, _ = diff.diff(a, both, None)
     assert {row["setting"] for row in document["rows"]} == {"seed=1"}
     assert all(row["paired"] and row["difference"] == 0 for row in document["rows"])
     assert "0 settings only in A, 1 only in B" in text

@@ -44,3 +44,35 @@ def test_a_hint_is_given():
     with pytest.raises(UsageError) as caught:
         matches("alhpa == 1", CELL)
     assert "did you mean 'alpha'" in caught.value.hint
+
+
+# what a cell lacks, and what is printed
+OTHER = {"mu": math.inf, "budget": "non-private", "algorithm": "adam"}
+LAW = {"mu": math.nan, "budget": "U(1, 2)"}
+
+
+@pytest.mark.parametrize(
+    ("expression", "want"),
+    [
+        ("alpha == 1/3", False), ("alpha != 1/3", False), ("not alpha == 1/3", False), ("not (alpha == 1/3 and mu == 2)", True),
+        ("alpha == 1/3 or mu == inf", True), ("alpha * 2 == 1 or -alpha < 0", False), ("alpha in [1, 2]", False), ("mu in [alpha, inf]", False),
+    ],
+)  # fmt: skip
+def test_a_cell_that_lacks_a_column_does_not_match_by_it(expression, want):
+    """Another cell has alpha. The last: a list with something unknown in it is unknown."""
+    assert matches(expression, OTHER, CELL) is want
+    with pytest.raises(UsageError, match="no column 'alpha'"):
+        matches(expression, OTHER)
+
+
+@pytest.mark.parametrize(
+    ("expression", "cell", "want"),
+    [
+        ("mu=non-private", OTHER, True), ("mu = non-private", CELL, False), ("mu == 'non-private'", OTHER, True), ("mu='2'", CELL, True),
+        ("alpha='1/3'", CELL, True), ("alpha = 1/3 and mu = 2", CELL, True), ("budget == non-private", OTHER, True),
+        ("mu == 'U(1, 2)'", LAW, True), ("mu == 'U(1, 3)'", LAW, False), ("problem == ''", CELL, False), ("mu == ''", CELL, False),
+        ("mu <= 2 and d >= 5 and d != 6", CELL, True), ("budget == 'a=b'", CELL, False), ("open == true", {"open": True}, True),
+    ],
+)  # fmt: skip
+def test_what_is_printed_can_be_typed_back(expression, cell, want):
+    assert matches(expression, cell) is want

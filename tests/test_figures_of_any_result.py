@@ -411,25 +411,25 @@ def test_a_name_that_is_both_means_the_shipped_figure_and_never_its_files(toys, 
 def test_unknown_names_are_guessed_among_figures_and_experiments(toy, tmp_path):
     for name, meant in (("linear_d6", "linear_d5"), ("linear_los", "linear_loss"), ("toyy", "toy")):
         with pytest.raises(UsageError, match=f"no figure and no experiment '{name}'") as caught:
-            plot.plot([name], False, "png", tmp_path, toy.results)
+            plot.figures_of([name], False, "png", tmp_path, toy.results)
         assert f"did you mean '{meant}'?" in caught.value.hint
     with pytest.raises(ResultsMissing, match="no results yet"):  # it has a config, and was never run
-        plot.plot(["hinge"], False, "png", tmp_path, toy.results)
+        plot.figures_of(["hinge"], False, "png", tmp_path, toy.results)
     with pytest.raises(UsageError, match="holds no results"):
-        plot.plot([str(toy.results / "tyo")], False, "png", tmp_path, toy.results)
+        plot.figures_of([str(toy.results / "tyo")], False, "png", tmp_path, toy.results)
     with pytest.raises(UsageError, match="--metric los: the results do not have it") as caught:
-        plot.plot(["toy"], False, "png", tmp_path, toy.results, looks=Looks(metric="los"))
+        plot.figures_of(["toy"], False, "png", tmp_path, toy.results, looks=Looks(metric="los"))
     assert "loss_gap" in caught.value.hint
     with pytest.raises(UsageError, match="--hue is for results, and 'figure2' is a shipped figure"):
-        plot.plot(["figure2"], False, "png", tmp_path, toy.results, looks=Looks(hue="mu"))
+        plot.figures_of(["figure2"], False, "png", tmp_path, toy.results, looks=Looks(hue="mu"))
     with pytest.raises(UsageError, match="--log is x, y, xy or none"):
-        plot.plot(["toy"], False, "png", tmp_path, toy.results, looks=Looks(log="yx"))
+        plot.figures_of(["toy"], False, "png", tmp_path, toy.results, looks=Looks(log="yx"))
 
 
 def test_options_change_the_figure_and_its_file(toy, tmp_path):
     looks = Looks("loss_gap", x="mu", hue="alpha", estimators=("asgd",), log="none", only="mu >= 1")
-    paths = plot.plot(["toy"], False, "png", tmp_path, toy.results, looks=looks).split()
-    assert Path(paths[0]).name == "toy_loss_gap_by_mu.png"
+    paths = plot.figures_of(["toy"], False, "png", tmp_path, toy.results, looks=looks)[0].files
+    assert paths[0].name == "toy_loss_gap_by_mu.png"
     data = pd.read_csv(paths[1])
     assert set(data.estimator if "estimator" in data else ["asgd"]) == {"asgd"}
     assert len(data) == 4  # mu is a number at mu = 1 and inf

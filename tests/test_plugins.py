@@ -68,13 +68,11 @@ def test_the_command_runs_and_shows_what_a_plug_in_defines(lab):
     assert "computed with the plug-in lab.py" in refused
     assert "--plugin lab.py" in refused
     with plugins.using(lab):
-        document, _ = diff.diff(folder / "results/lab", folder / "results/lab")
+        document, _, _ = diff.diff(folder / "results/lab", folder / "results/lab")
         assert [row["difference"] for row in document["rows"]] == [0, 0]
         assert not document["not_current"]
-        written = plot.plot(["lab_errors"], False, "svg", None, folder / "results").split()
-        assert [path.rpartition("/")[2] for path in written] == [
-            f"lab_errors.{end}" for end in ("svg", "csv", "caption.txt")
-        ]
+        written = plot.figures_of(["lab_errors"], False, "svg", None, folder / "results")[0].files
+        assert [path.name for path in written] == [f"lab_errors.{end}" for end in ("svg", "csv", "caption.txt")]
         ledger = Request((), "our-lab", (), "json", None, folder / "results")
         assert claiming.claims(ledger).code == 3  # not judged yet
         text, unexpected, code = judge_anew(ledger, Anew(quiet=True))
@@ -130,7 +128,7 @@ def test_lists_schema_and_hints_name_the_file(lab):
         assert "lab_table" in tables()
     assert "lab_errors" not in figures()
     with pytest.raises(UsageError) as error:
-        plot.plot(["lab_errors"], False, "png", None, lab.parent)
+        plot.figures_of(["lab_errors"], False, "png", None, lab.parent)
     assert "--plugin FILE.py" in error.value.hint
 
 

@@ -138,11 +138,21 @@ def slope(value, reach):
     return Slope(value, reach / 2, value - reach, value + reach, (1.0, 10.0), 5, "delta")
 
 
-def test_drift_is_judged_up_to_two_of_its_errors():
+def test_decades_agree_up_to_two_errors_of_the_drift():
     """A drift of 0.25: 0.15 beyond the tolerance less two errors of 0.04, within it less two of 0.06."""
-    for error, settled in ((0.0, False), (0.04, False), (0.06, True)):
+    for error, agree in ((0.0, False), (0.04, False), (0.06, True)):
         for drift in (0.25, -0.25):
-            assert Rate(slope(-0.5, 0.01), slope(-0.5 - drift, 0.01), drift, error).settled == settled
+            found = Rate(slope(-0.5, 0.01), slope(-0.5 - drift, 0.01), drift, error)
+            assert found.agrees_within(0.15) == agree
+            assert found.state == ("not known" if agree else "transient")
+
+
+def test_a_wide_error_or_a_bend_settles_nothing():
+    """Half the tolerance is 0.075, and two errors have to fit in as well."""
+    for drift, error, settled in ((0.0, 0.0, True), (0.0, 0.05, False), (-0.05, 0.01, True), (0.08, 0.0, False)):
+        found = Rate(slope(-0.5, 0.01), slope(-0.5 - drift, 0.01), drift, error)
+        assert found.settled == settled
+        assert found.state == ("settled" if settled else "not known")
 
 
 def test_the_tolerance_of_an_exponent():

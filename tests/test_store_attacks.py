@@ -154,7 +154,7 @@ def test_a_stale_copy_can_be_compared_and_is_said_to_be_stale(here):
     os.rename(folder.root, "r/kept")
     (here / "toy.yaml").write_text(CONFIG.replace("0.2", "0.3"))
     go()
-    document, text = diff.diff(here / "r" / "kept", here / "r" / "toy")
+    document, text, _ = diff.diff(here / "r" / "kept", here / "r" / "toy")
     assert "A is not what today's code, data and config give: stale, toy.yaml has changed since" in text
     assert list(document["not_current"]) == ["A"]
     assert "B is not" not in text

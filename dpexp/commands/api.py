@@ -22,9 +22,13 @@ from typing import TYPE_CHECKING, Any, Literal
 # in chunks, and where a loop of calls begins at the end of one, each call asks the system for another.
 import numpy as np  # noqa: F401
 
+from dpexp.core.text import Printed
+
 if TYPE_CHECKING:
     import pandas as pd
 
+    from dpexp.commands.audit import Audited
+    from dpexp.commands.check import Verdict
     from dpexp.commands.fit_shown import Report
     from dpexp.commands.model import ReleasedModel
     from dpexp.config import Experiment
@@ -33,6 +37,18 @@ if TYPE_CHECKING:
     from dpexp.reporting.statement import Statement
 
 RESULTS = Path("results")
+
+
+class Advice(list[dict[str, Any]], Printed):
+    """Recommendations, one of each problem and budget; a notebook shows what the command prints."""
+
+    def __init__(self, advice: Sequence[dict[str, Any]], said: str) -> None:
+        super().__init__(advice)
+        self._said = said
+
+    def text(self) -> str:
+        """What the command prints."""
+        return self._said
 
 
 @dataclass(frozen=True)
@@ -97,9 +113,11 @@ def run(
     quiet: bool = True,
     deployment: bool = False,
     scheduler: str | None = None,
+    replicates: int | None = None,
 ) -> Result:
     """Compute what is missing or stale of an experiment. Raises DpexpError where a cell fails.
 
+    `replicates` is another number of them than the config has, of a config that is not loaded yet.
     `scheduler` is the address of a dask cluster that computes, in place of threads of this process.
     `deployment` releases on private records: its noise is drawn from the operating system and cannot be drawn again.
     """
@@ -107,7 +125,7 @@ def run(
     from dpexp.config.resources import require_room
     from dpexp.core.errors import DpexpError
 
-    experiment = load(config)
+    experiment = load(config, replicates=replicates)
     jobs = jobs or (0 if scheduler else os.cpu_count() or 1)
     request = command.Request(
         (), (), only, jobs, "dask" if scheduler else "threads", scheduler, None, experiment.profile, Path(results),
@@ -250,13 +268,64 @@ def fit(
     """
     from dpexp.commands import fit as command
 
-    mu_, eps_, delta_ = (None if value is None else repr(value) for value in (mu, eps, delta))
+    mu_, eps_, delta_ = (None if value is None else repr(float(value)) for value in (mu, eps, delta))
     return command.fit(
         command.Request(
             Path(data), target, model, mu_, mu_column, eps_, delta_, central, None if public is None else Path(public),
             level, person, False, None, force, deployment, seed,
         )
     )  # fmt: skip
+
+
+def audit(
+    config: str | os.PathLike[str],
+    *,
+    set: Sequence[str] = (),
+    runs: int = 10_000,
+    confidence: float = 0.999,
+    seed: int = 0,
+) -> Audited:
+    """What the runs of a config give away at least, beside what is claimed: `.rows`, `.text()`, `.document()`."""
+    from dpexp.commands import audit as command
+
+    return command.of_config(Path(config), set, runs, confidence, seed)
+
+
+def diff(
+    a: str | os.PathLike[str],
+    b: str | os.PathLike[str] | None = None,
+    *,
+    by: str = "",
+    only: str | None = None,
+    metric: str | None = None,
+) -> pd.DataFrame:
+    """Final errors of two results, or of the levels of the setting `by` of one: a row for each comparison."""
+    import pandas as pd
+
+    from dpexp.commands import diff as command
+
+    return pd.DataFrame(command.diff(Path(a), None if b is None else Path(b), metric, by, only).document["rows"])
+
+
+def check(file: str | os.PathLike[str] | None = None) -> Verdict:
+    """The conformance suite on a plug-in, or on all that is built in: `.failed`, `.text`, `.document`."""
+    from dpexp.commands import check as command
+
+    return command.check(None if file is None else Path(file))
+
+
+def report(target: str | os.PathLike[str] = RESULTS, *, out: str | os.PathLike[str] | None = None) -> Path:
+    """Write one HTML page of a results folder, or of one experiment's; the path of the page."""
+    from dpexp.commands import report as command
+
+    return command.report(Path(target), None if out is None else Path(out))
+
+
+def validate(*configs: str | os.PathLike[str], set: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """For every config whether it is valid, and everything that is wrong with it, each with its place."""
+    from dpexp.commands import validate as command
+
+    return command.document([Path(config) for config in configs], set, "paper")
 
 
 def claims(
@@ -291,15 +360,14 @@ def advise(
     set: Sequence[str] = (),
     metric: Literal["distance", "loss"] = "distance",
     replicates: int = 64,
-) -> list[dict[str, Any]]:
+) -> Advice:
     """Step size, decay and estimator for a problem, or for every problem and budget of a config file."""
     from dpexp.commands import advise as command
     from dpexp.core.flow import flow
 
     said = [None if value is None else flow(value) for value in (n, d, mu)]
-    document, _ = command.recommend(os.fspath(problem), said[0], said[1], said[2], set, metric, replicates)
-    advice: list[dict[str, Any]] = document["advice"]
-    return advice
+    document, text = command.recommend(os.fspath(problem), said[0], said[1], said[2], set, metric, replicates)
+    return Advice(document["advice"], text)
 
 
 def _pairs(parameters: Mapping[str, Any]) -> list[str]:

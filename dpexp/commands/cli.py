@@ -470,17 +470,20 @@ def advise(
 @app.command()
 def diff(
     a: Annotated[Path, typer.Argument(help="A results folder, such as results/linear_d5.", show_default=False)],
-    b: Annotated[Path, typer.Argument(help="Another.", show_default=False)],
+    b: Annotated[Path | None, typer.Argument(help="Another.", show_default=False)] = None,
+    by: Annotated[str, typer.Option(metavar="NAME", help="Compare the levels of this setting within A.")] = "",
+    only: Annotated[str | None, typer.Option(metavar="EXPR", help="Only cells for which this holds.")] = None,
     metric: Annotated[
         str | None, typer.Option(metavar="NAME", help="What to compare.  [default: the error, or every metric]")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Compare the final errors, or other metrics, of two results."""
+    """Compare the final errors, or other metrics, of two results, or of the settings of one."""
     from dpexp.commands import diff as command
 
-    document, text = command.diff(_home(a) or a, _home(b) or b, metric)
-    _print_json(document) if as_json else say(text)
+    compared = command.diff(_home(a) or a, _home(b), metric, by, only)
+    _print_json(compared.document) if as_json else say(compared.text)
+    raise typer.Exit(compared.exit_code)
 
 
 @app.command(name="list")

@@ -1,156 +1,302 @@
-"""`dpexp diff`: final errors of two results, cell by cell."""
+"""`dpexp diff`: final errors of two results, cell by cell, or of the levels of one setting within a result."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpexp.commands.fitted import fitting_columns
+from dpexp.config.expressions import matches
 from dpexp.config.settings import Settings, Words, flat, named, varying
+from dpexp.config.stored import stored_cell
 from dpexp.config.words import suggest
-from dpexp.core.errors import ResultsMissing, UsageError
+from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.core.text import counted, guess
 from dpexp.reporting.accuracies import said_of_records
 from dpexp.store import at_last_step, load_cell, load_cells, load_generation, load_parameters, load_summary
 from dpexp.store.folder import experiments_in, holds_results
-from dpexp.store.stats import paired_difference, t_quantile
+from dpexp.store.stats import CI_LEVEL, interval, paired_difference, t_quantile
 
 MAIN = "param_distance_sq"
 """compared where both have it, else every metric of both"""
 
 
-def diff(a: Path, b: Path, metric: str | None = None) -> tuple[dict[str, Any], str]:
-    """Document and text. Cells match that agree in what varies within A or B; paired where random numbers agree.
+class Compared(NamedTuple):
+    """A comparison: for programs, as text, and 3 where a result is not current, else 0."""
 
-    Raises UsageError for a folder without results or an unknown metric, ResultsMissing for an incomplete folder.
+    document: dict[str, Any]
+    text: str
+    exit_code: int
+
+
+@dataclass(frozen=True)
+class Final:
+    """The last step of one setting, estimator and metric."""
+
+    path: Path
+    cell_id: str
+    settings: Settings
+    row: dict[str, Any]
+    """its row of the summary"""
+    own_records: bool
+    """whether its noise is its own: settings on a user's records share none (docs/privacy.md)"""
+
+    @property
+    def seed(self) -> Any:
+        return self.settings.get("run.seed", self.settings.get("seed"))
+
+    def replicates(self) -> np.ndarray | None:
+        """Values by replicate, where the trajectories are stored."""
+        try:
+            data = load_cell(self.path.parent, self.path.name, self.cell_id, renamed=True)
+        except ResultsMissing:
+            return None
+        place = data.estimators.index(self.row["estimator"]), -1, data.metrics.index(self.row["metric"])
+        values: np.ndarray = data.values[place]
+        return values
+
+
+class Pair(NamedTuple):
+    """Two of them that are compared, and the words for what they share and for what tells them apart."""
+
+    setting: str
+    a: Final
+    b: Final
+    name_a: str = "A"
+    name_b: str = "B"
+
+
+def diff(a: Path, b: Path | None = None, metric: str | None = None, by: str = "", only: str | None = None) -> Compared:
+    """Compare A with B, setting by setting, or within A the levels of the setting `by`, pair by pair.
+
+    Settings match that agree in what varies within A or B. A comparison is paired where random numbers are shared. A
+    difference is called certain where the interval at level 1 - 0.05 / (number of rows) leaves out 0, so that all these
+    words hold together with 95% (Bonferroni). Raises UsageError for a folder without results or an unknown name,
+    ResultsMissing for an incomplete folder.
     """
-    a, b = (path if path.name not in ("", "..") else path.resolve() for path in (a, b))  # a folder without a name
-    for path in (a, b):
+    if bool(by) == (b is not None):
+        raise UsageError("diff compares two results, or the levels of one setting", "dpexp diff A B, or A --by NAME")
+    paths = [_folder(path) for path in (a, b) if path is not None]
+    for path in paths:
         if not holds_results(path):
             near = guess(str(path), [str(path.parent / name) for name in experiments_in(path.parent)])
-            raise UsageError(f"{path} holds no results", f"{near}give two folders such as results/NAME")
-    settings = _sides((a, b))
-    names = _varying(settings)
-    words = Words(cell for side in settings for cell in side.values())
-    sides = [_final(path, own, names) for path, own in zip((a, b), settings, strict=True)]
+            raise UsageError(f"{path} holds no results", f"{near}give folders such as results/NAME")
+    sides = _finals(paths, only)
+    settings = [{final.cell_id: final.settings for final in side}.values() for side in sides]
+    words = Words(one for side in settings for one in side)
+    names = list(dict.fromkeys(name for side in settings for name in varying(side)))
     metrics = _metrics(sides, metric)
-    matched = [key for key in sides[0] if key in sides[1]]
-    if not matched:
-        by = f"settings are matched by {', '.join(names)}" if names else "they have no metric in common"
-        raise UsageError(f"{a} and {b} have no setting in common", by)
-    shared = [key for m in metrics for key in matched if key[-1] == m]
-    rows = [
-        _compare(words.setting(names, dict(zip(names, key, strict=False))), sides[0][key], sides[1][key], a, b)
-        for key in shared
+    lines = [
+        f"means at the last step; {', '.join(f'{side} = {path}' for side, path in zip('AB', paths, strict=False))}"
     ]
-    head = ["setting", "estimator", "metric", "A", "B", "A - B", "95% interval", "A / B", "how"]
-    shown = [
-        [r["setting"], r["estimator"], r["metric"], f"{r['a']:.4g}", f"{r['b']:.4g}", f"{r['difference']:+.3g}",
-         f"[{r['ci'][0]:+.3g}, {r['ci'][1]:+.3g}]", f"{r['ratio']:.3f}", "paired" if r["paired"] else "unpaired"]
-        for r in rows
-    ]  # fmt: skip
-    lines = [f"means at the last step; A = {a}, B = {b}"]
-    changes = {k: (words.value(k, x), words.value(k, y)) for k, (x, y) in _changes(settings, names).items()}
-    stale = {
-        side: why
-        for side, path in (("A", a), ("B", b))
-        if (why := load_generation(path.parent, path.name, renamed=True).what_is_stale())
-    }
-    lines += [f"{side} is not what today's code, data and config give: {why}" for side, why in stale.items()]
+    stale = dict(_not_current(paths))
+    lines += [f"{side} is not what today's code, data and config give: {why}" for side, (why, _) in stale.items()]
+    changes: dict[str, tuple[str, str]] = {}
+    if by:
+        pairs = _levels(sides[0], by, names, metrics, words)
+    else:
+        pairs, left = _matched(paths, sides, names, metrics, words)
+        changes = {k: (words.value(k, x), words.value(k, y)) for k, (x, y) in _changes(settings, names).items()}
     if changes:
         lines.append("A and B differ in " + "; ".join(f"{k}: {x} / {y}" for k, (x, y) in changes.items()))
-    lines += ["", fitting_columns(shown, head)]
+    rows = [_compare(pair, 1 - (1 - CI_LEVEL) / len(pairs)) for pair in pairs]
+    lines += ["", _table(rows, by), "", _SAID.format(level=100 * (1 - (1 - CI_LEVEL) / len(rows)))]
     if "test_accuracy" in metrics:
-        lines += ["", *dict.fromkeys(said_of_records(path.parent, path.name) for path in (a, b))]
-    only = [len({key[:-2] for key in side}) - len({key[:-2] for key in matched}) for side in sides]
-    if any(only):
-        lines += ["", f"{counted(only[0], 'setting')} only in A, {only[1]} only in B"]
+        lines += ["", *dict.fromkeys(said_of_records(path.parent, path.name) for path in paths)]
+    if not by and any(left):
+        lines += ["", f"{counted(left[0], 'setting')} only in A, {left[1]} only in B"]
     document = {
         "a": str(a),
-        "b": str(b),
+        "b": None if b is None else str(b),
+        "by": by or None,
         "metric": ", ".join(metrics),
         "changes": changes,
-        "not_current": stale,
+        "not_current": {side: why for side, (why, _) in stale.items()},
         "rows": rows,
     }
-    return document, "\n".join(lines)
+    return Compared(document, "\n".join(lines), 3 if any(not kept for _, kept in stale.values()) else 0)
 
 
-def _sides(paths: Sequence[Path]) -> list[dict[str, Settings]]:
-    """Settings of every cell of every result by cell id, under names that are the same in all of them."""
-    keys, cells, labels = [], [], []
-    for side, path in enumerate(paths):
+_SAID = "certain: the interval at level {level:.4g}% leaves out 0; all these words hold together with 95% (Bonferroni)"
+
+
+def _folder(path: Path) -> Path:
+    """A folder with a name; of one word also the experiment of that name in `results`."""
+    if not path.exists() and len(path.parts) == 1 and holds_results(Path("results") / path):
+        return Path("results") / path
+    return path if path.name not in ("", "..") else path.resolve()
+
+
+def _finals(paths: Sequence[Path], only: str | None) -> list[list[Final]]:
+    """The last step of everything in every result, with settings under names that are the same in all of them."""
+    places, trees, labels = [], [], []
+    for path in paths:
         budgets = load_cells(path.parent, path.name, renamed=True).set_index("cell_id").budget
         for cell_id, tree in load_parameters(path.parent, path.name, renamed=True).items():
-            keys.append((side, cell_id))
-            cells.append(flat(tree))
+            places.append((path, cell_id))
+            trees.append(tree)
             labels.append(str(budgets[cell_id]))
-    sides: list[dict[str, Settings]] = [{} for _ in paths]
-    for (side, cell_id), settings in zip(keys, named(cells, labels), strict=True):
-        sides[side][cell_id] = settings
-    return sides
+    settings = dict(zip(places, named([flat(tree) for tree in trees], labels), strict=True))
+    own = {place: _on_own_records(place[0].name, tree) for place, tree in zip(places, trees, strict=True)}
+    if only is not None:
+        columns = {place: stored_cell(place[0].name, tree).columns() for place, tree in zip(places, trees, strict=True)}
+        known = dict.fromkeys(name for one in columns.values() for name in one)
+        settings = {place: one for place, one in settings.items() if matches(only, columns[place], known)}
+        if not settings:
+            raise UsageError(f"--only {only!r} holds for no cell", "dpexp show CONFIG lists the parameters")
+    return [
+        [
+            Final(path, row["cell_id"], settings[path, row["cell_id"]], row, own[path, row["cell_id"]])
+            for row in _last_rows(path)
+            if (path, row["cell_id"]) in settings
+        ]
+        for path in paths
+    ]
 
 
-def _varying(sides: list[dict[str, Settings]]) -> list[str]:
-    """Names of what differs between cells of one of the results."""
-    return list(dict.fromkeys(name for side in sides for name in varying(side.values())))
+def _last_rows(path: Path) -> Iterator[dict[str, Any]]:
+    last = at_last_step(load_summary(path.parent, path.name, renamed=True))
+    yield from ({str(k): v for k, v in row.items()} for row in last.to_dict("records"))
 
 
-def _changes(settings: list[dict[str, Settings]], names: list[str]) -> dict[str, tuple[Any, Any]]:
+def _on_own_records(experiment: str, tree: dict[str, Any]) -> bool:
+    """Whether a cell learnt from a user's own records; those that are not where they were are such."""
+    try:
+        return bool(stored_cell(experiment, tree).problem.files())
+    except (DpexpError, ValueError):
+        return True
+
+
+def _not_current(paths: Sequence[Path]) -> Iterator[tuple[str, tuple[str, bool]]]:
+    """Which sides are not current, why, and whether each is a copy of another name that was kept to be compared."""
+    for side, path in zip("AB", paths, strict=False):
+        generation = load_generation(path.parent, path.name, renamed=True)
+        if why := generation.what_is_stale():
+            yield side, (why, generation.manifest["experiment"] != path.name)
+
+
+def _changes(settings: Sequence[Any], names: Sequence[str]) -> dict[str, tuple[Any, Any]]:
     """What differs between A and B as wholes."""
-    one, other = ({k: v for k, v in next(iter(side.values())).items() if k not in names} for side in settings)
+    one, other = ({k: v for k, v in next(iter(side)).items() if k not in names} for side in settings)
     return {k: (one.get(k), other.get(k)) for k in one | other if one.get(k) != other.get(k)}
 
 
-def _final(path: Path, settings: dict[str, Settings], names: list[str]) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """The last step's summary row of every setting, estimator and metric, with the seed of its cell."""
-    summary = load_summary(path.parent, path.name, renamed=True)
-    last = at_last_step(summary)
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for row in last.to_dict("records"):
-        own = settings[row["cell_id"]]
-        key = (*(own.get(name) for name in names), row["estimator"], row["metric"])
-        assert key not in found, f"{path}: two cells of one setting"
-        found[key] = {**{str(k): v for k, v in row.items()}, "seed": own.get("run.seed", own.get("seed"))}
-    return found
-
-
-def _metrics(sides: list[dict[tuple[Any, ...], dict[str, Any]]], wanted: str | None) -> list[str]:
-    known = [dict.fromkeys(key[-1] for key in side) for side in sides]
-    shared = [name for name in known[0] if name in known[1]]
+def _metrics(sides: Sequence[Sequence[Final]], wanted: str | None) -> list[str]:
+    known = [dict.fromkeys(final.row["metric"] for final in side) for side in sides]
+    shared = [name for name in known[0] if all(name in side for side in known)]
     if wanted is not None and wanted not in shared:
-        raise UsageError(f"--metric {wanted}: not in both results", suggest(wanted, shared))
+        raise UsageError(f"--metric {wanted}: not in {'both results' if len(sides) > 1 else 'the result'}",
+                         suggest(wanted, shared))  # fmt: skip
     return [wanted] if wanted else [MAIN] if MAIN in shared else shared
 
 
-def _compare(setting: str, a: dict[str, Any], b: dict[str, Any], left: Path, right: Path) -> dict[str, Any]:
-    base = {"setting": setting, "estimator": a["estimator"], "metric": a["metric"], "a": a["mean"], "b": b["mean"]}
-    values = [_replicates(side, path) for side, path in ((a, left), (b, right))]
-    if a["seed"] == b["seed"] and values[0] is not None and values[1] is not None:
-        n = min(map(len, (values[0], values[1])))
-        d = paired_difference(values[0][:n], values[1][:n])
-        return {**base, "difference": d.difference, "ci": [d.ci_lo, d.ci_hi], "ratio": d.ratio, "paired": True}
-    difference = a["mean"] - b["mean"]
-    half = t_quantile(int(min(a["n"], b["n"])) - 1) * math.hypot(a["se"], b["se"])
-    ratio = a["mean"] / b["mean"] if b["mean"] else math.nan
+def _by_key(side: Sequence[Final], names: Sequence[str]) -> dict[tuple[Any, ...], Final]:
+    """The last steps by what tells them apart: the values of these names, the estimator and the metric."""
+    found = {}
+    for final in side:
+        key = (*(final.settings.get(name) for name in names), final.row["estimator"], final.row["metric"])
+        assert key not in found, f"{final.path}: two cells of one setting"
+        found[key] = final
+    return found
+
+
+def _matched(
+    paths: Sequence[Path], sides: Sequence[Sequence[Final]], names: Sequence[str], metrics: Sequence[str], words: Words
+) -> tuple[list[Pair], list[int]]:
+    """Settings that A and B have in common, and how many each of them has alone."""
+    one, other = (_by_key(side, names) for side in sides)
+    matched = [key for key in one if key in other]
+    if not matched:
+        by = f"settings are matched by {', '.join(names)}" if names else "they have no metric in common"
+        raise UsageError(f"{paths[0]} and {paths[1]} have no setting in common", by)
+    pairs = [
+        Pair(words.setting(names, dict(zip(names, key, strict=False))), one[key], other[key])
+        for metric in metrics
+        for key in matched
+        if key[-1] == metric
+    ]
+    alone = [len({key[:-2] for key in side}) - len({key[:-2] for key in matched}) for side in (one, other)]
+    return pairs, alone
+
+
+def _levels(side: Sequence[Final], by: str, names: Sequence[str], metrics: Sequence[str], words: Words) -> list[Pair]:
+    """All pairs of levels of one setting, everything else the same. Raises UsageError where there are none."""
+    known = [*names, "estimator"]
+    by = by if by in known else by.rpartition(".")[2]
+    if by not in known:
+        hint = f"{guess(by, known)}what varies: {', '.join(known)}"
+        raise UsageError(f"--by {by}: it does not vary within the result", hint)
+    rest = [name for name in names if name != by]
+
+    def level(final: Final) -> str:
+        return final.row["estimator"] if by == "estimator" else words.value(by, final.settings.get(by))
+
+    groups: dict[tuple[Any, ...], list[Final]] = {}
+    for final in side:
+        estimator = "" if by == "estimator" else final.row["estimator"]
+        key = (*(final.settings.get(name) for name in rest), estimator, final.row["metric"])
+        groups.setdefault(key, []).append(final)
+    pairs = [
+        Pair(words.setting(rest, a.settings), a, b, level(a), level(b))
+        for metric in metrics
+        for key, group in groups.items()
+        if key[-1] == metric
+        for a, b in combinations(group, 2)
+    ]
+    if not pairs:
+        raise UsageError(f"--by {by}: no two settings differ in nothing else", f"what varies: {', '.join(known)}")
+    return pairs
+
+
+def _compare(pair: Pair, level: float) -> dict[str, Any]:
+    """The difference of one pair, its 95% interval, and whether the interval at `level` leaves out 0."""
+    a, b = pair.a.row, pair.b.row
+    one, other = pair.a.replicates(), pair.b.replicates()
+    shared = pair.a.seed == pair.b.seed and not (pair.a.own_records or pair.b.own_records)
+    same_run = (pair.a.path, pair.a.cell_id) == (pair.b.path, pair.b.cell_id)  # two estimators of one run
+    count = 0 if one is None or other is None else min(len(one), len(other))
+    paired = (shared or same_run) and count > 1
+    if paired and one is not None and other is not None:
+        one, other = one[:count], other[:count]
+        at = paired_difference(one, other)
+        difference, ratio, ci = at.difference, at.ratio, [at.ci_lo, at.ci_hi]
+        _, low, high = map(float, interval(one - other, level))
+    else:
+        difference = a["mean"] - b["mean"]
+        ratio = a["mean"] / b["mean"] if b["mean"] else math.nan
+        degrees, se = int(min(a["n"], b["n"])) - 1, math.hypot(a["se"], b["se"])
+        half, wide = (t_quantile(degrees, at) * se if degrees > 0 else math.inf for at in (CI_LEVEL, level))
+        ci, low, high = [difference - half, difference + half], difference - wide, difference + wide
     return {
-        **base,
+        "setting": pair.setting,
+        "estimator": a["estimator"] if a["estimator"] == b["estimator"] else "",
+        "metric": a["metric"],
+        "level_a": pair.name_a,
+        "level_b": pair.name_b,
+        "a": a["mean"],
+        "b": b["mean"],
         "difference": difference,
-        "ci": [difference - half, difference + half],
+        "ci": ci,
         "ratio": ratio,
-        "paired": False,
+        "paired": paired,
+        "certain": low > 0 or high < 0,
     }
 
 
-def _replicates(side: dict[str, Any], path: Path) -> np.ndarray | None:
-    """Final values of the replicates, where the trajectories are stored."""
-    try:
-        data = load_cell(path.parent, path.name, side["cell_id"], renamed=True)
-    except ResultsMissing:
-        return None
-    values: np.ndarray = data.values[data.estimators.index(side["estimator"]), -1, data.metrics.index(side["metric"])]
-    return values
+def _table(rows: Sequence[dict[str, Any]], by: str) -> str:
+    """The rows as a person reads them; levels stand for A and B where one setting is compared."""
+    head = ["setting", "estimator", "metric", *([f"{by} A", f"{by} B"] if by else []), "A", "B", "A - B",
+            "95% interval", "A / B", "how", "certain"]  # fmt: skip
+    shown = [
+        [r["setting"], r["estimator"], r["metric"], *([r["level_a"], r["level_b"]] if by else []),
+         f"{r['a']:.4g}", f"{r['b']:.4g}", f"{r['difference']:+.3g}", f"[{r['ci'][0]:+.3g}, {r['ci'][1]:+.3g}]",
+         f"{r['ratio']:.3f}", "paired" if r["paired"] else "unpaired", "certain" if r["certain"] else "-"]
+        for r in rows
+    ]  # fmt: skip
+    return fitting_columns(shown, head)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.core.text import columns, counted, few, up
+from dpexp.core.text import Printed, columns, counted, few, up
 from dpexp.data.regression import Units
 from dpexp.inference.fitting import Fitted, Planned
 from dpexp.inference.newton import standard_errors
@@ -34,7 +34,7 @@ TARGETS = {
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(Printed):
     """A fit, a plan, or a refusal."""
 
     units: Units

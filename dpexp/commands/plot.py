@@ -8,13 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.commands.selecting import select, stem
+from dpexp.commands.selecting import at_hand, select, stem, those_made, unless_refused
 from dpexp.core.errors import UsageError
 from dpexp.core.steps import tell
+from dpexp.reporting.of_results.gather import Source
 
 if TYPE_CHECKING:
     from dpexp.reporting.figure import Drawing, Figure, Written
-    from dpexp.reporting.of_results.gather import Source
     from dpexp.reporting.of_results.scene import Request
 
 FORMATS = ("png", "pdf", "svg")
@@ -51,21 +51,6 @@ class Looks:
         return [self.metric or "", f"by_{self.x}" if self.x else "", "theory" if theory else ""]
 
 
-def plot(
-    names: Sequence[str],
-    every: bool,
-    formats: str,
-    out: Path | None,
-    results: Path,
-    theory: bool = False,
-    stored: bool = False,
-    looks: Looks | None = None,
-) -> str:
-    """Draw figures, or those with theory laid over them; the paths that were written, one in each line."""
-    found = figures_of(names, every, formats, out, results, theory, stored, looks)
-    return "\n".join(str(path) for one in found for path in one.files)
-
-
 def document(found: Sequence[Written]) -> dict[str, Any]:
     """What was written, for programs."""
     figures = [{"name": one.name, "files": list(map(str, one.files)), "caption": one.caption} for one in found]
@@ -82,12 +67,27 @@ def figures_of(
     stored: bool = False,
     looks: Looks | None = None,
 ) -> list[Written]:
-    """Draw and write the figures that are named, all results among them in one figure."""
+    """Draw and write the figures that are named, all results among them in one figure.
+
+    Without a name and an option that stands for names: every figure that the stored results allow, see `at_hand`.
+    """
     from dpexp.papers import figures, overlays
     from dpexp.reporting.several import several
 
     looks = looks or Looks()
     known, with_theory = figures(), overlays()
+    wanted = [form.strip() for form in formats.split(",")]
+    for form in wanted:
+        if form not in FORMATS:
+            raise UsageError(f"--format is a list of png, pdf and svg, not {form!r}")
+    if not names and not every and not stored:
+        if looks.given():
+            raise UsageError(f"{looks.given()[0]} is for results", "name them: dpexp plot NAME, or its folder")
+        chosen = at_hand(with_theory if theory else known, "figure", results)
+        work: list[str | Source] = [*chosen.shipped, *chosen.sources]
+        titles = [one.name if isinstance(one, Source) else one for one in work]
+        asked = [(_at_hand, one, theory, results, out or results / "figures", tuple(wanted)) for one in work]
+        return those_made(several(unless_refused, asked, "figure", titles), results)
     chosen = select(names, every or stored, known, "figure", results)
     shipped = chosen.shipped
     if stored and not every:
@@ -103,20 +103,12 @@ def figures_of(
         needs = known[shipped[0]].needs
         hint = f"draw its experiment: dpexp plot {' '.join(str(results / name) for name in needs)}" if needs else ""
         raise UsageError(f"{looks.given()[0]} is for results, and '{shipped[0]}' is a shipped figure", hint)
-    wanted = [form.strip() for form in formats.split(",")]
-    for form in wanted:
-        if form not in FORMATS:
-            raise UsageError(f"--format is a list of png, pdf and svg, not {form!r}")
     tasks = [(name, theory, results, out or results / "figures", tuple(wanted)) for name in shipped]
     long = {name for name in shipped if not known[name].needs}  # what reads no results computes all it shows
     found = several(_one, tasks, "figure", shipped, long=long)
     if chosen.sources:
-        from dpexp.reporting.figure import written
-
-        figure = figure_of(chosen.sources, looks, theory, [*known, *(f"{name}_theory" for name in with_theory)])
-        home = chosen.sources[0].results
-        tell(f"drawing {figure.name}")
-        found.append(written(figure, home, out or home / "figures", wanted))
+        tell("drawing " + " and ".join(source.name for source in chosen.sources))
+        found.append(_of_results(chosen.sources, looks, theory, out, wanted))
     return found
 
 
@@ -151,6 +143,25 @@ def _draw(sources: tuple[Source, ...], looks: Looks, theory: bool, results: Path
     from dpexp.reporting.of_results.gather import gather
 
     return draw(gather(sources, looks.only), looks.request(theory))
+
+
+def _at_hand(what: str | Source, theory: bool, results: Path, out: Path, formats: tuple[str, ...]) -> Written:
+    """One shipped figure, or that of a result."""
+    if isinstance(what, Source):
+        return _of_results([what], Looks(), theory, out, formats)
+    return _one(what, theory, results, out, formats)
+
+
+def _of_results(
+    sources: Sequence[Source], looks: Looks, theory: bool, out: Path | None, formats: Sequence[str]
+) -> Written:
+    """The figure of some results."""
+    from dpexp.papers import figures, overlays
+    from dpexp.reporting.figure import written
+
+    taken = [*figures(), *(f"{name}_theory" for name in overlays())]
+    home = sources[0].results
+    return written(figure_of(sources, looks, theory, taken), home, out or home / "figures", formats)
 
 
 def _one(name: str, theory: bool, results: Path, out: Path, formats: tuple[str, ...]) -> Written:

@@ -119,27 +119,31 @@ def require_private_records(experiment: Experiment) -> None:
         raise UsageError(f"{experiment.path}: no guarantee covers {which}", hint)
 
 
-def _chosen(experiment: Experiment, only: str | None) -> frozenset[str] | None:
+def _chosen(experiments: list[Experiment], only: str | None) -> dict[str, frozenset[str] | None]:
+    """Ids of the cells that are meant, by experiment; None for all. Raises UsageError where none is."""
     if only is None:
-        return None
-    return frozenset(cell.cell_id for cell in experiment.cells if matches(only, cell.columns()))
-
-
-def _require_some(experiments: list[Experiment], only: str | None) -> None:
-    if only is not None and not any(_chosen(experiment, only) for experiment in experiments):
+        return {experiment.name: None for experiment in experiments}
+    columns = {one.name: {cell.cell_id: cell.columns() for cell in one.cells} for one in experiments}
+    known = dict.fromkeys(name for cells in columns.values() for own in cells.values() for name in own)
+    chosen = {
+        experiment: frozenset(cell_id for cell_id, own in cells.items() if matches(only, own, known))
+        for experiment, cells in columns.items()
+    }
+    if not any(chosen.values()):
         raise UsageError(f"--only {only!r} matches no cell")
+    return {**chosen}
 
 
 def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
     """What a run would do: document, text, exit code. Writes nothing."""
     experiments = load_all(request)
-    _require_some(experiments, request.only)
+    chosen = _chosen(experiments, request.only)
     cells: list[dict[str, Any]] = []
     rows: list[list[str]] = []
     rewritten: list[str] = []
     waiting: list[Cell] = []
     for experiment in experiments:
-        only = _chosen(experiment, request.only)
+        only = chosen[experiment.name]
         plans: list[CellPlan] = plan(experiment, request.results, request.force, request.deployment)
         if all(p.status == "current" for p in plans):
             why = derived_state(experiment, Folder(request.results, experiment.name), plans)
@@ -190,13 +194,15 @@ def _reports(experiments: list[Experiment], request: Request) -> Iterator[Report
     from dpexp.store.in_turn import run_in_turn
     from dpexp.store.run import Options, run
 
+    chosen = _chosen(experiments, request.only)
+
     def asked(experiment: Experiment) -> Options:
         odd = [] if request.quiet else remarks(experiment)  # they read the table once more
         for notice in (*notices(experiment, own=True), *odd, *cautions(experiment, True, request.deployment)):
             note(f"{experiment.name}: {notice}", request.quiet)
         return Options(
             request.results, request.jobs, request.backend, request.force, request.fail_fast, request.quiet,
-            _chosen(experiment, request.only), request.debug, request.deployment, request.scheduler or "",
+            chosen[experiment.name], request.debug, request.deployment, request.scheduler or "",
         )  # fmt: skip
 
     if request.backend == "threads" and request.jobs > 1:
@@ -212,7 +218,6 @@ def run_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, 
     for remark in (internals.require_compiler(), internals.keep_only_what_fits()):
         if remark:
             note(remark, request.quiet)
-    _require_some(experiments, request.only)
     reports = list(_reports(experiments, request))
     rows = [
         [

@@ -8,21 +8,24 @@ word is both shipped and an experiment, the shipped one is meant, and a line say
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 from dpexp.config.shipped import shipped as shipped_configs
 from dpexp.config.words import listed
-from dpexp.core.errors import UsageError
+from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.core.files import Damaged
 from dpexp.core.terminal import note
-from dpexp.core.text import guess
+from dpexp.core.text import counted, guess
 from dpexp.reporting.of_results.gather import Source
 from dpexp.store import Folder
 from dpexp.store.files import read_document
 from dpexp.store.folder import experiments_in, holds_results
+
+T = TypeVar("T")
 
 
 class Chosen(NamedTuple):
@@ -32,15 +35,71 @@ class Chosen(NamedTuple):
     sources: list[Source]
 
 
+class Shows(Protocol):
+    """A shipped figure or table, as far as it is chosen here."""
+
+    @property
+    def needs(self) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A figure or table that today's results do not allow, and why."""
+
+    name: str
+    why: str
+    hint: str
+
+
+def unless_refused(function: Callable[..., T], what: str | Source, *arguments: object) -> T | Refused:
+    """What the function makes of a shipped name or a result, or why it cannot."""
+    try:
+        return function(what, *arguments)
+    except DpexpError as error:
+        return Refused(what.name if isinstance(what, Source) else what, error.message, error.hint)
+
+
+def at_hand(known: Mapping[str, Shows], what: str, results: Path) -> Chosen:
+    """What the results of a folder allow: shipped figures or tables, and each result that none of these shows.
+
+    What shows other results as well is named in a line, and all that shows none of these in one.
+    """
+    names = set(experiments_in(results))
+    shipped = [name for name, one in known.items() if one.needs and set(one.needs) <= names]
+    partly = {name: set(one.needs) - names for name, one in known.items() if set(one.needs) & names}
+    for name, lacking in partly.items():
+        if lacking:
+            note(f"{name}: not made, because it shows {listed(sorted(lacking))} too, and {results} does not hold it")
+    if names and (others := len(known) - len(partly)):
+        note(f"{counted(others, what)} of the papers for other experiments: dpexp run @NAME computes one")
+    seen = {need for name in shipped for need in known[name].needs}
+    return Chosen(shipped, [Source(results, name) for name in sorted(names - seen)])
+
+
+def those_made(outcomes: Iterable[T | Refused], results: Path) -> list[T]:
+    """What could be made of what is at hand, a line for each that could not. Raises ResultsMissing if nothing could."""
+    made: list[T] = []
+    refused: list[Refused] = []
+    for outcome in outcomes:
+        if isinstance(outcome, Refused):
+            refused.append(outcome)
+        else:
+            made.append(outcome)
+    if not made:
+        first = refused[0] if refused else Refused("", "there are no results in it", "run: dpexp run @linear_d5")
+        raise ResultsMissing(first.why if refused else f"{results}: {first.why}", first.hint)
+    for one in refused:
+        note(f"{one.name}: not made, because {one.why}" + (f" ({one.hint})" if one.hint else ""))
+    return made
+
+
 def select(names: Sequence[str], every: bool, known: Collection[str], what: str, results: Path) -> Chosen:
-    """What is meant, each once, or all that is shipped. Raises UsageError for an unknown name, or for none.
+    """What is meant, each once, or all that is shipped. Raises UsageError for an unknown name.
 
     `what` is "figure" or "table".
     """
     if every:
         return Chosen(list(known), [])
-    if not names:
-        raise UsageError(f"which {what}? or --all", f"an experiment or its folder, or one of: {listed(known)}")
     shipped, sources = [], []
     for name in dict.fromkeys(names):
         if is_path(name):

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpexp.commands.fitted import terminal_width
-from dpexp.commands.selecting import select, stem
+from dpexp.commands.selecting import at_hand, select, stem, those_made, unless_refused
 from dpexp.core.errors import UsageError
 from dpexp.core.steps import tell
+from dpexp.reporting.of_results.gather import Source
 
 if TYPE_CHECKING:
-    from dpexp.reporting.of_results.gather import Source
     from dpexp.reporting.table import Content, Table
 
 
@@ -27,20 +27,30 @@ def table(
     estimators: Sequence[str] = (),
     only: str | None = None,
 ) -> str:
-    """Tables as text, or the paths written. All results among the names make one table."""
+    """Tables as text, or the paths written. All results among the names make one table.
+
+    Without a name and `every`: each table that the stored results allow, see `at_hand`.
+    """
     from dpexp.papers import tables
     from dpexp.reporting.several import several
     from dpexp.reporting.table import FORMATS, render
-    from dpexp.store import write_text
 
     known = tables()
-    chosen = select(names, every, known, "table", results)
     if form not in FORMATS:
         raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {form!r}")
     given = [f"--{name}" for name, value in (("metric", metric), ("estimator", estimators), ("only", only)) if value]
+    width = 0 if out is not None else terminal_width()
+    if not names and not every:
+        if given:
+            raise UsageError(f"{given[0]} is for results", "name them: dpexp table NAME, or its folder")
+        chosen = at_hand(known, "table", results)
+        work: list[str | Source] = [*chosen.shipped, *chosen.sources]
+        titles = [one.name if isinstance(one, Source) else one for one in work]
+        asked = [(_at_hand, one, results, form, width) for one in work]
+        return _written(dict(those_made(several(unless_refused, asked, "table", titles), results)), form, out)
+    chosen = select(names, every, known, "table", results)
     if chosen.shipped and given:
         raise UsageError(f"{given[0]} is for results, and '{chosen.shipped[0]}' is a shipped table")
-    width = 0 if out is not None else terminal_width()
     tasks = [(name, results, form, width) for name in chosen.shipped]
     long = {name for name in chosen.shipped if not known[name].needs}  # what reads no results computes all it shows
     texts = dict(zip(chosen.shipped, several(_rendered, tasks, "table", chosen.shipped, long=long), strict=True))
@@ -48,11 +58,29 @@ def table(
         own = table_of(chosen.sources, metric, estimators, only, known)
         tell(f"table {own.name}")
         texts[own.name] = render(own, chosen.sources[0].results, form, width)
+    return _written(texts, form, out)
+
+
+def _written(texts: Mapping[str, str], form: str, out: Path | None) -> str:
+    """What is printed: the tables, or the paths of their files."""
+    from dpexp.store import write_text
+
     if out is None:
         return "\n\n".join(texts.values())
     for name, text in texts.items():
         write_text(out / f"{name}.{form}", text)
     return "\n".join(str(out / f"{name}.{form}") for name in texts)
+
+
+def _at_hand(what: str | Source, results: Path, form: str, width: int) -> tuple[str, str]:
+    """Name and text of a shipped table, or of that of a result."""
+    from dpexp.papers import tables
+    from dpexp.reporting.table import render
+
+    if isinstance(what, Source):
+        own = table_of([what], taken=tables())
+        return own.name, render(own, what.results, form, width)
+    return what, _rendered(what, results, form, width)
 
 
 def _rendered(name: str, results: Path, form: str, width: int) -> str:

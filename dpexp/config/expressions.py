@@ -1,4 +1,8 @@
-"""`--only EXPR`: which cells, by a comparison of their columns such as `alpha == 1/2 and mu in [1, 2]`."""
+"""`--only EXPR`: which cells, by a comparison of their columns such as `alpha == 1/2 and mu in [1, 2]`.
+
+A value may be written as it is printed: `mu = non-private`, `alpha == '1/3'`. A comparison with a column that a cell
+does not have is neither true nor false there, and so is what follows from it (Kleene's logic): the cell does not match.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,11 @@ import ast
 import difflib
 import math
 import operator
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection
 from typing import Any
 
+from dpexp.config.spelling import NON_PRIVATE, spelled
 from dpexp.core.errors import UsageError
 
 _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
@@ -29,14 +35,29 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 }
 
 
-def matches(expression: str, columns: dict[str, Any]) -> bool:
+class _Budget(float):
+    """mu of a cell, which is also called by the label of its budgets."""
+
+    label: str
+
+
+_BARE = re.compile(rf"""('[^']*'|"[^"]*")|\b{NON_PRIVATE}\b|(?<![<>=!])=(?!=)""")
+"""what is printed without quotes and is no Python: the word for an infinite mu, and one equals sign"""
+
+
+def matches(expression: str, columns: dict[str, Any], known: Collection[str] = ()) -> bool:
     """Whether the expression holds of these columns: comparisons, and, or, not, in, numbers, 1/3, inf, quoted text.
 
-    Raises UsageError that says what is not understood, with the names there are.
+    `known` are columns that other cells have. Raises UsageError that says what is not understood, with the names there
+    are.
     """
+    python = _BARE.sub(lambda found: found[1] or {"=": "=="}.get(found[0], repr(NON_PRIVATE)), expression.strip())
+    cell = {**dict.fromkeys(known), **columns}
+    if "mu" in columns:
+        cell["mu"] = _Budget(columns["mu"])
+        cell["mu"].label = columns.get("budget", "")
     try:
-        tree = ast.parse(expression.strip(), mode="eval")
-        return bool(_value(tree.body, columns))
+        return bool(_value(ast.parse(python, mode="eval").body, cell))
     except (SyntaxError, ValueError) as error:
         raise UsageError(f"--only {expression!r}: not an expression ({error})", _EXAMPLE) from None
     except (TypeError, ZeroDivisionError) as error:
@@ -57,20 +78,25 @@ def _value(node: ast.AST, columns: dict[str, Any]) -> Any:
         case ast.Attribute(value=ast.Name(id=section), attr=name) if f"{section}.{name}" in columns:
             return columns[f"{section}.{name}"]
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_value(operand, columns)
+            return None if (value := _value(operand, columns)) is None else -value
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return not _value(operand, columns)
+            return None if (value := _value(operand, columns)) is None else not value
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
-            return _ARITHMETIC[type(op)](_value(left, columns), _value(right, columns))
+            sides = _value(left, columns), _value(right, columns)
+            return None if None in sides else _ARITHMETIC[type(op)](*sides)
         case ast.BoolOp(op=op, values=values):
-            results = [_value(v, columns) for v in values]
-            return all(results) if isinstance(op, ast.And) else any(results)
+            decides = isinstance(op, ast.Or)  # one true term decides an or, one false term an and
+            results = [None if (value := _value(v, columns)) is None else bool(value) for v in values]
+            return decides if decides in results else None if None in results else not decides
         case ast.List(elts=items) | ast.Tuple(elts=items):
-            return [_value(item, columns) for item in items]
+            each = [_value(item, columns) for item in items]
+            return None if None in each else each
         case ast.Compare(left=left, ops=ops, comparators=comparators):
             terms = [_value(term, columns) for term in [left, *comparators]]
             triples = zip(terms[:-1], ops, terms[1:], strict=True)
             if all(type(op) in _COMPARE for op in ops):
+                if None in terms:
+                    return None
                 return all(_COMPARE[type(op)](a, b) for a, op, b in triples)
     raise ValueError(f"{ast.unparse(node)} is not supported")
 
@@ -80,6 +106,8 @@ def _named(name: str, columns: dict[str, Any]) -> Any:
         return columns[name]
     if name in ("inf", "nan"):
         return float(name)
+    if name in ("true", "false"):
+        return name == "true"
     close = difflib.get_close_matches(name, columns, n=1)
     guess = f"did you mean '{close[0]}'? " if close else ""
     raise UsageError(f"--only: no column '{name}'", f"{guess}columns: {', '.join(columns)}")
@@ -88,4 +116,6 @@ def _named(name: str, columns: dict[str, Any]) -> Any:
 def _equal(a: Any, b: Any) -> bool:
     if isinstance(a, int | float) and isinstance(b, int | float):
         return math.isclose(a, b, rel_tol=1e-9)
+    if isinstance(b, str) and not isinstance(a, str):
+        return b in (a.label if isinstance(a, _Budget) else None, spelled("", a))
     return bool(a == b)

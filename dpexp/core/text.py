@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import difflib
+import html
 import math
 from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
 from typing import Any
+
+
+class Printed:
+    """What is printed as text, which a notebook shows as such."""
+
+    def text(self) -> str:
+        """What the command prints."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.text())}</pre>"
 
 
 def columns(rows: Sequence[Sequence[str]], head: Sequence[str] | None = None) -> str:

@@ -10,6 +10,23 @@ LEAST, MOST = 1e-3, 1e5
 _UNCERTAIN = re.compile(r"(-?\d[\d.]*(?:e[-+]?\d+)?) (?:\u00b1 (\d[\d.]*(?:e[-+]?\d+)?)|\((\d[\d.]*(?:e[-+]?\d+)?)\))")
 
 
+SKEWED = 2.0
+"""how many times longer than the other one side of an interval is, where half its length would mislead"""
+MOST_DIGITS = 6
+"""significant digits of a number whose uncertainty leaves it more: nobody reads them, and CSV has all"""
+
+
+def within(value: float, low: float, high: float) -> str:
+    """A value and its interval: as `uncertain` writes it, or 10 [7, 29] where one side is more than twice the other."""
+    sides = sorted((value - low, high - value))
+    if not (math.isfinite(low) and math.isfinite(high)) or sides[0] < 0 or sides[1] <= SKEWED * sides[0]:
+        return uncertain(value, (high - low) / 2)
+    if sides[1] < 10.0**-MOST_DIGITS * abs(value):
+        return f"{value:.{MOST_DIGITS}g}"
+    digits = 2 + max(0, math.floor(math.log10(max(map(abs, (value, low, high))) / sides[1])))
+    return f"{value:.{digits}g} [{low:.{digits}g}, {high:.{digits}g}]"
+
+
 def uncertain(value: float, half: float) -> str:
     """A value and half its interval: the uncertainty in one digit, or two where it begins with 1.
 
@@ -20,6 +37,8 @@ def uncertain(value: float, half: float) -> str:
         return f"{value:g}"
     if not math.isfinite(half) or half <= 0:
         return f"{value:.4g}"
+    if half < 10.0**-MOST_DIGITS * abs(value):
+        return f"{value:.{MOST_DIGITS}g}"
     size = max(abs(value), half)
     power = 0 if LEAST <= size < MOST else math.floor(math.log10(size))
     value, half = value / 10.0**power, half / 10.0**power

@@ -33,6 +33,14 @@ class Drawing(NamedTuple):
     caption: str = ""
     """where it was generated with the figure; else the caption of the figure and the parameters of its experiments"""
 
+    def _repr_png_(self) -> bytes:
+        """The picture that a notebook shows."""
+        import io
+
+        picture = io.BytesIO()
+        self.canvas.savefig(picture, format="png", metadata=_UNDATED["png"])
+        return picture.getvalue()
+
 
 @dataclass(frozen=True)
 class Figure:

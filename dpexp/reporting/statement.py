@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dpexp.core.steps import each
-from dpexp.core.text import columns, down, short, up
+from dpexp.core.text import Printed, columns, down, short, up
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.analyses.analysis import ALL, LAST, ORDERS, Analysis
 from dpexp.privacy.mechanisms import every_analysis
@@ -39,7 +39,7 @@ class Statement(Protocol):
     def text(self) -> str: ...
 
 
-class MechanismStatement:
+class MechanismStatement(Printed):
     """Every analysis of a mechanism beside what pairs of neighbours attain; computed as far as it is asked for.
 
     `kept_in` is a folder with pairs that earlier searches found, `fresh` what one has just found.
@@ -139,7 +139,7 @@ class MechanismStatement:
         return "\n".join(lines)
 
 
-class ConfigStatement:
+class ConfigStatement(Printed):
     """What the runs of a config release: each mechanism once, under a name of its own.
 
     Local mechanisms stand together, one line a budget; every other has its own block. `data` and `cautions` are said
@@ -214,7 +214,7 @@ class ConfigStatement:
         return "\n\n".join([*blocks, *(f"Data: {notice}" for notice in self.data), *self.cautions])
 
 
-class UsersStatement:
+class UsersStatement(Printed):
     """What users, groups of users and everyone are promised by their budgets; rows as `Users.groups` makes them."""
 
     def __init__(self, rows: Sequence[dict[str, Any]], deltas: Sequence[float]) -> None:

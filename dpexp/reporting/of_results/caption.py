@@ -100,10 +100,11 @@ def _slopes(scene: Scene) -> str:
         settled = sum(found.settled for found in rates)
         words.append(
             f"Beside the curves: slopes of log mean on log step over the last decade, filled where they have settled "
-            f"({settled} of {len(rates)}: the slope of the decade before differs by at most {RATE_TOLERANCE:g}, up to "
-            "two standard errors), hollow where they are transient and so no rate."
+            f"({settled} of {len(rates)}: the slope of the decade before differs by at most {RATE_TOLERANCE / 2:g}, "
+            "two standard errors included), hollow where they are not known to be rates."
         )
-        words.append("Reference slopes: the exponent of theory for the first estimator where there is one, else -1/2.")
+        if scene.guided:
+            words.append("Dotted: the exponent of theory for the first estimator.")
         if any(len(members) > MOST_MARKED for members in scene.panels.values()):
             words.append("Panels of many curves show no slopes; the table lists them.")
     words += [f"{reason[0].upper()}{reason[1:]}, for {scene.slopes.count(reason)} curves." for reason in reasons]

@@ -19,7 +19,7 @@ from dpexp.reporting.of_results.key import entries
 from dpexp.reporting.of_results.labels import level_label, parameter_label
 from dpexp.reporting.of_results.lines import Line
 from dpexp.reporting.of_results.marks import mark_diverged, mark_slopes, reference, stack
-from dpexp.reporting.of_results.metrics import axis_label, metric_of
+from dpexp.reporting.of_results.metrics import axis_label
 from dpexp.reporting.of_results.overlay import Overlay
 from dpexp.reporting.of_results.scene import MOST_MARKED, Request, Scene
 
@@ -44,9 +44,7 @@ def draw(gathered: Gathered, request: Request | None = None) -> Drawing:
             f"no theory says anything of {scene.metric} in these results",
             "theory of ldp-sgd is of param_distance_sq and loss_gap on linear predictors; see docs/figures.md",
         )
-    guided = scene.plan.x == STEP and scene.x_log and scene.y_log and metric_of(scene.metric).error
-    guided = guided and overlay is None
-    handles = entries(scene, overlay, guided)
+    handles = entries(scene, overlay)
     columns, rows = _grid(scene)
     height = _panel_height(scene, columns)
     title = looks.wrapped(_title(scene), looks.WIDTH - 0.2, 10)
@@ -74,7 +72,7 @@ def draw(gathered: Gathered, request: Request | None = None) -> Drawing:
             overlay.draw(axes, members)
         if limits and scene.y_log:
             panels[0].set_ylim(limits[0] / 3, limits[1] * 30)  # bounds may leave at the top
-    for axes, (_, members) in drawn if guided else ():
+    for axes, (_, members) in drawn if scene.guided else ():
         reference(scene, axes, members)
     for axes, (_, members) in drawn:
         if scene.plan.x == STEP:

@@ -134,18 +134,23 @@ def gather(sources: Sequence[Source], only: str | None = None) -> Gathered:
 
     found: list[tuple[Source, Cell, dict[str, Any]]] = []
     flats, labels, frames, remarks = [], [], [], []
-    for source in sources:
+    parameters = [load_parameters(source.results, source.name, renamed=source.renamed) for source in sources]
+    cells = [
+        {cell_id: _cell(source, tree) for cell_id, tree in trees.items()}
+        for source, trees in zip(sources, parameters, strict=True)
+    ]
+    known = dict.fromkeys(name for own in cells for cell in own.values() for name in cell.columns()) if only else {}
+    for source, trees, own in zip(sources, parameters, cells, strict=True):
         where = source.results, source.name
         rows = {str(row["cell_id"]): row for row in load_cells(*where, renamed=source.renamed).to_dict("records")}
         summary = load_summary(*where, renamed=source.renamed)
         if source.renamed and (why := load_generation(*where, renamed=True).what_is_stale()):
             remarks.append(f"{source.path} is not what today's code, data and config give: {why}")
         place = {}
-        for cell_id, tree in load_parameters(*where, renamed=source.renamed).items():
-            row = {str(k): v for k, v in rows[cell_id].items()}
-            cell = _cell(source, tree)
-            if only is not None and not matches(only, cell.columns()):
+        for cell_id, cell in own.items():
+            if only is not None and not matches(only, cell.columns(), known):
                 continue
+            tree, row = trees[cell_id], {str(k): v for k, v in rows[cell_id].items()}
             place[cell_id] = len(found)
             flats.append(flat(tree))
             labels.append(str(row["budget"]))

@@ -13,7 +13,7 @@ from dpexp.reporting.of_results.scene import Scene
 from dpexp.reporting.slopes import Rate
 
 
-def entries(scene: Scene, overlay: Overlay | None, guided: bool) -> list[Any]:
+def entries(scene: Scene, overlay: Overlay | None) -> list[Any]:
     """Handles with their labels."""
     from matplotlib.lines import Line2D
 
@@ -25,14 +25,14 @@ def entries(scene: Scene, overlay: Overlay | None, guided: bool) -> list[Any]:
             Line2D([], [], color=looks.GREY, marker="x", markersize=6, markeredgewidth=1.6, linestyle="", label=words)
         )
     written = [scene.slopes[k] for members in scene.panels.values() if scene.marked(members) for k in members]
-    for settled, words in ((True, "fitted slope, settled"), (False, "fitted slope, transient")):
+    for settled, words in ((True, "fitted slope, settled"), (False, "slope of the last decade, no rate")):
         if any(isinstance(found, Rate) and found.settled == settled for found in written):
             face = looks.GREY if settled else "white"
             handles.append(
                 Line2D([], [], color=looks.GREY, marker="o", linestyle="", markersize=4, markerfacecolor=face,
                        label=words)
             )  # fmt: skip
-    if guided:
+    if scene.guided:
         handles.append(Line2D([], [], color="#444444", linestyle=":", linewidth=1.1, label="reference slope"))
     return handles + (overlay.handles() if overlay else [])
 

@@ -12,7 +12,6 @@ from dpexp.core.text import fraction
 from dpexp.reporting import style
 from dpexp.reporting.of_results.lines import Line
 from dpexp.reporting.of_results.scene import Scene
-from dpexp.reporting.of_results.theory import exponent_of
 from dpexp.reporting.slopes import Rate
 
 if TYPE_CHECKING:
@@ -26,8 +25,6 @@ NARROW = 0.28
 """share of a panel's width that half of these words may take"""
 WORDS = 0.1
 """share of a panel's height that the words under a reference slope take"""
-USUAL = -0.5
-"""the reference slope where no theory gives one exponent: a ruler, that of a mean over independent users"""
 
 
 def spread(places: Sequence[float], gap: float) -> list[float]:
@@ -75,19 +72,11 @@ def mark_slopes(scene: Scene, axes: Axes, members: Sequence[int], width: float, 
                       fontsize=POINTS, va="center", color=colour)  # fmt: skip
 
 
-def guide(scene: Scene, members: Sequence[int]) -> float:
-    """The reference slope of a panel: the exponent of theory for its first estimator, else the usual one."""
-    lines = [scene.lines[k] for k in members]
-    first = [line for line in lines if line.estimator == lines[0].estimator]
-    theories = scene.request.theories
-    found = {exponent_of(theories, line.run.cell, line.estimator, scene.metric) for line in first}
-    one = next(iter(found)) if len(found) == 1 else None
-    return USUAL if one is None else one
-
-
 def reference(scene: Scene, axes: Axes, members: Sequence[int]) -> None:
     """A dotted guide below all curves of the panel, over the last decade and a half."""
-    slope = guide(scene, members)
+    slope = scene.guide(members)
+    if slope is None:
+        return
     lines = [scene.lines[k] for k in members if not scene.lines[k].diverged]
     last = max((float(line.rows.step.iloc[-1]) for line in lines), default=0.0)
     levels = []

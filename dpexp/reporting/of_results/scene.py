@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +16,7 @@ from dpexp.reporting.of_results.choose import DOTS, ESTIMATOR, STEP, Factor, Pla
 from dpexp.reporting.of_results.gather import Gathered
 from dpexp.reporting.of_results.lines import Line, fitted, lines_of
 from dpexp.reporting.of_results.metrics import metric_of
-from dpexp.reporting.of_results.theory import Theory
+from dpexp.reporting.of_results.theory import Theory, exponent_of
 from dpexp.reporting.slopes import Rate
 
 MOST_SLOPES = 120
@@ -178,6 +179,21 @@ class Scene:
         return [] if limits is None else [line for line in self.lines if line.rows["mean"].iloc[-1] < limits[0]]
 
     # --- slopes
+
+    def guide(self, members: Sequence[int]) -> float | None:
+        """The exponent that theory gives the first estimator of a panel; None where it gives none, or several."""
+        lines = [self.lines[k] for k in members]
+        first = [line for line in lines if line.estimator == lines[0].estimator]
+        theories = self.request.theories
+        found = {exponent_of(theories, line.run.cell, line.estimator, self.metric) for line in first}
+        return next(iter(found)) if len(found) == 1 else None
+
+    @property
+    def guided(self) -> bool:
+        """Whether a panel shows a reference slope."""
+        plain = self.plan.x == STEP and self.x_log and self.y_log and not self.request.theory
+        curves = plain and metric_of(self.metric).error
+        return curves and any(self.guide(members) is not None for members in self.panels.values())
 
     def marked(self, members: list[int]) -> bool:
         """Whether the slopes of a panel's lines are written beside it."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dpexp.core.text import up
-from dpexp.reporting.digits import uncertain
+from dpexp.reporting.digits import within
 from dpexp.reporting.fitting import without_constants
 from dpexp.reporting.of_results.choose import ESTIMATOR, needed
 from dpexp.reporting.of_results.gather import Gathered
@@ -48,7 +48,7 @@ def content_of(gathered: Gathered, metric: str | None = None, estimators: Sequen
     rows = [
         [
             *(gathered.words.value(name, record[name]) for name in names),
-            *(uncertain(record[name], record[f"{name}_ci_half"]) for name in shown),
+            *(within(record[name], record[f"{name}_ci_lo"], record[f"{name}_ci_hi"]) for name in shown),
             *(_slope_cells(slopes[k]) if has_slopes else []),
             *(_eps(record, delta) for delta in deltas),
             f"{record['n_diverged']} of {record['n']}",
@@ -92,7 +92,7 @@ def _record(
         "slope": None if found is None else found.last.slope,
         "slope_ci_lo": None if found is None else found.last.ci_lo,
         "slope_ci_hi": None if found is None else found.last.ci_hi,
-        "slope_state": ("settled" if found.settled else "transient") if found else str(slope),
+        "slope_state": found.state if found else str(slope),
         "guarantee": bool(row.get("guarantee", True)) if row.get("guarantee", True) is not None else True,
     }
     record |= {f"eps_{delta}": _float(row.get(f"eps_{delta}")) for delta in deltas}
@@ -106,8 +106,7 @@ def _float(value: Any) -> float | None:
 def _slope_cells(slope: Rate | str) -> list[str]:
     if not isinstance(slope, Rate):
         return ["-", "-"]
-    half = (slope.last.ci_hi - slope.last.ci_lo) / 2
-    return [uncertain(slope.last.slope, half), "settled" if slope.settled else "transient"]
+    return [within(slope.last.slope, slope.last.ci_lo, slope.last.ci_hi), slope.state]
 
 
 def _eps(record: dict[str, Any], delta: str) -> str:
@@ -134,12 +133,15 @@ def _note(
         f"{name}: {metric_of(name).words}" + (f" [{metric_of(name).unit}]" if metric_of(name).unit else "")
         for name in shown
     )
-    mean = f"mean over {replicates} replicates; digits in brackets: half the {CI_NAME}, in units of the last digits"
+    mean = (
+        f"mean over {replicates} replicates; digits in brackets: half the {CI_NAME}, in units of the last digits, or "
+        "both its ends where one is much nearer than the other"
+    )
     words = [f"At the last step ({last}), {'one replicate' if counts == [1] else mean}. {meanings}."]
     if any(isinstance(found, Rate) for found in slopes):
         words.append(
-            "Slope: of log mean on log step over the last decade; transient where the decade before disagrees, so that "
-            "it is no rate."
+            "Slope: of log mean on log step over the last decade; a rate only where it has settled, transient where "
+            "the decade before disagrees, else not known."
         )
     reasons = sorted({found for found in slopes if isinstance(found, str)})
     words += [f"{reason[0].upper()}{reason[1:]}, in {slopes.count(reason)} rows." for reason in reasons]

@@ -17,7 +17,7 @@ from dpexp.reporting.checks import JOINT, last_decade
 from dpexp.reporting.claim import Claim, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence, Run
 from dpexp.reporting.hypothesis import Hypothesis
-from dpexp.reporting.slopes import log_contrast, rate, slope_weights
+from dpexp.reporting.slopes import RATE_TOLERANCE, log_contrast, rate, slope_weights
 from dpexp.store.stats import t_quantile
 
 
@@ -31,7 +31,7 @@ def slope_difference(run: Run, metric: str, looks: int) -> tuple[float, float]:
 
 
 def is_settled(run: Run, metric: str) -> bool:
-    return all(rate(run.steps, run.values(e, metric)).settled for e in ("asgd", "sgd"))
+    return all(rate(run.steps, run.values(e, metric)).agrees_within(RATE_TOLERANCE) for e in ("asgd", "sgd"))
 
 
 def compared(drawn: Used, at_rest: Used, metric: str, faster: bool) -> Callable[[Evidence], Outcome]:

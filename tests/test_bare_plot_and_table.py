@@ -1,0 +1,57 @@
+"""`dpexp plot` and `dpexp table` without a name: all that the results of a folder allow, and a line for what they do not."""
+
+import shutil
+
+from tests.conftest import installed
+
+CONFIG = """\
+experiment: {name}
+problem: {{name: huber-linear, d: 5}}
+schedule: {{name: power, eta: 0.2, alpha: [1/3, 1/2, 2/3, 1]}}
+privacy: {{mu: [0.5, 1, 2, 3, inf]}}
+run: {{n: 200, replicates: 8, seed: 1, checkpoints: 10}}
+"""
+
+
+def run(folder, *names):
+    for name in names:
+        (folder / f"{name}.yaml").write_text(CONFIG.format(name=name))
+    installed("run", *(f"{name}.yaml" for name in names), "-q", cwd=folder)
+
+
+def test_a_folder_without_results_says_what_to_run(tmp_path):
+    for command in ("plot", "table"):
+        done = installed(command, cwd=tmp_path, code=3)
+        assert "run: dpexp run" in done.stderr
+        assert not done.stdout
+
+
+def test_what_a_folder_allows_is_made_and_the_rest_has_a_line_each(tmp_path):
+    """linear_d5 feeds two figures of a paper whole, and a table in part; mine feeds none, and one of two is stale."""
+    run(tmp_path, "linear_d5", "mine", "old")
+    (tmp_path / "old.yaml").write_text(CONFIG.format(name="old").replace("0.2", "0.3"))
+    done = installed("plot", "--format", "png", cwd=tmp_path)
+    drawn = [line.rpartition("/")[2] for line in done.stdout.split() if line.endswith(".png")]
+    assert drawn == ["figure2.png", "linear_loss.png", "mine.png"]
+    lines = done.stderr.splitlines()
+    assert sum("old: not made, because" in line and "run: dpexp run old.yaml" in line for line in lines) == 1
+    assert sum("figures of the papers for other experiments" in line for line in lines) == 1
+
+    done = installed("table", cwd=tmp_path)
+    assert "Results of mine" in done.stdout
+    assert "Results of linear_d5" in done.stdout, "no table shows it with these results alone"
+    lines = done.stderr.splitlines()
+    assert sum("final_linear: not made, because it shows linear_d10, linear_d20 too" in line for line in lines) == 1
+    done = installed("table", "--out", "tables", "--format", "csv", cwd=tmp_path)
+    assert sorted(done.stdout.split()) == ["tables/linear_d5.csv", "tables/mine.csv"]
+
+    shutil.rmtree(tmp_path / "results/linear_d5")
+    shutil.rmtree(tmp_path / "results/mine")
+    done = installed("plot", cwd=tmp_path, code=3)
+    assert "old.yaml has changed since" in done.stderr
+    assert "run: dpexp run old.yaml" in done.stderr
+
+
+def test_options_of_one_figure_need_a_name(tmp_path):
+    done = installed("plot", "--metric", "loss_gap", cwd=tmp_path, code=2)
+    assert "dpexp plot NAME" in done.stderr
