@@ -307,3 +307,15 @@ def test_everything_that_is_wrong_with_a_mechanism_is_said_at_once():
     assert caught.value.hint.startswith("did you mean 'batch_size'?")
     with pytest.raises(UsageError, match="phases are lists of one length"):
         mechanism_of("sampled-gaussian", {"steps": [1, 2, 3], "noise_multiplier": [1, 2], "sampling_probability": 0.1})
+
+
+def test_symbols_of_papers_are_told_their_names():
+    from dpexp.commands.mechanism_arguments import mechanism_of
+    from dpexp.core.errors import UsageError
+
+    with pytest.raises(UsageError, match="has no parameter 'sigma'") as caught:
+        mechanism_of("sampled-gaussian", {"sigma": 1, "q": 0.01, "T": 100})
+    assert caught.value.hint == "sigma is noise_multiplier here; q is sampling_probability here; T is steps here"
+    with pytest.raises(UsageError) as caught:
+        mechanism_of("tree-momentum", {"n": 10, "steps": 5, "lipschitz": 1, "momentum": 0.1, "sigma": 1, "q": 1})
+    assert "sampling_probability" not in caught.value.hint, "what this mechanism does not have"

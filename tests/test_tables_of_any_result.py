@@ -195,7 +195,7 @@ def balanced(text):
 def test_latex_is_whole_with_caption_label_and_mathematics(toy):
     text = command.table(["toy"], False, "tex", None, toy.results)
     balanced(text)
-    assert "\\begin{table}" in text
+    assert "\\begin{adjustbox}{max width=\\textwidth}\n\\begin{tabular}" in text
     assert "\\label{tab:toy}" in text
     assert re.search(r"\\caption{Results of toy\..* half the 95\\% interval", text)
     assert r"$\alpha$ & $\mu$ & estimator & $\mathrm{E}\,\|\theta - \theta^*\|^2$" in text

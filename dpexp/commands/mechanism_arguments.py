@@ -58,6 +58,14 @@ def values_of(pairs: Sequence[str]) -> dict[str, Any]:
     return values
 
 
+SYMBOLS = {
+    "sigma": "noise_multiplier", "z": "noise_multiplier", "q": "sampling_probability", "T": "steps", "eta": "step_size",
+    "lr": "step_size", "learning_rate": "step_size", "C": "clip", "L": "lipschitz", "D": "diameter", "M": "smoothness",
+    "b": "batch_size", "N": "n", "orders": "alphas", "max_grad_norm": "clip", "sample_rate": "sampling_probability",
+}  # fmt: skip
+"""how papers and other libraries call a parameter, and its name here (NOTATION.md)"""
+
+
 def deltas_of(values: dict[str, Any]) -> tuple[float, ...]:
     given = values.pop("delta", list(DELTAS))
     return tuple(number("delta", delta, 0, 1) for delta in (given if isinstance(given, list) else [given]))
@@ -122,7 +130,16 @@ def mechanism_of(name: str, values: dict[str, Any]) -> Mechanism:
             "\n".join(problems),
             f"batches of the kind {elsewhere} are those of --mechanism {EPOCHS} batches=... epochs=...",
         )
-    hints = [suggest(unknown[0], list(fields))] if unknown else [f"for instance {missing[0]}=1"] if missing else []
+    meant = [f"{key} is {SYMBOLS[key]} here" for key in unknown if SYMBOLS.get(key) in fields]
+    hints = (
+        ["; ".join(meant)]
+        if meant
+        else [suggest(unknown[0], list(fields))]
+        if unknown
+        else [f"for instance {missing[0]}=1"]
+        if missing
+        else []
+    )
     raise UsageError("\n".join(problems), *hints)
 
 

@@ -75,9 +75,10 @@ def tabular(head: Sequence[str], rows: Sequence[Sequence[str]], alignment: str =
 
 
 def table(name: str, caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    r"""A float with caption and label. It needs \usepackage{booktabs}."""
+    r"""A float with caption and label, never wider than the text. It needs \usepackage{booktabs,adjustbox}."""
     label = re.sub(r"[^A-Za-z0-9]+", "-", name)
     return (
-        "% \\usepackage{booktabs}\n\\begin{table}\n\\centering\n"
-        f"\\caption{{{escaped(caption)}}}\n\\label{{tab:{label}}}\n{tabular(head, rows)}\n\\end{{table}}"
+        "% \\usepackage{booktabs,adjustbox}\n\\begin{table}\n\\centering\n"
+        f"\\caption{{{escaped(caption)}}}\n\\label{{tab:{label}}}\n"
+        f"\\begin{{adjustbox}}{{max width=\\textwidth}}\n{tabular(head, rows)}\n\\end{{adjustbox}}\n\\end{{table}}"
     )

@@ -50,7 +50,7 @@ def _row(one: Stored) -> list[Markup | str]:
     link = tag("a", one.name, href=f"#experiment-{one.name}", class_="name")
     if one.gathered is None:
         return [link, state(one), "-", "-", "-", _in_short(one)]
-    time = "not known here" if spent is None else duration(spent)
+    time = "-" if spent is None else duration(spent)
     return [link, state(one), f"{len(one.gathered.runs):,}", replicates(one.gathered), time, _in_short(one)]
 
 
