@@ -14,8 +14,9 @@ import pandas as pd
 import pytest
 
 from dpexp.core.errors import UsageError
-from dpexp.data import DATASETS, DataError, Dataset, adult, fashion, load, rebuild_adult, rebuild_fashion
+from dpexp.data import DATASETS, DataError, Dataset, adult, fashion, load
 from dpexp.data.dataset import BIAS, NORM, prepare, split
+from tools import rebuild_adult, rebuild_fashion
 
 RAW_FASHION = Path("/usr/share/datasets/fashion-mnist")
 

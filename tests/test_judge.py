@@ -28,8 +28,8 @@ from dpexp.privacy.judge.bound import from_function
 from dpexp.privacy.judge.competitors import analyses
 from dpexp.privacy.judge.search import Search
 from dpexp.privacy.judge.setting import Assumes, Setting, from_cube, parameter
-from dpexp.privacy.judge.survey import Case, cases, survey, table
 from dpexp.privacy.judge.verdict import rerun
+from tests.campaigns.survey_of_bounds import Case, cases, survey, table
 from tests.oracles.untilted_composition import StepLoss
 
 LAST = {"relation": "replace-one", "released": "last-iterate", "bounded": True}
@@ -422,7 +422,7 @@ SHORT = [
 
 @pytest.mark.parametrize("case", SHORT, ids=lambda c: f"{c.mechanism}, {c.sampling}, {c.relation}")
 def test_every_analysis_passes(case):
-    """Some comparisons of every analysis; `python -m dpexp.privacy.judge.survey` makes thousands."""
+    """Some comparisons of every analysis; `python -m tests.campaigns.survey_of_bounds` makes thousands."""
     rows = survey(case, 1, settings=1, climbs=0)
     assert sum(len(r.ratios) for r in rows) >= 1
     assert [r.worst for r in rows if r.violations] == []
@@ -432,7 +432,7 @@ def test_every_analysis_passes(case):
 
 def test_the_estimates_of_algorithm_2_alone_are_held_against_their_own_pair(monkeypatch):
     """Dense covariances: the certified statement holds closely, and one from a mu a third too small does not."""
-    from dpexp.privacy.judge import literal_momentum
+    from tests.oracles import literal_momentum
 
     case = Case("reduced-momentum", "one record a step", "replace-one")
 

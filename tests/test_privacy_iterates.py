@@ -27,7 +27,6 @@ from dpexp.privacy.momentum import certificates
 from dpexp.privacy.momentum.certificates import Setting, certificate, default_setting
 from dpexp.privacy.momentum.difference_bound import certified, largest_form
 from dpexp.privacy.momentum.iterates import certify, grams, rounded_up, visits
-from dpexp.privacy.momentum.places import all_grams, certify_all
 from dpexp.privacy.momentum.reshuffled_iterates import _signals, reshuffled_mu
 from dpexp.privacy.momentum.tree_split import unit_split
 from dpexp.privacy.momentum.tree_streams import printed_counts, printed_sensitivities
@@ -35,6 +34,8 @@ from dpexp.privacy.momentum.trees import cover, fixed_order, reshuffled_order, s
 from dpexp.reporting.statement import MechanismStatement
 from dpexp.theory.momentum import theorem8_sigma
 from tests.oracles import trees
+from tools import momentum_certificates as making
+from tools.certify_all_places import all_grams, certify_all
 
 DELTA = 1e-5
 
@@ -201,7 +202,7 @@ def test_all_places_at_once_is_dense_algebra(n, steps, alpha, gamma, leaf, monke
         assert right.size
         return whole(factor, right, **options)
 
-    monkeypatch.setattr("dpexp.privacy.momentum.places._LEAF", leaf)
+    monkeypatch.setattr("tools.certify_all_places._LEAF", leaf)
     monkeypatch.setattr(scipy.linalg, "solve_triangular", strict)
     stds = np.array([3.0, 2.0, 1.5, 0.7])
     found = all_grams(n, steps, alpha, gamma, stds)
@@ -217,7 +218,7 @@ def test_all_places_at_once_is_dense_algebra(n, steps, alpha, gamma, leaf, monke
 
 @pytest.mark.parametrize("kept", [0, 1, 2])
 def test_factors_that_are_computed_twice_give_the_same_bits_and_fewer_are_kept(kept, monkeypatch):
-    from dpexp.privacy.momentum import places
+    from tools import certify_all_places as places
 
     monkeypatch.setattr(places, "_LEAF", 20)
     eliminate, restore = places._eliminate, places._restore
@@ -258,7 +259,7 @@ def test_factorisations_keep_to_one_thread():
     code = """
 import threadpoolctl
 import numpy as np
-import dpexp.privacy.momentum.places as places
+import tools.certify_all_places as places
 whole = places._eliminate
 def seen(*given):
     found = whole(*given)
@@ -275,7 +276,7 @@ places.certify_all(4, 12, 0.25, 0.3, np.ones(4), 1.0, 0.5)
 
 
 def test_rounding_that_shows_is_refused(monkeypatch):
-    from dpexp.privacy.momentum import places
+    from tools import certify_all_places as places
 
     whole = places._restore
     monkeypatch.setattr(places, "_restore", lambda *given: whole(*given) * (1 + 1e-6))
@@ -505,40 +506,40 @@ def test_a_stored_certificate_holds_at_random_positions():
     held = certificate(default_setting(500, 10, 4.0))
     rng = np.random.default_rng(7)
     positions = np.append(rng.choice(500, 7, replace=False), held.position)
-    assert certificates.recheck(held, positions) <= held.mu
-    assert certificates.recheck(held._replace(mu=0.9 * held.mu), positions) > 0.9 * held.mu
+    assert making.recheck(held, positions) <= held.mu
+    assert making.recheck(held._replace(mu=0.9 * held.mu), positions) > 0.9 * held.mu
 
 
 def test_runs_too_large_for_forms_are_examined_by_eigenvalues(monkeypatch, capsys):
     """The same bounds as from the forms of the places, which two other programs compute; also the verdicts of main."""
-    held = certificates.computed(default_setting(64, 10, 4.0), all_at_once=True)
+    held = certificates.computed(default_setting(64, 10, 4.0), certify_all)
     n, steps, alpha, gamma, ratio = held.setting
     positions = np.append(np.arange(3, 64, 9), held.position)
-    bounds = certificates.recheck_sparingly(held, positions)
+    bounds = making.recheck_sparingly(held, positions)
     forms = np.array(all_grams(n, steps, alpha, gamma, np.array(held.stds)))[positions]
     exact = np.sqrt(np.min([certified(forms, np.array(w), 2.0, 2 * ratio) for w in held.weights], axis=0))
     np.testing.assert_allclose(bounds, exact, rtol=5e-4)
     assert 0.999 * held.lower <= bounds[-1] <= held.mu
-    assert certificates.too_large(default_setting(8000, 120, 4.0))
-    assert not certificates.too_large(held.setting)
+    assert making.too_large(default_setting(8000, 120, 4.0))
+    assert not making.too_large(held.setting)
 
-    monkeypatch.setattr(certificates, "ROOM", 0)
+    monkeypatch.setattr(making, "ROOM", 0)
     for share, status in ((1, 0), (0.99, 1), (1.01, 1)):
         wrong = held._replace(mu=share * held.mu, lower=share * held.lower)
-        monkeypatch.setattr(certificates, "stored", lambda wrong=wrong: (wrong,))
-        assert certificates.main(["recheck"]) == status
+        monkeypatch.setattr(making, "stored", lambda wrong=wrong: (wrong,))
+        assert making.main(["recheck"]) == status
     assert "at the worst place" in capsys.readouterr().out
 
 
 @pytest.mark.slow
 def test_every_stored_certificate_holds_at_random_positions():
-    """A few of them: `python -m dpexp.privacy.momentum.certificates recheck` examines all."""
+    """A few of them: `python -m tools.momentum_certificates recheck` examines all."""
     rng = np.random.default_rng(7)
     short = [held for held in certificates.stored() if held.setting.steps <= 20_000]
     assert len(short) >= 8
     for k in rng.choice(len(short), 3, replace=False):
         held = short[k]
-        assert certificates.recheck(held, rng.choice(held.setting.n, 3, replace=False)) <= held.mu, held.setting
+        assert making.recheck(held, rng.choice(held.setting.n, 3, replace=False)) <= held.mu, held.setting
 
 
 def test_a_certificate_covers_more_noise_and_scales():

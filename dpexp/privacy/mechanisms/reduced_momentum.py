@@ -29,9 +29,7 @@ REPEATED = (
     NOISE,
 )
 NODES = "tree nodes"
-UNCOVERED = (
-    "no certificate covers all positions of this size: `python -m dpexp.privacy.momentum.certificates` computes them"
-)
+UNCOVERED = "no certificate covers all positions of this size; `python -m tools.momentum_certificates` can make one"
 
 
 class NoisyReducedMomentum(Mechanism):

@@ -1,4 +1,4 @@
-"""Every analysis of every mechanism held against exact laws: `python -m dpexp.privacy.judge.survey`.
+"""Every analysis of every mechanism held against exact laws: `python -m tests.campaigns.survey_of_bounds`.
 
 For each sampling scheme and neighbouring relation, settings fill the space of parameters; at each of them every valid
 analysis is compared, at two deltas and where it has a Renyi curve at one order, with every pair that its assumptions
@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from dpexp.privacy.analyses.analysis import ALL, Analysis
-from dpexp.privacy.judge import literal_epochs
 from dpexp.privacy.judge.families import FAMILIES, Exact, Normal, admitted
-from dpexp.privacy.judge.literal_momentum import constant_gradients, iterates_alone
 from dpexp.privacy.judge.search import FLOOR, MARGIN, SHAPES, SHRINK, STEP, confirmed, level, value
 from dpexp.privacy.judge.setting import DIMENSIONS, Assumes, Setting, from_cube
 from dpexp.privacy.mechanisms import MECHANISMS, Mechanism
+from tests.oracles import literal_epochs
+from tests.oracles.literal_momentum import constant_gradients, iterates_alone
 
 SCHEMES = tuple(
     (sampling, relation)
@@ -371,7 +371,7 @@ def table(rows: Sequence[Row]) -> str:
         f"{total:,} comparisons, {wrong:,} violations. A comparison is one exact law of a run, rounded down, beside",
         "the bound: epsilon at a delta between 1e-14 and .3, or a Renyi divergence. *Tightest* is the least ratio of",
         "bound to exact value, *median* the middle one: how much is still open, or lies beyond these pairs. An",
-        "analysis of all iterates is compared with last iterates too. Made by `python -m dpexp.privacy.judge.survey`.",
+        "analysis of all iterates is compared with last iterates too. Made by `python -m tests.campaigns.survey_of_bounds`.",
         "",
         "| mechanism | sampling | neighbours | analysis | released | comparisons | tightest | median | violations |",
         "|---|---|---|---|---|---|---|---|---|",
@@ -398,7 +398,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 1 where an analysis is violated."""
     import sys
 
-    parser = argparse.ArgumentParser(prog="python -m dpexp.privacy.judge.survey", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.campaigns.survey_of_bounds", description=__doc__)
     parser.add_argument("--comparisons", type=int, default=21_000)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path)
