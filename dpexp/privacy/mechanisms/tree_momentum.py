@@ -9,7 +9,9 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from dpexp.core.text import up
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
+from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Size, Steps
 from dpexp.privacy.momentum.trees import fixed_order, printed_count, reshuffled_bound, squared_sensitivities
 
@@ -41,18 +43,32 @@ class NoisyTreeMomentum(Mechanism):
         mu = 0.0 if self.steps == 0 else math.inf if self.sigma == 0 else 1 / self.sigma
         if self.design != "tree" or self.calibration == "exact":
             return [self._exact(mu)]
-        refused = ""
-        if self.order == "reshuffled":
-            refused = (
-                "a node's sensitivity can exceed the printed 4 alpha G when epochs are reshuffled; "
-                "see exact-sensitivities for what holds"
-            )
-        elif self.steps and -math.expm1(self.n * math.log1p(-min(self.momentum, 1 - 1e-16))) < 0.5:
-            refused = "needs (1 - alpha)^n <= 1/2, so that a node's sensitivity stays below 4 alpha G"
+        refused, exact = self._not_theorem_4, self._exact(mu)
+        if refused:
+            refused += f"; {exact.name} has what holds: this noise is {up(exact.mu or 0.0)}-GDP"
         assumptions = ("one order of the records, repeated in every epoch", NOISE)
         source = "momentum, Theorem 4, as Gaussian DP"
-        printed = gaussian_analysis("tree-composition", source, ALL, mu, assumptions, refused)
-        return [printed, self._exact(mu)]
+        return [gaussian_analysis("tree-composition", source, ALL, mu, assumptions, refused), exact]
+
+    @property
+    def _not_theorem_4(self) -> str:
+        """Why the printed noise need not be 1 / sigma-GDP; empty where it is.
+
+        (a) It is 4 alpha G sigma sqrt(V) a node, so that mu^2 = S / (4 V sigma^2), S the squared sensitivity of the
+        left nodes in units of (2 alpha G)^2. (b) In one order that repeats, a record weighs at most 1 / (1 - (1 -
+        alpha)^N) in a node: at most 2 if (1 - alpha)^N <= 1/2. (c) A level b has no more nodes with a record than its
+        K = ceil(T / N) uses, and than its floor(T / 2^b) nodes. (d) If N divides T, V counts K for the levels up to
+        log2 N and floor(T / 2^b) for the others, so that S <= 4 V. Else it counts T / N, less than K: with T < N a
+        record has a node in a level, and V counts a fraction of one. alpha matters in (b) alone.
+        """
+        if self.order == "reshuffled":
+            return "a node's sensitivity can exceed the printed 4 alpha G when epochs are reshuffled"
+        if self.steps % self.n:  # (d)
+            uses = -(-self.steps // self.n)
+            return f"needs whole epochs: a record is used up to {uses} times, and V counts {self.steps / self.n:.4g}"
+        if self.steps and -math.expm1(self.n * math.log1p(-min(self.momentum, 1 - 1e-16))) < 0.5:  # (b)
+            return "needs (1 - alpha)^n <= 1/2, so that a node's sensitivity stays below 4 alpha G"
+        return ""
 
     def _exact(self, mu: float) -> Analysis:
         """From the squared sensitivities of what is released, over the node noise that is used."""
@@ -66,6 +82,13 @@ class NoisyTreeMomentum(Mechanism):
             source += "" if fixed else " (an upper bound over all orders)"
             return gaussian_analysis("exact-sensitivities", source, ALL, mu, (where, NOISE))
         return gaussian_analysis("exact-sensitivities", source, ALL, mu, (DRAWN, NOISE))
+
+    def lower_bounds(self) -> list[LowerBound]:
+        """Gradients that do not move: what is exact of the sensitivities is attained, over all orders it is a bound."""
+        if self.order == "reshuffled" and self.design == "tree" and self.calibration == "paper":
+            return []
+        pair = "all noisy sums; the record's gradient is G, against -G"
+        return [LowerBound("constant-gradients", ALL, pair, self.analyses()[-1].eps)]
 
     def describe(self) -> list[tuple[str, str]]:
         exact = self.calibration == "exact" or self.design != "tree"
