@@ -55,18 +55,19 @@ class NoisyTreeMomentum(Mechanism):
         """Why the printed noise need not be 1 / sigma-GDP; empty where it is.
 
         (a) It is 4 alpha G sigma sqrt(V) a node, so that mu^2 = S / (4 V sigma^2), S the squared sensitivity of the
-        left nodes in units of (2 alpha G)^2. (b) In one order that repeats, a record weighs at most 1 / (1 - (1 -
-        alpha)^N) in a node: at most 2 if (1 - alpha)^N <= 1/2. (c) A level b has no more nodes with a record than its
-        K = ceil(T / N) uses, and than its floor(T / 2^b) nodes. (d) If N divides T, V counts K for the levels up to
-        log2 N and floor(T / 2^b) for the others, so that S <= 4 V. Else it counts T / N, less than K: with T < N a
-        record has a node in a level, and V counts a fraction of one. alpha matters in (b) alone.
+        left nodes in units of (2 alpha G)^2. (b) In one order that repeats, uses of a record are N steps apart. A node
+        of level b <= f = floor(log2 N) holds at most one, of weight at most 1, and K = ceil(T / N) nodes of a level
+        hold any: S has at most K from it. V has T / N, and K <= 4 T / N where T >= N / 4: K = 1 for T <= N, and K <
+        T / N + 1 <= 2 T / N beyond. (c) A longer node weighs at most 1 / (1 - (1 - alpha)^N) <= 2 if (1 - alpha)^N <=
+        1/2, and V counts all floor(T / 2^b) of a level: S has at most 4 times as much. So S <= 4 V, whether or not N
+        divides T. (d) With T < N / 4 it can be false: T = 1 has S = 1 and V = 1 / N. alpha matters in (c) alone.
         """
         if self.order == "reshuffled":
             return "a node's sensitivity can exceed the printed 4 alpha G when epochs are reshuffled"
-        if self.steps % self.n:  # (d)
-            uses = -(-self.steps // self.n)
-            return f"needs whole epochs: a record is used up to {uses} times, and V counts {self.steps / self.n:.4g}"
-        if self.steps and -math.expm1(self.n * math.log1p(-min(self.momentum, 1 - 1e-16))) < 0.5:  # (b)
+        if 0 < 4 * self.steps < self.n:  # (d)
+            counted = f"{self.steps / self.n:.4g} nodes of a level where one holds a record"
+            return f"needs a quarter of an epoch: V counts {counted}"
+        if self.steps and -math.expm1(self.n * math.log1p(-min(self.momentum, 1 - 1e-16))) < 0.5:  # (c)
             return "needs (1 - alpha)^n <= 1/2, so that a node's sensitivity stays below 4 alpha G"
         return ""
 
