@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from dpexp.core.text import up
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
-from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Size, Steps
 from dpexp.privacy.momentum.trees import fixed_order, printed_count, reshuffled_bound, squared_sensitivities
+
+if TYPE_CHECKING:
+    from dpexp.privacy.attained.lower_bounds import LowerBound
 
 NOISE = "node noise independent of the data"
 DRAWN = "permutations drawn before the data are used; the noise is set to the order that was drawn"
@@ -86,6 +88,8 @@ class NoisyTreeMomentum(Mechanism):
 
     def lower_bounds(self) -> list[LowerBound]:
         """Gradients that do not move: what is exact of the sensitivities is attained, over all orders it is a bound."""
+        from dpexp.privacy.attained.lower_bounds import LowerBound
+
         if self.order == "reshuffled" and self.design == "tree" and self.calibration == "paper":
             return []
         pair = "all noisy sums; the record's gradient is G, against -G"
