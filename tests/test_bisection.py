@@ -8,7 +8,6 @@ import pytest
 
 from dpexp.core.bisection import first_reached, first_whole, narrow
 from dpexp.core.brent import least, root
-from dpexp.privacy.accounting.conversions import zcdp_eps, zcdp_of_eps
 from dpexp.privacy.analyses.analysis import eps_of_delta
 
 
@@ -87,13 +86,6 @@ def test_the_numbers_are_bit_for_bit_those_of_a_loop_written_out():
                     break
             assert eps_of_delta(delta_at, delta) == high
             assert delta_at(high) <= delta < delta_at(high * (1 - 3e-12))  # rounded up, and no further
-    low, high = 0.0, 1.0
-    while zcdp_eps(high, 1e-5) <= 2.5:
-        low, high = high, 2 * high
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if zcdp_eps(middle, 1e-5) <= 2.5 else (low, middle)
-    assert zcdp_of_eps(2.5, 1e-5) == low
 
 
 def test_brent_is_that_of_scipy_bit_for_bit():

@@ -6,7 +6,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpexp.privacy.accounting.conversions import classic_eps, eps_of_curve, improved_eps, optimal_eps
+from dpexp.core.brent import least, root
+from dpexp.privacy.accounting.conversions import classic_eps, eps_of_curve, improved_eps
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.loss_distributions import step_loss
 from dpexp.privacy.accounting.sampled_gaussian import (
@@ -187,6 +188,37 @@ def test_the_renyi_accountant_of_another_library():
     assert step_loss(0.02, 1.1, "add-remove").eps(800, 1e-5) < best <= theirs * (1 + 1e-9)
 
 
+def optimal_eps(order: float, rdp: float, delta: float) -> float:
+    """The smallest epsilon that one order implies: over all pairs of events with that Renyi divergence.
+
+    Smallest eps with sup {p - e^eps r : D_order(Bern p || Bern r) <= rdp} <= delta.
+    """
+
+    def divergence(p: float, r: float) -> float:
+        a = order * math.log(p) + (1 - order) * math.log(r)
+        b = order * math.log1p(-p) + (1 - order) * math.log1p(-r)
+        return float(np.logaddexp(a, b)) / (order - 1)
+
+    def smallest_r(p: float) -> float:
+        """The smallest log r at which D(p || r) <= rdp, r <= p."""
+        low = math.log(p) - (rdp + (order / (order - 1)) * -math.log(p) + 50)
+        if divergence(p, math.exp(max(low, -700.0))) <= rdp:
+            return max(low, -700.0)
+        return root(lambda x: divergence(p, math.exp(x)) - rdp, max(low, -700.0), math.log(p), xtol=1e-13)
+
+    def needed(log_p: float) -> float:
+        p = math.exp(log_p)
+        return math.log(p - delta) - smallest_r(p)
+
+    top = math.log1p(-1e-12)
+    grid = np.linspace(math.log(delta) + 1e-9, top, 60)
+    values = [needed(float(x)) for x in grid]
+    best = int(np.argmax(values))
+    low, high = grid[max(0, best - 1)], grid[min(len(grid) - 1, best + 1)]
+    found = least(lambda x: -needed(x), float(low), float(high), xatol=1e-12)
+    return max(0.0, -found.value, max(values))
+
+
 SINGLE = """
 2 .1 1e-5 11.61292546 10.22663110 7.87484290
 8 .5 1e-5 2.144703638 1.714109168 1.709731232
@@ -213,7 +245,9 @@ def test_conversions_of_a_gaussian_are_never_below_the_exact_one():
         def curve(a, mu=mu):
             return a * mu * mu / 2
 
-        values = [eps_of_curve(curve, delta, rule)[0] for rule in ("classic", "improved", "optimal")]
+        values = [eps_of_curve(curve, delta, rule)[0] for rule in ("classic", "improved")]
+        order = eps_of_curve(curve, delta)[1]
+        values.append(optimal_eps(order, curve(order), delta))
         assert values[:2] == pytest.approx([classic, improved], rel=1e-6)
         assert values[0] >= values[1] >= values[2] >= eps_of(mu, delta)
 

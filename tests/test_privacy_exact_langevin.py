@@ -6,10 +6,11 @@ import mpmath
 import numpy as np
 import pytest
 
+from dpexp.core.brent import root
 from dpexp.privacy.accounting import gdp
 from dpexp.privacy.accounting.mixtures import GaussianMixture, _log_g, renyi_of
 from dpexp.privacy.attained import langevin as exact_langevin
-from dpexp.privacy.attained.langevin import LANGEVIN_ORDERS, QuadraticLangevin, first_failing_order
+from dpexp.privacy.attained.langevin import LANGEVIN_ORDERS, QuadraticLangevin
 from dpexp.theory.dp_sgld.privacy import corollary32, eps_of_slope
 
 # eta, K, m, n, lambda, B, R; D_2, D_8; exact delta at the claimed eps; exact eps at 1e-5
@@ -23,6 +24,23 @@ COUNTEREXAMPLES = [
 
 def bed(eta, steps, m, n, lam, size, radius, **more):
     return QuadraticLangevin(eta * lam, steps, m / n, 2 * eta * size / m / math.sqrt(2 * eta), **more)
+
+
+def first_failing_order(eta_lambda, steps, q, shift, orders=LANGEVIN_ORDERS, refine=True):
+    """The smallest order at which Theorem 3.1 fails on the test bed, inf where it fails at none of `orders`.
+
+    `orders` are scanned upwards; `refine` locates the crossing between the last order that holds and the first that
+    fails, to 1e-3 relative. L = B here, which favours the theorem (a projected set needs a larger L).
+    """
+    test_bed = QuadraticLangevin(eta_lambda, steps, q, shift)
+    before = None
+    for order in sorted(orders):
+        if test_bed.ratio(order) > 1:
+            if not refine or before is None:
+                return float(order)
+            return root(lambda a: math.log(test_bed.ratio(a)), before, order, rtol=1e-3)
+        before = order
+    return math.inf
 
 
 @pytest.mark.parametrize(("setting", "at_2", "at_8", "delta", "eps"), COUNTEREXAMPLES)

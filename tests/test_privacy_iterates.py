@@ -27,13 +27,13 @@ from dpexp.privacy.momentum import certificates
 from dpexp.privacy.momentum.certificates import Setting, certificate, default_setting
 from dpexp.privacy.momentum.difference_bound import certified, largest_form
 from dpexp.privacy.momentum.iterates import certify, grams, rounded_up, visits
-from dpexp.privacy.momentum.reshuffled_iterates import _signals, reshuffled_mu
 from dpexp.privacy.momentum.tree_split import unit_split
 from dpexp.privacy.momentum.tree_streams import printed_counts, printed_sensitivities
 from dpexp.privacy.momentum.trees import cover, fixed_order, reshuffled_order, squared_sensitivities
 from dpexp.reporting.statement import MechanismStatement
 from dpexp.theory.momentum import theorem8_sigma
 from tests.oracles import trees
+from tests.oracles.reshuffled_iterates import _signals, reshuffled_mu
 from tools import momentum_certificates as making
 from tools.certify_all_places import all_grams, certify_all
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan
 from dpexp.core.parameters import Share
+from dpexp.core.text import up
 from dpexp.problems.finite_sum import FiniteSum
 from dpexp.theory.momentum import Prescription
 
@@ -84,6 +85,17 @@ class PrivateMomentum(FiniteSumAlgorithm):
             self.accountant(own),
             f"{self.accountant(own)}, noise as {self.calibration}",
         )
+
+    def complaints(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> list[str]:
+        """Among them printed noise that does not meet the budget, where its theorem does not hold."""
+        found = super().complaints(problem, schedule, budget, n)
+        if found or self.calibration == "exact" or not self.noise:
+            return found
+        stated = self.mechanism(problem, schedule, budget, n).analysis
+        if not stated.valid or (stated.mu or 0.0) <= budget.largest * (1 + 1e-9):
+            return found
+        spent = f"the printed noise is {up(stated.mu or 0.0)}-GDP by {stated.name}, and {budget.label} allows"
+        return [f"{spent} {budget.largest:.5g} (n = {n} on {problem.count} records): give `calibration: exact`"]
 
     def released(self) -> type[Mechanism]:
         """The mechanism that this algorithm is."""

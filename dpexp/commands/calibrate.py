@@ -8,14 +8,16 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from dpexp.commands.mechanism_arguments import LEAST, kind_of, mechanism_of, number, understood, values_of
-from dpexp.core.errors import UsageError
+from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.scalars import scalar
 from dpexp.core.steps import tell
 from dpexp.core.text import columns, down, up
 from dpexp.privacy.accounting.calibration import Calibrated, Unreachable, calibrate
 from dpexp.privacy.analyses.analysis import Analysis
+from dpexp.privacy.attained.refuted import refuted
 from dpexp.privacy.mechanisms import every_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism
+from dpexp.privacy.pairs.stated import every_lower_bound
 
 TARGETS = {
     "eps": "eps=... with delta=...",
@@ -66,6 +68,10 @@ def solve(
                 force,
                 every_analysis,
             )
+            mechanism = kind(**{**values, kind.noise_field: found.value})
+            chosen = [a for a in every_analysis(mechanism) if a.name == found.analysis]
+            for said in refuted(chosen, every_lower_bound(mechanism), [goal.shown.get("delta", 1e-5)]).values():
+                raise DpexpError(said)
     except Unreachable as error:
         raise UsageError(str(error)) from None
     return _calibrated(name, kind, found, goal.shown, released)

@@ -13,14 +13,11 @@ from dpexp.commands.mechanism_arguments import deltas_of, mechanism_of, orders_o
 from dpexp.commands.privacy_of_users import of_users
 from dpexp.core.errors import NoSuchAnalysis, UsageError
 from dpexp.privacy.analyses.analysis import ORDERS
-from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
-from dpexp.privacy.mechanisms.stated import Stated
-from dpexp.reporting.statement import LOCAL, ConfigStatement, MechanismStatement, Statement, labelled
+from dpexp.reporting.statement import LOCAL, ConfigStatement, MechanismStatement, Statement, attained_by, labelled
 
 if TYPE_CHECKING:
     from dpexp.commands.choosing import Best
     from dpexp.config import Experiment
-    from dpexp.privacy.attained.lower_bounds import LowerBound
     from dpexp.privacy.mechanisms.mechanism import Mechanism
     from dpexp.privacy.mechanisms.released import Released
     from dpexp.privacy.number_of_runs import NumberOfRuns
@@ -142,13 +139,6 @@ class Located(ConfigStatement):
             yield
         except NoSuchAnalysis as error:
             raise UsageError(f"{self.path}: {error.message}", error.hint) from None
-
-
-def attained_by(mechanism: Released) -> Sequence[LowerBound]:
-    """What pairs of neighbours attain of what a run releases, where that is one mechanism of given numbers."""
-    if isinstance(mechanism, LocalGaussian):
-        return mechanism.lower_bounds()
-    return mechanism.mechanism.lower_bounds() if isinstance(mechanism, Stated) else ()
 
 
 def released(experiment: Experiment) -> dict[str, Released]:

@@ -137,8 +137,10 @@ def _labels(column: Any, stated: list[str] | None) -> tuple[np.ndarray, tuple[st
 def _note(path: Path, names: dict[str, list[str]], seen: list[str]) -> str:
     said = {"ranges": "scaled by stated ranges", "raw": "used as they are", "categories": "one entry a category"}
     parts = [f"{_listed(names[kind])}: {text}" for kind, text in said.items() if names[kind]]
-    cost = f" Read off the records, so not private: the values of {_listed(seen)}." if seen else ""
-    return f"{path.name}. {'; '.join(parts)}. No statistic of the records is used.{cost}"
+    used = "No statistic of the records but their number is used."
+    if seen:
+        used = f"Read off the records, so not private: the values of {_listed(seen)}."
+    return f"{path.name}. {'; '.join(parts)}. {used}"
 
 
 def _listed(names: list[str], most: int = 12) -> str:

@@ -8,20 +8,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from dataclasses import replace
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from dpexp.core.errors import DpexpError
 from dpexp.core.steps import each
 from dpexp.core.text import Printed, columns, down, short, up
-from dpexp.privacy.accounting.gdp import eps_of
+from dpexp.privacy.accounting.gdp import delta_of, eps_of
 from dpexp.privacy.analyses.analysis import ALL, LAST, ORDERS, Analysis
+from dpexp.privacy.attained.refuted import refuted
 from dpexp.privacy.mechanisms import every_analysis
 from dpexp.privacy.mechanisms.local_gaussian import ASSUMPTIONS, LocalGaussian
 from dpexp.privacy.mechanisms.mechanism import Mechanism
+from dpexp.privacy.mechanisms.stated import Stated
 from dpexp.privacy.pairs.stated import every_lower_bound
+from dpexp.reporting.plain import ALWAYS, MEANS, NEIGHBOURS, OTHERS, RECORD, SEES, sentence, success
 
 if TYPE_CHECKING:
+    from dpexp.privacy.attained.lower_bounds import LowerBound
     from dpexp.privacy.mechanisms.released import Released
     from dpexp.privacy.pairs.certified import Certificate
 
@@ -57,8 +63,16 @@ class MechanismStatement(Printed):
     ) -> None:
         self.name, self.mechanism, self.force = name, mechanism, force
         self.deltas, self.orders = tuple(deltas), tuple(orders)
-        self.analyses, self.lower = every_analysis(mechanism), every_lower_bound(mechanism, kept_in, fresh)
-        self.fresh = tuple(fresh)
+        # each number is computed once, so that text and document have the same
+        self._raw = [replace(a, eps=cache(a.eps)) for a in every_analysis(mechanism)]
+        self.lower, self.fresh = every_lower_bound(mechanism, kept_in, fresh), tuple(fresh)
+
+    @cached_property
+    def analyses(self) -> list[Analysis]:
+        """All of them; what a pair of neighbours refutes is refused."""
+        told = each(self._raw, "analysis", _name)
+        wrong = refuted(told, self.lower, self.deltas)
+        return [replace(a, refused=wrong[a.name]) if a.name in wrong else a for a in self._raw]
 
     @cached_property
     def best(self) -> dict[str, Analysis]:
@@ -66,26 +80,23 @@ class MechanismStatement(Printed):
 
         Refused ones that state a number compete where that is forced.
         """
-        first = self.deltas[0]
-        told = each(self.analyses, "analysis", _name)
-        valid = [(a, a.eps(first)) for a in told if a.valid or self.force]
+        valid = [(a, a.at(self.deltas)[0]) for a in self.analyses if a.valid or self.force]
         valid = [(a, eps) for a, eps in valid if a.valid or math.isfinite(eps)]
         kinds = {ALL: [pair for pair in valid if pair[0].released == ALL], LAST: valid}
         return {kind: min(found, key=lambda pair: pair[1])[0] for kind, found in kinds.items() if found}
 
     def _ahead(self, orders: Sequence[float]) -> None:
         """Tell the analyses what they will be asked for."""
-        for analysis in self.analyses:
+        for analysis in self._raw:
             if analysis.ahead is not None:
                 analysis.ahead(self.deltas, orders)
 
     def document(self) -> dict[str, Any]:
         """With the keys of `dpexp privacy --json`."""
         self._ahead(self.orders)
-        best = {
-            kind: {"analysis": a.name, "eps": [[d, a.eps(d)] for d in self.deltas]} for kind, a in self.best.items()
-        }
+        best = {kind: {"analysis": a.name, "eps": _pairs(a, self.deltas)} for kind, a in self.best.items()}
         return {
+            "plain": self.plain,
             "mechanism": self.name,
             "parameters": self.mechanism.model_dump(),
             "neighboring_relation": self.mechanism.neighboring_relation,
@@ -95,6 +106,13 @@ class MechanismStatement(Printed):
             "lower": [bound.statement(self.deltas) for bound in self.lower],
             **({"search": [c.document() for c in self.fresh]} if self.fresh else {}),
         }
+
+    @cached_property
+    def plain(self) -> list[str]:
+        """What the best guarantee means, in a sentence; another one where less is seen and less can be told."""
+        kinds = [kind for kind in (ALL, LAST) if kind == ALL or self.best.get(LAST) is not self.best.get(ALL)]
+        relation = self.mechanism.neighboring_relation
+        return [sentence(success(self.best.get(kind), self.deltas), relation, SEES[kind]) for kind in kinds]
 
     def text_of_parameters(self) -> str:
         """The mechanism's parameters with their names."""
@@ -107,19 +125,20 @@ class MechanismStatement(Printed):
     def text(self) -> str:
         """A page to read; without the Renyi curves, which take a while."""
         self._ahead(())
-        marks = {kind: f"best for {kind}" for kind in self.best}
-        rows = [
-            _row(a, self.deltas, "; ".join(marks[kind] for kind, b in self.best.items() if b is a))
-            for a in each(self.analyses, "analysis", _name)
-        ]
-        rows += [
-            [b.name, b.released, *(down(b.eps(d)) for d in self.deltas), "attained: a lower bound"]
-            for b in each(self.lower, "what a pair of neighbours attains", lambda b: b.name)
-        ]
+        covering = [a.at(self.deltas)[0] for a in self.analyses if a.valid and a.released == ALL]
+        rows = []
+        for a in self.analyses:
+            marks = [f"best for {kind}" for kind, best in self.best.items() if best is a]
+            if a.valid and a.released == LAST and a.at(self.deltas)[0] > min(covering, default=math.inf):
+                marks.append("no gain: all iterates cost less")
+            rows.append(_row(a, self.deltas, "; ".join(marks)))
+        rows += [[b.name, b.released, *map(down, b.at(self.deltas)), "attained: a lower bound"] for b in self.lower]
         lines = [
+            *self.plain,
+            "",
             f"{self.name}: {self.text_of_parameters()}",
             "",
-            *_topics(self.mechanism.describe()),
+            *_topics([*self.mechanism.describe(), *_words([self.mechanism.neighboring_relation])]),
             "",
             *_table(rows, self.deltas),
         ]
@@ -157,6 +176,28 @@ class ConfigStatement(Printed):
         self.central = {label: m for label, m in mechanisms.items() if not isinstance(m, LocalGaussian)}
         self.deltas, self.data, self.cautions = tuple(deltas), list(data), list(cautions)
 
+    @cached_property
+    def analyses(self) -> dict[str, Sequence[Analysis]]:
+        """Those of every mechanism that is not local. Raises DpexpError where a pair of neighbours refutes one."""
+        found = {label: mechanism.analyses() for label, mechanism in self.central.items()}
+        for label, analyses in each(list(found.items()), "mechanism", lambda item: item[0]):
+            for said in refuted(analyses, attained_by(self.central[label]), self.deltas).values():
+                raise DpexpError(f"{label}: {said}")
+        return found
+
+    @cached_property
+    def plain(self) -> list[str]:
+        """What the guarantees mean: of the mechanism whose releases tell most, of those that promise anything."""
+        told = [(success(a, self.deltas), "replace-one", "all that is sent") for a in self._best_of_budgets().values()]
+        for label, analyses in self.analyses.items():
+            valid = [a for a in analyses if a.valid]
+            every = [a for a in valid if a.released == ALL] or valid  # all that a run releases, where that is known
+            best = min(every, key=lambda a: a.at(self.deltas)[0], default=None)
+            sees = SEES[ALL if best is None else best.released] + " of a run"
+            told.append((success(best, self.deltas), self.central[label].neighboring_relation, sees))
+        some = [one for one in told if one[0] < ALWAYS] or told
+        return [sentence(*max(some)), *([OTHERS] if len(some) < len(told) else [])]
+
     def document(self) -> dict[str, Any]:
         """With the keys of `dpexp privacy --json`; every statement says of which mechanism it is.
 
@@ -167,6 +208,7 @@ class ConfigStatement(Printed):
         kinds = [LOCAL] * bool(self.local) + [label.split(" on ")[0] for label in self.central]
         prefix = f"{LOCAL}, " if self.central else ""  # budgets alone name the mechanisms where all are local
         return {
+            "plain": self.plain,
             "mechanism": _listed(kinds),
             "neighboring_relation": _listed(m.neighboring_relation for m in ordered),
             "sampling": _listed(m.sampling for m in ordered),
@@ -178,8 +220,8 @@ class ConfigStatement(Printed):
                 ),
                 *(
                     {"mechanism": label, **a.statement(self.deltas)}
-                    for label, m in self.central.items()
-                    for a in m.analyses()
+                    for label, analyses in self.analyses.items()
+                    for a in analyses
                 ),
             ],
             "best": {
@@ -191,8 +233,7 @@ class ConfigStatement(Printed):
         }
 
     def _held(self, analysis: Analysis) -> dict[str, Any]:
-        eps = [[delta, analysis.eps(delta)] for delta in self.deltas]
-        return {"analysis": analysis.name, "mu": analysis.mu, "eps": eps}
+        return {"analysis": analysis.name, "mu": analysis.mu, "eps": _pairs(analysis, self.deltas)}
 
     def _best_of_budgets(self) -> dict[str, Analysis]:
         """The tightest valid analysis of every budget; where mechanisms of one budget differ in noise, of the worst."""
@@ -206,10 +247,11 @@ class ConfigStatement(Printed):
 
     def text(self) -> str:
         """A page to read."""
-        blocks = [_local_block(self.local, self.deltas)] if self.local else []
-        central = each(list(self.central.items()), "mechanism", lambda item: item[0])
-        blocks += [_block(label, m, self.deltas) for label, m in central]
+        blocks = [" ".join(self.plain), *([_local_block(self.local, self.deltas)] if self.local else [])]
+        blocks += [_block(label, m, self.analyses[label], self.deltas) for label, m in self.central.items()]
         if self.central:
+            relations = dict.fromkeys(m.neighboring_relation for m in self.central.values())
+            blocks.append("\n".join(_topics(_words(relations))))
             blocks.append("Last-iterate analyses do not cover averages of iterates, earlier iterates or gradients.")
         return "\n\n".join([*blocks, *(f"Data: {notice}" for notice in self.data), *self.cautions])
 
@@ -219,10 +261,13 @@ class UsersStatement(Printed):
 
     def __init__(self, rows: Sequence[dict[str, Any]], deltas: Sequence[float]) -> None:
         self.rows, self.deltas = list(rows), tuple(deltas)
+        largest = max(row["mu"] for row in self.rows)
+        self.plain = [sentence((1 + delta_of(largest, 0.0)) / 2, "replace-one", "all that is sent")]
 
     def document(self) -> dict[str, Any]:
         """With the keys of `dpexp privacy --users --json`."""
         return {
+            "plain": self.plain,
             "mechanism": LOCAL,
             "neighboring_relation": "replace-one",
             "sampling": "every user as often as stated",
@@ -239,7 +284,7 @@ class UsersStatement(Printed):
             ]
             for row in self.rows
         ]  # fmt: skip
-        return columns(table, head) + (
+        return f"{self.plain[0]}\n\n{columns(table, head)}" + (
             "\n\nA user is protected by their own mu (k releases: sqrt(k) mu), a group by the largest of its members, "
             "everyone by the\nlargest of all (ldp-sgd, Theorems 1 and 2): records are disjoint. "
             "Neighbours replace one user's record."
@@ -275,14 +320,21 @@ def labelled(released: Sequence[tuple[Released, str, Mapping[str, Any]]]) -> dic
     return {labels[k]: mechanism for k, (mechanism, _, _) in enumerate(released)}
 
 
-def _block(label: str, mechanism: Released, deltas: Sequence[float]) -> str:
+def attained_by(mechanism: Released) -> Sequence[LowerBound]:
+    """What pairs of neighbours attain of what a run releases, where that is one mechanism of given numbers."""
+    if isinstance(mechanism, LocalGaussian):
+        return mechanism.lower_bounds()
+    return mechanism.mechanism.lower_bounds() if isinstance(mechanism, Stated) else ()
+
+
+def _block(label: str, mechanism: Released, analyses: Iterable[Analysis], deltas: Sequence[float]) -> str:
     """A mechanism of a run on records: what it is, what its accountant states, and every analysis."""
     row = mechanism.row(deltas)
     state = "" if row.get("guarantee", True) else f" ({NO_GUARANTEE})"
     accounting = f"{row.get('accountant', 'the mechanism')}{state}"
     if "noise_multiplier" in row:
         accounting += f"; noise multiplier {row['noise_multiplier']:.5g}"
-    rows = [_row(a, deltas) for a in mechanism.analyses()]
+    rows = [_row(a, deltas) for a in analyses]
     return "\n".join([label, *_topics([*mechanism.describe(), ("Accounting", accounting)]), "", *_table(rows, deltas)])
 
 
@@ -344,7 +396,16 @@ def _row(analysis: Analysis, deltas: Sequence[float], mark: str = "") -> list[st
     """An analysis as a line of the table; what is no guarantee says so."""
     remark = mark if analysis.valid else "; ".join(filter(None, [NO_GUARANTEE, mark]))
     released = analysis.released + (f", no {analysis.secret}" if analysis.secret else "")
-    return [analysis.name, released, *(up(analysis.eps(d)) for d in deltas), remark]
+    return [analysis.name, released, *map(up, analysis.at(deltas)), remark]
+
+
+def _words(relations: Iterable[str]) -> list[tuple[str, str]]:
+    """What the terms of a statement mean, as topics."""
+    return [("Record", RECORD), *(("Neighbours", NEIGHBOURS[relation]) for relation in relations), ("Epsilon", MEANS)]
+
+
+def _pairs(analysis: Analysis, deltas: Sequence[float]) -> list[list[float]]:
+    return [[delta, eps] for delta, eps in zip(deltas, analysis.at(deltas), strict=True)]
 
 
 def _table(rows: Sequence[Sequence[str]], deltas: Sequence[float]) -> list[str]:

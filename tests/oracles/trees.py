@@ -55,6 +55,31 @@ def tree_noise(zeta, cover, alpha, steps):
     return np.array([sum((1 - alpha) ** (t - z) * zeta[y, z] for y, z in cover(1, t)) for t in range(1, steps + 1)])
 
 
+def release_mu(items, alpha, node_std, G=1.0):
+    """Gaussian-DP parameter of the release of all m_hat, by its covariance, against records whose gradients do not move.
+
+    m_hat = A g + C zeta, A the momentum and C the discounts of COMPOSE(1, t); one record's g is G or -G at its steps.
+    """
+    steps, columns = len(items), nodes(len(items))
+    momentum = np.array(
+        [[alpha * (1 - alpha) ** (t - s) if s <= t else 0.0 for s in range(steps)] for t in range(steps)]
+    )
+    noise = np.zeros((steps, len(columns)))
+    for t in range(1, steps + 1):
+        start = 0
+        for level in reversed(range(steps.bit_length())):  # the binary digits of t, from the top
+            if t >> level & 1:
+                end = start + 2**level
+                noise[t - 1, columns.index((start + 1, end))] = (1 - alpha) ** (t - end)
+                start = end
+    covariance = node_std**2 * noise @ noise.T
+    largest = 0.0
+    for record in set(items):
+        moved = momentum @ np.array([2 * G * (item == record) for item in items])
+        largest = max(largest, float(moved @ np.linalg.solve(covariance, moved)))
+    return math.sqrt(largest)
+
+
 def square_root_noise(normals, alpha):
     """C z with c_k = (1 - alpha)^k binom(2 k, k) / 4^k, by its double sum."""
     c = [(1 - alpha) ** k * math.comb(2 * k, k) / 4**k for k in range(len(normals))]

@@ -1,4 +1,4 @@
-"""From Renyi divergences to (epsilon, delta), by three rules; the Gaussian ones are in `gdp`."""
+"""From Renyi divergences to (epsilon, delta), by two rules; the Gaussian ones are in `gdp`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpexp.core.bisection import narrow
-from dpexp.core.brent import least, root
+from dpexp.core.brent import least
 from dpexp.core.elementary import geomspace
 from dpexp.core.modelled import EACH_SIDE, least_modelled, promised_least
 from dpexp.engine.elementary import log
@@ -36,49 +35,9 @@ def zcdp_eps(rho: float, delta: float) -> float:
     return 0.0 if rho == 0 else eps_of_curve(lambda order: rho * order, delta)[0]
 
 
-def zcdp_of_eps(eps: float, delta: float) -> float:
-    """The largest rho whose rho-zCDP implies (eps, delta) by `zcdp_eps`; never overspends."""
-    low, high = 0.0, 1.0
-    while zcdp_eps(high, delta) <= eps:
-        low, high = high, 2 * high
-    return narrow(lambda rho: zcdp_eps(rho, delta) > eps, low, high, halvings=60).below
-
-
-def optimal_eps(order: float, rdp: float, delta: float) -> float:
-    """The smallest epsilon that one order implies: over all pairs of events with that Renyi divergence.
-
-    Smallest eps with sup {p - e^eps r : D_order(Bern p || Bern r) <= rdp} <= delta.
-    """
-
-    def divergence(p: float, r: float) -> float:
-        a = order * math.log(p) + (1 - order) * math.log(r)
-        b = order * math.log1p(-p) + (1 - order) * math.log1p(-r)
-        return float(np.logaddexp(a, b)) / (order - 1)
-
-    def smallest_r(p: float) -> float:
-        """The smallest log r at which D(p || r) <= rdp, r <= p."""
-        low = math.log(p) - (rdp + (order / (order - 1)) * -math.log(p) + 50)
-        if divergence(p, math.exp(max(low, -700.0))) <= rdp:
-            return max(low, -700.0)
-        return root(lambda x: divergence(p, math.exp(x)) - rdp, max(low, -700.0), math.log(p), xtol=1e-13)
-
-    def needed(log_p: float) -> float:
-        p = math.exp(log_p)
-        return math.log(p - delta) - smallest_r(p)
-
-    top = math.log1p(-1e-12)
-    grid = np.linspace(math.log(delta) + 1e-9, top, 60)
-    values = [needed(float(x)) for x in grid]
-    best = int(np.argmax(values))
-    low, high = grid[max(0, best - 1)], grid[min(len(grid) - 1, best + 1)]
-    found = least(lambda x: -needed(x), float(low), float(high), xatol=1e-12)
-    return max(0.0, -found.value, max(values))
-
-
 RULES: dict[str, Callable[[float, float, float], float]] = {
     "classic": classic_eps,
     "improved": improved_eps,
-    "optimal": optimal_eps,
 }
 
 
@@ -119,7 +78,7 @@ def eps_of_curve(
     Any order is valid, so a search that misses the minimum is loose but never wrong. Where `sharp` is given it is the
     curve that counts, evaluated at one order: `curve` is nearly the same for less and finds that order.
     """
-    convert = improved_eps if rule == "optimal" else RULES[rule]
+    convert = RULES[rule]
     divergences: dict[float, float] = {}
 
     def log_divergence(log_excess: float) -> float:
@@ -131,7 +90,7 @@ def eps_of_curve(
     if not math.isfinite(best.value):
         return math.inf, math.nan
     order, divergence = 1 + math.exp(best.x), divergences[best.x]
-    return RULES[rule](order, sharp(order) if sharp else divergence, delta), order
+    return convert(order, sharp(order) if sharp else divergence, delta), order
 
 
 def _eps_at(convert: Callable[[float, float, float], float], delta: float) -> Callable[[float, float], float]:

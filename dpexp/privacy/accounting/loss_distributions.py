@@ -154,9 +154,9 @@ class StepLoss:
                 continue
             try:
                 best = min(best, max(law.delta(eps) for law in laws))
-            except TooWide:
-                break
-            needed = _reach(parts, best)
+            except TooWide:  # the grid of the next reach is coarser
+                continue
+            needed = next(iter(_reaches(parts, best)), None)
             # a delta that needs less than this reach is as it will be; a small one may still lose rounding errors
             if best == 0 or needed in (reach, None) or (needed < reach and best >= _LARGE):
                 break
@@ -175,17 +175,19 @@ class StepLoss:
     def attained(self, steps: int, delta: float) -> float:
         """What this very pair attains in `steps` steps, rounded down; 0 where it is not known."""
         parts = ((self, steps),)
-        reach = _reach(parts, delta)
-        if delta >= 1 or steps == 0 or reach is None:
+        if delta >= 1 or steps == 0:
             return 0.0
-        for finer in (1, FINER):  # a grid wider than the bulk of the losses has nothing to show from below
-            laws = _composed(parts, reach, "below", finer)
-            try:
-                found = max((law.eps(delta) for law in laws), default=0.0)
-            except TooWide:
-                break
-            if found > 0 or not laws or self.spread > 10 * self.top(reach) / _MOST_STEP_CELLS:
-                return found
+        for reach in _reaches(parts, delta):
+            for finer in (1, FINER):  # a grid wider than the bulk of the losses has nothing to show from below
+                laws = _composed(parts, reach, "below", finer)
+                try:
+                    found = max((law.eps(delta) for law in laws), default=0.0)
+                except TooWide:
+                    break
+                if found > 0 or not laws or self.spread > 10 * self.top(reach) / _MOST_STEP_CELLS:
+                    return found
+            else:
+                return 0.0
         return 0.0
 
 
@@ -212,13 +214,12 @@ def eps_of_steps(parts: Steps, delta: float) -> float:
         return 0.0
     if delta <= 0:  # a share of a delta, in a bound that splits it, can be too small for a number
         return math.inf
-    steps, reach = sum(count for _, count in parts), _reach(parts, delta)
-    # every order of the neighbours must be covered, so the worst of them counts
-    laws = () if reach is None else _composed(parts, reach, "above")
-    try:
-        found = max((law.eps(delta) for law in laws), default=math.inf)
-    except TooWide:
-        found = math.inf
+    steps, found = sum(count for _, count in parts), math.inf
+    for reach in _reaches(parts, delta):
+        # every order of the neighbours must be covered, so the worst of them counts
+        with contextlib.suppress(TooWide):
+            found = max((law.eps(delta) for law in _composed(parts, reach, "above")), default=math.inf)
+            break
     return found if steps < ROUGH and math.isfinite(found) else min(found, plain_eps(parts, delta))
 
 
@@ -230,13 +231,14 @@ def plain_eps(parts: Steps, delta: float) -> float:
     return min(renyi, eps_of(mu, delta))
 
 
-def _reach(parts: Steps, delta: float) -> float | None:
-    """The least of `REACHES` beyond which the mass is negligible beside delta; None where there is none."""
-    if delta < LEAST_DELTA:
-        return None
+def _reaches(parts: Steps, delta: float) -> list[float]:
+    """Those of `REACHES` beyond which the mass is negligible beside delta.
+
+    The first has the finest grid. Where that makes the window too wide, the next one's grid is coarser.
+    """
     # a sum of losses is lost where one of them is: at most the sum of the masses (union bound)
-    lost = ((reach, math.fsum(count * step.beyond(reach) for step, count in parts)) for reach in REACHES)
-    return next((reach for reach, mass in lost if mass <= _NEGLIGIBLE * delta), None)
+    lost = [(reach, math.fsum(count * step.beyond(reach) for step, count in parts)) for reach in REACHES]
+    return [reach for reach, mass in lost if mass <= _NEGLIGIBLE * delta and delta >= LEAST_DELTA]
 
 
 @lru_cache(maxsize=12)

@@ -59,6 +59,11 @@ class Analysis:
     def valid(self) -> bool:
         return not self.refused
 
+    def at(self, deltas: Sequence[float]) -> list[float]:
+        """Epsilon at each of the deltas; what is promised at a smaller one holds at a larger one, where it is less."""
+        eps = {delta: self.eps(delta) for delta in deltas}
+        return [min(eps[smaller] for smaller in deltas if smaller <= delta) for delta in deltas]
+
     def statement(self, deltas: Sequence[float], orders: Sequence[float] = ORDERS) -> dict[str, Any]:
         """The analysis as one dict, with the keys of `dpexp privacy --json`."""
         return {
@@ -73,7 +78,7 @@ class Analysis:
             "mu": self.mu,
             "zcdp": self.zcdp,
             "rdp": [] if self.rdp is None else [[order, self.rdp(order)] for order in orders],
-            "eps": [[delta, self.eps(delta)] for delta in deltas],
+            "eps": [[delta, eps] for delta, eps in zip(deltas, self.at(deltas), strict=True)],
         }
 
 

@@ -12,7 +12,6 @@ independent with probability q = m / n: batches drawn anew in every step. No pro
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -108,30 +107,6 @@ class QuadraticLangevin:
     def ratio(self, order: float) -> float:
         """Exact divergence over the one that Theorem 3.1 claims; above 1 the theorem is false."""
         return self.renyi(order) / (order * self.claimed_slope())
-
-
-def first_failing_order(
-    eta_lambda: float,
-    steps: int,
-    q: float,
-    shift: float,
-    orders: Sequence[float] = LANGEVIN_ORDERS,
-    refine: bool = True,
-) -> float:
-    """The smallest order at which Theorem 3.1 fails on the test bed, inf where it fails at none of `orders`.
-
-    `orders` are scanned upwards; `refine` locates the crossing between the last order that holds and the first that
-    fails, to 1e-3 relative. L = B here, which favours the theorem (a projected set needs a larger L).
-    """
-    test_bed = QuadraticLangevin(eta_lambda, steps, q, shift)
-    before: float | None = None
-    for order in sorted(orders):
-        if test_bed.ratio(order) > 1:
-            if not refine or before is None:
-                return float(order)
-            return root(lambda a: math.log(test_bed.ratio(a)), before, order, rtol=1e-3)
-        before = order
-    return math.inf
 
 
 def _enumerate(moves: np.ndarray, q: float) -> tuple[np.ndarray, np.ndarray]:

@@ -21,9 +21,9 @@ WIDEST = 120.0
 MOST_WORK = 1.2e5
 """squared width times the number of maps, up to which it is"""
 LINEAR_PAIRS = {
-    "add-remove": "linear losses: the record's slope is C, against none",
-    "replace-one": "linear losses: the record's slope is C, against -C",
-    "fixed-size": "linear losses: the record's slope is C, against -C; all others' are C",
+    "add-remove": "linear losses: the record's gradient is C, against none",
+    "replace-one": "linear losses: the record's gradient is C, against -C",
+    "fixed-size": "linear losses: the record's gradient is C, against -C; all others' are C",
 }
 
 
@@ -37,13 +37,18 @@ class LowerBound:
     eps: Callable[[float], float]
     """delta -> epsilon"""
 
-    def statement(self, deltas: tuple[float, ...] | list[float]) -> dict[str, Any]:
+    def at(self, deltas: Sequence[float]) -> list[float]:
+        """Epsilon at each of the deltas; what is attained at a larger one is attained at a smaller one."""
+        eps = {delta: self.eps(delta) for delta in deltas}
+        return [max(eps[larger] for larger in deltas if larger >= delta) for delta in deltas]
+
+    def statement(self, deltas: Sequence[float]) -> dict[str, Any]:
         """The bound as one dict of `dpexp privacy --json`."""
         return {
             "analysis": self.name,
             "released": self.released,
             "pair": self.pair,
-            "eps": [[delta, self.eps(delta)] for delta in deltas],
+            "eps": [[delta, eps] for delta, eps in zip(deltas, self.at(deltas), strict=True)],
         }
 
 
@@ -137,7 +142,7 @@ def linear_last(q: float, multiplier: float, steps: int, scheme: Scheme) -> list
 def linear_cyclic(visits: int, multiplier: float, steps: int, distance: float) -> LowerBound:
     """The same for a record that is in `visits` of the batches: the sum moves by visits distance in noise sqrt(T) z."""
     mu = visits * distance / (math.sqrt(steps) * multiplier)
-    pair = "linear losses: the record's slope is C, against " + ("-C" if distance == 2 else "none")
+    pair = "linear losses: the record's gradient is C, against " + ("-C" if distance == 2 else "none")
     return LowerBound("linear-loss", LAST, pair, lambda delta: eps_of(mu, delta))
 
 

@@ -159,9 +159,10 @@ class NoisySgd(BatchedMechanism):
         if moves is None:
             return []
         opposite = f"-{size}" + (" or 0, whichever is larger" if moves.turning else "")
+        part = "linear part of the " if self.strong_convexity else ""
         pair = (
-            f"one dimension: the record's slope is {size}, against {opposite if replaced else 'none'}; all others "
-            + ("are 0" if self.strong_convexity == 0 else "are quadratic")
+            f"one dimension: the {part}record's gradient is {size}, against {opposite if replaced else 'none'}; "
+            "all others " + ("are 0" if self.strong_convexity == 0 else "are quadratic")
         )
         return exact_walk(moves, self.width, self.steps, replaced, pair)
 

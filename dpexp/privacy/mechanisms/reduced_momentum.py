@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
+from dpexp.core.text import up
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Size, Steps
 from dpexp.privacy.mechanisms.tree_momentum import DRAWN, NOISE
@@ -84,15 +85,20 @@ class NoisyReducedMomentum(Mechanism):
             np.array(printed_sensitivities(*self._size)) < np.array(node_sensitivities(*self._sizes)) * (1 - 1e-9)
         ):
             refused = "the printed sensitivity 2 eta N of changes and residuals lacks L and a factor 2"
+        mu = inverse
+        if 0 < inverse < math.inf and self.order == "fixed":
+            mu *= _mu_at_one(self.n, self.steps, self.momentum, self.step_size, self.lipschitz, self.smoothness)
+        if not refused and mu > math.sqrt(3) * inverse * (1 + 1e-9):
+            refused = (
+                "the printed V counts fewer nodes than hold a record (log2 n is 0 for one record, and an unfinished "
+                f"epoch uses one too); exact-sensitivities has what holds: this noise is {up(mu)}-GDP"
+            )
         assumptions = ("one order of the records, repeated in every epoch", NOISE)
         printed = gaussian_analysis(
             "tree-composition", "momentum, Theorem 8, as Gaussian DP", ALL, math.sqrt(3) * inverse, assumptions, refused
         )
         if self.order == "reshuffled":
             return [printed]
-        mu = inverse
-        if 0 < inverse < math.inf:
-            mu *= _mu_at_one(self.n, self.steps, self.momentum, self.step_size, self.lipschitz, self.smoothness)
         found = [printed, gaussian_analysis("exact-sensitivities", source, ALL, mu, assumptions)]
         if self.steps > 0:
             refused, share = self._printed_share

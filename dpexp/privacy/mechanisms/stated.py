@@ -46,7 +46,7 @@ class Stated:
             "accountant": self.label or self.accountant,
             "guarantee": self.valid and analysis.valid,
             "gdp_mu": math.nan if analysis.mu is None else analysis.mu,
-            **{f"eps_{delta:g}": analysis.eps(delta) for delta in deltas},
+            **{f"eps_{delta:g}": eps for delta, eps in zip(deltas, analysis.at(deltas), strict=True)},
         }
 
     def analyses(self) -> list[Analysis]:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
+from dpexp.core.text import up
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Size, Steps
 from dpexp.privacy.momentum.trees import fixed_order, printed_count, reshuffled_bound, squared_sensitivities
+
+if TYPE_CHECKING:
+    from dpexp.privacy.attained.lower_bounds import LowerBound
 
 NOISE = "node noise independent of the data"
 DRAWN = "permutations drawn before the data are used; the noise is set to the order that was drawn"
@@ -41,18 +45,33 @@ class NoisyTreeMomentum(Mechanism):
         mu = 0.0 if self.steps == 0 else math.inf if self.sigma == 0 else 1 / self.sigma
         if self.design != "tree" or self.calibration == "exact":
             return [self._exact(mu)]
-        refused = ""
-        if self.order == "reshuffled":
-            refused = (
-                "a node's sensitivity can exceed the printed 4 alpha G when epochs are reshuffled; "
-                "see exact-sensitivities for what holds"
-            )
-        elif self.steps and -math.expm1(self.n * math.log1p(-min(self.momentum, 1 - 1e-16))) < 0.5:
-            refused = "needs (1 - alpha)^n <= 1/2, so that a node's sensitivity stays below 4 alpha G"
+        refused, exact = self._not_theorem_4, self._exact(mu)
+        if refused:
+            refused += f"; {exact.name} has what holds: this noise is {up(exact.mu or 0.0)}-GDP"
         assumptions = ("one order of the records, repeated in every epoch", NOISE)
         source = "momentum, Theorem 4, as Gaussian DP"
-        printed = gaussian_analysis("tree-composition", source, ALL, mu, assumptions, refused)
-        return [printed, self._exact(mu)]
+        return [gaussian_analysis("tree-composition", source, ALL, mu, assumptions, refused), exact]
+
+    @property
+    def _not_theorem_4(self) -> str:
+        """Why the printed noise need not be 1 / sigma-GDP; empty where it is.
+
+        (a) It is 4 alpha G sigma sqrt(V) a node, so that mu^2 = S / (4 V sigma^2), S the squared sensitivity of the
+        left nodes in units of (2 alpha G)^2. (b) In one order that repeats, uses of a record are N steps apart. A node
+        of level b <= f = floor(log2 N) holds at most one, of weight at most 1, and K = ceil(T / N) nodes of a level
+        hold any: S has at most K from it. V has T / N, and K <= 4 T / N where T >= N / 4: K = 1 for T <= N, and K <
+        T / N + 1 <= 2 T / N beyond. (c) A longer node weighs at most 1 / (1 - (1 - alpha)^N) <= 2 if (1 - alpha)^N <=
+        1/2, and V counts all floor(T / 2^b) of a level: S has at most 4 times as much. So S <= 4 V, whether or not N
+        divides T. (d) With T < N / 4 it can be false: T = 1 has S = 1 and V = 1 / N. alpha matters in (c) alone.
+        """
+        if self.order == "reshuffled":
+            return "a node's sensitivity can exceed the printed 4 alpha G when epochs are reshuffled"
+        if 0 < 4 * self.steps < self.n:  # (d)
+            counted = f"{self.steps / self.n:.4g} nodes of a level where one holds a record"
+            return f"needs a quarter of an epoch: V counts {counted}"
+        if self.steps and -math.expm1(self.n * math.log1p(-min(self.momentum, 1 - 1e-16))) < 0.5:  # (c)
+            return "needs (1 - alpha)^n <= 1/2, so that a node's sensitivity stays below 4 alpha G"
+        return ""
 
     def _exact(self, mu: float) -> Analysis:
         """From the squared sensitivities of what is released, over the node noise that is used."""
@@ -66,6 +85,15 @@ class NoisyTreeMomentum(Mechanism):
             source += "" if fixed else " (an upper bound over all orders)"
             return gaussian_analysis("exact-sensitivities", source, ALL, mu, (where, NOISE))
         return gaussian_analysis("exact-sensitivities", source, ALL, mu, (DRAWN, NOISE))
+
+    def lower_bounds(self) -> list[LowerBound]:
+        """Gradients that do not move: what is exact of the sensitivities is attained, over all orders it is a bound."""
+        from dpexp.privacy.attained.lower_bounds import LowerBound
+
+        if self.order == "reshuffled" and self.design == "tree" and self.calibration == "paper":
+            return []
+        pair = "all noisy sums; the record's gradient is G, against -G"
+        return [LowerBound("constant-gradients", ALL, pair, self.analyses()[-1].eps)]
 
     def describe(self) -> list[tuple[str, str]]:
         exact = self.calibration == "exact" or self.design != "tree"

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpexp.privacy.momentum.trees import fixed_order, node_counts
+from dpexp.privacy.momentum.trees import fixed_order
 
 
 def printed_counts(n: int, steps: int) -> tuple[float, float, float, float]:
@@ -52,26 +52,6 @@ def occurrence_sensitivities(n: int, eta: float, G: float, L: float) -> tuple[fl
     return 2 * G, 2 * G, 2 * L * eta * n, 2 * L * eta * n
 
 
-def stream_counts(n: int, steps: int, *, used_only: bool = False) -> np.ndarray:
-    """Nodes of each stream that hold each record, integers [4, N], in one order that repeats.
-
-    `used_only` leaves out what no estimate reads: nodes of G and D longer than an epoch and the right nodes of r.
-    Raises ValueError for n < 1 or steps < 1.
-    """
-    if n < 1 or steps < 1:
-        raise ValueError(f"N={n}: need at least one record and one step")
-    items = fixed_order(n, steps)
-    # nodes no longer than N: a window of N steps holds no longer one, and these have the levels 0..floor(log2 N)
-    levels = n.bit_length() if used_only else None
-    rows = [
-        node_counts(items, left_only=False, levels=levels, keep=lambda start, end: end <= 2 * n),
-        node_counts(items, left_only=False, levels=levels, keep=lambda start, end: end > 2 * n),
-        node_counts(items, left_only=False, levels=levels, keep=lambda start, end: start > n),
-        node_counts(items, left_only=used_only),
-    ]
-    return _padded(rows, n)
-
-
 def stream_sensitivities(
     n: int, steps: int, alpha: float, *, used_only: bool = True, items: np.ndarray | None = None
 ) -> np.ndarray:
@@ -90,7 +70,7 @@ def stream_sensitivities(
         raise ValueError(f"N={n}: need at least one record and one step")
     order = np.ascontiguousarray(fixed_order(n, steps) if items is None else items, dtype=np.int64)
     every = steps.bit_length()
-    short = n.bit_length() if used_only else every  # see `stream_counts`
+    short = n.bit_length() if used_only else every  # a window of N steps holds no longer node
     rows = [
         chosen_sensitivities(order, alpha, False, short, upto=2 * n),
         chosen_sensitivities(order, alpha, False, short, beyond=2 * n),

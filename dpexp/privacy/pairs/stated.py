@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from dpexp.privacy.analyses.analysis import LAST
+from dpexp.privacy.analyses.analysis import ALL, LAST
 from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.pairs import kept, shipped
@@ -16,6 +18,7 @@ from dpexp.privacy.pairs.search import search
 from dpexp.privacy.pairs.walled import Walled
 
 NAME = "worst-pair"
+MORE = "; a search (--search SECONDS) may find a pair that attains several times as much"
 NEAR = 2
 """pairs that were found more decades of delta away are not asked: each costs the time of a law"""
 
@@ -23,14 +26,31 @@ NEAR = 2
 def every_lower_bound(
     mechanism: Mechanism, place: Path | None = None, fresh: Sequence[Certificate] = ()
 ) -> list[LowerBound]:
-    """A mechanism's own lower bounds, and what pairs attain: shipped ones, those kept in `place`, and fresh ones."""
-    own = mechanism.lower_bounds()
-    try:
+    """A mechanism's own lower bounds, and what pairs attain: shipped ones, those kept in `place`, and fresh ones.
+
+    Who sees all iterates sees the last one: they attain at least what it does.
+    """
+    found = mechanism.lower_bounds()
+    with suppress(NotSearched):
         space = walled(mechanism)
-    except NotSearched:
-        return own
-    known = list(dict.fromkeys([*shipped.pairs_of(space), *kept.read(space, place), *((c.pair, c.eps) for c in fresh)]))
-    return [*own, line(space, known, own)] if known else own
+        pairs = [*shipped.pairs_of(space), *kept.read(space, place), *((c.pair, c.eps) for c in fresh)]
+        if known := list(dict.fromkeys(pairs)):
+            found = [*found, line(space, known, found)]
+        else:
+            found = [replace(b, pair=b.pair + MORE) if b.released == LAST else b for b in found]
+    found = [replace(bound, eps=cache(bound.eps)) for bound in found]
+    last = [bound for bound in found if bound.released == LAST]
+    return [with_last(bound, last) if bound.released == ALL and last else bound for bound in found]
+
+
+def with_last(bound: LowerBound, last: Sequence[LowerBound]) -> LowerBound:
+    """The larger of what a pair attains of all iterates and of what others attain of the last one."""
+    names = " or ".join(one.name for one in last)
+    return replace(
+        bound,
+        pair=f"{bound.pair}; or the pair of {names}, where that attains more",
+        eps=cache(lambda delta: max(one.eps(delta) for one in (bound, *last))),
+    )
 
 
 def line(space: Walled, known: Sequence[kept.Known], own: Sequence[LowerBound]) -> LowerBound:

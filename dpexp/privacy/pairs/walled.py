@@ -111,9 +111,11 @@ class Pair:
         sign = "" if self.record > 0 else "-"
         begin = f"the run starts at {self.start:.3g} h"
         if walled.convex:
-            drift = f"{self.values[0] * self.record:.3g} times that slope"
+            drift = f"{self.values[0] * self.record:.3g} times its gradient"
             bend = " beside their curvature" if walled.bend else ""
-            return f"one dimension: the record's slope against {against}; all others have {drift}{bend}; {begin}"
+            return (
+                f"one dimension: the record's loss is linear, against {against}; all others have {drift}{bend}; {begin}"
+            )
         listed = ", ".join(f"{v:.2g}" for v in self.values)
         return (
             f"one dimension, [-h, h]: the record's step is {sign}eta C / b against {against}; the others' steps over "

@@ -112,7 +112,7 @@ class SumsAudit:
 
     @cached_property
     def attained(self) -> Sequence[Attained]:
-        """Of noisy sums of samples or of all records; for trees no law is computed."""
+        """Of noisy sums of samples, of all records, or of nodes of a tree."""
         mechanism = self.mechanism
         laws = mechanism.mechanism.lower_bounds() if isinstance(mechanism, Stated) and not self.quiet else []
         return [Attained(law, self.stated) for law in laws]
