@@ -23,6 +23,8 @@ class PublicInputs:
     """columns whose missing values count as the centre, with an entry of their own that says so"""
     leave_out: tuple[str, ...] = ()
     """columns that are not used"""
+    days: tuple[str, ...] = ()
+    """columns whose range is one of days, in days since 1970"""
     error_scale: float | None = None
     """a guess, within a factor 3, of the standard deviation of what the columns do not explain of the target"""
     error_scale_is_known: bool = False
