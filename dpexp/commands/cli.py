@@ -303,6 +303,8 @@ def fit(
         deployment, seed,
     )  # fmt: skip
     report = command.fit(request)
+    for remark in report.remarks:
+        typer.echo(remark, err=True)
     _print_json(report.document()) if as_json else say(report.text())
     raise typer.Exit(report.exit_code)
 

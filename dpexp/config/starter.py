@@ -79,7 +79,7 @@ def starter(
 def _read(text: str) -> None:
     from dpexp.config import read_experiment
 
-    read_experiment(text, "starter.yaml")
+    read_experiment(text.replace("[ONE, OTHER]", "[0, 1]"), "starter.yaml")  # blanks of a table are the user's to fill
 
 
 def _known(section: str, name: str | None) -> None:

@@ -8,8 +8,8 @@ lines. What a column holds is stated (a range, categories) or says the file's sc
                  separates columns; true, yes, false and no are 1 and 0; nothing that is infinite or beyond float32
     a day        2021-03-01, and what follows it does not count: days since 1970; in a column whose range is two days
     a category   the stated one with this text; else the only stated one that is the same number (01, 1.0 and 1) or,
-                 where the two stated ones are truth words, the same truth (TRUE, true and yes); else `other`, if that
-                 is stated
+                 where the two stated ones are 0 and 1 or truth words, the same truth (TRUE, yes, 1); else `other`, if
+                 that is stated
     anything else cannot be read, and what becomes of the record is for the caller to say, by a public rule
 """
 
@@ -17,14 +17,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from dpexp.data.dataset import DataError
-from dpexp.data.public_inputs import PublicInputs
+from dpexp.data.public_inputs import Column, PublicInputs
 from dpexp.data.records import Header, Table, Values
 
 MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "<na>", "nat"})
@@ -33,42 +33,6 @@ OTHER = "other"
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 _TRUTH = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 _LARGEST = float(np.finfo(np.float32).max)
-
-
-class Column(NamedTuple):
-    """What is public of one column."""
-
-    name: str
-    limits: tuple[float, float] | None = None
-    """the stated range of a column of numbers, if there is one"""
-    levels: tuple[str, ...] | None = None
-    """the categories of a column that has them, in the order of their entries"""
-    may_miss: bool = False
-    """whether a value may be missing, which then has an entry of its own"""
-    days: bool = False
-    """whether its values are days"""
-
-    @property
-    def entries(self) -> list[str]:
-        """Names of its entries: the column's own or one for each category, and whether its value is missing."""
-        own = [self.name] if self.levels is None else [f"{self.name}={level}" for level in self.levels]
-        return [*own, *[f"{self.name} is missing"] * self.may_miss]
-
-    def document(self) -> dict[str, Any]:
-        """As JSON keeps it; `column_of` reads it back."""
-        return self._asdict()
-
-
-def column_of(document: Mapping[str, Any]) -> Column:
-    """The column that `Column.document` wrote."""
-    limits, levels = document["limits"], document["levels"]
-    return Column(
-        str(document["name"]),
-        None if limits is None else (float(limits[0]), float(limits[1])),
-        None if levels is None else tuple(map(str, levels)),
-        bool(document.get("may_miss", False)),
-        bool(document.get("days", False)),
-    )
 
 
 class Unread(ValueError):
@@ -109,6 +73,14 @@ def day(text: str, name: str = "it") -> float:
         raise Unread(f"{name} is not a day like 2021-03-01: {text[:40]!r}") from None
 
 
+def limits_of(name: str, pair: Sequence[float | str]) -> tuple[float, float]:
+    """A stated range of numbers, or of days as days since 1970. Raises ValueError."""
+    low, high = (day(end, name) if isinstance(end, str) else float(end) for end in pair)
+    if bool in map(type, pair) or not low < high or not math.isfinite(high - low):
+        raise ValueError(f"{name}: a range is two numbers or two days, the smaller first")
+    return low, high
+
+
 def _number(text: str, decimal_comma: bool = False) -> float | None:
     if decimal_comma and "." not in text:
         text = text.replace(",", ".", 1)
@@ -119,7 +91,7 @@ def _place(text: str, column: Column, decimal_comma: bool) -> float:
     """The place of a category that is not spelled as it is stated."""
     levels = column.levels or ()
     stated = {level.lower() for level in levels if level != OTHER}
-    truths = len(stated) == 2 and {_TRUTH.get(level) for level in stated} == {0.0, 1.0}
+    truths = len(stated) == 2 and {_number(level) for level in stated} == {0.0, 1.0}
     value = _number(text, decimal_comma)
     if value is not None and (truths or text.lower() not in _TRUTH):
         alike = [
@@ -157,16 +129,19 @@ def encoded(table: Table, column: Column) -> Encoded:
     return Encoded(np.array(found, dtype=np.float64), np.array([value is not None for value in found]))
 
 
-def unread(table: Table, columns: Sequence[Column]) -> Iterator[str]:
-    """Where and why values cannot be read: for the owner of the table, and no part of any statement or release."""
-    unclear = np.flatnonzero(~np.all([encoded(table, column).read for column in columns], axis=0))
-    for k in unclear:
-        for column in columns:
+def unread(table: Table, columns: Sequence[Column]) -> dict[int, str]:
+    """Of every record of which a value cannot be read: where it stands and the first reason.
+
+    For the owner of the table alone: no part of any statement or release.
+    """
+    found: dict[int, str] = {}
+    for column in columns:
+        for k in np.flatnonzero(~encoded(table, column).read).tolist():
             try:
                 encode(_texts(table.columns[column.name][k : k + 1])[0], column, table.decimal_comma)
             except Unread as error:
-                yield f"{table.place(int(k))}: {error}"
-                break  # one reason a record is enough
+                found.setdefault(k, f"{table.place(k)}: {error}")
+    return dict(sorted(found.items()))
 
 
 def _texts(values: Values) -> Sequence[str | None]:
@@ -183,10 +158,10 @@ def columns_of(header: Header, used: Sequence[str], public: PublicInputs) -> lis
             levels = ("False", "True")
         if limits is not None and levels is not None:
             wrong.append(f"{name} has a range and categories")
-        elif limits is not None and not limits[0] < limits[1]:
-            wrong.append(f"{name}: its range must be (low, high) with low < high")
         elif levels is not None and len(set(levels)) < len(levels):
             wrong.append(f"{name}: its categories name a value twice")
+        elif kind == "other":
+            wrong.append(f"{name} holds lists, bytes or the like, which are not understood")
         elif levels is None and limits is None and kind in ("text", "day"):
             wrong.append(f"{name} holds {kind}s, and no {'range' if kind == 'day' else 'categories'} of it are stated")
         days = kind == "day" or name in public.days

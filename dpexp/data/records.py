@@ -15,6 +15,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -25,8 +26,8 @@ from dpexp.data.dataset import DataError
 
 TEXTS, SCHEMAS = (".csv", ".tsv"), (".parquet", ".npz")
 FORMATS = (*TEXTS, *SCHEMAS)
-Kind = Literal["number", "truth", "day", "text", "unknown"]
-"""of a column; a csv file says nothing of it, so that there it is unknown"""
+Kind = Literal["number", "truth", "day", "text", "unknown", "other"]
+"""what a column holds; a csv file says nothing of it, so that there it is unknown; other: lists, bytes and the like"""
 Values = Sequence[str | None] | np.ndarray
 """of a column [n]: texts, None where a line could not be taken apart; or numbers by a schema, NaN for none"""
 _SEPARATORS = "\t;|,"
@@ -75,7 +76,14 @@ class Table:
         """Record k as it stands, for a keyed hash of it: a function of this record alone."""
         if self.raws is not None:
             return self.raws[k]
-        return b"\x1f".join(str(values[k]).encode("utf-8", "surrogatepass") for values in self.columns.values())
+        texts = (values[k] or "" for values in self.columns.values() if not isinstance(values, np.ndarray))
+        return self._numbers[k].tobytes() + "\x1f".join(texts).encode("utf-8", "surrogatepass")
+
+    @cached_property
+    def _numbers(self) -> np.ndarray:
+        """The columns of numbers side by side [n, columns]."""
+        numbers = [values for values in self.columns.values() if isinstance(values, np.ndarray)]
+        return np.stack(numbers, axis=1) if numbers else np.empty((len(self), 0))
 
     def place(self, k: int) -> str:
         """Where record k stands."""
@@ -97,9 +105,7 @@ def read_header(path: Path) -> Header:
         else:
             import pyarrow.parquet
 
-            kinds = [(field.name, _kind_of_type(field.type)) for field in _fields(pyarrow.parquet.read_schema(path))]
-    except DataError:
-        raise
+            kinds = [(field.name, _kind_of_type(field)) for field in _fields(pyarrow.parquet.read_schema(path))]
     except Exception as error:  # each reader has its own family of errors
         raise DataError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
     return _once(kinds, str(path))
@@ -132,7 +138,7 @@ def table_of_frame(frame: Any) -> Table:
         mixed = [name for name, kind in frame.dtypes.items() if kind.kind == "O"]
         frame = frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in mixed})
     found = pa.Table.from_pandas(frame, preserve_index=False)
-    header = _once([(field.name, _kind_of_type(field.type)) for field in found.schema], "frame")
+    header = _once([(field.name, _kind_of_type(field)) for field in found.schema], "frame")
     return Table("frame", header, {name: _of_type(found.column(name), kind) for name, kind in header.kinds.items()})
 
 
@@ -235,10 +241,11 @@ def _fields(schema: Any) -> list[Any]:
     return [field for field in schema if not field.name.startswith("__index_level_")]
 
 
-def _kind_of_type(kind: Any) -> Kind:
-    """What a schema's type holds; raises DataError for lists, bytes and the like."""
+def _kind_of_type(field: Any) -> Kind:
+    """What a column of a schema holds."""
     import pyarrow.types as types
 
+    kind = field.type
     if types.is_dictionary(kind):
         kind = kind.value_type
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
@@ -249,7 +256,7 @@ def _kind_of_type(kind: Any) -> Kind:
         return "day"
     if types.is_string(kind) or types.is_large_string(kind) or types.is_null(kind):
         return "text"
-    raise DataError(f"values of type {kind} are not understood", "numbers, texts, truth values and days are")
+    return "other"
 
 
 def _of_type(column: Any, kind: Kind) -> Values:

@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from dpexp.core.digests import hash_of_data
 from dpexp.core.parameters import Parameters, Seed, integral
 from dpexp.core.seeds import generator
 from dpexp.data.dataset import BIAS, NORM, Dataset, Shape, Split, held_out, prepare, split
+from dpexp.data.drafting import BLANKS
+from dpexp.data.encode import limits_of
 from dpexp.data.loading import DATASETS, TEST_FRACTION, load
-from dpexp.data.table import FORMATS
+from dpexp.data.public_inputs import PublicInputs
+from dpexp.data.records import FORMATS
 from dpexp.problems.problem import ProblemBase
 from dpexp.theory.dp_sgld.softmax import data_lipschitz, minimiser_radius, smoothness_of_norm
 
@@ -43,17 +45,18 @@ def _tuples(value: Any) -> Any:
 
 
 def _texts(value: Any) -> Any:
-    """Categories as text, as they are in the records: 1 is '1', true is 'True'."""
-    plain = _tuples(value)
-    if not isinstance(plain, Mapping):
-        return plain
-    return {k: tuple(map(str, v)) if isinstance(v, tuple) else v for k, v in plain.items()}
+    """Categories, or names of columns, as text: 1 is '1', true is 'True'."""
+    plain = _tuples(value) if isinstance(value, Mapping) else _tuple(value)
+    if isinstance(plain, tuple):
+        return tuple(map(str, plain))
+    return {k: _texts(v) for k, v in plain.items()} if isinstance(plain, Mapping) else plain
 
 
 Fraction = Annotated[float, Field(ge=1e-6, le=0.999999)]
-Ranges = Annotated[dict[str, tuple[float, float]], BeforeValidator(_tuples)]
+Ranges = Annotated[dict[str, tuple[float, float] | tuple[str, str]], BeforeValidator(_tuples)]
 Categories = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_texts)]
 Words = Annotated[tuple[str, ...], BeforeValidator(_tuple)]
+Names = Annotated[tuple[str, ...], BeforeValidator(_texts)]
 
 
 class DataSource(Parameters):
@@ -67,9 +70,13 @@ class DataSource(Parameters):
     target: str | None = None
     """column of the classes, of a table"""
     ranges: Ranges | None = None
-    """column -> (low, high), known without the records: numbers are scaled to [0, 1]"""
+    """column -> (low, high), known without the records: numbers, or days like 2021-03-01, are scaled to [0, 1]"""
     categories: Categories | None = None
-    """column -> its possible values, known without the records"""
+    """column -> its possible values, known without the records; those of the target are the classes"""
+    missing: Names = ()
+    """columns whose values may be missing: an entry of its own says so"""
+    leave_out: Names = ()
+    """columns that are not used"""
     features: Literal["pixels", "network"] = "pixels"
     by_file_name: Words = ()
     """of image folders: words in file names that split a class"""
@@ -91,12 +98,32 @@ class DataSource(Parameters):
             raise ValueError(f"{self.path}: the format must be one of {', '.join(FORMATS)}")
         if place.is_file() and self.target is None:
             raise ValueError(f"{self.path}: which column is the target? give target")
-        foreign = ("target", "ranges", "categories") if place.is_dir() else ("features", "by_file_name")
+        foreign = (
+            ("target", "ranges", "categories", "missing", "leave_out")
+            if place.is_dir()
+            else ("features", "by_file_name")
+        )
         idle = [k for k, v in self if k in foreign and v not in (None, (), "pixels")]
         if idle:
             kind = "tables" if place.is_dir() else "folders of images"
             raise ValueError(f"{', '.join(idle)}: only for {kind}, not for {self.path}")
+        blank = next((name for name, levels in (self.categories or {}).items() if set(levels) <= BLANKS), None)
+        if blank is not None:
+            raise ValueError(f"categories of {blank} are not filled in: state what is known without the records")
+        _ = self.public
         return self
+
+    @model_serializer(mode="wrap")
+    def _as_stored(self, dumped: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """What is not used is not written, so that cells without it keep their names."""
+        return {k: v for k, v in dumped(self).items() if v or k not in ("missing", "leave_out")}
+
+    @property
+    def public(self) -> PublicInputs:
+        """What is stated of a table's columns."""
+        ranges = {name: limits_of(name, pair) for name, pair in (self.ranges or {}).items()}
+        days = tuple(name for name, pair in (self.ranges or {}).items() if isinstance(pair[0], str))
+        return PublicInputs(ranges, self.categories or {}, self.missing, self.leave_out, days)
 
 
 class Softmax(ProblemBase):
@@ -229,8 +256,11 @@ class Softmax(ProblemBase):
 @lru_cache(maxsize=2)
 def _loaded(source: str) -> Split:
     asked = Softmax.model_validate_json(source, strict=False)
-    data = asked.data.model_dump(exclude={"name"})
-    parts = load(asked.data.name, **data, test_fraction=asked.test_fraction, seed=asked.data_seed)
+    data = asked.data
+    parts = load(
+        data.name, path=data.path, target=data.target, public=data.public, features=data.features,
+        by_file_name=data.by_file_name, test_fraction=asked.test_fraction, seed=asked.data_seed,
+    )  # fmt: skip
     if asked.validation_fraction is not None:
         # part 1 of the role: other draws than those of a random test part
         parts = split(parts.train, asked.validation_fraction, generator(asked.data_seed, 0, "data", 1))
@@ -241,7 +271,7 @@ def _loaded(source: str) -> Split:
 
 def _expanded(data: Dataset, count: int) -> Dataset:
     """Prepared records through public random directions."""
-    return replace(data, features=expanded(data.features, count))
+    return data.with_features(expanded(data.features, count))
 
 
 def expanded(features: np.ndarray, count: int) -> np.ndarray:
