@@ -304,7 +304,7 @@ def fit(
     )  # fmt: skip
     report = command.fit(request)
     for remark in report.remarks:
-        typer.echo(remark, err=True)
+        say(remark, file=sys.stderr)
     _print_json(report.document()) if as_json else say(report.text())
     raise typer.Exit(report.exit_code)
 

@@ -38,7 +38,8 @@ def init(
             text = text.replace(f"    path: {data}\n", f"    path: {os.path.relpath(data, out.parent)}\n")
     else:
         text = starter(problem, algorithm, experiment=name)
-    return text if out is None else _write(out, text)
+    own = data is not None and not data.is_dir()
+    return text if out is None else _write(out, text, f"fill in its blanks, then dpexp run {out}" if own else "")
 
 
 def _public(

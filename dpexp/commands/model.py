@@ -24,6 +24,7 @@ from dpexp.config.settings import Words, flat, named, varying
 from dpexp.core.errors import UsageError
 from dpexp.core.files import Damaged, atomically
 from dpexp.core.standard_json import standard_json
+from dpexp.core.terminal import say
 from dpexp.core.text import columns, few, guess, up
 from dpexp.problems.softmax_model import SoftmaxModel, softmax_model
 from dpexp.reporting.statement import stated_by
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 DEPLOYED = "Deployment: the noise was drawn from the operating system, and its seeds are kept nowhere."
 FORMATS = (".npz", ".json")
 PREDICTIONS = (".csv", ".json")
+MOST_SHOWN = 5
+"""records without a prediction that stderr names; the JSON document names all"""
 
 
 @dataclass(frozen=True)
@@ -231,10 +234,11 @@ def predictions(model: ReleasedModel, table: Path) -> tuple[dict[str, Any], str]
         if k in reasons:
             writer.writerow([k + 1, *[""] * (1 + len(model.classes))])
             predicted.append({"record": k + 1, "prediction": None, "probabilities": None, "why": reasons[k]})
-            print(f"no prediction: {reasons[k]}", file=sys.stderr)
         else:
             writer.writerow([k + 1, row[0], *(f"{share:.6g}" for share in row[1:])])
             predicted.append({"record": k + 1, "prediction": row[0], "probabilities": list(map(float, row[1:]))})
+    for reason in [*list(reasons.values())[:MOST_SHOWN], *["..."] * (len(reasons) > MOST_SHOWN)]:
+        say(f"no prediction: {reason}", file=sys.stderr)
     document = {
         "experiment": model.experiment,
         "cell_id": model.cell_id,
