@@ -165,7 +165,7 @@ def test_paths_start_at_the_config_wherever_the_command_is_run(tmp_path, monkeyp
         read_experiment(out.read_text().replace("../people.csv", "nowhere.csv"), "sub/mine.yaml")
     out.write_text(
         "experiment: x\nproblem: {name: softmax}\nprivacy: {eps: 1}\nalgorithm: {name: dp-sgd, batch_size: 2}\n"
-        "cases:\n  - problem: {data: {path: ../people.csv, target: income, categories: {income: [low, high]}}}\n"
-        "  - problem: {data: {path: ../other.csv, target: income, categories: {income: [low, high]}}}\n"
+        "cases:\n  - problem: {data: {path: ../people.csv, target: income, categories: {income: [low, high]}, records: 200}}\n"
+        "  - problem: {data: {path: ../other.csv, target: income, categories: {income: [low, high]}, records: 200}}\n"
     )
     assert [cell.problem.data.path for cell in load_experiment(out).cells] == ["people.csv", "other.csv"]
