@@ -19,8 +19,10 @@ def remarks(experiment: Experiment) -> list[str]:
 def _of(source: DataSource) -> list[str]:
     from dpexp.data.labelled import columns_of_file
     from dpexp.data.records import read_table
+    from dpexp.data.remarks import majority
     from dpexp.data.remarks import remarks as found
 
     table = read_table(Path(os.path.expanduser(str(source.path))))
     columns, classes = columns_of_file(table.header, table.where, str(source.target), source.public)
-    return [f"{Path(table.where).name}: {remark}" for remark in found(table, columns, classes)]
+    said = [*found(table, columns, classes), *majority(table, classes)]
+    return [f"{Path(table.where).name}: {remark}" for remark in said]

@@ -39,6 +39,16 @@ def remarks(table: Table, columns: Sequence[Column], classes: Column) -> list[st
     return found + of_unread(table, [*columns, classes])
 
 
+def majority(table: Table, classes: Column) -> list[str]:
+    """What an accuracy is to be compared with: the share of the class that most records have."""
+    values = encoded(table, classes).values
+    counts = np.bincount(values[np.isfinite(values)].astype(np.int64), minlength=1)
+    if not counts.any():
+        return []
+    share, name = counts.max() / counts.sum(), (classes.levels or ())[int(counts.argmax())]
+    return [f"{share:.1%} of the records have the class {name}: so accurate is who always says so {_FOR_YOU}"]
+
+
 def of_unread(table: Table, columns: Sequence[Column]) -> list[str]:
     """The first records of which a value cannot be read, and why."""
     said = list(unread(table, columns).values())
