@@ -319,7 +319,7 @@ def test_a_table_that_does_not_fit_is_refused_with_its_bytes_before_it_is_read(t
 
 
 OWN_TABLE = """experiment: own
-problem: {name: softmax, regulariser: 1e-2, data: {path: PATH, target: y, categories: {y: [a, b]}}}
+problem: {name: softmax, regulariser: 1e-2, data: {path: PATH, target: y, categories: {y: [a, b]}, records: 2000}}
 algorithm: {name: dp-sgd, batch_size: 8, epochs: 2}
 schedule: {name: constant, eta: 0.1}
 privacy: {eps: 1, delta: 1e-5}

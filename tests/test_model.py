@@ -38,11 +38,14 @@ problem:
     target: income
     ranges: {age: [0, 100], weight: [20, 220]}
     categories: {job: [clerk, cook, nurse], income: [low, high]}
+    records: 160
 algorithm: {name: dp-sgd, batch_size: 16, epochs: 3}
 schedule:  {name: langevin, decreasing: false}
 privacy:   {eps: 1, delta: 1e-5}
 run:       {replicates: 3, seed: 1, checkpoints: 2}
 """
+BY_PLACE = CONFIG.replace("    records: 160\n", "")
+"""for records that are replaced"""
 
 
 def people(count=160, changed=False):
@@ -131,13 +134,13 @@ def test_only_what_the_statement_counts_is_stored(here):
     sealed = generation.stored_model(Folder(Path("results"), "mine"), document["cell_id"])
     assert sealed.values.shape[:2] == (2, 1)
 
-    write(here, CONFIG.replace("{name: dp-sgd, ", "{name: dp-sgld, accountant: last-iterate, "))
+    write(here, BY_PLACE.replace("{name: dp-sgd, ", "{name: dp-sgld, accountant: last-iterate, "))
     go("last")
     assert released("last").document()["release"]["released"] == "last of replicate 0"
     with pytest.raises(UsageError, match="'average' is not released"):
         released("last", estimator="average")
     for number, algorithm in enumerate(("{name: sgd, ", "{name: dp-sgld, accountant: published, ")):
-        text = CONFIG.replace("{name: dp-sgd, ", algorithm)
+        text = (BY_PLACE if number else CONFIG).replace("{name: dp-sgd, ", algorithm)
         write(here, text.replace("eps: 1,", "eps: inf,") if number == 0 else text)
         go(f"open{number}")
         assert files(f"open{number}") == []
@@ -275,6 +278,7 @@ def test_released_replicates_are_composed(here):
     assert all_of_them.analysis.eps(1e-5) == pytest.approx(truth, rel=1e-9)
     assert truth > 1.5
 
+    write(here, BY_PLACE)
     shuffled = ("algorithm={name: dp-sgd, batch_size: 16, epochs: 3, sampling: shuffled, accountant: once-an-epoch}",)
     (once,), (thrice,) = (joint(load_experiment("mine.yaml", (*shuffled, *s))) for s in ((), ("run.release=all",)))
     assert thrice.analysis.mu == pytest.approx(math.sqrt(3) * once.analysis.mu, rel=1e-12)
@@ -294,7 +298,9 @@ def test_settings_on_the_same_records_are_composed(here):
 
 
 def test_different_neighbours_have_no_joint_statement(here):
-    write(here, CONFIG + "cases:\n  - {}\n  - algorithm: {name: dp-sgld, batch_size: 16, epochs: 3}\n")
+    data = "{path: people.csv, target: income, categories: {job: [clerk, cook, nurse], income: [low, high]}}"
+    other = f"{{algorithm: {{name: dp-sgld, batch_size: 16, epochs: 3}}, problem: {{data: {data}}}}}"
+    write(here, CONFIG + f"cases:\n  - {{}}\n  - {other}\n")
     (mixed,) = joint(load_experiment("mine.yaml"))
     assert mixed.analysis is None
     assert mixed.document([1e-5])["eps"] == [[1e-5, None]]
@@ -350,8 +356,10 @@ def test_a_deployment_draws_other_noise_each_time_and_keeps_no_seed(here, monkey
     go(deployment=True)
     go("other", deployment=True)
     assert not np.array_equal(released().parameters, released("other").parameters)
-    assert len(set(drawn)) == len(drawn) == 6  # for each of three replicates, which are pieces of their own
-    assert min(seed.bit_length() for seed in drawn) > 200
+    # for each of three replicates, which are pieces of their own: of who is held out, and of all that is drawn then
+    assert len(set(drawn)) == len(drawn) == 12
+    assert [seed.bit_length() > 200 for seed in drawn] == [False, True] * 6
+    assert min(seed.bit_length() for seed in drawn) > 40
     for seed in drawn:
         forms = (str(seed).encode(), f"{seed:x}".encode(), seed.to_bytes(32, "little"), seed.to_bytes(32, "big"))
         for path in Path().rglob("*"):

@@ -216,7 +216,7 @@ def seen_of_labelled(folder: Path, file: File) -> Seen:
     (folder / "t.csv").write_bytes(file.content())
     data = read_labelled(folder / "t.csv", "y", LEARNT).prepared
     rows = {
-        name: (bytes_of(data.features[k], data.labels[k], data.usable[k]), data.raws[k])
+        name: bytes_of(data.features[k], data.labels[k], data.usable[k])
         for k, name in enumerate(file.lines)
         if k < len(data)
     }

@@ -102,7 +102,7 @@ def test_run_and_privacy_say_so_of_a_users_own_records(tmp_path):
     table.write_text("a,y\n" + "".join(f"{k},{k % 3}\n" for k in range(200)))
     path.write_text(
         DIGITS.replace("EPS", "[1, 2]").replace(
-            "name: digits", f"path: {table}, target: y, categories: {{y: [0, 1, 2]}}"
+            "name: digits", f"path: {table}, target: y, categories: {{y: [0, 1, 2]}}, records: 200"
         )
     )
     found = cautions(load_experiment(path), own=True)

@@ -53,7 +53,7 @@ def test_names_of_columns_do_not_reach_the_terminal_as_commands(tmp_path):
     table.write_text(f"{RED}age,job,y\n" + "".join(f"{k},{RED}{'uv'[k % 2]},{k % 3}\n" for k in range(40)))
     config.write_text(
         f"experiment: c\nproblem: {{name: softmax, data: {{path: {table}, target: y, leave_out: [job], categories: "
-        "{y: [0, 1, 2]}}}\n"
+        "{y: [0, 1, 2]}, records: 40}}\n"
         "algorithm: {name: dp-sgd, batch_size: 8, epochs: 1}\nschedule: {name: langevin, decreasing: false}\n"
         "privacy: {eps: 1, delta: 1e-5}\nrun: {replicates: 2, checkpoints: 1}\n"
     )

@@ -36,10 +36,10 @@ class Dataset:
     """where the records come from and what was done to them, with what that costs in privacy"""
     columns: tuple[Column, ...] = ()
     """of a user's table, in the order of their entries in `features`; empty for what is no table"""
+    draws: np.ndarray | None = None
+    """[n, 3] uint64, by which each record finds its part by itself (`membership`); None where places decide"""
     usable: np.ndarray | None = None
     """of a user's table [n]: whether all values of a record could be read; the others are prepared as 0"""
-    raws: np.ndarray | None = None
-    """of a user's table [n] bytes: every record as it stands, for a keyed hash of it"""
 
     def __post_init__(self) -> None:
         problems = []
@@ -59,8 +59,13 @@ class Dataset:
 
     def rows(self, index: np.ndarray | slice) -> Dataset:
         """Some of the records."""
-        usable, raws = (None if one is None else one[index] for one in (self.usable, self.raws))
-        return replace(self, features=self.features[index], labels=self.labels[index], usable=usable, raws=raws)
+        draws, usable = (None if one is None else one[index] for one in (self.draws, self.usable))
+        return replace(self, features=self.features[index], labels=self.labels[index], draws=draws, usable=usable)
+
+    @property
+    def measurable(self) -> Dataset:
+        """Those of which all values could be read: nothing is measured on the others."""
+        return self if self.usable is None else self.rows(self.usable)
 
     @property
     def prepared(self) -> Dataset:
@@ -128,4 +133,4 @@ def split(data: Dataset, test_fraction: float, generator: np.random.Generator) -
         raise DataError(f"{data.name}: a split needs a test fraction in (0, 1) and at least 2 records")
     order = generator.permutation(len(data))
     held = held_out(len(data), test_fraction)
-    return Split(data.rows(order[held:]), data.rows(order[:held]))
+    return Split(data.rows(order[held:]), data.rows(order[:held]).measurable)

@@ -49,10 +49,8 @@ def read_labelled(path: Path, target: str, public: PublicInputs) -> Dataset:
     features[~usable] = 0
     found = np.where(usable, labels.values, 0).astype(np.int64)
     levels = tuple(classes.levels or ())
-    return Dataset(
-        path.stem, features, found, levels, "the user's", _note(path, columns), tuple(columns), usable,
-        np.array([table.raw(k) for k in range(len(table))], dtype=object),
-    )  # fmt: skip
+    note = _note(path, columns)
+    return Dataset(path.stem, features, found, levels, "the user's", note, tuple(columns), usable=usable)
 
 
 def entries_of(table: Table, columns: Sequence[Column]) -> tuple[np.ndarray, np.ndarray]:

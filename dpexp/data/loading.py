@@ -12,6 +12,7 @@ from dpexp.data import adult, digits, fashion
 from dpexp.data.dataset import Builtin, DataError, Shape, Split, split
 from dpexp.data.images import CIFAR_FILES, read_cifar10, read_image_folder
 from dpexp.data.labelled import read_labelled
+from dpexp.data.membership import TEST, split_by_draws, with_draws
 from dpexp.data.public_inputs import PublicInputs
 
 DATASETS: dict[str, Builtin] = {
@@ -30,6 +31,7 @@ def load(
     public: PublicInputs | None = None,
     features: Literal["pixels", "network"] = "pixels",
     by_file_name: Sequence[str] = (),
+    records: int | None = None,
     test_fraction: float | None = None,
     seed: int = 0,
     prepared: bool = True,
@@ -39,7 +41,8 @@ def load(
     `public` says what is known of a table's columns without the records, the classes of the target among it.
 
     Without `test_fraction` the published test part is held out, or, where there is none, a random fifth; with it, that
-    share of all records, drawn with the seed. Prepared records have norm 1 and a bias entry (`dataset.prepare`).
+    share of all records, drawn with the seed. Prepared records have norm 1 and a bias entry (`dataset.prepare`). With
+    `records`, a public number that stands for theirs, each record is held out by itself (`membership`).
     Raises DataError, a ValueError, which lists everything that is wrong.
     """
     if (name is None) == (path is None):
@@ -51,14 +54,19 @@ def load(
     else:
         source = _at(Path(os.path.expanduser(str(path))), target, public, features, tuple(by_file_name))
     data = source.read()
-    if test_fraction is None and source.published_test:
+    if records is not None and test_fraction is None and source.published_test:
+        raise DataError(
+            f"{path} has a test part of its own, so `records` does not say how many there are to train on",
+            "state test_fraction, by which each record is held out by itself, or leave out records",
+        )
+    fraction = TEST_FRACTION if test_fraction is None else test_fraction
+    if records is not None:
+        parts = split_by_draws(with_draws(data, seed), fraction, TEST)
+    elif test_fraction is None and source.published_test:
         cut = len(data) - source.published_test
         parts = Split(data.rows(slice(cut)), data.rows(slice(cut, None)))
     else:
-        fraction = TEST_FRACTION if test_fraction is None else test_fraction
         parts = split(data, fraction, generator(seed, 0, "data"))
-    if parts.test.usable is not None:  # nothing is measured on what cannot be read
-        parts = Split(parts.train, parts.test.rows(parts.test.usable))
     return Split(parts.train.prepared, parts.test.prepared) if prepared else parts
 
 

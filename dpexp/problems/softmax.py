@@ -17,12 +17,13 @@ import numpy as np
 from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from dpexp.core.digests import hash_of_data
-from dpexp.core.parameters import Parameters, Seed, integral
+from dpexp.core.parameters import Parameters, RecordCount, Seed, integral
 from dpexp.core.seeds import generator
 from dpexp.data.dataset import BIAS, NORM, Dataset, Shape, Split, held_out, prepare, split
 from dpexp.data.drafting import BLANKS
 from dpexp.data.encode import limits_of
 from dpexp.data.loading import DATASETS, TEST_FRACTION, load
+from dpexp.data.membership import GROUP, VALIDATION, split_by_draws
 from dpexp.data.public_inputs import PublicInputs
 from dpexp.data.records import FORMATS
 from dpexp.problems.problem import ProblemBase
@@ -32,7 +33,12 @@ _RANDOM_FEATURES_SEED = 20220205
 _OF_THE_RECORDS = {"data", "test_fraction", "validation_fraction", "data_seed", "random_features"}
 NOT_COVERED = (
     "Every record is scaled to norm 1 by itself. No guarantee covers what is measured, accuracy and loss, nor settings "
-    "chosen by looking at it; the number of records counts as public."
+    "chosen by looking at it."
+)
+BY_PLACE = "The number of records counts as public."
+BY_THEMSELVES = (
+    "No count of records is used: probabilities, steps and noise follow from the stated {records:,}, and each record "
+    "falls into its part by itself."
 )
 
 
@@ -80,6 +86,9 @@ class DataSource(Parameters):
     features: Literal["pixels", "network"] = "pixels"
     by_file_name: Words = ()
     """of image folders: words in file names that split a class"""
+    records: RecordCount | None = None
+    """about how many there are, a number that is public and not counted in the file. Sampling for records that are
+    added or removed needs it: probabilities, steps and noise follow from it, and each record is held out by itself"""
 
     @model_validator(mode="after")
     def _one_source(self) -> DataSource:
@@ -116,7 +125,7 @@ class DataSource(Parameters):
     @model_serializer(mode="wrap")
     def _as_stored(self, dumped: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """What is not used is not written, so that cells without it keep their names."""
-        return {k: v for k, v in dumped(self).items() if v or k not in ("missing", "leave_out")}
+        return {k: v for k, v in dumped(self).items() if v or k not in ("missing", "leave_out", "records")}
 
     @property
     def public(self) -> PublicInputs:
@@ -156,34 +165,44 @@ class Softmax(ProblemBase):
         return self.split.train
 
     @property
+    def group_draws(self) -> np.ndarray | None:
+        """Numbers [n] by which training records fall into groups by themselves; None where places decide."""
+        draws = self.train.draws
+        return None if draws is None else draws[:, GROUP]
+
+    @property
     def shape(self) -> Shape:
         """Training records, length of a prepared record and classes; shipped data are not read for it."""
         known = DATASETS[self.data.name].shape if self.data.name else None
+        records = self._parts[0]
         if known is None:
-            return Shape(len(self.train), self.train.features.shape[1], len(self.train.classes))
-        train = known.records - self._test_records
-        if self.validation_fraction is not None:
-            train -= self.held_out_records
-        return Shape(train, (self.random_features or known.width) + 1, known.classes)
+            return Shape(records, self.train.features.shape[1], len(self.train.classes))
+        return Shape(records, (self.random_features or known.width) + 1, known.classes)
 
     @property
     def held_out_records(self) -> int:
         """Records on which accuracy is measured; shipped data are not read for it."""
-        known = DATASETS[self.data.name].shape if self.data.name else None
-        if known is None:
-            return len(self.split.test)
-        if self.validation_fraction is None:
-            return self._test_records
-        return held_out(known.records - self._test_records, self.validation_fraction)
+        return self._parts[1]
 
     @property
-    def _test_records(self) -> int:
-        """Test records of shipped data: the published ones, or a random share."""
-        source = DATASETS[str(self.data.name)]
-        assert source.shape is not None  # every shipped one states it
-        if self.test_fraction is None and source.published_test:
-            return source.published_test
-        return held_out(source.shape.records, self.test_fraction or TEST_FRACTION)
+    def _parts(self) -> tuple[int, int]:
+        """Records to train on, and held out: public numbers, which follow from the stated one where one is stated."""
+        source = DATASETS[self.data.name] if self.data.name else None
+        records = source.shape.records if source and source.shape else self.data.records
+        if records is None:  # how many of the held-out ones could be read is nobody's business
+            train, test = map(len, self.split)
+            share = self.validation_fraction or self.test_fraction or TEST_FRACTION
+            return train, test if self.split.test.usable is None else round(train * share / (1 - share))
+        published = source.published_test if source and self.test_fraction is None else 0
+        test = published or held_out(records, self.test_fraction or TEST_FRACTION)
+        if self.validation_fraction is None:
+            return records - test, test
+        validation = held_out(records - test, self.validation_fraction)
+        return records - test - validation, validation
+
+    def dealt_anew(self, seed: int) -> Softmax:
+        """The same records of a user, test and validation records drawn by another seed; shipped data as they are."""
+        return self if self.data.path is None else self.model_copy(update={"data_seed": seed})
 
     def memory(self) -> int:
         """Bytes of the records: as read and as prepared, and, where a record is replaced by more numbers, these twice.
@@ -219,8 +238,9 @@ class Softmax(ProblemBase):
         """What the records are, how they are encoded, and what of it is not private."""
         if self.data.name is not None:
             source = DATASETS[self.data.name]
-            return (f"{source.note} {source.licence}. {NOT_COVERED}",)
-        return (f"{self.train.note} {NOT_COVERED}",)
+            return (f"{source.note} {source.licence}. {NOT_COVERED} {BY_PLACE}",)
+        number = BY_THEMSELVES.format(records=self.data.records) if self.data.records else BY_PLACE
+        return (f"{self.train.note} {NOT_COVERED} {number}",)
 
     @property
     def n(self) -> int:
@@ -259,11 +279,15 @@ def _loaded(source: str) -> Split:
     data = asked.data
     parts = load(
         data.name, path=data.path, target=data.target, public=data.public, features=data.features,
-        by_file_name=data.by_file_name, test_fraction=asked.test_fraction, seed=asked.data_seed,
+        by_file_name=data.by_file_name, records=data.records, test_fraction=asked.test_fraction, seed=asked.data_seed,
     )  # fmt: skip
     if asked.validation_fraction is not None:
         # part 1 of the role: other draws than those of a random test part
-        parts = split(parts.train, asked.validation_fraction, generator(asked.data_seed, 0, "data", 1))
+        parts = (
+            split(parts.train, asked.validation_fraction, generator(asked.data_seed, 0, "data", 1))
+            if parts.train.draws is None
+            else split_by_draws(parts.train, asked.validation_fraction, VALIDATION)
+        )
     if asked.random_features is None:
         return parts
     return Split(*(_expanded(part, asked.random_features) for part in parts))
