@@ -57,8 +57,6 @@ def load(
     else:
         fraction = TEST_FRACTION if test_fraction is None else test_fraction
         parts = split(data, fraction, generator(seed, 0, "data"))
-    if parts.test.usable is not None:  # nothing is measured on what cannot be read
-        parts = Split(parts.train, parts.test.rows(parts.test.usable))
     return Split(parts.train.prepared, parts.test.prepared) if prepared else parts
 
 
