@@ -12,11 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpexp.data import DATASETS, DataError, Dataset, adult, fashion, load, rebuild_adult, rebuild_fashion
+from dpexp.data import DATASETS, DataError, Dataset, adult, fashion, load
 from dpexp.data.dataset import BIAS, NORM, prepare, split
 from dpexp.data.encode import limits_of
 from dpexp.data.labelled import read_labelled
 from dpexp.data.public_inputs import PublicInputs
+from tests.campaigns import rebuild_adult, rebuild_fashion
 
 RAW_FASHION = Path("/usr/share/datasets/fashion-mnist")
 
