@@ -257,13 +257,13 @@ class Entry(NamedTuple):
 
     neighbours: Callable[[], st.SearchStrategy]
     see: Callable[[Path, File], Seen]
-    examples: int = 25
+    examples: int = 15
 
 
 ENTRIES = {
     "fit, central": Entry(replaced, seen_of_fit("--central")),
     "fit, central, deployment": Entry(replaced, seen_of_fit("--central", deployment=True)),
-    "fit, local": Entry(replaced, seen_of_fit(), 12),
+    "fit, local": Entry(replaced, seen_of_fit(), 8),
     "fit, logistic": Entry(replaced, seen_of_fit("--central", "--model", "mallows-logistic")),
     "fit, person": Entry(person_replaced, seen_of_fit("--central", person=True)),
     "fit, person, deployment": Entry(person_replaced, seen_of_fit("--central", person=True, deployment=True)),

@@ -161,6 +161,8 @@ def _fit(request: Request, public: PublicInputs) -> Report:
     roles = Roles(request.target, request.mu_column, request.person)
     table = read_table(request.data)
     records = read_records(table, roles, public, request.model == "mallows-logistic")
+    quiet = request.deployment or bool(records.usable.all())
+    remarks = [] if quiet else of_unread(table, records.units.read)
     order_seed, key, normals = _randomness(request)
     if roles.person is not None:
         records = one_record_a_person(table, records, roles.person, key)
@@ -173,7 +175,7 @@ def _fit(request: Request, public: PublicInputs) -> Report:
     shown: dict[str, Any] = {
         "order_seed": order_seed, "seed": request.seed if request.seed is not None else SEED,
         "deployment": request.deployment, "person": request.person, "model": request.model, "file": str(request.data),
-        "remarks": () if request.deployment else of_unread(table, records.units.read),
+        "remarks": remarks,
     }  # fmt: skip
     fewest = model.p + 1 if request.central else FEWEST_TO_COMPUTE
     if planned.checked.reasons and (not request.force or n < fewest):

@@ -25,4 +25,4 @@ def _of(source: DataSource) -> list[str]:
     table = read_table(Path(os.path.expanduser(str(source.path))))
     columns, classes = columns_of_file(table.header, table.where, str(source.target), source.public)
     said = [*found(table, columns, classes), *majority(table, classes)]
-    return [f"{Path(table.where).name}: {remark}" for remark in said]
+    return [remark if remark.startswith(table.where) else f"{Path(table.where).name}: {remark}" for remark in said]

@@ -63,11 +63,6 @@ class Dataset:
         return replace(self, features=self.features[index], labels=self.labels[index], draws=draws, usable=usable)
 
     @property
-    def measurable(self) -> Dataset:
-        """Those of which all values could be read: nothing is measured on the others."""
-        return self if self.usable is None else self.rows(self.usable)
-
-    @property
     def prepared(self) -> Dataset:
         """The same records as `prepare` makes them."""
         return self.with_features(prepare(self.features))
@@ -133,4 +128,4 @@ def split(data: Dataset, test_fraction: float, generator: np.random.Generator) -
         raise DataError(f"{data.name}: a split needs a test fraction in (0, 1) and at least 2 records")
     order = generator.permutation(len(data))
     held = held_out(len(data), test_fraction)
-    return Split(data.rows(order[held:]), data.rows(order[:held]).measurable)
+    return Split(data.rows(order[held:]), data.rows(order[:held]))

@@ -2,8 +2,9 @@
 
 A number is one entry, as it is or, with a stated range (low, high), as (v - low) / (high - low) cut to [0, 1]. A column
 of categories is one 0/1 entry for each of them. A column whose values may be missing has one more entry, which says so;
-the others are 0 then. A record of which a value cannot be read is marked as unusable and its entries are 0. All of it
-is a function of this record and of what is public: no statistic of the records is used.
+the others are 0 then. A record of which a value cannot be read is marked as unusable: its entries are 0, and its class
+is the last one, so that where it is held out it counts as predicted wrongly. All of it is a function of this record and
+of what is public: no statistic of the records is used.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ def columns_of_file(header: Header, where: str, target: str, public: PublicInput
             f"{where}: the classes of {target} are not stated",
             f"categories: {{{target}: [ONE, OTHER]}}; to explain a number, dpexp fit DATA --target {target}",
         )
+    if len(public.categories.get(target, "two")) < 2:
+        raise DataError(f"{where}: {target} has one class", "state two or more")
     if not used:
         raise DataError(f"{where}: there is no column besides the target", "a class needs something that tells it")
     try:
@@ -47,8 +50,8 @@ def read_labelled(path: Path, target: str, public: PublicInputs) -> Dataset:
     labels = encoded(table, classes)
     usable = read & labels.read & ~np.isnan(labels.values)
     features[~usable] = 0
-    found = np.where(usable, labels.values, 0).astype(np.int64)
     levels = tuple(classes.levels or ())
+    found = np.where(usable, labels.values, len(levels) - 1).astype(np.int64)  # features of 0 predict the first class
     note = _note(path, columns)
     return Dataset(path.stem, features, found, levels, "the user's", note, tuple(columns), usable=usable)
 

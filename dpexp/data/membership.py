@@ -44,4 +44,4 @@ def split_by_draws(data: Dataset, fraction: float, which: int) -> Split:
     """Held out is every record whose number is below the fraction of 2^64; a part may be empty."""
     assert data.draws is not None
     held = data.draws[:, which] < np.uint64(int(fraction * 2**64))
-    return Split(data.rows(~held), data.rows(held).measurable)
+    return Split(data.rows(~held), data.rows(held))

@@ -189,10 +189,8 @@ class Softmax(ProblemBase):
         """Records to train on, and held out: public numbers, which follow from the stated one where one is stated."""
         source = DATASETS[self.data.name] if self.data.name else None
         records = source.shape.records if source and source.shape else self.data.records
-        if records is None:  # how many of the held-out ones could be read is nobody's business
-            train, test = map(len, self.split)
-            share = self.validation_fraction or self.test_fraction or TEST_FRACTION
-            return train, test if self.split.test.usable is None else round(train * share / (1 - share))
+        if records is None:
+            return len(self.split.train), len(self.split.test)
         published = source.published_test if source and self.test_fraction is None else 0
         test = published or held_out(records, self.test_fraction or TEST_FRACTION)
         if self.validation_fraction is None:

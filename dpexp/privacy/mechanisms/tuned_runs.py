@@ -61,7 +61,7 @@ class TunedRuns:
     delta: float
     """at which prices are compared in words"""
     about: bool = False
-    """whether `held_out` follows from a public number of records and a share, and is not counted among these"""
+    """whether `held_out` follows from a stated number of records, and is not that of these"""
 
     @property
     def neighboring_relation(self) -> str:
