@@ -119,6 +119,15 @@ def test_a_schema_says_what_columns_hold(tmp_path):
         assert encoded(table, BORN._replace(name="d")).values.tolist() == [18262] * 2
     pd.DataFrame({"x": [[1], [2]]}).to_parquet(tmp_path / "lists.parquet")
     assert read_header(tmp_path / "lists.parquet").kinds == {"x": "other"}
+    pd.DataFrame({"a.b": [1.5], "c": [2]}, index=[7]).to_parquet(tmp_path / "dots.parquet")
+    assert {name: values.tolist() for name, values in read_table(tmp_path / "dots.parquet").columns.items()} == {
+        "a.b": [1.5], "c": [2.0],
+    }  # fmt: skip
+    content = bytearray((tmp_path / "t.parquet").read_bytes())
+    content[4:200] = bytes(196)
+    (tmp_path / "damaged.parquet").write_bytes(content)
+    with pytest.raises(DataError, match="cannot be read"):
+        read_table(tmp_path / "damaged.parquet")
     np.savez(tmp_path / "t.npz", x=np.eye(2), y=np.array(["a", "b"]))
     assert read_header(tmp_path / "t.npz").kinds == {"x[0]": "number", "x[1]": "number", "y": "text"}
 

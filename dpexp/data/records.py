@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -99,16 +100,15 @@ def read_header(path: Path) -> Header:
     if path.suffix in TEXTS:
         with path.open("rb") as file:
             return _header_line(file.readline(), path)
-    try:
-        if path.suffix == ".npz":
-            kinds = _kinds(_arrays(path))
-        else:
-            import pyarrow.parquet
+    if path.suffix == ".npz":
+        arrays = _arrays(path).items()
+        return _once([(name, "number" if isinstance(v, np.ndarray) else "text") for name, v in arrays], str(path))
+    import pyarrow.parquet
 
-            kinds = [(field.name, _kind_of_type(field)) for field in _fields(pyarrow.parquet.read_schema(path))]
-    except Exception as error:  # each reader has its own family of errors
-        raise DataError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
-    return _once(kinds, str(path))
+    with _readable(path):
+        fields = pyarrow.parquet.read_schema(path)
+    index = "__index_level_"  # which pandas wrote beside the columns
+    return _once([(one.name, _kind_of_type(one)) for one in fields if not one.name.startswith(index)], str(path))
 
 
 def read_table(path: Path) -> Table:
@@ -121,7 +121,8 @@ def read_table(path: Path) -> Table:
     else:
         import pyarrow.parquet
 
-        frame = pyarrow.parquet.read_table(path, columns=list(header.kinds))
+        with _readable(path):
+            frame = pyarrow.parquet.read_table(path)
         columns = {name: _of_type(frame.column(name), kind) for name, kind in header.kinds.items()}
         table = Table(str(path), header, columns)
     if not len(table):
@@ -212,13 +213,18 @@ def _once(kinds: Sequence[tuple[str, Kind]], where: str, separator: str = "") ->
 # --- schemas --------------------------------------------------------------------------------------------------------
 
 
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # each reader has its own family of errors
+        raise DataError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
+
+
 def _arrays(path: Path) -> dict[str, Values]:
     """Columns of an npz file; those of an array x [n, k] are x[0], x[1] and so on."""
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-    except Exception as error:  # zip files have a family of errors
-        raise DataError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
+    with _readable(path), np.load(path, allow_pickle=False) as stored:
+        arrays = {name: stored[name] for name in stored.files}
     lengths = {array.shape[:1] for array in arrays.values()}
     if len(lengths) != 1 or any(array.ndim not in (1, 2) for array in arrays.values()):
         shapes = ", ".join(f"{name} {list(array.shape)}" for name, array in arrays.items())
@@ -230,15 +236,6 @@ def _arrays(path: Path) -> dict[str, Values]:
         parts = {name: values} if array.ndim == 1 else {f"{name}[{k}]": values[:, k] for k in range(array.shape[1])}
         columns |= parts if numbers else {key: part.tolist() for key, part in parts.items()}
     return columns
-
-
-def _kinds(columns: Mapping[str, Values]) -> list[tuple[str, Kind]]:
-    return [(name, "number" if isinstance(values, np.ndarray) else "text") for name, values in columns.items()]
-
-
-def _fields(schema: Any) -> list[Any]:
-    """The columns of a schema without the index that pandas wrote beside them."""
-    return [field for field in schema if not field.name.startswith("__index_level_")]
 
 
 def _kind_of_type(field: Any) -> Kind:
