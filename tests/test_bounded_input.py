@@ -343,14 +343,14 @@ def test_a_table_that_does_not_fit_is_refused_with_its_bytes_before_it_is_read(t
     monkeypatch.setattr(memory, "memory_of_machine", lambda: 16 * 22_100)
     call("validate", tmp_path / "own.yaml")
     monkeypatch.setattr(memory, "memory_of_machine", lambda: 16 * 21_000)
-    monkeypatch.setattr("dpexp.data.table.read_frame", None)  # it would fail: the table is not read
+    monkeypatch.setattr("dpexp.data.labelled.read_table", None)  # it would fail: the table is not read
     for command in (["validate"], ["run", "--dry-run"]):
         message = call(*command, tmp_path / "own.yaml", code=2).stderr
         assert re.search(r"own\.yaml:2:\d+: \S*people\S+: needs at least 352 kB of memory .* 336 kB are there", message)
 
 
 OWN_TABLE = """experiment: own
-problem: {name: softmax, regulariser: 1e-2, data: {path: PATH, target: y}}
+problem: {name: softmax, regulariser: 1e-2, data: {path: PATH, target: y, categories: {y: [a, b]}, records: 2000}}
 algorithm: {name: dp-sgd, batch_size: 8, epochs: 2}
 schedule: {name: constant, eta: 0.1}
 privacy: {eps: 1, delta: 1e-5}

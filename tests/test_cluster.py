@@ -136,7 +136,7 @@ def test_a_dry_run_asks_no_cluster(config):
 
 PEOPLE = "a,b,y\n" + "".join(f"{k % 7},{k % 11},{'no' if k % 3 else 'yes'}\n" for k in range(120))
 OWN = """experiment: own
-problem: {name: softmax, regulariser: 1e-2, data: {path: PATH, target: y, ranges: {a: [0, 6], b: [0, 10]}}}
+problem: {name: softmax, regulariser: 1e-2, data: {path: PATH, target: y, ranges: {a: [0, 6], b: [0, 10]}, categories: {y: [no, yes]}, records: 120}}
 algorithm: {name: dp-sgd, batch_size: 8, epochs: 2}
 schedule: {name: constant, eta: 0.1}
 privacy: {eps: [1, 4], delta: 1e-5}

@@ -1,7 +1,6 @@
 """Shipped data sets, a user's own files, and everything that can be wrong with them."""
 
 import datetime as dt
-import decimal
 import gzip
 import math
 import pickle
@@ -13,10 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpexp.core.errors import UsageError
 from dpexp.data import DATASETS, DataError, Dataset, adult, fashion, load
 from dpexp.data.dataset import BIAS, NORM, prepare, split
-from tools import rebuild_adult, rebuild_fashion
+from dpexp.data.encode import limits_of
+from dpexp.data.labelled import read_labelled
+from dpexp.data.public_inputs import PublicInputs
+from tests.campaigns import rebuild_adult, rebuild_fashion
 
 RAW_FASHION = Path("/usr/share/datasets/fashion-mnist")
 
@@ -105,20 +106,49 @@ TABLE = """age, job, member, income
 def test_a_csv_file(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text(TABLE)
-    parts = load(path=path, target="income", ranges={"age": (0, 100)}, test_fraction=0.25, prepared=False)
+    stated = {"income": ("low", "high"), "job": ("cook", "nurse", "clerk", "smith"), "member": ("no", "yes")}
+    public = PublicInputs({"age": (0, 100)}, stated)
+    parts = load(path=path, target="income", public=public, test_fraction=0.25, prepared=False)
     everyone = np.concatenate([parts.train.features, parts.test.features])
     assert sorted(map(tuple, everyone.tolist())) == sorted(
         (np.float32(a).item(), *rest)
-        for a, *rest in [(0.31, 0, 1, 0, 0, 1), (0.45, 0, 0, 1, 1, 0), (0.28, 0, 1, 0, 0, 1), (0.52, 1, 0, 0, 0, 1)]
-    )
-    assert parts.train.classes == ("high", "low")
-    assert "age: scaled by stated ranges" in parts.train.note
-    assert "not private: the values of income, job, member" in parts.train.note
-    stated = {"income": ["low", "high"], "job": ["cook", "nurse", "clerk", "smith"], "member": ["False", "True"]}
-    parts = load(path=path, target="income", categories=stated, prepared=False)
+        for a, *rest in [(0.31, 1, 0, 0, 0, 0, 1), (0.45, 0, 1, 0, 0, 1, 0), (0.28, 1, 0, 0, 0, 0, 1), (0.52, 0, 0, 1, 0, 0, 1)]
+    )  # fmt: skip
     assert parts.train.classes == ("low", "high")
-    assert parts.train.features.shape[1] == 7
-    assert "private" not in parts.train.note
+    assert "age: scaled by stated ranges" in parts.train.note
+    assert "job, member: one entry a category" in parts.train.note
+
+
+def test_what_cannot_be_read_moves_nothing(tmp_path):
+    """Such a record keeps its place, weighs nothing in training, and counts as predicted wrongly where it is held out."""
+    path = tmp_path / "people.csv"
+    path.write_text(TABLE + "old, cook, True, low\n30, pilot, True, low\n30, cook, True, middle\n30, cook, True, low\n")
+    stated = {"income": ("low", "high"), "job": ("cook", "nurse", "clerk"), "member": ("no", "yes")}
+    table = read_labelled(path, "income", PublicInputs({"age": (0, 100)}, stated))
+    assert table.usable.tolist() == [True] * 4 + [False] * 3 + [True]
+    assert not table.prepared.features[4:7].any()
+    assert np.all(table.prepared.features[:4].any(axis=1))
+    train, test = load(path=path, target="income", public=PublicInputs({"age": (0, 100)}, stated), test_fraction=0.5)
+    assert (len(train), len(test)) == (4, 4)
+    for part in (train, test):
+        scores = part.features @ np.ones((train.features.shape[1], 2))
+        assert np.all(scores.argmax(axis=1)[~part.usable] != part.labels[~part.usable])
+    whole = PublicInputs({"age": (0, 100)}, {**stated, "job": ("cook", "other")}, ("age",), ("member",))
+    table = read_labelled(path, "income", whole)
+    assert table.usable.tolist() == [True] * 4 + [False, True, False, True]
+    assert [entry for column in table.columns for entry in column.entries] == [
+        "age", "age is missing", "job=cook", "job=other",
+    ]  # fmt: skip
+
+
+def test_days_are_numbers_where_their_range_says_so(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("since,y\n2000-01-01,a\n2000-01-11,b\n2000-01-06,a\n1.1.2000,a\n")
+    low, high = limits_of("since", ("2000-01-01", "2000-01-11"))
+    public = PublicInputs({"since": (low, high)}, {"y": ("a", "b")}, days=("since",))
+    table = read_labelled(path, "y", public)
+    assert table.features[:3, 0].tolist() == [0, 1, 0.5]
+    assert table.usable.tolist() == [True, True, True, False]
 
 
 def test_parquet_and_npz_files(tmp_path):
@@ -127,125 +157,66 @@ def test_parquet_and_npz_files(tmp_path):
     frame = pd.DataFrame(x, columns=["a", "b", "c"]).assign(kind=y)
     frame.to_parquet(tmp_path / "t.parquet")
     np.savez(tmp_path / "t.npz", x=x, kind=y)
-    first, second = (load(path=tmp_path / name, target="kind") for name in ("t.parquet", "t.npz"))
+    public = PublicInputs(categories={"kind": ("5", "6", "7")})
+    first, second = (load(path=tmp_path / name, target="kind", public=public) for name in ("t.parquet", "t.npz"))
     assert np.array_equal(first.train.features, second.train.features)
     assert np.array_equal(first.test.labels, second.test.labels)
-    assert first.train.classes == ("5", "6", "7")
-
-
-def test_everything_wrong_is_said_at_once(tmp_path):
-    n = 150
-    frame = pd.DataFrame({
-        "fine": np.arange(n),
-        "holes": [None, 1.0] * (n // 2),
-        "same": 3,
-        "words": [f"some text {k}" for k in range(n)],
-        "when": pd.date_range("2020-01-01", periods=n),
-        "far": [math.inf, *range(n - 1)],
-        "colour": ["red", "blue", "green"] * (n // 3),
-        "y": np.linspace(0, 1, n),
-    })  # fmt: skip
-    path = tmp_path / "t.parquet"
-    frame.to_parquet(path)
-    with pytest.raises(ValueError, match="holes: 75 missing values") as caught:
-        load(path=path, target="y", ranges={"fine": (1, 1), "nowhere": (0, 1)}, categories={"colour": ["red", "blue"]})
-    for part in (
-        "same: constant", "words: text with 150", "when: dates", "far: 1 infinite", "y: a target of classes",
-        "fine: its range", "no column 'nowhere'", "colour: values outside its categories: green",
-    ):  # fmt: skip
-        assert part in str(caught.value)
-    assert isinstance(caught.value, UsageError)
+    assert first.train.usable.all()
 
 
 @pytest.mark.parametrize(
     ("content", "target", "message"),
     [
         ("a,b\n1,2\n3,4\n", "c", "no column 'c'"),
-        ("a,b\n1,2\n", "b", "too few"),
-        ("a,b\n", "b", "0 records"),
-        ("a;b\n1;2\n3;4\n", "b", "separated by ';'"),
-        ("age,b\n1,2\n3,4\n", "ag", "did you mean 'age'"),
-        ("a,b,a\n1,2,3\n3,4,5\n", "b", "repeated columns a"),
-        ("a,b\n1,2,3\n3,4,5\n", "b", "cannot be read"),
-        ("", "b", "cannot be read"),
-        ("a,b\n1,2\n3,4\n", None, "which column"),
+        ("a,b\n1,2\n3,4\n", "b", "the classes of b are not stated"),
+        ("a,y\n", "y", "holds no records"),
+        ("age,y\n1,2\n3,4\n", "ag", "no column 'ag'"),
+        ("a,y,a\n1,2,3\n3,4,5\n", "y", "repeated columns a"),
+        ("y\n1\n", "y", "no column besides the target"),
+        ("", "y", "the first line is blank"),
+        ("a,y\n1,2\n3,4\n", None, "which column"),
     ],
 )
 def test_files_that_cannot_be_used(tmp_path, content, target, message):
     path = tmp_path / "t.csv"
     path.write_text(content)
     with pytest.raises(DataError, match=message):
-        load(path=path, target=target)
-
-
-def faults_of(tmp_path, column, **stated):
-    """What is said of one column beside two that are fine."""
-    path = tmp_path / "t.parquet"
-    frame = pd.DataFrame({"x": column, "fine": np.arange(len(column)), "y": ["u", "v"] * (len(column) // 2)})
-    frame.to_parquet(path)
-    with pytest.raises(DataError) as caught:
-        load(path=path, target="y", **stated)
-    return str(caught.value)
+        load(path=path, target=target, public=PublicInputs(categories={"y": ("2", "4")} if "y" in content else {}))
 
 
 @pytest.mark.parametrize(
     ("column", "said"),
     [
-        (["2020-01-01", "2020-02-01"] * 10, "x: dates are not understood"),
-        ([dt.date(2020, 1, 1), dt.date(2020, 1, 2)] * 10, "x: dates are not understood"),
-        ([*map(str, range(19)), "forty"], "x: 19 numbers beside text such as 'forty'"),
-        (["1", "2"] * 10, "x: 20 numbers stored as text"),
-        (["1,000", "250"] * 10, "x: 10 numbers beside text such as '1,000'"),
-        (["1,000", "2,500"] * 10, "x: 20 numbers written like '1,000'"),
-        (["1 000", "1.234.567,5"] * 10, "x: 20 numbers written like '1 000'"),
-        (["1%", "2.5 %"] * 10, "x: 20 numbers written like '1%'"),
-        (["0,5", "unknown"] * 10, "x: 10 numbers written like '0,5'"),
-        (["$5", "(3.50)"] * 10, "x: 20 numbers written like '$5'"),
-        ([[1, 2]] * 20, "x: values of type ndarray are not understood"),
-        ([b"a", b"b"] * 10, "x: values of type bytes"),
-        ([decimal.Decimal(k) for k in range(20)], "x: values of type Decimal"),
-        ([1e300, *range(19)], "x: values above 3.4e+38"),
-        ([None] * 20, "x: 20 missing values; x: no values"),
+        (["2020-01-01", "2020-02-01"], "x holds texts, and no categories"),
+        ([dt.date(2020, 1, 1), dt.date(2020, 1, 2)], "x holds days, and no range"),
+        ([[1, 2]] * 2, "x holds lists, bytes or the like"),
+        ([b"a", b"b"], "x holds lists, bytes or the like"),
     ],
 )
-def test_columns_that_cannot_be_used(tmp_path, column, said):
-    assert said in faults_of(tmp_path, column)
+def test_columns_whose_schema_cannot_be_used(tmp_path, column, said):
+    pd.DataFrame({"x": column, "y": ["u", "v"]}).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(DataError, match=said):
+        load(path=tmp_path / "t.parquet", target="y", public=PublicInputs(categories={"y": ("u", "v")}))
 
 
-def test_categories_that_look_like_numbers_are_stated_or_are_no_numbers(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text("share,age,when,y\n" + "1%,10-20,Q1 2020,u\n5%,20-30,Q2 2020,v\n" * 5)
-    with pytest.raises(DataError, match="share: 10 numbers written like '1%'") as caught:
-        load(path=path, target="y")
-    assert "age" not in str(caught.value)
-    stated = load(path=path, target="y", categories={"share": ["1%", "5%"]}, prepared=False)
-    assert stated.train.features.shape[1] == 6
-    assert load(path=path, target="share", prepared=False).train.classes == ("1%", "5%")
-
-
-def test_what_is_stated_of_columns_must_fit_them(tmp_path):
-    text, numbers = ["a", "b"] * 10, [1, 2] * 10
-    assert "x: a range is for" in faults_of(tmp_path, text, ranges={"x": (0, 1)})
-    assert "x: a range is for" in faults_of(tmp_path, numbers, ranges={"x": (0, 1)}, categories={"x": ["1", "2"]})
-    assert "y: a range is for" in faults_of(tmp_path, numbers, ranges={"y": (0, 1)})
-    assert "x: values outside its categories: 2" in faults_of(tmp_path, numbers, categories={"x": ["1", "3"]})
-    assert "x: its categories name a value twice" in faults_of(tmp_path, text, categories={"x": ["a", "b", "a"]})
-
-
-def test_numbers_whose_categories_are_stated_are_encoded_by_them(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text("code,y\n1,0\n2,1\n7,0\n2,1\n")
-    parts = load(path=path, target="y", categories={"code": ["1", "2", "7"], "y": ["1", "0"]}, prepared=False)
-    everyone = np.concatenate([parts.train.features, parts.test.features])
-    assert sorted(map(tuple, everyone.tolist())) == [(0, 0, 1), (0, 1, 0), (0, 1, 0), (1, 0, 0)]
-    assert parts.train.classes == ("1", "0")
-    assert "code: one entry a category" in parts.train.note
-    assert "private" not in parts.train.note
+@pytest.mark.parametrize(
+    ("stated", "said"),
+    [
+        (PublicInputs({"x": (0, 1)}, {"x": ("1", "2"), "y": ("u", "v")}), "x has a range and categories"),
+        (PublicInputs(categories={"x": ("1", "2", "1"), "y": ("u", "v")}), "x: its categories name a value twice"),
+        (PublicInputs({"nowhere": (0, 1)}, {"y": ("u", "v")}), "no column 'nowhere'"),
+    ],
+)
+def test_what_is_stated_of_columns_must_fit_them(tmp_path, stated, said):
+    (tmp_path / "t.csv").write_text("x,y\n1,u\n2,v\n")
+    with pytest.raises(DataError, match=said):
+        load(path=tmp_path / "t.csv", target="y", public=stated)
 
 
 def test_long_lists_of_columns_are_cut(tmp_path):
     np.savez(tmp_path / "t.npz", x=np.random.default_rng(0).standard_normal((12, 40)), y=np.arange(12) % 2)
-    assert "x[11] and 28 more: used as they are" in load(path=tmp_path / "t.npz", target="y").train.note
+    public = PublicInputs(categories={"y": ("0", "1")})
+    assert "x[11] and 28 more: used as they are" in load(path=tmp_path / "t.npz", target="y", public=public).train.note
 
 
 def test_names_and_paths_that_lead_nowhere(tmp_path):

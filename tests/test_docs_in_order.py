@@ -106,7 +106,7 @@ BEFORE = {
 }
 """what a page supposes to have been run"""
 MINE = """experiment: mine
-problem:   {name: softmax, data: {path: people.csv, target: income}}
+problem:   {name: softmax, data: {path: people.csv, target: income, categories: {job: [clerk, cook, nurse], income: [low, high]}, records: 200}}
 algorithm: {name: dp-sgd, batch_size: 64, epochs: 2}
 schedule:  {name: langevin, decreasing: false}
 privacy:   {eps: 1, delta: 1e-5}

@@ -17,9 +17,11 @@ from dpexp.config.public_file import read_public
 from dpexp.core.errors import UsageError
 from dpexp.core.standard_json import standard_json
 from dpexp.data.dataset import DataError
-from dpexp.data.public_draft import draft_public
+from dpexp.data.drafting import draft_public
 from dpexp.data.public_inputs import PublicInputs
+from dpexp.data.records import read_table
 from dpexp.data.regression import Roles, one_record_a_person, read_budgets, read_records
+from dpexp.data.remarks import of_unread
 from dpexp.inference.central_newton import central_newton, symmetric_noise
 from dpexp.inference.fitting import plan_central, plan_local
 from dpexp.inference.models import unit_model
@@ -116,7 +118,7 @@ def test_intercept_moves_with_its_covariance(lab):
     """The interval of the prediction at the centre is shorter than that of the intercept at age 0."""
     from dpexp.data.regression import units_of
 
-    units = units_of({"age": "number", "y": "number"}, Roles("y"), PublicInputs(ranges={"age": (20, 70)}), False)
+    units = units_of({"age": "unknown", "y": "unknown"}, Roles("y"), PublicInputs(ranges={"age": (20, 70)}), False)
     matrix, offset = units.to_user()
     theta = np.array([1.0, 2.0, 3.0])
     user = matrix @ theta + offset
@@ -171,8 +173,26 @@ def test_one_record_of_each_person(tmp_path):
     alone = dpexp.fit(tmp_path / "twice.csv", target="y", mu=2, central=True)
     assert alone.planned.n == n
     assert "sqrt(k)" in str(alone)
-    order = np.array([3, 0, 2, 1])
-    assert list(one_record_a_person(np.array([7, 7, 5, 5]), order)) == [3, 0]
+    assert "not used" not in str(report) + standard_json(report.document())
+
+
+def test_the_record_of_a_person_is_chosen_by_its_own_rows(tmp_path):
+    """Where the rows stand, how many others there are and what these hold does not matter; the key does."""
+    path = tmp_path / "t.csv"
+
+    def chosen(lines, key=b"k"):
+        table = read_table(write(path, "who,a,y\n" + "".join(f"{line}\n" for line in lines)))
+        records = read_records(table, Roles("y", None, "who"), PublicInputs(), False)
+        found = one_record_a_person(table, records, "who", key)
+        return found.x[:, 0].tolist(), found.usable.tolist()
+
+    first, second = [f"a,{k},1" for k in range(9)], [f"b,{k},1" for k in range(10, 14)]
+    (a, b), _ = chosen(first + second)
+    assert chosen(second + first)[0] == [a, b]
+    assert chosen(second[:1] + first)[0] == [a, 10]
+    assert chosen([*first[::-1], "c,5,1", *second])[0] == [a, b, 5]
+    assert len({chosen(first, bytes([k]))[0][0] for k in range(40)}) > 5
+    assert chosen(["a,x,1", "a,7,1", "b,x,1", ",3,1"]) == ([7, 0], [True, False])
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------
@@ -344,49 +364,80 @@ def write(path: Path, text: str) -> Path:
 @pytest.mark.parametrize(
     ("table", "public", "message"),
     [
-        ("a,y\n1,2\n,3\n", "", "t.csv:3: a is missing"),
-        ("a,y\n1,2\n2,\n", "", "t.csv:3: y, the target, is missing"),
-        ('a,y\n"1\n",2\nx,3\n4,5\n6,6\n', "", "t.csv:4: a is not a number: 'x'"),
-        ("a,y\n1,2\n2,inf\n", "", "t.csv:3: y is infinite"),
-        ("a,y\nx,2\nz,3\n", "", "a is text, and no categories are stated"),
-        ("a,y\nx,2\nz,3\n", "categories: {a: [x, w]}", "t.csv:3: a is 'z', which is not among its categories"),
         ("a,y\n1,2\n", "ranges: {b: [0, 1]}", "no column 'b'"),
         ("a,a,y\n1,2,3\n", "", "repeated columns a"),
         ("a,y\n", "", "holds no records"),
         ("y\n1\n", "", "no column besides the target"),
         ("a,z\n1,2\n", "", "no column 'y'"),
+        ("a,y\n1,2\n", "categories: {y: [u, v]}", "y, the target, has categories"),
     ],
 )
-def test_what_is_wrong_with_a_table_is_said_at_its_line(tmp_path, table, public, message):
+def test_what_is_wrong_with_a_header_is_said(tmp_path, table, public, message):
     path = write(tmp_path / "t.csv", table)
     stated = read_public(write(tmp_path / "p.yaml", public)) if public else PublicInputs()
     with pytest.raises(DataError) as caught:
-        read_records(path, Roles("y"), stated, False)
+        read_records(read_table(path), Roles("y"), stated, False)
     assert message in caught.value.message
     assert caught.value.hint
 
 
 @pytest.mark.parametrize(
-    ("table", "separator"),
+    ("line", "public", "message"),
     [
-        ("a;y\n1;2\n2;3\n", "semicolons"),
-        ("a\ty\n1\t2\n2\t3\n", "tabs"),
-        ("a|y\n1|2\n", "bars"),
-        ("age, years;y\n1;2\n", "semicolons"),
-        ("a,z\n1,2\n", ""),
+        (",3", "", "a is missing"),
+        ("2,", "", "y is missing"),
+        ("x,3", "", "a is not a number: 'x'"),
+        ('"1,3', "", "its line does not hold one value for each column"),
+        ("2,inf", "", "y is not a number: 'inf'"),
+        ("2,1e400", "", "y is infinite"),
+        ("z,3", "categories: {a: ['1', w]}", "a is 'z', which is not among its categories"),
     ],
 )
-def test_a_table_with_another_separator_is_told_apart_from_one_without_the_column(tmp_path, table, separator):
-    path = write(tmp_path / "t.csv", table)
-    for ask in (
-        lambda: read_records(path, Roles("y"), PublicInputs(), False),
-        lambda: read_budgets(path, "y"),
-        lambda: draft_public(path, "y"),
-    ):
-        with pytest.raises(DataError, match="no column 'y'") as caught:
-            ask()
-        assert ("separated by" in caught.value.hint) == bool(separator)
-        assert separator in caught.value.hint
+@pytest.mark.parametrize("deployment", [False, True])
+def test_a_value_that_cannot_be_read_moves_its_own_record_alone(tmp_path, line, public, message, deployment):
+    """It keeps its place and sends noise alone; the owner of a rehearsal is told, and nobody else."""
+    path = write(tmp_path / "t.csv", f"a,y\n1,2\n{line}\n1,4\n")
+    stated = write(tmp_path / "p.yaml", public) if public else None
+    read = read_records(read_table(path), Roles("y"), PublicInputs() if not public else read_public(stated), False)
+    assert read.usable.tolist() == [True, False, True]
+    assert not read.x[1].any()
+    assert not read.y[1]
+    report = dpexp.fit(path, target="y", mu=1, public=stated, central=True, force=True, deployment=deployment)
+    assert report.planned.n == 3
+    told = [] if deployment else [f"{path}:3: {message}"]
+    assert [one[: len(want)] for one, want in zip(report.remarks, told, strict=True)] == told
+    assert message not in report.text() + standard_json(report.document())
+
+
+@pytest.mark.parametrize("central", [False, True])
+def test_records_that_cannot_be_read_leave_the_fit_of_the_others(tmp_path, lab, central):
+    """A third of the records is unreadable: the same estimates as without these, with the noise of all."""
+    frame = people().astype({"age": object})
+    frame.loc[::3, "age"] = "unknown"
+    frame.to_csv(tmp_path / "part.csv", index=False)
+    report = dpexp.fit(tmp_path / "part.csv", target="y", mu=math.inf, public=lab / "public.yaml", central=central)
+    assert report.planned.n == N
+    frame[frame.age != "unknown"].to_csv(tmp_path / "rest.csv", index=False)
+    rest = dpexp.fit(tmp_path / "rest.csv", target="y", mu=math.inf, public=lab / "public.yaml", central=central)
+    for one, other in zip(report.document()["estimates"], rest.document()["estimates"], strict=True):
+        assert one["se"] == pytest.approx(other["se"], rel=0.02 if central else 0.3)
+        assert abs(one["value"] - other["value"]) < (0.1 if central else 4) * other["se"]
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_a_table_with_another_separator(tmp_path, separator):
+    path = write(tmp_path / "t.csv", f"a{separator}y\n1,5{separator}2\n2.5{separator}3\n")
+    table = read_table(path)
+    records = read_records(table, Roles("y"), PublicInputs(), False)
+    assert records.x[:, 0].tolist() == [1.5, 2.5]
+    assert read_budgets(table, "y").tolist() == [2, 3]
+    assert "y: [LOW, HIGH]  # the target" in draft_public(path, "y")
+
+
+def test_budgets_are_public_and_told_at_their_line(tmp_path):
+    path = write(tmp_path / "t.csv", "a,y,mu\n1,2,inf\n1,2,x\n")
+    with pytest.raises(DataError, match=r"t\.csv:3: mu is 'x', and a budget mu is a number above 0, or inf"):
+        read_budgets(read_table(path), "mu")
 
 
 @pytest.mark.parametrize(
@@ -416,7 +467,7 @@ def test_what_is_wrong_with_public_inputs_is_said_at_its_place(tmp_path, text, m
 def test_missing_values_count_as_the_centre_where_that_is_public(tmp_path):
     path = write(tmp_path / "t.csv", "a,b,y\n1,u,2\n,v,3\n4,,5\n")
     public = read_public(write(tmp_path / "p.yaml", "categories: {b: [u, v]}\nmissing: [a, b]"))
-    records = read_records(path, Roles("y"), public, False)
+    records = read_records(read_table(path), Roles("y"), public, False)
     assert [e.name for e in records.units.entries] == ["a", "a is missing", "b=v", "b is missing"]
     assert records.x[1, 0] == 0
     assert list(records.x[:, 1] > 0) == [False, True, False]
@@ -427,17 +478,17 @@ def test_missing_values_count_as_the_centre_where_that_is_public(tmp_path):
 def test_odd_names_and_quotes(tmp_path):
     table = 'größe, in "cm";x,y\n'
     path = write(tmp_path / "t.csv", '"größe, in ""cm""",y €\n"1",2\n"2.5",3\n')
-    records = read_records(path, Roles("y €"), PublicInputs(), False)
+    records = read_records(read_table(path), Roles("y €"), PublicInputs(), False)
     assert records.units.names[1] == 'größe, in "cm"'
     assert list(records.x[:, 0]) == [1, 2.5]
     assert table
 
 
 def test_levels_other_and_truth_values(tmp_path):
-    path = write(tmp_path / "t.csv", "job,ok,y\ncook,true,1\npilot,false,2\nclerk,true,3\n")
-    public = PublicInputs(categories={"job": ("clerk", "cook", "other")})
-    records = read_records(path, Roles("y"), public, False)
-    assert [e.name for e in records.units.entries] == ["job=cook", "job=other", "ok=True"]
+    path = write(tmp_path / "t.csv", "job,ok,y\ncook,TRUE,1\npilot,no,2\nclerk,true,3\n")
+    public = PublicInputs(categories={"job": ("clerk", "cook", "other"), "ok": ("false", "true")})
+    records = read_records(read_table(path), Roles("y"), public, False)
+    assert [e.name for e in records.units.entries] == ["job=cook", "job=other", "ok=true"]
     assert list(records.x[:, 1] > 0) == [False, True, False]
     assert list(records.x[:, 2] > 0) == [True, False, True]
 
@@ -453,14 +504,16 @@ def test_levels_other_and_truth_values(tmp_path):
 def test_a_binary_target(tmp_path, values, public, wanted):
     path = write(tmp_path / "t.csv", "a,y\n" + "".join(f"{k},{v}\n" for k, v in enumerate(values.split(","))))
     stated = read_public(write(tmp_path / "p.yaml", public)) if public else PublicInputs()
-    assert list(read_records(path, Roles("y"), stated, True).y) == wanted
+    assert list(read_records(read_table(path), Roles("y"), stated, True).y) == wanted
 
 
-def test_a_target_that_is_not_binary_is_refused_with_the_way_out(tmp_path):
-    path = write(tmp_path / "t.csv", "a,y\n1,2\n2,5\n")
-    with pytest.raises(DataError, match=r"t\.csv:2: y is '2', and a binary target is 0 or 1") as caught:
-        read_records(path, Roles("y"), PublicInputs(), True)
-    assert "huber-linear" in caught.value.hint
+def test_a_target_that_is_not_binary_is_told_to_its_owner(tmp_path):
+    table = read_table(write(tmp_path / "t.csv", "a,y\n1,2\n2,1\n"))
+    records = read_records(table, Roles("y"), PublicInputs(), True)
+    assert records.usable.tolist() == [False, True]
+    assert "t.csv:2: y is '2', which is not among its categories: 0, 1" in of_unread(table, records.units.read)[0]
+    with pytest.raises(DataError, match="y has 3 categories"):
+        read_records(table, Roles("y"), PublicInputs(categories={"y": ("1", "2", "3")}), True)
 
 
 def test_logistic_fit(tmp_path):
@@ -537,13 +590,16 @@ def test_a_plan_reads_no_record(lab, tmp_path):
 def test_the_draft_holds_no_value_and_is_refused_until_it_is_filled_in(lab, tmp_path):
     text = init.init(None, None, lab / "people.csv", "y", None, None, public=True)
     assert "age: [LOW, HIGH]" in text
-    assert "job: [ONE, OTHER]" in text
+    assert "job: [LOW, HIGH]" in text  # a header does not say which columns hold words
     assert "y: [LOW, HIGH]  # the target" in text
+    assert "job: [ONE, OTHER]" in draft_public(lab / "people.parquet", "y")  # a schema does
     assert "cook" not in text
     with pytest.raises(ConfigError, match="age: LOW is not filled in"):
         read_public(write(tmp_path / "draft.yaml", text))
     filled = text.replace("age: [LOW, HIGH]", "age: [20, 70]").replace("y: [LOW, HIGH]", "y: [0, 60]")
-    filled = filled.replace("[ONE, OTHER]", "[clerk, cook, nurse]")
+    filled = filled.replace("  job: [LOW, HIGH]\n", "").replace(
+        "# categories:\n#   COLUMN: [ONE, OTHER]", "categories:\n  job: [clerk, cook, nurse]"
+    )
     report = dpexp.fit(lab / "people.csv", target="y", mu=2, public=write(tmp_path / "filled.yaml", filled))
     assert report.exit_code == 0
     with pytest.raises(UsageError, match="--public drafts"):

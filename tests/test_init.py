@@ -43,17 +43,39 @@ def test_what_a_field_means_is_read_from_the_source():
     assert "passes over" in docstrings(ALGORITHMS["tree-momentum"])["epochs"]
 
 
-def test_own_table_by_names_and_kinds_alone(tmp_path):
+def test_own_table_by_its_header_alone(tmp_path):
     table = tmp_path / "people.csv"
     table.write_text(CSV)
     text = command.init(None, None, table, "income", None, None)
-    assert "# ranges: {age: [LOW, HIGH]}" in text
-    assert '# categories: {"job title": [ONE, OTHER], income: [ONE, OTHER]}' in text
+    blank = '# ranges: {age: [LOW, HIGH], "job title": [LOW, HIGH]}'
+    assert blank in text
+    assert "categories: {income: [ONE, OTHER]}" in text
+    with pytest.raises(ConfigError, match="categories of income are not filled in"):
+        read_experiment(text, "mine.yaml")
     assert not [value for value in ("cook", "clerk", "41", "52", "high") if value in text]
-    filled = text.replace("# ranges: {age: [LOW, HIGH]}", "ranges: {age: [0, 100]}")
+    filled = text.replace(blank, "ranges: {age: [0, 100]}")
+    filled = filled.replace("{income: [ONE, OTHER]}", "{income: [low, high], job title: [cook, clerk]}")
     (cell,) = read_experiment(filled, "mine.yaml").cells
     assert cell.problem.data.ranges == {"age": (0.0, 100.0)}
     assert cell.privacy.eps == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "found"),
+    [
+        ("t.csv", b"a;y\n1,5;u\n", "a: [LOW, HIGH]"),
+        ("t.csv", "gr\xf6\xdfe,y\n1,u\n".encode("latin-1"), "größe: [LOW, HIGH]"),
+        ("t.tsv", b"a\ty\n1\tu\n", "a: [LOW, HIGH]"),
+    ],
+)
+@pytest.mark.parametrize("public", [False, True])
+def test_drafts_of_odd_tables(tmp_path, name, content, found, public):
+    """Semicolons and a decimal comma, Latin-1, tabs, and a name that is there twice."""
+    (tmp_path / name).write_bytes(content + content.split(b"\n")[1] + b"\n")
+    assert found in command.init(None, None, tmp_path / name, "y", None, None, public)
+    (tmp_path / "twice.csv").write_text("a,y,a\n1,2,3\n")
+    with pytest.raises(UsageError, match="repeated columns a"):
+        command.init(None, None, tmp_path / "twice.csv", "y", None, None, public)
 
 
 @pytest.mark.parametrize(
@@ -128,19 +150,22 @@ def test_paths_start_at_the_config_wherever_the_command_is_run(tmp_path, monkeyp
     out = Path("sub/mine.yaml")
     command.init(None, None, Path("people.csv"), "income", None, out)
     assert "path: ../people.csv\n" in out.read_text()
+    out.write_text(out.read_text().replace("[ONE, OTHER]", "[low, high]"))
     for folder, seen in ((".", "people.csv"), ("sub", "../people.csv")):
         monkeypatch.chdir(tmp_path / folder)
         (cell,) = load_experiment(os.path.relpath(tmp_path / out)).cells
         assert cell.problem.data.path == seen
     monkeypatch.chdir(tmp_path)
     Path("other.csv").write_text(CSV)
-    (cell,) = load_experiment(out, ["problem.data={path: other.csv, target: income}"]).cells
+    (cell,) = load_experiment(
+        out, ["problem.data={path: other.csv, target: income, categories: {income: [low, high]}}"]
+    ).cells
     assert cell.problem.data.path == "other.csv"
     with pytest.raises(ConfigError, match=r"nowhere.csv: no such file .* starts at the config's folder"):
         read_experiment(out.read_text().replace("../people.csv", "nowhere.csv"), "sub/mine.yaml")
     out.write_text(
         "experiment: x\nproblem: {name: softmax}\nprivacy: {eps: 1}\nalgorithm: {name: dp-sgd, batch_size: 2}\n"
-        "cases:\n  - problem: {data: {path: ../people.csv, target: income}}\n"
-        "  - problem: {data: {path: ../other.csv, target: income}}\n"
+        "cases:\n  - problem: {data: {path: ../people.csv, target: income, categories: {income: [low, high]}, records: 200}}\n"
+        "  - problem: {data: {path: ../other.csv, target: income, categories: {income: [low, high]}, records: 200}}\n"
     )
     assert [cell.problem.data.path for cell in load_experiment(out).cells] == ["people.csv", "other.csv"]

@@ -18,7 +18,8 @@ from dpexp.config import ConfigError, load_experiment, read_experiment
 from dpexp.core.digests import hash_of_data
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.data.dataset import prepare
-from dpexp.data.table import read_table
+from dpexp.data.labelled import read_labelled
+from dpexp.data.public_inputs import PublicInputs
 from dpexp.privacy.analyses.together import together
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.problems import softmax
@@ -37,11 +38,14 @@ problem:
     target: income
     ranges: {age: [0, 100], weight: [20, 220]}
     categories: {job: [clerk, cook, nurse], income: [low, high]}
+    records: 160
 algorithm: {name: dp-sgd, batch_size: 16, epochs: 3}
 schedule:  {name: langevin, decreasing: false}
 privacy:   {eps: 1, delta: 1e-5}
 run:       {replicates: 3, seed: 1, checkpoints: 2}
 """
+BY_PLACE = CONFIG.replace("    records: 160\n", "")
+"""for records that are replaced"""
 
 
 def people(count=160, changed=False):
@@ -94,7 +98,9 @@ def test_the_parameters_are_those_of_the_run_whose_numbers_are_stored(here):
     other = data.values[0, -1, data.metrics.index("param_norm_sq"), 1]
     assert abs(norm - other) > 1e-3 * norm  # the next replicate is another one, so this could fail
 
-    records = read_table(Path("people.csv"), "income", {"age": (0, 100), "weight": (20, 220)}, {"job": ("clerk", "cook", "nurse"), "income": ("low", "high")})  # fmt: skip
+    levels = {"job": ("clerk", "cook", "nurse"), "income": ("low", "high")}
+    public = PublicInputs({"age": (0, 100), "weight": (20, 220)}, levels)
+    records = read_labelled(Path("people.csv"), "income", public)
     scores = prepare(records.features) @ found.parameters.T
     predicted = found.predict("people.csv")
     assert list(predicted.prediction) == [records.classes[k] for k in scores.argmax(axis=1)]
@@ -128,13 +134,13 @@ def test_only_what_the_statement_counts_is_stored(here):
     sealed = generation.stored_model(Folder(Path("results"), "mine"), document["cell_id"])
     assert sealed.values.shape[:2] == (2, 1)
 
-    write(here, CONFIG.replace("{name: dp-sgd, ", "{name: dp-sgld, accountant: last-iterate, "))
+    write(here, BY_PLACE.replace("{name: dp-sgd, ", "{name: dp-sgld, accountant: last-iterate, "))
     go("last")
     assert released("last").document()["release"]["released"] == "last of replicate 0"
     with pytest.raises(UsageError, match="'average' is not released"):
         released("last", estimator="average")
     for number, algorithm in enumerate(("{name: sgd, ", "{name: dp-sgld, accountant: published, ")):
-        text = CONFIG.replace("{name: dp-sgd, ", algorithm)
+        text = (BY_PLACE if number else CONFIG).replace("{name: dp-sgd, ", algorithm)
         write(here, text.replace("eps: 1,", "eps: inf,") if number == 0 else text)
         go(f"open{number}")
         assert files(f"open{number}") == []
@@ -272,6 +278,7 @@ def test_released_replicates_are_composed(here):
     assert all_of_them.analysis.eps(1e-5) == pytest.approx(truth, rel=1e-9)
     assert truth > 1.5
 
+    write(here, BY_PLACE)
     shuffled = ("algorithm={name: dp-sgd, batch_size: 16, epochs: 3, sampling: shuffled, accountant: once-an-epoch}",)
     (once,), (thrice,) = (joint(load_experiment("mine.yaml", (*shuffled, *s))) for s in ((), ("run.release=all",)))
     assert thrice.analysis.mu == pytest.approx(math.sqrt(3) * once.analysis.mu, rel=1e-12)
@@ -291,7 +298,9 @@ def test_settings_on_the_same_records_are_composed(here):
 
 
 def test_different_neighbours_have_no_joint_statement(here):
-    write(here, CONFIG + "cases:\n  - {}\n  - algorithm: {name: dp-sgld, batch_size: 16, epochs: 3}\n")
+    data = "{path: people.csv, target: income, categories: {job: [clerk, cook, nurse], income: [low, high]}}"
+    other = f"{{algorithm: {{name: dp-sgld, batch_size: 16, epochs: 3}}, problem: {{data: {data}}}}}"
+    write(here, CONFIG + f"cases:\n  - {{}}\n  - {other}\n")
     (mixed,) = joint(load_experiment("mine.yaml"))
     assert mixed.analysis is None
     assert mixed.document([1e-5])["eps"] == [[1e-5, None]]
@@ -347,8 +356,10 @@ def test_a_deployment_draws_other_noise_each_time_and_keeps_no_seed(here, monkey
     go(deployment=True)
     go("other", deployment=True)
     assert not np.array_equal(released().parameters, released("other").parameters)
-    assert len(set(drawn)) == len(drawn) == 6  # for each of three replicates, which are pieces of their own
-    assert min(seed.bit_length() for seed in drawn) > 200
+    # for each of three replicates, which are pieces of their own: of who is held out, and of all that is drawn then
+    assert len(set(drawn)) == len(drawn) == 12
+    assert [seed.bit_length() > 200 for seed in drawn] == [False, True] * 6
+    assert min(seed.bit_length() for seed in drawn) > 40
     for seed in drawn:
         forms = (str(seed).encode(), f"{seed:x}".encode(), seed.to_bytes(32, "little"), seed.to_bytes(32, "big"))
         for path in Path().rglob("*"):
@@ -562,27 +573,59 @@ def test_the_command_prints_writes_and_predicts(here):
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        ("job,age\nclerk,70\n", ["new.csv:1: no column 'weight'", "the model needs: age, job, weight"]),
+        ("job,age\nclerk,70\n", ["new.csv: no column 'weight'", "columns: job, age"]),
         ("job,age,weigth\nclerk,70,3\n", ["no column 'weight'", "did you mean 'weigth'?"]),
-        (
-            "job,age,weight\nclerk,70,80\n\npilot,30,60\n",
-            ["new.csv:4: job: unknown category 'pilot'", "job: clerk, cook, nurse"],
-        ),
-        (
-            "job,age,weight\nclerk,x,80\nclerk,,80\n",
-            ["new.csv:2: age: 'x' is not a finite number", "new.csv:3: age: is missing"],
-        ),
-        ("job,age,weight\nclerk,inf,80\n", ["new.csv:2: age: 'inf' is not a finite number"]),
-        ("job,age,weight\n", ["new.csv:1: there are no records"]),
-        ("job;age;weight\nclerk;1;2\n", ["no column 'age'"]),
-        ("job,age,age,weight\nclerk,1,1,2\n", ["the column 'age' appears twice"]),
+        ("job,age,weight\n", ["holds no records"]),
+        ("job,age,age,weight\nclerk,1,1,2\n", ["repeated columns age"]),
     ],
 )
-def test_records_that_cannot_be_predicted_are_told_with_their_lines(here, table, words):
+def test_tables_that_cannot_be_predicted(here, table, words):
     go()
     (here / "new.csv").write_text(table)
     said = call("model", "mine", "--predict", "new.csv", code=2, cwd=here).stderr
     assert all(word in said for word in words), said
+
+
+def test_a_record_that_cannot_be_read_has_no_prediction_and_the_others_have_theirs(here):
+    go()
+    lines = ["clerk;70;80,5", "pilot;30;60", "clerk;x;80", "clerk;;80", "clerk;inf;80", '"clerk;1;2', "nurse;40;70"]
+    (here / "new.csv").write_text("job;age;weight\n" + "\n".join(lines) + "\n")
+    done = call("model", "mine", "--predict", "new.csv", "--json", cwd=here)
+    found = json.loads(done.stdout)["predictions"]
+    assert [one["prediction"] is not None for one in found] == [True, *[False] * 5, True]
+    reasons = ["3: job is 'pilot', which", "4: age is not a number: 'x'", "5: age is missing", "6: age is not a number: 'inf'", "7: its line"]  # fmt: skip
+    for one, reason in zip(found[1:6], reasons, strict=True):
+        assert one["probabilities"] is None
+        assert one["why"].startswith(f"new.csv:{reason}")
+        assert one["why"] in done.stderr
+    alone = here / "alone.csv"
+    alone.write_text("job,weight,age\nclerk,80.5,70\nnurse,70,40\n")
+    wanted = released().predict(alone)
+    assert [one["prediction"] for one in (found[0], found[6])] == list(wanted.prediction)
+    assert call("model", "mine", "--predict", "new.csv", cwd=here).stdout.splitlines()[2] == "2,,,"
+
+
+def test_a_missing_value_has_an_entry_where_that_is_public(here):
+    """The printed formula holds for it too: the column counts 0, and its entry 1."""
+    text = CONFIG.replace("    ranges:", "    missing: [weight]\n    ranges:")
+    write(here, text)
+    lines = (here / "people.csv").read_text().splitlines()
+    (here / "people.csv").write_text("\n".join([line.rpartition(",")[0].rpartition(",")[0] + ",," + line.rpartition(",")[2] if k % 5 == 1 else line for k, line in enumerate(lines)]) + "\n")  # fmt: skip
+    go()
+    found = released()
+    assert found.names == [
+        "age", "job=clerk", "job=cook", "job=nurse", "weight", "weight is missing", "(offset)", "(intercept)",
+    ]  # fmt: skip
+    shares = found.predict("people.csv")
+    assert shares.prediction.notna().all()
+    for k, row in pd.read_csv("people.csv").iterrows():
+        missing = math.isnan(row.weight)
+        jobs = [float(row.job == job) for job in ("clerk", "cook", "nurse")]
+        scaled = np.array([row.age / 100, *jobs, 0 if missing else (row.weight - 20) / 200, missing])
+        raw = np.array([row.age, *jobs, 20 if missing else row.weight, missing])
+        scores = (found.values[:, :6] @ raw + found.values[:, 6]) / np.linalg.norm(scaled) + found.values[:, 7]
+        by_hand = np.exp(scores) / np.exp(scores).sum()
+        assert by_hand == pytest.approx(shares[["low", "high"]].iloc[k].to_numpy(float), abs=1e-6)
 
 
 def test_columns_are_found_by_name_and_others_do_not_count(here):

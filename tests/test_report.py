@@ -41,8 +41,8 @@ RECORDS = """experiment: records
 problem:
   name: softmax
   data:
-  - {{path: {one}, target: income, ranges: {{age: [0, 120]}}, categories: {{income: [low, high]}}}}
-  - {{path: {two}, target: income, ranges: {{age: [0, 120]}}, categories: {{income: [low, high]}}}}
+  - {{path: {one}, target: income, ranges: {{age: [0, 120]}}, categories: {{income: [low, high]}}, records: 100}}
+  - {{path: {two}, target: income, ranges: {{age: [0, 120]}}, categories: {{income: [low, high]}}, records: 100}}
 algorithm: {{name: dp-sgd, batch_size: 16, epochs: 1}}
 schedule: {{name: constant, eta: 0.5}}
 privacy: {{eps: 1, delta: 1.0e-5}}

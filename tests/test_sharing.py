@@ -100,7 +100,11 @@ def test_no_caution_where_nobody_is_concerned():
 def test_run_and_privacy_say_so_of_a_users_own_records(tmp_path):
     table, path = tmp_path / "t.csv", tmp_path / "toy.yaml"
     table.write_text("a,y\n" + "".join(f"{k},{k % 3}\n" for k in range(200)))
-    path.write_text(DIGITS.replace("EPS", "[1, 2]").replace("name: digits", f"path: {table}, target: y"))
+    path.write_text(
+        DIGITS.replace("EPS", "[1, 2]").replace(
+            "name: digits", f"path: {table}, target: y, categories: {{y: [0, 1, 2]}}, records: 200"
+        )
+    )
     found = cautions(load_experiment(path), own=True)
     assert len(found) == 2
     assert str(table) in found[0]

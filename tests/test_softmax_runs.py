@@ -13,7 +13,7 @@ from dpexp.commands import notices, privacy, validate
 from dpexp.config import ConfigError, load_experiment
 from dpexp.core.errors import ResultsMissing
 from dpexp.core.seeds import generator
-from dpexp.data import DATASETS, DataError
+from dpexp.data import DATASETS
 from dpexp.data.dataset import NORM
 from dpexp.engine.softmax import loop as engine
 from dpexp.engine.softmax.batches import SAMPLING
@@ -295,35 +295,43 @@ def test_wrong_configs_are_told_with_their_place(tmp_path, change, words):
     assert any(text in str(issue) and str(issue.where.line) == line for issue in error.value.issues), str(error.value)
 
 
-def test_bad_records_are_told_together(tmp_path):
-    (tmp_path / "t.csv").write_text("a,b,y\n1,,0\n1,2,1\n1,3,0\n")
-    problem = Softmax(data=DataSource(path=str(tmp_path / "t.csv"), target="y"))
-    with pytest.raises(DataError, match=r"a: constant; b: 1 missing"):
-        _ = problem.n
-
-
 def users_config(tmp_path, data):
     path = tmp_path / "toy.yaml"
     path.write_text(TOY.replace("{name: digits}", data).replace("batch_size: 32", "batch_size: 4"))
     return path
 
 
-def test_bad_records_are_told_at_the_line_that_names_them(tmp_path):
+def test_what_is_wrong_with_a_table_is_told_at_the_line_that_names_it(tmp_path):
     (tmp_path / "t.csv").write_text("a,b,y\n1,,0\n1,2,1\n1,3,0\n")
-    lines, issues = validate.validate(
-        [users_config(tmp_path, f"{{path: {tmp_path / 't.csv'}, target: y}}")], [], "paper"
-    )
+    path = users_config(tmp_path, f"{{path: {tmp_path / 't.csv'}, target: y}}")
+    lines, issues = validate.validate([path], [], "paper")
     assert not lines
     (issue,) = issues
     assert "toy.yaml:2:32: " in issue
-    assert "a: constant; b: 1 missing values" in issue
+    assert "the classes of y are not stated" in issue
 
 
-def test_what_is_not_private_is_said(tmp_path):
+@pytest.mark.parametrize(
+    ("stated", "said"),
+    [
+        ("ranges: {a: [1, 0]}", "a: a range is two numbers or two days, the smaller first"),
+        ("ranges: {a: [2001-01-32, 2002-01-01]}", "a is not a day like 2021-03-01"),
+        ("categories: {y: [ONE, OTHER]}", "categories of y are not filled in"),
+        ("categories: {y: [0, 1]}, leave_out: [c]", "no column 'c'"),
+    ],
+)
+def test_what_is_stated_of_a_table_is_checked(tmp_path, stated, said):
+    (tmp_path / "t.csv").write_text("a,y\n" + "1,0\n2,1\n" * 20)
+    path = users_config(tmp_path, f"{{path: {tmp_path / 't.csv'}, target: y, {stated}}}")
+    _, issues = validate.validate([path], [], "paper")
+    assert said in issues[0]
+
+
+def test_how_records_are_encoded_is_said(tmp_path):
     table = tmp_path / "t.csv"
     table.write_text("a,job,y\n" + "".join(f"{k},{'uv'[k % 2]},{k % 3}\n" for k in range(40)))
-    path = users_config(tmp_path, f"{{path: {table}, target: y, categories: {{y: [0, 1, 2]}}}}")
-    said = "Read off the records, so not private: the values of job."
+    path = users_config(tmp_path, f"{{path: {table}, target: y, categories: {{job: [u, v], y: [0, 1, 2]}}}}")
+    said = "a: used as they are; job: one entry a category. Each record is read by itself"
     lines, _ = validate.validate([path], [], "paper")
     assert said in lines[1]
     statement = privacy.of_config(path, ["privacy.eps=inf"])
@@ -343,7 +351,7 @@ def test_changed_records_make_a_cell_stale(tmp_path, monkeypatch, below):
     table, options = tmp_path / "t.csv", Options(tmp_path / "results", jobs=1, quiet=True)
     named = f"{below or tmp_path}/t.csv"
     table.write_text("a,y\n" + "".join(f"{k},{k % 3}\n" for k in range(40)))
-    experiment = load_experiment(users_config(tmp_path, f"{{path: {named}, target: y}}"))
+    experiment = load_experiment(users_config(tmp_path, f"{{path: {named}, target: y, categories: {{y: [0, 1, 2]}}}}"))
     assert run(experiment, options).computed == 2
     assert run(experiment, options).reused == 2
     table.write_text(table.read_text().replace("\n7,", "\n8,"))

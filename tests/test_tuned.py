@@ -482,7 +482,9 @@ def test_on_own_records_the_best_is_released_and_an_audit_says_what_it_does_not_
     lines = [f"{a:.4f},{b:.4f},{'yes' if a > 0 else 'no'}" for a, b in rows]
     (tmp_path / "people.csv").write_text("a,b,y\n" + "\n".join(lines) + "\n")
     path = tmp_path / "tuned.yaml"
-    records = "{path: people.csv, target: y, ranges: {a: [-1, 1], b: [-1, 1]}, categories: {y: [no, yes]}}"
+    records = (
+        "{path: people.csv, target: y, ranges: {a: [-1, 1], b: [-1, 1]}, categories: {y: [no, yes]}, records: 200}"
+    )
     path.write_text(CONFIG.replace("{name: digits}", records).replace("batch_size: 64", "batch_size: 20"))
     call("run", str(path), "--results", str(tmp_path), "-q")
     model = call("model", "tuned", "--results", str(tmp_path)).stdout

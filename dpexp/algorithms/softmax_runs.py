@@ -16,7 +16,7 @@ from dpexp.engine.result import Passed
 from dpexp.engine.softmax import batches as drawn
 from dpexp.engine.softmax import loop as engine
 from dpexp.privacy.analyses.analysis import ALL
-from dpexp.privacy.batch_sampling import INTO_BINS, BatchSampling, Epochs
+from dpexp.privacy.batch_sampling import INTO_BINS, RELATIONS, BatchSampling, Epochs
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:
@@ -91,8 +91,8 @@ class SoftmaxAlgorithm(AlgorithmBase):
     """replicates come one after the other: pieces of one keep all workers busy to the end"""
 
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
-        """What does not fit: too many steps, a batch larger than the data, or groups where there are none."""
-        found = []
+        """What does not fit: records, steps, a batch larger than the data, or groups where there are none."""
+        found = self._unproved(problem)
         if n > MOST_STEPS:
             found.append(f"{n:,} steps are beyond reach: at most {MOST_STEPS:,} are run")
         if self.batch_size > problem.n:
@@ -109,6 +109,23 @@ class SoftmaxAlgorithm(AlgorithmBase):
                 f"to be drawn from it"
             )
         return found
+
+    def _unproved(self, problem: Softmax) -> list[str]:
+        """Why nothing proves the statement on a user's records as they are held out (docs/data.md derives the rule)."""
+        added, stated = RELATIONS[self.sampling] == "add-remove", problem.data.records is not None
+        if problem.data.path is None or added == stated:
+            return []
+        if added:
+            return [
+                f"sampling '{self.sampling}' is for records that are added or removed, so nothing may follow from "
+                "their number in the file: state one that is public, as in data: {..., records: 10000}, or take "
+                "sampling fixed-size, for records that are replaced, whose number is public"
+            ]
+        return [
+            f"sampling '{self.sampling}' is for records that are replaced, so their number is public and places decide "
+            "what is held out: leave out data.records, or take sampling poisson. Held out by itself, a replaced record "
+            "could change parts, and nothing is proved here of batches of a fixed size of one record more or less"
+        ]
 
     def memory(self, problem: Softmax, n: int, checkpoints: int, settings: int) -> int:
         """Bytes that a worker holds at once, beside the records: iterates, and six numbers a step of every setting.
@@ -129,9 +146,11 @@ class SoftmaxAlgorithm(AlgorithmBase):
             return self.epochs * drawn.batches_of(problem.n, self.batch_size)
         return max(1, round(self.epochs * problem.n / self.batch_size))
 
-    def batches(self, records: int, order: np.random.Generator) -> drawn.Batches:
-        """The batches of a run on so many records."""
-        return drawn.scheme(self.sampling, self.groups)(records, self.batch_size, order)
+    def batches(self, problem: Softmax, order: np.random.Generator) -> drawn.Batches:
+        """The batches of a run on the training records."""
+        own = problem.group_draws
+        public = {} if own is None else {"nominal": problem.n}
+        return drawn.scheme(self.sampling, self.groups, own)(len(problem.train), self.batch_size, order, **public)
 
     def by_epochs(self, records: int) -> Epochs | None:
         """What an accountant has to know of batches that are drawn epoch by epoch."""
@@ -239,7 +258,7 @@ def learnt(
         train.features,
         train.labels,
         runs,
-        algorithm.batches(len(train), generator(seed, replicate, "order", part)),
+        algorithm.batches(problem, generator(seed, replicate, "order", part)),
         batch_size=algorithm.batch_size,
         noise=engine.gaussian(generator(seed, replicate, "noise", part)),
         checkpoints=steps.tolist(),

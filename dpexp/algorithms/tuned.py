@@ -216,7 +216,9 @@ class Tuned(SoftmaxAlgorithm):
         runs = tuple(c.algorithm.mechanism(problem, c.schedule, one, c.steps) for c in candidates)
         noise = None if self.score == "public" else self.score_noise(one)
         delta = one.target[1] if one.target else 1e-5
-        return TunedRuns(runs, self.drawn, noise, problem.held_out_records, delta)
+        return TunedRuns(
+            runs, self.drawn, noise, problem.held_out_records, delta, about=problem.data.records is not None
+        )
 
     def seconds(self, problem: Softmax, n: int) -> float:
         """Those of K runs in the mean, each of the slowest candidate; a run by itself takes twice as long."""

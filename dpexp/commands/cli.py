@@ -265,7 +265,7 @@ def privacy(
 
 @app.command()
 def fit(
-    data: Annotated[Path | None, typer.Argument(metavar="DATA", help="Your records: csv or parquet.")] = None,
+    data: Annotated[Path | None, typer.Argument(metavar="DATA", help="Your records: csv, tsv, parquet or npz.")] = None,
     target: Annotated[str, typer.Option("--target", metavar="COLUMN", help="The column to explain.")] = ...,  # type: ignore[assignment]
     model: Annotated[
         str, typer.Option(metavar="huber-linear|mallows-logistic", help="The regression.")
@@ -303,6 +303,8 @@ def fit(
         deployment, seed,
     )  # fmt: skip
     report = command.fit(request)
+    for remark in report.remarks:
+        say(remark, file=sys.stderr)
     _print_json(report.document()) if as_json else say(report.text())
     raise typer.Exit(report.exit_code)
 

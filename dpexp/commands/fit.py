@@ -14,7 +14,9 @@ from dpexp.core.errors import UsageError
 from dpexp.core.scalars import scalar
 from dpexp.core.text import guess
 from dpexp.data.public_inputs import PublicInputs
-from dpexp.data.regression import Roles, Units, names_of, one_record_a_person, read_budgets, read_records, units_of
+from dpexp.data.records import Kind, read_header, read_table
+from dpexp.data.regression import Roles, Units, one_record_a_person, read_budgets, read_records, units_of
+from dpexp.data.remarks import of_unread
 
 if TYPE_CHECKING:
     from dpexp.inference.fitting import Planned
@@ -132,16 +134,16 @@ def _plan(request: Request, public: PublicInputs) -> Report:
     """What is expected, from names, public inputs and budgets; no other value of a file is read."""
     roles = Roles(request.target, request.mu_column, request.person)
     binary = request.model == "mallows-logistic"
+    kinds: dict[str, Kind]
     if request.data is not None:
-        kinds = {name: "text" if name in public.categories else "number" for name in names_of(request.data)}
+        kinds = dict(read_header(request.data).kinds)
     else:
-        spoken = [*public.ranges, *public.categories, *public.centred_if_missing, *public.leave_out, *roles.named]
-        kinds = {name: "text" if name in public.categories else "number" for name in dict.fromkeys(spoken)}
+        kinds = dict.fromkeys([*public.named, *roles.named], "unknown")
     units = units_of(kinds, roles, public, binary)
     if request.mu_column is not None:
         if request.data is None:
             raise UsageError("--mu-column is a column of DATA", "name the file")
-        mu = read_budgets(request.data, request.mu_column)
+        mu = read_budgets(read_table(request.data), request.mu_column)
     else:
         mu = np.array([_budget(request)])
     if request.n is None and request.mu_column is None:
@@ -157,36 +159,39 @@ def _fit(request: Request, public: PublicInputs) -> Report:
 
     assert request.data is not None
     roles = Roles(request.target, request.mu_column, request.person)
-    records = read_records(request.data, roles, public, request.model == "mallows-logistic")
-    order_seed, normals = _randomness(request)
-    order = np.random.Generator(np.random.PCG64(order_seed)).permutation(len(records.y))
-    dropped = 0
-    if records.person is not None:
-        kept = one_record_a_person(records.person, order)
-        dropped, order = len(order) - len(kept), kept
-    mu = np.full(len(order), _budget(request)) if records.mu is None else records.mu[order]
+    table = read_table(request.data)
+    records = read_records(table, roles, public, request.model == "mallows-logistic")
+    quiet = request.deployment or bool(records.usable.all())
+    remarks = [] if quiet else of_unread(table, records.units.read)
+    order_seed, key, normals = _randomness(request)
+    if roles.person is not None:
+        records = one_record_a_person(table, records, roles.person, key)
+    records = records.rows(np.random.Generator(np.random.PCG64(order_seed)).permutation(len(records.y)))
+    n, mu = len(records.y), records.mu
+    if mu is None:
+        mu = np.full(n, _budget(request))
     model = _model(request, records.units)
-    planned = _planned(request, model, mu, len(order))
+    planned = _planned(request, model, mu, n)
     shown: dict[str, Any] = {
-        "order_seed": order_seed, "seed": request.seed if request.seed is not None else SEED, "dropped": dropped,
+        "order_seed": order_seed, "seed": request.seed if request.seed is not None else SEED,
         "deployment": request.deployment, "person": request.person, "model": request.model, "file": str(request.data),
+        "remarks": remarks,
     }  # fmt: skip
     fewest = model.p + 1 if request.central else FEWEST_TO_COMPUTE
-    if planned.checked.reasons and (not request.force or len(order) < fewest):
+    if planned.checked.reasons and (not request.force or n < fewest):
         return Report(records.units, planned, mu, request.central, request.level, planned.checked, **shown)
-    x, y = records.x[order], records.y[order]
     if request.central:
-        fitted = fit_central(planned, x, y, float(mu[0]), normals)
+        fitted = fit_central(planned, records.x, records.y, float(mu[0]), normals, records.usable)
     else:
-        fitted = fit_local(planned, x, y, mu, normals)
+        fitted = fit_local(planned, records.x, records.y, mu, normals, records.usable)
     checked = fitted.checked.after_plan(planned.checked)
     return Report(records.units, planned, mu, request.central, request.level, checked, fitted=fitted, **shown)
 
 
-def _randomness(request: Request) -> tuple[int, Normals]:
-    """The public seed of the order, and where noise comes from.
+def _randomness(request: Request) -> tuple[int, bytes, Normals]:
+    """The public seed of the order, the key that chooses a person's record, and where noise comes from.
 
-    In a deployment the noise is drawn from the operating system and kept nowhere; the seed of the order comes from
+    In a deployment noise and key are drawn from the operating system and kept nowhere; the seed of the order comes from
     there too, and is published.
     """
     if request.deployment:
@@ -194,9 +199,9 @@ def _randomness(request: Request) -> tuple[int, Normals]:
 
         from dpexp.inference.users import operating_system_normals
 
-        return secrets.randbits(63), operating_system_normals
+        return secrets.randbits(63), secrets.token_bytes(32), operating_system_normals
     from dpexp.core.seeds import generator
 
     seed = SEED if request.seed is None else request.seed
     noise = generator(seed, 0, "noise")
-    return seed, lambda shape: noise.standard_normal(shape)
+    return seed, seed.to_bytes(32, "big"), lambda shape: noise.standard_normal(shape)

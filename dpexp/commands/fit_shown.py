@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -49,10 +50,11 @@ class Report(Printed):
     plan: bool = False
     order_seed: int = 0
     seed: int = 0
-    dropped: int = 0
     deployment: bool = False
     person: str | None = None
     file: str = ""
+    remarks: Sequence[str] = ()
+    """of a rehearsal, read off the records: for their owner on stderr, and no part of text or document"""
 
     @property
     def exit_code(self) -> int:
@@ -164,10 +166,7 @@ class Report(Printed):
 
     @property
     def notes(self) -> list[str]:
-        notes = list(self.units.notes)
-        if self.dropped:
-            notes.append(f"{self.dropped:,} records of persons who have another one were not used")
-        return notes
+        return list(self.units.notes)
 
     @cached_property
     def names(self) -> list[str]:

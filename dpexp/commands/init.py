@@ -38,16 +38,17 @@ def init(
             text = text.replace(f"    path: {data}\n", f"    path: {os.path.relpath(data, out.parent)}\n")
     else:
         text = starter(problem, algorithm, experiment=name)
-    return text if out is None else _write(out, text)
+    own = data is not None and not data.is_dir()
+    return text if out is None else _write(out, text, f"fill in its blanks, then dpexp run {out}" if own else "")
 
 
 def _public(
     problem: str | None, algorithm: str | None, data: Path | None, target: str | None, of: str | None, out: Path | None
 ) -> str:
-    """Public inputs of `dpexp fit`, drafted from the names and types of the columns."""
+    """Public inputs of `dpexp fit`, drafted from a table's header."""
     if data is None or problem or algorithm or of:
         raise UsageError("--public drafts what `dpexp fit` has to know of a table", "dpexp init --data FILE --public")
-    from dpexp.data.public_draft import draft_public
+    from dpexp.data.drafting import draft_public
 
     text = draft_public(data, target)
     return text if out is None else _write(out, text, "fill in its blanks, then dpexp fit")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +24,7 @@ from dpexp.config.settings import Words, flat, named, varying
 from dpexp.core.errors import UsageError
 from dpexp.core.files import Damaged, atomically
 from dpexp.core.standard_json import standard_json
+from dpexp.core.terminal import say
 from dpexp.core.text import columns, few, guess, up
 from dpexp.problems.softmax_model import SoftmaxModel, softmax_model
 from dpexp.reporting.statement import stated_by
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 DEPLOYED = "Deployment: the noise was drawn from the operating system, and its seeds are kept nowhere."
 FORMATS = (".npz", ".json")
 PREDICTIONS = (".csv", ".json")
+MOST_SHOWN = 5
+"""records without a prediction that stderr names; the JSON document names all"""
 
 
 @dataclass(frozen=True)
@@ -145,16 +149,21 @@ class ReleasedModel:
     def predict(self, table: str | Path | pd.DataFrame) -> pd.DataFrame:
         """The predicted class of every record of a file or a frame, and the probability of each.
 
-        Raises UsageError, which names the lines that cannot be used.
+        Of a record that has a value which cannot be read there is no prediction. Raises UsageError.
         """
+        return self._predicted(table)[0]
+
+    def _predicted(self, table: str | Path | pd.DataFrame) -> tuple[pd.DataFrame, dict[int, str]]:
+        """What `predict` says, and of which records it says nothing, with the reason."""
         import pandas as pd
 
         if self.softmax is None:
             raise UsageError(f"{self.experiment}: what these parameters predict is not known")
         source = Path(table).expanduser() if isinstance(table, str | Path) else table
-        shares = self.softmax.probabilities(source)
+        shares, reasons = self.softmax.probabilities(source)
         predicted = np.array(self.classes, dtype=object)[shares.argmax(axis=1)]
-        return pd.DataFrame({"prediction": predicted, **dict(zip(self.classes, shares.T, strict=True))})
+        predicted[list(reasons)] = None
+        return pd.DataFrame({"prediction": predicted, **dict(zip(self.classes, shares.T, strict=True))}), reasons
 
     def save(self, path: str | Path) -> None:
         """Write a file whole: .json is the document, .npz its arrays and the document as text."""
@@ -215,22 +224,26 @@ def released_model(
 
 
 def predictions(model: ReleasedModel, table: Path) -> tuple[dict[str, Any], str]:
-    """What a model predicts: document and csv text."""
-    found = model.predict(table)
+    """What a model predicts: document and csv text. A record without a prediction has its reason, on stderr too."""
+    found, reasons = model._predicted(table)
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(["record", "prediction", *(f"probability of {name}" for name in model.classes)])
-    for number, row in enumerate(found.itertuples(index=False), start=1):
-        writer.writerow([number, row[0], *(f"{share:.6g}" for share in row[1:])])
-    shares = found[model.classes].to_numpy()
+    predicted: list[dict[str, Any]] = []
+    for k, row in enumerate(found.itertuples(index=False)):
+        if k in reasons:
+            writer.writerow([k + 1, *[""] * (1 + len(model.classes))])
+            predicted.append({"record": k + 1, "prediction": None, "probabilities": None, "why": reasons[k]})
+        else:
+            writer.writerow([k + 1, row[0], *(f"{share:.6g}" for share in row[1:])])
+            predicted.append({"record": k + 1, "prediction": row[0], "probabilities": list(map(float, row[1:]))})
+    for reason in [*list(reasons.values())[:MOST_SHOWN], *["..."] * (len(reasons) > MOST_SHOWN)]:
+        say(f"no prediction: {reason}", file=sys.stderr)
     document = {
         "experiment": model.experiment,
         "cell_id": model.cell_id,
         "classes": model.classes,
-        "predictions": [
-            {"record": k + 1, "prediction": name, "probabilities": [float(share) for share in shares[k]]}
-            for k, name in enumerate(found["prediction"])
-        ],
+        "predictions": predicted,
     }
     return document, buffer.getvalue().rstrip("\n")
 

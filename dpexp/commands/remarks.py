@@ -17,9 +17,12 @@ def remarks(experiment: Experiment) -> list[str]:
 
 
 def _of(source: DataSource) -> list[str]:
+    from dpexp.data.labelled import columns_of_file
+    from dpexp.data.records import read_table
+    from dpexp.data.remarks import majority
     from dpexp.data.remarks import remarks as found
-    from dpexp.data.table import read_frame
 
-    path = Path(os.path.expanduser(str(source.path)))
-    said = found(read_frame(path), str(source.target), source.ranges or {}, source.categories or {})
-    return [f"{path.name}: {remark}" for remark in said]
+    table = read_table(Path(os.path.expanduser(str(source.path))))
+    columns, classes = columns_of_file(table.header, table.where, str(source.target), source.public)
+    said = [*found(table, columns, classes), *majority(table, classes)]
+    return [remark if remark.startswith(table.where) else f"{Path(table.where).name}: {remark}" for remark in said]

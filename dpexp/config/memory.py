@@ -15,7 +15,7 @@ LOOKED_AT = 2**20
 
 
 def require_readable(path: Path) -> None:
-    """Raises UsageError, with the bytes, where a csv or parquet file has more entries than fit into memory.
+    """Raises UsageError, with the bytes, where a csv, tsv or parquet file has more entries than fit into memory.
 
     Nothing but its beginning is read, or the part of a parquet file that says how many entries there are. What is wrong
     with the file itself is said by who reads it.
@@ -33,11 +33,11 @@ def require_readable(path: Path) -> None:
 
 def _entries(path: Path) -> int:
     """About how many entries a table has; 0 where that is not known."""
-    if path.suffix == ".csv" and path.is_file():
+    if path.suffix in (".csv", ".tsv") and path.is_file():
         size = path.stat().st_size
         with path.open("rb") as file:
             start = file.read(LOOKED_AT)
-        return round(size / max(len(start), 1) * (start.count(b",") + start.count(b"\n")))
+        return round(size / max(len(start), 1) * (max(map(start.count, b",;\t|")) + start.count(b"\n")))
     if path.suffix == ".parquet" and path.is_file():
         from pyarrow import parquet
 

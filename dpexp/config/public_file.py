@@ -10,12 +10,12 @@ from typing import Any
 from dpexp.config.reader import ConfigError
 from dpexp.config.yamlfile import Issue, Located, YamlErrors, read
 from dpexp.core.text import guess
+from dpexp.data.drafting import BLANKS
+from dpexp.data.encode import limits_of
 from dpexp.data.public_inputs import PublicInputs
 
 KEYS = ("ranges", "categories", "missing", "leave_out", "error_scale", "known_error_scale")
 FILL_IN = "fill it in from a code book, an earlier public sample or common knowledge, never from these records"
-BLANKS = ("LOW", "HIGH", "ONE", "OTHER")
-"""words that a draft holds in place of values"""
 
 
 def read_public(path: Path) -> PublicInputs:
@@ -42,7 +42,9 @@ def read_public(path: Path) -> PublicInputs:
         issues.append(Issue(place, f"{name} has a range and categories", "keep one of them"))
     if issues:
         raise ConfigError(issues)
-    return PublicInputs(ranges, categories, missing, leave_out, guessed or known, known is not None, str(path))
+    pairs = root.value["ranges"].plain() if ranges else {}
+    days = tuple(str(name) for name, pair in pairs.items() if isinstance(pair[0], str))
+    return PublicInputs(ranges, categories, missing, leave_out, days, guessed or known, known is not None, str(path))
 
 
 def _each(
@@ -62,15 +64,14 @@ def _range(name: str, given: Located, issues: list[Issue]) -> tuple[float, float
     blank = next((v for v in values if v in BLANKS), None) if isinstance(values, tuple) else None
     if blank is not None:
         issues.append(Issue(given.where, f"{name}: {blank} is not filled in", FILL_IN))
-    elif (
-        not isinstance(values, tuple)
-        or len(values) != 2
-        or not all(isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v) for v in values)
-        or not values[0] < values[1]
-    ):
-        issues.append(Issue(given.where, f"{name}: a range is two numbers, the smaller first", "for instance [20, 70]"))
-    else:
-        return float(values[0]), float(values[1])
+    elif isinstance(values, tuple) and len(values) == 2 and len({isinstance(v, str) for v in values}) == 1:
+        try:
+            return limits_of(name, values)
+        except (ValueError, TypeError):
+            pass
+    if blank is None:
+        hint = "for instance [20, 70] or [2001-01-01, 2020-12-31]"
+        issues.append(Issue(given.where, f"{name}: a range is two numbers or two days, the smaller first", hint))
     return -2.0, 2.0
 
 
@@ -89,7 +90,7 @@ def _levels(name: str, given: Located, issues: list[Issue]) -> tuple[str, ...]:
 
 
 def _text(value: Any) -> str:
-    """A level as the table has it: true is True there, 1.0 is 1."""
+    """A level as a text: 1.0 is 1."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)

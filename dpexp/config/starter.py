@@ -28,6 +28,13 @@ BUDGETS: Sequence[Mapping[str, Any]] = ({"mu": 1}, {"eps": 1, "delta": 1e-5}, {"
 """budgets that are tried in turn: one for every user, a target for the whole run, and none"""
 BATCHES = (250, 64, 16, 4, 1)
 """batch sizes that are tried in turn: no batch is larger than the data"""
+REPLACED: Mapping[str, Any] = {"sampling": "fixed-size"}
+"""for records that are replaced, whose number is public: nothing has to be stated of it"""
+IF_ADDED = (
+    "# Or state about how many there are, a public number that is not counted here. Then sampling: poisson, for",
+    "# records that are added or removed, is private too, with less noise:",
+    "# records: NUMBER",
+)
 STEPS: Sequence[Mapping[str, Any]] = ({}, {"n": 20_000})
 """some algorithms know their number of steps, the others are told"""
 SIMULATED: Mapping[str, Any] = {"replicates": 20, "seed": 1}
@@ -58,7 +65,7 @@ def starter(
     _known("algorithm", algorithm)
     complaints: list[Issue] = []
     for sections in _candidates(problem, algorithm, data.source if data else None):
-        text = _written(experiment, sections, data.template if data else ())
+        text = _written(experiment, sections, (*data.template, *IF_ADDED) if data else ())
         try:
             _read(text)
         except ConfigError as error:
@@ -79,7 +86,7 @@ def starter(
 def _read(text: str) -> None:
     from dpexp.config import read_experiment
 
-    read_experiment(text, "starter.yaml")
+    read_experiment(text.replace("[ONE, OTHER]", "[0, 1]"), "starter.yaml")  # blanks of a table are the user's to fill
 
 
 def _known(section: str, name: str | None) -> None:
@@ -97,10 +104,10 @@ def _candidates(
             if problem not in (None, p):
                 continue
             for schedule in ALGORITHMS[a].schedules:
+                fields = parameters_of(ALGORITHMS[a]).model_fields
+                sampling = {key: value for key, value in REPLACED.items() if key in fields}
                 batches = (
-                    [{"batch_size": size} for size in BATCHES]
-                    if data and "batch_size" in parameters_of(ALGORITHMS[a]).model_fields
-                    else [{}]
+                    [{"batch_size": size, **sampling} for size in BATCHES] if data and "batch_size" in fields else [{}]
                 )
                 for budget, steps, batch in itertools.product(BUDGETS[1:] if data else BUDGETS, STEPS, batches):
                     yield {

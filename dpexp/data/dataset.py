@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpexp.core.errors import UsageError
-from dpexp.data.encoding import Column
+from dpexp.data.public_inputs import Column
 
 BIAS = 0.25
 """value of the constant entry that `prepare` appends"""
@@ -36,6 +36,10 @@ class Dataset:
     """where the records come from and what was done to them, with what that costs in privacy"""
     columns: tuple[Column, ...] = ()
     """of a user's table, in the order of their entries in `features`; empty for what is no table"""
+    draws: np.ndarray | None = None
+    """[n, 3] uint64, by which each record finds its part by itself (`membership`); None where places decide"""
+    usable: np.ndarray | None = None
+    """of a user's table [n]: whether all values of a record could be read; the others are prepared as 0"""
 
     def __post_init__(self) -> None:
         problems = []
@@ -55,12 +59,19 @@ class Dataset:
 
     def rows(self, index: np.ndarray | slice) -> Dataset:
         """Some of the records."""
-        return replace(self, features=self.features[index], labels=self.labels[index])
+        draws, usable = (None if one is None else one[index] for one in (self.draws, self.usable))
+        return replace(self, features=self.features[index], labels=self.labels[index], draws=draws, usable=usable)
 
     @property
     def prepared(self) -> Dataset:
         """The same records as `prepare` makes them."""
-        return replace(self, features=prepare(self.features))
+        return self.with_features(prepare(self.features))
+
+    def with_features(self, features: np.ndarray) -> Dataset:
+        """The records with other features; those that cannot be used are 0, so that they move no parameter."""
+        if self.usable is not None:
+            features[~self.usable] = 0
+        return replace(self, features=features)
 
 
 class Split(NamedTuple):

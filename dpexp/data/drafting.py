@@ -1,59 +1,99 @@
-"""What a starter config can say of a table: the names and kinds of its columns, and never a value in it."""
+"""First statements about a table: what a user fills in, from its header alone and never from a record."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from dpexp.data.columns import is_number
 from dpexp.data.dataset import DataError
-from dpexp.data.table import read_frame
+from dpexp.data.records import Header, read_header
+
+RANGE, LEVELS = "[LOW, HIGH]", "[ONE, OTHER]"
+BLANKS = frozenset({"LOW", "HIGH", "ONE", "OTHER"})
+"""words that a draft holds in place of values; a file that still holds them is refused"""
+HEAD = """\
+# Public inputs of `dpexp fit {file} --target COLUMN --public THIS`: what is known of the columns without the records.
+# Drafted from the header alone. Fill the blanks in from a code book, an earlier public sample or common knowledge.
+# A mean, a range or a list of levels that is read off these records would be a release of its own.
+"""
+RANGES = """
+# LOW and HIGH: about 19 of 20 values lie between them. Values beyond are used as they are, nothing is cut off. Have
+# columns magnitudes of their own, such as years and dollars? Then this matters most: without a range a column of
+# numbers is taken to lie between -2 and 2. A range of two days, [2001-01-01, 2020-12-31], makes a column one of days.
+"""
+UNKNOWN = """\
+# A header does not say which columns hold words: move those to categories.
+"""
+CATEGORIES = """
+# Every level, the reference first. A level called other stands for all that are not listed.
+"""
+REST = """
+# A record with a value that is missing or cannot be read adds nothing. In these columns a missing value counts as the
+# centre, with an entry that says so:
+# missing: [COLUMN]
+# Columns that are not used, such as names and numbers of persons:
+# leave_out: [COLUMN]
+# The standard deviation of what the columns do not explain of the target, within a factor 3. Without it, it is taken
+# to be a quarter of the width of the target's range:
+# error_scale: 1
+"""
 
 
 class Draft(NamedTuple):
     """A source of data, and what a user should add to it, as lines of YAML in which values are to be filled in."""
 
-    source: Mapping[str, str]
+    source: Mapping[str, Any]
     template: tuple[str, ...]
 
 
 def draft(path: Path, target: str | None) -> Draft:
-    """What is known of a table without looking at its values.
+    """What is known of a table from its header.
 
     Raises DataError where the file cannot be read, or the target is not one of its columns.
     """
     if path.is_dir():
         return Draft({"path": str(path)}, ())
-    frame = read_frame(path)
-    names = [str(name) for name in frame.columns]
-    listed = ", ".join(names[:20]) + ", ..." * (len(names) > 20)
+    header = read_header(path)
     if target is None:
-        raise DataError(f"{path}: which column is to be predicted?", f"give --target; columns: {listed}")
-    if target not in names:
-        close = get_close_matches(target, names, n=1)
         raise DataError(
-            f"{path}: no column '{target}'", (f"did you mean '{close[0]}'? " if close else "") + f"columns: {listed}"
+            f"{path}: which column is to be predicted?", f"give --target; columns: {', '.join(header.kinds)}"
         )
-    numbers = [name for name in names if name != target and is_number(frame[name])]
-    words = [name for name in names if name not in numbers]
-    template = []
+    header.require([target], str(path))
+    numbers, words = _split(header, target)
+    template = ["# State what is known without the records. Classes come first; columns of words belong to categories."]
     if numbers:
-        template += ["# State limits that are known without the records, so that columns are of one magnitude:"]
-        template += [_filled_in("ranges", numbers, "[LOW, HIGH]")]
-    template += ["# State categories that are known without the records; those read off the records are not private:"]
-    template += [_filled_in("categories", words, "[ONE, OTHER]")]
-    return Draft({"path": str(path), "target": target}, tuple(template))
+        template.append(f"# ranges: {{{', '.join(f'{_key(name)}: {RANGE}' for name in numbers)}}}")
+    template.append("# missing: [COLUMN]        where values may be missing; without it such records add nothing")
+    template.append("# leave_out: [COLUMN]")
+    blanks = {name: ["ONE", "OTHER"] for name in [target, *words]}
+    return Draft({"path": str(path), "target": target, "categories": blanks}, tuple(template))
 
 
-def _filled_in(key: str, names: list[str], value: str) -> str:
-    """A commented line of YAML that a user completes."""
-    inside = ", ".join(f"{_name(name)}: {value}" for name in names)
-    return f"# {key}: {{{inside}}}"
+def draft_public(path: Path, target: str | None) -> str:
+    """The text of a first file for `dpexp fit --public`. Raises DataError as `draft` does."""
+    header = read_header(path)
+    header.require([] if target is None else [target], str(path))
+    numbers, words = _split(header)
+    parts = [HEAD.format(file=path)]
+    for intro, key, blank, names in ((RANGES, "ranges", RANGE, numbers), (CATEGORIES, "categories", LEVELS, words)):
+        if names:
+            unknown = UNKNOWN if key == "ranges" and header.separator else ""
+            lines = [f"  {_key(name)}: {blank}{'  # the target' if name == target else ''}\n" for name in names]
+            parts.append(f"{intro}{unknown}{key}:\n{''.join(lines)}")
+    if not words:
+        parts.append(f"{CATEGORIES}# categories:\n#   COLUMN: {LEVELS}\n")
+    return "".join([*parts, REST])
 
 
-def _name(name: str) -> str:
-    """A column's name as YAML takes it."""
-    return name if name.isidentifier() else json.dumps(name, ensure_ascii=False)
+def _split(header: Header, target: str | None = None) -> tuple[list[str], list[str]]:
+    """Columns that may hold numbers or days, and those that hold words by their schema."""
+    others = {name: kind for name, kind in header.kinds.items() if name != target}
+    return [k for k, v in others.items() if v not in ("text", "truth")], [k for k, v in others.items() if v == "text"]
+
+
+def _key(name: str) -> str:
+    """A column's name as YAML takes it, whatever is in it."""
+    plain = name.isidentifier() and name.lower() not in ("true", "false", "null", "yes", "no", "on", "off", "inf")
+    return name if plain else json.dumps(name, ensure_ascii=False)

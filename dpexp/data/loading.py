@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -11,7 +11,9 @@ from dpexp.core.seeds import generator
 from dpexp.data import adult, digits, fashion
 from dpexp.data.dataset import Builtin, DataError, Shape, Split, split
 from dpexp.data.images import CIFAR_FILES, read_cifar10, read_image_folder
-from dpexp.data.table import read_table
+from dpexp.data.labelled import read_labelled
+from dpexp.data.membership import TEST, split_by_draws, with_draws
+from dpexp.data.public_inputs import PublicInputs
 
 DATASETS: dict[str, Builtin] = {
     "adult": Builtin(adult.read, adult.PUBLISHED_TEST, Shape(48_842, 104, 2), adult.LICENCE, adult.NOTE),
@@ -26,18 +28,21 @@ def load(
     *,
     path: str | Path | None = None,
     target: str | None = None,
-    ranges: Mapping[str, tuple[float, float]] | None = None,
-    categories: Mapping[str, Sequence[str]] | None = None,
+    public: PublicInputs | None = None,
     features: Literal["pixels", "network"] = "pixels",
     by_file_name: Sequence[str] = (),
+    records: int | None = None,
     test_fraction: float | None = None,
     seed: int = 0,
     prepared: bool = True,
 ) -> Split:
-    """A shipped data set by name, or a file (csv, parquet, npz with a target) or image folder by path.
+    """A shipped data set by name, or a table with a target or a folder of images by path.
+
+    `public` says what is known of a table's columns without the records, the classes of the target among it.
 
     Without `test_fraction` the published test part is held out, or, where there is none, a random fifth; with it, that
-    share of all records, drawn with the seed. Prepared records have norm 1 and a bias entry (`dataset.prepare`).
+    share of all records, drawn with the seed. Prepared records have norm 1 and a bias entry (`dataset.prepare`). With
+    `records`, a public number that stands for theirs, each record is held out by itself (`membership`).
     Raises DataError, a ValueError, which lists everything that is wrong.
     """
     if (name is None) == (path is None):
@@ -47,13 +52,20 @@ def load(
             raise DataError(f"no data set {name!r}", f"shipped: {', '.join(DATASETS)}; or give a path")
         source = DATASETS[name]
     else:
-        source = _at(Path(os.path.expanduser(str(path))), target, ranges, categories, features, tuple(by_file_name))
+        source = _at(Path(os.path.expanduser(str(path))), target, public, features, tuple(by_file_name))
     data = source.read()
-    if test_fraction is None and source.published_test:
+    if records is not None and test_fraction is None and source.published_test:
+        raise DataError(
+            f"{path} has a test part of its own, so `records` does not say how many there are to train on",
+            "state test_fraction, by which each record is held out by itself, or leave out records",
+        )
+    fraction = TEST_FRACTION if test_fraction is None else test_fraction
+    if records is not None:
+        parts = split_by_draws(with_draws(data, seed), fraction, TEST)
+    elif test_fraction is None and source.published_test:
         cut = len(data) - source.published_test
         parts = Split(data.rows(slice(cut)), data.rows(slice(cut, None)))
     else:
-        fraction = TEST_FRACTION if test_fraction is None else test_fraction
         parts = split(data, fraction, generator(seed, 0, "data"))
     return Split(parts.train.prepared, parts.test.prepared) if prepared else parts
 
@@ -61,8 +73,7 @@ def load(
 def _at(
     path: Path,
     target: str | None,
-    ranges: Mapping[str, tuple[float, float]] | None,
-    categories: Mapping[str, Sequence[str]] | None,
+    public: PublicInputs | None,
     features: Literal["pixels", "network"],
     by_file_name: tuple[str, ...],
 ) -> Builtin:
@@ -73,5 +84,5 @@ def _at(
         return read_image_folder(path, features, by_file_name=by_file_name)
     if target is None:
         raise DataError(f"{path}: which column is the target?", "give target=")
-    table = read_table(path, target, ranges, categories)
+    table = read_labelled(path, target, public or PublicInputs())
     return Builtin(lambda: table, 0)

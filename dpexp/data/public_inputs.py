@@ -7,8 +7,9 @@ read off the records would be a release of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,8 @@ class PublicInputs:
     """columns whose missing values count as the centre, with an entry of their own that says so"""
     leave_out: tuple[str, ...] = ()
     """columns that are not used"""
+    days: tuple[str, ...] = ()
+    """columns whose range is one of days, in days since 1970"""
     error_scale: float | None = None
     """a guess, within a factor 3, of the standard deviation of what the columns do not explain of the target"""
     error_scale_is_known: bool = False
@@ -36,48 +39,43 @@ class PublicInputs:
         return tuple(dict.fromkeys([*self.ranges, *self.categories, *self.centred_if_missing, *self.leave_out]))
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One covariate: a column of numbers, one level of a column, or whether a value is missing."""
+class Column(NamedTuple):
+    """What is public of one column."""
 
     name: str
-    column: str
-    centre: float
-    scale: float
-    level: str | None = None
-    """the level for which it is 1; None for numbers"""
-    of_missing: bool = False
+    limits: tuple[float, float] | None = None
+    """the stated range of a column of numbers, if there is one"""
+    levels: tuple[str, ...] | None = None
+    """the categories of a column that has them, in the order of their entries"""
+    may_miss: bool = False
+    """whether a value may be missing, which then has an entry of its own"""
+    days: bool = False
+    """whether its values are days"""
 
     @property
-    def is_number(self) -> bool:
-        return self.level is None and not self.of_missing
+    def entries(self) -> list[str]:
+        """Names of its entries: the column's own or one for each category, and whether its value is missing."""
+        own = [self.name] if self.levels is None else [f"{self.name}={level}" for level in self.levels]
+        return [*own, *[f"{self.name} is missing"] * self.may_miss]
+
+    @property
+    def entry_limits(self) -> list[tuple[float, float]]:
+        """The range by which each entry is scaled; (0, 1) where it is not."""
+        first = (0.0, 1.0) if self.limits is None else self.limits
+        return [first, *[(0.0, 1.0)] * (len(self.entries) - 1)]
+
+    def document(self) -> dict[str, Any]:
+        """As JSON keeps it; `column_of` reads it back."""
+        return self._asdict()
 
 
-TYPICAL_RANGE = (-2.0, 2.0)
-"""what a column of numbers without a range is taken to have: centre 0 and scale 1"""
-SHARE_MISSING = 0.1
-"""share of missing values that is guessed of a column in which they are expected"""
-
-
-def entries_of_numbers(name: str, public: PublicInputs) -> list[Entry]:
-    """The covariate of a column of numbers, and whether its value is missing."""
-    low, high = public.ranges.get(name, TYPICAL_RANGE)
-    return [Entry(name, name, (low + high) / 2, (high - low) / 4), *_missing(name, public)]
-
-
-def entries_of_levels(name: str, levels: Sequence[str], public: PublicInputs) -> list[Entry]:
-    """One covariate for every level but the first, scaled as if all levels were equally frequent.
-
-    With L levels such an indicator has mean 1 / L and variance (1 / L)(1 - 1 / L). Divided by its standard deviation it
-    counts as much as a number does; undivided, its curvature would be at most a quarter of theirs.
-    """
-    share = 1 / len(levels)
-    spread = (share * (1 - share)) ** 0.5
-    return [Entry(f"{name}={level}", name, share, spread, level) for level in levels[1:]] + _missing(name, public)
-
-
-def _missing(name: str, public: PublicInputs) -> list[Entry]:
-    if name not in public.centred_if_missing:
-        return []
-    spread = (SHARE_MISSING * (1 - SHARE_MISSING)) ** 0.5
-    return [Entry(f"{name} is missing", name, SHARE_MISSING, spread, of_missing=True)]
+def column_of(document: Mapping[str, Any]) -> Column:
+    """The column that `Column.document` wrote."""
+    limits, levels = document["limits"], document["levels"]
+    return Column(
+        str(document["name"]),
+        None if limits is None else (float(limits[0]), float(limits[1])),
+        None if levels is None else tuple(map(str, levels)),
+        bool(document.get("may_miss", False)),
+        bool(document.get("days", False)),
+    )

@@ -2,31 +2,71 @@
 
 A covariate is z = (value - centre) / (scale sqrt d) and the response (y - centre) / scale, with public centres and
 scales, so that |x|^2 = 1 + |z|^2 is about 2 and hardly any record loses weight. Each record is transformed by itself:
-no statistic of the records is used. What is wrong with the table is reported at once, each fault at its line.
+no statistic of the records is used. One of which a value cannot be read is not usable: it keeps its place, and what it
+sends is noise alone.
 """
 
 from __future__ import annotations
 
-import csv
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from hashlib import blake2b
 
 import numpy as np
 
-from dpexp.core.text import few, guess
-from dpexp.data.columns import is_number, words
+from dpexp.core.text import few
 from dpexp.data.dataset import DataError
-from dpexp.data.public_inputs import Entry, PublicInputs, entries_of_levels, entries_of_numbers
-from dpexp.data.separators import separated_otherwise
-from dpexp.data.table import read_frame
+from dpexp.data.encode import columns_of, encoded
+from dpexp.data.public_inputs import Column, PublicInputs
+from dpexp.data.records import Header, Kind, Table
 
 FARTHEST = 1e6
 """a value farther than so many scales from its centre counts as that far: its weight is next to nothing either way"""
-_SHOWN = 5
-"""faults that a message lists"""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One covariate: a column of numbers, one level of a column, or whether a value is missing."""
+
+    name: str
+    column: str
+    centre: float
+    scale: float
+    level: str | None = None
+    """the level for which it is 1; None for numbers"""
+    place: int = 0
+    """of this level among all"""
+    of_missing: bool = False
+
+
+TYPICAL_RANGE = (-2.0, 2.0)
+"""what a column of numbers without a range is taken to have: centre 0 and scale 1"""
+SHARE_MISSING = 0.1
+"""share of missing values that is guessed of a column in which they are expected"""
+
+
+def entries_of(column: Column) -> list[Entry]:
+    """The covariates of a column: a number, or one for every level but the first; and whether its value is missing.
+
+    With L levels, guessed to be equally frequent, such an indicator has mean 1 / L and variance (1 / L)(1 - 1 / L).
+    Divided by its standard deviation it counts as much as a number does; undivided, its curvature would be at most a
+    quarter of theirs.
+    """
+    name = column.name
+    missing = [_indicator(f"{name} is missing", name, SHARE_MISSING, of_missing=True)] * column.may_miss
+    if column.levels is None:
+        low, high = column.limits or TYPICAL_RANGE
+        return [Entry(name, name, (low + high) / 2, (high - low) / 4), *missing]
+    levels = list(enumerate(column.levels))[1:]
+    return [_indicator(f"{name}={level}", name, 1 / len(column.levels), level, k) for k, level in levels] + missing
+
+
+def _indicator(
+    name: str, column: str, share: float, level: str | None = None, place: int = 0, of_missing: bool = False
+) -> Entry:
+    """An entry that is 1 with a guessed share of the records, in units of its standard deviation."""
+    return Entry(name, column, share, (share * (1 - share)) ** 0.5, level, place, of_missing)
 
 
 @dataclass(frozen=True)
@@ -56,6 +96,15 @@ class Units:
     """whether the last parameter is the scale of the errors"""
     notes: tuple[str, ...] = ()
     """what had to be assumed"""
+    columns: tuple[Column, ...] = ()
+    """what is read for the covariates"""
+    response: Column | None = None
+    """what is read for the response"""
+
+    @property
+    def read(self) -> list[Column]:
+        """Everything that is read of a record."""
+        return [*self.columns, *([] if self.response is None else [self.response])]
 
     @property
     def names(self) -> list[str]:
@@ -87,294 +136,120 @@ class Records:
     """covariates [n, d]"""
     y: np.ndarray
     """[n]"""
+    usable: np.ndarray
+    """whether all values of a record could be read [n]; of the others x and y are 0"""
     mu: np.ndarray | None
     """budgets [n], where a column has them"""
-    person: np.ndarray | None
-    """whom a record is of, as numbers [n]"""
+
+    def rows(self, index: np.ndarray) -> Records:
+        """Some of the records, in this order."""
+        mu = None if self.mu is None else self.mu[index]
+        return replace(self, x=self.x[index], y=self.y[index], usable=self.usable[index], mu=mu)
 
 
-def units_of(kinds: dict[str, str], roles: Roles, public: PublicInputs, binary: bool) -> Units:
-    """The covariates of a table of which only names and kinds of columns are known ("number", "truth" or "text").
+def units_of(kinds: Mapping[str, Kind], roles: Roles, public: PublicInputs, binary: bool) -> Units:
+    """The covariates of a table of which only the header is known.
 
     Raises DataError for columns that public inputs must speak of, or that are not there.
     """
+    header = Header(kinds)
+    header.require(roles.named, "the table")
+    header.require(public.named, "the table", public.where)
     used = [name for name in kinds if name not in roles.named and name not in public.leave_out]
-    if any(name not in kinds for name in (*roles.named, *public.named)):
-        absent = next(name for name in (*roles.named, *public.named) if name not in kinds)
-        spoken = "" if absent in roles.named else f"{public.where} speaks of it; "
-        hint = f"{spoken}{separated_otherwise(kinds)}{guess(absent, kinds)}columns: {few(list(kinds), 12)}"
-        raise DataError(f"no column {absent!r}", hint)
-    wrong: list[str] = []
-    entries: list[Entry] = []
-    unranged: list[str] = []
-    for name in used:
-        if name in public.categories:
-            entries += entries_of_levels(name, public.categories[name], public)
-        elif kinds[name] == "truth":
-            entries += entries_of_levels(name, ("False", "True"), public)
-        elif kinds[name] == "number" or name in public.ranges:
-            entries += entries_of_numbers(name, public)
-            unranged += [] if name in public.ranges else [name]
-        else:
-            wrong.append(f"{name} is text, and no categories are stated")
-    if wrong:
-        raise DataError(
-            "; ".join(wrong), "state categories in a file for --public; dpexp init --data FILE --public drafts one"
-        )
+    columns = columns_of(header, used, public)
+    entries = tuple(entry for column in columns for entry in entries_of(column))
     if not entries:
         raise DataError("there is no column besides the target", "a regression needs a covariate")
+    unranged = [column.name for column in columns if column.limits is None and column.levels is None]
     notes = (
         [f"no range is stated of {few(unranged, 6)}: most values are taken to lie between -2 and 2"] if unranged else []
     )
+    (response,) = columns_of(header, [roles.target], public)
+    levels = response.levels or ("0", "1")
+    if binary and len(levels) != 2:
+        raise DataError(
+            f"{roles.target} has {len(levels)} categories; a binary target has 2, the second counts as 1",
+            "state two, or take --model huber-linear",
+        )
     if binary:
-        return Units(tuple(entries), roles.target, 0.0, 1.0, False, tuple(notes))
+        response = Column(roles.target, levels=levels)
+        return Units(entries, roles.target, 0.0, 1.0, False, tuple(notes), tuple(columns), response)
+    if response.levels is not None and roles.target in public.categories:
+        raise DataError(
+            f"{roles.target}, the target, has categories", "it is a number, or take --model mallows-logistic"
+        )
     centre, scale = 0.0, public.error_scale
-    if roles.target in public.ranges:
-        low, high = public.ranges[roles.target]
+    if response.limits is not None:
+        low, high = response.limits
         centre, scale = (low + high) / 2, scale or (high - low) / 4
     else:
         said = "its values are taken to lie around 0" + (
             "" if scale else ", and errors to have a standard deviation of about 1"
         )
         notes.append(f"no range is stated of {roles.target}, the target: {said}")
-    return Units(tuple(entries), roles.target, centre, scale or 1.0, not public.error_scale_is_known, tuple(notes))
+    has_scale, response = not public.error_scale_is_known, response._replace(may_miss=False)
+    return Units(entries, roles.target, centre, scale or 1.0, has_scale, tuple(notes), tuple(columns), response)
 
 
-def kinds_of(frame: Any) -> dict[str, str]:
-    """The kind of every column: "number", "truth" or "text"."""
-    kinds = {}
-    for name in frame.columns:
-        column = frame[name]
-        kinds[str(name)] = (
-            "truth" if column.dtype.kind == "b" else "number" if is_number(column) or column.isna().all() else "text"
-        )
-    return kinds
-
-
-def names_of(path: Path) -> list[str]:
-    """The names of a file's columns; none of its records is read."""
-    if not path.is_file():
-        raise DataError(f"{path}: no such file")
-    if path.suffix == ".parquet":
-        import pyarrow.parquet
-
-        try:
-            return [str(name) for name in pyarrow.parquet.read_schema(path).names]
-        except Exception as error:  # pyarrow has a family of errors
-            raise DataError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
+def read_records(table: Table, roles: Roles, public: PublicInputs, binary: bool) -> Records:
+    """The records of a file. Raises DataError for what is wrong with its header, or with budgets, which are public."""
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            return [name.strip() for name in next(csv.reader(file, skipinitialspace=True), [])]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
-
-
-def read_records(path: Path, roles: Roles, public: PublicInputs, binary: bool) -> Records:
-    """The records of a file. Raises DataError with every fault, each at its line."""
-    frame = read_frame(path)
-    frame.columns = [str(name) for name in frame.columns]
-    repeated = sorted({name for name in frame.columns if list(frame.columns).count(name) > 1})
-    if repeated:
-        raise DataError(f"{path}: repeated columns {', '.join(repeated)}", "give every column a name of its own")
-    if frame.empty:
-        raise DataError(f"{path}: holds no records, only a header", "one record a line")
-    kinds = kinds_of(frame)
-    for name in [name for name, kind in kinds.items() if kind == "text" and name not in public.categories]:
-        _slips(frame[name], path, len(frame), unused=name in (*public.leave_out, roles.person))
-    try:
-        units = units_of(kinds, roles, public, binary)
+        units = units_of(table.header.kinds, roles, public, binary)
     except DataError as error:
-        raise DataError(f"{path}: {error.message}", error.hint) from None
-    faults = Faults(path, len(frame))
-    y = _response(frame[roles.target], public, binary, faults)
-    d = len(units.entries)
-    x = np.empty((len(frame), d))
-    columns: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-    for j, entry in enumerate(units.entries):
-        if entry.column not in columns:
-            columns[entry.column] = _values(frame[entry.column], entry, public, faults)
-        values, missing = columns[entry.column]
-        if entry.of_missing:
-            raw = missing.astype(np.float64)
-        elif entry.level is None:
-            raw = values
-        else:
-            raw = (values == entry.level).astype(np.float64)
-        with np.errstate(over="ignore"):
+        raise DataError(f"{table.where}: {error.message}", error.hint) from None
+    y, usable = encoded(table, units.read[-1])
+    x = np.empty((len(table), len(units.entries)))
+    j = 0
+    for column in units.columns:
+        values, read = encoded(table, column)
+        usable = usable & read
+        missing = np.isnan(values)
+        for entry in entries_of(column):
+            raw = missing if entry.of_missing else values if entry.level is None else values == entry.place
             z = np.clip((raw - entry.centre) / entry.scale, -FARTHEST, FARTHEST)
-        x[:, j] = (z if entry.of_missing else np.where(missing, 0.0, z)) / math.sqrt(d)
-    mu = None if roles.mu is None else _budgets(frame[roles.mu], faults)
-    person = None if roles.person is None else _persons(frame[roles.person], faults)
-    faults.raise_if_any()
-    with np.errstate(over="ignore"):
-        response = y if binary else np.clip((y - units.centre) / units.scale, -FARTHEST, FARTHEST)
-    return Records(units, x, response, mu, person)
+            x[:, j] = (z if entry.of_missing else np.where(missing, 0.0, z)) / math.sqrt(len(units.entries))
+            j += 1
+    response = y if binary else np.clip((y - units.centre) / units.scale, -FARTHEST, FARTHEST)
+    mu = None if roles.mu is None else read_budgets(table, roles.mu)
+    return Records(units, np.where(usable[:, None], x, 0.0), np.where(usable, response, 0.0), usable, mu)
 
 
-def _slips(column: Any, path: Path, n: int, unused: bool) -> None:
-    """Raises DataError at the first value that is no number, in a column where most values are."""
-    import pandas as pd
-
-    known = ~column.isna().to_numpy()
-    slips = known & pd.to_numeric(column, errors="coerce").isna().to_numpy()
-    if not unused and 0 < slips.sum() < known.sum() / 2:
-        faults = Faults(path, n)
-        hint = "write numbers like 1000 or 0.5, or state the column's categories in the file for --public"
-        faults.add(slips, f"{column.name} is not a number: {{value}}", column, hint)
-        faults.raise_if_any()
-
-
-def read_budgets(path: Path, column: str) -> np.ndarray:
-    """The budgets of a file, which are public; nothing else of its records is used."""
-    frame = read_frame(path)
-    names = list(map(str, frame.columns))
-    if column not in frame.columns:
-        raise DataError(
-            f"{path}: no column {column!r}",
-            f"{separated_otherwise(names)}{guess(column, names)}columns: {few(names, 12)}",
-        )
-    faults = Faults(path, len(frame))
-    mu = _budgets(frame[column], faults)
-    faults.raise_if_any()
-    return mu
-
-
-class Faults:
-    """What is wrong with single records, each at its line of the file."""
-
-    def __init__(self, path: Path, n: int) -> None:
-        self.path, self.n = path, n
-        self.found: list[tuple[str, np.ndarray, Any, str]] = []
-
-    def add(self, rows: np.ndarray, what: str, column: Any, hint: str) -> None:
-        """`rows` [n] says which records have this fault; `what` may hold {value}."""
-        if rows.any():
-            self.found.append((what, np.flatnonzero(rows), column, hint))
-
-    def raise_if_any(self) -> None:
-        if not self.found:
-            return
-        lines = _lines(self.path, self.n)
-        said = []
-        for what, rows, column, _ in self.found[:_SHOWN]:
-            value = repr(str(column.iloc[rows[0]])[:40])
-            more = f" (and in {len(rows) - 1:,} more records)" if len(rows) > 1 else ""
-            said.append(f"{self.path}{lines(int(rows[0]))}: {what.format(value=value)}{more}")
-        more = f"; and {len(self.found) - _SHOWN} more faults" if len(self.found) > _SHOWN else ""
-        raise DataError("; ".join(said) + more, "; ".join(dict.fromkeys(fault[3] for fault in self.found[:_SHOWN])))
-
-
-def _lines(path: Path, n: int) -> Any:
-    """A function from the number of a record to its place in the file: quoted fields may hold line breaks."""
-    if path.suffix != ".csv":
-        return lambda row: f", row {row + 1}"
-    starts: list[int] = []
-    with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
-        reader = csv.reader(file, skipinitialspace=True)
-        before = 0
-        for row in reader:
-            if row:
-                starts.append(before + 1)
-            before = reader.line_num
-    if len(starts) != n + 1:
-        return lambda row: f", row {row + 1}"
-    return lambda row: f":{starts[row + 1]}"
-
-
-CENTRE = "or let them count as the centre: missing: [COLUMN] in the file for --public"
-
-
-def _numbers(column: Any, name: str, faults: Faults) -> np.ndarray:
-    """A column as float64, NaN where there is nothing; what is no number is a fault."""
-    import pandas as pd
-
-    missing = column.isna().to_numpy()
-    values = pd.to_numeric(column, errors="coerce").to_numpy(np.float64, na_value=np.nan)
-    faults.add(
-        np.isnan(values) & ~missing, f"{name} is not a number: {{value}}", column, "write numbers like 1000 or 0.5"
-    )
-    faults.add(np.isinf(values), f"{name} is infinite", column, "leave such records out")
-    return values
-
-
-def _values(column: Any, entry: Entry, public: PublicInputs, faults: Faults) -> tuple[np.ndarray, np.ndarray]:
-    """Values of a column, as numbers or as words, and where they are missing."""
-    name, missing = entry.column, column.isna().to_numpy()
-    if name not in public.centred_if_missing:
-        faults.add(missing, f"{name} is missing", column, f"fill missing values in, {CENTRE.replace('COLUMN', name)}")
-    levels = public.categories.get(name) or (("False", "True") if column.dtype.kind == "b" else None)
-    if levels is None:
-        if column.dtype.kind in "mM" or (column.dtype == object and _is_dates(column)):
-            faults.add(~missing, f"{name} is a date: {{value}}", column, "turn dates into numbers")
-            return np.zeros(len(column)), missing
-        return _numbers(column, name, faults), missing
-    texts = words(column).to_numpy(dtype=object)
-    unknown = ~np.isin(texts.astype(str), list(levels)) & ~missing
-    if "other" in levels:
-        texts = np.where(unknown, "other", texts)
-    else:
-        hint = f"list every level of {name} under categories, or one called other"
-        faults.add(unknown, f"{name} is {{value}}, which is not among its categories", column, hint)
-    return texts, missing
-
-
-def _is_dates(column: Any) -> bool:
-    known = column.dropna()
-    return len(known) > 0 and not isinstance(known.iloc[0], str | bool | int | float | np.generic)
-
-
-def _response(column: Any, public: PublicInputs, binary: bool, faults: Faults) -> np.ndarray:
-    name, missing = str(column.name), column.isna().to_numpy()
-    faults.add(missing, f"{name}, the target, is missing", column, "leave these records out beforehand")
-    levels = public.categories.get(name)
-    if not binary:
-        if column.dtype.kind == "b":
-            return column.to_numpy(np.float64)
-        return _numbers(column, name, faults)
-    if column.dtype.kind == "b":
-        return column.to_numpy(np.float64)
-    if levels is not None:
-        if len(levels) != 2:
+def read_budgets(table: Table, column: str) -> np.ndarray:
+    """The budgets of a table, which are public: numbers above 0, or inf. Raises DataError at the first that is none."""
+    table.header.require([column], table.where)
+    budgets = np.empty(len(table))
+    for k, value in enumerate(table.columns[column]):
+        try:
+            budgets[k] = float(str(value).replace(",", ".") if table.decimal_comma else str(value))
+        except ValueError:
+            budgets[k] = np.nan
+        if not budgets[k] > 0:
             raise DataError(
-                f"{public.where}: {name} has {len(levels)} categories; a binary target has 2, the second counts as 1"
+                f"{table.place(k)}: {column} is {str(value)[:40]!r}, and a budget mu is a number above 0, or inf",
+                "leave out users who spend nothing",
             )
-        texts = words(column).to_numpy(dtype=object).astype(str)
-        faults.add(
-            ~np.isin(texts, levels) & ~missing, f"{name} is {{value}}, not {levels[0]!r} or {levels[1]!r}", column, ""
-        )
-        return (texts == levels[1]).astype(np.float64)
-    values = _numbers(column, name, faults) if is_number(column) else np.full(len(column), np.nan)
-    strange = ~np.isin(values, (0.0, 1.0)) & ~missing
-    hint = f"state categories: {{{name}: [ONE, OTHER]}} in the file for --public, or take --model huber-linear"
-    faults.add(strange, f"{name} is {{value}}, and a binary target is 0 or 1", column, hint)
-    return values
+    return budgets
 
 
-def _budgets(column: Any, faults: Faults) -> np.ndarray:
-    import pandas as pd
+def one_record_a_person(table: Table, records: Records, column: str, key: bytes) -> Records:
+    """One record of each person, the persons in the order of their ids: a function of a person's own rows alone.
 
-    name = str(column.name)
-    values = pd.to_numeric(column, errors="coerce").to_numpy(np.float64, na_value=np.nan)
-    faults.add(
-        ~(values > 0),
-        f"{name} is {{value}}, and a budget mu is a number above 0, or inf",
-        column,
-        "leave out users who spend nothing",
-    )
-    return values
-
-
-def _persons(column: Any, faults: Faults) -> np.ndarray:
-    import pandas as pd
-
-    faults.add(
-        column.isna().to_numpy(), f"{column.name}, the person, is missing", column, "every record is of somebody"
-    )
-    codes, _ = pd.factorize(column)
-    return np.asarray(codes)
-
-
-def one_record_a_person(person: np.ndarray, order: Sequence[int] | np.ndarray) -> np.ndarray:
-    """The places of the records of `order` that are the first of their person, in that order."""
-    _, first = np.unique(person[np.asarray(order)], return_index=True)
-    return np.asarray(order)[np.sort(first)]
+    Of the usable rows that with the smallest keyed hash is taken; of a person without one nothing is usable. The ids
+    are public, rows and their numbers are private. A line without an id is nobody's. A person's budget is the smallest
+    of its rows.
+    """
+    taken: dict[str, tuple[bool, bytes, int]] = {}
+    budgets: dict[str, float] = {}
+    for k, person in enumerate(table.columns[column]):
+        if person is None or person == "" or person != person:
+            continue
+        hashed = blake2b(table.raw(k), key=key, digest_size=16).digest()
+        found = (not records.usable[k], hashed, k)
+        taken[str(person)] = min(found, taken.get(str(person), found))
+        if records.mu is not None:
+            budgets[str(person)] = min(records.mu[k], budgets.get(str(person), math.inf))
+    if not taken:
+        raise DataError(f"{table.where}: no line says whose it is in {column}", "--person names the column of the ids")
+    persons = sorted(taken)
+    chosen = records.rows(np.array([taken[person][2] for person in persons]))
+    return chosen if records.mu is None else replace(chosen, mu=np.array([budgets[person] for person in persons]))

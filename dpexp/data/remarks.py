@@ -1,48 +1,64 @@
 """What is odd about a user's own table, though it can be used: said to the owner, and to nobody else.
 
 Every record is scaled to norm 1 by itself, so a column that is a thousand times larger than the others is all that is
-left of a record. That, a column that numbers the records, and a count that is taken for classes are not mistakes, but
-seldom meant, and nothing else shows them. These remarks are read off the records. They are therefore no part of the
+left of a record. That, a column that numbers the records, and values that cannot be read are not mistakes, but seldom
+meant, and nothing else shows them. These remarks are read off the records. They are therefore no part of the
 privacy statement, of what is stored or of what is released.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dpexp.data.columns import is_number
+from dpexp.data.encode import encoded, unread
+from dpexp.data.public_inputs import Column
+from dpexp.data.records import Table
 
 OF_ONE_SIZE = 10.0
 """a column may be so many times as large as the median of the others. Beyond it, these are less than a hundredth of the
 squared norm of a record each"""
-FEW_CLASSES = 10
-"""whole numbers that take more values than digits are probably counts, of which neighbours are alike"""
 FEWEST_RECORDS = 20
 """with fewer records it says little that no two have the same whole number"""
+SHOWN = 5
+"""records that cannot be read and are shown"""
 _FOR_YOU = "(read off the records: for you, not for release)"
 
 
-def remarks(
-    frame: Any, target: str, ranges: Mapping[str, tuple[float, float]], categories: Mapping[str, Collection[str]]
-) -> list[str]:
-    """What is odd about a table that `read_table` accepts, each in one line."""
-    numbers = [name for name in frame.columns.drop(target) if is_number(frame[name]) and name not in categories]
-    raw = [name for name in numbers if name not in ranges]
-    found = [_numbered(name) for name in raw if _numbers_records(frame[name])]
-    large = _large({name: _size(frame[name]) for name in raw}, others=len(frame.columns) - 1 - len(raw))
+def remarks(table: Table, columns: Sequence[Column], classes: Column) -> list[str]:
+    """What is odd about a labelled table, each in one line."""
+    raw = {
+        c.name: values[np.isfinite(values)]
+        for c in columns if c.levels is None and c.limits is None for values in [encoded(table, c).values]
+    }  # fmt: skip
+    found = [_numbered(name) for name, values in raw.items() if _numbers_records(values)]
+    large = _large({name: _size(values) for name, values in raw.items()}, others=len(columns) - len(raw))
     if large:
-        found.append(_drowned(large, raw))
-    if target not in categories and is_number(frame[target]) and frame[target].nunique() > FEW_CLASSES:
-        found.append(_counted(target, frame[target].nunique()))
-    return found
+        found.append(_drowned(large, list(raw)))
+    return found + of_unread(table, [*columns, classes])
 
 
-def _size(column: Any) -> float:
+def majority(table: Table, classes: Column) -> list[str]:
+    """What an accuracy is to be compared with: the share of the class that most records have."""
+    values = encoded(table, classes).values
+    counts = np.bincount(values[np.isfinite(values)].astype(np.int64), minlength=1)
+    if not counts.any():
+        return []
+    share, name = counts.max() / counts.sum(), (classes.levels or ())[int(counts.argmax())]
+    return [f"{share:.1%} of the records have the class {name}: so accurate is who always says so {_FOR_YOU}"]
+
+
+def of_unread(table: Table, columns: Sequence[Column]) -> list[str]:
+    """The first records of which a value cannot be read, and why."""
+    said = list(unread(table, columns).values())
+    more = [f"... {_FOR_YOU}"] if len(said) > SHOWN else []
+    return [f"{one}; this record adds nothing {_FOR_YOU}" for one in said[:SHOWN]] + more
+
+
+def _size(values: np.ndarray) -> float:
     """Root of the mean square, which is what a column adds to the norms of records."""
-    return float(np.sqrt(np.mean(column.to_numpy(np.float64) ** 2)))
+    return float(np.sqrt(np.mean(values**2))) if len(values) else 0.0
 
 
 def _large(sizes: Mapping[str, float], others: int) -> list[str]:
@@ -55,8 +71,7 @@ def _large(sizes: Mapping[str, float], others: int) -> list[str]:
     return found
 
 
-def _numbers_records(column: Any) -> bool:
-    values = column.to_numpy(np.float64)
+def _numbers_records(values: np.ndarray) -> bool:
     return len(values) >= FEWEST_RECORDS and len(np.unique(values)) == len(values) and bool(np.all(values % 1 == 0))
 
 
@@ -72,10 +87,3 @@ def _drowned(large: Sequence[str], raw: Sequence[str]) -> str:
 
 def _numbered(name: str) -> str:
     return f"{name} is another whole number in every record, as an identifier is; if it is one, leave it out {_FOR_YOU}"
-
-
-def _counted(target: str, values: int) -> str:
-    return (
-        f"the target {target} has {values} whole numbers, which are taken for as many classes, in no order. To explain "
-        f"a count or an amount: dpexp fit DATA --target {target} {_FOR_YOU}"
-    )

@@ -63,12 +63,12 @@ def symmetric_noise(normals: Normals, p: int, deviation: float) -> np.ndarray:
 class _Owner:
     """Means over the records, in chunks."""
 
-    def __init__(self, model: Model, x: np.ndarray, y: np.ndarray) -> None:
-        self.model, self.x, self.y, self.n = model, x, y, len(y)
+    def __init__(self, model: Model, x: np.ndarray, y: np.ndarray, n: int) -> None:
+        self.model, self.x, self.y, self.n = model, x, y, n
 
     def parts(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Rows x = (1, z) and responses, some records at a time."""
-        for k in range(0, self.n, CHUNK):
+        for k in range(0, len(self.y), CHUNK):
             z = self.x[k : k + CHUNK]
             yield np.concatenate([np.ones((len(z), 1)), z], axis=1), self.y[k : k + CHUNK]
 
@@ -123,11 +123,15 @@ def mean_curvature(model: Model) -> tuple[float, float]:
 
 
 def central_newton(
-    model: Model, start: np.ndarray, x: np.ndarray, y: np.ndarray, mu: float, normals: Normals
+    model: Model, start: np.ndarray, x: np.ndarray, y: np.ndarray, mu: float, normals: Normals, n: int | None = None
 ) -> Central:
-    """The fit of records x [n, d], y [n] from theta_0 = `start` [p], which is public."""
-    n, p, q = len(y), model.p, model.d + 1
-    owner = _Owner(model, x, y)
+    """The fit of records x [m, d], y [m] from theta_0 = `start` [p], which is public.
+
+    All means are sums over the public `n`, m where it is left out. With m < n the other records add 0, whose distance
+    from what a record adds is at most the bound of that (C0, 2, B / s, C0^2), so the sensitivities above hold for it.
+    """
+    n, p, q = len(y) if n is None else n, model.p, model.d + 1
+    owner = _Owner(model, x, y, n)
     mu_g, mu_h, mu_s = (mu * math.sqrt(PARTS[part]) for part in PARTS)
     half = mu_h / math.sqrt(2)
 

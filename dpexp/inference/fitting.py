@@ -82,11 +82,16 @@ def plan_local(model: Model, mu: np.ndarray, n: int) -> Planned:
     return Planned(model, n, "local", expected, before(model, design, noise), careful_ones, every)
 
 
-def fit_local(plan: Planned, x: np.ndarray, y: np.ndarray, mu: np.ndarray, normals: Normals) -> Fitted:
-    """Users in the order of the rows send their messages; `staged_newton` makes the estimate."""
+def fit_local(
+    plan: Planned, x: np.ndarray, y: np.ndarray, mu: np.ndarray, normals: Normals, usable: np.ndarray | None = None
+) -> Fitted:
+    """Users in the order of the rows send their messages; `staged_newton` makes the estimate.
+
+    Whose record is not `usable` [n] sends noise alone.
+    """
     model = plan.model
     design = Design(plan.n, guessed_curvature(model), plan.every)
-    outcome = staged_newton(model, design, model.problem.start(), Records(model, x, y, mu, normals))
+    outcome = staged_newton(model, design, model.problem.start(), Records(model, x, y, mu, normals, usable))
     return Fitted(outcome.final.theta[0], outcome.final.covariance[0], after(model, design, outcome))
 
 
@@ -127,10 +132,13 @@ def most_central(model: Model) -> float:
     return (0.13 if model.has_scale else 0.08) * math.sqrt(7 / model.p)
 
 
-def fit_central(plan: Planned, x: np.ndarray, y: np.ndarray, mu: float, normals: Normals) -> Fitted:
-    """One release by the owner of all rows, mu-GDP in total."""
+def fit_central(
+    plan: Planned, x: np.ndarray, y: np.ndarray, mu: float, normals: Normals, usable: np.ndarray | None = None
+) -> Fitted:
+    """One release by the owner of all rows, mu-GDP in total. A row that is not `usable` [n] adds 0 to every sum."""
     model, n = plan.model, plan.n
-    found = central_newton(model, model.problem.start(), x, y, mu, normals)
+    rows = slice(None) if usable is None else usable
+    found = central_newton(model, model.problem.start(), x[rows], y[rows], mu, normals, n)
     if not (np.isfinite(found.theta).all() and np.isfinite(found.covariance).all()):
         return Fitted(
             found.theta, found.covariance, Checked({}, (Reason("diverged", "the estimates are not finite"),), ())

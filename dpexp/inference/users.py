@@ -71,6 +71,8 @@ class Records:
     mu: np.ndarray
     """budgets [n]"""
     normals: Normals
+    usable: np.ndarray | None = None
+    """whose record is used [n]; the others weigh 0 and send noise alone"""
 
     def __post_init__(self) -> None:
         self.taken = 0
@@ -79,6 +81,8 @@ class Records:
         self.v = of_mean_one(gradient_weights(self.model, self.inverse_mu))
         self.u = of_mean_one(hessian_weights(self.model, self.inverse_mu))
         self.w = mallows_weight(1 + np.sum(self.x * self.x, axis=1))
+        if self.usable is not None:
+            self.w = self.w * self.usable
 
     def block(self, count: int, first: int, every: int) -> Users:
         rows = slice(self.taken, self.taken + count)

@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from dpexp.core.digests import hash_of_data
-from dpexp.core.parameters import Parameters, Seed, integral
+from dpexp.core.parameters import Parameters, RecordCount, Seed, integral
 from dpexp.core.seeds import generator
 from dpexp.data.dataset import BIAS, NORM, Dataset, Shape, Split, held_out, prepare, split
+from dpexp.data.drafting import BLANKS
+from dpexp.data.encode import limits_of
 from dpexp.data.loading import DATASETS, TEST_FRACTION, load
-from dpexp.data.table import FORMATS
+from dpexp.data.membership import GROUP, VALIDATION, split_by_draws
+from dpexp.data.public_inputs import PublicInputs
+from dpexp.data.records import FORMATS
 from dpexp.problems.problem import ProblemBase
 from dpexp.theory.dp_sgld.softmax import data_lipschitz, minimiser_radius, smoothness_of_norm
 
@@ -30,7 +33,12 @@ _RANDOM_FEATURES_SEED = 20220205
 _OF_THE_RECORDS = {"data", "test_fraction", "validation_fraction", "data_seed", "random_features"}
 NOT_COVERED = (
     "Every record is scaled to norm 1 by itself. No guarantee covers what is measured, accuracy and loss, nor settings "
-    "chosen by looking at it; the number of records counts as public."
+    "chosen by looking at it."
+)
+BY_PLACE = "The number of records counts as public."
+BY_THEMSELVES = (
+    "No count of records is used: probabilities, steps and noise follow from the stated {records:,}, and each record "
+    "falls into its part by itself."
 )
 
 
@@ -43,17 +51,18 @@ def _tuples(value: Any) -> Any:
 
 
 def _texts(value: Any) -> Any:
-    """Categories as text, as they are in the records: 1 is '1', true is 'True'."""
-    plain = _tuples(value)
-    if not isinstance(plain, Mapping):
-        return plain
-    return {k: tuple(map(str, v)) if isinstance(v, tuple) else v for k, v in plain.items()}
+    """Categories, or names of columns, as text: 1 is '1', true is 'True'."""
+    plain = _tuples(value) if isinstance(value, Mapping) else _tuple(value)
+    if isinstance(plain, tuple):
+        return tuple(map(str, plain))
+    return {k: _texts(v) for k, v in plain.items()} if isinstance(plain, Mapping) else plain
 
 
 Fraction = Annotated[float, Field(ge=1e-6, le=0.999999)]
-Ranges = Annotated[dict[str, tuple[float, float]], BeforeValidator(_tuples)]
+Ranges = Annotated[dict[str, tuple[float, float] | tuple[str, str]], BeforeValidator(_tuples)]
 Categories = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_texts)]
 Words = Annotated[tuple[str, ...], BeforeValidator(_tuple)]
+Names = Annotated[tuple[str, ...], BeforeValidator(_texts)]
 
 
 class DataSource(Parameters):
@@ -67,12 +76,19 @@ class DataSource(Parameters):
     target: str | None = None
     """column of the classes, of a table"""
     ranges: Ranges | None = None
-    """column -> (low, high), known without the records: numbers are scaled to [0, 1]"""
+    """column -> (low, high), known without the records: numbers, or days like 2021-03-01, are scaled to [0, 1]"""
     categories: Categories | None = None
-    """column -> its possible values, known without the records"""
+    """column -> its possible values, known without the records; those of the target are the classes"""
+    missing: Names = ()
+    """columns whose values may be missing: an entry of its own says so"""
+    leave_out: Names = ()
+    """columns that are not used"""
     features: Literal["pixels", "network"] = "pixels"
     by_file_name: Words = ()
     """of image folders: words in file names that split a class"""
+    records: RecordCount | None = None
+    """about how many there are, a number that is public and not counted in the file. Sampling for records that are
+    added or removed needs it: probabilities, steps and noise follow from it, and each record is held out by itself"""
 
     @model_validator(mode="after")
     def _one_source(self) -> DataSource:
@@ -91,12 +107,32 @@ class DataSource(Parameters):
             raise ValueError(f"{self.path}: the format must be one of {', '.join(FORMATS)}")
         if place.is_file() and self.target is None:
             raise ValueError(f"{self.path}: which column is the target? give target")
-        foreign = ("target", "ranges", "categories") if place.is_dir() else ("features", "by_file_name")
+        foreign = (
+            ("target", "ranges", "categories", "missing", "leave_out")
+            if place.is_dir()
+            else ("features", "by_file_name")
+        )
         idle = [k for k, v in self if k in foreign and v not in (None, (), "pixels")]
         if idle:
             kind = "tables" if place.is_dir() else "folders of images"
             raise ValueError(f"{', '.join(idle)}: only for {kind}, not for {self.path}")
+        blank = next((name for name, levels in (self.categories or {}).items() if set(levels) <= BLANKS), None)
+        if blank is not None:
+            raise ValueError(f"categories of {blank} are not filled in: state what is known without the records")
+        _ = self.public
         return self
+
+    @model_serializer(mode="wrap")
+    def _as_stored(self, dumped: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """What is not used is not written, so that cells without it keep their names."""
+        return {k: v for k, v in dumped(self).items() if v or k not in ("missing", "leave_out", "records")}
+
+    @property
+    def public(self) -> PublicInputs:
+        """What is stated of a table's columns."""
+        ranges = {name: limits_of(name, pair) for name, pair in (self.ranges or {}).items()}
+        days = tuple(name for name, pair in (self.ranges or {}).items() if isinstance(pair[0], str))
+        return PublicInputs(ranges, self.categories or {}, self.missing, self.leave_out, days)
 
 
 class Softmax(ProblemBase):
@@ -129,34 +165,42 @@ class Softmax(ProblemBase):
         return self.split.train
 
     @property
+    def group_draws(self) -> np.ndarray | None:
+        """Numbers [n] by which training records fall into groups by themselves; None where places decide."""
+        draws = self.train.draws
+        return None if draws is None else draws[:, GROUP]
+
+    @property
     def shape(self) -> Shape:
         """Training records, length of a prepared record and classes; shipped data are not read for it."""
         known = DATASETS[self.data.name].shape if self.data.name else None
+        records = self._parts[0]
         if known is None:
-            return Shape(len(self.train), self.train.features.shape[1], len(self.train.classes))
-        train = known.records - self._test_records
-        if self.validation_fraction is not None:
-            train -= self.held_out_records
-        return Shape(train, (self.random_features or known.width) + 1, known.classes)
+            return Shape(records, self.train.features.shape[1], len(self.train.classes))
+        return Shape(records, (self.random_features or known.width) + 1, known.classes)
 
     @property
     def held_out_records(self) -> int:
         """Records on which accuracy is measured; shipped data are not read for it."""
-        known = DATASETS[self.data.name].shape if self.data.name else None
-        if known is None:
-            return len(self.split.test)
-        if self.validation_fraction is None:
-            return self._test_records
-        return held_out(known.records - self._test_records, self.validation_fraction)
+        return self._parts[1]
 
     @property
-    def _test_records(self) -> int:
-        """Test records of shipped data: the published ones, or a random share."""
-        source = DATASETS[str(self.data.name)]
-        assert source.shape is not None  # every shipped one states it
-        if self.test_fraction is None and source.published_test:
-            return source.published_test
-        return held_out(source.shape.records, self.test_fraction or TEST_FRACTION)
+    def _parts(self) -> tuple[int, int]:
+        """Records to train on, and held out: public numbers, which follow from the stated one where one is stated."""
+        source = DATASETS[self.data.name] if self.data.name else None
+        records = source.shape.records if source and source.shape else self.data.records
+        if records is None:
+            return len(self.split.train), len(self.split.test)
+        published = source.published_test if source and self.test_fraction is None else 0
+        test = published or held_out(records, self.test_fraction or TEST_FRACTION)
+        if self.validation_fraction is None:
+            return records - test, test
+        validation = held_out(records - test, self.validation_fraction)
+        return records - test - validation, validation
+
+    def dealt_anew(self, seed: int) -> Softmax:
+        """The same records of a user, test and validation records drawn by another seed; shipped data as they are."""
+        return self if self.data.path is None else self.model_copy(update={"data_seed": seed})
 
     def memory(self) -> int:
         """Bytes of the records: as read and as prepared, and, where a record is replaced by more numbers, these twice.
@@ -192,8 +236,9 @@ class Softmax(ProblemBase):
         """What the records are, how they are encoded, and what of it is not private."""
         if self.data.name is not None:
             source = DATASETS[self.data.name]
-            return (f"{source.note} {source.licence}. {NOT_COVERED}",)
-        return (f"{self.train.note} {NOT_COVERED}",)
+            return (f"{source.note} {source.licence}. {NOT_COVERED} {BY_PLACE}",)
+        number = BY_THEMSELVES.format(records=self.data.records) if self.data.records else BY_PLACE
+        return (f"{self.train.note} {NOT_COVERED} {number}",)
 
     @property
     def n(self) -> int:
@@ -229,11 +274,18 @@ class Softmax(ProblemBase):
 @lru_cache(maxsize=2)
 def _loaded(source: str) -> Split:
     asked = Softmax.model_validate_json(source, strict=False)
-    data = asked.data.model_dump(exclude={"name"})
-    parts = load(asked.data.name, **data, test_fraction=asked.test_fraction, seed=asked.data_seed)
+    data = asked.data
+    parts = load(
+        data.name, path=data.path, target=data.target, public=data.public, features=data.features,
+        by_file_name=data.by_file_name, records=data.records, test_fraction=asked.test_fraction, seed=asked.data_seed,
+    )  # fmt: skip
     if asked.validation_fraction is not None:
         # part 1 of the role: other draws than those of a random test part
-        parts = split(parts.train, asked.validation_fraction, generator(asked.data_seed, 0, "data", 1))
+        parts = (
+            split(parts.train, asked.validation_fraction, generator(asked.data_seed, 0, "data", 1))
+            if parts.train.draws is None
+            else split_by_draws(parts.train, asked.validation_fraction, VALIDATION)
+        )
     if asked.random_features is None:
         return parts
     return Split(*(_expanded(part, asked.random_features) for part in parts))
@@ -241,7 +293,7 @@ def _loaded(source: str) -> Split:
 
 def _expanded(data: Dataset, count: int) -> Dataset:
     """Prepared records through public random directions."""
-    return replace(data, features=expanded(data.features, count))
+    return data.with_features(expanded(data.features, count))
 
 
 def expanded(features: np.ndarray, count: int) -> np.ndarray:

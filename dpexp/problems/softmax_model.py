@@ -21,8 +21,10 @@ import numpy as np
 
 from dpexp.core.errors import UsageError
 from dpexp.data.dataset import prepare
-from dpexp.data.encoding import Column, column_of
-from dpexp.data.predicting import read_records
+from dpexp.data.encode import unread
+from dpexp.data.labelled import entries_of
+from dpexp.data.public_inputs import Column, column_of
+from dpexp.data.records import read_table, table_of_frame
 from dpexp.problems.softmax import expanded
 
 OFFSET, INTERCEPT = "(offset)", "(intercept)"
@@ -66,25 +68,29 @@ class SoftmaxModel:
         inner, intercept = weights[:, :-1], weights[:, -1:] * self.bias
         if not self.on_own_scale:
             return np.concatenate([inner, intercept], axis=1)
-        entries = [column.limits or (0.0, 1.0) for column in self.columns for _ in column.entries]
-        low, high = np.array(entries).T
+        low, high = np.array([limits for column in self.columns for limits in column.entry_limits]).T
         scaled = inner / (high - low)
         offset = 0.0 - (scaled * low).sum(axis=1, keepdims=True)
         return np.concatenate([scaled, offset, intercept], axis=1)
 
-    def probabilities(self, table: Path | Any) -> np.ndarray:
-        """Of every class for every record of a file or a frame [n, classes].
+    def probabilities(self, table: Path | Any) -> tuple[np.ndarray, dict[int, str]]:
+        """Of every class for every record of a file or a frame [n, classes], and of which records they are not known.
 
-        Raises UsageError, which names the lines that cannot be used.
+        These have NaN, and the reason says where a value cannot be read. Raises UsageError where a column is not there.
         """
         if not self.columns:
             raise UsageError("this model did not learn from a table, so a table cannot be predicted")
-        features = prepare(read_records(table, self.columns))
+        read = read_table(table) if isinstance(table, Path) else table_of_frame(table)
+        read.header.require([column.name for column in self.columns], read.where)
+        features = prepare(entries_of(read, self.columns)[0])
         if self.random_features is not None:
             features = expanded(features, self.random_features)
         scores = np.asarray(features, np.float64) @ np.asarray(self.weights, np.float64).T
         shares = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+        shares /= shares.sum(axis=1, keepdims=True)
+        reasons = unread(read, self.columns)
+        shares[list(reasons)] = np.nan
+        return shares, reasons
 
 
 def softmax_model(weights: np.ndarray, legend: Mapping[str, Any]) -> SoftmaxModel:

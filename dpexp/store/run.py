@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dpexp.config import Cell, Experiment
+from dpexp.config.dealing import dealt_in_secret
 from dpexp.config.resources import needs_of_worker
 from dpexp.config.settings import setting
 from dpexp.core.errors import DpexpError
@@ -71,7 +72,8 @@ class Report:
 
 def simulate_chunk(chunk: Chunk) -> tuple[Done | Failed, str]:
     """Compute a chunk, and say what this process takes its numbers to depend on: a worker may have begun later."""
-    return simulate(chunk.cells, chunk.replicates, chunk.deployment), chunk.key
+    cells = [dealt_in_secret(cell) for cell in chunk.cells] if chunk.deployment else chunk.cells
+    return simulate(cells, chunk.replicates, chunk.deployment), chunk.key
 
 
 Result = tuple[Done | Failed, str]

@@ -1,7 +1,8 @@
 """Batches as index generators: which records a step sees. The privacy analysis must be the one for the same scheme.
 
-Where batches are drawn epoch by epoch, an epoch has `batches_of` steps. A record that is left out of the data leaves
-all others where they are: their draws do not depend on it, and groups go by places in the file.
+Where batches are drawn epoch by epoch, an epoch has `batches_of` steps. Where records may be added or removed, nothing
+here may follow from how many there are: probabilities and numbers of batches are those of `nominal`, a public number of
+records, which is n itself where n is public. Then every record draws independently of all others, whatever n is.
 """
 
 from __future__ import annotations
@@ -15,20 +16,20 @@ Batches = Iterator[np.ndarray]
 """record indices of each step, int64 [batch], all distinct; endless"""
 
 
-def poisson(n: int, batch_size: int, generator: np.random.Generator) -> Batches:
-    """Every record independently with probability batch_size / n, anew in each step; a batch may be empty.
+def poisson(n: int, batch_size: int, generator: np.random.Generator, nominal: int | None = None) -> Batches:
+    """Every record independently with probability batch_size / nominal, anew in each step; a batch may be empty.
 
     Drawn as a binomial size and then a uniform subset of that size, which is the same law.
     """
-    _require(n, batch_size)
+    probability = batch_size / _public(n, batch_size, nominal)
     while True:
-        size = int(generator.binomial(n, batch_size / n))
+        size = int(generator.binomial(n, probability))
         yield generator.choice(n, size, replace=False, shuffle=False)
 
 
 def fixed_size(n: int, batch_size: int, generator: np.random.Generator) -> Batches:
     """A uniform subset of batch_size records, anew in each step (Algorithm 1 of `dp-sgld`: "with replacement")."""
-    _require(n, batch_size)
+    _public(n, batch_size)
     while True:
         yield generator.choice(n, batch_size, replace=False, shuffle=False)
 
@@ -38,50 +39,58 @@ def shuffled(n: int, batch_size: int, generator: np.random.Generator) -> Batches
 
     Every record is used once in each epoch of ceil(n / batch_size) steps; the last batch of an epoch can be shorter.
     """
-    _require(n, batch_size)
+    _public(n, batch_size)
     while True:
         order = generator.permutation(n)
         for first in range(0, n, batch_size):
             yield order[first : first + batch_size]
 
 
-def balls_in_bins(n: int, batch_size: int, generator: np.random.Generator) -> Batches:
+def balls_in_bins(n: int, batch_size: int, generator: np.random.Generator, nominal: int | None = None) -> Batches:
     """In every epoch each record draws one of the `batches_of` batches, anew and independently of all others.
 
     A batch may be empty, or much larger than batch_size.
     """
-    _require(n, batch_size)
-    batches = batches_of(n, batch_size)
+    batches = batches_of(_public(n, batch_size, nominal), batch_size)
     while True:
         drawn = generator.integers(batches, size=n)
         for batch in range(batches):
             yield np.flatnonzero(drawn == batch)
 
 
-def secret_bins(n: int, batch_size: int, generator: np.random.Generator) -> Batches:
+def secret_bins(n: int, batch_size: int, generator: np.random.Generator, nominal: int | None = None) -> Batches:
     """Each record draws one of the `batches_of` batches, independently of all others, and is in it in every epoch."""
-    _require(n, batch_size)
-    batches = batches_of(n, batch_size)
+    batches = batches_of(_public(n, batch_size, nominal), batch_size)
     drawn = generator.integers(batches, size=n)
     while True:
         for batch in range(batches):
             yield np.flatnonzero(drawn == batch)
 
 
-def cyclic_poisson(n: int, batch_size: int, generator: np.random.Generator, groups: int = 1) -> Batches:
-    """Records of one public group in turn, each independently with probability groups * batch_size / n.
+def cyclic_poisson(
+    n: int,
+    batch_size: int,
+    generator: np.random.Generator,
+    nominal: int | None = None,
+    groups: int = 1,
+    draws: np.ndarray | None = None,
+) -> Batches:
+    """Records of one group in turn, each independently with probability groups * batch_size / nominal.
 
-    Record i is in the group i modulo `groups`. Drawn as a binomial size and then a uniform subset, as in `poisson`.
+    A record is in the group of its own number among `draws` [n], modulo `groups`; without draws its number is its
+    place. Drawn as a binomial size and then a uniform subset, as in `poisson`.
     """
-    _require(n, groups * batch_size)
+    probability = groups * batch_size / _public(n, groups * batch_size, nominal)
+    group_of = (np.arange(n) if draws is None else draws) % groups
+    members = [np.flatnonzero(group_of == group) for group in range(groups)]
     while True:
-        for group in range(groups):
-            members = np.arange(group, n, groups)
-            size = int(generator.binomial(len(members), groups * batch_size / n))
-            yield generator.choice(members, size, replace=False, shuffle=False)
+        for own in members:
+            size = int(generator.binomial(len(own), probability))
+            yield generator.choice(own, size, replace=False, shuffle=False)
 
 
-Scheme = Callable[[int, int, np.random.Generator], Batches]
+Scheme = Callable[..., Batches]
+"""of n, batch_size and a generator; and of a nominal number of records where these may be added or removed"""
 SAMPLING: dict[str, Scheme] = {
     "poisson": poisson,
     "fixed-size": fixed_size,
@@ -92,9 +101,9 @@ SAMPLING: dict[str, Scheme] = {
 }
 
 
-def scheme(sampling: str, groups: int | None = None) -> Scheme:
-    """The generator of this name; `groups` is for cyclic-poisson."""
-    return SAMPLING[sampling] if groups is None else partial(cyclic_poisson, groups=groups)
+def scheme(sampling: str, groups: int | None = None, draws: np.ndarray | None = None) -> Scheme:
+    """The generator of this name; `groups` and the draws that decide them are for cyclic-poisson."""
+    return SAMPLING[sampling] if groups is None else partial(cyclic_poisson, groups=groups, draws=draws)
 
 
 def batches_of(n: int, batch_size: int) -> int:
@@ -102,6 +111,9 @@ def batches_of(n: int, batch_size: int) -> int:
     return -(-n // batch_size)
 
 
-def _require(n: int, batch_size: int) -> None:
-    if not 1 <= batch_size <= n:
-        raise ValueError(f"a batch must have between 1 and n = {n} records, not {batch_size}")
+def _public(n: int, batch_size: int, nominal: int | None = None) -> int:
+    """The number of records that is public; n where it is. Raises ValueError for batches that are larger."""
+    public = n if nominal is None else nominal
+    if not 1 <= batch_size <= public:
+        raise ValueError(f"a batch must have between 1 and n = {public} records, not {batch_size}")
+    return public

@@ -25,7 +25,9 @@ SAMPLING: dict[EpochSampling, str] = {
     "reshuffled": "a new random order of the records in every epoch, cut into batches of equal size",
 }
 INDEPENDENT = "every record draws its batches independently of all others, and nobody sees which"
-GROUPS = "which group a record is in is public, and does not depend on its content"
+GROUPS = (
+    "which group a record is in follows from its public place or, where records are added or removed, from itself alone"
+)
 ALLOCATION = "privacy loss distribution of a random allocation, by pairwise combination, rounded up (docs/privacy.md)"
 REPLACED = "; the record is removed, and then the other one added"
 SHOWN = "Gaussian composition (Dong, Roth and Su, 2022), with every record's batches shown"

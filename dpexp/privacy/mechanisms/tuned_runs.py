@@ -5,7 +5,9 @@ orders the runs: the candidate c, the iterates W, and the score S.
 
 The score counts the held-out records that the last iterate classifies correctly. These are of the same people, so
 either they are public, or S = count + N(0, s^2). Neighbours differ in one record. It is a training record or a held-out
-one, and never both, since a record's place in the file decides which it is:
+one, and never both, in both worlds: one that is replaced keeps its place, and places decide; one that is added or
+removed has its part by itself, and no other record changes its own (`dpexp.data.membership`). Candidates, their numbers
+of steps and their noise follow from public numbers. So it is
 
 * a training record: c does not depend on it, (W given c) has the divergence of the candidate's run, and S is a function
   of W, of the same held-out records and of independent noise. Post-processing: D_a <= max over c of D_a(W given c).
@@ -40,7 +42,7 @@ from dpexp.privacy.number_of_runs import NumberOfRuns
 PUBLIC = "the held-out records, by which runs are compared, are public"
 NOISY = (
     "runs are compared by the number of correct held-out records with Gaussian noise of standard deviation "
-    "{noise:.4g}, no training record is held out, and no one's place in the file depends on another's record"
+    "{noise:.4g}, no training record is held out, and no one's part depends on another's record"
 )
 OF_ONE_RUN = "the largest Renyi curve of the candidates"
 
@@ -58,6 +60,8 @@ class TunedRuns:
     """held-out records"""
     delta: float
     """at which prices are compared in words"""
+    about: bool = False
+    """whether `held_out` follows from a stated number of records, and is not that of these"""
 
     @property
     def neighboring_relation(self) -> str:
@@ -120,11 +124,10 @@ class TunedRuns:
         count, k = len(self.candidates), self.drawn
         which = f"each of one of {count} candidates, drawn uniformly" if count > 1 else "of one candidate"
         none = "; nothing is released where K = 0" if k.may_be_none else ""
-        score = (
-            f"correct ones of {self.held_out:,} held-out records, which are taken to be public"
+        score = f"correct ones of {'about ' * self.about}{self.held_out:,} held-out records, " + (
+            "which are taken to be public"
             if self.score_noise is None
-            else f"correct ones of {self.held_out:,} held-out records, with noise of standard deviation "
-            f"{self.score_noise:.4g}; one record moves it by at most 1"
+            else f"with noise of standard deviation {self.score_noise:.4g}; one record moves it by at most 1"
         )
         at = f"at delta = {self.delta:g}"
         return [

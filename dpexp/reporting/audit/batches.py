@@ -196,7 +196,7 @@ class BatchesAudit:
 
         Where records draw their batches for themselves, the others are then drawn as they are drawn without it.
         """
-        drawn = self.copy.batches(problem.records, generator(seed, replicate, "order"))
+        drawn = self.copy.batches(problem, generator(seed, replicate, "order"))
         return drawn if problem.canary is not None else (batch[batch != 0] for batch in drawn)
 
     def _ratio_over_batches(self, iterates: np.ndarray, seed: int, replicates: range) -> np.ndarray:

@@ -1,0 +1,549 @@
+"""Two neighbouring files: everything between a file and the noise differs in the changed record's own rows only.
+
+A file is bytes. Neighbours under replace-one differ in one line, under add-remove one of them lacks a line, and of a
+person all rows are others while its id stays. The values are odd on purpose. An *entry point* reads a file and says
+what follows from it: `rows`, what is made of each record by its name, and `public`, everything else that can be seen
+before the noise or of which the noise depends: numbers of records, noise multipliers, what is printed, errors, documents.
+
+A new entry point is one line in `ENTRIES`. The faults at the end are planted one by one, and must be found.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from typer.main import get_command
+from typer.testing import CliRunner
+
+import dpexp.commands.fit as fit_command
+import dpexp.data.encode as encode_module
+import dpexp.data.labelled as labelled_module
+import dpexp.data.records as records_module
+import dpexp.data.regression as regression_module
+import dpexp.inference.fitting as fitting
+from dpexp.commands.cli import app
+from dpexp.commands.fit_shown import Report
+from dpexp.commands.init import init
+from dpexp.commands.model import ReleasedModel, predictions
+from dpexp.core.errors import DpexpError
+from dpexp.core.standard_json import standard_json
+from dpexp.data.encode import Encoded
+from dpexp.data.labelled import read_labelled
+from dpexp.data.public_inputs import Column, PublicInputs
+from dpexp.inference.refusals import Checked
+
+# --- files ----------------------------------------------------------------------------------------------------------
+
+NAMES = ("who", "age", "zone", "job", "ok", "born", "note", "y")
+PUBLIC = """\
+ranges: {age: [20, 70], born: [1950-01-01, 2010-12-31], y: [0, 60]}
+categories: {zone: [1, 2, 3, other], ok: [no, yes]}
+missing: [born]
+leave_out: [note, job]
+"""
+LEARNT = PublicInputs(
+    {"age": (20.0, 70.0), "born": (-7305.0, 14974.0)},
+    {"zone": ("1", "2", "3", "other"), "ok": ("no", "yes"), "y": ("0", "1", "2")},
+    ("born",), ("note", "who"), ("born",),
+)  # fmt: skip
+USUAL = {
+    "age": ["31", "45", "58", "22", "67"], "zone": ["1", "2", "3"], "job": ["5", "7", "9"], "ok": ["no", "yes"],
+    "born": ["1980-02-03", "1999-12-31", ""], "note": ["fine", "später"], "y": ["0", "1", "2"],
+}  # fmt: skip
+ODD = [
+    "2.5", "", "nan", "NA", "1e400", "-1e39", "TRUE", "true", "No", " 01", "01", "1.0", "+2", "1,5", "1.000,5", "inf",
+    "2,000", '"', '"a', 'a"b', '""', "x" * 3000, "é", "naïve", "Ω", "2001-01-02", "31.12.1999", "other", "ONE", "None",
+    "\u0663", "1_0", "0x1", "1;2", "1\t2", "a|b", "\x00", "-0.0", "yes ", "1e-320", "99999999999999999999",
+]  # fmt: skip
+PERSONS = 14
+"""enough that the central fit is computed at all"""
+
+
+class File(NamedTuple):
+    """Lines of a file by the names of their records, and how they are written."""
+
+    lines: dict[str, bytes]
+    separator: str
+    head: bytes
+
+    def content(self) -> bytes:
+        return b"\n".join([self.head, *self.lines.values()]) + b"\n"
+
+
+@st.composite
+def line_of(draw, person: str, separator: str) -> bytes:
+    """One line: usual values, of which some are odd, written by a csv writer or joined as they are."""
+    odd = draw(st.sets(st.sampled_from(NAMES[1:]), min_size=1, max_size=3))
+    values = [person, *(draw(st.sampled_from(ODD if name in odd else USUAL[name])) for name in NAMES[1:])]
+    if draw(st.sampled_from([True, True, True, False])):
+        text = io.StringIO()
+        csv.writer(text, delimiter=separator, lineterminator="").writerow(values)
+        joined = text.getvalue()
+    else:
+        joined = separator.join(values)
+    joined = joined + draw(st.sampled_from([*[""] * 7, separator, "\r", " "]))
+    return joined.encode(draw(st.sampled_from(["utf-8", "utf-8", "latin-1"])), errors="replace").replace(b"\n", b" ")
+
+
+@st.composite
+def file_of(draw) -> File:
+    separator = draw(st.sampled_from(",,;\t"))
+    names = list(NAMES)
+    head = (draw(st.sampled_from([b"", b"\xef\xbb\xbf"]))) + separator.join(names).encode()
+    lines = {}
+    for k in range(PERSONS):
+        usual = [f"p{k:02d}", *(USUAL[name][k % len(USUAL[name])] for name in names[1:])]
+        lines[f"{k}.0"] = separator.join(usual).encode()
+    for k in draw(st.lists(st.integers(0, PERSONS - 1), max_size=3)):
+        lines[f"{k}.{len(lines)}"] = draw(line_of(f"p{k:02d}", separator))
+    return File(lines, separator, head)
+
+
+@st.composite
+def replaced(draw) -> tuple[File, File, set[str]]:
+    """Replace-one: the line of one record is another one."""
+    file = draw(file_of())
+    name = draw(st.sampled_from(sorted(file.lines)))
+    person = f"p{int(name.split('.')[0]):02d}"
+    return file, file._replace(lines={**file.lines, name: draw(line_of(person, file.separator))}), {name}
+
+
+@st.composite
+def removed(draw) -> tuple[File, File, set[str]]:
+    """Add-remove: one of the files lacks a line."""
+    file, other, (name,) = draw(replaced())
+    return other, file._replace(lines={k: v for k, v in file.lines.items() if k != name}), {name}
+
+
+@st.composite
+def person_replaced(draw) -> tuple[File, File, set[str]]:
+    """All rows of one person are others, and their number is another; its id stays, in a line that can be split."""
+    file = draw(file_of())
+    k = draw(st.integers(0, PERSONS - 1))
+    rest = [(name, line) for name, line in file.lines.items() if int(name.split(".")[0]) != k]
+    new = [(f"{k}.{100 + j}", draw(line_of(f"p{k:02d}", file.separator))) for j in range(draw(st.integers(0, 2)))]
+    odd = draw(st.sampled_from(["31", "1,5", "x", ""]))
+    new.append((f"{k}.99", file.separator.join([f"p{k:02d}", f'"{odd}"', *["1"] * 6]).encode()))
+    place = draw(st.integers(0, len(rest)))
+    return file, file._replace(lines=dict(rest[:place] + new + rest[place:])), {f"p{k:02d}"}
+
+
+# --- what is seen ---------------------------------------------------------------------------------------------------
+
+
+class Seen(NamedTuple):
+    """What an entry point makes of a file before the noise."""
+
+    rows: dict[str, Any]
+    """by the name of the record or person"""
+    public: dict[str, Any]
+
+
+COMMAND = get_command(app)
+"""built once: building it takes longer than what is tried"""
+
+
+def bytes_of(*values: Any) -> bytes:
+    return b"|".join(np.asarray(value).tobytes() for value in values)
+
+
+def seen_of_fit(*words: str, person: bool = False, deployment: bool = False) -> Callable[[Path, File], Seen]:
+    """`dpexp fit` as it is called; the fit itself is replaced by one that keeps what it is given."""
+
+    def see(folder: Path, file: File) -> Seen:
+        (folder / "t.csv").write_bytes(file.content())
+        (folder / "p.yaml").write_text(PUBLIC if person else PUBLIC.replace("note", "note, who"))
+        given: dict[str, Any] = {}
+
+        def fake(planned, x, y, mu, normals, usable=None):
+            usable = np.ones(len(y), dtype=bool) if usable is None else usable
+            given.update(plan=planned, x=x, y=y, usable=usable, mu=mu)
+            p = planned.model.p
+            return fitting.Fitted(np.linspace(1, 2, p), np.eye(p), Checked({}, (), ()))
+
+        arguments = ["fit", str(folder / "t.csv"), "--target", "y", "--public", str(folder / "p.yaml"), "--mu", "1",
+                     "--force", "--json", *words]  # fmt: skip
+        arguments += ["--person", "who"] * person + ["--deployment"] * deployment
+        with ExitStack() as patched:
+            for name in ("fit_central", "fit_local"):
+                patched.enter_context(patch.object(fitting, name, fake))
+            patched.enter_context(patch.object(fitting, "FEWEST_TO_COMPUTE", 1))
+            patched.enter_context(patch.object(secrets, "randbits", lambda bits: 12345))
+            patched.enter_context(patch.object(secrets, "token_bytes", lambda count: bytes(count)))
+            texts = []
+            text = Report.text
+            patched.enter_context(patch.object(Report, "document", _with_text(Report.document, text, texts)))
+            patched.enter_context(patch("typer.testing._get_command", lambda _: COMMAND))
+            done = CliRunner().invoke(app, arguments)
+        error = None if done.exception is None or isinstance(done.exception, SystemExit) else repr(done.exception)
+        said = [line for line in done.stderr.splitlines() if deployment or "for you, not for release" not in line]
+        public = {"code": done.exit_code, "error": error, "stdout": done.stdout, "stderr": said, "text": texts}
+        if not given:
+            assert error, "the fit was not reached, so nothing would be compared"
+            return Seen({}, public)
+        names = sorted({f"p{int(name.split('.')[0]):02d}" for name in file.lines}) if person else list(file.lines)
+        seed = 12345 if deployment else 1
+        order = np.random.Generator(np.random.PCG64(seed)).permutation(len(names))
+        public |= {"n": (given["plan"].n, len(given["y"])), "mu": bytes_of(given["mu"])}
+        public["planned"] = bytes_of(given["plan"].errors, given["plan"].careful), given["plan"].every
+        rows = {
+            names[k]: bytes_of(given["x"][j], given["y"][j], given["usable"][j])
+            for j, k in enumerate(order) if j < len(given["y"])
+        }  # fmt: skip
+        return Seen(rows, public)
+
+    return see
+
+
+def _with_text(document: Callable, text: Callable, texts: list[str]) -> Callable:
+    def both(report: Report) -> Any:
+        texts.append(text(report))
+        return document(report)
+
+    return both
+
+
+def seen_of_labelled(folder: Path, file: File) -> Seen:
+    """What softmax learns from: features, class and whether it is used, of every record."""
+    (folder / "t.csv").write_bytes(file.content())
+    data = read_labelled(folder / "t.csv", "y", LEARNT).prepared
+    rows = {
+        name: bytes_of(data.features[k], data.labels[k], data.usable[k])
+        for k, name in enumerate(file.lines)
+        if k < len(data)
+    }
+    return Seen(
+        rows, {"note": data.note, "classes": data.classes, "columns": data.columns, "rest": len(data) - len(rows)}
+    )
+
+
+def seen_of_predictions(folder: Path, file: File) -> Seen:
+    (folder / "t.csv").write_bytes(file.content())
+    columns = [Column("age", (20.0, 70.0)), Column("zone", levels=("1", "2", "3", "other")), Column("job")]
+    weights = np.random.default_rng(1).standard_normal((2, 7))
+    legend = {
+        "kind": "softmax", "classes": ["u", "v"], "columns": [c.document() for c in columns], "bias": 0.25,
+        "random_features": None,
+    }  # fmt: skip
+    model = ReleasedModel("x", "id", "last", 0, weights, legend, {}, "")
+    document, text = predictions(model, folder / "t.csv")
+    rows = {
+        name: (re.sub(r":\d+:", ":", standard_json(one)), line.partition(",")[2])
+        for name, one, line in zip(file.lines, _unnumbered(document), text.splitlines()[1:], strict=False)
+    }
+    return Seen(rows, {"head": text.splitlines()[0], "rest": len(text.splitlines()) - len(rows)})
+
+
+def _unnumbered(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{k: v for k, v in one.items() if k != "record"} for one in document["predictions"]]
+
+
+def seen_of_init(folder: Path, file: File) -> Seen:
+    (folder / "t.csv").write_bytes(file.content())
+    public = {str(k): init(None, None, folder / "t.csv", "y", None, None, bool(k)) for k in range(2)}
+    return Seen({}, public)
+
+
+class Entry(NamedTuple):
+    """Something that reads records, under the relation that its statement names."""
+
+    neighbours: Callable[[], st.SearchStrategy]
+    see: Callable[[Path, File], Seen]
+    examples: int = 30
+
+
+ENTRIES = {
+    "fit, central": Entry(replaced, seen_of_fit("--central")),
+    "fit, central, deployment": Entry(replaced, seen_of_fit("--central", deployment=True)),
+    "fit, local": Entry(replaced, seen_of_fit(), 15),
+    "fit, logistic": Entry(replaced, seen_of_fit("--central", "--model", "mallows-logistic")),
+    "fit, person": Entry(person_replaced, seen_of_fit("--central", person=True)),
+    "fit, person, deployment": Entry(person_replaced, seen_of_fit("--central", person=True, deployment=True)),
+    "softmax, replace-one": Entry(replaced, seen_of_labelled, 60),
+    "softmax, add-remove": Entry(removed, seen_of_labelled, 60),
+    "predict": Entry(replaced, seen_of_predictions, 60),
+    "init": Entry(replaced, seen_of_init, 4),
+}
+
+
+def check(entry: Entry, pair: tuple[File, File, set[str]], folder: Path) -> None:
+    """Raises AssertionError where anything but the changed record's own rows differs."""
+    one, other = (_seen(entry, folder, file) for file in pair[:2])
+    assert one.public == other.public
+    names = (one.rows.keys() | other.rows.keys()) - pair[2]
+    different = [name for name in names if one.rows.get(name) != other.rows.get(name)]
+    assert different == []
+
+
+def _seen(entry: Entry, folder: Path, file: File) -> Seen:
+    try:
+        return entry.see(folder, file)
+    except DpexpError as error:
+        return Seen({}, {"error": str(error)})
+
+
+def search(entry: Entry, folder: Path, examples: int | None = None, seed: int | None = None) -> None:
+    """Tries pairs of neighbouring files."""
+
+    @settings(
+        max_examples=examples or entry.examples, deadline=None, derandomize=seed is None, database=None,
+        phases=[Phase.generate], suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(entry.neighbours())
+    def tried(pair):
+        check(entry, pair, folder)
+
+    if seed is not None:
+        from hypothesis import seed as seeded
+
+        tried = seeded(seed)(tried)
+    tried()
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_a_record_enters_alone(name, tmp_path):
+    search(ENTRIES[name], tmp_path)
+
+
+# --- faults that are planted ----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def planted(where: Any, name: str, fault: Callable[[Callable], Callable]) -> Iterator[None]:
+    """A function in which a fault is planted; `fault` makes the faulty one of the right one."""
+    with patch.object(where, name, fault(getattr(where, name))):
+        yield
+
+
+def everywhere(name: str, fault: Callable[[Callable], Callable]) -> Callable[[], Any]:
+    """The fault in every module that has this function."""
+    modules = [encode_module, labelled_module, records_module, regression_module, fit_command]
+
+    @contextmanager
+    def plant() -> Iterator[None]:
+        with ExitStack() as stack:
+            for module in modules:
+                if name in vars(module):
+                    stack.enter_context(planted(module, name, fault))
+            yield
+
+    return plant
+
+
+def of_column(change: Callable[[np.ndarray, np.ndarray, Column], np.ndarray]) -> Callable[[], Any]:
+    """Values of a column that are changed by what all of them are."""
+
+    def fault(right):
+        def encoded(table, column):
+            values, read = right(table, column)
+            known = np.isfinite(values)
+            return Encoded(change(values, known, column), read) if known.any() else Encoded(values, read)
+
+        return encoded
+
+    return everywhere("encoded", fault)
+
+
+def spelled_by_the_type_of_the_column(right):
+    """Finding 1 of the issue: pandas reads a whole column, and 2 beside 2.5 is 2.0."""
+
+    def encoded(table, column):
+        if column.levels is None:
+            return right(table, column)
+        read = pd.read_csv(
+            io.StringIO("\n".join(["v", *(f'"{v}"' for v in table.columns[column.name] if v and '"' not in v)]))
+        )
+        words = read.v.astype(str).tolist() if len(read) == len(table) else list(table.columns[column.name])
+        other = len(column.levels) - 1
+        places = [column.levels.index(word) if word in column.levels else other for word in words]
+        return Encoded(np.array(places, dtype=float), np.ones(len(table), dtype=bool))
+
+    return encoded
+
+
+def one_of_rows_in_their_order(right):
+    """Finding 3: a permutation of the number of rows chooses every person's record."""
+
+    def chosen(table, records, column, key):
+        order = np.random.default_rng(1).permutation(len(table))
+        people = np.array([str(v) for v in table.columns[column]], dtype=object)
+        first: dict[str, int] = {}
+        for k in order.tolist():
+            first.setdefault(people[k], k)
+        return records.rows(np.array([first[person] for person in sorted(first) if person not in ("None", "")]))
+
+    return chosen
+
+
+def persons_as_they_appear(right):
+    def chosen(table, records, column, key):
+        found = right(table, records, column, key)
+        seen = [v for v in dict.fromkeys(map(str, table.columns[column])) if v not in ("None", "")]
+        return found.rows(np.argsort(np.argsort(seen)))
+
+    return chosen
+
+
+def dropped_if_unusable(right):
+    def read(table, *more):
+        found = right(table, *more)
+        return found.rows(found.usable) if found.usable.sum() > 9 else found
+
+    return read
+
+
+def without_doubles(right):
+    def read(table, *more):
+        found = right(table, *more)
+        kept = sorted({row.tobytes(): k for k, row in enumerate(np.column_stack([found.x, found.y]))}.values())
+        return found.rows(np.array(kept))
+
+    return read
+
+
+def sorted_by_the_target(right):
+    def read(*given):
+        found = right(*given)
+        return found.rows(np.argsort(found.y, kind="stable"))
+
+    return read
+
+
+def stopped_by_a_value(right):
+    def read(table, *more):
+        found = right(table, *more)
+        if not found.usable.all():
+            raise DpexpError(f"{table.place(int(np.argmin(found.usable)))}: a value is not understood")
+        return found
+
+    return read
+
+
+def quotes_over_lines(right):
+    """A csv reader over the whole file: a quote that is left open swallows what follows."""
+
+    def read(path, *more):
+        table = right(path, *more)
+        text = path.read_bytes().decode("utf-8-sig", errors="replace")
+        rows = list(csv.reader(io.StringIO(text), delimiter=table.header.separator))[1:]
+        width = len(table.columns)
+        padded = [(row + [""] * width)[:width] for row in rows] + [[""] * width] * len(table)
+        rows = [[value.strip() for value in row] for row in padded[: len(table)]]
+        return replace(table, columns=dict(zip(table.columns, zip(*rows, strict=True), strict=True)))
+
+    return read
+
+
+def decoded_as_a_whole(right):
+    """Latin-1, unless every line is UTF-8."""
+
+    def fields(path):
+        lines = list(right(path))
+        try:
+            b"".join(line for _, line in lines).decode()
+        except UnicodeDecodeError:
+            return [(k, line.decode("latin-1").encode()) for k, line in lines]
+        return lines
+
+    return fields
+
+
+def numbers_unless_one_is_text(right):
+    """The kind of a column follows from its values."""
+
+    def encoded(table, column):
+        values, read = right(table, column)
+        if column.levels is None and not column.may_miss and not read.all():
+            return Encoded(np.zeros(len(values)), np.ones(len(values), dtype=bool))
+        return Encoded(values, read)
+
+    return encoded
+
+
+def counted_aloud(right):
+    def text(report):
+        return f"{right(report)} {len(report.remarks)} records could not be read"
+
+    return text
+
+
+def noise_of_what_is_usable(right):
+    def plan(model, mu, n):
+        used = int(COUNTED[-1].usable.sum()) if COUNTED else n
+        return right(model, mu, used)
+
+    return plan
+
+
+COUNTED: list[Any] = []
+
+
+def kept_count(right):
+    def read(*given):
+        COUNTED.append(right(*given))
+        return COUNTED[-1]
+
+    return read
+
+
+@contextmanager
+def noise_by_count() -> Iterator[None]:
+    with planted(fit_command, "read_records", kept_count), planted(fitting, "plan_central", noise_of_what_is_usable):
+        yield
+
+
+def most_frequent(values, known, column):
+    """What is not among the categories counts as the most frequent one."""
+    if column.levels is None or "other" not in column.levels:
+        return values
+    other = column.levels.index("other")
+    places = values[known & (values != other)].astype(int)
+    return np.where(values == other, np.bincount(places).argmax() if len(places) else other, values)
+
+
+FAULTS: dict[str, tuple[Callable[[], Any], str]] = {
+    "categories spelled by the type of the column": (everywhere("encoded", spelled_by_the_type_of_the_column), "fit, central"),
+    "a person's record by the order of all rows": (everywhere("one_record_a_person", one_of_rows_in_their_order), "fit, person"),
+    "a printed count": (lambda: planted(Report, "text", counted_aloud), "fit, central"),
+    "centred on the mean": (
+        of_column(lambda v, known, c: v - v[known].mean() if c.levels is None else v), "softmax, replace-one"),
+    "scaled by the largest value": (
+        of_column(lambda v, known, c: v / np.abs(v[known]).max().clip(1) if c.levels is None else v), "fit, central"),
+    "cut at a quantile": (
+        of_column(lambda v, known, c: np.minimum(v, np.quantile(v[known], 0.9)) if c.levels is None else v), "predict"),
+    "missing values filled in with the median": (
+        of_column(lambda v, known, c: np.where(np.isnan(v), np.median(v[known]), v)), "softmax, add-remove"),
+    "unknown categories count as the most frequent": (of_column(most_frequent), "softmax, replace-one"),
+    "the kind of a column by its values": (everywhere("encoded", numbers_unless_one_is_text), "softmax, replace-one"),
+    "unusable records dropped": (lambda: planted(fit_command, "read_records", dropped_if_unusable), "fit, central"),
+    "doubles dropped": (lambda: planted(fit_command, "read_records", without_doubles), "fit, local"),
+    "sorted by the target": (lambda: planted(fit_command, "read_records", sorted_by_the_target), "fit, central"),
+    "stopped by a value": (lambda: planted(fit_command, "read_records", stopped_by_a_value), "fit, central, deployment"),
+    "persons in the order of their first row": (
+        everywhere("one_record_a_person", persons_as_they_appear), "fit, person, deployment"),
+    "noise for the usable records": (noise_by_count, "fit, central, deployment"),
+    "one encoding for all lines": (lambda: planted(records_module, "_lines", decoded_as_a_whole), "softmax, replace-one"),
+    "quotes over several lines": (everywhere("read_table", quotes_over_lines), "softmax, replace-one"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_found(fault, tmp_path):
+    """The check that the right code passes fails with each of these."""
+    plant, name = FAULTS[fault]
+    with plant(), pytest.raises(AssertionError):
+        search(ENTRIES[name], tmp_path, examples=150)

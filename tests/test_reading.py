@@ -1,0 +1,148 @@
+"""A file is read one record at a time: separators, encodings and quotes, and what a value means in its column."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpexp.data.dataset import DataError
+from dpexp.data.encode import Unread, columns_of, encode, encoded, unread
+from dpexp.data.public_inputs import Column, PublicInputs, column_of
+from dpexp.data.records import read_header, read_table, table_of_frame
+
+ZONE = Column("zone", levels=("1", "2", "3", "other"))
+STRICT = Column("zone", levels=("1", "2", "3"))
+YES = Column("ok", levels=("no", "yes"))
+TRUE = Column("ok", levels=("False", "True"))
+AGE = Column("age")
+SOME = Column("age", may_miss=True)
+BORN = Column("born", days=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "wanted"),
+    [
+        ("2", ZONE, 1), ("02", ZONE, 1), (" 2 ", ZONE, 1), ("2.0", ZONE, 1), ("2.5", ZONE, 3), ("x", ZONE, 3),
+        ("1e400", ZONE, 3), ("TRUE", ZONE, 3), ("other", ZONE, 3), ("2,0", ZONE, 3),
+        ("01", Column("c", levels=("01", "1")), 0), ("1", Column("c", levels=("01", "1")), 1),
+        ("TRUE", YES, 1), ("true", TRUE, 1), ("1", TRUE, 1), ("No", YES, 0), ("0", YES, 0), ("TRUE", Column("c", levels=("0", "1", "other")), 1),
+        ("yes", Column("c", levels=("yes", "no", "nan")), 0), ("nan", Column("c", levels=("yes", "no", "nan")), 2),
+        ("31", AGE, 31), ("-.5e2", AGE, -50), ("TRUE", AGE, 1), ("no", AGE, 0), ("", SOME, math.nan),
+        ("NA", SOME, math.nan), ("1970-01-02", BORN, 1), ("2000-01-01 12:30", BORN, 10957),
+    ],
+)  # fmt: skip
+def test_a_value_is_read_by_itself(text, column, wanted):
+    assert encode(text, column) == pytest.approx(wanted, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "why"),
+    [
+        ("2.5", STRICT, "is not among its categories: 1, 2, 3"), ("TRUE", STRICT, "not among"), ("", ZONE, "missing"),
+        ("maybe", YES, "not among"), ("x", AGE, "is not a number: 'x'"), ("1,5", AGE, "not a number"),
+        ("1,000", AGE, "not a number"), ("nan", AGE, "missing"), ("inf", AGE, "not a number"),
+        ("1e400", AGE, "infinite"), ("1_0", AGE, "not a number"), ("\u0663", AGE, "not a number"),
+        ("no", Column("c", levels=("1", "2")), "not among"), ("1.3.2000", BORN, "not a day"), (None, AGE, "its line"),
+        (None, ZONE, "its line"), (None, SOME, "its line"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_says_why(text, column, why):
+    with pytest.raises(Unread, match=why):
+        encode(text, column)
+
+
+def test_a_decimal_comma_where_commas_do_not_separate():
+    assert encode("1,5", AGE, decimal_comma=True) == 1.5
+    assert encode("1.5", AGE, decimal_comma=True) == 1.5
+    assert encode("1,0", YES, decimal_comma=True) == 1
+    for text in ("1.000,5", "1,000,000"):
+        with pytest.raises(Unread):
+            encode(text, AGE, decimal_comma=True)
+
+
+def write(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "separator"),
+    [
+        ("t.csv", "a,b", ","), ("t.csv", "a;b", ";"), ("t.csv", "a\tb", "\t"), ("t.tsv", "a\tb", "\t"),
+        ("t.csv", "a|b", "|"), ("t.csv", "age, years;b", ";"), ("t.csv", '"a;x",b', ","), ("t.tsv", "a,b", "\t"),
+    ],
+)  # fmt: skip
+def test_the_header_alone_says_what_separates(tmp_path, name, head, separator):
+    assert read_header(write(tmp_path / name, f"{head}\n1;2;3\n")).separator == separator
+
+
+def test_lines_are_read_one_by_one(tmp_path):
+    """A byte order mark, two encodings, a quote that is left open, a short line, blank lines, both ends of lines."""
+    content = "\ufeffname, x\r\nJosé,1\n".encode() + 'Jos\xe9,2\n"Jo,3\n\n"a, b", 4\nonly\n\n'.encode("latin-1")
+    table = read_table(write(tmp_path / "t.csv", content))
+    assert list(table.header.kinds) == ["name", "x"]
+    assert list(table.columns["name"]) == ["José", "José", None, "a, b", None]
+    assert list(table.columns["x"]) == ["1", "2", None, "4", None]
+    assert [table.place(k).rpartition(":")[2] for k in range(len(table))] == ["2", "3", "4", "6", "7"]
+    assert table.raw(1) == b"Jos\xe9,2"
+    assert encoded(table, Column("x")).read.tolist() == [True, True, False, True, False]
+    assert [said.split(": ")[0].rpartition(":")[2] for said in unread(table, [Column("x")]).values()] == ["4", "7"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a,b,a\n1,2,3\n", "repeated columns a"), ("", "first line is blank"), ("\n1,2\n", "first line is blank"),
+        ("a,b\n", "holds no records"), (b"\xff\xfea\x00", "UTF-16"), ('"a,b\n1,2\n', "quoted name does not end"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_header(tmp_path, content, message):
+    with pytest.raises(DataError, match=message):
+        read_table(write(tmp_path / "t.csv", content))
+
+
+def test_a_schema_says_what_columns_hold(tmp_path):
+    frame = pd.DataFrame({
+        "n": [1, 2], "x": [0.5, None], "t": [True, False], "s": ["u", None], "d": pd.to_datetime(["2020-01-01"] * 2),
+        "c": pd.Categorical(["u", "v"]),
+    })  # fmt: skip
+    frame.to_parquet(tmp_path / "t.parquet")
+    wanted = dict.fromkeys("nx", "number") | {"t": "truth", "s": "text", "d": "day", "c": "text"}
+    for table in (read_table(tmp_path / "t.parquet"), table_of_frame(frame)):
+        assert table.header.kinds == wanted
+        assert encoded(table, Column("t", levels=("False", "True"))).values.tolist() == [1, 0]
+        assert encoded(table, Column("n", levels=("1", "2"))).values.tolist() == [0, 1]
+        assert encoded(table, Column("x")).read.tolist() == [True, False]
+        assert encoded(table, Column("x", may_miss=True)).read.tolist() == [True, True]
+        assert encoded(table, Column("s", levels=("u", "w"))).read.tolist() == [True, False]
+        assert encoded(table, BORN._replace(name="d")).values.tolist() == [18262] * 2
+    pd.DataFrame({"x": [[1], [2]]}).to_parquet(tmp_path / "lists.parquet")
+    assert read_header(tmp_path / "lists.parquet").kinds == {"x": "other"}
+    pd.DataFrame({"a.b": [1.5], "c": [2]}, index=[7]).to_parquet(tmp_path / "dots.parquet")
+    assert {name: values.tolist() for name, values in read_table(tmp_path / "dots.parquet").columns.items()} == {
+        "a.b": [1.5], "c": [2.0],
+    }  # fmt: skip
+    content = bytearray((tmp_path / "t.parquet").read_bytes())
+    content[4:200] = bytes(196)
+    (tmp_path / "damaged.parquet").write_bytes(content)
+    with pytest.raises(DataError, match="cannot be read"):
+        read_table(tmp_path / "damaged.parquet")
+    np.savez(tmp_path / "t.npz", x=np.eye(2), y=np.array(["a", "b"]))
+    assert read_header(tmp_path / "t.npz").kinds == {"x[0]": "number", "x[1]": "number", "y": "text"}
+
+
+def test_columns_follow_from_what_is_stated_and_from_the_schema_alone(tmp_path):
+    header = read_header(write(tmp_path / "t.csv", "a,b,c\n"))
+    public = PublicInputs({"a": (0.0, 1.0)}, {"b": ("u", "v")}, ("a",))
+    assert columns_of(header, ["a", "b", "c"], public) == [
+        Column("a", (0, 1), may_miss=True), Column("b", levels=("u", "v")), Column("c"),
+    ]  # fmt: skip
+    assert [column_of(c.document()) for c in columns_of(header, ["a", "b", "c"], public)] == columns_of(
+        header, ["a", "b", "c"], public
+    )
+    pd.DataFrame({"s": ["u"], "t": [True]}).to_parquet(tmp_path / "t.parquet")
+    header = read_header(tmp_path / "t.parquet")
+    assert columns_of(header, ["t"], PublicInputs()) == [Column("t", levels=("False", "True"))]
+    with pytest.raises(DataError, match="s holds texts, and no categories"):
+        columns_of(header, ["s", "t"], PublicInputs())
