@@ -1,22 +1,93 @@
-"""Files that are written whole or not at all, and bytes that are kept behind their own hash."""
+"""The one door to files: they are read if they are ordinary files of a size that fits, and written whole or not at all.
+
+Also here: bytes that are kept behind their own hash, and locks that the kernel keeps.
+"""
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import hashlib
 import os
 import re
 import socket
 import stat
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 _HOST = re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:40]
 _SEAL = hashlib.sha256().digest_size
+MOST_OF_DOCUMENT = 2**28
+"""bytes of a JSON document: far more than any of ours"""
+_NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL)
+"""what a file system says that knows no locks"""
 
 
 class Damaged(Exception):
     """A stored file that cannot be read, or is not what it claims to be."""
+
+
+class Held(Exception):
+    """Another process holds the lock."""
+
+
+@contextmanager
+def held(lock: Path, mark: Path | None = None) -> Iterator[None]:
+    """Hold a lock, which the kernel alone gives and ends with the process. Raises Held, OSError.
+
+    The file is made and never removed: a lock belongs to a file, not to its name. Where the file system knows no locks
+    `mark` is made in its place, which only its maker or a person takes away; without one that is an OSError.
+    """
+    with lock.open("ab") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            mark = None
+        except BlockingIOError:
+            raise Held from None
+        except OSError as error:
+            if mark is None or error.errno not in _NO_LOCKS:
+                raise
+            try:
+                mark.touch(exist_ok=False)
+            except FileExistsError:
+                raise Held from None
+        try:
+            if mark is None and not os.path.samestat(os.fstat(handle.fileno()), lock.stat()):
+                raise Held  # somebody has put another file in its place meanwhile
+            yield
+        finally:
+            if mark is None:
+                fcntl.flock(handle, fcntl.LOCK_UN)  # also of a process that was started meanwhile and has the file
+            else:
+                mark.unlink(missing_ok=True)
+
+
+@contextmanager
+def opened(path: Path, most: int | None = None) -> Iterator[BinaryIO]:
+    """An ordinary file of at most `most` bytes (the memory of this machine where None), open for reading.
+
+    Raises OSError, for what it cannot be read as too: a device could be read for ever, and a pipe waited for. It is
+    asked of the file that is open, so nobody can put another one in its place between the question and the reading.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(handle, "rb") as file:
+        state = os.fstat(handle)
+        if stat.S_ISDIR(state.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(state.st_mode):
+            raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
+        most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if most is None else most
+        if state.st_size > most:
+            raise OSError(errno.EFBIG, f"it has {state.st_size:,} bytes; at most {most:,} are read", str(path))
+        yield file
+
+
+def read_ordinary(path: Path, most: int | None = None) -> bytes:
+    """What an ordinary file holds; see `opened`. Raises OSError."""
+    with opened(path, most) as file:
+        return file.read()
 
 
 def atomically(path: Path, write: Callable[[Path], object]) -> None:
@@ -38,6 +109,16 @@ def atomically(path: Path, write: Callable[[Path], object]) -> None:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def settle(*folders: Path) -> None:
+    """Have the names in some folders on the disk, so that not even a loss of power undoes what was renamed."""
+    for folder in folders:
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def clear_leftovers(folder: Path) -> None:
@@ -77,11 +158,10 @@ def write_bytes_sealed(path: Path, *data: bytes | memoryview, private: bool = Fa
 def read_bytes_sealed(path: Path, private: bool = False) -> bytes:
     """Bytes that `write_bytes_sealed` wrote. Raises Damaged, FileNotFoundError.
 
-    `private` refuses a file that is not ours or that others may write to; it is asked of the file that is open, so
-    nobody can put another one in its place between the question and the reading.
+    `private` refuses a file that is not ours or that others may write to.
     """
     try:
-        with path.open("rb") as handle:
+        with opened(path) as handle:
             state = os.fstat(handle.fileno())
             if private and not is_ours_alone(state):
                 raise Damaged(f"{path.name} belongs to somebody else, or others may write to it")

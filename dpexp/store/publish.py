@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dpexp.config import Cell, Experiment
-from dpexp.core.files import Damaged
+from dpexp.core.files import Damaged, settle
 from dpexp.engine.result import CellData
 from dpexp.store.files import write_document, write_table
 from dpexp.store.fingerprint import code_of
@@ -124,14 +124,15 @@ def publish(
 
 
 def _write(folder: Folder, experiment: Experiment, cell: Cell, computed: Computed, started: datetime) -> Written:
-    """Write a cell's released parameters, where it has any, and then its trajectory."""
+    """Write a cell's released parameters, where it has any, and then its trajectory; of a deployment both or neither."""
     data, code = computed.data(), code_of(cell)
     at = started.isoformat(timespec="seconds") if computed.deployment else None
-    model = folder.model(cell.cell_id)
+    model, waiting = folder.model(cell.cell_id), folder.released / f".{cell.cell_id}"
+    places = {name: waiting / f"{name}.parquet" if at else None for name in ("model", "trajectory")}
     wanted = due(cell, experiment.replicates, None)
     if computed.model is not None and wanted.estimators:
         tied = {"numbers": digest_of(data), "code": code, "deployment": at, "earlier": _earlier(folder, cell)}
-        write_model(folder, cell, wanted, computed.model, tied)
+        write_model(folder, cell, wanted, computed.model, tied, places["model"])
     else:
         model.unlink(missing_ok=True)
     diverged = too_far(data, cell.run.diverged_above)
@@ -139,7 +140,12 @@ def _write(folder: Folder, experiment: Experiment, cell: Cell, computed: Compute
     made = {"code": code, "versions": versions(), "arithmetic": arithmetic(), "wall_s": computed.wall_s}
     if at:
         made["deployment"] = {"at": at, "row": row_of(cell, experiment.deltas, outcome, deployment=True)}
-    file = write_cell(folder, cell.parameters, data, diverged, made)
+    file = write_cell(folder, cell.parameters, data, diverged, made, places["trajectory"])
+    if at:
+        settle(waiting)
+        waiting.rename(folder.released / cell.cell_id)
+        settle(folder.released, folder.root)
+        folder.finish_releases()
     return Written(file, outcome, summary_table(cell.cell_id, data, diverged))
 
 
