@@ -303,7 +303,7 @@ def test_a_table_that_does_not_fit_is_refused_with_its_bytes_before_it_is_read(t
     """And one that fits is read: the estimate is the number of entries times 16 bytes, here 22,000 of them."""
     import pandas as pd
 
-    from dpexp.config import memory
+    from dpexp.core import memory
 
     frame = pd.DataFrame({f"x{k}": range(2000) for k in range(10)} | {"y": ["a", "b"] * 1000})
     path = tmp_path / f"people{suffix}"
@@ -312,10 +312,51 @@ def test_a_table_that_does_not_fit_is_refused_with_its_bytes_before_it_is_read(t
     monkeypatch.setattr(memory, "memory_of_machine", lambda: 16 * 22_100)
     call("validate", tmp_path / "own.yaml")
     monkeypatch.setattr(memory, "memory_of_machine", lambda: 16 * 21_000)
-    monkeypatch.setattr("dpexp.data.table.read_frame", None)  # it would fail: the table is not read
+    monkeypatch.setattr("dpexp.data.table._csv", None)  # they would fail: the table is not read
+    monkeypatch.setattr(pd, "read_parquet", None)
     for command in (["validate"], ["run", "--dry-run"]):
         message = call(*command, tmp_path / "own.yaml", code=2).stderr
         assert re.search(r"own\.yaml:2:\d+: \S*people\S+: needs at least 352 kB of memory .* 336 kB are there", message)
+
+
+@pytest.mark.parametrize("broken", ["wide", "sparse", "sparse after its header", "a pipe", "zeros inside"])
+def test_a_broken_table_is_refused_before_it_is_read(tmp_path, monkeypatch, broken):
+    import pandas as pd
+
+    path = tmp_path / "people.csv"
+    text, size, said = b"x,y\n1,a\n2,b\n", 0, "zero bytes from byte"
+    if broken == "wide":
+        text, said = b",".join(b"c%d" % k for k in range(60_000)), "60,000 columns; at most 20,000"
+    elif broken == "zeros inside":
+        text += b"\0" * 10 + b"3,c\n"
+    elif broken == "a pipe":
+        os.mkfifo(path)
+        said = "no such file"
+    else:
+        text, size = b"" if broken == "sparse" else text * 100_000, 11 * 10**9
+    if broken != "a pipe":
+        path.write_bytes(text)
+        os.truncate(path, size or len(text))
+    (tmp_path / "own.yaml").write_text(OWN_TABLE.replace("PATH", path.name))
+    monkeypatch.setattr(pd, "read_csv", None)  # it would fail: the table is not read
+    for command in (["validate", tmp_path / "own.yaml"], ["fit", path, "--target", "y", "--eps", "1"]):
+        assert said in call(*command, code=2).stderr
+
+
+def test_what_is_no_ordinary_file_is_refused_as_a_config(tmp_path):
+    """A device would be read for ever, and a pipe waited for: this test would hang."""
+    os.mkfifo(tmp_path / "pipe.yaml")
+    (tmp_path / "large.yaml").touch()
+    os.truncate(tmp_path / "large.yaml", 10**12)
+    for path, said in (
+        ("/dev/zero", "no ordinary file"),
+        (tmp_path / "pipe.yaml", "no ordinary file"),
+        (tmp_path / "large.yaml", "at most 1,000,000 are read"),
+    ):
+        for command in ("validate", "show", "run", "privacy"):
+            message = call(command, path, code=2).stderr
+            assert f"{path}: cannot be read: it " in message
+            assert said in message
 
 
 OWN_TABLE = """experiment: own

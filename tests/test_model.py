@@ -486,7 +486,7 @@ def test_no_death_of_a_deployment_strands_its_budget(here, monkeypatch):
     deaths, kept = 0, 0
     while True:
         results = Path(f"results{deaths}")
-        died = DEATH.at(deaths + 1, results, lambda: go(results, alone, deployment=True))
+        died = DEATH.at(deaths + 1, results, lambda to=results: go(to, alone, deployment=True))
         if not died:
             break
         deaths += 1
@@ -496,9 +496,10 @@ def test_no_death_of_a_deployment_strands_its_budget(here, monkeypatch):
         assert len(noise) == count + (not places)  # what has left is not released once more
         found = released(results)
         assert np.all(found.parameters == noise[-1])
-        assert found.deployment and not list(results.glob("mine/released/*"))
+        assert found.deployment
+        assert not list(results.glob("mine/released/*"))
         kept += bool(places)
-    assert deaths > 20 and kept > 8 and deaths - kept > 8
+    assert min(kept, deaths - kept) > 8
 
 
 def test_a_damaged_deployment_is_refused_and_not_repeated(here):

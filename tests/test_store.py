@@ -4,7 +4,6 @@ import contextlib
 import errno
 import itertools
 import json
-import os
 import random
 import shutil
 import subprocess
@@ -25,7 +24,7 @@ from dpexp.store import run as running
 from dpexp.store.files import read_document, read_sealed, write_document, write_table
 from dpexp.store.run import Options, run
 from tests.campaigns.faults import damage
-from tests.conftest import SMALL, numbers
+from tests.conftest import SMALL, call, numbers
 
 TINY = SMALL.replace("n: 700, replicates: 20", "n: 40, replicates: 4").replace("[1/3, 1/2]", "[1/3, 1/2]")
 
@@ -397,3 +396,12 @@ def test_where_the_file_system_knows_no_locks_a_person_unlocks(tiny, done, monke
     assert "unlocked; it was held by process" in done.unlock()
     assert go(tiny, done.root.parent)[0].reused == 6
     assert "nobody holds it" in done.unlock()
+
+
+def test_a_person_unlocks_by_the_command(tiny, done):
+    (done.root / folders.MARK).touch()
+    told = call("run", tiny, "--unlock", "--results", done.root.parent).stdout
+    assert f"{done.root}: unlocked" in told
+    assert not (done.root / folders.MARK).exists()
+    told = call("run", tiny, "--unlock", "--results", done.root.parent, "--json").stdout
+    assert json.loads(told) == {"unlocked": [f"{done.root}: nobody holds it"]}

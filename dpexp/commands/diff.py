@@ -12,10 +12,18 @@ import numpy as np
 from dpexp.commands.fitted import fitting_columns
 from dpexp.config.settings import Settings, Words, flat, named, varying
 from dpexp.config.words import suggest
-from dpexp.core.errors import ResultsMissing, UsageError
+from dpexp.core.errors import UsageError
 from dpexp.core.text import counted, guess
 from dpexp.reporting.accuracies import said_of_records
-from dpexp.store import at_last_step, load_cell, load_cells, load_generation, load_parameters, load_summary
+from dpexp.store import (
+    OnlySummaries,
+    at_last_step,
+    load_cell,
+    load_cells,
+    load_generation,
+    load_parameters,
+    load_summary,
+)
 from dpexp.store.folder import experiments_in, holds_results
 from dpexp.store.stats import paired_difference, t_quantile
 
@@ -150,7 +158,7 @@ def _replicates(side: dict[str, Any], path: Path) -> np.ndarray | None:
     """Final values of the replicates, where the trajectories are stored."""
     try:
         data = load_cell(path.parent, path.name, side["cell_id"], renamed=True)
-    except ResultsMissing:
+    except OnlySummaries:
         return None
     values: np.ndarray = data.values[data.estimators.index(side["estimator"]), -1, data.metrics.index(side["metric"])]
     return values

@@ -163,6 +163,13 @@ def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
     return {"cells": cells, "estimate_s": total, "overhead_s": overhead, "summaries": rewritten}, text, 0
 
 
+def unlock(request: Request) -> tuple[dict[str, Any], str, int]:
+    """Free folders whose runs were killed: document, text, exit code. Raises DpexpError where one is held."""
+    folders = [Folder(request.results, experiment.name) for experiment in load_all(request)]
+    said = [folder.unlock() for folder in folders]
+    return {"unlocked": said}, "\n".join(said), 0
+
+
 def overhead_s(cells: Sequence[Cell]) -> float:
     """Estimated time of a run beside its simulation: start, reading records, setting noise, writing, and compiling.
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from dpexp.core.memory import require_readable
 from dpexp.data.columns import faults, is_number, words
 from dpexp.data.dataset import DataError, Dataset
 from dpexp.data.encoding import Column
@@ -67,6 +68,7 @@ def read_frame(path: Path) -> Any:
         raise DataError(f"{path}: the format must be one of {', '.join(FORMATS)}")
     if not path.is_file():
         raise DataError(f"{path}: no such file")
+    require_readable(path)
     try:
         if path.suffix == ".csv":
             return _csv(path)

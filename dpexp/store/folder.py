@@ -180,7 +180,9 @@ class Folder:
 
     def _what_helps(self) -> str:
         wait = "wait for it, or use --results DIR"
-        return f"{wait}; if no such process exists any more: dpexp run --unlock" if (self.root / MARK).exists() else wait
+        return (
+            f"{wait}; if no such process exists any more: dpexp run --unlock" if (self.root / MARK).exists() else wait
+        )
 
     def _holder(self) -> str:
         """What the note says."""

@@ -124,7 +124,7 @@ def publish(
 
 
 def _write(folder: Folder, experiment: Experiment, cell: Cell, computed: Computed, started: datetime) -> Written:
-    """Write a cell's released parameters, where it has any, and then its trajectory; of a deployment both or neither."""
+    """Write a cell's released parameters, where it has any, and then its trajectory; a deployment's at once."""
     data, code = computed.data(), code_of(cell)
     at = started.isoformat(timespec="seconds") if computed.deployment else None
     model, waiting = folder.model(cell.cell_id), folder.released / f".{cell.cell_id}"

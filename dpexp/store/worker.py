@@ -16,9 +16,9 @@ from importlib.metadata import version
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from dpexp.config.memory import memory_of_machine
 from dpexp.core.digests import hash_of_data
 from dpexp.core.errors import UsageError
+from dpexp.core.memory import memory_of_machine
 from dpexp.plugins import loading
 from dpexp.plugins.loaded import LOADED
 from dpexp.store import fingerprint

@@ -7,43 +7,61 @@ from pathlib import Path
 from resource import RLIMIT_AS, getrlimit
 
 from dpexp.core.errors import UsageError
+from dpexp.core.files import opened
 
 BYTES_OF_ENTRY = 16
 """of every entry of a table: 8 as it is read, 4 as a record and 4 as a prepared one; text needs more"""
+MOST_COLUMNS = 20_000
+"""of a table: each is looked at by itself"""
 LOOKED_AT = 2**20
 """bytes at the beginning of a table from which the number of its entries is estimated"""
 
 
 def require_readable(path: Path) -> None:
-    """Raises UsageError, with the bytes, where a csv or parquet file has more entries than fit into memory.
+    """Raises UsageError where a csv or parquet file is none: no ordinary file, full of zero bytes, of more columns than
+    are read, or of more entries than fit into memory; that one with the bytes.
 
-    Nothing but its beginning is read, or the part of a parquet file that says how many entries there are. What is wrong
-    with the file itself is said by who reads it.
+    Nothing but its beginning is read, or the part of a parquet file that says how many entries there are. What else is
+    wrong with the file itself is said by who reads it.
     """
     there = memory_of_machine()
     try:
-        entries = _entries(path)
+        entries, columns = (
+            _csv(path) if path.suffix == ".csv" else _parquet(path) if path.suffix == ".parquet" else (0, 0)
+        )
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}", "check the path") from None
     except Exception:  # each reader has its own family of errors
         return
+    if columns > MOST_COLUMNS:
+        raise UsageError(f"{path}: {columns:,} columns; at most {MOST_COLUMNS:,} are read", "keep those that are used")
     need = BYTES_OF_ENTRY * entries
     if there is not None and need > there:
         message = f"{path}: needs at least {in_bytes(need)} of memory for about {entries:.2g} entries; "
         raise UsageError(f"{message}{in_bytes(there)} are there", "take fewer records or columns")
 
 
-def _entries(path: Path) -> int:
-    """About how many entries a table has; 0 where that is not known."""
-    if path.suffix == ".csv" and path.is_file():
-        size = path.stat().st_size
-        with path.open("rb") as file:
-            start = file.read(LOOKED_AT)
-        return round(size / max(len(start), 1) * (start.count(b",") + start.count(b"\n")))
-    if path.suffix == ".parquet" and path.is_file():
-        from pyarrow import parquet
+def _csv(path: Path) -> tuple[int, int]:
+    """About how many entries a table has, and how many columns. Raises OSError also for what is no text."""
+    with opened(path, most=2**62) as file:
+        size = os.fstat(file.fileno()).st_size
+        start = file.read(LOOKED_AT)
+        zero = start.find(b"\0")
+        if zero < 0 and size:
+            hole = os.lseek(file.fileno(), 0, os.SEEK_HOLE)  # what a disk does not store is zeros
+            zero = hole if hole < size else -1
+    if zero >= 0 and start[:2] not in (b"\xff\xfe", b"\xfe\xff"):  # another alphabet of text has zeros
+        raise OSError(0, f"it has zero bytes from byte {zero:,} on, which no text has")
+    entries = round(size / max(len(start), 1) * (start.count(b",") + start.count(b"\n")))
+    return entries, start.partition(b"\n")[0].count(b",") + 1
 
-        found = parquet.read_metadata(path)
-        return int(found.num_rows * found.num_columns)
-    return 0
+
+def _parquet(path: Path) -> tuple[int, int]:
+    from pyarrow import parquet
+
+    with opened(path, most=2**62) as file:
+        found = parquet.read_metadata(file)
+    return int(found.num_rows * found.num_columns), int(found.num_columns)
 
 
 def in_bytes(count: int) -> str:
