@@ -17,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from dpexp.core.bytecode import compile_from_text
 from dpexp.core.errors import UsageError
 from dpexp.core.registry import BUILT_IN, Registry
 from dpexp.core.text import guess
@@ -80,6 +81,8 @@ def use_installed() -> None:
             continue
         begun = time.time_ns()
         told = f"installed plug-in {entry.module}"
+        top = entry.module.split(".")[0]
+        compile_from_text(top)
         try:
             module = importlib.import_module(entry.module)
         except (Exception, SystemExit) as error:
@@ -87,7 +90,6 @@ def use_installed() -> None:
             raise UsageError(f"{told} cannot be imported: {type(error).__name__}: {error}", hint) from error
         file = Path(str(module.__file__)).resolve()
         plugin = _plugin_in(module, entry.attr or "PLUGIN", file, file)
-        top = entry.module.split(".")[0]
         place = getattr(sys.modules[top], "__path__", None)
         root = file.parent if place is None else Path(next(iter(place))).resolve()
         LOADED[entry.module] = Loaded(entry.module, plugin, file, file, root, "" if place is None else top, True, begun)
