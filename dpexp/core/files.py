@@ -8,12 +8,14 @@ from __future__ import annotations
 import errno
 import fcntl
 import hashlib
+import hmac
 import os
 import re
 import socket
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
@@ -142,8 +144,8 @@ def is_alive(pid: int) -> bool:
 
 def write_bytes_sealed(path: Path, *data: bytes | memoryview, private: bool = False) -> None:
     """Write bytes whole, after the SHA-256 of all of them; `private` lets nobody else read or write them, whatever the
-    umask."""
-    hashed = hashlib.sha256()
+    umask, and seals them with a secret of this user."""
+    hashed = _hash(private)
     for piece in data:
         hashed.update(piece)
 
@@ -158,7 +160,8 @@ def write_bytes_sealed(path: Path, *data: bytes | memoryview, private: bool = Fa
 def read_bytes_sealed(path: Path, private: bool = False) -> bytes:
     """Bytes that `write_bytes_sealed` wrote. Raises Damaged, FileNotFoundError.
 
-    `private` refuses a file that is not ours or that others may write to.
+    `private` refuses a file that is not ours, that others may write to, or that was not written here: what comes inside
+    a project belongs to whoever has copied that, and is of somebody else all the same.
     """
     try:
         with opened(path) as handle:
@@ -170,9 +173,33 @@ def read_bytes_sealed(path: Path, private: bool = False) -> bytes:
         raise
     except OSError as error:
         raise Damaged(f"{path.name} cannot be read ({error.strerror})") from None
-    if hashlib.sha256(memoryview(content)[_SEAL:]).digest() != content[:_SEAL]:
+    hashed = _hash(private)
+    hashed.update(memoryview(content)[_SEAL:])
+    if hashed.digest() != content[:_SEAL]:
         raise Damaged(f"{path.name} is damaged (its checksum does not agree)")
     return content[_SEAL:]
+
+
+def _hash(private: bool) -> hashlib._Hash | hmac.HMAC:
+    return hmac.new(_secret(), digestmod="sha256") if private else hashlib.sha256()
+
+
+@lru_cache(maxsize=1)
+def _secret() -> bytes:
+    """32 bytes that this user alone can read; of this process alone where there is no place for them.
+
+    They lie in the home, wherever caches are: a folder that a project names can come with it.
+    """
+    with suppress(OSError, RuntimeError):  # no home
+        place = Path.home() / ".cache" / "dpexp" / "secret"
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(FileExistsError), open(place, "xb", opener=lambda name, how: os.open(name, how, 0o600)) as file:
+            file.write(os.urandom(32))
+        with opened(place) as kept:
+            state, content = os.fstat(kept.fileno()), kept.read(33)
+        if is_ours_alone(state) and not state.st_mode & (stat.S_IRGRP | stat.S_IROTH) and len(content) == 32:
+            return content
+    return os.urandom(32)
 
 
 def is_ours_alone(state: os.stat_result) -> bool:
