@@ -15,11 +15,13 @@ import pytest
 from dpexp.commands import calibrate, privacy, validate
 from dpexp.config import ConfigError, checkpoint_steps, load_experiment, read_experiment
 from dpexp.config.reader import MAX_CELLS, MOST_SHOWN
-from dpexp.config.resources import memory_of_machine, needs, require_room
+from dpexp.config.resources import LIBRARIES, fit_together, memory_of_machine, needs, needs_of_worker, require_room
 from dpexp.core.errors import UsageError
 from dpexp.engine.result import CellData
 from dpexp.problems import PROBLEMS
+from dpexp.store.cluster import Room, _complaints
 from dpexp.store.summaries import too_far
+from dpexp.store.worker import Memory
 from tests.campaigns.config_mutants import FAULTS, campaign
 from tests.conftest import call
 from tests.oracles.checkpoints import checkpoint_steps as refined_steps
@@ -168,6 +170,24 @@ def test_estimated_memory_covers_what_a_worker_takes(text):
         tracemalloc.stop()
     estimate = first.algorithm.memory(first.problem, first.run.n, len(steps), len(settings)) + first.problem.memory()
     assert 0.75 * peak < estimate < 6 * peak
+
+
+def test_libraries_are_part_of_every_estimate(monkeypatch):
+    """A process that has not begun takes 190 MiB or more: a worker of 200 MB died of its first task."""
+    experiment = read_experiment(LINEAR, "c.yaml")
+    task, once = needs_of_worker(experiment)
+    assert once > 200e6
+    assert needs(experiment, cluster=True).bytes > 200e6
+    assert needs(experiment, 3, processes=True).bytes - needs(experiment, 3).bytes == 3 * LIBRARIES
+    monkeypatch.setattr("dpexp.config.resources.memory_of_machine", lambda: 200_000_000)
+    assert "for libraries" in said(LINEAR)
+    two = 2 * needs(experiment, 1).bytes - LIBRARIES
+    for there, fits in ((two, True), (two - 1, False)):  # they share them
+        monkeypatch.setattr("dpexp.config.resources.memory_of_machine", lambda there=there: there)
+        assert fit_together([experiment, experiment], 1) is fits
+    room, expected = Room(task, once), {"numpy": "1"}
+    (said_of,) = _complaints((expected, Memory(200_000_000, 1)), expected, room, "tcp://w")
+    assert "bytes of memory for 1 task at a time, 200,000,000 are there" in said_of
 
 
 def test_the_limit_of_the_process_counts_as_its_memory():

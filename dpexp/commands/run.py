@@ -59,7 +59,7 @@ def load_all(request: Request) -> list[Experiment]:
     for path in request.configs:
         try:
             experiment = load_experiment(path, request.sets, request.replicates, request.profile)
-            require_room(experiment, request.jobs, cluster=request.backend == "dask")
+            require_room(experiment, request.jobs, request.backend == "dask", request.backend == "loky")
             experiments.append(experiment)
         except ConfigError as error:
             issues += error.issues
