@@ -7,6 +7,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from dpexp.config import load_experiment
@@ -90,7 +91,7 @@ WAYS = {
     "os.path.join": 'text(os.path.join(os.path.dirname(__file__), "data", "f" + ".txt"))',
     "an f-string": 'text(f"{HERE}/da{chr(116)}a/f.txt")',
     "glob": 'sum(float(text(name)) for name in glob.glob(str(HERE / "data" / "*.txt")))',
-    "listed": 'sum(float((HERE / "data" / name).read_text()) for name in os.listdir(HERE / "data") if name != "m.py")',
+    "listed": 'sum(float((HERE / "data" / name).read_text()) for name in os.listdir(HERE / "data") if name == "f.txt")',
     "os.open": 'os.read(os.open(HERE / "data" / "f.txt", os.O_RDONLY), 99)',
     "beside the folder": '(HERE / ".." / "out" / "f.txt").read_text()',
     "an absolute path": 'text("ROOT/out/f.txt")',
@@ -98,6 +99,7 @@ WAYS = {
     "sys.path": 'sys.path.insert(0, str(HERE.parent / "out")) or importlib.import_module("far").X',
     "numpy": 'np.loadtxt(HERE / "data" / "f.txt")',
     "pandas": 'pd.read_csv(HERE / "data" / "f.txt", header=None)[0][0]',
+    "pandas, past Python": 'pd.read_parquet(HERE / "data" / "f.parquet")["x"][0]',
     "os.environ": 'os.environ["DPEXP_TOY"]',
     "os.getenv": 'os.getenv("DPEXP_TOY", "0")',
     "os.environ.get": 'os.environ.get("DPEXP_TOY")',
@@ -126,6 +128,7 @@ def write(folder, number):
     for name, text in files:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
+    pd.DataFrame({"x": [float(number)]}).to_parquet(folder / "lab" / "data" / "f.parquet")
     (folder / "toy.yaml").write_text(CONFIG)
 
 

@@ -25,7 +25,7 @@ from dpexp.core.digests import digest
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.text import guess
 from dpexp.plugins.loaded import inside_folder, module_file
-from dpexp.plugins.observed import require_followed, watch
+from dpexp.plugins.observed import follow_pandas, require_followed, watch
 
 PREFIX = "dpexp_plugin_"
 """how Python's names of plug-ins' folders begin"""
@@ -86,7 +86,9 @@ class _Loader(SourceFileLoader):
         inside = inside_folder(self.folder, name) if level == 0 else None
         if inside is None:
             require_followed(name)
-            return builtins.__import__(name, globals, locals, fromlist, level)
+            module = builtins.__import__(name, globals, locals, fromlist, level)
+            follow_pandas()
+            return module
         full = f"{self.package}.{inside}".rstrip(".")
         module = builtins.__import__(full, globals, locals, fromlist, 0)
         if fromlist:

@@ -17,9 +17,9 @@ import os
 import stat
 import sys
 import sysconfig
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, wraps
 from importlib.util import source_from_cache
 from pathlib import Path
 from types import FrameType
@@ -51,6 +51,8 @@ _SEEN: dict[str, dict[str, tuple[int, ...]]] = {}
 """by the first name of a plug-in's modules: what was read, by its absolute path, and the state in which it was"""
 _WRITTEN: set[str] = set()
 """files and variables that the followed code has written itself"""
+_SAYING: set[Callable[..., Any]] = set()
+"""functions of pandas that say what they open"""
 _REPORTED: list[dict[str, str]] = []
 """what other processes have found"""
 
@@ -271,6 +273,28 @@ def require_followed(module: str) -> None:
     """Raises UsageError where a plug-in imports what opens files past Python."""
     if module.partition(".")[0] in PAST_PYTHON:
         raise UsageError(f"a plug-in imports {module}, which opens files of which Python is not told", _INSTEAD)
+
+
+def follow_pandas() -> None:
+    """Have pandas say which files it leaves to a library that opens them past Python. A folder of them is refused."""
+    pandas = sys.modules.get("pandas")
+    for name in ("read_parquet", "read_feather", "read_orc"):
+        original = getattr(pandas, name, None)
+        if original is not None and original not in _SAYING:
+            _SAYING.add(said := _saying(original))
+            setattr(pandas, name, said)
+
+
+def _saying(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def read(path: Any, *arguments: Any, **options: Any) -> Any:
+        if isinstance(path, str | os.PathLike):
+            if os.path.isdir(path) and _behind() is not None:
+                raise UsageError(f"a plug-in reads the folder {os.fspath(path)} at once", "read file by file")
+            _opened(os.fsdecode(path), os.O_RDONLY)
+        return original(path, *arguments, **options)
+
+    return read
 
 
 class _Environment(os._Environ[str]):
