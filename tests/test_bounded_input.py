@@ -14,11 +14,13 @@ import pytest
 from dpexp.commands import calibrate, privacy, validate
 from dpexp.config import ConfigError, checkpoint_steps, load_experiment, read_experiment
 from dpexp.config.reader import MAX_CELLS, MOST_SHOWN
-from dpexp.config.resources import memory_of_machine, needs, require_room
+from dpexp.config.resources import LIBRARIES, fit_together, memory_of_machine, needs, needs_of_worker, require_room
 from dpexp.core.errors import UsageError
 from dpexp.engine.result import CellData
 from dpexp.problems import PROBLEMS
+from dpexp.store.cluster import Room, _complaints
 from dpexp.store.summaries import too_far
+from dpexp.store.worker import Memory
 from tests.campaigns.config_mutants import FAULTS, campaign
 from tests.conftest import call
 from tests.oracles.checkpoints import checkpoint_steps as refined_steps
@@ -167,6 +169,24 @@ def test_estimated_memory_covers_what_a_worker_takes(text):
         tracemalloc.stop()
     estimate = first.algorithm.memory(first.problem, first.run.n, len(steps), len(settings)) + first.problem.memory()
     assert 0.75 * peak < estimate < 6 * peak
+
+
+def test_libraries_are_part_of_every_estimate(monkeypatch):
+    """A process that has not begun takes 190 MiB or more: a worker of 200 MB died of its first task."""
+    experiment = read_experiment(LINEAR, "c.yaml")
+    task, once = needs_of_worker(experiment)
+    assert once > 200e6
+    assert needs(experiment, cluster=True).bytes > 200e6
+    assert needs(experiment, 3, processes=True).bytes - needs(experiment, 3).bytes == 3 * LIBRARIES
+    monkeypatch.setattr("dpexp.config.resources.memory_of_machine", lambda: 200_000_000)
+    assert "for libraries" in said(LINEAR)
+    two = 2 * needs(experiment, 1).bytes - LIBRARIES
+    for there, fits in ((two, True), (two - 1, False)):  # they share them
+        monkeypatch.setattr("dpexp.config.resources.memory_of_machine", lambda there=there: there)
+        assert fit_together([experiment, experiment], 1) is fits
+    room, expected = Room(task, once), {"numpy": "1"}
+    (said_of,) = _complaints((expected, Memory(200_000_000, 1)), expected, room, "tcp://w")
+    assert "bytes of memory for 1 task at a time, 200,000,000 are there" in said_of
 
 
 def test_the_limit_of_the_process_counts_as_its_memory():
@@ -334,7 +354,7 @@ def test_a_table_that_does_not_fit_is_refused_with_its_bytes_before_it_is_read(t
     """And one that fits is read: the estimate is the number of entries times 16 bytes, here 22,000 of them."""
     import pandas as pd
 
-    from dpexp.config import memory
+    from dpexp.core import memory
 
     frame = pd.DataFrame({f"x{k}": range(2000) for k in range(10)} | {"y": ["a", "b"] * 1000})
     path = tmp_path / f"people{suffix}"
@@ -343,10 +363,49 @@ def test_a_table_that_does_not_fit_is_refused_with_its_bytes_before_it_is_read(t
     monkeypatch.setattr(memory, "memory_of_machine", lambda: 16 * 22_100)
     call("validate", tmp_path / "own.yaml")
     monkeypatch.setattr(memory, "memory_of_machine", lambda: 16 * 21_000)
-    monkeypatch.setattr("dpexp.data.labelled.read_table", None)  # it would fail: the table is not read
+    monkeypatch.setattr("dpexp.data.records._read_lines", None)  # they would fail: the table is not read
+    monkeypatch.setattr("pyarrow.parquet.read_table", None)
     for command in (["validate"], ["run", "--dry-run"]):
         message = call(*command, tmp_path / "own.yaml", code=2).stderr
         assert re.search(r"own\.yaml:2:\d+: \S*people\S+: needs at least 352 kB of memory .* 336 kB are there", message)
+
+
+@pytest.mark.parametrize("broken", ["wide", "sparse", "sparse after its header", "a pipe", "zeros in its header"])
+def test_a_broken_table_is_refused_before_it_is_read(tmp_path, monkeypatch, broken):
+    path = tmp_path / "people.csv"
+    text, size, said = b"x,y\n1,a\n2,b\n", 0, "zero bytes from byte"
+    if broken == "wide":
+        text, said = b",".join(b"c%d" % k for k in range(60_000)), "60,000 columns; at most 20,000"
+    elif broken == "zeros in its header":
+        text = b"x,y\0\n1,a\n"
+    elif broken == "a pipe":
+        os.mkfifo(path)
+        said = "no such file"
+    else:
+        text, size = b"" if broken == "sparse" else text * 100_000, 11 * 10**9
+    if broken != "a pipe":
+        path.write_bytes(text)
+        os.truncate(path, size or len(text))
+    (tmp_path / "own.yaml").write_text(OWN_TABLE.replace("PATH", path.name))
+    monkeypatch.setattr("dpexp.data.records._read_lines", None)  # it would fail: the table is not read
+    for command in (["validate", tmp_path / "own.yaml"], ["fit", path, "--target", "y", "--eps", "1"]):
+        assert said in call(*command, code=2).stderr
+
+
+def test_what_is_no_ordinary_file_is_refused_as_a_config(tmp_path):
+    """A device would be read for ever, and a pipe waited for: this test would hang."""
+    os.mkfifo(tmp_path / "pipe.yaml")
+    (tmp_path / "large.yaml").touch()
+    os.truncate(tmp_path / "large.yaml", 10**12)
+    for path, said in (
+        ("/dev/zero", "no ordinary file"),
+        (tmp_path / "pipe.yaml", "no ordinary file"),
+        (tmp_path / "large.yaml", "at most 1,000,000 are read"),
+    ):
+        for command in ("validate", "show", "run", "privacy"):
+            message = call(command, path, code=2).stderr
+            assert f"{path}: cannot be read: it " in message
+            assert said in message
 
 
 OWN_TABLE = """experiment: own

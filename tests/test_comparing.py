@@ -2,6 +2,8 @@
 
 import itertools
 import math
+import os
+import random
 from typing import Literal
 
 import pandas as pd
@@ -14,15 +16,17 @@ from dpexp.config import Cell, read_experiment
 from dpexp.config.cells import OF_THE_EXPERIMENT, OTHER_COLUMNS, RunSettings
 from dpexp.config.expressions import matches
 from dpexp.config.reader import REGISTRIES
-from dpexp.core.errors import UsageError
+from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.parameters import Positive
 from dpexp.privacy.budgets import ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
 from dpexp.privacy.settings import PrivacySettings
 from dpexp.privacy.targets import Target
 from dpexp.problems import PROBLEMS
 from dpexp.problems.huber_linear import HuberLinear
+from dpexp.reporting import noticed as noticing
 from dpexp.reporting.evidence import Evidence
 from dpexp.store.run import Options, run
+from tests.campaigns.faults import damage
 
 CONFIG = """\
 experiment: small
@@ -172,3 +176,50 @@ def test_claims_find_runs_by_an_infinite_setting(tmp_path):
     with pytest.raises(ValueError, match=r"small has 2 runs with any settings: mu = 1; non-private"):
         evidence.run("small")
     assert [r.budget for r in evidence.runs("small", mu=[math.inf, 1.0])] == ["1", "non-private"]
+
+
+def _pipe(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _folder(path):
+    path.unlink()
+    path.mkdir()
+
+
+DAMAGES = {
+    f"seed {k}": lambda path, k=k: path.write_bytes(damage(path.read_bytes(), random.Random(k))) for k in range(5)
+}
+DAMAGES |= {
+    "a pipe": _pipe,
+    "a folder": _folder,
+    "empty": lambda path: path.write_bytes(b""),
+    "endless": lambda path: os.truncate(path, 10**13),
+}
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_a_damaged_trajectory_is_named_and_not_done_without(tmp_path, how):
+    """Without the trajectories a comparison is not paired, and says so; a damaged one is no such case."""
+    left = stored(tmp_path / "a")
+    right = stored(tmp_path / "b", ("eta: 0.2", "eta: 0.3"))
+    (path,) = (right / "trajectories").glob("*.parquet")
+    document, *_ = diff.diff(left, right)
+    assert all(row["paired"] for row in document["rows"])
+    DAMAGES[how](path)
+    for one, other in ((left, right), (right, left)):
+        with pytest.raises(ResultsMissing, match=rf"b/small: {path.name}"):
+            diff.diff(one, other)
+    path.rmdir() if path.is_dir() else path.unlink()
+    document, *_ = diff.diff(left, right)
+    assert not any(row["paired"] for row in document["rows"])
+
+
+@pytest.mark.parametrize("content", ["", "[1, 2]", "{", '{"a": ', "null", '{"a": "b"}\x00'])
+def test_a_damaged_file_of_powers_is_named(tmp_path, monkeypatch, content):
+    monkeypatch.setattr(noticing, "POWER", tmp_path / "power.json")
+    noticing.POWER.write_text(content)
+    with pytest.raises(ResultsMissing, match=r"power\.json is damaged"):
+        noticing.noticed("ldp-sgd/theorem-1")
+    assert noticing._sentences(tmp_path / "no such file") == {}

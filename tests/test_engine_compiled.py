@@ -1,15 +1,20 @@
 """Compiled code on disk: loaded again where everything that it depends on is the same, and never otherwise."""
 
+import hashlib
+import hmac
 import os
+import pickle
 import subprocess
 import sys
 import textwrap
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from numba import njit, types
 
+from dpexp.core import files as whole
 from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
 from dpexp.engine import compiled as compiled_code
 from tests.conftest import ROOT
@@ -273,6 +278,55 @@ def test_the_folder_keeps_what_was_used_last(tmp_path, monkeypatch):
     compiled_code._mark_as_used(tmp_path / "4")
     compiled_code._tidy(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1", "4"]
+
+
+def test_a_cache_that_comes_inside_a_project_is_not_run(place, tmp_path):
+    """Its files belong to whoever has copied the project, and what they hold would be run when it is loaded.
+
+    The seal of earlier versions, which anybody could write, is no better than none.
+    """
+    run, kept = place
+    run()
+    (file,) = kept.iterdir()
+    trap = pickle.dumps(_Trap(str(tmp_path / "sprung")))
+    code = file.name.encode() + trap
+    for content in (hashlib.sha256(code).digest() + code, hmac.new(b"x" * 32, code, "sha256").digest() + code):
+        file.write_bytes(content)
+        assert run() == (right(), 0, 1)
+        assert not (tmp_path / "sprung").exists()
+    write_bytes_sealed(file, code, private=True)  # written by this user, and so it is run: the trap is one
+    run()
+    assert (tmp_path / "sprung").exists()
+
+
+class _Trap:
+    """What makes a folder when it is unpickled."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __reduce__(self):
+        return os.mkdir, (self.folder,)
+
+
+@pytest.mark.parametrize("way", ["ours", "open to read", "too short", "a folder", "no home"])
+def test_the_secret_is_this_users_alone(tmp_path, monkeypatch, way):
+    """Where it cannot be kept, or others could know it, nothing that is kept is believed."""
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    secret = tmp_path / ".cache" / "dpexp" / "secret"
+    first = whole._secret.__wrapped__()
+    assert secret.read_bytes() == first
+    assert secret.stat().st_mode & 0o777 == 0o600
+    if way == "open to read":
+        secret.chmod(0o644)
+    elif way == "too short":
+        secret.write_bytes(b"x")
+    elif way == "a folder":
+        secret.unlink()
+        secret.mkdir()
+    elif way == "no home":
+        monkeypatch.setattr(Path, "home", lambda: (_ for _ in ()).throw(RuntimeError))
+    assert (whole._secret.__wrapped__() == first) == (way == "ours")
 
 
 @pytest.mark.slow

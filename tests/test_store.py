@@ -1,14 +1,14 @@
 """The store: no damaged byte and no foreign file is taken for a number, and what is stale is refused with a command."""
 
 import contextlib
+import errno
 import itertools
 import json
-import os
 import random
 import shutil
 import subprocess
+import sys
 
-import filelock
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,7 +24,7 @@ from dpexp.store import run as running
 from dpexp.store.files import read_document, read_sealed, write_document, write_table
 from dpexp.store.run import Options, run
 from tests.campaigns.faults import damage
-from tests.conftest import SMALL, numbers
+from tests.conftest import SMALL, call, numbers
 
 TINY = SMALL.replace("n: 700, replicates: 20", "n: 40, replicates: 4").replace("[1/3, 1/2]", "[1/3, 1/2]")
 
@@ -246,23 +246,6 @@ def test_the_plan_is_made_while_the_folder_is_held(tiny, tmp_path, monkeypatch):
     assert folder.manifest.exists()
 
 
-def test_a_lock_that_a_dead_process_left_behind_is_taken_over(tiny, done, monkeypatch):
-    """Where the file system knows no locks, the lock is a file that exists, and a killed process leaves it there."""
-    monkeypatch.setattr(filelock, "FileLock", filelock.SoftFileLock)
-    dead = subprocess.Popen(["true"])
-    dead.wait()
-    (done.root / ".lock").write_text("")
-    holder = done.root / ".lock-holder.json"
-    for pid, host in ((1, folders.socket.gethostname()), (dead.pid, "elsewhere")):
-        holder.write_text(json.dumps({"pid": pid, "host": host, "since": "then"}))
-        with pytest.raises(DpexpError, match=f"is being written by process {pid} on {host}") as caught:
-            go(tiny, done.root.parent)
-        assert "delete" in caught.value.hint
-    holder.write_text(json.dumps({"pid": dead.pid, "host": folders.socket.gethostname(), "since": "then"}))
-    report, _ = go(tiny, done.root.parent)
-    assert report.reused == 6
-
-
 def test_results_that_are_right_can_be_looked_at_where_nothing_can_be_written(tiny, done, monkeypatch):
     def refuse(self):
         raise NotWritable(f"{self.root} cannot be written: Read-only file system")
@@ -278,10 +261,10 @@ def test_results_that_are_right_can_be_looked_at_where_nothing_can_be_written(ti
 
 
 def test_a_folder_without_permission_is_said_to_be_so(tiny, tmp_path, monkeypatch):
-    def refuse(self, timeout=None):
+    def refuse(handle, how):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(filelock.FileLock, "acquire", refuse)
+    monkeypatch.setattr(whole.fcntl, "flock", refuse)
     with pytest.raises(NotWritable, match="small cannot be written: Permission denied"):
         go(tiny, tmp_path / "r")
 
@@ -302,14 +285,6 @@ def test_readers_wait_for_a_writer_that_is_between_two_files(done, monkeypatch):
     assert len(looks) == 3
 
 
-def test_a_holder_is_another_living_process(done):
-    holder = done.root / ".lock-holder.json"
-    host = folders.socket.gethostname()
-    for pid, held in ((os.getpid(), False), (1, True), (2**22 + 1, False)):
-        holder.write_text(json.dumps({"pid": pid, "host": host, "since": ""}))
-        assert done.is_held is held
-
-
 def test_what_a_killed_plot_leaves_behind_goes_with_the_next_one(tmp_path):
     dead = subprocess.Popen(["true"])
     dead.wait()
@@ -323,3 +298,110 @@ def test_what_a_killed_plot_leaves_behind_goes_with_the_next_one(tmp_path):
     assert being_written.exists()
     assert elsewhere.exists()
     assert (tmp_path / "figure3.png").read_bytes() == b"whole"
+
+
+# --- two processes, one folder --------------------------------------------------------------------------------------
+
+HOLDING = """
+import sys
+from pathlib import Path
+from dpexp.store import Folder
+with Folder(Path(sys.argv[1]), "small").locked():
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def held_elsewhere(done):
+    """Another process that holds the folder until its input ends."""
+    other = subprocess.Popen(
+        [sys.executable, "-c", HOLDING, str(done.root.parent)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert other.stdout.readline() == "held\n"
+    yield other
+    other.kill()
+    other.communicate()
+
+
+def a_dead_process():
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    return dead.pid
+
+
+@pytest.mark.parametrize("note", ["of a dead process", "of another host", "not there", "damaged"])
+def test_a_note_does_not_open_a_folder_that_the_kernel_says_is_held(tiny, done, held_elsewhere, note):
+    """A process of another PID namespace has a number that is nobody's here; its note is no proof of anything."""
+    path = done.root / folders.NOTE
+    by = {"pid": a_dead_process(), "host": folders.socket.gethostname(), "since": "then"}
+    lock = (done.root / folders.LOCK).stat().st_ino
+    path.unlink() if note == "not there" else path.write_text(
+        "{" if note == "damaged" else json.dumps(by | ({"host": "elsewhere"} if note == "of another host" else {}))
+    )
+    for _ in range(2):
+        with pytest.raises(DpexpError, match="is being written by"):
+            go(tiny, done.root.parent)
+    with pytest.raises(DpexpError, match="is being written by"):
+        done.unlock()
+    assert (done.root / folders.LOCK).stat().st_ino == lock
+    held_elsewhere.communicate("")
+    assert go(tiny, done.root.parent)[0].reused == 6
+
+
+def test_a_process_does_not_wait_for_itself(done):
+    with done.locked():
+        assert not done.is_held
+
+
+def test_the_lock_of_a_killed_process_ends_with_it(tiny, done, held_elsewhere):
+    assert done.is_held
+    held_elsewhere.kill()
+    held_elsewhere.wait()
+    assert (done.root / folders.NOTE).exists()
+    assert not done.is_held
+    assert go(tiny, done.root.parent)[0].reused == 6
+
+
+def test_a_lock_whose_file_was_replaced_is_no_lock(done, monkeypatch):
+    """Somebody deletes .lock between the opening and the locking of it: what is held then has no name."""
+    original = whole.fcntl.flock
+
+    def replaced(handle, how):
+        original(handle, how)
+        if how & whole.fcntl.LOCK_EX:
+            (done.root / folders.LOCK).unlink()
+            (done.root / folders.LOCK).touch()
+
+    monkeypatch.setattr(whole.fcntl, "flock", replaced)
+    with pytest.raises(DpexpError, match="is being written"), done.locked():
+        pytest.fail("two processes could hold it")
+
+
+def test_where_the_file_system_knows_no_locks_a_person_unlocks(tiny, done, monkeypatch):
+    def unknown(handle, how):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(whole.fcntl, "flock", unknown)
+    go(tiny, done.root.parent)
+    mark = done.root / folders.MARK
+    assert not mark.exists()
+    mark.touch()  # as a killed process leaves it
+    note = {"pid": a_dead_process(), "host": folders.socket.gethostname(), "since": "then"}
+    (done.root / folders.NOTE).write_text(json.dumps(note))
+    with pytest.raises(DpexpError, match="is being written by process") as caught:
+        go(tiny, done.root.parent)
+    assert "dpexp run --unlock" in caught.value.hint
+    assert mark.exists()
+    assert "unlocked; it was held by process" in done.unlock()
+    assert go(tiny, done.root.parent)[0].reused == 6
+    assert "nobody holds it" in done.unlock()
+
+
+def test_a_person_unlocks_by_the_command(tiny, done):
+    (done.root / folders.MARK).touch()
+    told = call("run", tiny, "--unlock", "--results", done.root.parent).stdout
+    assert f"{done.root}: unlocked" in told
+    assert not (done.root / folders.MARK).exists()
+    told = call("run", tiny, "--unlock", "--results", done.root.parent, "--json").stdout
+    assert json.loads(told) == {"unlocked": [f"{done.root}: nobody holds it"]}

@@ -97,7 +97,7 @@ def test_an_edit_is_another_file(place: Path, source: Path, monkeypatch: pytest.
 
 def lies(place: Path) -> None:
     """Put another digest under every name, behind a seal that is right."""
-    kept = json.loads(read_bytes_sealed(place))
+    kept = json.loads(read_bytes_sealed(place, private=True))
     for entry in kept["files"].values():
         entry[0] = "0" * 16
     write_bytes_sealed(place, json.dumps(kept).encode(), private=True)
@@ -123,7 +123,7 @@ def test_what_is_not_safe_or_not_right_is_not_believed(
     right = code_in(source)
     first.write()
     lies(place)
-    kept = json.loads(read_bytes_sealed(place))
+    kept = json.loads(read_bytes_sealed(place, private=True))
     if wrong == "damaged":
         place.write_bytes(place.read_bytes().replace(b"000", b"111"))
     elif wrong == "open to others":
@@ -177,7 +177,7 @@ def test_the_folder_does_not_grow_for_ever(place: Path, tmp_path: Path, monkeypa
         memory = another_process(monkeypatch, parses=True)
         code_in(path)
         memory.write()
-    assert len(json.loads(read_bytes_sealed(place))["files"]) == 5
+    assert len(json.loads(read_bytes_sealed(place, private=True))["files"]) == 5
 
 
 def test_a_command_leaves_what_it_parsed(place: Path, source: Path) -> None:

@@ -135,6 +135,10 @@ def test_against_the_last_commit(project):
     (project / "results" / "tables" / "one.md").unlink()
     assert states(project, code=1)["tables/one.md"] == "missing"
     assert "tables/one.md" not in states(project, "linear_d5")
+    damaged = next((project / "results" / "linear_d5" / "trajectories").glob("*.parquet"))
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    told = call("verify", "linear_d5", cwd=project, code=3).stdout
+    assert f"not linear_d5 ({damaged.name} is damaged" in told
     shutil.rmtree(project / "results" / "linear_d5" / "trajectories")
     told = call("verify", "linear_d5", cwd=project, code=3).stdout
     assert "0 of 1 experiment were computed here; not linear_d5" in told

@@ -116,6 +116,9 @@ def run(
     deployment: Annotated[
         bool, typer.Option("--deployment", help="Release on private records: secret noise, not to be reproduced.")
     ] = False,
+    unlock: Annotated[
+        bool, typer.Option("--unlock", help="Free a folder whose run was killed, where the disk knows no locks.")
+    ] = False,
     fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Stop at the first failing cell.")] = False,
     as_json: Json = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
@@ -130,7 +133,8 @@ def run(
         _folder(results, profile), force, fail_fast, quiet or as_json, verbose,
         "--debug" in sys.argv, deployment,
     )  # fmt: skip
-    document, text, code = command.dry_run(options) if dry_run else command.run(options)
+    act = command.unlock if unlock else command.dry_run if dry_run else command.run
+    document, text, code = act(options)
     _print_json(document) if as_json else say(text)
     raise typer.Exit(code)
 

@@ -16,10 +16,18 @@ from dpexp.config.expressions import matches
 from dpexp.config.settings import Settings, Words, flat, named, varying
 from dpexp.config.stored import stored_cell
 from dpexp.config.words import suggest
-from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
+from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.text import counted, guess
 from dpexp.reporting.accuracies import said_of_records
-from dpexp.store import at_last_step, load_cell, load_cells, load_generation, load_parameters, load_summary
+from dpexp.store import (
+    OnlySummaries,
+    at_last_step,
+    load_cell,
+    load_cells,
+    load_generation,
+    load_parameters,
+    load_summary,
+)
 from dpexp.store.folder import experiments_in, holds_results
 from dpexp.store.stats import CI_LEVEL, interval, paired_difference, t_quantile
 
@@ -55,7 +63,7 @@ class Final:
         """Values by replicate, where the trajectories are stored."""
         try:
             data = load_cell(self.path.parent, self.path.name, self.cell_id, renamed=True)
-        except ResultsMissing:
+        except OnlySummaries:
             return None
         place = data.estimators.index(self.row["estimator"]), -1, data.metrics.index(self.row["metric"])
         values: np.ndarray = data.values[place]

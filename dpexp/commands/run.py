@@ -59,7 +59,7 @@ def load_all(request: Request) -> list[Experiment]:
     for path in request.configs:
         try:
             experiment = load_experiment(path, request.sets, request.replicates, request.profile)
-            require_room(experiment, request.jobs, cluster=request.backend == "dask")
+            require_room(experiment, request.jobs, request.backend == "dask", request.backend == "loky")
             experiments.append(experiment)
         except ConfigError as error:
             issues += error.issues
@@ -165,6 +165,13 @@ def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
     text += f" with {counted(request.jobs, 'job')}" if request.jobs else " on one thread of the cluster"
     text += "".join(f"\n{line}" for line in rewritten)
     return {"cells": cells, "estimate_s": total, "overhead_s": overhead, "summaries": rewritten}, text, 0
+
+
+def unlock(request: Request) -> tuple[dict[str, Any], str, int]:
+    """Free folders whose runs were killed: document, text, exit code. Raises DpexpError where one is held."""
+    folders = [Folder(request.results, experiment.name) for experiment in load_all(request)]
+    said = [folder.unlock() for folder in folders]
+    return {"unlocked": said}, "\n".join(said), 0
 
 
 def overhead_s(cells: Sequence[Cell]) -> float:

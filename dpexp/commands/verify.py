@@ -17,6 +17,7 @@ from dpexp.store.generation import read_generation
 from dpexp.store.verifying import compare
 
 DIFFERENT, NOT_COMPUTED = 1, 3
+ABSENT = "not computed"
 
 
 def keep(results: Path) -> str:
@@ -34,7 +35,7 @@ def verify(results: Path, names: Sequence[str], against: Path | None) -> tuple[d
                 f"no results '{name}' are published", f"{guess(name, folders)}{counted(len(folders), 'experiment')} are"
             )
     chosen = {name: data for name, data in found.files.items() if not names or name.split("/")[0] in names}
-    here = {name: computed_here(results, name) for name in folders if not names or name in names}
+    lacking = {name: what_lacks(results, name) for name in folders if not names or name in names}
     files = []
     for name, data in sorted(chosen.items()):
         path = results / name
@@ -43,7 +44,7 @@ def verify(results: Path, names: Sequence[str], against: Path | None) -> tuple[d
             fresh = path.read_bytes()
         status, detail = compare(name, fresh, data)
         files.append({"file": name, "status": status, "detail": detail})
-    absent = [name for name, there in here.items() if not there]
+    absent = [f"{name} ({why})" if why != ABSENT else name for name, why in lacking.items() if why]
     wrong = [one for one in files if one["status"] in ("different", "missing")]
     code = DIFFERENT if wrong else NOT_COMPUTED if absent else 0
     counts = Counter(str(one["status"]) for one in files)
@@ -51,24 +52,26 @@ def verify(results: Path, names: Sequence[str], against: Path | None) -> tuple[d
         "against": found.source,
         "files": files,
         "counts": dict(counts),
-        "computed_here": here,
+        "computed_here": {name: not why for name, why in lacking.items()},
         "tolerances": {name: one._asdict() for name, one in tolerances.BY_METRIC.items()},
     }
-    return document, _text(files, counts, absent, len(here), found.source), code
+    return document, _text(files, counts, absent, len(lacking), found.source), code
 
 
-def computed_here(results: Path, experiment: str) -> bool:
-    """Whether this folder holds the trajectories that an experiment's rows were computed from: they are not published.
+def what_lacks(results: Path, experiment: str) -> str:
+    """Why this folder does not hold the trajectories that an experiment's rows were computed from; empty where it does.
 
-    Every byte of them is checked, and that they are those of the manifest.
+    They are not published. Every byte of them is checked, and that they are those of the manifest.
     """
     try:
         generation = read_generation(Folder(results, experiment))
         for cell_id in generation.manifest["cells"]:
             generation.trajectory(cell_id)
-    except (Damaged, OSError):
-        return False
-    return True
+    except Damaged as error:
+        return str(error)
+    except OSError:
+        return ABSENT
+    return ""
 
 
 def _text(

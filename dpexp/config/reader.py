@@ -19,7 +19,6 @@ from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import AlgorithmBase
 from dpexp.algorithms.schedules import SCHEDULES, Schedule
 from dpexp.config.cells import OF_THE_EXPERIMENT, SECTIONS, Cell, Experiment, RunSettings, shared_names, smoke
-from dpexp.config.memory import require_readable
 from dpexp.config.settings import differences
 from dpexp.config.tuning import OVER, TUNE, merged, place
 from dpexp.config.words import allowed, explain, kind, listed, show, suggest
@@ -445,8 +444,6 @@ class Reader:
     def readable(self, problem: Problem, sections: dict[str, Located]) -> bool:
         """Complain of records that cannot be used, at the place that names them."""
         try:
-            if path := _path_of_records(problem):
-                require_readable(path)
             problem.prepare()
         except UsageError as error:
             section = sections["problem"]
@@ -489,13 +486,6 @@ def _build(kind: type[V], values: Mapping[str, Located]) -> V:
     built = parameters_of(kind).model_validate(plain)
     assert isinstance(built, kind)
     return built
-
-
-def _path_of_records(problem: Problem) -> Path | None:
-    """The user's own file that a problem names; None where it has other records."""
-    data = problem.model_dump().get("data")
-    path = data.get("path") if isinstance(data, dict) else None
-    return Path(path).expanduser() if path else None
 
 
 def _from_here(root: Located, folder: Path) -> Located:

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from dpexp.config.cells import Cell, Experiment
-from dpexp.config.memory import in_bytes as _bytes
-from dpexp.config.memory import memory_of_machine
 from dpexp.config.reader import ConfigError
 from dpexp.config.yamlfile import Issue, Position
+from dpexp.core.memory import in_bytes as _bytes
+from dpexp.core.memory import memory_of_machine
 from dpexp.core.text import counted
 
 MOST_BYTES = 10**12
@@ -28,6 +28,11 @@ CHUNK_SETTINGS, CHUNK_REPLICATES = 64, 8
 """how many settings and replicates one worker takes at a time, as the runner cuts them"""
 KEPT_PROBLEMS = 8
 """whose data are kept, as `dpexp.problems.finite_sum` does"""
+
+
+LIBRARIES = 200 * 2**20
+"""bytes of a process that computes, before it holds a number: Python, numba, scipy and pyarrow, of which 190 to 280 MiB
+were measured"""
 
 
 class Part(NamedTuple):
@@ -49,8 +54,9 @@ class Needs(NamedTuple):
         return sum(part.bytes for part in self.parts)
 
 
-def needs(experiment: Experiment, workers: int = 0, cluster: bool = False) -> Needs:
-    """The memory at its largest, and the time, with so many workers (one for each core where it is 0).
+def needs(experiment: Experiment, workers: int = 0, cluster: bool = False, processes: bool = False) -> Needs:
+    """The memory at its largest, and the time, with so many workers (one for each core where it is 0), which may be
+    `processes` of their own.
 
     On a `cluster` the work is done elsewhere (`needs_of_worker`), and the time is that of a thousand threads: how many
     there will be is not known, and no more is refused than what no cluster does.
@@ -61,6 +67,7 @@ def needs(experiment: Experiment, workers: int = 0, cluster: bool = False) -> Ne
     chunks = sum(-(-count // CHUNK_SETTINGS) for count in passes.values()) * -(-replicates // CHUNK_REPLICATES)
     # the chunks of every cell are kept until all are there and put together then; one cell at a time becomes a table
     parts = [Part("results", 2 * sum(by_cell) + 3 * max(by_cell)), Part("records", _records(experiment))]
+    parts.append(Part("libraries", LIBRARIES * (1 + workers * processes)))
     if not cluster:
         busy = min(workers, chunks)
         parts.insert(1, Part(f"work of {counted(busy, 'worker')}", _work(experiment) * busy))
@@ -69,8 +76,8 @@ def needs(experiment: Experiment, workers: int = 0, cluster: bool = False) -> Ne
 
 
 def needs_of_worker(experiment: Experiment) -> tuple[int, int]:
-    """Bytes that a worker elsewhere needs: for each task at a time, and once for the records."""
-    return _work(experiment), _records(experiment)
+    """Bytes that a worker elsewhere needs: for each task at a time, and once for the records and the libraries."""
+    return _work(experiment), _records(experiment) + LIBRARIES
 
 
 def _work(experiment: Experiment) -> int:
@@ -96,9 +103,9 @@ def _results(cell: Cell, replicates: int) -> int:
     return 8 * len(algorithm.estimators) * checkpoints * (len(algorithm.metrics) + 1) * replicates
 
 
-def require_room(experiment: Experiment, workers: int = 0, cluster: bool = False) -> None:
+def require_room(experiment: Experiment, workers: int = 0, cluster: bool = False, processes: bool = False) -> None:
     """Raises ConfigError, with the bytes and days, where an experiment is too large for this machine or a `cluster`."""
-    found = list(_too_large(experiment, needs(experiment, workers, cluster), memory_of_machine()))
+    found = list(_too_large(experiment, needs(experiment, workers, cluster, processes), memory_of_machine()))
     if found:
         raise ConfigError(found)
 
@@ -106,7 +113,8 @@ def require_room(experiment: Experiment, workers: int = 0, cluster: bool = False
 def fit_together(experiments: Sequence[Experiment], workers: int) -> bool:
     """Whether experiments fit into this machine at the same time."""
     there = memory_of_machine()
-    return there is None or sum(needs(experiment, workers).bytes for experiment in experiments) <= there
+    own = sum(needs(experiment, workers).bytes - LIBRARIES for experiment in experiments)
+    return there is None or own + LIBRARIES <= there
 
 
 def _too_large(experiment: Experiment, needed: Needs, there: int | None) -> Iterator[Issue]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 
+from dpexp.core.files import read_ordinary
 from dpexp.core.scalars import scalar
 
 _MAX_BYTES = 1_000_000
@@ -92,7 +93,7 @@ def read_bytes(path: Path) -> bytes:
     try:
         if path.is_dir():
             raise YamlErrors([Issue(here, "is a directory, not a config file", f"name the files: {path}/*.yaml")])
-        data = path.read_bytes()
+        data = read_ordinary(path, _MAX_BYTES)
     except FileNotFoundError:
         raise YamlErrors([Issue(here, "no such file", _neighbour(path))]) from None
     except (OSError, ValueError) as error:
@@ -104,9 +105,6 @@ def read_bytes(path: Path) -> bytes:
 
 def decode(data: bytes, path: Path) -> Located:
     """The YAML in the bytes of a file. Raises YamlErrors."""
-    here = Position(str(path))
-    if len(data) > _MAX_BYTES:
-        raise YamlErrors([Issue(here, f"is larger than {_MAX_BYTES:,} bytes: not a config file", "check the path")])
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -27,7 +27,7 @@ class ToyExperiments:
         said = re.compile(rf"""^experiment:\s*["']?{re.escape(experiment)}["']?\s*(#.*)?$""", re.MULTILINE)
         for folder in self.configs:
             for path in (folder / f"{experiment}.yaml", *sorted(folder.glob("*.yaml"))):
-                if path.exists() and said.search(path.read_text(encoding="utf-8-sig")):
+                if path.is_file() and said.search(path.read_text(encoding="utf-8-sig")):
                     return path
         return None
 

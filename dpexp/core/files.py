@@ -1,22 +1,95 @@
-"""Files that are written whole or not at all, and bytes that are kept behind their own hash."""
+"""The one door to files: they are read if they are ordinary files of a size that fits, and written whole or not at all.
+
+Also here: bytes that are kept behind their own hash, and locks that the kernel keeps.
+"""
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import hashlib
+import hmac
 import os
 import re
 import socket
 import stat
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
+from typing import BinaryIO
 
 _HOST = re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:40]
 _SEAL = hashlib.sha256().digest_size
+MOST_OF_DOCUMENT = 2**28
+"""bytes of a JSON document: far more than any of ours"""
+_NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL)
+"""what a file system says that knows no locks"""
 
 
 class Damaged(Exception):
     """A stored file that cannot be read, or is not what it claims to be."""
+
+
+class Held(Exception):
+    """Another process holds the lock."""
+
+
+@contextmanager
+def held(lock: Path, mark: Path | None = None) -> Iterator[None]:
+    """Hold a lock, which the kernel alone gives and ends with the process. Raises Held, OSError.
+
+    The file is made and never removed: a lock belongs to a file, not to its name. Where the file system knows no locks
+    `mark` is made in its place, which only its maker or a person takes away; without one that is an OSError.
+    """
+    with lock.open("ab") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            mark = None
+        except BlockingIOError:
+            raise Held from None
+        except OSError as error:
+            if mark is None or error.errno not in _NO_LOCKS:
+                raise
+            try:
+                mark.touch(exist_ok=False)
+            except FileExistsError:
+                raise Held from None
+        try:
+            if mark is None and not os.path.samestat(os.fstat(handle.fileno()), lock.stat()):
+                raise Held  # somebody has put another file in its place meanwhile
+            yield
+        finally:
+            if mark is None:
+                fcntl.flock(handle, fcntl.LOCK_UN)  # also of a process that was started meanwhile and has the file
+            else:
+                mark.unlink(missing_ok=True)
+
+
+@contextmanager
+def opened(path: Path, most: int | None = None) -> Iterator[BinaryIO]:
+    """An ordinary file of at most `most` bytes (the memory of this machine where None), open for reading.
+
+    Raises OSError, for what it cannot be read as too: a device could be read for ever, and a pipe waited for. It is
+    asked of the file that is open, so nobody can put another one in its place between the question and the reading.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(handle, "rb") as file:
+        state = os.fstat(handle)
+        if stat.S_ISDIR(state.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(state.st_mode):
+            raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
+        most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if most is None else most
+        if state.st_size > most:
+            raise OSError(errno.EFBIG, f"it has {state.st_size:,} bytes; at most {most:,} are read", str(path))
+        yield file
+
+
+def read_ordinary(path: Path, most: int | None = None) -> bytes:
+    """What an ordinary file holds; see `opened`. Raises OSError."""
+    with opened(path, most) as file:
+        return file.read()
 
 
 def atomically(path: Path, write: Callable[[Path], object]) -> None:
@@ -40,6 +113,16 @@ def atomically(path: Path, write: Callable[[Path], object]) -> None:
             temporary.unlink(missing_ok=True)
 
 
+def settle(*folders: Path) -> None:
+    """Have the names in some folders on the disk, so that not even a loss of power undoes what was renamed."""
+    for folder in folders:
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
 def clear_leftovers(folder: Path) -> None:
     """Remove temporary files of processes of this machine that are no longer there."""
     for leftover in folder.glob(".*.tmp"):
@@ -61,8 +144,8 @@ def is_alive(pid: int) -> bool:
 
 def write_bytes_sealed(path: Path, *data: bytes | memoryview, private: bool = False) -> None:
     """Write bytes whole, after the SHA-256 of all of them; `private` lets nobody else read or write them, whatever the
-    umask."""
-    hashed = hashlib.sha256()
+    umask, and seals them with a secret of this user."""
+    hashed = _hash(private)
     for piece in data:
         hashed.update(piece)
 
@@ -77,11 +160,11 @@ def write_bytes_sealed(path: Path, *data: bytes | memoryview, private: bool = Fa
 def read_bytes_sealed(path: Path, private: bool = False) -> bytes:
     """Bytes that `write_bytes_sealed` wrote. Raises Damaged, FileNotFoundError.
 
-    `private` refuses a file that is not ours or that others may write to; it is asked of the file that is open, so
-    nobody can put another one in its place between the question and the reading.
+    `private` refuses a file that is not ours, that others may write to, or that was not written here: what comes inside
+    a project belongs to whoever has copied that, and is of somebody else all the same.
     """
     try:
-        with path.open("rb") as handle:
+        with opened(path) as handle:
             state = os.fstat(handle.fileno())
             if private and not is_ours_alone(state):
                 raise Damaged(f"{path.name} belongs to somebody else, or others may write to it")
@@ -90,9 +173,33 @@ def read_bytes_sealed(path: Path, private: bool = False) -> bytes:
         raise
     except OSError as error:
         raise Damaged(f"{path.name} cannot be read ({error.strerror})") from None
-    if hashlib.sha256(memoryview(content)[_SEAL:]).digest() != content[:_SEAL]:
+    hashed = _hash(private)
+    hashed.update(memoryview(content)[_SEAL:])
+    if hashed.digest() != content[:_SEAL]:
         raise Damaged(f"{path.name} is damaged (its checksum does not agree)")
     return content[_SEAL:]
+
+
+def _hash(private: bool) -> hashlib._Hash | hmac.HMAC:
+    return hmac.new(_secret(), digestmod="sha256") if private else hashlib.sha256()
+
+
+@lru_cache(maxsize=1)
+def _secret() -> bytes:
+    """32 bytes that this user alone can read; of this process alone where there is no place for them.
+
+    They lie in the home, wherever caches are: a folder that a project names can come with it.
+    """
+    with suppress(OSError, RuntimeError):  # no home
+        place = Path.home() / ".cache" / "dpexp" / "secret"
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(FileExistsError), open(place, "xb", opener=lambda name, how: os.open(name, how, 0o600)) as file:
+            file.write(os.urandom(32))
+        with opened(place) as kept:
+            state, content = os.fstat(kept.fileno()), kept.read(33)
+        if is_ours_alone(state) and not state.st_mode & (stat.S_IRGRP | stat.S_IROTH) and len(content) == 32:
+            return content
+    return os.urandom(32)
 
 
 def is_ours_alone(state: os.stat_result) -> bool:

@@ -22,6 +22,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from dpexp.core.memory import require_readable
 from dpexp.core.text import few, guess
 from dpexp.data.dataset import DataError
 
@@ -97,6 +98,7 @@ def read_header(path: Path) -> Header:
         raise DataError(f"{path}: the format must be one of {', '.join(FORMATS)}")
     if not path.is_file():
         raise DataError(f"{path}: no such file")
+    require_readable(path)
     if path.suffix in TEXTS:
         with path.open("rb") as file:
             return _header_line(file.readline(), path)

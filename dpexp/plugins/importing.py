@@ -25,6 +25,7 @@ from dpexp.core.digests import digest
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.text import guess
 from dpexp.plugins.loaded import inside_folder, module_file
+from dpexp.plugins.observed import follow_pandas, require_followed, watch
 
 PREFIX = "dpexp_plugin_"
 """how Python's names of plug-ins' folders begin"""
@@ -36,6 +37,7 @@ def package_of(folder: Path) -> str:
     """Python's name for a plug-in's folder: the same in every process of this machine."""
     package = f"{PREFIX}{re.sub('[^A-Za-z0-9]', '_', folder.name)}_{digest(str(folder), 8)}"
     FOLDERS[package] = folder
+    watch(package)
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
     return package
@@ -83,7 +85,10 @@ class _Loader(SourceFileLoader):
     def _import(self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
         inside = inside_folder(self.folder, name) if level == 0 else None
         if inside is None:
-            return builtins.__import__(name, globals, locals, fromlist, level)
+            require_followed(name)
+            module = builtins.__import__(name, globals, locals, fromlist, level)
+            follow_pandas()
+            return module
         full = f"{self.package}.{inside}".rstrip(".")
         module = builtins.__import__(full, globals, locals, fromlist, 0)
         if fromlist:

@@ -37,6 +37,8 @@ class Loaded:
     """found through an entry point, not by its path"""
     read_at: int
     """when reading its code began: nanoseconds since 1970"""
+    patches: bool = False
+    """it has put something of its own in the place of code of dpexp: so it counts for every cell"""
 
     @property
     def inside(self) -> str:
@@ -121,6 +123,11 @@ def blame(error: BaseException) -> str:
     """`file:line: ` of the plug-in's line that an error comes from; empty where no plug-in took part."""
     lines = list(frames_of(error))
     return f"{lines[-1]}: " if lines else ""
+
+
+def patching() -> tuple[str, ...]:
+    """What results call the files of plug-ins that have changed dpexp."""
+    return tuple(loaded.key(loaded.inside) for loaded in LOADED.values() if loaded.patches)
 
 
 def as_options() -> list[str]:

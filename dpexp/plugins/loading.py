@@ -17,9 +17,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from dpexp.core.bytecode import altered, compile_from_text
 from dpexp.core.errors import UsageError
 from dpexp.core.registry import BUILT_IN, Registry
 from dpexp.core.text import guess
+from dpexp.plugins import observed
 from dpexp.plugins.importing import FOLDERS, drop_modules, imported, package_of
 from dpexp.plugins.loaded import LOADED, Loaded
 from dpexp.plugins.plugin import Plugin
@@ -34,15 +36,13 @@ EXAMPLE = (
 
 def use(path: Path | str, shown: Path | str | None = None) -> Plugin:
     """Load a file and add everything that it defines; a file that is in use already is left as it is."""
-    known = _known(Path(path))
+    before = set(LOADED)
     plugin = load_file(path, shown)
-    if known is None:
-        loaded = _known(Path(path))
-        assert loaded is not None
+    for name in set(LOADED) - before:
         try:
-            register(plugin, str(loaded.shown))
+            register(plugin, str(LOADED[name].shown))
         except BaseException:
-            forget(loaded.name)
+            forget(name)
             raise
     return plugin
 
@@ -61,14 +61,15 @@ def load_file(path: Path | str, shown: Path | str | None = None) -> Plugin:
         raise UsageError(f"{shown}: another plug-in is called {file.name} too: {other}", "rename one of the files")
     package = package_of(file.parent)
     begun = time.time_ns()
-    before = set(sys.modules)
+    before, ours = set(sys.modules), altered()
     try:
         module = imported(f"{package}.{file.stem}", file.parent, shown.parent)
         plugin = _plugin_in(module, "PLUGIN", file, shown)
     except BaseException:
         drop_modules(name for name in set(sys.modules) - before if name.split(".")[0] == package)
         raise
-    LOADED[file.name] = Loaded(file.name, plugin, file, shown, file.parent, package, False, begun)
+    patches = altered() != ours
+    LOADED[file.name] = Loaded(file.name, plugin, file, shown, file.parent, package, False, begun, patches)
     return plugin
 
 
@@ -78,8 +79,11 @@ def use_installed() -> None:
     for entry in sorted(metadata.entry_points(group=GROUP), key=lambda e: e.module):
         if entry.module in LOADED:
             continue
-        begun = time.time_ns()
+        begun, ours = time.time_ns(), altered()
         told = f"installed plug-in {entry.module}"
+        top = entry.module.split(".")[0]
+        compile_from_text(top)
+        observed.watch(top)
         try:
             module = importlib.import_module(entry.module)
         except (Exception, SystemExit) as error:
@@ -87,10 +91,10 @@ def use_installed() -> None:
             raise UsageError(f"{told} cannot be imported: {type(error).__name__}: {error}", hint) from error
         file = Path(str(module.__file__)).resolve()
         plugin = _plugin_in(module, entry.attr or "PLUGIN", file, file)
-        top = entry.module.split(".")[0]
         place = getattr(sys.modules[top], "__path__", None)
         root = file.parent if place is None else Path(next(iter(place))).resolve()
-        LOADED[entry.module] = Loaded(entry.module, plugin, file, file, root, "" if place is None else top, True, begun)
+        own, patches = "" if place is None else top, altered() != ours
+        LOADED[entry.module] = Loaded(entry.module, plugin, file, file, root, own, True, begun, patches)
         register(plugin, told)
 
 
@@ -104,6 +108,7 @@ def forget(name: str) -> None:
     if loaded.package not in {other.package for other in LOADED.values()} and not loaded.installed:
         drop_modules(module for module in sys.modules if module.split(".")[0] == loaded.package)
         FOLDERS.pop(loaded.package, None)
+        observed.forget(loaded.package)
 
 
 @contextmanager

@@ -6,6 +6,9 @@ import json
 from functools import cache
 from pathlib import Path
 
+from dpexp.core.errors import ResultsMissing
+from dpexp.core.files import MOST_OF_DOCUMENT, read_ordinary
+
 POWER = Path("results/power.json")
 """a sentence for every claim that was tried, by the claim's id"""
 
@@ -17,4 +20,11 @@ def noticed(claim_id: str) -> str | None:
 
 @cache
 def _sentences(path: Path) -> dict[str, str]:
-    return dict(json.loads(path.read_text())) if path.is_file() else {}
+    try:
+        return {str(claim): str(said) for claim, said in json.loads(read_ordinary(path, MOST_OF_DOCUMENT)).items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, AttributeError, RecursionError) as error:
+        raise ResultsMissing(
+            f"{path} is damaged ({type(error).__name__})", "restore it, or run: make mutants"
+        ) from None

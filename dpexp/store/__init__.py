@@ -7,6 +7,7 @@
 from dpexp.store.files import SCHEMA_VERSION, write_text
 from dpexp.store.folder import Folder, NotWritable
 from dpexp.store.reading import (
+    OnlySummaries,
     at_last_step,
     load_cell,
     load_cells,
@@ -22,6 +23,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "Folder",
     "NotWritable",
+    "OnlySummaries",
     "at_last_step",
     "load_cell",
     "load_cells",

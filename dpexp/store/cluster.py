@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.text import counted
+from dpexp.plugins import observed
 from dpexp.store.executors import Task, seal
 from dpexp.store.worker import CODE, EDITED, PLUGINS, Asked, Memory, Parcel, Unlike, answer, compute, facts
 
@@ -39,8 +40,6 @@ GIVEN_BACK = "finished chunks are kept, run again to continue"
 
 class Lost(DpexpError):
     """The cluster went away: nothing is wrong with the experiment, and another run goes on where this one stopped."""
-
-    exit_code = 130
 
 
 class Room(NamedTuple):
@@ -278,7 +277,8 @@ class _Errand:
                 except queue.Empty:
                     self._require_scheduler()
                     continue
-                result = self._result_of(future)
+                result, read = self._result_of(future)
+                observed.add(read)
                 number, _ = self.out.pop(future.key)
                 del future  # dask forgets a result that nobody holds
                 yield number, result

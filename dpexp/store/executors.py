@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 
 from dpexp.core.heap import keep_freed_memory
 from dpexp.core.workers import end_with
-from dpexp.plugins import loading
+from dpexp.plugins import loading, observed
 from dpexp.store import fingerprint
 
 Task = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -135,10 +136,10 @@ def _one(number: int, task: Task) -> tuple[int, Any]:
     return number, function(*arguments)
 
 
-def _pinned(number: int, sealed: Sealed) -> tuple[int, Any]:
-    """In a process of its own."""
+def _pinned(number: int, sealed: Sealed) -> tuple[int, Any, dict[str, str]]:
+    """In a process of its own, with what plug-ins have read there."""
     with _ready_to_compute():
-        return _one(number, opened(sealed))
+        return *_one(number, opened(sealed)), observed.report()
 
 
 @contextmanager
@@ -165,6 +166,20 @@ def threads(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
             yield number, outcome.value()
 
 
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Processes that are started here never hear Ctrl-C, which a terminal sends to all of them: it is for this one,
+    which hears it afterwards, and with which they end."""
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # which unblocks what it has blocked for its own process, whoever did so before
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def loky(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
     """Processes. When a worker is killed all workers are restarted, once, for the tasks that are unfinished."""
     from joblib import Parallel, delayed, parallel_config
@@ -175,10 +190,11 @@ def loky(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
         try:
             with parallel_config("loky", initializer=end_with, initargs=(os.getpid(),)), _no_word_of_the_rest():
                 parallel = Parallel(n_jobs=jobs, return_as="generator_unordered")
-                for number, result in parallel(
-                    delayed(_pinned)(number, seal(task)) for number, task in list(waiting.items())
-                ):
+                with _deaf_to_interrupts():
+                    results = parallel(delayed(_pinned)(number, seal(task)) for number, task in list(waiting.items()))
+                for number, result, read in results:
                     waiting.pop(number)
+                    observed.add(read)
                     yield number, result
             return
         except TerminatedWorkerError:

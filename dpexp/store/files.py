@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpexp.core.digests import digest
-from dpexp.core.files import Damaged, atomically
+from dpexp.core.files import MOST_OF_DOCUMENT, Damaged, atomically, read_ordinary
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,7 +47,7 @@ def write_document(path: Path, document: dict[str, Any]) -> None:
 def read_document(path: Path) -> dict[str, Any]:
     """A JSON document that `write_document` wrote. Raises Damaged, FileNotFoundError."""
     try:
-        document: dict[str, Any] = json.loads(path.read_bytes())
+        document: dict[str, Any] = json.loads(read_ordinary(path, MOST_OF_DOCUMENT))
         stated = document.pop("checksum", None)
     except FileNotFoundError:
         raise
@@ -143,9 +143,11 @@ def read_sealed(path: Path) -> Sealed:
     import pyarrow.parquet as pq
 
     try:
-        data = path.read_bytes()
+        data = read_ordinary(path)
     except FileNotFoundError:
         raise
+    except NotADirectoryError:  # a file is in the place of the folder
+        raise FileNotFoundError(path) from None
     except OSError as error:
         raise Damaged(f"{path.name} cannot be read ({error.strerror})") from None
     view = memoryview(data)

@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING
 
 from dpexp.core.digests import files_below, hash_of_data
 from dpexp.core.version import IMPORTED_AT
-from dpexp.plugins.loaded import LOADED, Loaded, owners_of
-from dpexp.store.source_code import Code, Import, code_in, imports_and_words, tree_of, without_text
+from dpexp.plugins import observed
+from dpexp.plugins.loaded import LOADED, Loaded, owners_of, patching
+from dpexp.store.source_code import Code, Import, code_in, imports_and_words, tree_of
 
 if TYPE_CHECKING:
     from dpexp.config import Cell
@@ -86,7 +87,7 @@ def data_of(cell: Cell) -> dict[str, str]:
 
 
 def _modules_of(cell: Cell) -> tuple[str, ...]:
-    return (*modules_of(cell.problem, cell.algorithm, cell.schedule, cell.privacy.mu), *RUNNING)
+    return (*modules_of(cell.problem, cell.algorithm, cell.schedule, cell.privacy.mu), *RUNNING, *patching())
 
 
 def modules_of(*values: object) -> tuple[str, ...]:
@@ -266,23 +267,8 @@ def _absolute(name: str, loaded: Loaded | None) -> str:
 
 
 def _data_of(module: str, path: Path, root: Path) -> dict[str, Path]:
-    """The data files that a module names in its code, by the name that results have for them."""
-    loaded, _ = _split(module)
-    if loaded is None:
-        return {name: root / name for name in _named_files(path, root)}
-    return {loaded.key(file.relative_to(loaded.root).as_posix()): file for file in _named_beside(path, loaded.root)}
-
-
-@lru_cache(maxsize=2048)
-def _named_beside(path: Path, root: Path) -> tuple[Path, ...]:
-    """Files of a plug-in's folder that one of its modules names, from the folder or from where the module lies."""
-    found = set()
-    for node in ast.walk(without_text(tree_of(path.read_bytes()))):
-        word = node.value if isinstance(node, ast.Constant) else None
-        if isinstance(word, str) and 0 < len(word) < 200 and word.isprintable():
-            files = {Path(os.path.normpath(folder / word)) for folder in (root, path.parent)}
-            found |= {f for f in files if f.is_file() and f.suffix not in (".py", ".pyc") and f.is_relative_to(root)}
-    return tuple(sorted(found))
+    """The data files that a module of ours names, by their names in results; what plug-ins read is seen."""
+    return {} if ":" in module else {name: root / name for name in _named_files(path, root)}
 
 
 @lru_cache(maxsize=2048)
@@ -373,7 +359,6 @@ def forget() -> None:
         _listing,
         _own_source,
         _named_files,
-        _named_beside,
         _shipped_files,
         _hash_file,
     )
@@ -382,7 +367,8 @@ def forget() -> None:
 
 
 def changed(stored: dict[str, str], now: dict[str, str]) -> list[str]:
-    """Files whose code or contents differ between two fingerprints."""
+    """Files whose code or contents differ between two fingerprints; what plug-ins have read is looked at again."""
+    now = now | observed.again(stored)
     return [_file_name(name) for name in sorted(stored.keys() | now.keys()) if stored.get(name) != now.get(name)]
 
 

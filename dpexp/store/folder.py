@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import json
 import os
+import shutil
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from dpexp.core.errors import DpexpError
-from dpexp.core.files import clear_leftovers, is_alive
+from dpexp.core.files import Held, clear_leftovers, held, settle
 
-HOLDER = ".lock-holder.json"
-"""says which process holds the folder"""
+LOCK, NOTE, MARK = ".lock", ".lock-holder.json", ".lock-mark"
+"""what the kernel locks; what tells people who has done so; and what stands for the lock where there are none"""
+
+
+OURS: set[Path] = set()
+"""folders that this process holds"""
 
 
 class NotWritable(DpexpError):
@@ -58,13 +64,35 @@ class Folder:
     def orphan(self, cell_id: str) -> Path:
         return self.root / "orphaned" / f"{cell_id}.parquet"
 
+    @property
+    def released(self) -> Path:
+        """Where what a deployment releases becomes whole: a folder of this name for every cell, for a moment."""
+        return self.root / "released"
+
+    def finish_releases(self) -> None:
+        """Put what deployments have released into its places.
+
+        A release is one rename, that of a cell's folder `released/<cell>` to this name: before it nothing has left the
+        run, and after it everything has, and is brought to its places here, by this run or by the next one.
+        """
+        for cell in self.released.iterdir() if self.released.is_dir() else ():
+            if cell.name.startswith("."):  # of a run that ended before its rename
+                shutil.rmtree(cell)
+                continue
+            for name, place in (("model", self.model(cell.name)), ("trajectory", self.trajectory(cell.name))):
+                place.parent.mkdir(parents=True, exist_ok=True)
+                with suppress(FileNotFoundError):  # that one is in its place already
+                    os.replace(cell / f"{name}.parquet", place)
+                settle(place.parent, self.root)
+            cell.rmdir()
+
     def _make_room(self) -> None:
         """Rename what stands where a file or folder of ours belongs and is the other of the two; nothing is deleted."""
-        folders = [self.root / name for name in ("trajectories", "models", "orphaned", "partial")]
+        folders = [self.root / name for name in ("trajectories", "models", "orphaned", "partial", "released")]
         for path in folders:
             if os.path.lexists(path) and not path.is_dir():
                 _set_aside(path)
-        files = [self.manifest, self.cells, self.summary, self.provenance, self.root / HOLDER]
+        files = [self.manifest, self.cells, self.summary, self.provenance]
         files += [
             p for folder in folders if folder.is_dir() for p in folder.iterdir() if p.suffix in (".parquet", ".chunk")
         ]
@@ -74,75 +102,92 @@ class Folder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the folder for writing; leftovers of killed processes are cleared.
+        """Hold the folder for writing; leftovers of killed processes are cleared, and what a deployment began is ended.
 
-        Raises DpexpError where another process holds it, NotWritable where nothing can be written.
+        Whether it is held the kernel alone says, which lets go of what a dead process held. The note beside the lock is
+        for people. Raises DpexpError where another process holds it, NotWritable where nothing can be written.
         """
-        from filelock import FileLock, Timeout
-
-        holder = self.root / HOLDER
-        lock = FileLock(self.root / ".lock")
-        try:
-            self.root.mkdir(parents=True, exist_ok=True)
-            if (self.root / ".lock").is_dir():
-                _set_aside(self.root / ".lock")
+        with ExitStack() as stack:
             try:
-                lock.acquire(timeout=0)
-            except Timeout:
-                if not self._left_behind(holder):
-                    raise
-                (self.root / ".lock").unlink(missing_ok=True)
-                lock.acquire(timeout=0)
-        except Timeout:
-            raise DpexpError(
-                f"{self.root} is being written by {self._holder(holder)}",
-                f"wait for it, or use --results DIR; if no such process exists any more, delete {self.root / '.lock'}",
-            ) from None
-        except OSError as error:
-            raise NotWritable(
-                f"{self.root} cannot be written: {error.strerror}", "use --results DIR for another folder"
-            ) from None
-        try:
-            since = datetime.now(UTC).isoformat(timespec="seconds")
-            try:
+                self.root.mkdir(parents=True, exist_ok=True)
+                for name in (LOCK, NOTE, MARK):
+                    if (self.root / name).is_dir():
+                        _set_aside(self.root / name)
+                stack.enter_context(held(self.root / LOCK, self.root / MARK))
                 self._make_room()
                 for place in (self.root, *(p for p in self.root.iterdir() if p.is_dir())):
                     clear_leftovers(place)
-                holder.write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since}))
+                self.finish_releases()
+                stack.enter_context(self._noted())
+            except Held:
+                raise DpexpError(f"{self.root} is being written by {self._holder()}", self._what_helps()) from None
             except OSError as error:
                 raise NotWritable(
                     f"{self.root} cannot be written: {error.strerror}", "use --results DIR for another folder"
                 ) from None
             yield
-        finally:
-            with suppress(OSError):
-                holder.unlink(missing_ok=True)
-            lock.release()
+
+    @contextmanager
+    def _noted(self) -> Iterator[None]:
+        """A note that says who holds the folder. It is locked too: readers may ask for that lock, and are in nobody's
+        way."""
+        with (self.root / NOTE).open("w") as note:
+            with suppress(OSError):  # where there are no locks, readers do not wait
+                fcntl.flock(note, fcntl.LOCK_EX)
+            since = datetime.now(UTC).isoformat(timespec="seconds")
+            json.dump({"pid": os.getpid(), "host": socket.gethostname(), "since": since}, note)
+            note.flush()
+            OURS.add(self.root.absolute())
+            try:
+                yield
+            finally:
+                OURS.discard(self.root.absolute())
+                with suppress(OSError):
+                    (self.root / NOTE).unlink(missing_ok=True)
 
     @property
     def is_held(self) -> bool:
-        """Whether another process seems to be writing here; a hint for readers, never a promise."""
-        try:
-            by = json.loads((self.root / HOLDER).read_text())
-            here = by["host"] == socket.gethostname()
-            return not here or (int(by["pid"]) != os.getpid() and is_alive(int(by["pid"])))
-        except (OSError, ValueError, KeyError, TypeError):
+        """Whether another process is writing here; a hint for readers, never a promise."""
+        if self.root.absolute() in OURS:
             return False
+        try:
+            with (self.root / NOTE).open() as note:
+                fcntl.flock(note, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError as error:
+            return isinstance(error, BlockingIOError)
+        return False
 
-    def _left_behind(self, holder: Path) -> bool:
-        """Whether the lock is that of a dead process of this machine.
+    def unlock(self) -> str:
+        """Take away the mark of a process that was killed where the file system knows no locks; what was done.
 
-        Where the file system knows no locks the lock file itself is the lock, and a killed process leaves it behind.
+        A person says that the process is gone: nothing here can know it. Raises DpexpError where the kernel says that
+        the folder is held: that process has to end.
         """
         try:
-            by = json.loads(holder.read_text())
-            return bool(by["host"] == socket.gethostname() and not is_alive(int(by["pid"])))
-        except (OSError, ValueError, KeyError, TypeError):
-            return False
+            with held(self.root / LOCK):
+                pass
+        except Held:
+            raise DpexpError(
+                f"{self.root} is being written by {self._holder()}", "end that process: its lock ends with it"
+            ) from None
+        except OSError:
+            pass  # no such folder, or no locks in it
+        if not (self.root / MARK).exists():
+            return f"{self.root}: nobody holds it"
+        by = self._holder()
+        (self.root / MARK).unlink(missing_ok=True)
+        return f"{self.root}: unlocked; it was held by {by}"
 
-    def _holder(self, holder: Path) -> str:
+    def _what_helps(self) -> str:
+        wait = "wait for it, or use --results DIR"
+        return (
+            f"{wait}; if no such process exists any more: dpexp run --unlock" if (self.root / MARK).exists() else wait
+        )
+
+    def _holder(self) -> str:
+        """What the note says."""
         try:
-            by = json.loads(holder.read_text())
+            by = json.loads((self.root / NOTE).read_text())
             return f"process {by['pid']} on {by['host']} since {by['since']}"
         except (OSError, ValueError, KeyError, TypeError):
             return "another process"

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpexp.core.digests import digest, hash_of_data
-from dpexp.core.files import Damaged
+from dpexp.core.files import MOST_OF_DOCUMENT, Damaged, read_ordinary
 from dpexp.core.text import few
 from dpexp.store.files import SCHEMA_VERSION, Sealed, read_document, read_sealed
 from dpexp.store.fingerprint import STATEMENTS, changed, closure, data_of, statement_of
@@ -303,7 +303,7 @@ def _other_release(cell: Cell, replicates: int, origins: dict[str, Any]) -> bool
 
 def _sha256(path: Path) -> str:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return hashlib.sha256(read_ordinary(path, MOST_OF_DOCUMENT)).hexdigest()
     except OSError:
         return ""  # reading it as a config says what is wrong
 

@@ -4,6 +4,7 @@ Only what the privacy statement counts is in it: the estimators that a guarantee
 `run.release` names. The file proves itself as a trajectory file does: its name is the hash of the parameters inside it.
 It also holds the digest of the trajectory that the same run wrote, so that a model beside another run's numbers is not
 taken for theirs. It is written before the trajectory: a run that dies in between leaves a model that nobody accepts.
+Those of a deployment come into being together (`Folder.finish_releases`), since a budget is spent with them.
 """
 
 from __future__ import annotations
@@ -119,10 +120,12 @@ def write_model(
     wanted: Due,
     values: np.ndarray,
     metadata: dict[str, Any],
+    at: Path | None = None,
 ) -> None:
     """Write released parameters [estimators, replicates, ...], no more than are due.
 
-    `metadata` has `numbers` and `code` of the run, and `deployment` and `earlier` ones.
+    `metadata` has `numbers` and `code` of the run, and `deployment` and `earlier` ones. `at` is where the file waits
+    until its cell is released.
     """
     import pyarrow as pa
 
@@ -144,7 +147,7 @@ def write_model(
         "statement": statement_key(cell),
         "legend": dict(cell.problem.legend()),
     }
-    write_table(folder.model(cell.cell_id), pa.table(columns), {**metadata, **more})
+    write_table(at or folder.model(cell.cell_id), pa.table(columns), {**metadata, **more})
 
 
 def stored_model(folder: Folder, cell_id: str) -> Model:

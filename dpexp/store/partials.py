@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from dpexp.config import Cell
 from dpexp.core.digests import digest
 from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
 from dpexp.engine.result import Passed
+from dpexp.plugins import observed
 from dpexp.store.fingerprint import code_of, statement_of
 from dpexp.store.provenance import arithmetic
 from dpexp.store.simulating import Done
@@ -69,7 +71,8 @@ def place(folder: Path, chunk: Chunk) -> Path:
 def save(folder: Path, chunk: Chunk, done: Done) -> None:
     """Keep a finished chunk: its arrays one after the other, each as numpy writes it, and none is copied for that."""
     given = [k for k, model in enumerate(done.models) if model is not None]
-    heads = done.passed.steps, np.array([done.wall_s]), np.array(given, np.int64)
+    read = json.dumps(observed.found({name for cell in chunk.cells for name in code_of(cell)})).encode()
+    heads = done.passed.steps, np.array([done.wall_s]), np.array(given, np.int64), np.frombuffer(read, np.uint8)
     models = [model for model in done.models if model is not None]
     pieces = [piece for array in (*heads, done.passed.values, *models) for piece in _written(array)]
     write_bytes_sealed(place(folder, chunk), *pieces)
@@ -122,7 +125,11 @@ def load(folder: Path, chunk: Chunk) -> Done | None:
     path, algorithm = place(folder, chunk), chunk.cells[0].algorithm
     try:
         stored = io.BytesIO(read_bytes_sealed(path))
-        steps, wall_s, given, values = (np.lib.format.read_array(stored) for _ in range(4))
+        steps, wall_s, given, told, values = (np.lib.format.read_array(stored) for _ in range(5))
+        read: dict[str, str] = json.loads(told.tobytes())
+        if observed.again(read) != read:  # other files than it was computed from
+            return None
+        observed.add(read)
         models = {int(k): np.lib.format.read_array(stored) for k in given}
         passed = Passed(steps, algorithm.estimators, algorithm.metrics, values)
         return Done(passed, float(wall_s[0]), tuple(models.get(k) for k in range(len(chunk.cells))))

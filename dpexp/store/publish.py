@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dpexp.config import Cell, Experiment
-from dpexp.core.files import Damaged
+from dpexp.core.files import Damaged, settle
 from dpexp.engine.result import CellData
+from dpexp.plugins import observed
 from dpexp.store.files import write_document, write_table
 from dpexp.store.fingerprint import code_of
 from dpexp.store.folder import Folder
@@ -69,10 +70,13 @@ def publish(
     """Bring the folder in line with the config; writes nothing where nothing has changed. How the new cells ended."""
     import pyarrow as pa
 
+    observed.require_unaltered()
     written = {}
+    extended = {p.cell.cell_id: observed.again(p.file.code) for p in plans if p.file is not None and p.stored}
     for cell in experiment.cells:
         if cell.cell_id in fresh:
-            written[cell.cell_id] = _write(folder, experiment, cell, fresh[cell.cell_id], started)
+            read = extended.get(cell.cell_id, {})
+            written[cell.cell_id] = _write(folder, experiment, cell, fresh[cell.cell_id], started, read)
         elif cell.problem.files() and cell.cell_id not in failures:
             keep_what_is_due(folder, cell, experiment.replicates)
     outcomes = {cell_id: one.ended for cell_id, one in written.items()}
@@ -123,15 +127,22 @@ def publish(
     return outcomes
 
 
-def _write(folder: Folder, experiment: Experiment, cell: Cell, computed: Computed, started: datetime) -> Written:
-    """Write a cell's released parameters, where it has any, and then its trajectory."""
+def _write(
+    folder: Folder, experiment: Experiment, cell: Cell, computed: Computed, started: datetime, read: dict[str, str]
+) -> Written:
+    """Write a cell's released parameters, where it has any, and then its trajectory; a deployment's at once.
+
+    `read` is what plug-ins read for the replicates that it had before.
+    """
     data, code = computed.data(), code_of(cell)
+    code |= read | observed.found(code)
     at = started.isoformat(timespec="seconds") if computed.deployment else None
-    model = folder.model(cell.cell_id)
+    model, waiting = folder.model(cell.cell_id), folder.released / f".{cell.cell_id}"
+    places = {name: waiting / f"{name}.parquet" if at else None for name in ("model", "trajectory")}
     wanted = due(cell, experiment.replicates, None)
     if computed.model is not None and wanted.estimators:
         tied = {"numbers": digest_of(data), "code": code, "deployment": at, "earlier": _earlier(folder, cell)}
-        write_model(folder, cell, wanted, computed.model, tied)
+        write_model(folder, cell, wanted, computed.model, tied, places["model"])
     else:
         model.unlink(missing_ok=True)
     diverged = too_far(data, cell.run.diverged_above)
@@ -139,7 +150,12 @@ def _write(folder: Folder, experiment: Experiment, cell: Cell, computed: Compute
     made = {"code": code, "versions": versions(), "arithmetic": arithmetic(), "wall_s": computed.wall_s}
     if at:
         made["deployment"] = {"at": at, "row": row_of(cell, experiment.deltas, outcome, deployment=True)}
-    file = write_cell(folder, cell.parameters, data, diverged, made)
+    file = write_cell(folder, cell.parameters, data, diverged, made, places["trajectory"])
+    if at:
+        settle(waiting)
+        waiting.rename(folder.released / cell.cell_id)
+        settle(folder.released, folder.root)
+        folder.finish_releases()
     return Written(file, outcome, summary_table(cell.cell_id, data, diverged))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dpexp.core.errors import ResultsMissing
-from dpexp.core.files import Damaged
+from dpexp.core.files import MOST_OF_DOCUMENT, Damaged, read_ordinary
 from dpexp.core.terminal import note
 from dpexp.plugins.loaded import as_options
 from dpexp.store.files import Filter, Sealed, read_document
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 ONLY_SUMMARIES = "the summaries are there, but not the trajectories that this needs"
+
+
+class OnlySummaries(ResultsMissing):
+    """The trajectories are not there; what is there and damaged is another matter, and no reader does without it."""
 
 
 def missing(folder: Folder, what: str, as_shipped: bool = False) -> ResultsMissing:
@@ -85,7 +89,7 @@ def _config_of(experiment: str) -> Path | None:
     usual = Path("configs") / f"{experiment}.yaml"
     for path in (usual, *sorted(Path("configs").glob("*.yaml")), *sorted(Path().glob("*.yaml"))):
         with suppress(OSError, UnicodeDecodeError):
-            if named.search(path.read_text(encoding="utf-8-sig")):
+            if named.search(read_ordinary(path, MOST_OF_DOCUMENT).decode("utf-8-sig")):
                 return path
     return None
 
@@ -209,6 +213,7 @@ def _trajectory(generation: Generation, cell_id: str, read: Callable[[Stored], T
     try:
         return read(generation.trajectory(cell_id))
     except FileNotFoundError:
-        raise missing(generation.folder, ONLY_SUMMARIES) from None
+        lacking = missing(generation.folder, ONLY_SUMMARIES)
+        raise OnlySummaries(lacking.message, lacking.hint) from None
     except Damaged as error:
         raise missing(generation.folder, str(error)) from None

@@ -87,9 +87,17 @@ class Stored:
 
 
 def write_cell(
-    folder: Folder, parameters: dict[str, Any], data: CellData, diverged: np.ndarray, metadata: dict[str, Any]
+    folder: Folder,
+    parameters: dict[str, Any],
+    data: CellData,
+    diverged: np.ndarray,
+    metadata: dict[str, Any],
+    at: Path | None = None,
 ) -> Stored:
-    """Write a trajectory file, and return what a reader will find; `diverged` bool [estimators, K, replicates]."""
+    """Write a trajectory file, and return what a reader will find; `diverged` bool [estimators, K, replicates].
+
+    `at` is where it waits until its cell is released.
+    """
     import pyarrow as pa
 
     e, k, _, r = data.values.shape
@@ -119,7 +127,7 @@ def write_cell(
     path, table = folder.trajectory(cell_id), pa.table(columns)
     # No entry is missing. A file that says so needs no list of those that are there: a quarter of the time of writing.
     complete = pa.schema([field.with_nullable(False) for field in table.schema])
-    seal = write_table(path, pa.Table.from_arrays(table.columns, schema=complete), stated)
+    seal = write_table(at or path, pa.Table.from_arrays(table.columns, schema=complete), stated)
     return Stored(path, seal, json.loads(json.dumps(stated)))  # lists where there were tuples, as a reader sees it
 
 

@@ -16,10 +16,10 @@ from importlib.metadata import version
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from dpexp.config.memory import memory_of_machine
 from dpexp.core.digests import hash_of_data
 from dpexp.core.errors import UsageError
-from dpexp.plugins import loading
+from dpexp.core.memory import memory_of_machine
+from dpexp.plugins import loading, observed
 from dpexp.plugins.loaded import LOADED
 from dpexp.store import fingerprint
 from dpexp.store.executors import Sealed, Task
@@ -144,7 +144,7 @@ def answer(asked: Asked) -> tuple[dict[str, str], Memory]:
 
 
 def compute(parcel: Parcel) -> Any:
-    """Run on a worker: the result of a task; or Unlike, where the worker is not like the parent: it came late."""
+    """Run on a worker: the result of a task and what plug-ins have read; or Unlike, where it is not like the parent."""
     found = facts_of_worker(parcel.asked)
     if found != parcel.expected:
         from distributed import get_worker
@@ -155,7 +155,7 @@ def compute(parcel: Parcel) -> Any:
             raise UsageError(missing)
         task: Task = pickle.loads(parcel.sealed.content)
         function, arguments = task
-        result = function(*arguments)
+        result = function(*arguments), observed.report()
     if threads_of_linear_algebra() > 1:
         raise UsageError("something else in this worker gave linear algebra several threads", "use other workers")
     return result

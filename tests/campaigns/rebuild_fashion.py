@@ -1,8 +1,4 @@
-<<<<<<<< HEAD:tools/rebuild_fashion.py
-"""Rebuild the shipped `fashion` file from the raw Fashion-MNIST images: python -m tools.rebuild_fashion FOLDER.
-========
 """Rebuild the shipped `fashion` file from the raw Fashion-MNIST images: python -m tests.campaigns.rebuild_fashion FOLDER.
->>>>>>>> members:tests/campaigns/rebuild_fashion.py
 
 FOLDER has the four published files (train-images-idx3-ubyte.gz and so on; Debian's package dataset-fashion-mnist has
 them). Needs the extra [vision]; 5 to 12 minutes on one core. `--check N` rebuilds the first N images only and compares
@@ -70,11 +66,7 @@ def compared(codes: np.ndarray, labels: np.ndarray) -> tuple[int, bool]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; prints the file that it wrote, or what a check found (exit code 1 above a code in a thousand)."""
-<<<<<<<< HEAD:tools/rebuild_fashion.py
-    parser = argparse.ArgumentParser(prog="python -m tools.rebuild_fashion", description=__doc__)
-========
     parser = argparse.ArgumentParser(prog="python -m tests.campaigns.rebuild_fashion", description=__doc__)
->>>>>>>> members:tests/campaigns/rebuild_fashion.py
     parser.add_argument("folder", type=Path, help="folder of the raw idx files")
     parser.add_argument("--out", type=Path, default=FILE, help="file to write (default: the shipped one)")
     parser.add_argument("--check", type=int, metavar="N", help="rebuild N images and compare them; write nothing")

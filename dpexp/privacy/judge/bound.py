@@ -13,6 +13,7 @@ from types import CodeType
 from typing import Any
 
 from dpexp.core.errors import UsageError
+from dpexp.core.files import MOST_OF_DOCUMENT, read_ordinary
 from dpexp.core.text import guess
 from dpexp.privacy.judge.setting import NEEDS, RELATIONS, RELEASED, SAMPLINGS, Assumes, Setting, allowed, parameter
 
@@ -60,9 +61,12 @@ class Bound:
 def from_file(path: Path) -> Bound:
     """The bound that a Python file holds."""
     try:
-        source = path.read_text()
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}", "give a Python file with ASSUMES and eps or rdp") from None
+        source = read_ordinary(path, MOST_OF_DOCUMENT).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"{path}: {getattr(error, 'strerror', 'is not UTF-8 text')}",
+            "give a Python file with ASSUMES and eps or rdp",
+        ) from None
     names = _run(source, str(path))
     assigned = _lines(source)
     if "ASSUMES" not in names:

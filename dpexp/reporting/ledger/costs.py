@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dpexp.core.files import Damaged
+from dpexp.core.files import MOST_OF_DOCUMENT, Damaged, read_ordinary
 from dpexp.core.text import duration
 from dpexp.reporting.ledger.measuring import Cost
 from dpexp.store.files import read_document, write_text
@@ -53,7 +53,7 @@ class Costs:
 def read(results: Path) -> Costs:
     """What is known; nothing where there is no such file."""
     with suppress(OSError, ValueError, TypeError):
-        return Costs(**json.loads((results / FILE).read_bytes()))
+        return Costs(**json.loads(read_ordinary(results / FILE, MOST_OF_DOCUMENT)))
     return Costs()
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.text import few
+from dpexp.plugins import observed
 from dpexp.plugins.loaded import as_options
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
@@ -85,7 +86,9 @@ def judge(claims: Sequence[Claim], results: Path, carry: Carry = one_by_one) -> 
     found = {}
     for claim in claims:
         read = {name: before[name] for name in claim.experiments}
-        found[claim.id] = Verdict.of(claim, outcomes[claim.id][0], codes[claim.id], read)
+        found[claim.id] = Verdict.of(
+            claim, outcomes[claim.id][0], codes[claim.id] | observed.found(codes[claim.id]), read
+        )
     if late := edited_after(codes.values(), 0):
         raise DpexpError(f"{few(late)} changed after this process had read it", "judge the claims again")
     if now := {name for name, identity in _identities(claims, results).items() if identity != before[name]}:

@@ -13,7 +13,7 @@ from dpexp.reporting.of_results.choose import ESTIMATOR
 from dpexp.reporting.of_results.gather import Gathered, Run
 from dpexp.reporting.of_results.metrics import metric_of
 from dpexp.reporting.slopes import Rate, SlopeError, rate
-from dpexp.store import load_cell
+from dpexp.store import OnlySummaries, load_cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,8 +64,10 @@ def fitted(line: Line, metric: str) -> Rate | str:
     source = line.run.source
     try:
         data = load_cell(source.results, source.name, str(line.run.row["cell_id"]), renamed=source.renamed)
-    except ResultsMissing:
+    except OnlySummaries:
         return "no slope: the trajectories are not there"
+    except ResultsMissing as error:
+        return f"no slope: {error.message}"
     stored = "param_distance_sq" if metric == "param_distance" else metric
     values = data.values[data.estimators.index(line.estimator), :, data.metrics.index(stored)]
     try:

@@ -1,0 +1,100 @@
+"""Byte code that is that of the text beside it: what is hashed is what runs.
+
+Python takes the byte code in `__pycache__` for that of a file whose time and size agree. An edit that keeps both, as
+`cp -p` may, would run the old code under the hash of the new. Byte code of dpexp and of plug-ins is taken only if it
+states the hash of the text that it was made from (PEP 552), which Python then compares with the text.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.util import source_hash
+from types import FunctionType, ModuleType
+from typing import Any
+
+_CHECKED = (3).to_bytes(4, "little")
+"""of byte code that states a hash which has to be compared"""
+
+
+def compile_from_text(package: str) -> None:
+    """Have what is imported from now on of a package, or of a module of the top level, be what its text says."""
+    if _FINDER not in sys.meta_path:
+        sys.meta_path.insert(0, _FINDER)
+    _FINDER.packages.add(package)
+
+
+class _Finder(MetaPathFinder):
+    def __init__(self) -> None:
+        self.packages: set[str] = set()
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(name, path, target) if name.partition(".")[0] in self.packages else None
+        if spec is not None and type(spec.loader) is SourceFileLoader:
+            spec.loader = _Loader(spec.loader.name, spec.loader.path)
+        return spec
+
+
+class _Loader(SourceFileLoader):
+    """Python's own, which sees no byte code without a hash, and writes none; and keeps in mind what it made."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        _MADE[module.__name__] = module, _parts(module)
+
+    def get_data(self, path: str) -> bytes:
+        data = super().get_data(path)
+        if path == self.path:
+            self.text = data
+        elif data[4:8] != _CHECKED:
+            raise OSError(f"{path} does not state which text it was made from")
+        return data
+
+    def set_data(self, path: str, data: Any, **options: Any) -> None:
+        super().set_data(path, data[:4] + _CHECKED + source_hash(self.text) + data[16:], **options)
+
+
+_Parts = dict[tuple[str, ...], tuple[object, object]]
+_MADE: dict[str, tuple[ModuleType, _Parts]] = {}
+"""the modules, and what was in them when they had been imported"""
+
+
+def _parts(module: ModuleType) -> _Parts:
+    """What has a name in a module or in a class of it, and the code of functions; numbers of its own use aside."""
+    found: dict[tuple[str, ...], object] = {
+        (name,): value for name, value in vars(module).items() if not isinstance(value, ModuleType)
+    }
+    for name, kind in [(names[0], kind) for names, kind in found.items() if isinstance(kind, type)]:
+        if kind.__module__ == module.__name__:
+            found |= {(name, inner): value for inner, value in vars(kind).items() if _counts(inner, value)}
+    return {
+        names: (value, getattr(value, "__code__", None))
+        for names, value in found.items()
+        if not (names[-1].startswith("_") and isinstance(value, int | float | None))
+    }
+
+
+def _counts(name: str, value: object) -> bool:
+    """Whether a part of a class is its author's, and not a note that Python or a library keeps there."""
+    return not name.startswith("__") or isinstance(value, FunctionType | property | staticmethod | classmethod)
+
+
+def altered() -> dict[str, object]:
+    """What was put in the place of something since its module was imported, by its dotted name.
+
+    A name that is new counts where it hides one of Python's own functions.
+    """
+    found = {}
+    for module, before in _MADE.values():
+        for names, (value, code) in _parts(module).items():
+            was = before.get(names)
+            if was is None and not (len(names) == 1 and names[0] in vars(builtins)):
+                continue
+            if was is None or was[0] is not value or was[1] is not code:
+                found[".".join((module.__name__, *names))] = value
+    return found
+
+
+_FINDER = _Finder()

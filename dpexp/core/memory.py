@@ -1,0 +1,102 @@
+"""How much memory this process may use, and whether a user's table can be read into it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from resource import RLIMIT_AS, getrlimit
+
+from dpexp.core.errors import UsageError
+from dpexp.core.files import opened
+
+BYTES_OF_ENTRY = 16
+"""of every entry of a table: 8 as it is read, 4 as a record and 4 as a prepared one; text needs more"""
+MOST_COLUMNS = 20_000
+"""of a table: each is looked at by itself"""
+SEPARATORS = (b",", b";", b"\t", b"|")
+LOOKED_AT = 2**20
+"""bytes at the beginning of a table from which the number of its entries is estimated"""
+
+
+def require_readable(path: Path) -> None:
+    """Raises UsageError where a table is none: no ordinary file, with zero bytes in its header or holes, of more columns
+    than are read, or of more entries than fit into memory; that one with the bytes.
+
+    Nothing but its beginning is read, or the part of a parquet file that says how many entries there are. What else is
+    wrong with the file itself is said by who reads it.
+    """
+    there = memory_of_machine()
+    try:
+        entries, columns = (
+            _text(path) if path.suffix in (".csv", ".tsv") else _parquet(path) if path.suffix == ".parquet" else (0, 0)
+        )
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}", "check the path") from None
+    except Exception:  # each reader has its own family of errors
+        return
+    if columns > MOST_COLUMNS:
+        raise UsageError(f"{path}: {columns:,} columns; at most {MOST_COLUMNS:,} are read", "keep those that are used")
+    need = BYTES_OF_ENTRY * entries
+    if there is not None and need > there:
+        message = f"{path}: needs at least {in_bytes(need)} of memory for about {entries:.2g} entries; "
+        raise UsageError(f"{message}{in_bytes(there)} are there", "take fewer records or columns")
+
+
+def _text(path: Path) -> tuple[int, int]:
+    """About how many entries a table has, and how many columns at most. Raises OSError also for what is no text.
+
+    A zero byte in a record is that record's own matter, and refuses nobody else's.
+    """
+    with opened(path, most=2**62) as file:
+        size = os.fstat(file.fileno()).st_size
+        start = file.read(LOOKED_AT)
+        header = start.partition(b"\n")[0]
+        zero = header.find(b"\0")
+        if zero < 0 and size:
+            hole = os.lseek(file.fileno(), 0, os.SEEK_HOLE)  # what a disk does not store is zeros
+            zero = hole if hole < size else -1
+    if zero >= 0 and start[:2] not in (b"\xff\xfe", b"\xfe\xff"):  # another alphabet of text has zeros
+        raise OSError(0, f"it has zero bytes from byte {zero:,} on, which no text has")
+    entries = round(size / max(len(start), 1) * (max(map(start.count, SEPARATORS)) + start.count(b"\n")))
+    return entries, max(map(header.count, SEPARATORS)) + 1
+
+
+def _parquet(path: Path) -> tuple[int, int]:
+    from pyarrow import parquet
+
+    with opened(path, most=2**62) as file:
+        found = parquet.read_metadata(file)
+    return int(found.num_rows * found.num_columns), int(found.num_columns)
+
+
+def in_bytes(count: int) -> str:
+    """3.2 GB, 120 MB."""
+    value, unit = float(count), 0
+    while value >= 999.5 and unit < len(_UNITS) - 1:
+        value, unit = value / 1000, unit + 1
+    return f"{value:.3g} {_UNITS[unit]}" if value < 1000 else f"{value:.1e} {_UNITS[unit]}"
+
+
+_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+
+
+def memory_of_machine() -> int | None:
+    """Bytes of memory that this process may use: the machine's, its group's or its own limit; None if unknown."""
+    try:
+        limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    except (AttributeError, ValueError, OSError):
+        return None
+    share = _read("/sys/fs/cgroup/memory.max").strip()
+    limits += [int(share)] if share.isdigit() else []
+    own = getrlimit(RLIMIT_AS)[0]
+    used = _read("/proc/self/statm").split()[:1]
+    if own >= 0:  # of addresses, some of which are taken; -1 is no limit
+        limits.append(max(0, own - int(used[0]) * os.sysconf("SC_PAGE_SIZE")) if used else own)
+    return min(limits)
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="ascii")
+    except (OSError, ValueError):
+        return ""
