@@ -19,7 +19,7 @@ LOOKED_AT = 2**20
 
 
 def require_readable(path: Path) -> None:
-    """Raises UsageError where a table is none: no ordinary file, with zero bytes in its header or holes, of more columns
+    """Raises UsageError where a table is none: no ordinary file, zero bytes in its header, holes, of more columns
     than are read, or of more entries than fit into memory; that one with the bytes.
 
     Nothing but its beginning is read, or the part of a parquet file that says how many entries there are. What else is
