@@ -51,9 +51,11 @@ def check(file: Path | None) -> Verdict:
         "counts": counts,
     }
     rows = [[f"{r.kind} {r.what}", r.check, r.outcome, _clipped(r.detail)] for r in results]
-    wrong = [
-        f"{r.where or r.what}: {r.kind} '{r.what}', {r.check}: {r.detail}" for r in results if r.outcome == "failed"
-    ]
+    mistakes: dict[tuple[str, str, str], list[str]] = {}  # one mistake may fail many checks, and is told once
+    for r in results:
+        if r.outcome == "failed":
+            mistakes.setdefault((r.where or r.what, f"{r.kind} '{r.what}'", r.detail), []).append(r.check)
+    wrong = [f"{where}: {what}, {', '.join(checks)}: {detail}" for (where, what, detail), checks in mistakes.items()]
     total = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
     text = columns(rows, ["what", "check", "result", "tried, or what is wrong"])
     text += "".join(f"\n\n{line}" for line in wrong) + f"\n\n{counted(len(results), 'check')}: {total}"
