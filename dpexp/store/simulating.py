@@ -18,6 +18,7 @@ import numpy as np
 from dpexp.algorithms.algorithm import Member
 from dpexp.core.checkpoints import checkpoint_steps
 from dpexp.core.digests import digest
+from dpexp.core.errors import DpexpError
 from dpexp.engine.result import Passed
 from dpexp.plugins.loaded import blame
 
@@ -54,6 +55,8 @@ def simulate(cells: Sequence[Cell], replicates: Sequence[int], secret: bool = Fa
         models = tuple(model for _, found in parts for model in found)
     except Misshapen as wrong:
         return Failed(f"{type(cells[0].algorithm).__name__}.simulate returned {wrong}", str(wrong))
+    except DpexpError as error:
+        return Failed("; ".join(filter(None, (error.message, error.hint))), traceback.format_exc())
     except Exception as error:
         return Failed(f"{blame(error)}{type(error).__name__}: {error}", traceback.format_exc())
     first = parts[0][0]
