@@ -244,6 +244,12 @@ WRONG = {
         "return super().mechanism(problem, schedule, ConstantBudget(mu=2 * budget.largest), n)",
         "algorithm", "budget kept",
     ),
+    "an understated sensitivity of messages": (
+        'name: Literal["my-sgd"] = "my-sgd"',
+        'name: Literal["my-sgd"] = "my-sgd"\n\n    def sensitivities(self, problem):\n'
+        "        return super().sensitivities(problem)._replace(exact=0.95 * problem.exact_sensitivity())",
+        "algorithm", "messages",
+    ),
     "an estimate that does not grow": ("return n * 1e-8", "return 1e-3", "algorithm", "estimates"),
     "an error of its own": ("return n * 1e-8", "return n / 0", "algorithm", "estimates"),
     "a wrong gradient": (
