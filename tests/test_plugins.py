@@ -25,6 +25,8 @@ from dpexp.plugins import loaded as plugin
 from dpexp.plugins import loading as plugins
 from dpexp.plugins.importing import PREFIX
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
+from dpexp.reporting.evidence import Evidence
+from dpexp.reporting.ledger.judging import require
 from dpexp.store import fingerprint
 from dpexp.store.fingerprint import closure, code_of, edited_after, plugins_missing
 from dpexp.store.reading import load_generation
@@ -315,6 +317,27 @@ def test_readers_refuse_results_of_a_plug_in_that_is_not_loaded(lab):
     with pytest.raises(ResultsMissing, match="the problem 'median-linear' of these results is not there"):
         stored_cell("lab", next(iter(parameters.values())))
     assert "computed with lab.py, not loaded here" in listing.inventory(lab.parent / "none", results)[1]
+
+
+def test_readers_load_the_plug_ins_that_the_config_names(lab):
+    config, results = lab.parent / "lab.yaml", lab.parent / "results"
+    config.write_text("plugins: [lab.py]\n" + config.read_text())
+    run(load_experiment(config), Options(results, quiet=True))
+    plugins.forget("lab.py")
+    try:
+        assert load_generation(results, "lab").manifest["experiment"] == "lab"
+        assert "lab.py" in plugin.LOADED
+    finally:
+        plugins.forget("lab.py")
+    config.rename(lab.parent / "elsewhere.yaml")
+    with pytest.raises(ResultsMissing, match=r"computed with the plug-in lab\.py, not loaded here"):
+        load_generation(results, "lab")
+
+
+def test_what_is_missing_for_a_claim_is_asked_for_with_the_config_beside_its_plug_in(lab):
+    with plugins.using(lab), pytest.raises(ResultsMissing) as missing:
+        require(papers()["our-lab"].claims, Evidence(lab.parent / "results"))
+    assert f"dpexp run {lab.parent / 'lab.yaml'} " in missing.value.hint
 
 
 # --- a plug-in's mistakes --------------------------------------------------------------------------------------------

@@ -212,10 +212,6 @@ def sensitivity_reached(subject: Subject[Any], toys: ToyExperiments) -> str:
     return f"two users {most:.4g} apart, of {exact:.4g}"
 
 
-def _has_curvature(problem: LinearPredictorProblem) -> bool:
-    return type(problem)._second_order is not LinearPredictorProblem._second_order
-
-
 def optimum(subject: Subject[Any], toys: ToyExperiments) -> str:
     problem, rng = _linear(subject), np.random.default_rng(4)
     x, y = problem.sample(rng, 100_000)
@@ -228,7 +224,7 @@ def optimum(subject: Subject[Any], toys: ToyExperiments) -> str:
     if here >= 4.5:
         message = f"the mean gradient at optimum() is {here:.3g} standard errors from zero"
         raise Failed(message, type(problem).optimum)
-    away = z_score(problem.optimum() + (1.0 if _has_curvature(problem) and problem.curvature().M == 0 else 0.25))
+    away = z_score(problem.optimum() + (1.0 if problem.knows_curvature and problem.curvature().M == 0 else 0.25))
     if away <= 4.5:
         raise Failed("the mean gradient is as small away from optimum()", type(problem).optimum)
     return f"100,000 users: {here:.2g} standard errors from zero, {away:.3g} nearby"
@@ -260,7 +256,7 @@ def risk(subject: Subject[Any], toys: ToyExperiments) -> str:
 
 def curvature(subject: Subject[Any], toys: ToyExperiments) -> str:
     problem, rng = _linear(subject), np.random.default_rng(6)
-    if not _has_curvature(problem):
+    if not problem.knows_curvature:
         raise NotTried("has no `_second_order`, so nothing is predicted from its curvature")
     kind, found = type(problem), problem.curvature()
     star, h, axes = problem.optimum(), 0.02, np.eye(problem.p)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from traceback import walk_tb
 
+from dpexp.core.errors import DpexpError
 from dpexp.plugins.plugin import Plugin
 
 
@@ -121,6 +122,13 @@ def blame(error: BaseException) -> str:
     """`file:line: ` of the plug-in's line that an error comes from; empty where no plug-in took part."""
     lines = list(frames_of(error))
     return f"{lines[-1]}: " if lines else ""
+
+
+def said(error: Exception) -> tuple[str, str]:
+    """The message and the hint of any error; of one that nobody foresaw what it is, and the plug-in's line."""
+    if isinstance(error, DpexpError):
+        return error.message, error.hint
+    return f"{blame(error)}{type(error).__name__}: {error}", ""
 
 
 def as_options() -> list[str]:
