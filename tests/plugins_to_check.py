@@ -250,6 +250,12 @@ WRONG = {
         "        return super().sensitivities(problem)._replace(exact=0.95 * problem.exact_sensitivity())",
         "algorithm", "messages",
     ),
+    "messages that are no number": (
+        'name: Literal["my-sgd"] = "my-sgd"',
+        'name: Literal["my-sgd"] = "my-sgd"\n\n    def rule(self):\n'
+        "        return super().rule()._replace(rescale=lambda norm, numbers: 1.0 / norm)",
+        "algorithm", "messages",
+    ),
     "an estimate that does not grow": ("return n * 1e-8", "return 1e-3", "algorithm", "estimates"),
     "an error of its own": ("return n * 1e-8", "return n / 0", "algorithm", "estimates"),
     "a wrong gradient": (

@@ -349,6 +349,12 @@ MISTAKES = {
     "exit at import": ("import sys\nsys.exit(0)\n", r"own\.py:2: SystemExit"),
     "missing import": ("import absent_library\n", r"own\.py:1: ModuleNotFoundError"),
     "import above its folder": ("from ..else_where import f\n", r"own\.py:1: ImportError"),
+    "default out of its range": (
+        GOOD.replace("class Own", "from dpexp.core.parameters import Positive\n\n\nclass Own", 1).replace(
+            'name: Literal', 'floor: Positive = 1e-8\n    name: Literal', 1
+        ),
+        r"own\.py:\d+: algorithm 'own': the default of `floor` is 1e-08: input should be greater than or equal to",
+    ),
     "no PLUGIN": ("x = 1\n", r"own\.py: defines no PLUGIN"),
     "wrong type of PLUGIN": ("x = 1\nPLUGIN = {}\n", r"own\.py:2: PLUGIN is a value of type dict, not a Plugin"),
     "unknown field": ("from dpexp.plugins import Plugin\nPLUGIN = Plugin(algoritms={})\n", r"own\.py:2: TypeError"),
