@@ -12,6 +12,7 @@ from dpexp.algorithms import ALGORITHMS
 from dpexp.commands import advise, diff, model, plot, report, table
 from dpexp.commands.privacy import of_experiment
 from dpexp.config import load_experiment
+from dpexp.config.reader import parameters_of
 from dpexp.conformance.check import Check, Subject, carry_out
 from dpexp.conformance.experiments import ToyExperiments
 from dpexp.conformance.failures import Failed, NotTried
@@ -51,9 +52,8 @@ def shown(subject: Subject[Any], toys: ToyExperiments) -> str:
     from dpexp.store.run import Options, run
 
     named = subject.name if isinstance(subject.value, type) else subject.value.name
-    ways = (
-        [toys_of(named)] if subject.kind == "algorithm" else [toys_of(a, {named: PROBLEMS[named]}) for a in ALGORITHMS]
-    )
+    own = {named: parameters_of(PROBLEMS[named])} if subject.kind == "problem" else None
+    ways = [toys_of(algorithm, own) for algorithm in (ALGORITHMS if own else [named])]
     toy = next((toy for way in ways for toy in way), None)
     if toy is None:
         raise NotTried("no toy setting is accepted")

@@ -334,7 +334,7 @@ def messages(subject: Kind, toys: ToyExperiments) -> str:
     if not issubclass(subject.value, OnePassAlgorithm):
         raise NotTried("what a user sends is not known: it is no rule of one pass")
     first = {toy.problem: cells[0] for toy in _toys(subject) if (cells := toy.private())}
-    settings = [(cell.algorithm, cell.problem) for cell in first.values()]
+    settings: list[tuple[Any, Any]] = [(cell.algorithm, cell.problem) for cell in first.values()]
     if not settings:
         raise NotTried("takes no private budget")
     settings = settings[: 1 if settings[0][0].rule().rescale is None else None]
