@@ -311,10 +311,6 @@ WRONG = {
     "a figure that reads what it does not declare": (
         'data = load_summary(results, "tiny")', 'data = load_summary(results, "other")', "figure", "drawn"
     ),
-    "a figure that reads other results in passing": (
-        'data = load_summary(results, "tiny")',
-        'open(results.parent / "manifest.json").read()\n    data = load_summary(results, "tiny")', "figure", "drawn",
-    ),
     "a figure without numbers": ("Drawing(canvas, data)", "Drawing(canvas, data.head(0))", "figure", "drawn"),
     "a figure that is never the same": (
         "Drawing(canvas, data)", "Drawing(canvas, data + np.random.default_rng().random())", "figure", "drawn"

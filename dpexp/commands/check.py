@@ -8,19 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpexp.algorithms import ALGORITHMS
 from dpexp.commands import advise, diff, model, plot, report, table
 from dpexp.commands.privacy import of_experiment
 from dpexp.config import load_experiment
-from dpexp.config.reader import parameters_of
 from dpexp.conformance.check import Check, Subject, carry_out
 from dpexp.conformance.experiments import ToyExperiments
 from dpexp.conformance.failures import Failed, NotTried
-from dpexp.conformance.settings import toys_of
+from dpexp.conformance.settings import toy_of
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.steps import each
 from dpexp.core.text import columns, counted
-from dpexp.problems import PROBLEMS
 
 COMMANDS: dict[str, Callable[[Path, Path], object]] = {
     "plot": lambda folder, config: plot.figures_of(["toy"], False, "png", folder / "drawn", folder),
@@ -52,9 +49,7 @@ def shown(subject: Subject[Any], toys: ToyExperiments) -> str:
     from dpexp.store.run import Options, run
 
     named = subject.name if isinstance(subject.value, type) else subject.value.name
-    own = {named: parameters_of(PROBLEMS[named])} if subject.kind == "problem" else None
-    ways = [toys_of(algorithm, own) for algorithm in (ALGORITHMS if own else [named])]
-    toy = next((toy for way in ways for toy in way), None)
+    toy = toy_of(subject.kind, named)
     if toy is None:
         raise NotTried("no toy setting is accepted")
     folder = toys.root / "shown" / f"{subject.kind}-{named}"

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.config import Cell, ConfigError, read_experiment
+from dpexp.config.reader import parameters_of
 from dpexp.core.parameters import Parameters
 from dpexp.problems import PROBLEMS
 
@@ -94,6 +95,13 @@ def toys_of(algorithm: str, problems: Mapping[str, type[Parameters]] | None = No
                     found = toy
             if found:
                 yield found
+
+
+def toy_of(kind: str, name: str) -> Toy | None:
+    """The first way to try a problem or an algorithm."""
+    own = {name: parameters_of(PROBLEMS[name])} if kind == "problem" else None
+    ways = (toys_of(algorithm, own) for algorithm in (ALGORITHMS if own else [name]))
+    return next((toy for way in ways for toy in way), None)
 
 
 # --- fields without a default ----------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -99,7 +99,7 @@ class UsersAudit:
     def is_affine(self) -> bool:
         """Whether the server's update is affine in the message, so that it can be undone; AdaGrad's is not."""
         none, one, two = (
-            float(_moved(self.rule, np.float64(0.5), 2, 0.1, np.float64(message), self.rule.memory)[0])
+            float(_moved(self.rule, np.array(0.5), 2, 0.1, np.float64(message), self.rule.memory)[0])
             for message in (0.0, 1.0, 2.0)
         )
         return abs(two - 2 * one + none) <= 1e-9 * max(abs(none), abs(one), abs(two))
@@ -163,7 +163,8 @@ class UsersAudit:
         power of two, so that the projection of a scale leaves it alone; that costs 1e-10 of its digits.
         """
         own, shift = type(self.rule.numbers), 2.0**20
-        kind = namedtuple("Watched", [*(own._fields if self.rule.numbers else ()), "last"])  # type: ignore[attr-defined, misc]
+        fields = [*(own._fields if self.rule.numbers else ()), "last"]  # type: ignore[attr-defined]
+        kind: Any = cast(Any, namedtuple)("Watched", fields)
         update = inlined(self.rule.update)
 
         def watching(theta: Value, received: Received, memory: Memory, numbers: Numbers) -> tuple[Value, Memory]:
