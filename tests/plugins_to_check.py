@@ -244,6 +244,18 @@ WRONG = {
         "return super().mechanism(problem, schedule, ConstantBudget(mu=2 * budget.largest), n)",
         "algorithm", "budget kept",
     ),
+    "an understated sensitivity of messages": (
+        'name: Literal["my-sgd"] = "my-sgd"',
+        'name: Literal["my-sgd"] = "my-sgd"\n\n    def sensitivities(self, problem):\n'
+        "        return super().sensitivities(problem)._replace(exact=0.95 * problem.exact_sensitivity())",
+        "algorithm", "messages",
+    ),
+    "messages that are no number": (
+        'name: Literal["my-sgd"] = "my-sgd"',
+        'name: Literal["my-sgd"] = "my-sgd"\n\n    def rule(self):\n'
+        "        return super().rule()._replace(rescale=lambda norm, numbers: 1.0 / norm)",
+        "algorithm", "messages",
+    ),
     "an estimate that does not grow": ("return n * 1e-8", "return 1e-3", "algorithm", "estimates"),
     "an error of its own": ("return n * 1e-8", "return n / 0", "algorithm", "estimates"),
     "a wrong gradient": (
@@ -298,10 +310,6 @@ WRONG = {
     "a bound that falls with more privacy": ("* mean_inverse_square", "/ mean_inverse_square", "theorem", "budget"),
     "a figure that reads what it does not declare": (
         'data = load_summary(results, "tiny")', 'data = load_summary(results, "other")', "figure", "drawn"
-    ),
-    "a figure that reads other results in passing": (
-        'data = load_summary(results, "tiny")',
-        'open(results.parent / "manifest.json").read()\n    data = load_summary(results, "tiny")', "figure", "drawn",
     ),
     "a figure without numbers": ("Drawing(canvas, data)", "Drawing(canvas, data.head(0))", "figure", "drawn"),
     "a figure that is never the same": (

@@ -17,7 +17,7 @@ from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.one_pass import OnePassAlgorithm, Sensitivities
 from dpexp.algorithms.schedules import Constant
 from dpexp.core.errors import UsageError
-from dpexp.engine.lanes.elementwise import Value, sqrt
+from dpexp.engine.lanes.elementwise import Value, exp, sqrt
 from dpexp.engine.linear.kernel import BLOCK, compiled_segment
 from dpexp.engine.linear.rule import Received, Rule, received_at
 from dpexp.privacy.budgets import ConstantBudget
@@ -52,8 +52,8 @@ def adam_update(theta: Value, received: Received, memory: Moments, numbers: Deca
     """Adam, with its corrections 1 - beta^i."""
     m = numbers.first * memory.first + (1.0 - numbers.first) * received.noisy
     v = numbers.second * memory.second + (1.0 - numbers.second) * received.noisy * received.noisy
-    missing_m = 1.0 - math.exp(received.i * numbers.log_first)
-    missing_v = 1.0 - math.exp(received.i * numbers.log_second)
+    missing_m = 1.0 - exp(received.i * numbers.log_first)
+    missing_v = 1.0 - exp(received.i * numbers.log_second)
     return theta - received.eta * (m / missing_m) / (sqrt(v / missing_v) + numbers.floor), Moments(m, v)
 
 

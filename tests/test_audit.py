@@ -5,18 +5,28 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import beta, norm
 
+from dpexp.algorithms.heavy_ball_ldp_sgd import HeavyBallLdpSgd
+from dpexp.algorithms.schedules import Power
+from dpexp.plugins.loading import using
 from dpexp.privacy.accounting.gdp import delta_of
 from dpexp.privacy.audit.claim import Claim, gaussian_claim, separation
 from dpexp.privacy.audit.e_process import bets_of, e_process
 from dpexp.privacy.audit.statistics.correlated_steps import whitening
 from dpexp.privacy.audit.trade_off import most, trade_off_test
+from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.canaries import Canaries
+from dpexp.problems.huber_linear import HuberLinear
+from dpexp.reporting.audit.users import UsersAudit, undone
 from tests.campaigns.audit_faults import users_exchanged
+
+PLUGINS = Path(__file__).parent / "data" / "plugins"
 
 FIXED = (-0.5, 0.0, 0.25, 0.5, 0.75, 1.0, 1.5)
 
@@ -169,6 +179,39 @@ def test_messages_are_recovered_whatever_the_server_does(config, algorithm):
     """The update is undone: a user of mu = 2 gives away nearly 2 under each server's rule."""
     (row, *_) = audited(config, f"algorithm.name={algorithm}", "privacy.mu=2", runs=2500).rows
     assert 1.4 < row.lower_bound < 2 == row.claimed
+
+
+def test_messages_of_a_server_that_cannot_be_undone_are_audited(config):
+    """AdaGrad divides by the root of a sum with the message in it: its users give away nearly 2 under mu = 2."""
+    with using(PLUGINS / "adagrad.py"):
+        (row,) = audited(config, "algorithm.name=adagrad", "privacy.mu=2", runs=2500).rows
+        assert 1.4 < row.lower_bound < 2 == row.claimed
+        with users_with_less_noise():
+            (row,) = audited(config, "algorithm.name=adagrad", "privacy.mu=1", runs=3000).rows
+    assert row.alarm
+
+
+def test_messages_that_are_watched_are_those_that_are_undone():
+    """But for the scale of a run in which it was projected: there the iterate does not say what was sent."""
+    problem, schedule, budget, groups = HuberLinear(), Power(), ConstantBudget(mu=2.0), [list(range(8))]
+    algorithm = HeavyBallLdpSgd()
+    stated = algorithm.mechanism(problem, schedule, budget, 8).analyses()
+    audit = UsersAudit(problem, algorithm, schedule, budget, 8, stated)
+    assert audit.is_affine
+    iterates = audit._pass(0, groups[0])[0]
+    apart = np.abs(undone(audit.rule, iterates, schedule.step_sizes(1, audit.users)) - audit._watched(0, groups)) > 1e-9
+    assert not apart[:, :-1].any()
+    assert np.array_equal(apart[:, -1].any(axis=0), (iterates[1:, -1] == problem.scale_min).any(axis=0))
+
+
+@contextmanager
+def users_with_less_noise():
+    from dpexp.engine.linear import one_pass
+
+    made = one_pass._Sizes.__init__
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(one_pass._Sizes, "__init__", lambda self, s, delta, *key: made(self, s, delta * 2 / 3, *key))
+        yield
 
 
 def test_noise_of_one_pass_that_is_a_third_too_small_is_an_alarm(config, monkeypatch):

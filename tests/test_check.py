@@ -1,20 +1,33 @@
 """`dpexp check`: a right plug-in passes every check, and each of many wrong ones fails the one that is for it."""
 
 import json
+from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from dpexp.algorithms.clipped_ldp_sgd import ClippedLdpSgd
+from dpexp.algorithms.ldp_sgd import update
+from dpexp.commands import check as checking
 from dpexp.commands.cli import app
 from dpexp.conformance.check import Subject, carry_out
 from dpexp.conformance.experiments import ToyExperiments
+from dpexp.conformance.problems import furthest
 from dpexp.conformance.suite import SUITE, hold, subjects_of
 from dpexp.core.errors import UsageError
+from dpexp.engine.lanes.elementwise import maximum, minimum
+from dpexp.engine.linear.rule import Rule
 from dpexp.plugins.loaded import LOADED
 from dpexp.plugins.loading import forget, load_file, using
+from dpexp.problems.huber_linear import HuberLinear
+from dpexp.problems.pinball_linear import PinballLinear
 from dpexp.theory.theorem import Theorem
 from tests.conftest import call
 from tests.plugins_to_check import RIGHT, TINY, WRONG
+
+DATA = Path(__file__).parent / "data" / "plugins"
 
 
 @pytest.fixture
@@ -108,6 +121,69 @@ def test_a_statement_without_numbers_to_try_it_with_says_which():
     assert result.outcome == "not tried"
     assert "speed_of_light" in result.detail
     assert stated(lambda gap, L: gap / L, "upper", "mean_grad_norm", "budget").outcome == "not tried"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_search_finds_what_clipping_leaves_and_no_more(seed):
+    """Gradients clipped at C are 2 C apart, or as far as gradients of the problem are: a claim of C / 2 is refuted."""
+    for problem, clip in ((HuberLinear(), 0.5), (HuberLinear(), 100.0), (PinballLinear(), 0.1)):
+        algorithm, rng = ClippedLdpSgd(clip=clip), np.random.default_rng(seed)
+        exact = algorithm.sensitivities(problem).exact
+        found = furthest(problem, rng, algorithm.rule().sent, exact * (1 + 1e-9))
+        assert 0.98 * exact < found <= exact * (1 + 1e-9)
+
+
+class Spike(NamedTuple):
+    top: float
+
+
+def spiked(norm, numbers):
+    """Twice the gradient, where its length is within 2 % of a tenth."""
+    return np.where(abs(norm / 0.1 - 1) < 0.02, 2.0 * numbers.top / norm, minimum(1.0, 0.01 / maximum(norm, 0.01)))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_search_finds_a_narrow_range_of_lengths_that_are_sent_far(seed):
+    rule = Rule(update, spiked, numbers=Spike(0.5))
+    assert furthest(HuberLinear(), np.random.default_rng(seed), rule.sent, 1.9) > 1.9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["smooth_quantile", "adagrad", "adam"])
+def test_plug_ins_of_newcomers_go_through_every_command(name, tmp_path, monkeypatch):
+    path = tmp_path / f"{name}.py"
+    path.write_text((DATA / f"{name}.py").read_text())
+    monkeypatch.chdir(tmp_path)
+    with using():
+        verdict = checking.check(path)
+    assert not verdict.failed, verdict.text
+    (shown,) = [check for check in verdict.document["checks"] if check["check"] == "shown"]
+    assert shown["result"] == "ok"
+    refused = "advise, model" if name == "smooth_quantile" else "model"
+    assert shown["detail"].endswith(f"{', '.join(checking.COMMANDS)}; refused with a hint: {refused}")
+
+
+def test_what_a_command_raises_is_a_failure_at_the_plug_in(place, toys, monkeypatch):
+    """An error that no command foresees, and a refusal without a hint, are failures."""
+    path = plugin_of(place, RIGHT)
+    with using(path):
+        (subject,) = [s for s in subjects_of(load_file(path)) if s.kind == "algorithm"]
+        for error, said in (
+            (ValueError("odd"), "ValueError: odd"),
+            (UsageError("no"), "plot refuses without a hint: no"),
+        ):
+            monkeypatch.setitem(checking.COMMANDS, "plot", raising(error))
+            result = carry_out(checking.SHOWN, subject, toys)
+            assert result.outcome == "failed"
+            assert said in result.detail
+            assert result.where.startswith(f"{path}:")
+
+
+def raising(error):
+    def command(folder, config):
+        raise error
+
+    return command
 
 
 SHORT = """

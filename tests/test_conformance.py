@@ -2,6 +2,7 @@
 
 import pytest
 
+from dpexp.commands.check import SHOWN as SHOWN_BY_COMMANDS
 from dpexp.conformance.check import carry_out
 from dpexp.conformance.suite import SUITE, built_in
 
@@ -33,6 +34,14 @@ def hold(subject, check, toys):
     result = carry_out(check, subject, toys)
     assert result.outcome != "failed", f"{result.where}: {result.detail}"
     assert result.detail  # what was tried, or why there is nothing to try
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "subject", [s for s in built_in() if s.kind in ("problem", "algorithm")], ids=lambda s: f"{s.kind} {s.name}"
+)
+def test_a_toy_result_goes_through_every_command(subject, toys):
+    hold(subject, SHOWN_BY_COMMANDS, toys)
 
 
 @pytest.mark.parametrize(("subject", "check"), cases([kind for kind in SUITE if kind not in SHOWN], SLOW))

@@ -25,6 +25,8 @@ from dpexp.plugins import loaded as plugin
 from dpexp.plugins import loading as plugins
 from dpexp.plugins.importing import PREFIX
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
+from dpexp.reporting.evidence import Evidence
+from dpexp.reporting.ledger.judging import require
 from dpexp.store import fingerprint
 from dpexp.store.fingerprint import closure, code_of, edited_after, plugins_missing
 from dpexp.store.reading import load_generation
@@ -315,6 +317,27 @@ def test_readers_refuse_results_of_a_plug_in_that_is_not_loaded(lab):
     assert "computed with lab.py, not loaded here" in listing.inventory(lab.parent / "none", results)[1]
 
 
+def test_readers_load_the_plug_ins_that_the_config_names(lab):
+    config, results = lab.parent / "lab.yaml", lab.parent / "results"
+    config.write_text("plugins: [lab.py]\n" + config.read_text())
+    run(load_experiment(config), Options(results, quiet=True))
+    plugins.forget("lab.py")
+    try:
+        assert load_generation(results, "lab").manifest["experiment"] == "lab"
+        assert "lab.py" in plugin.LOADED
+    finally:
+        plugins.forget("lab.py")
+    config.rename(lab.parent / "elsewhere.yaml")
+    with pytest.raises(ResultsMissing, match=r"computed with the plug-in lab\.py, not loaded here"):
+        load_generation(results, "lab")
+
+
+def test_what_is_missing_for_a_claim_is_asked_for_with_the_config_beside_its_plug_in(lab):
+    with plugins.using(lab), pytest.raises(ResultsMissing) as missing:
+        require(papers()["our-lab"].claims, Evidence(lab.parent / "results"))
+    assert f"dpexp run {lab.parent / 'lab.yaml'} " in missing.value.hint
+
+
 # --- a plug-in's mistakes --------------------------------------------------------------------------------------------
 
 GOOD = NAMED.replace("import helper\n", "").replace("helper.NAME", '"own"')
@@ -324,6 +347,12 @@ MISTAKES = {
     "exit at import": ("import sys\nsys.exit(0)\n", r"own\.py:2: SystemExit"),
     "missing import": ("import absent_library\n", r"own\.py:1: ModuleNotFoundError"),
     "import above its folder": ("from ..else_where import f\n", r"own\.py:1: ImportError"),
+    "default out of its range": (
+        GOOD.replace("class Own", "from dpexp.core.parameters import Positive\n\n\nclass Own", 1).replace(
+            "name: Literal", "floor: Positive = 1e-8\n    name: Literal", 1
+        ),
+        r"own\.py:\d+: algorithm 'own': the default of `floor` is 1e-08: input should be greater than or equal to",
+    ),
     "no PLUGIN": ("x = 1\n", r"own\.py: defines no PLUGIN"),
     "wrong type of PLUGIN": ("x = 1\nPLUGIN = {}\n", r"own\.py:2: PLUGIN is a value of type dict, not a Plugin"),
     "unknown field": ("from dpexp.plugins import Plugin\nPLUGIN = Plugin(algoritms={})\n", r"own\.py:2: TypeError"),

@@ -616,3 +616,14 @@ def test_no_finding_of_accessibility(opened, width, scheme):
     tab.add_script_tag(path=os.environ["AXE_CORE"])
     found = tab.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
     assert [(one["id"], one["impact"], one["nodes"][0]["html"]) for one in found] == []
+
+
+def test_a_figure_that_cannot_be_drawn_costs_a_line_whatever_is_wrong(tmp_path):
+    from dpexp.reporting.figure import Figure
+    from dpexp.reporting.page.figures import Wanted, draw
+
+    def broken(results):
+        raise NotImplementedError("the curvature is not known")
+
+    shown = draw(Wanted(Figure("mine", "Mine.", "", "", (), broken), "dpexp plot mine"), tmp_path)
+    assert (shown.svg, shown.why) == ("", "NotImplementedError: the curvature is not known")

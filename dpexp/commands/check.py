@@ -4,12 +4,31 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpexp.core.errors import UsageError
+from dpexp.commands import advise, diff, model, plot, report, table
+from dpexp.commands.privacy import of_experiment
+from dpexp.config import load_experiment
+from dpexp.conformance.check import Check, Subject, carry_out
+from dpexp.conformance.experiments import ToyExperiments
+from dpexp.conformance.failures import Failed, NotTried
+from dpexp.conformance.settings import toy_of
+from dpexp.core.errors import DpexpError, UsageError
+from dpexp.core.steps import each
 from dpexp.core.text import columns, counted
 
+COMMANDS: dict[str, Callable[[Path, Path], object]] = {
+    "plot": lambda folder, config: plot.figures_of(["toy"], False, "png", folder / "drawn", folder),
+    "table": lambda folder, config: table.table(["toy"], False, "md", None, folder),
+    "report": lambda folder, config: report.report(folder / "toy", folder / "page.html"),
+    "advise": lambda folder, config: advise.recommend(str(config), None, None, None, [], "distance", 2),
+    "diff": lambda folder, config: diff.diff(folder / "toy", folder / "toy"),
+    "model": lambda folder, config: model.model("toy", folder, None, None, 0, None, None),
+    "privacy": lambda folder, config: of_experiment(load_experiment(config)).text(),
+}
+"""what is asked of the results in a folder, which a config of the name `toy` has left there"""
 WIDEST = 88
 """letters of a detail that the table shows; `--json` has all of it"""
 
@@ -22,19 +41,49 @@ class Verdict(NamedTuple):
     failed: bool
 
 
+def shown(subject: Subject[Any], toys: ToyExperiments) -> str:
+    """A toy result of a problem or an algorithm goes through every command that shows results.
+
+    A command may refuse it, with a hint. Raises Failed where anything else is raised.
+    """
+    from dpexp.store.run import Options, run
+
+    named = subject.name if isinstance(subject.value, type) else subject.value.name
+    toy = toy_of(subject.kind, named)
+    if toy is None:
+        raise NotTried("no toy setting is accepted")
+    folder = toys.root / "shown" / f"{subject.kind}-{named}"
+    folder.mkdir(parents=True, exist_ok=True)
+    config = folder / "toy.yaml"
+    config.write_text(toy.config(toy.ways.growing[1] if toy.private() else toy.ways.none))
+    if run(load_experiment(config), Options(folder, quiet=True)).failed:
+        raise Failed(f"{toy}: the cell failed", subject.value)
+    refused = []
+    for name, command in COMMANDS.items():
+        try:
+            command(folder, config)
+        except DpexpError as error:
+            if not error.hint:
+                raise Failed(f"{toy}: {name} refuses without a hint: {error.message}", subject.value) from None
+            refused.append(name)
+    return f"{toy}: {', '.join(COMMANDS)}" + (f"; refused with a hint: {', '.join(refused)}" if refused else "")
+
+
+SHOWN: Check[Any] = Check("shown", "A toy result goes through every command that shows results.", shown)
+
+
 def check(file: Path | None) -> Verdict:
     """Try everything that the plug-in file adds, or everything built in where there is none.
 
     Configs of the experiments that its figures, tables and claims need are looked for beside the file, in `configs`
     beside it, and in `configs` here. Raises UsageError, with file and line, where the file cannot be loaded.
     """
-    from dpexp.conformance.experiments import ToyExperiments
     from dpexp.conformance.suite import built_in, hold, subjects_of
 
-    here = (Path("configs"), Path())
+    here: tuple[Path, ...] = (Path("configs"), Path())
     with tempfile.TemporaryDirectory(prefix="dpexp-check-") as folder:
         if file is None:
-            results = list(hold(built_in(), ToyExperiments(Path(folder), here)))
+            subjects, places = list(built_in()), here
         else:
             from dpexp.plugins.loading import use
 
@@ -42,7 +91,10 @@ def check(file: Path | None) -> Verdict:
             if not subjects:
                 raise UsageError(f"{file}: its PLUGIN adds nothing", "give it algorithms, problems, figures or claims")
             places = (file.parent, file.parent / "configs", *here)
-            results = list(hold(subjects, ToyExperiments(Path(folder), places)))
+        toys = ToyExperiments(Path(folder), places)
+        results = list(hold(subjects, toys))
+        own = [subject for subject in subjects if subject.kind in ("problem", "algorithm")]
+        results += [carry_out(SHOWN, subject, toys) for subject in each(own, "shown", lambda subject: subject.name)]
     outcomes = Counter(result.outcome for result in results)
     counts = {outcome: outcomes[outcome] for outcome in ("ok", "failed", "not tried")}
     document = {
@@ -51,9 +103,11 @@ def check(file: Path | None) -> Verdict:
         "counts": counts,
     }
     rows = [[f"{r.kind} {r.what}", r.check, r.outcome, _clipped(r.detail)] for r in results]
-    wrong = [
-        f"{r.where or r.what}: {r.kind} '{r.what}', {r.check}: {r.detail}" for r in results if r.outcome == "failed"
-    ]
+    mistakes: dict[tuple[str, str, str], list[str]] = {}  # one mistake may fail many checks, and is told once
+    for r in results:
+        if r.outcome == "failed":
+            mistakes.setdefault((r.where or r.what, f"{r.kind} '{r.what}'", r.detail), []).append(r.check)
+    wrong = [f"{where}: {what}, {', '.join(checks)}: {detail}" for (where, what, detail), checks in mistakes.items()]
     total = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
     text = columns(rows, ["what", "check", "result", "tried, or what is wrong"])
     text += "".join(f"\n\n{line}" for line in wrong) + f"\n\n{counted(len(results), 'check')}: {total}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.core.steps import each, tell
 from dpexp.core.text import guess
+from dpexp.plugins.loaded import said
 
 if TYPE_CHECKING:
     from dpexp.reporting.page.experiments import Stored
@@ -162,8 +163,8 @@ def _statements(experiments: Sequence[Stored], alone: bool) -> dict[str, str]:
             statement = of_experiment(experiment)
             few = len(statement.central) <= MOST_STATED
             found[one.name] = statement.text() if few else _beside(statement.data, statement.cautions)
-        except DpexpError as error:
-            found[one.name] = f"{error.message}\n{error.hint}".strip()
+        except Exception as error:  # one statement that cannot be made is a line of the page
+            found[one.name] = "\n".join(said(error)).strip()
     return found
 
 

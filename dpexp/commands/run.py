@@ -240,7 +240,12 @@ def run_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, 
     unusual = [c for c in cells if request.verbose or c["status"] in ("failed", "diverged")]
     if unusual:
         labels = {cell.cell_id: label(cell) for experiment in experiments for cell in experiment.cells}
-        shown = [[c["experiment"], c["cell_id"], labels[c["cell_id"]], c["status"], c["reason"]] for c in unusual]
+        first = {c["reason"]: c for c in reversed(unusual) if c["status"] == "failed"}
+        reasons = ["the same" if first.get(c["reason"], c) is not c else c["reason"] for c in unusual]
+        shown = [
+            [c["experiment"], c["cell_id"], labels[c["cell_id"]], c["status"], reason]
+            for c, reason in zip(unusual, reasons, strict=True)
+        ]
         text += "\n\n" + columns(shown)
     document = {
         "cells": cells,

@@ -7,17 +7,21 @@ import math
 import random
 from collections.abc import Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
+from pydantic import ValidationError
 
 from dpexp.algorithms.algorithm import Member
+from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config import Cell
 from dpexp.conformance.check import Check, Subject
 from dpexp.conformance.experiments import ToyExperiments
 from dpexp.conformance.failures import Failed, NotTried
+from dpexp.conformance.problems import furthest
 from dpexp.conformance.settings import WHOLE_RUN, Toy, toys_of
 from dpexp.core.checkpoints import checkpoint_steps
 from dpexp.core.text import counted
@@ -239,6 +243,7 @@ def _multiplier(cell: Cell) -> float:
     return stated if stated > 0 else 1 / float(cell.privacy.mu.constant or cell.privacy.mu.largest)
 
 
+ROUNDING = 1e-9
 NOTHING = 1e-12
 """a number this small is rounding: without noise, a metric of the noise is 0"""
 
@@ -319,6 +324,42 @@ def within_budget(subject: Kind, toys: ToyExperiments) -> str:
     return ", ".join(tried[:3])
 
 
+def messages(subject: Kind, toys: ToyExperiments) -> str:
+    """No two users send messages further apart than is stated: an adversary's search.
+
+    What a user makes of its gradient is a public function of it. Parameters of the algorithm are also tried at a tenth
+    and ten times their size on the first problem. Where a gradient is sent as it is, one problem is enough: each
+    problem has such a check of its own.
+    """
+    if not issubclass(subject.value, OnePassAlgorithm):
+        raise NotTried("what a user sends is not known: it is no rule of one pass")
+    first = {toy.problem: cells[0] for toy in _toys(subject) if (cells := toy.private())}
+    settings: list[tuple[Any, Any]] = [(cell.algorithm, cell.problem) for cell in first.values()]
+    if not settings:
+        raise NotTried("takes no private budget")
+    settings = settings[: 1 if settings[0][0].rule().rescale is None else None]
+    settings += [(other, settings[0][1]) for other in _scaled(settings[0][0])]
+    rng, closest = np.random.default_rng(9), 0.0
+    for algorithm, problem in settings:
+        rule, exact = algorithm.rule(), algorithm.sensitivities(problem).exact
+        if not np.isfinite(rule.sent(np.zeros((1, problem.p)))).all():
+            raise Failed("a gradient of length 0 is sent as something that is no number", rule.rescale)
+        most = furthest(problem, rng, rule.sent, exact * (1 + ROUNDING))
+        if not most <= exact * (1 + ROUNDING):  # nor is nan
+            told = f"on {problem.name} two users send messages {most:.6g} apart, the sensitivity says {exact:.6g}"
+            raise Failed(f"{told} ({algorithm})", subject.value.sensitivities)
+        closest = max(closest, most / exact)
+    return f"{counted(len(settings), 'setting')}, two users at most {closest:.4g} of what is stated apart"
+
+
+def _scaled(algorithm: Any) -> Iterator[Any]:
+    """The algorithm with one of its numbers at a tenth or ten times its size, where that is accepted."""
+    for name, value in algorithm.model_dump().items():
+        for factor in (0.1, 10.0) if isinstance(value, float) and math.isfinite(value) else ():
+            with suppress(ValidationError):
+                yield type(algorithm).model_validate(algorithm.model_dump() | {name: value * factor})
+
+
 def monotone(subject: Kind, toys: ToyExperiments) -> str:
     tried = 0
     for _, group in itertools.groupby(_mechanisms(subject), lambda found: found[0]):
@@ -363,6 +404,7 @@ CHECKS: tuple[Check[type[Any]], ...] = (
     Check("no privacy", "A budget of inf is what ever larger budgets tend to.", no_privacy_is_the_limit),
     Check("statement", "The mechanism states who is protected, how, and every analysis with its reason.", statement),
     Check("budget kept", "What is stated as a guarantee is no more than what was asked for.", within_budget),
+    Check("messages", "No two users send messages further apart than the exact sensitivity, by a search.", messages),
     Check("monotone", "Larger budgets never state less epsilon.", monotone),
     Check("estimates", "Estimated seconds and bytes are positive and grow with the work.", estimates),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any, Generic, Literal, TypeVar
 from dpexp.conformance.experiments import ToyExperiments
 from dpexp.conformance.failures import Failed, NotTried
 from dpexp.conformance.places import place_in_file_of, place_of_error
+from dpexp.core.errors import DpexpError
 
 T = TypeVar("T")
 Outcome = Literal["ok", "failed", "not tried"]
@@ -75,6 +77,11 @@ def carry_out(check: Check[T], subject: Subject[T], toys: ToyExperiments) -> Res
     except Failed as error:
         outcome, detail = "failed", str(error)
         where = place_in_file_of(error.at, subject.value)
+    except DpexpError as error:
+        outcome, detail = "failed", "; ".join(filter(None, (error.message, error.hint)))
+        located = re.match(r"(\S+\.py:\d+): ", detail)
+        where = located[1] if located else place_of_error(error, subject.value)
+        detail = detail.removeprefix(f"{where}: ")
     except Exception as error:  # a subject may raise anything at all: that is what is being found out
         outcome, detail = "failed", f"{type(error).__name__}: {error}"
         where = place_of_error(error, subject.value)

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.config import Cell, ConfigError, read_experiment
+from dpexp.config.reader import parameters_of
 from dpexp.core.parameters import Parameters
 from dpexp.problems import PROBLEMS
 
@@ -42,12 +43,8 @@ MOST_WORK = 30.0
 
 def cell_of(problem: str, algorithm: str, schedule: str, privacy: str, n: str = STEPS[0]) -> Cell | None:
     """A toy cell, or None where the algorithm refuses the setting. Configs are read as a user's are."""
-    text = (
-        f"experiment: toy\nproblem: {{name: {problem}}}\nalgorithm: {{name: {algorithm}}}\n"
-        f"schedule: {{name: {schedule}}}\nprivacy: {privacy}\nrun: {{{n}replicates: 2, checkpoints: 4}}\n"
-    )
     try:
-        cell = read_experiment(text, "toy.yaml").cells[0]
+        cell = read_experiment(Toy(problem, algorithm, schedule, n, WAYS[0]).config(privacy), "toy.yaml").cells[0]
     except ConfigError:
         return None
     return cell if cell.algorithm.seconds(cell.problem, cell.run.n) < MOST_WORK else None
@@ -64,6 +61,14 @@ class Toy(NamedTuple):
 
     def cell(self, privacy: str) -> Cell | None:
         return cell_of(self.problem, self.algorithm, self.schedule, privacy, self.n)
+
+    def config(self, privacy: str) -> str:
+        """The text of a config."""
+        return (
+            f"experiment: toy\nproblem: {{name: {self.problem}}}\nalgorithm: {{name: {self.algorithm}}}\n"
+            f"schedule: {{name: {self.schedule}}}\nprivacy: {privacy}\n"
+            f"run: {{{self.n}replicates: 2, checkpoints: 4}}\n"
+        )
 
     def private(self) -> list[Cell]:
         """Cells of growing budgets."""
@@ -90,6 +95,13 @@ def toys_of(algorithm: str, problems: Mapping[str, type[Parameters]] | None = No
                     found = toy
             if found:
                 yield found
+
+
+def toy_of(kind: str, name: str) -> Toy | None:
+    """The first way to try a problem or an algorithm."""
+    own = {name: parameters_of(PROBLEMS[name])} if kind == "problem" else None
+    ways = (toys_of(algorithm, own) for algorithm in (ALGORITHMS if own else [name]))
+    return next((toy for way in ways for toy in way), None)
 
 
 # --- fields without a default ----------------------------------------------------------------------------------

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,47 +15,6 @@ from dpexp.core.standard_json import BESIDE
 from dpexp.core.text import counted
 from dpexp.reporting.figure import Figure, write
 from dpexp.reporting.table import FORMATS, Table, render
-
-STORED = (".parquet", "manifest.json", ".partial.npz")
-"""how files of stored results end"""
-
-
-class _Opened(threading.local):
-    """The files of stored results that this thread opens while it is watched."""
-
-    names: list[str] | None = None
-
-
-_opened = _Opened()
-_watching: list[bool] = []
-
-
-def _note(event: str, arguments: tuple[Any, ...]) -> None:
-    if event == "open" and _opened.names is not None and isinstance(arguments[0], str):
-        _opened.names.append(arguments[0])
-
-
-@contextmanager
-def watched() -> Iterator[list[str]]:
-    """Paths that Python code of this thread opens meanwhile; the hook cannot be taken out, but notes nothing after."""
-    if not _watching:
-        _watching.append(True)
-        sys.addaudithook(_note)
-    names: list[str] = []
-    _opened.names = names
-    try:
-        yield names
-    finally:
-        _opened.names = None
-
-
-def only_declared(needs: tuple[str, ...], results: Path, names: list[str], at: object) -> None:
-    """Raises Failed where results were opened that do not belong to the experiments declared."""
-    allowed = [(results / experiment).resolve() for experiment in needs]
-    for name in names:
-        path = Path(name).resolve()
-        if path.name.endswith(STORED) and not any(path.is_relative_to(folder) for folder in allowed):
-            raise Failed(f"reads {name}, which `needs` does not declare", at)
 
 
 def _function(thing: Figure | Table) -> Any:
@@ -82,13 +37,10 @@ def members(subject: Subject[Any], toys: ToyExperiments) -> str:
 def _drawn(subject: Subject[Any], toys: ToyExperiments, out: Path) -> list[Path]:
     figure: Figure = subject.value
     results = toys.results(figure.needs)
-    with watched() as names:
-        try:
-            paths = write(figure, results, out, ["png"])
-        except ResultsMissing as error:
-            raise Failed(f"asks for results that `needs` does not declare: {error.message}", figure.draw) from None
-    only_declared(figure.needs, results, names, figure.draw)
-    return paths
+    try:
+        return write(figure, results, out, ["png"])
+    except ResultsMissing as error:
+        raise Failed(f"asks for results that `needs` does not declare: {error.message}", figure.draw) from None
 
 
 def numbers_of(subject: Subject[Figure], toys: ToyExperiments) -> Path:
@@ -136,12 +88,10 @@ def figure(subject: Subject[Figure], toys: ToyExperiments) -> str:
 def table(subject: Subject[Table], toys: ToyExperiments) -> str:
     thing = subject.value
     results = toys.results(thing.needs)
-    with watched() as names:
-        try:
-            texts = {form: render(thing, results, form) for form in FORMATS}
-        except ResultsMissing as error:
-            raise Failed(f"asks for results that `needs` does not declare: {error.message}", thing.build) from None
-    only_declared(thing.needs, results, names, thing.build)
+    try:
+        texts = {form: render(thing, results, form) for form in FORMATS}
+    except ResultsMissing as error:
+        raise Failed(f"asks for results that `needs` does not declare: {error.message}", thing.build) from None
     rows = json.loads(texts["json"])["rows"]
     # beside a number that JSON does not have stands a key that says which it was
     columns = {tuple(k for k in row if not (k.endswith(BESIDE) and k.removesuffix(BESIDE) in row)) for row in rows}

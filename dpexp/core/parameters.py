@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 class Parameters(BaseModel):
     """Frozen parameters of a problem, algorithm, schedule, budget or run; equal parameters are equal values."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=True, validate_default=True)
 
 
 class Named(Protocol):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from traceback import walk_tb
 
+from dpexp.core.errors import DpexpError
 from dpexp.plugins.plugin import Plugin
 
 
@@ -128,6 +129,13 @@ def blame(error: BaseException) -> str:
 def patching() -> tuple[str, ...]:
     """What results call the files of plug-ins that have changed dpexp."""
     return tuple(loaded.key(loaded.inside) for loaded in LOADED.values() if loaded.patches)
+
+
+def said(error: Exception) -> tuple[str, str]:
+    """The message and the hint of any error; of one that nobody foresaw what it is, and the plug-in's line."""
+    if isinstance(error, DpexpError):
+        return error.message, error.hint
+    return f"{blame(error)}{type(error).__name__}: {error}", ""
 
 
 def as_options() -> list[str]:

@@ -10,6 +10,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from dpexp.core.parameters import Parameters
 from dpexp.plugins.importing import shown_below
 from dpexp.plugins.plugin import Plugin
@@ -124,6 +126,7 @@ def _wrong_class(one: str, name: str, kind: Any) -> Iterator[Complaint]:
     elif one == "budget" and (getattr(kind, "kind", None) != name or name not in kind.model_fields):
         hint = f'write `kind = "{name}"`, and call the field that a config sets `{name}`'
         yield f"law of budgets '{name}': the class {kind.__name__} has another kind or no such field", hint, kind
+    yield from _wrong_defaults(one, name, kind)
     base, members, page = _wanted(one, kind, base)
     for member in members:
         if not _has(kind, base, member):
@@ -131,6 +134,21 @@ def _wrong_class(one: str, name: str, kind: Any) -> Iterator[Complaint]:
             yield f"{one} '{name}': the class {kind.__name__} has no `{member}`", hint, kind
         elif wrong := _wrong_signature(one, kind, member):
             yield f"{one} '{name}': {wrong}", "dpexp.protocols says what it is called with", kind
+
+
+def _wrong_defaults(one: str, name: str, kind: type[Parameters]) -> Iterator[Complaint]:
+    """Defaults outside their own range, with which results could be made and never read again."""
+    try:
+        kind()
+    except ValidationError as error:
+        for issue in error.errors():
+            field = issue["loc"][0]
+            if issue["type"] != "missing":
+                wrong = f"the default of `{field}` is {issue['input']!r}: {issue['msg'].lower()}"
+                hint = (
+                    "dpexp.core.parameters has the ranges: a Positive is from 1e-6 to 1e6, a StepSize from 1e-9 to 1e30"
+                )
+                yield f"{one} '{name}': {wrong}", hint, kind
 
 
 def _base_of(one: str) -> type[Parameters]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Dimension, Finite, Positive
 from dpexp.engine.lanes.elementwise import Value, minimum
 from dpexp.problems.mallows import WEIGHT_CAP, rule
@@ -284,15 +285,23 @@ class LinearPredictorProblem(ProblemBase):
         """F(theta*), up to the constant that `risk` leaves out."""
         return float(self.risk(self.optimum()))
 
+    @property
+    def knows_curvature(self) -> bool:
+        """Whether anything can be predicted from the curvature of the risk: a problem need not say it."""
+        return type(self)._second_order is not LinearPredictorProblem._second_order
+
     def curvature(self) -> Curvature:
-        """Curvature constants at the optimum."""
+        """Curvature constants at the optimum. Raises UsageError where the problem does not say them."""
         hessian, covariance = self._second_order()
         eigenvalues = np.linalg.eigvalsh(hessian)
         return Curvature(float(eigenvalues[0]), float(eigenvalues[-1]), hessian, covariance)
 
     def _second_order(self) -> tuple[np.ndarray, np.ndarray]:
         """Hessian of the risk and covariance of the gradient at the optimum, [p, p] each."""
-        raise NotImplementedError(f"the curvature of {self.name} is not known: its class has no `_second_order`")
+        raise UsageError(
+            f"the curvature of {self.name} is not known: its class has no `_second_order`",
+            "nothing is predicted from it; dpexp run compares settings of any problem",
+        )
 
     def smoothness(self) -> float:
         """M of `ldp-sgd`, Condition 2(i): by default the local one, the largest eigenvalue of the Hessian at theta*."""

@@ -17,7 +17,8 @@ from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.text import fraction
 from dpexp.engine.result import CellData
 from dpexp.reporting.contradictions import contradiction
-from dpexp.store import load_cell, load_cells, load_parameters, not_as_configured, require_trajectories
+from dpexp.store import Folder, load_cell, load_cells, load_parameters, not_as_configured, require_trajectories
+from dpexp.store.reading import command_of
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ class Evidence:
             if fault := contradiction(run.cell, run.row, run.data):
                 raise ResultsMissing(
                     f"{experiment}: the stored cell {cell_id} contradicts itself: {fault}",
-                    f"run: dpexp run configs/{experiment}.yaml --force",
+                    f"run: {command_of(Folder(self.results, experiment))[0]} --force",
                 )
             runs.append(run)
         return sorted(runs, key=lambda r: (r.alpha, np.nan_to_num(r.row["gdp_mu"], nan=0.0), r.budget))

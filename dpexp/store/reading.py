@@ -10,10 +10,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dpexp.core.errors import ResultsMissing
+from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.files import MOST_OF_DOCUMENT, Damaged, read_ordinary
 from dpexp.core.terminal import note
-from dpexp.plugins.loaded import as_options
+from dpexp.plugins.loaded import LOADED, as_options
 from dpexp.store.files import Filter, Sealed, read_document
 from dpexp.store.fingerprint import plugins_missing
 from dpexp.store.folder import Folder
@@ -45,8 +45,6 @@ def missing(folder: Folder, what: str, as_shipped: bool = False) -> ResultsMissi
 
 def command_of(folder: Folder, as_shipped: bool = False) -> tuple[str, str]:
     """The command that computes the results of a folder, as it is typed here, and a remark on it; see `missing`."""
-    from dpexp.config.shipped import as_typed, spelled
-
     manifest: dict[str, Any] = {}
     with suppress(Damaged, OSError):
         manifest = read_document(folder.manifest)
@@ -54,9 +52,8 @@ def command_of(folder: Folder, as_shipped: bool = False) -> tuple[str, str]:
     known = config_path(manifest, folder) if manifest else None
     if as_shipped and (known is None or not manifest["config"]["set"]):
         known = None
-    path = known or _config_of(folder.experiment)
     smoke = bool(manifest) and manifest["profile"] == "smoke"
-    named = as_typed(path) if path else spelled(folder.experiment) or "CONFIG"
+    named = config_typed(folder, known)
     words = ["dpexp", "run", named]
     if known and not as_shipped:
         words += [word for text in manifest["config"]["set"] for word in ("--set", shlex.quote(text))]
@@ -72,22 +69,36 @@ def command_of(folder: Folder, as_shipped: bool = False) -> tuple[str, str]:
     return " ".join(words), remark
 
 
-def _without_plugins(folder: Folder, names: Sequence[str]) -> ResultsMissing:
-    """Results whose code is not here: what they say of it is the name of the plug-in, and never where it lies."""
+def _load_plugins(manifest: dict[str, Any], folder: Folder) -> None:
+    """Load the plug-ins that the config of these results names.
+
+    What the results say of their code is the name of the plug-in, and never where it lies. Raises ResultsMissing where
+    the config is not there or does not name it.
+    """
+    from dpexp.config import load_experiment
+
+    if (path := config_path(manifest, folder)) is not None:
+        with suppress(UsageError):
+            load_experiment(path, manifest["config"]["set"], profile=manifest["profile"])
+    names = plugins_missing(manifest["code"].values())
+    if not names:
+        note(f"{path} names the plug-ins of {folder.root}: they are loaded")
+        return
     which = ", ".join(names)
     options = " ".join(f"--plugin {name}" if name.endswith(".py") else f"(install {name})" for name in names)
     hint = f"add {options} to the command, with the path of the file"
     if not any(name.endswith(".py") for name in names):
         hint = f"install the package that offers {which}"
     what = "plug-in" if len(names) == 1 else "plug-ins"
-    return ResultsMissing(f"{folder.root}: was computed with the {what} {which}, not loaded here", hint)
+    raise ResultsMissing(f"{folder.root}: was computed with the {what} {which}, not loaded here", hint)
 
 
 def _config_of(experiment: str) -> Path | None:
-    """The config of an experiment, where it is looked for first: in configs, then here."""
+    """The config of an experiment, where it is looked for first: in configs, then here, then beside plug-ins."""
     named = re.compile(rf"""^experiment:\s*["']?{re.escape(experiment)}["']?\s*(#.*)?$""", re.MULTILINE)
     usual = Path("configs") / f"{experiment}.yaml"
-    for path in (usual, *sorted(Path("configs").glob("*.yaml")), *sorted(Path().glob("*.yaml"))):
+    folders = (Path("configs"), Path(), *(loaded.shown.parent for loaded in LOADED.values() if not loaded.installed))
+    for path in (usual, *(path for folder in folders for path in sorted(folder.glob("*.yaml")))):
         with suppress(OSError, UnicodeDecodeError):
             if named.search(read_ordinary(path, MOST_OF_DOCUMENT).decode("utf-8-sig")):
                 return path
@@ -97,6 +108,14 @@ def _config_of(experiment: str) -> Path | None:
 def not_as_configured(results: Path, experiment: str, what: str) -> ResultsMissing:
     """Results that were run with other settings than a figure or table needs."""
     return missing(Folder(results, experiment), f"not the settings of the config: {what}", as_shipped=True)
+
+
+def config_typed(folder: Folder, known: Path | None = None) -> str:
+    """How a command names the config of an experiment from here; CONFIG where none is found."""
+    from dpexp.config.shipped import as_typed, spelled
+
+    path = known or _config_of(folder.experiment)
+    return as_typed(path) if path else spelled(folder.experiment) or "CONFIG"
 
 
 def load_generation(results: Path, experiment: str, renamed: bool = False) -> Generation:
@@ -113,8 +132,8 @@ def load_generation(results: Path, experiment: str, renamed: bool = False) -> Ge
     except Damaged as error:
         raise missing(folder, str(error)) from None
     manifest = generation.manifest
-    if absent_plugins := plugins_missing(manifest["code"].values()):
-        raise _without_plugins(folder, absent_plugins)
+    if plugins_missing(manifest["code"].values()):
+        _load_plugins(manifest, folder)
     if manifest["experiment"] != experiment and not renamed:
         raise missing(folder, f"holds the experiment '{manifest['experiment']}'")
     wanted, stored = set(manifest["cells"]), set(manifest["computed_from"])

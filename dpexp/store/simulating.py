@@ -19,7 +19,7 @@ from dpexp.algorithms.algorithm import Member
 from dpexp.core.checkpoints import checkpoint_steps
 from dpexp.core.digests import digest
 from dpexp.engine.result import Passed
-from dpexp.plugins.loaded import blame
+from dpexp.plugins.loaded import said
 
 if TYPE_CHECKING:
     from dpexp.config import Cell
@@ -55,7 +55,7 @@ def simulate(cells: Sequence[Cell], replicates: Sequence[int], secret: bool = Fa
     except Misshapen as wrong:
         return Failed(f"{type(cells[0].algorithm).__name__}.simulate returned {wrong}", str(wrong))
     except Exception as error:
-        return Failed(f"{blame(error)}{type(error).__name__}: {error}", traceback.format_exc())
+        return Failed("; ".join(filter(None, said(error))), traceback.format_exc())
     first = parts[0][0]
     values = first.values if len(parts) == 1 else np.concatenate([passed.values for passed, _ in parts])
     return Done(first._replace(values=values, parameters=None), (time.perf_counter() - begin) / len(cells), models)

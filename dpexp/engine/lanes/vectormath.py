@@ -21,6 +21,7 @@ from dpexp.engine.lanes.elementwise import maximum, minimum, where
 from dpexp.engine.lanes.vectors import (
     Real,
     Single,
+    also_of_numbers,
     bits_of,
     chebyshev,
     in_any,
@@ -210,12 +211,15 @@ def exp_single(x):
 
 
 def _on_lanes(function: Any, compiled: Any, lanes: Any = Real) -> None:
-    """Let `function` of `elementwise` mean `compiled` on lanes."""
+    """Let `function` of `elementwise` mean `compiled` on lanes, and on numbers too where it does on float64 lanes."""
 
     @overload(function)
     def choose(a):
         if a is lanes:
             return lambda a: compiled(a)
+
+    if lanes is Real:
+        also_of_numbers(function)
 
 
 @njit(nogil=True, forceinline=True)

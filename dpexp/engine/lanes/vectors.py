@@ -196,8 +196,22 @@ def _sqrt(a):
 
 @overload(elementwise.where)
 def _where(condition, a, b):
-    if condition in (Mask, SingleMask):
+    if condition in (Mask, SingleMask) or (condition is types.boolean and _operand(a, b) is not None):
         return lambda condition, a, b: _select(condition, a, b)
+    if condition is types.boolean and _is_number(a) and _is_number(b):
+        return lambda condition, a, b: a if condition else b
+
+
+@overload(elementwise.minimum)
+def _smaller_number(a, b):
+    if _is_number(a) and _is_number(b):
+        return lambda a, b: a if a < b else b
+
+
+@overload(elementwise.maximum)
+def _larger_number(a, b):
+    if _is_number(a) and _is_number(b):
+        return lambda a, b: a if a > b else b
 
 
 @intrinsic
@@ -307,6 +321,23 @@ def reals(a):
 @overload(reals)
 def _reals(a):
     return lambda a: _spread(a)
+
+
+@intrinsic
+def _first(typingctx, a):
+    return SCALARS[a](a), lambda context, builder, signature, args: builder.extract_element(args[0], ir.IntType(32)(0))
+
+
+def also_of_numbers(function):
+    """Let a function of lanes take a number too, as it takes that number in every lane: the bits are the same."""
+
+    @overload(function)
+    def of_number(a):
+        if _is_number(a):
+            return lambda a: _first(function(reals(a)))
+
+
+also_of_numbers(elementwise.sqrt)
 
 
 def _pointer(context, builder, array_type, array, indices, index_types, want):

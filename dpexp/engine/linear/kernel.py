@@ -13,7 +13,7 @@ written tell the compiler what cannot overlap: the rows of the block, the iterat
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from numba import njit
 
 from dpexp.engine.compiled import compiled
 from dpexp.engine.lanes.elementwise import maximum, sqrt, where
+from dpexp.engine.lanes.language import inlined
 from dpexp.engine.lanes.streams import fill_normal, fill_uniform
 from dpexp.engine.lanes.vectors import LANES, add, fused, in_any, load, load_state, read, reals, store, write
 from dpexp.engine.linear.rule import Received, Source
@@ -133,12 +134,6 @@ class Known(NamedTuple):
     """eta times that"""
 
 
-@cache
-def _inlined(function: Callable[..., Any]) -> Callable[..., Any]:
-    compiled: Callable[..., Any] = njit(function, nogil=True, forceinline=True)
-    return compiled
-
-
 def _recalling(source: Source) -> Callable[..., Any]:
     """The function recall(memory, s, j) -> the rule's NamedTuple of its vectors' coordinate j in setting s.
 
@@ -148,25 +143,25 @@ def _recalling(source: Source) -> Callable[..., Any]:
 
     def first(count: int) -> Callable[..., Any]:
         if count == 0:
-            return _inlined(lambda memory, s, j: ())
+            return inlined(lambda memory, s, j: ())
         before, last = first(count - 1), count - 1
-        return _inlined(lambda memory, s, j: (*before(memory, s, j), load_state(memory, (s, last, j))))
+        return inlined(lambda memory, s, j: (*before(memory, s, j), load_state(memory, (s, last, j))))
 
     every = first(source.vectors)
-    return _inlined(lambda memory, s, j: kind(*every(memory, s, j)))
+    return inlined(lambda memory, s, j: kind(*every(memory, s, j)))
 
 
 def _remembering(count: int) -> Callable[..., Any]:
     """The function remember(memory, s, j, kept) that writes the first `count` entries of `kept` to where they lie."""
     if count == 0:
-        return _inlined(lambda memory, s, j, kept: None)
+        return inlined(lambda memory, s, j, kept: None)
     before, last = _remembering(count - 1), count - 1
 
     def remember(memory, s, j, kept):
         before(memory, s, j, kept)
         write(memory, (s, last, j), kept[last])
 
-    return _inlined(remember)
+    return inlined(remember)
 
 
 @lru_cache(maxsize=64)
@@ -177,10 +172,10 @@ def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Calla
     It runs the steps first + 1 .. first + count; c is the next checkpoint to record; `numbers` are the rule's. With
     `known_d` the loops over coordinates are unrolled for that d. The bits are the same either way.
     """
-    score, response, weight = _inlined(shape.score), _inlined(shape.response), _inlined(shape.weight)
+    score, response, weight = inlined(shape.score), inlined(shape.response), inlined(shape.weight)
     normal, has_scale = shape.response_is_normal, shape.has_scale
-    update, remembers, rescales = _inlined(source.update), source.vectors > 0, source.rescale is not None
-    rescale = None if source.rescale is None else _inlined(source.rescale)
+    update, remembers, rescales = inlined(source.update), source.vectors > 0, source.rescale is not None
+    rescale = None if source.rescale is None else inlined(source.rescale)
     recall, remember = (_recalling(source), _remembering(source.vectors)) if remembers else (None, None)
 
     @njit(nogil=True)

@@ -15,6 +15,7 @@ import numpy as np
 
 from dpexp.core.seeds import stream_states
 from dpexp.engine.lanes.aligned import lanes_zeros
+from dpexp.engine.lanes.language import told
 from dpexp.engine.lanes.streams import fill_uniform
 from dpexp.engine.lanes.vectors import LANES
 from dpexp.engine.linear.kernel import UNROLLED, Block, Law, Record, Shape, Sizes, State, Streams
@@ -80,7 +81,7 @@ def run_lane_group(
 
     `sensitivity` is Delta: user i adds noise of standard deviation Delta / mu_i to every coordinate of its gradient.
     `steps` are increasing step numbers >= 1. Lanes without a replicate repeat the last one. Raises UsageError where
-    the rule's update does not keep what the rule remembers.
+    the rule's update does not keep what the rule remembers, or where a line of it cannot be compiled.
     """
     if not 1 <= len(replicates) <= LANES:
         raise ValueError(f"a lane group holds 1 to {LANES} replicates, not {len(replicates)}")
@@ -117,7 +118,8 @@ def run_lane_group(
     for first in range(0, n, SEGMENT):
         count = min(SEGMENT, n - first)
         sizes = next_sizes(first, count)
-        checkpoint = segment(first, count, checkpoint, model.law, numbers, state, streams, block, sizes, record)
+        with told():
+            checkpoint = segment(first, count, checkpoint, model.law, numbers, state, streams, block, sizes, record)
     return Snapshots(record.theta, record.projections)
 
 

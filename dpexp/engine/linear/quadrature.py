@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 
 from dpexp.engine.compiled import compiled
-from dpexp.engine.lanes import vectormath as _overloads  # noqa: F401 - teaches the compiler normal_cdf, softplus, ...
+from dpexp.engine.lanes.language import inlined, told
 from dpexp.engine.lanes.vectors import LANES, load, reals, store
 
 _COMPILING = Lock()
@@ -52,7 +52,7 @@ def rules_of(rules: Sequence[tuple[float, np.ndarray, np.ndarray]]) -> Rules:
 
 @cache
 def _kernel(integrand: Callable[..., Any]) -> Callable[..., Any]:
-    f = njit(integrand, nogil=True, forceinline=True)
+    f = inlined(integrand)
 
     @compiled(kept=True)
     def expectation(location, spread, scale, rules, k, chosen, place, order, gathered, out):
@@ -116,5 +116,6 @@ def expectations(
     chosen, order = np.empty(len(location), np.int64), np.empty(len(location), np.int64)
     with _COMPILING:
         kernel = _kernel(integrand)
-    kernel(location, spread, scale, rules, k, chosen, place, order, np.empty((4, LANES)), out)
+    with told():
+        kernel(location, spread, scale, rules, k, chosen, place, order, np.empty((4, LANES)), out)
     return out

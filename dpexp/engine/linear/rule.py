@@ -80,6 +80,15 @@ class Rule(NamedTuple):
                 f"memory, a {type(self.memory).__name__} of {len(self.memory)}; it returned {result!r}"
             )
 
+    def sent(self, gradients: np.ndarray) -> np.ndarray:
+        """What users make of their gradients [..., p] before they add the noise."""
+        if self.rescale is None:
+            return gradients
+        with np.errstate(all="ignore"):
+            return np.asarray(
+                self.rescale(np.linalg.norm(gradients, axis=-1, keepdims=True), self.floats()) * gradients
+            )
+
     @property
     def source(self) -> Source:
         """What has to be compiled."""

@@ -16,8 +16,9 @@ from dpexp.theory.ldp_sgd.table1 import corrected_exponent
 
 
 def covers(cell: Cell) -> bool:
-    """Whether a cell is the paper's algorithm with a step size eta i^-alpha, on one of its problems."""
-    return type(cell.algorithm) is LdpSgd and type(cell.schedule) in (Power, Constant)
+    """Whether a cell is the paper's algorithm with a step size eta i^-alpha, on a problem whose curvature is known."""
+    known = type(cell.algorithm) is LdpSgd and type(cell.schedule) in (Power, Constant)
+    return known and linear(cell.problem).knows_curvature
 
 
 def exponent(cell: Cell, estimator: str, metric: str) -> float | None:

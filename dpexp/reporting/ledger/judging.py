@@ -19,7 +19,9 @@ from dpexp.reporting.ledger.measuring import Cost, Meter, cost_apart
 from dpexp.reporting.ledger.settling import settled
 from dpexp.reporting.ledger.standing import Standing, unchanged
 from dpexp.reporting.ledger.verdicts import Verdict
+from dpexp.store import Folder
 from dpexp.store.fingerprint import edited_after
+from dpexp.store.reading import config_typed
 
 Said = Callable[[int, int, Claim], None]
 """told before each claim: how many are done, of how many, and which one is next"""
@@ -46,7 +48,7 @@ def require(claims: Sequence[Claim], evidence: Evidence) -> None:
     if missing:
         where = "" if evidence.results == Path("results") else f" --results {evidence.results}"
         options = "".join(f" {word}" for word in as_options())
-        configs = " ".join(f"configs/{name}.yaml" for name in missing)
+        configs = " ".join(config_typed(Folder(evidence.results, name)) for name in missing)
         first = next(iter(missing.values()))
         more = f", and {len(missing) - 1} more experiments" if len(missing) > 1 else ""
         raise ResultsMissing(

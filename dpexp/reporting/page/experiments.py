@@ -12,6 +12,7 @@ from typing import Any
 from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged
 from dpexp.core.text import counted
+from dpexp.plugins.loaded import said
 from dpexp.reporting.of_results.gather import Gathered, Source, Unreadable, gather
 from dpexp.store import Folder, load_generation
 from dpexp.store.files import read_document
@@ -104,6 +105,8 @@ def look(results: Path, name: str) -> Stored:
         there = Folder(results, name).manifest.exists()
         status = STALE if stale else INCOMPLETE if there else MISSING
         return Stored(results, name, status, message.removeprefix("stale, "), error.hint, None, None)
+    except Exception as error:  # of a plug-in, whose results must not cost the page of all others
+        return Stored(results, name, UNREADABLE, *said(error), None, None)
 
 
 def about(config: str) -> str:

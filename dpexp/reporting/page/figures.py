@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dpexp.core.errors import DpexpError
+from dpexp.plugins.loaded import said
 from dpexp.reporting.figure import Figure, as_svg, stamp
 from dpexp.reporting.page.vectors import NotAFigure, described
 from dpexp.reporting.several import several
@@ -69,14 +70,14 @@ def _kept(wanted: Wanted, results: Path) -> Shown | None:
     return Shown(wanted, "", figure.caption, f"{why}, and it shows theory alone, which a page does not compute", hint)
 
 
-def _refused(wanted: Wanted, error: DpexpError) -> Shown:
-    return Shown(wanted, "", wanted.figure.caption, error.message, error.hint)
+def _refused(wanted: Wanted, error: Exception) -> Shown:
+    return Shown(wanted, "", wanted.figure.caption, *said(error))
 
 
 def draw(wanted: Wanted, results: Path) -> Shown:
     """Draw a figure; an error is handed over as the reason why it is not there."""
     try:
         svg, caption = as_svg(wanted.figure, results)
-    except DpexpError as error:
+    except Exception as error:  # one figure that cannot be drawn is a line of the page, whatever is wrong with it
         return _refused(wanted, error)
     return Shown(wanted, svg, caption)

@@ -1,0 +1,116 @@
+"""The language of rules: its functions take numbers and lanes alike, helpers are allowed, a mistake is one sentence."""
+
+import inspect
+
+import numpy as np
+import pytest
+from numba import njit
+
+from dpexp.core.errors import UsageError
+from dpexp.engine.lanes import elementwise
+from dpexp.engine.lanes.elementwise import exp, maximum, minimum, sqrt, where
+from dpexp.engine.lanes.language import FUNCTIONS, inlined, told
+from dpexp.engine.lanes.vectors import reals, store
+
+ONE = [name for name in FUNCTIONS if len(inspect.signature(getattr(elementwise, name)).parameters) == 1]
+
+
+def both(function, *numbers):
+    """What compiled code makes of numbers, and of lanes of the same numbers [8]."""
+    own = function.__module__ == elementwise.__name__
+    compiled, out = function if own else inlined(function), np.empty((1, 8))
+
+    @njit
+    def of_one(a, out):
+        store(out, (0,), compiled(reals(a)))
+        return compiled(a)
+
+    @njit
+    def of_two(a, b, out):
+        store(out, (0,), compiled(reals(a), b))
+        return compiled(a, b)
+
+    with told():
+        number = (of_one if len(numbers) == 1 else of_two)(*numbers, out)
+    return number, out[0]
+
+
+def test_there_are_ten_functions():
+    assert len(FUNCTIONS) == 10
+    assert {"minimum", "maximum", "where", *ONE} == set(FUNCTIONS)
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_functions_of_one_number_have_the_bits_of_lanes(name):
+    function = getattr(elementwise, name)
+    for a in (0.3, 2.0, 9.5, 2) + ((-1.3,) if name != "sqrt" else ()):
+        number, lanes = both(function, a)
+        assert isinstance(number, float)
+        assert (lanes == number).all()
+        assert number == pytest.approx(float(function(np.float64(a))), rel=1e-13, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    "function", [minimum, maximum, lambda a, b: where(a < b, a, b), lambda a, b: where(a > b, b, 2.0)]
+)
+def test_functions_of_two_numbers_are_those_of_lanes(function):
+    for a, b in ((1.0, 2.0), (2.0, 1.0), (0.5, 0.5), (3.0, -1.0)):
+        number, lanes = both(function, a, b)
+        assert (lanes == number).all()
+        assert number == function(np.float64(a), np.float64(b))
+
+
+def root_of_sum(a, b):
+    return sqrt(square(a) + square(b))
+
+
+def square(a):
+    return a * a
+
+
+def test_a_function_may_call_others_of_its_file():
+    number, lanes = both(root_of_sum, 3.0, 4.0)
+    assert number == 5.0
+    assert (lanes == 5.0).all()
+
+
+def power(a):
+    return exp(a) + a**0.5
+
+
+def branch(a):
+    if a > 1.0:
+        return a
+    return -a
+
+
+def both_of(a):
+    return where(a > 1.0 and a < 2.0, a, 0.0)
+
+
+def of_numpy(a):
+    return np.tanh(a)
+
+
+def in_a_helper(a):
+    return 1.0 + power(a)
+
+
+@pytest.mark.parametrize(
+    ("function", "at", "offset", "said"),
+    [
+        (power, power, 1, "write a * a, or sqrt(a) for a ** 0.5"),
+        (branch, branch, 1, "write where(condition, a, b)"),
+        (both_of, both_of, 1, "write where(condition, a, b)"),
+        (of_numpy, of_numpy, 1, "`np.tanh` is no function of the rule language"),
+        (in_a_helper, power, 1, "write a * a, or sqrt(a) for a ** 0.5"),
+    ],
+)
+def test_a_mistake_is_one_sentence_at_its_line(function, at, offset, said):
+    with pytest.raises(UsageError) as caught:
+        both(function, 0.5)
+    line = inspect.getsourcelines(at)[1] + offset
+    assert f"test_rule_language.py:{line}: " in caught.value.message
+    assert said in caught.value.message
+    assert "\n" not in caught.value.message
+    assert all(name in caught.value.hint for name in FUNCTIONS)
