@@ -112,6 +112,9 @@ def run(
     profile: Profile = "paper",
     results: Results = None,
     force: Annotated[bool, typer.Option("--force", help="Compute everything anew.")] = False,
+    confirm: Annotated[
+        bool, typer.Option("--confirm", help="After an edit: prove on one chunk that no number moved.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be computed, and why.")] = False,
     deployment: Annotated[
         bool, typer.Option("--deployment", help="Release on private records: secret noise, not to be reproduced.")
@@ -128,7 +131,7 @@ def run(
     options = command.Request(
         tuple(configs), tuple(sets or ()), only, jobs or here, backend, scheduler, replicates, profile,
         _folder(results, profile), force, fail_fast, quiet or as_json, verbose,
-        "--debug" in sys.argv, deployment,
+        "--debug" in sys.argv, deployment, confirm,
     )  # fmt: skip
     document, text, code = command.dry_run(options) if dry_run else command.run(options)
     _print_json(document) if as_json else say(text)

@@ -1,0 +1,207 @@
+"""`dpexp run --confirm`: code has changed, and a few replicates that are computed again say whether numbers have.
+
+Of every pass one chunk is computed, by the code of today and from what today's first stage gives it. Its digests are
+compared with the witness in the manifest, and the row of cells.parquet is computed again and compared. What agrees is
+stamped with today's code, and the manifest says by what it was confirmed. What does not is stale. Trajectories are not
+needed. Nothing is computed on a user's own records: that would be another run on them.
+
+Kept machine code is not used: whether an edit reaches the compiled kernels is a part of the question.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpexp.config import Cell, Experiment
+from dpexp.core.digests import digest
+from dpexp.core.errors import DpexpError
+from dpexp.core.files import Damaged
+from dpexp.core.terminal import note
+from dpexp.core.text import few
+from dpexp.store.executors import EXECUTORS
+from dpexp.store.files import write_document
+from dpexp.store.fingerprint import code_of, edited_after
+from dpexp.store.folder import Folder
+from dpexp.store.generation import Generation, config_today, read_generation, summary_code, what_changed
+from dpexp.store.partials import chunks_of
+from dpexp.store.rows import Ended, row_of
+from dpexp.store.run import AGAIN, Options, identity, simulate_chunk
+from dpexp.store.simulating import Done
+from dpexp.store.stamps import can_be_confirmed, confirmed_by, moved, stamp_in, statement_today, witness_of
+
+CURRENT, CONFIRMED, STALE = "current", "confirmed", "stale"
+
+
+@dataclass
+class Confirmed:
+    """What became of the cells of an experiment."""
+
+    experiment: str
+    folder: Folder
+    found: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """by cell id: `CURRENT`, `CONFIRMED`, `STALE` or missing, and why"""
+
+    def documents(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
+        """The cells for programs, as `dpexp run` lists them."""
+        named = {cell.cell_id: identity(cell) for cell in cells}
+        return [
+            {"experiment": self.experiment, **named[cell_id], "status": status, "reason": reason}
+            for cell_id, (status, reason) in self.found.items()
+        ]
+
+
+def confirm(experiment: Experiment, options: Options) -> Confirmed:
+    """Find out which stored cells are what today's code gives, and stamp these. Raises DpexpError, as a run does."""
+    folder = Folder(options.results, experiment.name)
+    report = Confirmed(experiment.name, folder)
+    with folder.locked():
+        try:
+            generation = read_generation(folder)
+        except (FileNotFoundError, Damaged) as error:
+            why = "not computed yet" if isinstance(error, FileNotFoundError) else str(error)
+            report.found = {cell.cell_id: ("missing", why) for cell in experiment.cells}
+            return report
+        _confirm(experiment, generation, options, report)
+    return report
+
+
+def _confirm(experiment: Experiment, generation: Generation, options: Options, report: Confirmed) -> None:
+    manifest, todo = generation.manifest, []
+    summaries = manifest["summary_code"] != summary_code()
+    rows = {row["cell_id"]: row for row in generation.cells.table().to_pylist()}
+    for cell in experiment.cells:
+        if options.only is not None and cell.cell_id not in options.only:
+            continue
+        why = _settled(cell, experiment, generation, rows, summaries)
+        if why is None:
+            todo.append(cell)
+        else:
+            report.found[cell.cell_id] = why
+    codes = {cell.cell_id: code_of(cell) | statement_today(cell) for cell in todo}
+    if late := edited_after(codes.values(), experiment.read_at):
+        raise DpexpError(f"{experiment.name}: {few(late)} changed after this process had read it", AGAIN)
+    fresh = _witnesses(todo, manifest, options)
+    for cell in todo:
+        told, found = stamp_in(manifest, cell.cell_id).witness, fresh[cell.cell_id]
+        if isinstance(found, str):
+            report.found[cell.cell_id] = STALE, found
+        elif told is not None and told != found:
+            what = "its numbers are" if told["numbers"] != found["numbers"] else "the summary of its numbers is"
+            report.found[cell.cell_id] = STALE, f"{what} not what is stored ({confirmed_by(found)} computed again)"
+        else:
+            report.found[cell.cell_id] = CONFIRMED, f"by {confirmed_by(found)}"
+    if edited_after(codes.values(), experiment.read_at):
+        raise DpexpError(f"{experiment.name}: code changed while it was being confirmed", AGAIN)
+    wrong = [reason for status, reason in report.found.values() if status == STALE]
+    if wrong:
+        note(
+            f"{experiment.name}: {len(wrong)} of {len(report.found)} cells are stale: {few(list(dict.fromkeys(wrong)))}"
+        )
+    _stamp(experiment, generation, fresh, report)
+
+
+def _settled(
+    cell: Cell, experiment: Experiment, generation: Generation, rows: Mapping[str, dict[str, Any]], summaries: bool
+) -> tuple[str, str] | None:
+    """What is known of a cell without simulating anything; None where a chunk has to say it."""
+    manifest = generation.manifest
+    origin = manifest["computed_from"].get(cell.cell_id)
+    if origin is None:
+        return "missing", "not computed yet"
+    if origin.get("deployment"):
+        return CURRENT, f"released by a deployment on {origin['deployment']}, and kept"
+    stamp = stamp_in(manifest, cell.cell_id)
+    files = moved(cell, stamp)
+    if stamp.witness is not None and _sorted(cell.received_numbers) != _sorted(stamp.received):
+        return STALE, "what the run receives has changed"
+    if origin["replicates"] < experiment.replicates:
+        return "incomplete", f"{origin['replicates']} of {experiment.replicates} replicates"
+    other = stamp.statement != statement_today(cell)
+    if not (files or other or summaries) and stamp.witness is not None:
+        return CURRENT, f"confirmed by {stamp.confirmed}" if stamp.confirmed else "up to date"
+    if cell.problem.files():
+        if not (files or other or summaries):
+            return CURRENT, "up to date"
+        return STALE, f"{what_changed(files or ['code.py'])} changed, and nothing is tried on your own records"
+    if (files or summaries) and not can_be_confirmed(cell, stamp):
+        return STALE, f"{what_changed(files or ['code.py'])} changed, and no witness of its numbers was kept"
+    if other and (what := _other_row(cell, experiment, rows[cell.cell_id])):
+        return STALE, f"its row is another one: {what}"
+    return (
+        None if files or summaries or stamp.witness is None else (CONFIRMED, "what it receives and states is the same")
+    )
+
+
+def _sorted(received: dict[str, list[Any]] | None) -> list[str]:
+    """The values that a run receives, whatever the functions are called that compute them."""
+    return sorted(repr(value) for some in (received or {}).values() for value in some)
+
+
+def _other_row(cell: Cell, experiment: Experiment, stored: dict[str, Any]) -> str:
+    """Where today's row of a cell differs from the stored one; empty where it does not."""
+    outcome = Ended(stored["replicates"], stored["n_diverged"], stored.get("projections"))
+    now = row_of(cell, experiment.deltas, outcome)
+    names = [name for name in now.keys() | stored.keys() if not _same(now.get(name), stored.get(name))]
+    return few(sorted(names))
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Equal, to the last bit; an entry that a row does not have is a null of the table."""
+    both = isinstance(one, float) and isinstance(other, float)
+    return bool(one == other) or (both and math.isnan(one) and math.isnan(other))
+
+
+def _witnesses(cells: Sequence[Cell], manifest: Mapping[str, Any], options: Options) -> dict[str, dict[str, Any] | str]:
+    """The witness of every cell as today's code gives it, from one chunk of every pass; or why there is none."""
+    from dpexp.engine import compiled
+
+    passes: dict[tuple[str, int], list[Cell]] = {}
+    for cell in cells:
+        stored = manifest["computed_from"][cell.cell_id]
+        count = (stored.get("witness") or {}).get("replicates") or min(cell.algorithm.witnesses, stored["replicates"])
+        passes.setdefault((cell.pass_key, count), []).append(cell)
+    chunks = [c for (_, count), some in passes.items() for c in chunks_of(some, range(count), lanes=count)]
+    found: dict[str, dict[str, Any] | str] = {}
+    if not chunks:
+        return found
+    tasks = [(simulate_chunk, (chunk,)) for chunk in sorted(chunks, key=lambda chunk: -chunk.seconds)]
+    with compiled.anew():
+        for number, (result, _) in EXECUTORS["threads"](tasks, max(1, min(options.jobs, len(tasks)))):
+            (chunk,) = tasks[number][1]
+            for place, cell in enumerate(chunk.cells):
+                done = isinstance(result, Done)
+                found[cell.cell_id] = witness_of(cell, result.passed.of(place)) if done else result.error
+    return found
+
+
+def _stamp(
+    experiment: Experiment, generation: Generation, fresh: Mapping[str, dict[str, Any] | str], report: Confirmed
+) -> None:
+    """Write today's code beside what was confirmed; the numbers, and the seals of their files, stay as they are."""
+    manifest = generation.manifest
+    origins, codes = dict(manifest["computed_from"]), dict(manifest["code"])
+    confirmed = [cell for cell in experiment.cells if report.found.get(cell.cell_id, ("",))[0] == CONFIRMED]
+    if not confirmed:
+        return
+    for cell in confirmed:
+        origin = dict(origins[cell.cell_id])
+        for name, code in (("code", code_of(cell)), ("statement", statement_today(cell))):
+            origin[name] = digest(code, 12)
+            codes[origin[name]] = code
+        if moved(cell, stamp_in(manifest, cell.cell_id)):
+            origin["confirmed"] = confirmed_by(origin["witness"])
+        witness = fresh.get(cell.cell_id, origin.get("witness"))
+        origins[cell.cell_id] = origin | {"received": cell.received_numbers, "witness": witness}
+    used = {origin[name] for origin in origins.values() for name in ("code", "statement")}
+    whole = all(status in (CURRENT, CONFIRMED) for status, _ in report.found.values())
+    whole = whole and set(report.found) == set(manifest["computed_from"])
+    changes = {
+        "computed_from": origins,
+        "code": {name: code for name, code in sorted(codes.items()) if name in used},
+        "summary_code": summary_code() if whole else manifest["summary_code"],
+        "config": config_today(experiment, report.folder) if whole else manifest["config"],
+    }
+    write_document(report.folder.manifest, manifest | changes)
