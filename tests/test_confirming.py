@@ -12,7 +12,6 @@ from dpexp.algorithms.schedules import Power
 from dpexp.config import load_experiment, read_experiment
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.stages import OutOfStage, first_stage, plain, received, resolving, simulating
-from dpexp.engine import compiled
 from dpexp.engine.linear import one_pass
 from dpexp.store import Folder, fingerprint, load_generation, load_summary
 from dpexp.store.confirming import confirm
@@ -193,18 +192,6 @@ def test_other_settings_are_no_matter_of_code(edited, tmp_path):
     assert states(config, options) == {"incomplete"}
     config.write_text(TINY.replace("seed: 3", "seed: 4") if "seed: 3" in TINY else TINY.replace("n: 40", "n: 41"))
     assert states(config, options) == {"missing"}
-
-
-def test_kept_machine_code_is_no_proof(monkeypatch):
-    made = compiled.compiled(lambda x: x + 1.0, kept=True)
-    asked = []
-    monkeypatch.setattr(compiled, "read_bytes_sealed", lambda *given, **more: asked.append(given) or b"")
-    with compiled.anew():
-        assert made(1.0) == 2.0
-    assert not asked
-    other = compiled.compiled(lambda x: x + 2.0, kept=True)
-    assert other(1.0) == 3.0
-    assert asked or compiled.folder() is None
 
 
 # --- two stages ---------------------------------------------------------------------------------------------------

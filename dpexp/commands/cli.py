@@ -396,6 +396,9 @@ def claims(
     ] = None,
     rerun: Annotated[bool, typer.Option("--rerun", help="Run what these claims need, and judge them anew.")] = False,
     judge: Annotated[bool, typer.Option("--judge", help="Judge them anew, by results that are stored.")] = False,
+    confirm: Annotated[
+        bool, typer.Option("--confirm", help="After an edit of checks: stamp verdicts that come out as stored.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="With --rerun: compute everything anew.")] = False,
     jobs: Annotated[
         int, typer.Option("-j", "--jobs", metavar="N", show_default=False, help="Workers.  [default: all cores]")
@@ -424,11 +427,11 @@ def claims(
         found = command.Shown(text, [f"unexpected: {line}" for line in wrong], 1 if wrong else 0)
     else:
         request = command.Request(tuple(ids or ()), paper, tuple(verdict or ()), form, _home(out), _folder(results))
-        if rerun or judge or force or costs:
+        if rerun or judge or force or costs or confirm:
             from dpexp.commands import judging_claims as anew
 
             how = anew.Anew(rerun or force, force, costs, jobs or os.cpu_count() or 1, quiet or form == "json")
-            found = anew.judge_anew(request, how)
+            found = anew.confirm(request, how) if confirm else anew.judge_anew(request, how)
         else:
             found = command.claims(request)
     say(found.text)

@@ -20,6 +20,7 @@ from dpexp.plugins.loading import registries
 from dpexp.store import Folder, load_generation
 from dpexp.store.files import read_document
 from dpexp.store.fingerprint import changed, code_of, plugins_missing
+from dpexp.store.generation import read_generation
 from dpexp.store.planning import CellPlan, derived_state, plan
 
 
@@ -88,7 +89,8 @@ def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
         stored = Folder(results, experiment.name)
         if states["current"] == len(plans):
             why = derived_state(experiment, stored, plans)
-            state += f"; summaries to write again: {why}" if why else ""
+            confirmed = "" if why else read_generation(stored).confirmed
+            state += f"; summaries to write again: {why}" if why else f", {confirmed}" if confirmed else ""
         elif states["current"] == 0 and stored.summary.exists():
             state += f" (but summaries are stored{_trouble(results, experiment.name)})"
         rows.append([experiment.name, str(path), str(len(plans)), state])

@@ -17,7 +17,7 @@ import contextlib
 import os
 import pickle
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar, overload
@@ -100,21 +100,6 @@ class _Teller(event.Listener):
 event.register("numba:compile", _Teller())
 
 
-_trusting = True
-"""whether kept machine code is used"""
-
-
-@contextlib.contextmanager
-def anew() -> Iterator[None]:
-    """Compile whatever is asked for meanwhile, also what is kept: who asks if an edit changes numbers trusts no key."""
-    global _trusting
-    before, _trusting = _trusting, False
-    try:
-        yield
-    finally:
-        _trusting = before
-
-
 class Kept(_Cache):
     """The stored overloads of one compiled function; numba asks it before and after it compiles one."""
 
@@ -145,8 +130,6 @@ class Kept(_Cache):
             key = _key(self.dispatcher, sig)
             # What is damaged, open to others or of another version of numba is compiled again, and replaced.
             with contextlib.suppress(Exception):
-                if not _trusting:
-                    raise LookupError
                 content = read_bytes_sealed(self.place / key, private=True)
                 if content.startswith(key.encode()):  # and was not copied here from the place of another function
                     made = _rebuilt(pickle.loads(content[len(key) :]), sig, target_context)

@@ -5,7 +5,7 @@ compared with the witness in the manifest, and the row of cells.parquet is compu
 stamped with today's code, and the manifest says by what it was confirmed. What does not is stale. Trajectories are not
 needed. Nothing is computed on a user's own records: that would be another run on them.
 
-Kept machine code is not used: whether an edit reaches the compiled kernels is a part of the question.
+Machine code is kept under a key of all that it was made from (`dpexp.engine.identity`), so an edited kernel is compiled.
 """
 
 from __future__ import annotations
@@ -44,6 +44,11 @@ class Confirmed:
     found: dict[str, tuple[str, str]] = field(default_factory=dict)
     """by cell id: `CURRENT`, `CONFIRMED`, `STALE` or missing, and why"""
 
+    @property
+    def is_current(self) -> bool:
+        """Whether every cell that was asked for has the numbers of today's code."""
+        return all(status in (CURRENT, CONFIRMED) for status, _ in self.found.values())
+
     def documents(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
         """The cells for programs, as `dpexp run` lists them."""
         named = {cell.cell_id: identity(cell) for cell in cells}
@@ -65,6 +70,9 @@ def confirm(experiment: Experiment, options: Options) -> Confirmed:
             report.found = {cell.cell_id: ("missing", why) for cell in experiment.cells}
             return report
         _confirm(experiment, generation, options, report)
+        why = read_generation(folder).what_is_stale()
+    if why and options.only is None and report.is_current:  # it has settings that the config does not name any more
+        report.found = dict.fromkeys(report.found, (STALE, why))
     return report
 
 
@@ -115,13 +123,13 @@ def _settled(
         return CURRENT, f"released by a deployment on {origin['deployment']}, and kept"
     stamp = stamp_in(manifest, cell.cell_id)
     files = moved(cell, stamp)
-    if stamp.witness is not None and _sorted(cell.received_numbers) != _sorted(stamp.received):
-        return STALE, "what the run receives has changed"
     if origin["replicates"] < experiment.replicates:
         return "incomplete", f"{origin['replicates']} of {experiment.replicates} replicates"
     other = stamp.statement != statement_today(cell)
     if not (files or other or summaries) and stamp.witness is not None:
         return CURRENT, f"confirmed by {stamp.confirmed}" if stamp.confirmed else "up to date"
+    if (files or other) and stamp.witness and _sorted(cell.received_numbers) != _sorted(stamp.received):
+        return STALE, "what the run receives has changed"  # a chunk need not use all of it
     if cell.problem.files():
         if not (files or other or summaries):
             return CURRENT, "up to date"
@@ -156,8 +164,6 @@ def _same(one: Any, other: Any) -> bool:
 
 def _witnesses(cells: Sequence[Cell], manifest: Mapping[str, Any], options: Options) -> dict[str, dict[str, Any] | str]:
     """The witness of every cell as today's code gives it, from one chunk of every pass; or why there is none."""
-    from dpexp.engine import compiled
-
     passes: dict[tuple[str, int], list[Cell]] = {}
     for cell in cells:
         stored = manifest["computed_from"][cell.cell_id]
@@ -168,12 +174,11 @@ def _witnesses(cells: Sequence[Cell], manifest: Mapping[str, Any], options: Opti
     if not chunks:
         return found
     tasks = [(simulate_chunk, (chunk,)) for chunk in sorted(chunks, key=lambda chunk: -chunk.seconds)]
-    with compiled.anew():
-        for number, (result, _) in EXECUTORS["threads"](tasks, max(1, min(options.jobs, len(tasks)))):
-            (chunk,) = tasks[number][1]
-            for place, cell in enumerate(chunk.cells):
-                done = isinstance(result, Done)
-                found[cell.cell_id] = witness_of(cell, result.passed.of(place)) if done else result.error
+    for number, (result, _) in EXECUTORS["threads"](tasks, max(1, min(options.jobs, len(tasks)))):
+        (chunk,) = tasks[number][1]
+        for place, cell in enumerate(chunk.cells):
+            done = isinstance(result, Done)
+            found[cell.cell_id] = witness_of(cell, result.passed.of(place)) if done else result.error
     return found
 
 
@@ -196,8 +201,7 @@ def _stamp(
         witness = fresh.get(cell.cell_id, origin.get("witness"))
         origins[cell.cell_id] = origin | {"received": cell.received_numbers, "witness": witness}
     used = {origin[name] for origin in origins.values() for name in ("code", "statement")}
-    whole = all(status in (CURRENT, CONFIRMED) for status, _ in report.found.values())
-    whole = whole and set(report.found) == set(manifest["computed_from"])
+    whole = report.is_current and set(report.found) == set(manifest["computed_from"])
     changes = {
         "computed_from": origins,
         "code": {name: code for name, code in sorted(codes.items()) if name in used},
