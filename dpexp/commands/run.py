@@ -194,7 +194,7 @@ def run(request: Request) -> tuple[dict[str, Any], str, int]:
 def confirm_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, Any], str, int]:
     """Say of stored cells if today's code gives their numbers, and stamp those: document, text, exit code."""
     from dpexp.store.confirming import confirm
-    from dpexp.store.run import Options
+    from dpexp.store.run import Options, identity
 
     _require_some(experiments, request.only)
     rows, cells = [], []
@@ -202,9 +202,12 @@ def confirm_all(experiments: list[Experiment], request: Request) -> tuple[dict[s
         only = _chosen(experiment, request.only)
         options = Options(request.results, request.jobs, quiet=request.quiet, only=only)
         found = confirm(experiment, options)
-        cells += found.documents(experiment.cells)
-        states = Counter(status for status, _ in found.found.values())
-        reasons = list(dict.fromkeys(reason for _, reason in found.found.values()))
+        for cell in experiment.cells:
+            if told := found.get(cell.cell_id):
+                named = {"experiment": experiment.name, **identity(cell)}
+                cells.append({**named, "status": told[0], "reason": told[1]})
+        states = Counter(status for status, _ in found.values())
+        reasons = list(dict.fromkeys(reason for _, reason in found.values()))
         rows.append([experiment.name, ", ".join(f"{n} {status}" for status, n in states.items()), few(reasons)])
     text = fitting_columns(rows, ["experiment", "cells", "how"])
     open_ones = sorted({cell["experiment"] for cell in cells if cell["status"] not in ("current", "confirmed")})

@@ -5,14 +5,13 @@ compared with the witness in the manifest, and the row of cells.parquet is compu
 stamped with today's code, and the manifest says by what it was confirmed. What does not is stale. Trajectories are not
 needed. Nothing is computed on a user's own records: that would be another run on them.
 
-Machine code is kept under a key of all that it was made from (`dpexp.engine.identity`), so an edited kernel is compiled.
+Machine code is kept under a key of all that it was made from (`dpexp.engine.identity`): an edited kernel is compiled.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from dpexp.config import Cell, Experiment
@@ -23,96 +22,66 @@ from dpexp.core.terminal import note
 from dpexp.core.text import few
 from dpexp.store.executors import EXECUTORS
 from dpexp.store.files import write_document
-from dpexp.store.fingerprint import code_of, edited_after
+from dpexp.store.fingerprint import changed, code_of, edited_after
 from dpexp.store.folder import Folder
 from dpexp.store.generation import Generation, config_today, read_generation, summary_code, what_changed
 from dpexp.store.partials import chunks_of
 from dpexp.store.rows import Ended, row_of
-from dpexp.store.run import AGAIN, Options, identity, simulate_chunk
+from dpexp.store.run import AGAIN, Options, simulate_chunk
 from dpexp.store.simulating import Done
-from dpexp.store.stamps import can_be_confirmed, confirmed_by, moved, stamp_in, statement_today, witness_of
+from dpexp.store.stamps import confirmed_by, moved, stamp_in, statement_today, witness_of
 
 CURRENT, CONFIRMED, STALE = "current", "confirmed", "stale"
+RIGHT = (CURRENT, CONFIRMED)
+Found = dict[str, tuple[str, str]]
+"""by cell id: current, confirmed, stale, incomplete or missing, and why"""
 
 
-@dataclass
-class Confirmed:
-    """What became of the cells of an experiment."""
-
-    experiment: str
-    folder: Folder
-    found: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """by cell id: `CURRENT`, `CONFIRMED`, `STALE` or missing, and why"""
-
-    @property
-    def is_current(self) -> bool:
-        """Whether every cell that was asked for has the numbers of today's code."""
-        return all(status in (CURRENT, CONFIRMED) for status, _ in self.found.values())
-
-    def documents(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
-        """The cells for programs, as `dpexp run` lists them."""
-        named = {cell.cell_id: identity(cell) for cell in cells}
-        return [
-            {"experiment": self.experiment, **named[cell_id], "status": status, "reason": reason}
-            for cell_id, (status, reason) in self.found.items()
-        ]
-
-
-def confirm(experiment: Experiment, options: Options) -> Confirmed:
+def confirm(experiment: Experiment, options: Options) -> Found:
     """Find out which stored cells are what today's code gives, and stamp these. Raises DpexpError, as a run does."""
     folder = Folder(options.results, experiment.name)
-    report = Confirmed(experiment.name, folder)
+    cells = [cell for cell in experiment.cells if options.only is None or cell.cell_id in options.only]
     with folder.locked():
         try:
             generation = read_generation(folder)
         except (FileNotFoundError, Damaged) as error:
             why = "not computed yet" if isinstance(error, FileNotFoundError) else str(error)
-            report.found = {cell.cell_id: ("missing", why) for cell in experiment.cells}
-            return report
-        _confirm(experiment, generation, options, report)
+            return {cell.cell_id: ("missing", why) for cell in cells}
+        found = _confirmed(cells, experiment, generation, options)
         why = read_generation(folder).what_is_stale()
-    if why and options.only is None and report.is_current:  # it has settings that the config does not name any more
-        report.found = dict.fromkeys(report.found, (STALE, why))
-    return report
+    if why and options.only is None and all(status in RIGHT for status, _ in found.values()):
+        found = dict.fromkeys(found, (STALE, why))  # it has settings that the config does not name any more
+    if wrong := [reason for status, reason in found.values() if status == STALE]:
+        reasons = few(list(dict.fromkeys(wrong)))
+        note(f"{experiment.name}: {len(wrong)} of {len(found)} cells are stale: {reasons}", options.quiet)
+    return found
 
 
-def _confirm(experiment: Experiment, generation: Generation, options: Options, report: Confirmed) -> None:
-    manifest, todo = generation.manifest, []
-    summaries = manifest["summary_code"] != summary_code()
+def _confirmed(cells: Sequence[Cell], experiment: Experiment, generation: Generation, options: Options) -> Found:
     rows = {row["cell_id"]: row for row in generation.cells.table().to_pylist()}
-    for cell in experiment.cells:
-        if options.only is not None and cell.cell_id not in options.only:
-            continue
-        why = _settled(cell, experiment, generation, rows, summaries)
-        if why is None:
-            todo.append(cell)
-        else:
-            report.found[cell.cell_id] = why
-    codes = {cell.cell_id: code_of(cell) | statement_today(cell) for cell in todo}
-    if late := edited_after(codes.values(), experiment.read_at):
+    known = {cell.cell_id: _settled(cell, experiment, generation, rows) for cell in cells}
+    todo = [cell for cell in cells if known[cell.cell_id] is None]
+    found = {cell_id: one for cell_id, one in known.items() if one is not None}
+    codes = [code_of(cell) | statement_today(cell) for cell in todo]
+    before = edited_after(codes, experiment.read_at)
+    fresh = _witnesses(todo, generation.manifest, options)
+    if late := before or edited_after(codes, experiment.read_at):
         raise DpexpError(f"{experiment.name}: {few(late)} changed after this process had read it", AGAIN)
-    fresh = _witnesses(todo, manifest, options)
     for cell in todo:
-        told, found = stamp_in(manifest, cell.cell_id).witness, fresh[cell.cell_id]
-        if isinstance(found, str):
-            report.found[cell.cell_id] = STALE, found
-        elif told is not None and told != found:
-            what = "its numbers are" if told["numbers"] != found["numbers"] else "the summary of its numbers is"
-            report.found[cell.cell_id] = STALE, f"{what} not what is stored ({confirmed_by(found)} computed again)"
+        told, now = stamp_in(generation.manifest, cell.cell_id).witness, fresh[cell.cell_id]
+        if isinstance(now, str):
+            found[cell.cell_id] = STALE, now
+        elif told is not None and told != now:
+            what = "its numbers are" if told["numbers"] != now["numbers"] else "the summary of its numbers is"
+            found[cell.cell_id] = STALE, f"{what} not what is stored ({confirmed_by(now)} computed again)"
         else:
-            report.found[cell.cell_id] = CONFIRMED, f"by {confirmed_by(found)}"
-    if edited_after(codes.values(), experiment.read_at):
-        raise DpexpError(f"{experiment.name}: code changed while it was being confirmed", AGAIN)
-    wrong = [reason for status, reason in report.found.values() if status == STALE]
-    if wrong:
-        note(
-            f"{experiment.name}: {len(wrong)} of {len(report.found)} cells are stale: {few(list(dict.fromkeys(wrong)))}"
-        )
-    _stamp(experiment, generation, fresh, report)
+            found[cell.cell_id] = CONFIRMED, f"by {confirmed_by(now)}"
+    _stamp(experiment, generation, fresh, found)
+    return found
 
 
 def _settled(
-    cell: Cell, experiment: Experiment, generation: Generation, rows: Mapping[str, dict[str, Any]], summaries: bool
+    cell: Cell, experiment: Experiment, generation: Generation, rows: Mapping[str, dict[str, Any]]
 ) -> tuple[str, str] | None:
     """What is known of a cell without simulating anything; None where a chunk has to say it."""
     manifest = generation.manifest
@@ -121,26 +90,21 @@ def _settled(
         return "missing", "not computed yet"
     if origin.get("deployment"):
         return CURRENT, f"released by a deployment on {origin['deployment']}, and kept"
-    stamp = stamp_in(manifest, cell.cell_id)
-    files = moved(cell, stamp)
     if origin["replicates"] < experiment.replicates:
         return "incomplete", f"{origin['replicates']} of {experiment.replicates} replicates"
-    other = stamp.statement != statement_today(cell)
-    if not (files or other or summaries) and stamp.witness is not None:
+    stamp, summaries = stamp_in(manifest, cell.cell_id), changed(manifest["summary_code"], summary_code())
+    files, other = moved(cell, stamp) + summaries, stamp.statement != statement_today(cell)
+    own = bool(cell.problem.files())
+    if not (files or other) and (stamp.witness is not None or own):
         return CURRENT, f"confirmed by {stamp.confirmed}" if stamp.confirmed else "up to date"
-    if (files or other) and stamp.witness and _sorted(cell.received_numbers) != _sorted(stamp.received):
+    if own or (files and stamp.witness is None):
+        why = "nothing is tried on your own records" if own else "no witness of its numbers was kept"
+        return STALE, f"{what_changed(files or ['.py'])} changed, and {why}"
+    if (files or other) and _sorted(cell.received_numbers) != _sorted(stamp.received):
         return STALE, "what the run receives has changed"  # a chunk need not use all of it
-    if cell.problem.files():
-        if not (files or other or summaries):
-            return CURRENT, "up to date"
-        return STALE, f"{what_changed(files or ['code.py'])} changed, and nothing is tried on your own records"
-    if (files or summaries) and not can_be_confirmed(cell, stamp):
-        return STALE, f"{what_changed(files or ['code.py'])} changed, and no witness of its numbers was kept"
     if other and (what := _other_row(cell, experiment, rows[cell.cell_id])):
         return STALE, f"its row is another one: {what}"
-    return (
-        None if files or summaries or stamp.witness is None else (CONFIRMED, "what it receives and states is the same")
-    )
+    return None if files or stamp.witness is None else (CONFIRMED, "what it receives and states is the same")
 
 
 def _sorted(received: dict[str, list[Any]] | None) -> list[str]:
@@ -171,8 +135,6 @@ def _witnesses(cells: Sequence[Cell], manifest: Mapping[str, Any], options: Opti
         passes.setdefault((cell.pass_key, count), []).append(cell)
     chunks = [c for (_, count), some in passes.items() for c in chunks_of(some, range(count), lanes=count)]
     found: dict[str, dict[str, Any] | str] = {}
-    if not chunks:
-        return found
     tasks = [(simulate_chunk, (chunk,)) for chunk in sorted(chunks, key=lambda chunk: -chunk.seconds)]
     for number, (result, _) in EXECUTORS["threads"](tasks, max(1, min(options.jobs, len(tasks)))):
         (chunk,) = tasks[number][1]
@@ -183,29 +145,24 @@ def _witnesses(cells: Sequence[Cell], manifest: Mapping[str, Any], options: Opti
 
 
 def _stamp(
-    experiment: Experiment, generation: Generation, fresh: Mapping[str, dict[str, Any] | str], report: Confirmed
+    experiment: Experiment, generation: Generation, fresh: Mapping[str, dict[str, Any] | str], found: Found
 ) -> None:
     """Write today's code beside what was confirmed; the numbers, and the seals of their files, stay as they are."""
     manifest = generation.manifest
     origins, codes = dict(manifest["computed_from"]), dict(manifest["code"])
-    confirmed = [cell for cell in experiment.cells if report.found.get(cell.cell_id, ("",))[0] == CONFIRMED]
-    if not confirmed:
-        return
+    confirmed = [cell for cell in experiment.cells if found.get(cell.cell_id, ("",))[0] == CONFIRMED]
     for cell in confirmed:
         origin = dict(origins[cell.cell_id])
         for name, code in (("code", code_of(cell)), ("statement", statement_today(cell))):
             origin[name] = digest(code, 12)
             codes[origin[name]] = code
-        if moved(cell, stamp_in(manifest, cell.cell_id)):
-            origin["confirmed"] = confirmed_by(origin["witness"])
-        witness = fresh.get(cell.cell_id, origin.get("witness"))
-        origins[cell.cell_id] = origin | {"received": cell.received_numbers, "witness": witness}
+        if cell.cell_id in fresh:
+            origin["confirmed"] = confirmed_by(origin["witness"]) if origin.get("witness") else ""
+            origin["witness"] = fresh[cell.cell_id]
+        origins[cell.cell_id] = origin | {"received": cell.received_numbers}
     used = {origin[name] for origin in origins.values() for name in ("code", "statement")}
-    whole = report.is_current and set(report.found) == set(manifest["computed_from"])
-    changes = {
-        "computed_from": origins,
-        "code": {name: code for name, code in sorted(codes.items()) if name in used},
-        "summary_code": summary_code() if whole else manifest["summary_code"],
-        "config": config_today(experiment, report.folder) if whole else manifest["config"],
-    }
-    write_document(report.folder.manifest, manifest | changes)
+    changes = {"computed_from": origins, "code": {name: codes[name] for name in sorted(used)}}
+    if set(found) == set(origins) and all(status in RIGHT for status, _ in found.values()):
+        changes |= {"summary_code": summary_code(), "config": config_today(experiment, generation.folder)}
+    if confirmed:
+        write_document(generation.folder.manifest, manifest | changes)

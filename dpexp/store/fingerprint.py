@@ -57,8 +57,15 @@ RUNNING = ("dpexp.store.simulating",)
 """modules that every cell's numbers pass through, whatever its problem and algorithm"""
 ROWS = ("dpexp.store.rows", "dpexp.config.cells")
 """modules that every row of cells.parquet passes through"""
-MESSAGES = frozenset({"dpexp.core.errors", "dpexp.plugins", "dpexp.plugins.loaded"})
-"""modules that say what went wrong or what a plug-in adds, and cannot change a number"""
+NO_NUMBERS = frozenset(
+    f"dpexp.{name}"
+    for name in (
+        *("core.errors", "core.listeners", "engine.compiling", "plugins", "plugins.loaded"),
+        *("core.cache_folder", "core.files", "engine.identity", "engine.taught", "engine.tools", "engine.walk"),
+    )
+)
+"""modules that say what goes on or what a plug-in adds, and those by which compiled code is found again: what comes out
+is what went in. `dpexp.engine.compiled`, which says how a kernel is compiled, is not among them"""
 
 
 def code_of(cell: Cell, root: Path = ROOT) -> dict[str, str]:
@@ -129,7 +136,7 @@ def _closure(
     while waiting:
         module = waiting.pop()
         path = source_of(module, root)
-        if module in hashes or module in REGISTRIES | MESSAGES | leave_out:
+        if module in hashes or module in REGISTRIES | NO_NUMBERS | leave_out:
             continue
         if path is None:
             waiting += _listed(module, root)

@@ -16,7 +16,7 @@ from dpexp.store.fingerprint import changed, code_of
 from dpexp.store.generation import describe, read_generation, what_changed
 from dpexp.store.models import lacking, stored_model
 from dpexp.store.provenance import arithmetic
-from dpexp.store.stamps import can_be_confirmed, moved, stamp_of
+from dpexp.store.stamps import moved, stamp_of
 from dpexp.store.trajectories import Stored, stored_cell_file
 
 
@@ -93,8 +93,9 @@ def _plan_cell(
         return CellPlan(cell, "stale", reason, everything, 0, file)
     stamp = stamp_of(cell, file, manifest)
     if files := moved(cell, stamp):
-        edited = stamp.code != code_of(cell)  # and not what the run receives alone, of which the values are known
-        status = "unconfirmed" if edited and can_be_confirmed(cell, stamp) else "stale"
+        # a chunk can tell: not on a user's own records, and not where what the run receives is known to be another
+        may_hold = stamp.code != code_of(cell) and stamp.witness is not None and not cell.problem.files()
+        status = "unconfirmed" if may_hold else "stale"
         return CellPlan(cell, status, f"{what_changed(files)} changed: {few(files)}", everything, 0, file)
     stored = file.replicates
     if cell.problem.files() and (why := lacking(cell, min(stored, wanted), file, folder)):

@@ -83,14 +83,6 @@ def stamp_of(cell: Cell, file: Stored, manifest: Mapping[str, Any] | None) -> St
     return told
 
 
-def can_be_confirmed(cell: Cell, stamp: Stamp) -> bool:
-    """Whether computing a few replicates again can tell if a stale cell's numbers are still right.
-
-    Not for a user's own records, of which that would be another run, and not where the data themselves have changed.
-    """
-    return stamp.witness is not None and not cell.problem.files()
-
-
 def statement_today(cell: Cell) -> dict[str, str]:
     """What a row of cells.parquet is computed with; the ledger of a row counts the records."""
     return statement_of(cell) | data_of(cell)
