@@ -67,7 +67,7 @@ def _needs(folder: Path) -> str:
 
 def changed_files(plans: Iterable[CellPlan]) -> list[str]:
     """All files that changed since stale cells were computed, of which a message names the first few."""
-    stale = [(p.file.code, p.cell) for p in plans if p.status == "stale" and p.file is not None]
+    stale = [(p.file.code, p.cell) for p in plans if p.status in ("stale", "unconfirmed") and p.file is not None]
     return sorted({name for code, cell in stale for name in changed(code, code_of(cell))})
 
 

@@ -93,15 +93,16 @@ def _settled(
     if origin["replicates"] < experiment.replicates:
         return "incomplete", f"{origin['replicates']} of {experiment.replicates} replicates"
     stamp, summaries = stamp_in(manifest, cell.cell_id), changed(manifest["summary_code"], summary_code())
-    files, other = moved(cell, stamp) + summaries, stamp.statement != statement_today(cell)
+    (files, received), other = moved(cell, stamp), stamp.statement != statement_today(cell)
+    files += summaries
     own = bool(cell.problem.files())
-    if not (files or other) and (stamp.witness is not None or own):
+    if not (files or received or other) and (stamp.witness is not None or own):
         return CURRENT, f"confirmed by {stamp.confirmed}" if stamp.confirmed else "up to date"
     if own or (files and stamp.witness is None):
         why = "nothing is tried on your own records" if own else "no witness of its numbers was kept"
         return STALE, f"{what_changed(files or ['.py'])} changed, and {why}"
-    if (files or other) and _sorted(cell.received_numbers) != _sorted(stamp.received):
-        return STALE, "what the run receives has changed"  # a chunk need not use all of it
+    if received or _sorted(cell.received_numbers) != _sorted(stamp.received):
+        return STALE, f"what the run receives changed: {few(received)}".strip(": ")  # a chunk need not use all of it
     if other and (what := _other_row(cell, experiment, rows[cell.cell_id])):
         return STALE, f"its row is another one: {what}"
     return None if files or stamp.witness is None else (CONFIRMED, "what it receives and states is the same")

@@ -92,10 +92,11 @@ def _plan_cell(
         reason = "a reproducible run is stored, whose noise is no secret"
         return CellPlan(cell, "stale", reason, everything, 0, file)
     stamp = stamp_of(cell, file, manifest)
-    if files := moved(cell, stamp):
-        # a chunk can tell: not on a user's own records, and not where what the run receives is known to be another
-        may_hold = stamp.code != code_of(cell) and stamp.witness is not None and not cell.problem.files()
-        status = "unconfirmed" if may_hold else "stale"
+    files, received = moved(cell, stamp)
+    if received:
+        return CellPlan(cell, "stale", f"what the run receives changed: {few(received)}", everything, 0, file)
+    if files:
+        status = "unconfirmed" if stamp.witness is not None and not cell.problem.files() else "stale"
         return CellPlan(cell, status, f"{what_changed(files)} changed: {few(files)}", everything, 0, file)
     stored = file.replicates
     if cell.problem.files() and (why := lacking(cell, min(stored, wanted), file, folder)):

@@ -88,15 +88,14 @@ def statement_today(cell: Cell) -> dict[str, str]:
     return statement_of(cell) | data_of(cell)
 
 
-def moved(cell: Cell, stamp: Stamp) -> list[str]:
-    """Why a simulation of today need not give the stamped numbers: files that changed, or what the run receives.
+def moved(cell: Cell, stamp: Stamp) -> tuple[list[str], list[str]]:
+    """Files of the simulation that have changed since; and where none has, what the run receives that is another one.
 
-    Where only the first stage has changed, it is resolved again: its values alone decide.
+    Where only the first stage has changed it is resolved again, and its values alone decide.
     """
     if files := changed(stamp.code, code_of(cell)):
-        return files
+        return files, []
     if stamp.statement == statement_today(cell) or (now := cell.received_numbers) == stamp.received:
-        return []
-    then = stamp.received or {}
-    names = sorted(name for name in then.keys() | (now or {}).keys() if then.get(name) != (now or {}).get(name))
-    return [f"what the run receives ({', '.join(names) or 'not recorded'})"]
+        return [], []
+    then, now = stamp.received or {}, now or {}
+    return [], sorted(name for name in then.keys() | now.keys() if then.get(name) != now.get(name))
