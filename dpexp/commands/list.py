@@ -47,12 +47,12 @@ def _about(path: Path) -> str:
 
 
 def _trouble(results: Path, experiment: str) -> str:
-    """What readers say against stored summaries; empty where they are shown."""
+    """What readers say against stored summaries, or how they were confirmed; empty where they are shown as computed."""
     try:
-        load_generation(results, experiment)
+        told = load_generation(results, experiment).confirmed
     except ResultsMissing as error:
-        return f", {error.message.removeprefix(str(Folder(results, experiment).root) + ': ')}"
-    return ""
+        told = error.message.removeprefix(f"{Folder(results, experiment).root}: ")
+    return f", {told}" if told else ""
 
 
 def _needs(folder: Path) -> str:
