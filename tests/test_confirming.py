@@ -10,7 +10,7 @@ import pytest
 from dpexp.algorithms.dp_sgd import DpSgd
 from dpexp.algorithms.schedules import Power
 from dpexp.config import load_experiment, read_experiment
-from dpexp.core.errors import ResultsMissing, UsageError
+from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.core.stages import OutOfStage, first_stage, plain, received, resolving, simulating
 from dpexp.engine.linear import one_pass
 from dpexp.store import Folder, fingerprint, load_generation, load_summary
@@ -288,3 +288,17 @@ def test_the_command(edited, tmp_path, capsys):
     for wrong in ({"force": True}, {"backend": "loky"}):
         with pytest.raises(UsageError, match="--confirm"):
             asked(**wrong)
+
+
+def test_code_of_the_first_stage_may_not_change_under_a_run_either(monkeypatch, tmp_path):
+    """What was imported before resolves the numbers, and would be put down as the code that is there now."""
+    config = tmp_path / "some.yaml"
+    config.write_text(PRIVATE)
+    original = fingerprint._state
+
+    def late(path):
+        return (fingerprint.IMPORTED_AT + 1,) * 4 if path.name == "calibration.py" else original(path)
+
+    monkeypatch.setattr(fingerprint, "_state", late)
+    with pytest.raises(DpexpError, match=r"accounting/calibration\.py changed after this process had read it"):
+        run(load_experiment(config), Options(tmp_path / "results", quiet=True))
