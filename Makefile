@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: reproduce test test-lowest smoke check bench soak mutants clean
+.PHONY: reproduce confirm test test-lowest smoke check bench soak mutants clean
 
 # Every experiment at full size, then every figure and table, the ledger of claims and the page of it all, into results/; at
 # the end every file beside the published one.
@@ -23,6 +23,12 @@ reproduce: $(READY)
 	$(BIN)/dpexp claims --format artifact --out .
 	$(BIN)/dpexp report
 	$(BIN)/dpexp verify
+
+# After an edit: which stored numbers and verdicts are what today's code gives, by one chunk of every pass. Two minutes if
+# all code has changed, and nothing if none has.
+confirm: $(READY)
+	$(BIN)/dpexp run --confirm configs/*.yaml
+	$(BIN)/dpexp claims --confirm
 
 # The whole test suite, on two cores: a file's tests stay together, and the longest files come first.
 test: $(READY)
@@ -40,11 +46,12 @@ smoke: $(READY)
 	$(BIN)/dpexp table --all --results results-smoke --out results-smoke/tables
 	$(BIN)/dpexp claims --judge --paper ldp-sgd --results results-smoke --out results-smoke || test $$? -eq 1  # toy runs settle little
 
-# Format, lint, types and the fast tests.
+# Format, lint, types, stored numbers after an edit, and the fast tests.
 check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/dpexp run --confirm configs/*.yaml
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
 # Engines beside numpy and C++ loops, and beside jax and Opacus where they are installed: ratios of the same work in one

@@ -19,11 +19,13 @@ Algorithm  dpexp.algorithms.algorithm            an interface, an update rule an
     runs_on, schedules    the classes of problems and the schedules that it takes; asked by the config reader
     smoke_size        steps and replicates of `--profile smoke`; default: (2000, 8)
     lanes             replicates that are computed side by side, as pieces of a run are cut; default: 8
+    witnesses         replicates that `dpexp run --confirm` computes again; default: 8
     steps             the number of steps where a config does not say it; default: the config must say it
     complaints        what is wrong with a setting, in words; asked by the config reader; default: nothing
     seconds, memory   what a run costs; asked by `dpexp.config.resources` and `run --dry-run`
     mechanism         what a run releases, a `Released`; asked by `dpexp.store.rows` and `dpexp privacy`
     releases          the estimators whose parameters are kept where the records are a user's own; default: none
+    resolve           asks for what a run receives from accounting; asked by `dpexp.config.cells`; default: none
     simulate          the computation, of settings that differ in schedule and budget
     common            what cells of a pass agree in; asked by `dpexp.config.cells`; default: all but schedule and budget
     together          the computation of a pass; asked by `dpexp.store.simulating`; default: `simulate`

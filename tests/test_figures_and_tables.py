@@ -263,7 +263,7 @@ def test_missing_damaged_and_partial_results_name_the_command(toys, tmp_path):
     older = {key: {**code, "dpexp.algorithms.schedules": "0"} for key, code in document["code"].items()}
     for change, message in (
         ({"cells": {**document["cells"], "more": {}}}, "1 of 21 cells are not computed yet"),
-        ({"code": older}, "stale, code changed since: dpexp/algorithms/schedules.py"),
+        ({"code": older}, "unconfirmed, code changed since: dpexp/algorithms/schedules.py"),
     ):
         write_document(manifest, document | change)
         with pytest.raises(ResultsMissing, match=message):

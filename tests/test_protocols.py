@@ -69,7 +69,10 @@ def test_the_members_of_a_kind_are_those_that_the_page_names(kind):
 
 DEFAULTS = {
     page.Problem: (ProblemBase, {"memory", "prepare", "notices", "files", "legend"}),
-    page.Algorithm: (AlgorithmBase, {"smoke_size", "lanes", "steps", "complaints", "releases", "common", "together"}),
+    page.Algorithm: (
+        AlgorithmBase,
+        {"smoke_size", "lanes", "witnesses", "steps", "complaints", "releases", "resolve", "common", "together"},
+    ),
 }
 
 

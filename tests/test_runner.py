@@ -296,7 +296,7 @@ def test_a_trajectory_with_a_damaged_body_is_not_half_read(config, done):
 
 
 def test_code_changes_make_cells_stale(config, done, monkeypatch):
-    from dpexp.store import planning
+    from dpexp.store import stamps
 
     code = stored_cell_file(done, next((done.root / "trajectories").glob("*.parquet")).stem).code
     assert "dpexp.problems.huber_linear" in code
@@ -304,8 +304,8 @@ def test_code_changes_make_cells_stale(config, done, monkeypatch):
     assert "dpexp.problems.logistic" not in code
     assert "dpexp.privacy.mechanisms.local_gaussian" not in code
     code["dpexp.engine.lanes.streams"] = "changed"
-    monkeypatch.setattr(planning, "code_of", lambda cell: code)
-    assert set(states(config, done.root.parent)) == {("stale", "code changed: dpexp/engine/lanes/streams.py")}
+    monkeypatch.setattr(stamps, "code_of", lambda cell: code)
+    assert set(states(config, done.root.parent)) == {("unconfirmed", "code changed: dpexp/engine/lanes/streams.py")}
 
 
 def test_another_librarys_version_is_only_warned_of(config, done, monkeypatch):

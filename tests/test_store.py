@@ -181,13 +181,13 @@ def test_what_the_command_line_changed_belongs_to_the_config(tiny, done):
 
 
 def test_statements_are_computed_again_when_their_code_changes(tiny, done, monkeypatch):
-    from dpexp.store import generation
+    from dpexp.store import stamps
 
     def other(cell):
         return {**original(cell), "dpexp.privacy.accounting.gdp": "other"}
 
-    original = generation.statement_of
-    monkeypatch.setattr(generation, "statement_of", other)
+    original = stamps.statement_of
+    monkeypatch.setattr(stamps, "statement_of", other)
     before = done.cells.stat().st_mtime_ns
     report, _ = go(tiny, done.root.parent)
     assert report.computed == 0  # the trajectories do not depend on it
@@ -205,7 +205,7 @@ def test_stale_cells_that_a_run_leaves_out_are_not_stamped_as_current(tiny, done
         new_code(True)
         fingerprint.forget()
         go(tiny, done.root.parent, only=frozenset([experiment.cells[0].cell_id]))
-        assert "stale, code changed since: dpexp/algorithms/schedules.py" in refusal(done).message
+        assert "unconfirmed, code changed since: dpexp/algorithms/schedules.py" in refusal(done).message
         go(tiny, done.root.parent)
         load_summary(done.root.parent, "small")
     finally:

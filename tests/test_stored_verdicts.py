@@ -369,13 +369,36 @@ def test_edits_of_code(copied):
     path.write_text(f"# words\n{text}")
     assert state() == (0, {half: ("current", ""), deep: ("current", "")})
     path.write_text(f"{text}\nMORE = 1\n")
-    assert state() == (3, {half: ("current", ""), deep: ("stale", f"code changed: {DEEP}")})
+    assert state() == (3, {half: ("current", ""), deep: ("unconfirmed", f"code changed: {DEEP}")})
     told = say("noise-scale")
     assert f"code changed: {DEEP}" in told.stdout
-    assert "**stale; was: misprint**" in told.stdout
-    assert "run: dpexp claims noise-scale --rerun" in told.stderr
+    assert "**unconfirmed; was: misprint**" in told.stdout
+    assert "run: dpexp claims noise-scale --confirm" in told.stderr
     path.write_text(text)
     assert state() == (0, {half: ("current", ""), deep: ("current", "")})
+
+
+def test_verdicts_whose_code_changed_are_confirmed_where_they_come_out_the_same(few, tmp_path):
+    """The other verdict is named and left as it was: nobody asked to judge anew."""
+    call("claims", *THEORY, "--judge", "-q", "--results", tmp_path)
+    kept_before = verdicts.read(tmp_path).verdicts
+    for name in THEORY:  # as if other code had judged them
+        verdict = kept_before[name]
+        changed = replace(verdict, code={**verdict.code, "dpexp.reporting.ledger.settling": "another"})
+        if name == THEORY[1]:
+            changed = replace(changed, found={**verdict.found, "measured": "something else"})
+        kept_before = {**kept_before, name: changed}
+    verdicts.write(tmp_path, kept_before, None)
+    found = {one["id"]: one for one in json.loads(call("claims", "--json", "--results", tmp_path, code=3).stdout)}
+    assert {found[name]["state"] for name in THEORY} == {"unconfirmed"}
+    assert all(found[name]["verdict"] is None for name in THEORY)
+    told = call("claims", *THEORY, "--confirm", "-q", "--results", tmp_path, code=3)
+    assert "1 verdict confirmed, 1 not" in told.stdout
+    assert f"not as stored: {THEORY[1]}" in told.stderr
+    after = verdicts.read(tmp_path).verdicts
+    assert after[THEORY[0]].code == code_of_claim(BY_ID[THEORY[0]])
+    assert after[THEORY[0]].found == kept_before[THEORY[0]].found
+    assert after[THEORY[1]] == kept_before[THEORY[1]]
 
 
 def test_where_a_claim_is_written_counts():

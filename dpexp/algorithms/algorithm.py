@@ -44,6 +44,8 @@ class Algorithm(Named, Protocol):
     """steps and replicates of `--profile smoke`; default (2000, 8)"""
     lanes: ClassVar[int]
     """replicates that are computed side by side: fewer take as long. Pieces of a run have so many; default 8"""
+    witnesses: ClassVar[int]
+    """replicates that `dpexp run --confirm` computes again: as many as take no longer than one; default 8"""
 
     def steps(self, problem: Any, schedule: Schedule, budget: Budget) -> int | None:
         """The number of steps where the config leaves out `run.n`. Asked by the reader; default None: it must say."""
@@ -63,6 +65,12 @@ class Algorithm(Named, Protocol):
     def releases(self, problem: Any, schedule: Schedule, budget: Budget, n: int) -> tuple[str, ...]:
         """The estimators whose parameters a guarantee covers, and which are therefore kept where the records are a
         user's own. Asked by `dpexp.store.simulating`; default: none."""
+
+    def resolve(self, problem: Any, schedule: Schedule, budget: Budget, n: int) -> None:
+        """Ask for every number that a run of n steps receives, as its simulation will: `dpexp.core.stages` notes them.
+
+        Asked by `dpexp.store.simulating`, of algorithms of dpexp alone; default: none.
+        """
 
     def simulate(
         self,
@@ -99,6 +107,7 @@ class AlgorithmBase(Parameters):
 
     smoke_size: ClassVar[tuple[int, int]] = (2000, 8)
     lanes: ClassVar[int] = 8
+    witnesses: ClassVar[int] = 8
 
     def steps(self, problem: Any, schedule: Schedule, budget: Budget) -> int | None:
         """None: the config says how many steps there are."""
@@ -111,6 +120,9 @@ class AlgorithmBase(Parameters):
     def releases(self, problem: Any, schedule: Schedule, budget: Budget, n: int) -> tuple[str, ...]:
         """No parameters leave a run."""
         return ()
+
+    def resolve(self, problem: Any, schedule: Schedule, budget: Budget, n: int) -> None:
+        """A run receives nothing but its parameters."""
 
     def common(self, problem: Any) -> dict[str, Any]:
         """Cells of a pass differ in schedule and budget only."""

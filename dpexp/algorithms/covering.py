@@ -15,6 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from dpexp.algorithms.algorithm import AlgorithmBase
+from dpexp.core.stages import first_stage
 from dpexp.engine.result import Passed
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.linear_predictor import LinearPredictorProblem
@@ -90,6 +91,7 @@ class Covering(AlgorithmBase):
             8 * n + 8 * 8 * BLOCK * (3 * problem.p + 8 + problem.p * problem.p) + 10_000 * settings * checkpoints
         )
 
+    @first_stage
     def mechanism(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> LocalGaussian:
         """Every user sends one message, a gradient or a Hessian, each with the noise that its sensitivity asks for."""
         from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian

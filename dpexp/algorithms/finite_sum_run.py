@@ -13,16 +13,17 @@ import numpy as np
 
 from dpexp.algorithms.algorithm import AlgorithmBase
 from dpexp.core.parameters import Count
+from dpexp.core.stages import first_stage
 from dpexp.engine.finite_sum.per_thread import kept_per_thread
 from dpexp.engine.result import Passed
 from dpexp.problems.finite_sum import FiniteSum
-from dpexp.theory.momentum import Prescription
 
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.engine.finite_sum.following import Stepper
     from dpexp.engine.finite_sum.loop import Data, Order
     from dpexp.privacy.budgets import Budget
+    from dpexp.theory.momentum import Prescription
 
 MOST_STEPS = 20_000_000
 """more steps than this are refused: an hour and more"""
@@ -58,6 +59,8 @@ class FiniteSumAlgorithm(AlgorithmBase):
     """a step, for d = 10"""
     smoke_size: ClassVar[tuple[int, int]] = (40, 2)
     """steps and replicates of `--profile smoke`"""
+    witnesses: ClassVar[int] = 1
+    """settings fill the lanes, so that every replicate takes its time"""
 
     def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Plan:
         """Steps, momentum, step size and mixing weight of a run of n steps."""
@@ -67,6 +70,7 @@ class FiniteSumAlgorithm(AlgorithmBase):
         """A run at its start, with its noise calibrated."""
         raise NotImplementedError
 
+    @first_stage
     def prescribed(self, problem: FiniteSum, budget: Budget) -> Prescription | None:
         """What the algorithm's theorem prescribes; None where it has none or the budget is no finite target."""
         return None

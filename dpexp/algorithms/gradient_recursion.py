@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, gradient_seconds, looking_seconds
 from dpexp.core.parameters import Share
+from dpexp.core.stages import first_stage, received
 from dpexp.problems.finite_sum import FiniteSum
 
 if TYPE_CHECKING:
@@ -49,18 +50,30 @@ class GradientRecursion(FiniteSumAlgorithm):
     def seconds(self, problem: FiniteSum, n: int) -> float:
         return n * gradient_seconds(problem) + looking_seconds(problem, n)
 
+    @received
+    def stds(self, problem: FiniteSum, plan: Plan, budget: Budget) -> tuple[float, float]:
+        """Standard deviations of the noise on the first gradient and on later changes; zeros without noise."""
+        from dpexp.privacy.momentum.recursion_noise import recursion_stds
+
+        mu = self.mu(budget)
+        if math.isinf(mu):
+            return 0.0, 0.0
+        size = problem.count, problem.lipschitz, problem.smoothness
+        first, later = recursion_stds(*size, plan.steps, plan.eta, plan.gamma)
+        return first / mu, later / mu
+
+    def resolve(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> None:
+        self.stds(problem, self.plan(problem, schedule, budget, n), budget)
+
     def stepper(self, problem: FiniteSum, plan: Plan, budget: Budget, seed: int, replicate: int, data: Data) -> Stepper:
         from dpexp.core.seeds import generator
         from dpexp.engine.finite_sum.batch_descent import RecursionSteps
-        from dpexp.privacy.momentum.recursion_noise import recursion_stds
 
-        mu, first, later = self.mu(budget), 0.0, 0.0
-        if not math.isinf(mu):
-            size = problem.count, problem.lipschitz, problem.smoothness
-            first, later = (s / mu for s in recursion_stds(*size, plan.steps, plan.eta, plan.gamma))
+        first, later = self.stds(problem, plan, budget)
         noise = generator(seed, replicate, "noise")
         return RecursionSteps(data, problem.start(), noise, plan.gamma, plan.eta, first, later)
 
+    @first_stage
     def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
         from dpexp.privacy.mechanisms.gradient_recursion import NoisyGradientRecursion
         from dpexp.privacy.mechanisms.stated import Stated

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 
 from dpexp.algorithms.algorithm import AlgorithmBase
+from dpexp.core.stages import first_stage
 from dpexp.engine.result import Passed
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
@@ -75,6 +76,7 @@ class OnePassAlgorithm(AlgorithmBase):
         kept = 8 * min(KEPT * SEGMENT, n * settings)
         return states * 8 * (2 * problem.p + 16) + segment + remembered + kept
 
+    @first_stage
     def mechanism(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> LocalGaussian:
         """The mechanism that n users run, from which the privacy statement is computed.
 

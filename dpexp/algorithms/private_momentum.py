@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan
 from dpexp.core.parameters import Share
+from dpexp.core.stages import first_stage, received
 from dpexp.core.text import up
 from dpexp.problems.finite_sum import FiniteSum
-from dpexp.theory.momentum import Prescription
 
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.mechanism import Mechanism
     from dpexp.privacy.mechanisms.stated import Stated
+    from dpexp.theory.momentum import Prescription
 
 Weight = Share
 
@@ -41,13 +42,19 @@ class PrivateMomentum(FiniteSumAlgorithm):
     """weight of the newest gradient; 1 / N where it is left out"""
 
     schedules: ClassVar[tuple[str, ...]] = ("prescribed", "path-length", "constant")
-    printed: ClassVar[Printed]
 
+    @first_stage
+    def printed(self) -> Printed:
+        """What the paper prints for it."""
+        raise NotImplementedError
+
+    @first_stage
     def prescribed(self, problem: FiniteSum, budget: Budget) -> Prescription | None:
         if budget.target is None or math.isinf(budget.target[0]):
             return None
-        return self.printed.schedule(problem.count, problem.dimension, *budget.target)
+        return self.printed().schedule(problem.count, problem.dimension, *budget.target)
 
+    @received
     def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Plan:
         theory = self.prescribed(problem, budget) if schedule.name == "prescribed" else None
         if theory is not None:
@@ -59,12 +66,14 @@ class PrivateMomentum(FiniteSumAlgorithm):
         """gamma where no theorem prescribes it; 1 without streams to mix."""
         return 1.0
 
+    @received
     def printed_sigma(self, budget: Budget) -> float:
         """The theorem's multiplier for a target; sqrt(streams) / mu for a budget that is no target."""
         if budget.target is None:
-            return math.sqrt(self.printed.streams) / budget.largest
-        return self.printed.sigma(*budget.target)
+            return math.sqrt(self.printed().streams) / budget.largest
+        return self.printed().sigma(*budget.target)
 
+    @first_stage
     def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
         from dpexp.privacy.mechanisms.stated import Stated
 

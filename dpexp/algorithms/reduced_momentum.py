@@ -18,8 +18,8 @@ import numpy as np
 
 from dpexp.algorithms.finite_sum_run import Plan, drawn_order
 from dpexp.algorithms.private_momentum import Printed, PrivateMomentum, Weight
+from dpexp.core.stages import first_stage, received
 from dpexp.problems.finite_sum import FiniteSum
-from dpexp.theory.momentum import theorem8_sigma, theorem9_schedule
 
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
@@ -38,8 +38,21 @@ class ReducedMomentum(PrivateMomentum):
     gamma: Weight | None = None
     """weight of an epoch's own gradients; min(1/2, L eta N / G) where it is left out"""
 
-    printed: ClassVar[Printed] = Printed(theorem9_schedule, theorem8_sigma, 3)
     microseconds: ClassVar[float] = 0.35
+
+    @first_stage
+    def printed(self) -> Printed:
+        from dpexp.theory.momentum import theorem8_sigma, theorem9_schedule
+
+        return Printed(theorem9_schedule, theorem8_sigma, 3)
+
+    def resolve(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> None:
+        """The schedule, and the noise where the order repeats; another one is a part of the run."""
+        plan = self.plan(problem, schedule, budget, n)
+        if self.order == "fixed":
+            self.repeating_stds(problem, plan, budget)
+        elif self.calibration == "paper" and not math.isinf(self.mu(budget)):
+            self.printed_sigma(budget)
 
     def mixing(self, problem: FiniteSum, eta: float) -> float:
         return self.gamma or min(0.5, problem.smoothness * eta * problem.count / problem.lipschitz)
@@ -61,13 +74,22 @@ class ReducedMomentum(PrivateMomentum):
     def unit_stds(self, problem: FiniteSum, plan: Plan, budget: Budget, order: Order) -> tuple[np.ndarray, float]:
         """Standard deviations of the nodes of each stream, in units of the momentum: numbers [4] that do not depend on
         the budget, and a factor that does; zeros without noise."""
+        if order.repeats:
+            return self.repeating_stds(problem, plan, budget)
+        return self._stds(problem, plan, budget, order.items.tobytes())
+
+    @received
+    def repeating_stds(self, problem: FiniteSum, plan: Plan, budget: Budget) -> tuple[np.ndarray, float]:
+        """`unit_stds` of an order that repeats."""
+        return self._stds(problem, plan, budget, None)
+
+    def _stds(self, problem: FiniteSum, plan: Plan, budget: Budget, items: bytes | None) -> tuple[np.ndarray, float]:
         from dpexp.privacy.momentum.tree_streams import printed_counts, printed_sensitivities
 
         mu, n = self.mu(budget), problem.count
         if math.isinf(mu):
             return np.zeros(4), 0.0
         if self.calibration == "exact":
-            items = None if order.repeats else order.items.tobytes()
             return unit_deviations(plan, n, problem.lipschitz, problem.smoothness, items), 1 / mu
         deltas = np.array(printed_sensitivities(n, plan.eta, problem.lipschitz))
         return plan.alpha * deltas * np.sqrt(printed_counts(n, plan.steps)), self.printed_sigma(budget)
@@ -86,11 +108,13 @@ class ReducedMomentum(PrivateMomentum):
             return with_shortcut(data, problem.start(), order, noise, plan.alpha, plan.eta, plan.steps)
         return Reconstruction(data, problem.start(), order, noise, plan.alpha, plan.eta, plan.gamma)
 
+    @first_stage
     def released(self) -> type[Mechanism]:
         from dpexp.privacy.mechanisms.reduced_momentum import NoisyReducedMomentum
 
         return NoisyReducedMomentum
 
+    @first_stage
     def own_settings(self, problem: FiniteSum, plan: Plan) -> dict[str, Any]:
         found = {"order": self.order, "step_size": plan.eta, "smoothness": problem.smoothness, "gamma": plan.gamma}
         if self.calibration == "exact" and self.order == "fixed":
@@ -116,6 +140,7 @@ def unit_deviations(plan: Plan, n: int, G: float, L: float, items: bytes | None 
     return stds if certified is None else stds * certified.mu
 
 
+@first_stage
 def covering(plan: Plan, n: int, G: float, L: float) -> Certificate | None:
     """What the iterates give away with one order that repeats; None where not every position is known."""
     from dpexp.privacy.momentum.certificates import Setting, certificate

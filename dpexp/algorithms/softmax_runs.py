@@ -12,10 +12,10 @@ import numpy as np
 from dpexp.algorithms.algorithm import AlgorithmBase, Member
 from dpexp.core.parameters import Count
 from dpexp.core.seeds import generator
+from dpexp.core.stages import first_stage
 from dpexp.engine.result import Passed
 from dpexp.engine.softmax import batches as drawn
 from dpexp.engine.softmax import loop as engine
-from dpexp.privacy.analyses.analysis import ALL
 from dpexp.privacy.batch_sampling import INTO_BINS, RELATIONS, BatchSampling, Epochs
 from dpexp.problems.softmax import Softmax
 
@@ -88,6 +88,7 @@ class SoftmaxAlgorithm(AlgorithmBase):
     smoke_size: ClassVar[tuple[int, int]] = (50, 3)
     """steps and replicates of `--profile smoke`"""
     lanes: ClassVar[int] = 1
+    witnesses: ClassVar[int] = 1
     """replicates come one after the other: pieces of one keep all workers busy to the end"""
 
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
@@ -158,18 +159,26 @@ class SoftmaxAlgorithm(AlgorithmBase):
             return Epochs(self.groups, min(1.0, self.groups * self.batch_size / records))
         return Epochs(drawn.batches_of(records, self.batch_size)) if self.sampling in INTO_BINS else None
 
+    @first_stage
     def mechanism(
         self, problem: Softmax, schedule: Schedule, budget: Budget, n: int
     ) -> Stated | AccountedLangevin | TunedRuns:
         """What n steps release, and by which analysis."""
         raise NotImplementedError
 
+    @first_stage
     def releases(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> tuple[str, ...]:
         """The last iterate, and the average where all iterates are covered; nothing without a guarantee."""
+        from dpexp.privacy.analyses.analysis import ALL
+
         stated = self.mechanism(problem, schedule, budget, n)
         if not stated.row(())["guarantee"]:
             return ()
         return self.estimators if stated.analysis.released == ALL else ("last",)
+
+    def resolve(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> None:
+        """How the steps differ from plain SGD."""
+        self.noise(problem, schedule, budget, step_sizes(problem, schedule, n))
 
     def seconds(self, problem: Softmax, n: int) -> float:
         """Estimated time of one replicate: products over the batch, noise, and a fixed cost a step.

@@ -16,9 +16,9 @@ import numpy as np
 
 from dpexp.algorithms.finite_sum_run import Plan, drawn_order
 from dpexp.algorithms.private_momentum import Printed, PrivateMomentum
+from dpexp.core.stages import first_stage
 from dpexp.engine.finite_sum.per_thread import kept_per_thread
 from dpexp.problems.finite_sum import FiniteSum
-from dpexp.theory.momentum import theorem4_sigma, theorem6_schedule
 
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
@@ -41,8 +41,19 @@ class TreeMomentum(PrivateMomentum):
     """false: w_{t+1} = w_t - eta m_hat_t"""
     order: Literal["reshuffled", "fixed"] = "reshuffled"
 
-    printed: ClassVar[Printed] = Printed(theorem6_schedule, theorem4_sigma, 1)
     microseconds: ClassVar[float] = 0.2
+
+    @first_stage
+    def printed(self) -> Printed:
+        from dpexp.theory.momentum import theorem4_sigma, theorem6_schedule
+
+        return Printed(theorem6_schedule, theorem4_sigma, 1)
+
+    def resolve(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> None:
+        """The schedule and the printed multiplier. How a record is met by an order is counted in the run itself."""
+        self.plan(problem, schedule, budget, n)
+        if self.calibration == "paper" and not math.isinf(self.mu(budget)):
+            self.printed_sigma(budget)
 
     def seconds(self, problem: FiniteSum, n: int) -> float:
         """Square-root noise takes two Fourier transforms of the whole run for every parameter."""
@@ -109,6 +120,7 @@ class TreeMomentum(PrivateMomentum):
             noise = kinds[self.design](seed, replicate, d, plan.steps, plan.alpha, std)
         return Momentum(data, problem.start(), order, noise, plan.alpha, plan.eta, self.normalised, plan.steps)
 
+    @first_stage
     def released(self) -> type[Mechanism]:
         from dpexp.privacy.mechanisms.tree_momentum import NoisyTreeMomentum
 

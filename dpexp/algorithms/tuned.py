@@ -27,11 +27,9 @@ from dpexp.algorithms.sgd import Sgd
 from dpexp.algorithms.softmax_runs import SoftmaxAlgorithm, learnt, measured, run_of, step_sizes, target
 from dpexp.core.brent import root
 from dpexp.core.seeds import generator
+from dpexp.core.stages import first_stage, received
 from dpexp.engine.result import Passed
-from dpexp.privacy.accounting.gdp import mu_of
-from dpexp.privacy.analyses.selection import LOOSE
 from dpexp.privacy.batch_sampling import BatchSampling
-from dpexp.privacy.mechanisms.tuned_runs import TunedRuns
 from dpexp.privacy.number_of_runs import NumberOfRuns, number_of_runs
 from dpexp.privacy.targets import Target
 from dpexp.problems.softmax import Softmax
@@ -39,6 +37,7 @@ from dpexp.problems.softmax import Softmax
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.privacy.budgets import Budget
+    from dpexp.privacy.mechanisms.tuned_runs import TunedRuns
 
 MOST_CANDIDATES = 1000
 SHARE_OF_TARGET = 1e-4
@@ -165,9 +164,12 @@ class Tuned(SoftmaxAlgorithm):
             return list(found)
         return self._without_a_price(problem, candidates, *budget.target)
 
+    @first_stage
     def _without_a_price(
         self, problem: Softmax, candidates: tuple[Candidate, ...], eps: float, delta: float
     ) -> list[str]:
+        from dpexp.privacy.analyses.selection import LOOSE
+
         trial = self.release_of(problem, candidates, Target(eps=eps, delta=delta))
         if len({one.neighboring_relation for one in trial.candidates}) > 1:
             return ["tune.over: candidates with different neighbours have no statement in common"]
@@ -200,19 +202,34 @@ class Tuned(SoftmaxAlgorithm):
             raise ValueError(f"no noise brings the price of {self.draws} runs down to eps = {eps:g}")
         return Target(eps=one, delta=delta)
 
+    @received
     def score_noise(self, one: Budget) -> float:
         """Standard deviation of the noise on the score: a held-out record then has the target of one run, exactly."""
+        from dpexp.privacy.accounting.gdp import mu_of
+
         if self.score == "public" or one.target is None or math.isinf(one.target[0]):
             return 0.0
         return 1 / mu_of(*one.target)
 
+    def resolve(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> None:
+        """The budget of a run, and then the noise of every candidate and of the score."""
+        candidates = self.candidates(problem, schedule, budget, n)
+        one = self.budget_of_a_run(problem, candidates, budget)
+        self.score_noise(one)
+        for algorithm, own, steps in candidates:
+            algorithm.resolve(problem, own, one, steps)
+
+    @first_stage
     def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> TunedRuns:
         candidates = self.candidates(problem, schedule, budget, n)
         one = self.budget_of_a_run(problem, candidates, budget)
         return self.release_of(problem, candidates, one)
 
+    @first_stage
     def release_of(self, problem: Softmax, candidates: tuple[Candidate, ...], one: Budget) -> TunedRuns:
         """What is released where `one` is the budget of each run."""
+        from dpexp.privacy.mechanisms.tuned_runs import TunedRuns
+
         runs = tuple(c.algorithm.mechanism(problem, c.schedule, one, c.steps) for c in candidates)
         noise = None if self.score == "public" else self.score_noise(one)
         delta = one.target[1] if one.target else 1e-5
@@ -309,6 +326,7 @@ def _fields(kind: type[object]) -> list[str]:
     return list(getattr(kind, "model_fields", ()))
 
 
+@received
 @lru_cache(maxsize=256)
 def _one_run(
     algorithm: str, kind: type[Tuned], candidates: tuple[Candidate, ...], problem: str, eps: float, delta: float

@@ -100,7 +100,8 @@ def shown(request: Request, asked: Sequence[Judgement], everything: Sequence[Jud
     remarks += printed.not_current(stale)
     if stale:
         paper = ("--paper", request.paper) if request.paper else ()
-        remarks.append(f"  hint: run: {rerun([*request.asked, *paper], request.results)}")
+        how = "--confirm" if all(one.state == "unconfirmed" for one in stale) else "--rerun"
+        remarks.append(f"  hint: run: {rerun([*request.asked, *paper], request.results, how)}")
     return Shown(text, remarks, UNEXPECTED if printed.surprises(asked) else NOT_CURRENT if stale else 0)
 
 

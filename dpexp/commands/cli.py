@@ -112,6 +112,9 @@ def run(
     profile: Profile = "paper",
     results: Results = None,
     force: Annotated[bool, typer.Option("--force", help="Compute everything anew.")] = False,
+    confirm: Annotated[
+        bool, typer.Option("--confirm", help="After an edit: prove on one chunk that no number moved.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be computed, and why.")] = False,
     deployment: Annotated[
         bool, typer.Option("--deployment", help="Release on private records: secret noise, not to be reproduced.")
@@ -131,7 +134,7 @@ def run(
     options = command.Request(
         tuple(configs), tuple(sets or ()), only, jobs or here, backend, scheduler, replicates, profile,
         _folder(results, profile), force, fail_fast, quiet or as_json, verbose,
-        "--debug" in sys.argv, deployment,
+        "--debug" in sys.argv, deployment, confirm,
     )  # fmt: skip
     act = command.unlock if unlock else command.dry_run if dry_run else command.run
     document, text, code = act(options)
@@ -399,6 +402,9 @@ def claims(
     ] = None,
     rerun: Annotated[bool, typer.Option("--rerun", help="Run what these claims need, and judge them anew.")] = False,
     judge: Annotated[bool, typer.Option("--judge", help="Judge them anew, by results that are stored.")] = False,
+    confirm: Annotated[
+        bool, typer.Option("--confirm", help="After an edit of checks: stamp verdicts that come out as stored.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="With --rerun: compute everything anew.")] = False,
     jobs: Annotated[
         int, typer.Option("-j", "--jobs", metavar="N", show_default=False, help="Workers.  [default: all cores]")
@@ -427,11 +433,11 @@ def claims(
         found = command.Shown(text, [f"unexpected: {line}" for line in wrong], 1 if wrong else 0)
     else:
         request = command.Request(tuple(ids or ()), paper, tuple(verdict or ()), form, _home(out), _folder(results))
-        if rerun or judge or force or costs:
+        if rerun or judge or force or costs or confirm:
             from dpexp.commands import judging_claims as anew
 
             how = anew.Anew(rerun or force, force, costs, jobs or os.cpu_count() or 1, quiet or form == "json")
-            found = anew.judge_anew(request, how)
+            found = anew.confirm(request, how) if confirm else anew.judge_anew(request, how)
         else:
             found = command.claims(request)
     say(found.text)

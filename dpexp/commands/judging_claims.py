@@ -16,10 +16,11 @@ from dpexp.core.steps import each, tell
 from dpexp.core.terminal import note
 from dpexp.core.text import columns, counted, duration
 from dpexp.reporting.claim import Claim, Outcome
+from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.ledger import costs, verdicts
-from dpexp.reporting.ledger.judging import Judged, costs_apart, judge, keep, one_by_one
+from dpexp.reporting.ledger.judging import Judged, costs_apart, judge, keep, one_by_one, require
 from dpexp.reporting.ledger.measuring import Cost, Meter
-from dpexp.reporting.ledger.standing import Standing
+from dpexp.reporting.ledger.standing import Standing, rerun
 from dpexp.reporting.ledger.verdicts import Verdict
 from dpexp.reporting.several import several
 from dpexp.store.files import read_document
@@ -72,6 +73,35 @@ def judge_anew(request: Request, how: Anew) -> Shown:
     if request.form is None and request.out is None:
         return told._replace(text="\n\n".join(filter(None, [ran, beside(before.verdicts, fresh)])))
     return told
+
+
+def confirm(request: Request, how: Anew) -> Shown:
+    """Carry out the checks whose code has changed, and stamp the verdicts that come out as they are stored.
+
+    What comes out otherwise stays as it was, unconfirmed: nobody asked for another verdict. Results are not run.
+    """
+    checked(request)
+    known = registered()
+    before = verdicts.read(request.results)
+    standing = Standing(request.results, before)
+    everything = {claim.id: standing.judgement(claim) for claim in known}
+    ids = set(chosen([*everything], request.asked, request.paper, _papers(known)))
+    open_ones = [claim for claim in known if claim.id in ids and everything[claim.id].state == "unconfirmed"]
+    mine, remarks = [], []
+    for claim in open_ones:
+        try:
+            require([claim], Evidence(request.results))
+            mine.append(claim)
+        except ResultsMissing as error:  # a clone has summaries, and a check that reads replicates needs more
+            remarks.append(f"cannot be confirmed: {claim.id}: {error.message}; {error.hint}")
+    fresh = judge(mine, request.results, partial(_carried, jobs=how.jobs)).verdicts if mine else {}
+    same = {name: one for name, one in fresh.items() if one.found == before.verdicts[name].found}
+    remarks += [f"not as stored: {name}: {fresh[name].found['measured']}" for name in fresh if name not in same]
+    keep(request.results, same, known)
+    text = f"{counted(len(same), 'verdict')} confirmed, {len(open_ones) - len(same)} not"
+    left = [everything[name] for name in ids if everything[name].state in ("stale", "missing")]
+    hint = [f"  hint: run: {rerun(request.asked, request.results)}"]
+    return Shown(text, remarks + (hint if remarks else []), 3 if remarks or left else 0)
 
 
 def _papers(known: Sequence[Claim]) -> list[str]:

@@ -20,6 +20,7 @@ from dpexp.plugins.loading import registries
 from dpexp.store import Folder, load_generation
 from dpexp.store.files import read_document
 from dpexp.store.fingerprint import changed, code_of, plugins_missing
+from dpexp.store.generation import read_generation
 from dpexp.store.planning import CellPlan, derived_state, plan
 
 
@@ -46,12 +47,12 @@ def _about(path: Path) -> str:
 
 
 def _trouble(results: Path, experiment: str) -> str:
-    """What readers say against stored summaries; empty where they are shown."""
+    """What readers say against stored summaries, or how they were confirmed; empty where they are shown as computed."""
     try:
-        load_generation(results, experiment)
+        told = load_generation(results, experiment).confirmed
     except ResultsMissing as error:
-        return f", {error.message.removeprefix(str(Folder(results, experiment).root) + ': ')}"
-    return ""
+        told = error.message.removeprefix(f"{Folder(results, experiment).root}: ")
+    return f", {told}" if told else ""
 
 
 def _needs(folder: Path) -> str:
@@ -66,7 +67,7 @@ def _needs(folder: Path) -> str:
 
 def changed_files(plans: Iterable[CellPlan]) -> list[str]:
     """All files that changed since stale cells were computed, of which a message names the first few."""
-    stale = [(p.file.code, p.cell) for p in plans if p.status == "stale" and p.file is not None]
+    stale = [(p.file.code, p.cell) for p in plans if p.status in ("stale", "unconfirmed") and p.file is not None]
     return sorted({name for code, cell in stale for name in changed(code, code_of(cell))})
 
 
@@ -88,7 +89,8 @@ def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
         stored = Folder(results, experiment.name)
         if states["current"] == len(plans):
             why = derived_state(experiment, stored, plans)
-            state += f"; summaries to write again: {why}" if why else ""
+            confirmed = "" if why else read_generation(stored).confirmed
+            state += f"; summaries to write again: {why}" if why else f", {confirmed}" if confirmed else ""
         elif states["current"] == 0 and stored.summary.exists():
             state += f" (but summaries are stored{_trouble(results, experiment.name)})"
         rows.append([experiment.name, str(path), str(len(plans)), state])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from dpexp.config.resources import require_room
 from dpexp.config.settings import label, setting
 from dpexp.core.errors import UsageError
 from dpexp.core.terminal import note
-from dpexp.core.text import columns, counted, duration
+from dpexp.core.text import columns, counted, duration, few
 from dpexp.problems.softmax import Softmax
 from dpexp.store import Folder
 from dpexp.store.executors import BACKENDS
@@ -49,6 +50,8 @@ class Request:
     debug: bool
     deployment: bool = False
     """draw noise from the operating system, and forget its seeds"""
+    confirm: bool = False
+    """compute a chunk of what code changes have touched, and no more"""
 
 
 def load_all(request: Request) -> list[Experiment]:
@@ -69,6 +72,8 @@ def load_all(request: Request) -> list[Experiment]:
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"two configs describe the experiment '{name}'", "their results would share a folder")
+    if request.confirm and (request.deployment or request.force or request.backend != "threads"):
+        raise UsageError("--confirm goes with no --force, --deployment or --backend: it computes one chunk, here")
     if request.deployment:
         for experiment in experiments:
             require_private_records(experiment)
@@ -192,8 +197,33 @@ def overhead_s(cells: Sequence[Cell]) -> float:
 
 
 def run(request: Request) -> tuple[dict[str, Any], str, int]:
-    """Run: document, text, exit code."""
-    return run_all(load_all(request), request)
+    """Run, or confirm what is stored: document, text, exit code."""
+    experiments = load_all(request)
+    return confirm_all(experiments, request) if request.confirm else run_all(experiments, request)
+
+
+def confirm_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, Any], str, int]:
+    """Say of stored cells if today's code gives their numbers, and stamp those: document, text, exit code."""
+    from dpexp.store.confirming import confirm
+    from dpexp.store.run import Options, identity
+
+    chosen = _chosen(experiments, request.only)
+    rows, cells = [], []
+    for experiment in experiments:
+        options = Options(request.results, request.jobs, quiet=request.quiet, only=chosen[experiment.name])
+        found = confirm(experiment, options)
+        for cell in experiment.cells:
+            if told := found.get(cell.cell_id):
+                named = {"experiment": experiment.name, **identity(cell)}
+                cells.append({**named, "status": told[0], "reason": told[1]})
+        states = Counter(status for status, _ in found.values())
+        reasons = list(dict.fromkeys(reason for _, reason in found.values()))
+        rows.append([experiment.name, ", ".join(f"{n} {status}" for status, n in states.items()), few(reasons)])
+    text = fitting_columns(rows, ["experiment", "cells", "how"])
+    open_ones = sorted({cell["experiment"] for cell in cells if cell["status"] not in ("current", "confirmed")})
+    if open_ones:
+        text += f"\n\nto compute: {few(open_ones)}; dpexp run does"
+    return {"cells": cells}, text, 3 if open_ones else 0
 
 
 def _reports(experiments: list[Experiment], request: Request) -> Iterator[Report]:

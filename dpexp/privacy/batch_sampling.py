@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from dpexp.privacy.analyses.analysis import Relation
+if TYPE_CHECKING:
+    from dpexp.privacy.analyses.analysis import Relation
 
 BatchSampling = Literal["poisson", "fixed-size", "shuffled", "balls-in-bins", "secret-bins", "cyclic-poisson"]
 """what a config calls the sampling schemes of algorithms on batches"""

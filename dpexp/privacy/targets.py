@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from dpexp.privacy.accounting.gdp import eps_of, mu_of
+from dpexp.core.stages import received
 from dpexp.privacy.budgets import Budget
 
 
@@ -50,9 +50,12 @@ class Target(Budget):
         return np.full(u.shape, self.constant)
 
 
+@received
 @lru_cache(maxsize=256)
 def _mu(eps: float, delta: float) -> float:
     """`mu_of`, lowered by its last digits where it would state more than eps; found once, every replicate asks."""
+    from dpexp.privacy.accounting.gdp import eps_of, mu_of
+
     mu = mu_of(eps, delta)
     return mu if math.isinf(mu) else 1 / raised(1 / mu, lambda inverse: eps_of(1 / inverse, delta), eps)
 

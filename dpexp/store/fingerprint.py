@@ -54,30 +54,31 @@ REGISTRIES = frozenset(
 )
 """packages whose `__init__.py` only lists what there is: a name that is imported from one counts with the module that
 it comes from, and the others of the list do not"""
-STATEMENTS = frozenset(
-    {
-        "dpexp.privacy.mechanisms.langevin_stated",
-        "dpexp.privacy.mechanisms.local_gaussian",
-        "dpexp.privacy.mechanisms.stated",
-    }
-)
-"""modules that the algorithms import only to state the privacy of what they release: they do not touch a trajectory,
-and count for the rows of cells.parquet, which hold that statement"""
 RUNNING = ("dpexp.store.simulating",)
 """modules that every cell's numbers pass through, whatever its problem and algorithm"""
 ROWS = ("dpexp.store.rows", "dpexp.config.cells")
 """modules that every row of cells.parquet passes through"""
-MESSAGES = frozenset({"dpexp.core.errors", "dpexp.plugins", "dpexp.plugins.loaded"})
-"""modules that say what went wrong or what a plug-in adds, and cannot change a number"""
+NO_NUMBERS = frozenset(
+    f"dpexp.{name}"
+    for name in (
+        *("core.errors", "core.listeners", "engine.compiling", "plugins", "plugins.loaded"),
+        *("core.cache_folder", "core.files", "engine.identity", "engine.taught", "engine.tools", "engine.walk"),
+    )
+)
+"""modules that say what goes on or what a plug-in adds, and those by which compiled code is found again: what comes out
+is what went in. `dpexp.engine.compiled`, which says how a kernel is compiled, is not among them"""
 
 
 def code_of(cell: Cell, root: Path = ROOT) -> dict[str, str]:
-    """Hashes of what a cell's trajectory comes from: modules by name, the user's data files by path; sorted."""
-    return closure(_modules_of(cell), root, STATEMENTS) | data_of(cell)
+    """Hashes of what a cell's simulation comes from: modules by name, the user's data files by path; sorted.
+
+    What it receives from the first stage is no code, but numbers: `Cell.received`.
+    """
+    return closure(_modules_of(cell), root, simulated=cell.in_two_stages) | data_of(cell)
 
 
 def statement_of(cell: Cell, root: Path = ROOT) -> dict[str, str]:
-    """Hashes of the modules that a cell's row comes from: its trajectory's, its privacy statement's, and its own."""
+    """Hashes of the modules that a cell's row comes from: those of both stages, and its own."""
     return closure((*_modules_of(cell), *ROWS), root)
 
 
@@ -111,14 +112,24 @@ def _keys(owners: Iterable[Loaded], module: str) -> list[str]:
     return [loaded.key(inside) for loaded, below in own for inside in (loaded.inside, below)] or [module]
 
 
-def closure(modules: tuple[str, ...], root: Path = ROOT, leave_out: frozenset[str] = frozenset()) -> dict[str, str]:
-    """Hashes of the modules and of all that they import from dpexp and from their plug-in's folder, by name, sorted."""
-    return _closure(modules, root, leave_out, tuple((name, p.root, p.read_at) for name, p in LOADED.items()))
+def closure(
+    modules: tuple[str, ...], root: Path = ROOT, leave_out: frozenset[str] = frozenset(), simulated: bool = False
+) -> dict[str, str]:
+    """Hashes of the modules and of all that they import from dpexp and from their plug-in's folder, by name, sorted.
+
+    `simulated` leaves out what only functions of the first stage import, which a simulation cannot call.
+    """
+    plugins = tuple((name, p.root, p.read_at) for name, p in LOADED.items())
+    return _closure(modules, root, leave_out, simulated, plugins)
 
 
 @lru_cache(maxsize=1024)
 def _closure(
-    modules: tuple[str, ...], root: Path, leave_out: frozenset[str], plugins: tuple[tuple[str, Path, int], ...]
+    modules: tuple[str, ...],
+    root: Path,
+    leave_out: frozenset[str],
+    simulated: bool,
+    plugins: tuple[tuple[str, Path, int], ...],
 ) -> dict[str, str]:
     """`closure`; what is loaded from where is among the arguments, since it decides what a name means."""
     hashes: dict[str, str] = {}
@@ -126,17 +137,16 @@ def _closure(
     while waiting:
         module = waiting.pop()
         path = source_of(module, root)
-        if module in hashes or module in REGISTRIES | MESSAGES | leave_out:
+        if module in hashes or module in REGISTRIES | NO_NUMBERS | leave_out:
             continue
         if path is None:
             waiting += _listed(module, root)
             continue
         loaded, _ = _split(module)
-        hashes[module], imported = _read(path, module, 0 if loaded is None else loaded.read_at)
+        hashes[module], imported = _read(path, module, 0 if loaded is None else loaded.read_at, simulated)
         hashes |= {f"data {name}": _hash_file(file) for name, file in _data_of(module, path, root).items()}
         waiting += imported
         if ":" in module:
-            leave_out -= frozenset(imported)  # what states the privacy of our algorithms may do more for a plug-in's
             waiting += _packages_above(module)
     return dict(sorted(hashes.items()))
 
@@ -191,7 +201,7 @@ def _listed(name: str, root: Path) -> list[str]:
 def _listing(path: Path, package: str) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]:
     """What the `__init__.py` of a registry imports, and the names in it."""
     tree = tree_of(path.read_bytes())
-    imports, _ = imports_and_words(tree)
+    imports, _, _ = imports_and_words(tree)
     return tuple(_names(imports, package)), frozenset(n.id for n in ast.walk(tree) if isinstance(n, ast.Name))
 
 
@@ -210,14 +220,15 @@ def _own_source(module: str, root: Path) -> Path | None:
 
 
 @lru_cache(maxsize=2048)
-def _read(path: Path, module: str, read_at: int) -> tuple[str, tuple[str, ...]]:
+def _read(path: Path, module: str, read_at: int, simulated: bool) -> tuple[str, tuple[str, ...]]:
     """Hash of a module's code, and the names that it imports from dpexp: modules, or what is inside them.
 
     `read_at` is when its plug-in was loaded: one that is loaded again is read again.
     """
     parsed = _parsed(path, read_at)
     package = module.removesuffix(".__init__") if path.name == "__init__.py" else _above(module)
-    imported = {name for base, alias in _names(parsed.imports, package) for name in (base, _inside(base, alias))}
+    imports = parsed.simulated if simulated else parsed.imports
+    imported = {name for base, alias in _names(imports, package) for name in (base, _inside(base, alias))}
     return parsed.digest, tuple(sorted(name for name in imported if name != module and not name.endswith(".")))
 
 

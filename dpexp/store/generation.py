@@ -21,9 +21,10 @@ from dpexp.core.digests import digest, hash_of_data
 from dpexp.core.files import MOST_OF_DOCUMENT, Damaged, read_ordinary
 from dpexp.core.text import few
 from dpexp.store.files import SCHEMA_VERSION, Sealed, read_document, read_sealed
-from dpexp.store.fingerprint import STATEMENTS, changed, closure, data_of, statement_of
+from dpexp.store.fingerprint import changed, closure
 from dpexp.store.folder import Folder
 from dpexp.store.models import Due, Model, due, model_if_whole, stored_model
+from dpexp.store.stamps import stamp_of, statement_today
 from dpexp.store.stats import CI_NAME
 from dpexp.store.trajectories import Stored, stored_cell_file
 
@@ -39,11 +40,13 @@ def summary_code() -> dict[str, str]:
     return closure(("dpexp.store.summaries",))
 
 
-def describe(experiment: Experiment, folder: Folder, stored: dict[str, Stored]) -> dict[str, Any]:
+def describe(
+    experiment: Experiment, folder: Folder, stored: dict[str, Stored], old: Generation | None
+) -> dict[str, Any]:
     """What a generation for today's config and code would say of itself, without the seals of its files.
 
-    `stored` has the checked trajectory files by cell id. Two descriptions are equal exactly where the derived
-    files would be computed from the same things in the same way.
+    `stored` has the checked trajectory files by cell id, and `old` knows what was confirmed of them. Two descriptions
+    are equal exactly where the derived files would be computed from the same things in the same way.
     """
     codes: dict[str, dict[str, str]] = {}
 
@@ -52,17 +55,19 @@ def describe(experiment: Experiment, folder: Folder, stored: dict[str, Stored]) 
         codes[name] = code
         return name
 
-    origins = {
-        cell.cell_id: {
-            "numbers": stored[cell.cell_id].numbers,
-            "replicates": stored[cell.cell_id].replicates,
-            "code": key(stored[cell.cell_id].code),
-            "statement": key(_statement(cell, stored[cell.cell_id])),
-            **_released(cell, experiment.replicates, folder, stored[cell.cell_id]),
+    origins = {}
+    for cell in experiment.cells:
+        if (file := stored.get(cell.cell_id)) is None:
+            continue
+        stamp = stamp_of(cell, file, None if old is None else old.manifest)
+        origins[cell.cell_id] = {
+            "numbers": file.numbers,
+            "replicates": file.replicates,
+            "code": key(stamp.code),
+            "statement": key(file.code if file.deployment else statement_today(cell)),  # a deployment's row is kept
+            **stamp.entries(),
+            **_released(cell, experiment.replicates, folder, file),
         }
-        for cell in experiment.cells
-        if cell.cell_id in stored
-    }
     return {
         "schema_version": SCHEMA_VERSION,
         "experiment": experiment.name,
@@ -71,19 +76,12 @@ def describe(experiment: Experiment, folder: Folder, stored: dict[str, Stored]) 
         "deltas": list(experiment.deltas),
         "confidence_interval": CI_NAME,
         "seeds": sorted({cell.run.seed for cell in experiment.cells}),
-        "config": _config(experiment, folder),
+        "config": config_today(experiment, folder),
         "cells": {cell.cell_id: cell.parameters for cell in experiment.cells},
         "computed_from": origins,
         "code": dict(sorted(codes.items())),
         "summary_code": summary_code(),
     }
-
-
-def _statement(cell: Cell, stored: Stored) -> dict[str, str]:
-    """What a row of cells.parquet was computed with: today's code, but for a deployment, whose row is kept."""
-    if stored.deployment:
-        return stored.code
-    return statement_of(cell) | data_of(cell)  # the ledger of a row counts the records
 
 
 def _released(cell: Cell, replicates: int, folder: Folder, stored: Stored) -> dict[str, Any]:
@@ -101,7 +99,7 @@ def _released(cell: Cell, replicates: int, folder: Folder, stored: Stored) -> di
     }
 
 
-def _config(experiment: Experiment, folder: Folder) -> dict[str, Any]:
+def config_today(experiment: Experiment, folder: Folder) -> dict[str, Any]:
     """The config as it was read, by its path from the results folder, so that both can move together."""
     content, path = experiment.sha256, ""
     try:
@@ -149,7 +147,7 @@ class Generation:
 
     def changed_since(self, model: Model) -> list[str]:
         """Modules and data files that are not what a model was computed with any more."""
-        return list(dict.fromkeys(_stale_files([dict(model.metadata["code"])])))
+        return list(dict.fromkeys(_stale_files(dict(model.metadata["code"]), simulated=False)))
 
     @property
     def deployed(self) -> dict[str, str]:
@@ -168,13 +166,27 @@ class Generation:
         if kept and len(kept) == len(m["cells"]):
             return ""  # what was released by a deployment stays what it is, and cannot be computed again
         origins = [origin for cell_id, origin in m["computed_from"].items() if cell_id not in kept]
-        used = {origin[name] for origin in origins for name in ("code", "statement")}
-        files = _stale_files(code for key, code in m["code"].items() if key in used)
-        if m["summary_code"] != summary_code():
-            files += changed(m["summary_code"], summary_code())
+        of_stages = {(one["code"], one.get("received") is not None) for one in origins}
+        of_stages |= {(one["statement"], False) for one in origins}
+        files = [file for key, simulated in sorted(of_stages) for file in _stale_files(m["code"][key], simulated)]
+        files += changed(m["summary_code"], summary_code())
         if files:
-            return f"stale, {what_changed(files)} changed since: {few(list(dict.fromkeys(files)))}"
+            state = "unconfirmed" if self.can_be_confirmed else "stale"
+            return f"{state}, {what_changed(files)} changed since: {few(list(dict.fromkeys(files)))}"
         return _config_change(m, self.folder)
+
+    @property
+    def can_be_confirmed(self) -> bool:
+        """Whether `dpexp run --confirm` can tell, where code has changed, that numbers have not."""
+        own = any(name.startswith("file ") for code in self.manifest["code"].values() for name in code)
+        witnessed = all(origin.get("witness") for origin in self.manifest["computed_from"].values())
+        return witnessed and not own and not _config_change(self.manifest, self.folder)
+
+    @property
+    def confirmed(self) -> str:
+        """How some of its cells were confirmed after code had changed, in words; empty where all were computed."""
+        ways = {origin.get("confirmed") for origin in self.manifest["computed_from"].values()} - {"", None}
+        return f"confirmed by {' and '.join(sorted(ways))}" if ways else ""
 
     @property
     def absent(self) -> list[str]:
@@ -233,17 +245,14 @@ def _sealed(path: Path, manifest: dict[str, Any]) -> Sealed:
     return sealed
 
 
-def _stale_files(codes: Iterable[dict[str, str]]) -> list[str]:
-    """Modules and data files whose contents are not the recorded ones; absent data files do not count."""
-    files: list[str] = []
-    for code in codes:
-        modules = tuple(name for name in code if " " not in name)
-        leave_out = STATEMENTS - set(modules)
-        now = closure(modules, leave_out=leave_out)
-        then = {name: digest for name, digest in code.items() if not name.startswith("file ")}
-        files += changed(then, now)
-        files += _changed_data(code)
-    return files
+def _stale_files(code: dict[str, str], simulated: bool) -> list[str]:
+    """Modules and data files whose contents are not the recorded ones; absent data files do not count.
+
+    `simulated` says that the code is that of the second stage alone.
+    """
+    now = closure(tuple(name for name in code if " " not in name), simulated=simulated)
+    then = {name: digest for name, digest in code.items() if not name.startswith("file ")}
+    return changed(then, now) + _changed_data(code)
 
 
 def _changed_data(code: dict[str, str]) -> list[str]:

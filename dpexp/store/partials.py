@@ -57,7 +57,7 @@ class Chunk:
             kind = (*map(type, parts), *cell.problem.files())
             if kind not in codes:
                 codes[kind] = code_of(cell)
-            places.append([cell.cell_id, list(codes).index(kind)])
+            places.append([cell.cell_id, list(codes).index(kind), cell.received_numbers])
         content = [places, list(codes.values())]
         released = [[cell.run.release, statement_of(cell)] for cell in self.cells if cell.problem.files()]
         return digest([content, self.replicates, arithmetic(), *released, *["deployment"] * self.deployment], 20)

@@ -16,6 +16,7 @@ from dpexp.store.fingerprint import changed, code_of
 from dpexp.store.generation import describe, read_generation, what_changed
 from dpexp.store.models import lacking, stored_model
 from dpexp.store.provenance import arithmetic
+from dpexp.store.stamps import moved, stamp_of
 from dpexp.store.trajectories import Stored, stored_cell_file
 
 
@@ -25,7 +26,8 @@ class CellPlan:
 
     cell: Cell
     status: str
-    """current, missing, incomplete, stale or damaged; or deployed, which is kept whatever has changed since"""
+    """current, missing, incomplete, stale or damaged; unconfirmed, where other code may give the same numbers, which
+    `dpexp run --confirm` finds out; or deployed, which is kept whatever has changed since"""
     reason: str
     replicates: range
     """replicates to compute"""
@@ -49,7 +51,8 @@ def plan(experiment: Experiment, results: Path, force: bool = False, deployment:
     A run makes it while it holds the folder: what another process writes in between would not be seen.
     """
     folder = Folder(results, experiment.name)
-    return [_plan_cell(cell, experiment.replicates, folder, force, deployment) for cell in experiment.cells]
+    manifest = _manifest(folder)
+    return [_plan_cell(cell, experiment.replicates, folder, manifest, force, deployment) for cell in experiment.cells]
 
 
 def derived_state(experiment: Experiment, folder: Folder, plans: Sequence[CellPlan]) -> str:
@@ -61,15 +64,17 @@ def derived_state(experiment: Experiment, folder: Folder, plans: Sequence[CellPl
         return "not written yet"
     except Damaged as error:
         return str(error)
-    if not generation.describes(describe(experiment, folder, stored)):
+    if not generation.describes(describe(experiment, folder, stored, generation)):
         return "computed from other cells, code or settings"
     return ""
 
 
-def _plan_cell(cell: Cell, wanted: int, folder: Folder, force: bool, deployment: bool) -> CellPlan:
+def _plan_cell(
+    cell: Cell, wanted: int, folder: Folder, manifest: dict[str, Any], force: bool, deployment: bool
+) -> CellPlan:
     everything = range(wanted)
     orphaned = not folder.trajectory(cell.cell_id).exists()
-    released = _deployed(cell, folder, orphaned) if cell.problem.files() else None
+    released = _deployed(cell, folder, manifest, orphaned) if cell.problem.files() else None
     if released is not None:
         if not force:
             return released
@@ -86,9 +91,13 @@ def _plan_cell(cell: Cell, wanted: int, folder: Folder, force: bool, deployment:
     if deployment:
         reason = "a reproducible run is stored, whose noise is no secret"
         return CellPlan(cell, "stale", reason, everything, 0, file)
-    files = changed(file.code, code_of(cell))
+    stamp = stamp_of(cell, file, manifest)
+    files, received = moved(cell, stamp)
+    if received:
+        return CellPlan(cell, "stale", f"what the run receives changed: {few(received)}", everything, 0, file)
     if files:
-        return CellPlan(cell, "stale", f"{what_changed(files)} changed: {few(files)}", everything, 0, file)
+        status = "unconfirmed" if stamp.witness is not None and not cell.problem.files() else "stale"
+        return CellPlan(cell, status, f"{what_changed(files)} changed: {few(files)}", everything, 0, file)
     stored = file.replicates
     if cell.problem.files() and (why := lacking(cell, min(stored, wanted), file, folder)):
         return CellPlan(cell, "incomplete", why, everything, 0, file)
@@ -98,10 +107,11 @@ def _plan_cell(cell: Cell, wanted: int, folder: Folder, force: bool, deployment:
         return CellPlan(cell, "incomplete", reason, range(stored, wanted), stored, file, warning)
     kept = f"{counted(stored, 'replicate')} stored, {wanted} asked for: all kept"
     reason = "up to date" if stored == wanted else kept
+    reason += f", confirmed by {stamp.confirmed}" if stamp.confirmed else ""
     return CellPlan(cell, "current", reason, range(0), stored, file, warning)
 
 
-def _deployed(cell: Cell, folder: Folder, orphaned: bool) -> CellPlan | None:
+def _deployed(cell: Cell, folder: Folder, manifest: dict[str, Any], orphaned: bool) -> CellPlan | None:
     """The plan of a cell that a deployment has released: it is kept, and never computed again unasked.
 
     Every further run is a further release of the same records. So any sign of a deployment counts, in the trajectory,
@@ -124,7 +134,7 @@ def _deployed(cell: Cell, folder: Folder, orphaned: bool) -> CellPlan | None:
     at = [
         file.deployment.get("at", "") if file else "",
         model.deployment if model else "",
-        _manifest_says(cell, folder),
+        str(manifest["computed_from"].get(cell.cell_id, {}).get("deployment") or ""),
     ]
     when = next(filter(None, at), "")
     if not when:
@@ -140,13 +150,12 @@ def _deployed(cell: Cell, folder: Folder, orphaned: bool) -> CellPlan | None:
     return CellPlan(cell, "deployed", reason, range(0), file.replicates, file)
 
 
-def _manifest_says(cell: Cell, folder: Folder) -> str:
-    """When a deployment released the cell, by the manifest alone; empty where that says nothing of it."""
+def _manifest(folder: Folder) -> dict[str, Any]:
+    """The stored manifest; one that holds no cells where there is none."""
     try:
-        origins = read_document(folder.manifest)["computed_from"]
+        return read_document(folder.manifest)
     except (FileNotFoundError, Damaged):
-        return ""
-    return str(origins.get(cell.cell_id, {}).get("deployment") or "")
+        return {"computed_from": {}}
 
 
 def _mixture(stored: dict[str, Any]) -> str:

@@ -25,6 +25,7 @@ from dpexp.store.models import due, keep_what_is_due, model_if_whole, write_mode
 from dpexp.store.planning import CellPlan
 from dpexp.store.provenance import arithmetic, commit, machine, versions
 from dpexp.store.rows import Ended, ended, row_of
+from dpexp.store.stamps import witness_of
 from dpexp.store.summaries import summary_table, too_far
 from dpexp.store.trajectories import Stored, digest_of, write_cell
 
@@ -86,8 +87,8 @@ def publish(
         if p.cell.cell_id in written or (p.file is not None and p.cell.cell_id not in failures)
     }
     files = {cell_id: file for cell_id, file in stored.items() if file is not None}
-    description = describe(experiment, folder, files)
     old = _old_generation(folder)
+    description = describe(experiment, folder, files, old)
     if old is not None and not failures and old.describes(description):
         return outcomes
     rows, pieces = [], []
@@ -147,7 +148,8 @@ def _write(
         model.unlink(missing_ok=True)
     diverged = too_far(data, cell.run.diverged_above)
     outcome = ended(cell, data)
-    made = {"code": code, "versions": versions(), "arithmetic": arithmetic(), "wall_s": computed.wall_s}
+    made = {"code": code, "received": cell.received_numbers, "witness": witness_of(cell, data), "versions": versions(),
+            "arithmetic": arithmetic(), "wall_s": computed.wall_s}  # fmt: skip
     if at:
         made["deployment"] = {"at": at, "row": row_of(cell, experiment.deltas, outcome, deployment=True)}
     file = write_cell(folder, cell.parameters, data, diverged, made, places["trajectory"])

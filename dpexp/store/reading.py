@@ -33,13 +33,16 @@ class OnlySummaries(ResultsMissing):
     """The trajectories are not there; what is there and damaged is another matter, and no reader does without it."""
 
 
-def missing(folder: Folder, what: str, as_shipped: bool = False) -> ResultsMissing:
+def missing(folder: Folder, what: str, as_shipped: bool = False, confirm: bool = False) -> ResultsMissing:
     """Results that are not there or not to be trusted, with the command that brings them about.
 
     The command is that of the run that made them, where the manifest can be read; `as_shipped` leaves out what its
-    command line changed in the config, for results that have other settings than a figure or table needs.
+    command line changed in the config, for results that have other settings than a figure or table needs. `confirm` is
+    for results of which a part is enough to know that they still hold.
     """
     command, remark = command_of(folder, as_shipped)
+    if confirm:
+        command = command.replace("dpexp run", "dpexp run --confirm", 1)
     return ResultsMissing(f"{folder.root}: {what}", f"run: {command}{remark}")
 
 
@@ -144,7 +147,7 @@ def load_generation(results: Path, experiment: str, renamed: bool = False) -> Ge
     if absent := wanted - stored:
         raise missing(folder, f"{len(absent)} of {len(wanted)} cells are not computed yet")
     if not renamed and (why := generation.what_is_stale()):
-        raise missing(folder, why)
+        raise missing(folder, why, confirm=why.startswith("unconfirmed"))
     _say_once(str(folder.root), tuple(generation.absent))
     return generation
 

@@ -24,7 +24,7 @@ from dpexp.core.terminal import note
 from dpexp.engine.result import CellData
 from dpexp.store import Folder, NotWritable, partials
 from dpexp.store.executors import EXECUTORS, Task
-from dpexp.store.fingerprint import changed, code_of, edited_after, forget, source_states
+from dpexp.store.fingerprint import changed, code_of, edited_after, forget, source_states, statement_of
 from dpexp.store.models import model_if_whole
 from dpexp.store.partials import Chunk, Keeping, chunks_of
 from dpexp.store.planning import CellPlan, derived_state, plan
@@ -172,7 +172,7 @@ def _bring_up_to_date(
             note(f"{experiment.name}: {p.cell.cell_id} is {p.status}: {p.reason}", quiet)
     for warning in sorted({p.warning for p in chosen if p.warning}):
         note(f"{experiment.name}: some stored cells were {warning}; --force recomputes them", options.quiet)
-    codes = {p.cell.cell_id: code_of(p.cell) for p in todo}
+    codes = {p.cell.cell_id: _of_both_stages(p.cell) for p in todo}
     sources = source_states(codes.values())
     if late := edited_after(codes.values(), experiment.read_at):
         raise DpexpError(f"{experiment.name}: {', '.join(late)} changed after this process had read it", AGAIN)
@@ -194,6 +194,11 @@ def _bring_up_to_date(
     return ended, failures
 
 
+def _of_both_stages(cell: Cell) -> dict[str, str]:
+    """The code of the simulation, and of what it receives and states: none of it may change under a run."""
+    return statement_of(cell) | code_of(cell)
+
+
 def _refuse_changed_sources(
     experiment: Experiment, todo: Sequence[CellPlan], codes: dict[str, dict[str, str]], touched: set[str]
 ) -> None:
@@ -202,7 +207,7 @@ def _refuse_changed_sources(
     Data files that were `touched` count even if they hold the same again: they may have been read in between.
     """
     forget()
-    files = {name for p in todo for name in changed(codes[p.cell.cell_id], code_of(p.cell))}
+    files = {name for p in todo for name in changed(codes[p.cell.cell_id], _of_both_stages(p.cell))}
     files |= {name.removeprefix("file ") for name in touched}
     if files:
         names = ", ".join(sorted(files))
@@ -312,7 +317,7 @@ def _executed(
     from dpexp.store.cluster import Room, on_cluster
     from dpexp.store.worker import asked_of
 
-    names = {name for chunk in chunks for cell in chunk.cells for name in code_of(cell)}
+    names = {name for chunk in chunks for cell in chunk.cells for name in _of_both_stages(cell)}
     yield from on_cluster(tasks, options.scheduler, asked_of(names), Room(*needs_of_worker(experiment)))
 
 

@@ -26,6 +26,8 @@ MADE_BY = hashlib.sha256(Path(__file__).read_bytes() + sys.version.encode()).hex
 """names what parses: this file, as it was when it was imported, and Python"""
 MOST_KEPT = 4000
 """files of code: six times the package"""
+FIRST_STAGE = frozenset({"first_stage", "received"})
+"""decorators of functions that no simulation calls: `dpexp.core.stages`"""
 LONGEST_WORD = 200
 """characters of a text that can be the name of a file"""
 _PARSING = Lock()
@@ -48,6 +50,8 @@ class Code(NamedTuple):
     digest: str
     imports: tuple[Import, ...]
     """statements that may run"""
+    simulated: tuple[Import, ...]
+    """those among them that may run in a simulation: all but those inside functions of the first stage"""
     words: frozenset[str]
     """all texts in it of at most `LONGEST_WORD` characters"""
 
@@ -61,9 +65,9 @@ def code_in(path: Path) -> Code:
 def parsed(content: bytes) -> Code:
     """The same from the bytes of a file, whatever is kept."""
     tree = tree_of(content)
-    imports, words = imports_and_words(tree)
+    imports, simulated, words = imports_and_words(tree)
     digest = hashlib.sha256(repr(_plain(without_text(tree))).encode()).hexdigest()[:16]
-    return Code(digest, imports, frozenset(word for word in words if len(word) <= LONGEST_WORD))
+    return Code(digest, imports, simulated, frozenset(word for word in words if len(word) <= LONGEST_WORD))
 
 
 def tree_of(content: bytes) -> ast.Module:
@@ -72,24 +76,29 @@ def tree_of(content: bytes) -> ast.Module:
         return ast.parse(content)
 
 
-def imports_and_words(tree: ast.Module) -> tuple[tuple[Import, ...], set[str]]:
-    """The import statements that may run, and all texts, in one walk."""
-    imports: list[Import] = []
+def imports_and_words(tree: ast.Module) -> tuple[tuple[Import, ...], tuple[Import, ...], set[str]]:
+    """The import statements that may run, those that may run in a simulation, and all texts, in one walk."""
+    imports: list[tuple[Import, bool]] = []
     words: set[str] = set()
     waiting: list[tuple[ast.AST, bool]] = [(tree, True)]
     while waiting:
-        node, runs = waiting.pop()
+        node, simulated = waiting.pop()
         if isinstance(node, ast.Constant):
             if isinstance(node.value, str):
                 words.add(node.value)
             continue
-        runs = runs and not _is_for_types(node)
-        if runs and isinstance(node, ast.Import):
-            imports.append(Import(0, None, tuple(alias.name for alias in node.names)))
-        if runs and isinstance(node, ast.ImportFrom):
-            imports.append(Import(node.level, node.module or "", tuple(alias.name for alias in node.names)))
-        waiting += [(child, runs) for child in ast.iter_child_nodes(node)]
-    return tuple(imports), words
+        if _is_for_types(node):
+            continue
+        if isinstance(node, ast.Import):
+            imports.append((Import(0, None, tuple(alias.name for alias in node.names)), simulated))
+        if isinstance(node, ast.ImportFrom):
+            names = tuple(alias.name for alias in node.names)
+            imports.append((Import(node.level, node.module or "", names), simulated))
+        if isinstance(node, ast.FunctionDef):
+            marks = {mark.id for mark in node.decorator_list if isinstance(mark, ast.Name)}
+            simulated = simulated and not marks & FIRST_STAGE
+        waiting += [(child, simulated) for child in ast.iter_child_nodes(node)]
+    return tuple(one for one, _ in imports), tuple(one for one, runs in imports if runs), words
 
 
 def without_text(tree: ast.Module) -> ast.Module:
@@ -146,7 +155,7 @@ class _Kept:
         if not self.new or place is None or self.asked != str(place):
             return
         every = [*(_read(place) | self.new).items()][-MOST_KEPT:]
-        entries = {name: [code.digest, code.imports, sorted(code.words)] for name, code in every}
+        entries = {name: [code.digest, code.imports, code.simulated, sorted(code.words)] for name, code in every}
         self.new = {}
         with contextlib.suppress(OSError):
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -172,9 +181,15 @@ def _read(place: Path | None) -> dict[str, Code]:
         return {}
 
 
-def _code(digest: str, imports: Iterable[tuple[int, str | None, Iterable[str]]], words: Iterable[str]) -> Code:
-    statements = (Import(level, module, tuple(names)) for level, module, names in imports)
-    return Code(digest, tuple(statements), frozenset(words))
+Written = Iterable[tuple[int, str | None, Iterable[str]]]
+
+
+def _code(digest: str, imports: Written, simulated: Written, words: Iterable[str]) -> Code:
+    return Code(digest, _imports(imports), _imports(simulated), frozenset(words))
+
+
+def _imports(written: Written) -> tuple[Import, ...]:
+    return tuple(Import(level, module, tuple(names)) for level, module, names in written)
 
 
 _KEPT = _Kept()

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Status = Literal["identical", "within tolerance", "different", "missing"]
-NAMES = frozenset({"seals", "checksum", "numbers", "results", "unchanged"})
-"""keys of documents whose values are digests of other files' numbers, which are compared themselves"""
+NAMES = frozenset({"seals", "checksum", "numbers", "results", "unchanged", "witness", "confirmed"})
+"""keys of documents whose values are digests of other files' numbers, which are compared themselves, or say how often
+these were computed"""
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 

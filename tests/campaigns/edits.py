@@ -1,7 +1,8 @@
 """The campaign of edits: what a cell uses is noticed when it changes, and nothing else is.
 
-Random constants and operators are changed in modules whose functions ran for a cell (the profiler says which, not the fingerprint);
-every one must change the fingerprint of the cell's trajectory or of its row. Comments, docstrings, formatting and unrelated
+Random constants and operators are changed in modules whose functions ran for a cell (the profiler says which, not the fingerprint).
+Where they ran in the simulation, the edit must change the fingerprint of the simulation; where they ran for its row or for what
+it receives, that of the row, which has both values computed again. Comments, docstrings, formatting and unrelated
 modules are changed too; none of these may.
 
 `python -m tests.campaigns.edits` prints the counts.
@@ -72,15 +73,15 @@ def harmless(source: str, draws: random.Random) -> tuple[str, str]:
     return source.replace("\n\n", "\n\n\n") + "\n\n", "blank lines"
 
 
-def used(cell) -> set[str]:
-    """Modules whose functions run for a cell's numbers or its row."""
-
-    def work() -> None:
-        done = simulate([cell], [0])
-        data = done.passed.of(0)
-        row_of(cell, (1e-5,), ended(cell, data))
-
-    return ran(work) - set(CANNOT_CHANGE_A_NUMBER)
+def used(cell) -> dict[str, int]:
+    """Modules whose functions run for a cell: 0 where that is for its simulation, 1 for its row or what it receives."""
+    vars(cell).pop("received", None)
+    first = ran(lambda: cell.received)
+    data = []
+    second = ran(lambda: data.append(simulate([cell], [0]).passed.of(0)))
+    first |= ran(lambda: row_of(cell, (1e-5,), ended(cell, data[0])))
+    found = dict.fromkeys(first, 1) | dict.fromkeys(second, 0)
+    return {module: stage for module, stage in found.items() if module not in CANNOT_CHANGE_A_NUMBER}
 
 
 class Copy:
@@ -99,15 +100,16 @@ class Copy:
         fingerprint.forget()
         return code_of(cell, self.root), statement_of(cell, self.root)
 
-    def edited(self, cell, module: str, text: str) -> bool:
-        """Whether an edit of a module is noticed for a cell."""
+    def edited(self, cell, module: str, text: str, stage: int | None = None) -> bool:
+        """Whether an edit of a module is noticed for a cell: in the fingerprint of this stage, or in any."""
         path = source_of(module, self.root)
         assert path is not None
         if cell.cell_id not in self.unedited:
             self.unedited[cell.cell_id] = self.prints(cell)
         original = path.read_text()
         path.write_text(text)
-        noticed = self.prints(cell) != self.unedited[cell.cell_id]
+        stages = [one != other for one, other in zip(self.prints(cell), self.unedited[cell.cell_id], strict=True)]
+        noticed = any(stages) if stage is None else stages[stage]
         path.write_text(original)
         return noticed
 
@@ -116,7 +118,8 @@ def campaign(edits: int, harmless_edits: int, seed: int = 0) -> tuple[list[str],
     """Edits that were missed, harmless edits that were taken for changes, and how many modules were edited."""
     draws = random.Random(seed)
     names = sorted(CELLS)
-    chosen = {name: sorted(used(CELLS[name])) for name in draws.sample(names, min(len(names), 6 + edits // 10))}
+    stages = {name: used(CELLS[name]) for name in draws.sample(names, min(len(names), 6 + edits // 10))}
+    chosen = {name: sorted(found) for name, found in stages.items()}
     missed, alarms, touched = [], [], set()
     with tempfile.TemporaryDirectory(prefix="dpexp-edits-") as folder:
         copy = Copy(Path(folder))
@@ -129,7 +132,7 @@ def campaign(edits: int, harmless_edits: int, seed: int = 0) -> tuple[list[str],
             edits -= 1
             touched.add(module)
             what = change(tree, draws)
-            if not copy.edited(CELLS[name], module, ast.unparse(tree)):
+            if not copy.edited(CELLS[name], module, ast.unparse(tree), stages[name][module]):
                 missed.append(f"{name}: {module}, {what}")
         everything = [
             ".".join(["dpexp", *p.relative_to(ROOT).with_suffix("").parts]) for p in sorted(ROOT.rglob("*.py"))

@@ -114,8 +114,8 @@ def new_code(changed: bool) -> None:
     def longer(self: Power, first: int, count: int) -> np.ndarray:
         return 1.5 * _STEP_SIZES(self, first, count)
 
-    def read(path: Path, module: str, read_at: int) -> tuple[str, tuple[str, ...]]:
-        digest, imported = _READ(path, module, read_at)
+    def read(path: Path, module: str, read_at: int, simulated: bool) -> tuple[str, tuple[str, ...]]:
+        digest, imported = _READ(path, module, read_at, simulated)
         return (f"new {digest}" if module == "dpexp.algorithms.schedules" else digest), imported
 
     Power.step_sizes = longer if changed else _STEP_SIZES  # type: ignore[method-assign]

@@ -8,6 +8,9 @@ these count as text.
 
 Every copy is imported by a process of its own, forked from one that has imported numba and the like but not dpexp.
 
+At last a toy run is stored, and after each of some edits `dpexp run --confirm` is asked, in a process of its own that finds
+the kept kernels of the code before. It must not confirm what a whole run computes otherwise.
+
 `python -m tests.campaigns.kernel_edits` prints the counts.
 """
 
@@ -20,6 +23,7 @@ import json
 import os
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -143,10 +147,59 @@ def campaign(edits: int, harmless: int, seed: int = 0) -> tuple[list[str], list[
     return missed, alarms
 
 
+TOY = """\
+experiment: toy
+problem: {name: huber-linear, d: 5}
+algorithm: {name: heavy-ball-ldp-sgd}
+schedule: {eta: 0.2, alpha: [1/3, 1/2]}
+privacy: {mu: [1, inf]}
+run: {n: 300, replicates: 12, seed: 3, checkpoints: 4}
+"""
+OF_THE_TOY = [name for name in CALLED if "softmax" not in name and "finite_sum" not in name and "tiles" not in name]
+
+
+def confirmations(edits: int, seed: int = 0) -> tuple[list[str], list[str]]:
+    """Edits of the toy's kernel that were confirmed although a whole run has other numbers; and those that moved some."""
+    draws = random.Random(seed)
+    silent, moved = [], []
+    with tempfile.TemporaryDirectory(prefix="dpexp-confirmed-edits-") as name:
+        copy = Path(name)
+        shutil.copytree(PACKAGE, copy / "dpexp", ignore=shutil.ignore_patterns("__pycache__"))
+        (copy / "toy.yaml").write_text(TOY)
+        environment = {**os.environ, "DPEXP_CACHE": str(copy / "kept"), "PYTHONDONTWRITEBYTECODE": "1"}
+
+        def dpexp(*words: str) -> int:
+            command = [sys.executable, "-m", "dpexp", "run", "toy.yaml", "-q", *words]
+            return subprocess.run(command, cwd=copy, env=environment, capture_output=True).returncode
+
+        def numbers(results: str) -> list[str] | None:
+            path = copy / results / "toy" / "manifest.json"
+            return [one["numbers"] for one in json.loads(path.read_text())["computed_from"].values()]
+
+        assert dpexp("--results", "stored") == 0
+        for k in range(edits):
+            file = OF_THE_TOY[k % len(OF_THE_TOY)]
+            path = copy / "dpexp" / file
+            original = path.read_text()
+            text, what = edit(original, CALLED[file], draws)
+            path.write_text(text)
+            shutil.copytree(copy / "stored", copy / "asked")
+            confirmed = dpexp("--confirm", "--results", "asked") == 0
+            ran = dpexp("--results", "fresh") == 0
+            if not ran or numbers("fresh") != numbers("stored"):
+                moved.append(what)
+                silent += [f"{file}, {what}"] * confirmed
+            path.write_text(original)
+            shutil.rmtree(copy / "asked")
+            shutil.rmtree(copy / "fresh", ignore_errors=True)
+    return silent, moved
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--edits", type=int, default=30)
     parser.add_argument("--harmless", type=int, default=7)
+    parser.add_argument("--confirmed", type=int, default=12)
     wanted = parser.parse_args()
     sys.dont_write_bytecode = True
     for module in ("numba", "scipy.special", "pydantic", "filelock"):
@@ -155,8 +208,12 @@ def main() -> int:
     missed, alarms = campaign(wanted.edits, wanted.harmless)
     print(f"{wanted.edits} edits of what kernels call: {len(missed)} missed")
     print(f"{wanted.harmless} files without their comments and formatting: {len(alarms)} false alarms")
-    print("\n".join([*missed, *alarms]))
-    return 1 if missed or alarms else 0
+    silent, moved = confirmations(wanted.confirmed)
+    print(
+        f"{wanted.confirmed} edits of a stored run's kernel, of which {len(moved)} moved numbers: {len(silent)} confirmed"
+    )
+    print("\n".join([*missed, *alarms, *silent]))
+    return 1 if missed or alarms or silent else 0
 
 
 if __name__ == "__main__":

@@ -13,12 +13,8 @@ from typing import Literal
 
 import numpy as np
 
-from dpexp.core.brent import root
+from dpexp.core.stages import first_stage
 from dpexp.engine.finite_sum.discounts import discounts
-from dpexp.privacy.accounting.conversions import eps_of_curve
-from dpexp.privacy.accounting.gdp import mu_of
-from dpexp.theory.momentum.theorem4 import theorem4_sigma, theorem4_sigma_best_order
-from dpexp.theory.momentum.theorem8 import theorem8_sigma, theorem8_sigma_best_order
 
 FFT_ENTRIES = 1 << 22
 """how many numbers the transforms of `square_root_sensitivities` hold at once: 32 MiB of float64"""
@@ -44,11 +40,18 @@ class Multipliers:
         return self.printed / self.exact
 
 
+@first_stage
 def multipliers(eps: float, delta: float, theorem: Literal[4, 8] = 4) -> Multipliers:
     """The row of (eps, delta) for Theorem 4 or 8. `improved` is found to a relative error below 1e-6, from above.
 
     Raises ValueError unless 0 < eps < inf and 0 < delta < 1.
     """
+    from dpexp.core.brent import root
+    from dpexp.privacy.accounting.conversions import eps_of_curve
+    from dpexp.privacy.accounting.gdp import mu_of
+    from dpexp.theory.momentum.theorem4 import theorem4_sigma, theorem4_sigma_best_order
+    from dpexp.theory.momentum.theorem8 import theorem8_sigma, theorem8_sigma_best_order
+
     if not 0 < eps < math.inf or not 0 < delta < 1:
         raise ValueError(f"eps={eps}, delta={delta}: need 0 < eps < inf and 0 < delta < 1")
     streams = 1.0 if theorem == 4 else math.sqrt(3)

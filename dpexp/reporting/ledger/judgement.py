@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from dpexp.reporting.noticed import noticed
 
-State = Literal["current", "stale", "missing"]
+State = Literal["current", "unconfirmed", "stale", "missing"]
+"""unconfirmed: judged by other code, from the same results; `dpexp claims --confirm` finds out if it is the same"""
 FOUND = ("predicted", "measured", "uncertainty", "verdict", "numbers")
 """what a check finds; all of it is null where no current verdict is stored"""
 
@@ -47,7 +48,7 @@ class Judgement:
         """The verdict, or in brackets what stands in its place."""
         if self.is_current:
             return str(self.found["verdict"])
-        return f"[stale; was: {self.found['verdict']}]" if self.found else "[not judged yet]"
+        return f"[{self.state}; was: {self.found['verdict']}]" if self.found else "[not judged yet]"
 
     @property
     def as_expected(self) -> bool:

@@ -94,16 +94,21 @@ class Standing:
             return Judgement(described(claim), {}, "missing", self.ledger.fault or NEVER_JUDGED, remedy)
         if reason := self.why_stale(claim, verdict):
             return Judgement(described(claim), verdict.found, "stale", reason, remedy)
+        if files := self.edited(claim, verdict):
+            remedy = rerun([claim.id], self.results, "--confirm")
+            return Judgement(described(claim), verdict.found, "unconfirmed", f"code changed: {few(files)}", remedy)
         return Judgement(described(claim), verdict.found, "current")
 
-    def why_stale(self, claim: Claim, verdict: Verdict) -> str:
-        """Why a verdict is not known to be what would be judged today; empty where it is."""
+    def edited(self, claim: Claim, verdict: Verdict) -> list[str]:
+        """Files of the check that have changed since the verdict was judged or confirmed."""
         from dpexp.reporting.ledger.code_of_claims import code_of_claim
 
+        return changed(verdict.code, code_of_claim(claim))
+
+    def why_stale(self, claim: Claim, verdict: Verdict) -> str:
+        """Why a verdict does not speak of today's results and claims; empty where it does, by whatever code."""
         if absent := plugins_missing([verdict.code]):
             return f"judged with {few(absent)}, not loaded here"
-        if files := changed(verdict.code, code_of_claim(claim)):
-            return f"code changed: {few(files)}"
         for experiment in claim.experiments:
             identity, trouble = self.identity(experiment)
             if trouble:

@@ -19,7 +19,7 @@ from dpexp.store.files import read_document
 from dpexp.store.generation import Generation, config_path
 from dpexp.store.reading import command_of
 
-CURRENT, STALE, INCOMPLETE, MISSING = "current", "stale", "not complete", "missing"
+CURRENT, UNCONFIRMED, STALE, INCOMPLETE, MISSING = "current", "unconfirmed", "stale", "not complete", "missing"
 UNREADABLE = "not readable here"
 """its settings cannot be made again, as where its data are not there"""
 
@@ -69,6 +69,7 @@ class Stored:
         diverged = 0 if self.gathered is None else sum(int(run.row["n_diverged"]) for run in self.gathered.runs)
         return [
             *absent,
+            *filter(None, [self.generation.confirmed]),
             *([without] if lacking else []),
             *([f"{counted(diverged, 'replicate')} diverged, which count as they are"] if diverged else []),
         ]
@@ -101,10 +102,10 @@ def look(results: Path, name: str) -> Stored:
         return Stored(results, name, UNREADABLE, error.message.removeprefix(f"{results / name}: "), "", None, None)
     except DpexpError as error:
         message = error.message.removeprefix(f"{Folder(results, name).root}: ")
-        stale = message.startswith("stale")
+        word = message.partition(", ")[0]
         there = Folder(results, name).manifest.exists()
-        status = STALE if stale else INCOMPLETE if there else MISSING
-        return Stored(results, name, status, message.removeprefix("stale, "), error.hint, None, None)
+        status = word if word in (STALE, UNCONFIRMED) else INCOMPLETE if there else MISSING
+        return Stored(results, name, status, message.removeprefix(f"{status}, "), error.hint, None, None)
     except Exception as error:  # of a plug-in, whose results must not cost the page of all others
         return Stored(results, name, UNREADABLE, *said(error), None, None)
 

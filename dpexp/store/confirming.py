@@ -1,0 +1,169 @@
+"""`dpexp run --confirm`: code has changed, and a few replicates that are computed again say whether numbers have.
+
+Of every pass one chunk is computed, by the code of today and from what today's first stage gives it. Its digests are
+compared with the witness in the manifest, and the row of cells.parquet is computed again and compared. What agrees is
+stamped with today's code, and the manifest says by what it was confirmed. What does not is stale. Trajectories are not
+needed. Nothing is computed on a user's own records: that would be another run on them.
+
+Machine code is kept under a key of all that it was made from (`dpexp.engine.identity`): an edited kernel is compiled.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dpexp.config import Cell, Experiment
+from dpexp.core.digests import digest
+from dpexp.core.errors import DpexpError
+from dpexp.core.files import Damaged
+from dpexp.core.terminal import note
+from dpexp.core.text import few
+from dpexp.store.executors import EXECUTORS
+from dpexp.store.files import write_document
+from dpexp.store.fingerprint import changed, code_of, edited_after
+from dpexp.store.folder import Folder
+from dpexp.store.generation import Generation, config_today, read_generation, summary_code, what_changed
+from dpexp.store.partials import chunks_of
+from dpexp.store.rows import Ended, row_of
+from dpexp.store.run import AGAIN, Options, simulate_chunk
+from dpexp.store.simulating import Done
+from dpexp.store.stamps import confirmed_by, moved, stamp_in, statement_today, witness_of
+
+CURRENT, CONFIRMED, STALE = "current", "confirmed", "stale"
+RIGHT = (CURRENT, CONFIRMED)
+Found = dict[str, tuple[str, str]]
+"""by cell id: current, confirmed, stale, incomplete or missing, and why"""
+
+
+def confirm(experiment: Experiment, options: Options) -> Found:
+    """Find out which stored cells are what today's code gives, and stamp these. Raises DpexpError, as a run does."""
+    folder = Folder(options.results, experiment.name)
+    cells = [cell for cell in experiment.cells if options.only is None or cell.cell_id in options.only]
+    with folder.locked():
+        try:
+            generation = read_generation(folder)
+        except (FileNotFoundError, Damaged) as error:
+            why = "not computed yet" if isinstance(error, FileNotFoundError) else str(error)
+            return {cell.cell_id: ("missing", why) for cell in cells}
+        found = _confirmed(cells, experiment, generation, options)
+        why = read_generation(folder).what_is_stale()
+    if why and options.only is None and all(status in RIGHT for status, _ in found.values()):
+        found = dict.fromkeys(found, (STALE, why))  # it has settings that the config does not name any more
+    if wrong := [reason for status, reason in found.values() if status == STALE]:
+        reasons = few(list(dict.fromkeys(wrong)))
+        note(f"{experiment.name}: {len(wrong)} of {len(found)} cells are stale: {reasons}", options.quiet)
+    return found
+
+
+def _confirmed(cells: Sequence[Cell], experiment: Experiment, generation: Generation, options: Options) -> Found:
+    rows = {row["cell_id"]: row for row in generation.cells.table().to_pylist()}
+    known = {cell.cell_id: _settled(cell, experiment, generation, rows) for cell in cells}
+    todo = [cell for cell in cells if known[cell.cell_id] is None]
+    found = {cell_id: one for cell_id, one in known.items() if one is not None}
+    codes = [code_of(cell) | statement_today(cell) for cell in todo]
+    before = edited_after(codes, experiment.read_at)
+    fresh = _witnesses(todo, generation.manifest, options)
+    if late := before or edited_after(codes, experiment.read_at):
+        raise DpexpError(f"{experiment.name}: {few(late)} changed after this process had read it", AGAIN)
+    for cell in todo:
+        told, now = stamp_in(generation.manifest, cell.cell_id).witness, fresh[cell.cell_id]
+        if isinstance(now, str):
+            found[cell.cell_id] = STALE, now
+        elif told is not None and told != now:
+            what = "its numbers are" if told["numbers"] != now["numbers"] else "the summary of its numbers is"
+            found[cell.cell_id] = STALE, f"{what} not what is stored ({confirmed_by(now)} computed again)"
+        else:
+            found[cell.cell_id] = CONFIRMED, f"by {confirmed_by(now)}"
+    _stamp(experiment, generation, fresh, found)
+    return found
+
+
+def _settled(
+    cell: Cell, experiment: Experiment, generation: Generation, rows: Mapping[str, dict[str, Any]]
+) -> tuple[str, str] | None:
+    """What is known of a cell without simulating anything; None where a chunk has to say it."""
+    manifest = generation.manifest
+    origin = manifest["computed_from"].get(cell.cell_id)
+    if origin is None:
+        return "missing", "not computed yet"
+    if origin.get("deployment"):
+        return CURRENT, f"released by a deployment on {origin['deployment']}, and kept"
+    if origin["replicates"] < experiment.replicates:
+        return "incomplete", f"{origin['replicates']} of {experiment.replicates} replicates"
+    stamp, summaries = stamp_in(manifest, cell.cell_id), changed(manifest["summary_code"], summary_code())
+    (files, received), other = moved(cell, stamp), stamp.statement != statement_today(cell)
+    files += summaries
+    own = bool(cell.problem.files())
+    if not (files or received or other) and (stamp.witness is not None or own):
+        return CURRENT, f"confirmed by {stamp.confirmed}" if stamp.confirmed else "up to date"
+    if own or (files and stamp.witness is None):
+        why = "nothing is tried on your own records" if own else "no witness of its numbers was kept"
+        return STALE, f"{what_changed(files or ['.py'])} changed, and {why}"
+    if received or _sorted(cell.received_numbers) != _sorted(stamp.received):
+        return STALE, f"what the run receives changed: {few(received)}".strip(": ")  # a chunk need not use all of it
+    if other and (what := _other_row(cell, experiment, rows[cell.cell_id])):
+        return STALE, f"its row is another one: {what}"
+    return None if files or stamp.witness is None else (CONFIRMED, "what it receives and states is the same")
+
+
+def _sorted(received: dict[str, list[Any]] | None) -> list[str]:
+    """The values that a run receives, whatever the functions are called that compute them."""
+    return sorted(repr(value) for some in (received or {}).values() for value in some)
+
+
+def _other_row(cell: Cell, experiment: Experiment, stored: dict[str, Any]) -> str:
+    """Where today's row of a cell differs from the stored one; empty where it does not."""
+    outcome = Ended(stored["replicates"], stored["n_diverged"], stored.get("projections"))
+    now = row_of(cell, experiment.deltas, outcome)
+    names = [name for name in now.keys() | stored.keys() if not _same(now.get(name), stored.get(name))]
+    return few(sorted(names))
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Equal, to the last bit; an entry that a row does not have is a null of the table."""
+    both = isinstance(one, float) and isinstance(other, float)
+    return bool(one == other) or (both and math.isnan(one) and math.isnan(other))
+
+
+def _witnesses(cells: Sequence[Cell], manifest: Mapping[str, Any], options: Options) -> dict[str, dict[str, Any] | str]:
+    """The witness of every cell as today's code gives it, from one chunk of every pass; or why there is none."""
+    passes: dict[tuple[str, int], list[Cell]] = {}
+    for cell in cells:
+        stored = manifest["computed_from"][cell.cell_id]
+        count = (stored.get("witness") or {}).get("replicates") or min(cell.algorithm.witnesses, stored["replicates"])
+        passes.setdefault((cell.pass_key, count), []).append(cell)
+    chunks = [c for (_, count), some in passes.items() for c in chunks_of(some, range(count), lanes=count)]
+    found: dict[str, dict[str, Any] | str] = {}
+    tasks = [(simulate_chunk, (chunk,)) for chunk in sorted(chunks, key=lambda chunk: -chunk.seconds)]
+    for number, (result, _) in EXECUTORS["threads"](tasks, max(1, min(options.jobs, len(tasks)))):
+        (chunk,) = tasks[number][1]
+        for place, cell in enumerate(chunk.cells):
+            done = isinstance(result, Done)
+            found[cell.cell_id] = witness_of(cell, result.passed.of(place)) if done else result.error
+    return found
+
+
+def _stamp(
+    experiment: Experiment, generation: Generation, fresh: Mapping[str, dict[str, Any] | str], found: Found
+) -> None:
+    """Write today's code beside what was confirmed; the numbers, and the seals of their files, stay as they are."""
+    manifest = generation.manifest
+    origins, codes = dict(manifest["computed_from"]), dict(manifest["code"])
+    confirmed = [cell for cell in experiment.cells if found.get(cell.cell_id, ("",))[0] == CONFIRMED]
+    for cell in confirmed:
+        origin = dict(origins[cell.cell_id])
+        for name, code in (("code", code_of(cell)), ("statement", statement_today(cell))):
+            origin[name] = digest(code, 12)
+            codes[origin[name]] = code
+        if cell.cell_id in fresh:
+            origin["confirmed"] = confirmed_by(origin["witness"]) if origin.get("witness") else ""
+            origin["witness"] = fresh[cell.cell_id]
+        origins[cell.cell_id] = origin | {"received": cell.received_numbers}
+    used = {origin[name] for origin in origins.values() for name in ("code", "statement")}
+    changes = {"computed_from": origins, "code": {name: codes[name] for name in sorted(used)}}
+    if set(found) == set(origins) and all(status in RIGHT for status, _ in found.values()):
+        changes |= {"summary_code": summary_code(), "config": config_today(experiment, generation.folder)}
+    if confirmed:
+        write_document(generation.folder.manifest, manifest | changes)

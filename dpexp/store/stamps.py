@@ -1,0 +1,101 @@
+"""What is known of stored numbers: with which code they are what today's run would give, and what witnesses it.
+
+A trajectory file says what it was computed with. The manifest can say more: that other code was confirmed to give the
+same numbers. For that it holds a witness of every cell, the digests of its first replicates and of their summary. A
+process without trajectories can then compute these replicates again and compare (`dpexp.store.confirming`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dpexp.core.text import counted
+from dpexp.engine.result import CellData
+from dpexp.store.fingerprint import changed, code_of, data_of, statement_of
+from dpexp.store.summaries import summary_table, too_far
+from dpexp.store.trajectories import Stored, digest_of
+
+if TYPE_CHECKING:
+    from dpexp.config import Cell
+
+
+class Stamp(NamedTuple):
+    """What a cell's numbers are known to come from."""
+
+    code: dict[str, str]
+    """of the simulation"""
+    received: dict[str, list[Any]] | None
+    """what the simulation received from the first stage; None where a plug-in took part, which has one stage"""
+    witness: dict[str, Any] | None
+    """None for results of a dpexp that kept none"""
+    statement: dict[str, str] | None = None
+    """of both stages and of the row; None where no manifest tells"""
+    confirmed: str = ""
+    """how it was found that this code gives these numbers; empty where it computed them"""
+
+    def entries(self) -> dict[str, Any]:
+        """What the manifest holds of it beside the code."""
+        return {"received": self.received, "witness": self.witness, "confirmed": self.confirmed}
+
+
+def witness_of(cell: Cell, data: CellData) -> dict[str, Any]:
+    """What proves a cell's numbers, from replicates that begin with the first: digests of them and of their summary."""
+    count = min(cell.algorithm.witnesses, data.values.shape[-1])
+    few = data._replace(values=np.ascontiguousarray(data.values[..., :count]))
+    table = summary_table(cell.cell_id, few, too_far(few, cell.run.diverged_above))
+    hashed = hashlib.sha256()
+    for name in table.column_names:
+        hashed.update(f"{name} {table[name].type}".encode())
+        column = table[name].to_numpy()
+        hashed.update("\n".join(column).encode() if column.dtype == object else np.ascontiguousarray(column).data)
+    return {"replicates": count, "numbers": digest_of(few), "summary": hashed.hexdigest()[:32]}
+
+
+def confirmed_by(witness: Mapping[str, Any]) -> str:
+    """How a cell was confirmed, in words."""
+    return f"one chunk of {counted(witness['replicates'], 'replicate')}"
+
+
+def stamp_in(manifest: Mapping[str, Any], cell_id: str) -> Stamp:
+    """What a manifest says of a cell that it holds."""
+    origin = manifest["computed_from"][cell_id]
+    code, statement = (manifest["code"][origin[name]] for name in ("code", "statement"))
+    return Stamp(code, origin.get("received"), origin.get("witness"), statement, origin.get("confirmed", ""))
+
+
+def stamp_of(cell: Cell, file: Stored, manifest: Mapping[str, Any] | None) -> Stamp:
+    """What is known of a trajectory file: by the manifest, where it speaks of these numbers and knows more."""
+    own = Stamp(file.code, file.metadata.get("received"), file.metadata.get("witness"))
+    origin = None if manifest is None else manifest["computed_from"].get(cell.cell_id)
+    if (
+        manifest is None
+        or origin is None
+        or (origin["numbers"], origin["replicates"]) != (file.numbers, file.replicates)
+    ):
+        return own
+    told = stamp_in(manifest, cell.cell_id)
+    if told.code == own.code or own.code == code_of(cell):
+        return own._replace(statement=told.statement if told.received == own.received else None)
+    return told
+
+
+def statement_today(cell: Cell) -> dict[str, str]:
+    """What a row of cells.parquet is computed with; the ledger of a row counts the records."""
+    return statement_of(cell) | data_of(cell)
+
+
+def moved(cell: Cell, stamp: Stamp) -> tuple[list[str], list[str]]:
+    """Files of the simulation that have changed since; and where none has, what the run receives that is another one.
+
+    Where only the first stage has changed it is resolved again, and its values alone decide.
+    """
+    if files := changed(stamp.code, code_of(cell)):
+        return files, []
+    if stamp.statement == statement_today(cell) or (now := cell.received_numbers) == stamp.received:
+        return [], []
+    then, now = stamp.received or {}, now or {}
+    return [], sorted(name for name in then.keys() | now.keys() if then.get(name) != now.get(name))
