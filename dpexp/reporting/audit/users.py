@@ -35,7 +35,7 @@ from dpexp.privacy.audit.claim import gaussian_claim
 from dpexp.privacy.audit.statistics.projection import log_likelihood_ratio
 from dpexp.privacy.budgets import Budget, ChoiceBudget, ConstantBudget, ListBudget
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.reporting.audit.auditable import Attained, Look, Seen
+from dpexp.reporting.audit.auditable import LAST_AND_AVERAGE, Attained, Look, Seen
 
 USERS = 8
 """of each class of budgets in a run, of whom the one with the most telling pair of records is audited"""
@@ -85,7 +85,8 @@ class UsersAudit:
                 if self.budget.constant is None
                 else f"a user with mu = {self.second:g}"
             )
-            found += [Look(kind, who, "projection", claim, stated) for kind in (LAST, "average")]
+            kinds = {LAST: "projection", "average": "projection", LAST_AND_AVERAGE: "joint ratio"}
+            found += [Look(kind, who, statistic, claim, stated) for kind, statistic in kinds.items()]
         return found
 
     @property
@@ -128,6 +129,8 @@ class UsersAudit:
                 # the average of two iterates moves half as far as the second
                 share = steepness if released is not averages else steepness / 2
                 found.append(self._released(released, twin, share, pairs, clean[SECOND], budgets[SECOND]))
+            both = np.stack([one.statistics for one in found[-2:]], axis=1)
+            found.append(Seen(both, found[-1].canary))
         return found
 
     def _pass(self, seed: int, lanes: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
