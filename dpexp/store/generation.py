@@ -233,6 +233,15 @@ def _sealed(path: Path, manifest: dict[str, Any]) -> Sealed:
     return sealed
 
 
+def deployed_in(results: Path, experiment: str) -> set[str]:
+    """Cells that a deployment has released into a results folder, by id, as far as its manifest says so."""
+    try:
+        origins = read_document(Folder(results, experiment).manifest)["computed_from"]
+    except (Damaged, OSError):
+        return set()
+    return {cell_id for cell_id, origin in origins.items() if origin.get("deployment")}
+
+
 def _stale_files(codes: Iterable[dict[str, str]]) -> list[str]:
     """Modules and data files whose contents are not the recorded ones; absent data files do not count."""
     files: list[str] = []
