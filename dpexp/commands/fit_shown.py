@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dpexp.commands.fit_receipt import NOT_COVERED
 from dpexp.core.text import columns, counted, few, up
 from dpexp.data.regression import Units
 from dpexp.inference.fitting import Fitted, Planned
@@ -53,6 +54,7 @@ class Report:
     deployment: bool = False
     person: str | None = None
     file: str = ""
+    spent: str = ""
 
     @property
     def exit_code(self) -> int:
@@ -262,7 +264,8 @@ class Report:
                     "Anything else that is computed from the file, a plot of residuals say, is a release of its own."
                 )
             if self.deployment:
-                said.append("Noise came from the operating system and is not stored.")
+                said.append(f"Noise came from the operating system and is not stored. Not covered: {NOT_COVERED}.")
+                said.append(self.spent)
             elif not math.isinf(self.largest):
                 said.append(
                     f"A rehearsal: whoever knows the seed ({self.seed}) can take the noise away. Publish a fit that "

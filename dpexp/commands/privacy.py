@@ -78,6 +78,7 @@ class Located(ConfigStatement):
     def __init__(self, path: Path, experiment: Experiment, deployment: bool, results: Path) -> None:
         from dpexp.commands.notices import notices
         from dpexp.commands.sharing import cautions, joint
+        from dpexp.store.folder import Folder
         from dpexp.store.generation import deployed_in
 
         every = {cell.cell_id for cell in experiment.cells}
@@ -85,7 +86,7 @@ class Located(ConfigStatement):
             from dpexp.commands.run import require_private_records
 
             require_private_records(experiment)
-        deployed = every if deployment else deployed_in(results, experiment.name)
+        deployed = every if deployment else deployed_in(Folder(results, experiment.name)).keys()
         self.path, self.deployment, self.name = path, every <= deployed, experiment.name
         self.settings = len(experiment.cells)
         said = cautions(experiment, deployed=deployed)

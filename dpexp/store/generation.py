@@ -233,13 +233,13 @@ def _sealed(path: Path, manifest: dict[str, Any]) -> Sealed:
     return sealed
 
 
-def deployed_in(results: Path, experiment: str) -> set[str]:
-    """Cells that a deployment has released into a results folder, by id, as far as its manifest says so."""
+def deployed_in(folder: Folder) -> dict[str, str]:
+    """When deployments released cells, by cell id, by the manifest alone; empty where that cannot be read."""
     try:
-        origins = read_document(Folder(results, experiment).manifest)["computed_from"]
-    except (Damaged, OSError):
-        return set()
-    return {cell_id for cell_id, origin in origins.items() if origin.get("deployment")}
+        origins = read_document(folder.manifest)["computed_from"]
+    except (FileNotFoundError, Damaged):
+        return {}
+    return {cell_id: str(origin["deployment"]) for cell_id, origin in origins.items() if origin.get("deployment")}
 
 
 def _stale_files(codes: Iterable[dict[str, str]]) -> list[str]:

@@ -11,9 +11,8 @@ from dpexp.config import Cell, Experiment
 from dpexp.core.files import Damaged
 from dpexp.core.text import counted, few
 from dpexp.store import Folder
-from dpexp.store.files import read_document
 from dpexp.store.fingerprint import changed, code_of
-from dpexp.store.generation import describe, read_generation, what_changed
+from dpexp.store.generation import deployed_in, describe, read_generation, what_changed
 from dpexp.store.models import lacking, stored_model
 from dpexp.store.provenance import arithmetic
 from dpexp.store.trajectories import Stored, stored_cell_file
@@ -124,7 +123,7 @@ def _deployed(cell: Cell, folder: Folder, orphaned: bool) -> CellPlan | None:
     at = [
         file.deployment.get("at", "") if file else "",
         model.deployment if model else "",
-        _manifest_says(cell, folder),
+        deployed_in(folder).get(cell.cell_id, ""),
     ]
     when = next(filter(None, at), "")
     if not when:
@@ -138,15 +137,6 @@ def _deployed(cell: Cell, folder: Folder, orphaned: bool) -> CellPlan | None:
     reason = f"released by a deployment on {when}, and kept"
     reason += f" ({what_changed(since)} changed since: {few(since)})" if since else ""
     return CellPlan(cell, "deployed", reason, range(0), file.replicates, file)
-
-
-def _manifest_says(cell: Cell, folder: Folder) -> str:
-    """When a deployment released the cell, by the manifest alone; empty where that says nothing of it."""
-    try:
-        origins = read_document(folder.manifest)["computed_from"]
-    except (FileNotFoundError, Damaged):
-        return ""
-    return str(origins.get(cell.cell_id, {}).get("deployment") or "")
 
 
 def _mixture(stored: dict[str, Any]) -> str:

@@ -53,6 +53,9 @@ def canary_response(t: Value, e: Value, k: np.ndarray) -> Value:
 class UsersAudit:
     """The messages of users, and the last iterate and the average that are made of them."""
 
+    attained: Sequence[Attained] = ()
+    """none: one Gaussian message is its own claim"""
+
     def __init__(
         self, problem: LinearPredictorProblem, algorithm: OnePassAlgorithm, schedule: StepSizes, budget: Budget, n: int,
         stated: Sequence[Analysis],
@@ -109,11 +112,6 @@ class UsersAudit:
 
         held = self.share * mu
         return replace(self.stated, mu=held, eps=lambda delta: eps_of(held, delta))
-
-    @property
-    def attained(self) -> Sequence[Attained]:
-        """None: one Gaussian message is its own claim."""
-        return ()
 
     def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
         groups = [list(replicates[k : k + LANES]) for k in range(0, len(replicates), LANES)]
