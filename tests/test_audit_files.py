@@ -287,7 +287,7 @@ def test_a_fit_of_records_less_their_mean_is_found(fit, monkeypatch):
 
     def entering(*given):
         records, mu, dropped = true(*given)
-        records.x[:] -= records.x.mean(axis=0)
+        records.y[:] -= records.y.mean()
         return records, mu, dropped
 
     monkeypatch.setattr(fitting, "entering", entering)
