@@ -43,6 +43,10 @@ QUICK = {
     19: 800,
     20: 400,
     21: 500,
+    22: 1200,
+    23: 800,
+    24: 400,
+    25: 400,
 }
 """runs in which a fault is found; the others, which need thousands, are tried by `make soak`, and 8 in `test_audit.py`"""
 
@@ -85,7 +89,7 @@ def test_sound_mechanisms_are_left_alone(config):
 @pytest.mark.parametrize("config", [SAMPLED, BINS], ids=["coins", "bins"])
 def test_what_is_audited_is_what_a_run_computes(config):
     """The last iterate and the average of a replicate are, to the bit, the parameters that `simulate` returns."""
-    (loud, _, _) = plan_of(read_experiment(config, "s.yaml")).audited
+    (loud, *_) = plan_of(read_experiment(config, "s.yaml")).audited
     setting = (loud.schedule, loud.budget)
     for problem, replicate in ((loud.worlds[1], 3), (loud.worlds[1], 8)):
         iterates, average = loud.run(problem, 7, replicate)
@@ -97,7 +101,7 @@ def test_what_is_audited_is_what_a_run_computes(config):
 @pytest.mark.parametrize("config", [SAMPLED, BINS], ids=["coins", "bins"])
 def test_a_record_that_is_not_there_is_in_no_batch(config):
     """The others are drawn with the same probability, and as they are drawn where it is there."""
-    (loud, _, _) = plan_of(read_experiment(config, "s.yaml")).audited
+    (loud, *_) = plan_of(read_experiment(config, "s.yaml")).audited
     without, with_canary = (list(islice(loud._batches(world, 1, 5), 2000)) for world in loud.worlds)
     assert all(np.array_equal(a, b[b != 0]) for a, b in zip(without, with_canary, strict=True))
     share = np.mean([np.count_nonzero(batch) for batch in without]) / (loud.problem.records - 1)

@@ -126,17 +126,20 @@ def test_intercept_moves_with_its_covariance(lab):
         assert user[0] + user[1] * age == pytest.approx(1 + 2 * (age - 45) / 12.5)
 
 
-def test_a_fit_is_the_same_in_every_process_and_another_with_another_seed(lab):
+def test_a_fit_is_the_same_in_every_process_and_another_with_another_seed(lab, tmp_path):
     def values(**more):
         report = dpexp.fit(lab / "people.csv", target="y", mu=2, public=lab / "public.yaml", **more)
         return [one["value"] for one in report.document()["estimates"]]
 
     assert values() == values(seed=1) != values(seed=2)
-    assert values(deployment=True) != values(deployment=True)
+    secret = {"deployment": True, "out": tmp_path / "fit.json"}
+    assert values(**secret) != values(**secret, again=True)
 
 
-def test_a_deployment_keeps_no_seed_of_its_noise(lab):
-    report = dpexp.fit(lab / "people.csv", target="y", mu=2, public=lab / "public.yaml", deployment=True)
+def test_a_deployment_keeps_no_seed_of_its_noise(lab, tmp_path):
+    secret = {"deployment": True, "out": tmp_path / "fit.json"}
+    report = dpexp.fit(lab / "people.csv", target="y", mu=2, public=lab / "public.yaml", **secret)
+    assert "floating-point noise" in str(report)
     assert report.document()["public"]["noise"] == "operating system, not stored"
     assert "not stored" in str(report)
     assert "rehearsal" not in str(report)
@@ -551,7 +554,10 @@ def test_a_known_scale_is_not_estimated(tmp_path, lab):
         (["--mu", "1", "--level", "1"], "--level"),
         (["--mu", "1", "--model", "mallows"], "no model 'mallows'"),
         (["--mu", "1", "--n", "5"], "--n belongs to --plan"),
-        (["--mu", "1", "--deployment", "--seed", "3"], "--deployment takes its noise"),
+        (["--mu", "1", "--deployment", "--seed", "3"], "--deployment keeps its result"),
+        (["--mu", "1", "--deployment", "--out", "f.json", "--seed", "3"], "--deployment takes its noise"),
+        (["--mu", "1", "--again"], "--again a deployment's"),
+        (["--mu", "1", "--out", "."], "is a folder"),
         (["--mu", "1", "--public", "nowhere.yaml"], "no such file"),
         (["--mu-column", "nope"], "no column 'nope'"),
     ],

@@ -1,16 +1,21 @@
 """What a statement does not cover: runs that share records and noise, published seeds, mixtures of mechanisms."""
 
 import json
+from pathlib import Path
 
 import numpy as np
+import pytest
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.commands import privacy
-from dpexp.commands.sharing import cautions
+from dpexp.commands.report import report
+from dpexp.commands.sharing import NOT_PRIVATE, cautions
 from dpexp.config import load_experiment, read_experiment
 from dpexp.privacy.targets import Target
 from dpexp.problems.softmax import Softmax
+from dpexp.store.run import Options, run
+from dpexp.store.simulating import simulate
 
 DIGITS = """\
 experiment: toy
@@ -138,3 +143,71 @@ def test_mechanisms_of_one_budget_keep_their_own_entries(tmp_path):
         f"dp-sgd on softmax, eps = 1, epochs = {k}, n = {steps}" for k, steps in ((2, 58), (3, 86))
     }
     assert len({best["noise_multiplier"] for best in document["best"].values()}) == 2
+
+
+OWN = """\
+experiment: own
+problem: {name: softmax, data: {path: t.csv, target: y, ranges: {a: [0, 200]}, categories: {y: [0, 1, 2]}}}
+algorithm: {name: dp-sgd, batch_size: 20, epochs: 1}
+schedule: {name: constant, eta: 0.5}
+privacy: {eps: [1, 2], delta: 1e-3}
+run: {replicates: 1, seed: 3, checkpoints: 1}
+"""
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("a,y\n" + "".join(f"{k},{k % 3}\n" for k in range(200)))
+    (tmp_path / "own.yaml").write_text(OWN)
+    return tmp_path
+
+
+def shown(own):
+    """What `dpexp privacy` and the page of the results say."""
+    import re
+    from html import unescape
+
+    text = privacy.of_config(Path("own.yaml"), []).text()
+    page = report(Path("results", "own"), None).read_text()
+    return text, " ".join(unescape(re.sub(r"<[^>]*>", " ", page[page.index('id="privacy"') :])).split())
+
+
+def test_the_statement_and_the_page_know_a_deployment(own):
+    """Neither calls it a reproducible run, and nothing of what is said is in a frame that cuts it."""
+    run(load_experiment("own.yaml"), Options(Path("results"), quiet=True, deployment=True))
+    for said in shown(own):
+        assert NOT_PRIVATE not in said
+        assert "Deployment: noise, batches and start are drawn" in said
+        assert "floating-point noise is not covered" in said
+    page = (own / "results" / "own" / "report.html").read_text()
+    assert "of the operating system, kept nowhere" in page
+    framed = page[page.index('id="privacy"') :].split("<pre")[1:]
+    assert framed
+    assert all("covered" not in block.split("</pre>")[0] for block in framed)
+
+
+def test_a_folder_that_is_deployed_in_part_says_so(own):
+    first = load_experiment("own.yaml").cells[0].cell_id
+    run(load_experiment("own.yaml"), Options(Path("results"), quiet=True, deployment=True, only=frozenset([first])))
+    run(load_experiment("own.yaml"), Options(Path("results"), quiet=True))
+    for said in shown(own):
+        assert "Deployment of 1 of 2 settings: noise" in said
+        assert f"The others. {NOT_PRIVATE}" in said
+
+
+def test_a_reproducible_run_says_so(own):
+    run(load_experiment("own.yaml"), Options(Path("results"), quiet=True))
+    for said in shown(own):
+        assert NOT_PRIVATE in said
+        assert "Deployment: " not in said
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_number_of_tuning_runs_is_kept_nowhere(own, seed):
+    """Not in the numbers that a run of a user's own records hands on, and so not in the results and the page."""
+    text = OWN.replace("eps: [1, 2]", "eps: 4").replace("seed: 3", f"seed: {seed}")
+    (own / "own.yaml").write_text(text + "tune: {over: {clip: [0.5, 1]}, draws: geometric 4}\n")
+    (cell,) = load_experiment("own.yaml").cells
+    done = simulate([cell], range(1), secret=True)
+    assert (done.passed.values[:, :, :, done.passed.metrics.index("runs")] == -1).all()

@@ -87,7 +87,8 @@ class Tuned(SoftmaxAlgorithm):
     base: ClassVar[type[SoftmaxAlgorithm]]
     """what a run is"""
     metrics: ClassVar[tuple[str, ...]] = (*SoftmaxAlgorithm.metrics, "runs", "candidate", "score")
-    """of the best run, and beside them K, the candidate's number in the grid (from 0; -1 where K = 0), and its score"""
+    """of the best run, and beside them K, the candidate's number in the grid (from 0; -1 where K = 0), and its score.
+    K is not released, so that of a user's own records -1 stands in its place"""
 
     @model_validator(mode="after")
     def _known(self) -> Tuned:
@@ -271,7 +272,7 @@ class Tuned(SoftmaxAlgorithm):
             for r, replicate in enumerate(replicates):
                 best = self.selected(problem, candidates, one, steps, seed, replicate)
                 for e, k in np.ndindex(best.iterates.shape[:2]):
-                    chosen = (best.runs, best.candidate, best.score)
+                    chosen = (best.runs if parameters is None else -1, best.candidate, best.score)
                     values[s, e, k, :, r] = *measured(problem, best.iterates[e, k]), *chosen
                 if parameters is not None:
                     parameters[s, :, r] = best.iterates[:, -1]

@@ -260,8 +260,10 @@ def fit(
     force: bool = False,
     deployment: bool = False,
     seed: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    again: bool = False,
 ) -> Report:
-    """Private regression with confidence intervals on a table of your own.
+    """Private regression with confidence intervals on a table of your own; a deployment keeps it in `out`.
 
     `str` of it is the text that the command prints, `.document()` the same for programs, `.exit_code` 3 where intervals
     are refused.
@@ -272,7 +274,7 @@ def fit(
     return command.fit(
         command.Request(
             Path(data), target, model, mu_, mu_column, eps_, delta_, central, None if public is None else Path(public),
-            level, person, False, None, force, deployment, seed,
+            level, person, False, None, force, deployment, seed, None if out is None else Path(out), again,
         )
     )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import Any
 
 from dpexp.core.errors import UsageError
 from dpexp.reporting.audit.audit import Row, audit, exact_documents
+from dpexp.reporting.audit.auditable import Auditable
 from dpexp.reporting.audit.plan import plan_of
 from dpexp.reporting.audit.shown import text
 
@@ -18,14 +20,20 @@ FEWEST, MOST = 100, 10_000_000
 
 @dataclass(frozen=True)
 class Audited:
-    """The rows of an audit, and what was not audited."""
+    """The rows of an audit, what tells two files apart without noise, and what was not audited."""
 
     rows: Sequence[Row]
     skipped: Sequence[str]
+    leaks: Sequence[str] = ()
 
     def document(self) -> list[dict[str, Any]]:
         """With the keys of `dpexp audit --json`."""
-        return [*(row.document() for row in self.rows), *self._exact]
+        bare = [
+            {"algorithm": "", "claimed": 0.0, "lower_bound": math.inf, "unit": "mu", "confidence": 1.0,
+             "method": "exact comparison", "releases": leak, "alarm": True}
+            for leak in self.leaks
+        ]  # fmt: skip
+        return [*(row.document() for row in self.rows), *self._exact, *bare]
 
     @cached_property
     def _exact(self) -> list[dict[str, Any]]:
@@ -35,39 +43,50 @@ class Audited:
 
     def text(self) -> str:
         """A page to read."""
-        return text(self.rows, self.skipped)
+        return text(self.rows, self.skipped, self.leaks)
 
     @property
     def exit_code(self) -> int:
         """1 where something gives away more than is claimed."""
-        return int(any(row.alarm for row in self.rows) or any(one["alarm"] for one in self._exact))
+        return int(bool(self.leaks) or any(row.alarm for row in self.rows) or any(one["alarm"] for one in self._exact))
 
 
-def of_config(
-    path: Path, sets: Sequence[str], runs: int, confidence: float, seed: int, figure: Path | None = None
+@dataclass(frozen=True)
+class Effort:
+    """How an audit is done. Raises UsageError for what cannot be."""
+
+    runs: int
+    confidence: float
+    seed: int
+
+    def __post_init__(self) -> None:
+        if not FEWEST <= self.runs <= MOST:
+            raise UsageError(f"--runs is a number from {FEWEST} to {MOST:,}, not {self.runs:,}")
+        if not 0.5 <= self.confidence < 1:
+            raise UsageError(f"--confidence is a number from 0.5 to below 1, not {self.confidence:g}")
+        if self.seed < 0:
+            raise UsageError(f"--seed is 0 or more, not {self.seed}")
+
+
+def audit_all(
+    audited: Sequence[Auditable], leaks: Sequence[str], skipped: Sequence[str], effort: Effort, deltas: Sequence[float]
 ) -> Audited:
-    """Audit every mechanism of a config, and draw it. Raises UsageError where there is nothing to audit."""
-    from dpexp.config import load_experiment
-    from dpexp.reporting.audit.drawn import draw, require_format
+    """Every look of these audits, so that all bounds hold together at this confidence."""
+    level, looks = 1 - effort.confidence, sum(len(one.looks) for one in audited)
+    rows = [row for one in audited for row in audit(one, effort.runs, level, 1 / looks, effort.seed, deltas)]
+    return Audited(rows, skipped, leaks)
 
-    if figure is not None:
-        require_format(figure)
-    if not FEWEST <= runs <= MOST:
-        raise UsageError(f"--runs is a number from {FEWEST} to {MOST:,}, not {runs:,}")
-    if not 0.5 <= confidence < 1:
-        raise UsageError(f"--confidence is a number from 0.5 to below 1, not {confidence:g}")
-    if seed < 0:
-        raise UsageError(f"--seed is 0 or more, not {seed}")
+
+def of_config(path: Path, sets: Sequence[str], runs: int, confidence: float, seed: int) -> Audited:
+    """Audit every mechanism of a config. Raises UsageError where there is nothing to audit."""
+    from dpexp.config import load_experiment
+
+    effort = Effort(runs, confidence, seed)
     experiment = load_experiment(path, sets)
-    audited, skipped = plan_of(experiment)
-    if not audited:
+    planned, skipped = plan_of(experiment)
+    if not planned:
         raise UsageError(
             f"{path}: nothing to audit ({'; '.join(skipped)})",
             "audits take ldp-sgd, dp-sgd, dp-sgld and the algorithms of momentum, with a finite budget",
         )
-    deltas = experiment.deltas
-    level, looks = 1 - confidence, sum(len(one.looks) for one in audited)
-    rows = [row for one in audited for row in audit(one, runs, level, 1 / looks, seed, deltas)]
-    if figure is not None:
-        draw(rows, figure)
-    return Audited(rows, skipped)
+    return audit_all(planned, (), skipped, effort, experiment.deltas)

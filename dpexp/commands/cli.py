@@ -300,6 +300,16 @@ def fit(
         bool, typer.Option("--deployment", help="Noise from the operating system, kept nowhere.")
     ] = False,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of a rehearsal.", show_default=False)] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the result; a deployment needs it.", show_default=False)
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Spend a further budget, although --out has a receipt of one.")
+    ] = False,
+    neighbour: Annotated[
+        Path | None, typer.Option("--audit", metavar="FILE", help="Audit fits of DATA and a neighbour.")
+    ] = None,
+    runs: Annotated[int, typer.Option(metavar="N", help="Runs of --audit.")] = 2000,
     as_json: Json = False,
 ) -> None:
     """Private regression with confidence intervals on your own records; exit code 3 if intervals are refused."""
@@ -307,8 +317,15 @@ def fit(
 
     request = command.Request(
         _home(data), target, model, mu, mu_column, eps, delta, central, _home(public), level, person, plan, n, force,
-        deployment, seed,
+        deployment, seed, _home(out), again,
     )  # fmt: skip
+    if neighbour is not None:
+        from dpexp.commands import audit_files
+        from dpexp.commands.audit import Effort
+
+        audited = audit_files.of_fit(request, _home(neighbour) or neighbour, Effort(runs, 0.999, 0))
+        _print_json(audited.document()) if as_json else say(audited.text())
+        raise typer.Exit(audited.exit_code)
     report = command.fit(request)
     for remark in report.remarks:
         say(remark, file=sys.stderr)
@@ -345,15 +362,22 @@ def audit(
     runs: Annotated[int, typer.Option(metavar="N", help="Runs of each mechanism, in two worlds by a coin.")] = 10_000,
     confidence: Annotated[float, typer.Option(metavar="P", help="Of all lower bounds together.")] = 0.999,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the runs.")] = 0,
-    figure: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the brackets: .png, .pdf or .svg.", show_default=False)
+    data: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(metavar="A B", help="Two neighbouring files: all that leaves runs on either.", show_default=False),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Run a config in two worlds and bound what is given away from below; exit code 1 if that exceeds the claim."""
     from dpexp.commands import audit as command
+    from dpexp.commands import audit_files
 
-    audited = command.of_config(_home(config) or config, sets or [], runs, confidence, seed, _home(figure))
+    if data is None:
+        audited = command.of_config(_home(config) or config, sets or [], runs, confidence, seed)
+    else:
+        files = (_home(data[0]) or data[0], _home(data[1]) or data[1])
+        effort = command.Effort(runs, confidence, seed)
+        audited = audit_files.of_config(_home(config) or config, sets or [], files, effort)
     _print_json(audited.document()) if as_json else say(audited.text())
     raise typer.Exit(audited.exit_code)
 

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpexp.commands import fit_receipt
+from dpexp.commands.fit_receipt import Receipt
 from dpexp.commands.fit_shown import Report
 from dpexp.core.errors import UsageError
 from dpexp.core.scalars import scalar
 from dpexp.core.text import guess
 from dpexp.data.public_inputs import PublicInputs
 from dpexp.data.records import Kind, read_header, read_table
-from dpexp.data.regression import Roles, Units, one_record_a_person, read_budgets, read_records, units_of
+from dpexp.data.regression import Roles, one_record_a_person, read_budgets, read_records, units_of
 from dpexp.data.remarks import of_unread
 
 if TYPE_CHECKING:
+    from dpexp.data.regression import Records, Units
     from dpexp.inference.fitting import Planned
     from dpexp.inference.models import Model
     from dpexp.inference.users import Normals
@@ -48,17 +51,33 @@ class Request:
     force: bool = False
     deployment: bool = False
     seed: int | None = None
+    out: Path | None = None
+    again: bool = False
 
 
 def fit(request: Request) -> Report:
     """The fit, or the plan of one. Raises UsageError, among them DataError and ConfigError."""
     _check(request)
-    public = PublicInputs()
-    if request.public is not None:
-        from dpexp.config.public_file import read_public
+    if request.out is not None:
+        fit_receipt.check(request.out, request.deployment, request.again)
+    public = public_inputs(request)
+    if request.plan:
+        return _plan(request, public)
+    report, receipt = _fit(request, public)
+    if receipt is not None:
+        receipt.done(report.document())
+    elif request.out is not None:
+        fit_receipt.write(request.out, report.document())
+    return report
 
-        public = read_public(request.public)
-    return _plan(request, public) if request.plan else _fit(request, public)
+
+def public_inputs(request: Request) -> PublicInputs:
+    """What the file of --public says; nothing without one."""
+    if request.public is None:
+        return PublicInputs()
+    from dpexp.config.public_file import read_public
+
+    return read_public(request.public)
 
 
 def _check(request: Request) -> None:
@@ -83,6 +102,10 @@ def _check(request: Request) -> None:
         raise UsageError("--central spends one budget on every record", "give --mu, or leave out --central")
     if not 0.5 <= request.level < 1:
         raise UsageError(f"--level is a share from 0.5 to below 1, not {request.level:g}", "for instance --level 0.95")
+    if request.deployment and request.out is None:
+        raise UsageError("--deployment keeps its result, and a receipt of what it spent", "name a file: --out fit.json")
+    if (request.plan and request.out is not None) or (request.again and not request.deployment):
+        raise UsageError("--out keeps a fit, and --again a deployment's", "leave them out")
     if request.deployment and request.seed is not None:
         raise UsageError("--deployment takes its noise from the operating system", "leave out --seed")
     if request.seed is not None and request.seed < 0:
@@ -153,39 +176,53 @@ def _plan(request: Request, public: PublicInputs) -> Report:
     return Report(units, planned, mu, request.central, request.level, planned.checked, plan=True, model=request.model)
 
 
-def _fit(request: Request, public: PublicInputs) -> Report:
-    """Read, plan, and if the plan holds, ask the users or the owner."""
+def _fit(request: Request, public: PublicInputs) -> tuple[Report, Receipt | None]:
+    """Read, plan, and if the plan holds, ask the users or the owner; a deployment's receipt is begun before."""
     from dpexp.inference.fitting import FEWEST_TO_COMPUTE, fit_central, fit_local
 
+    order_seed, key, normals = _randomness(request)
+    records, mu, remarks = entering(request, public, order_seed, key)
+    model = _model(request, records.units)
+    planned = _planned(request, model, mu, len(mu))
+    shown: dict[str, Any] = {
+        "order_seed": order_seed, "seed": request.seed if request.seed is not None else SEED, "remarks": remarks,
+        "deployment": request.deployment, "person": request.person, "model": request.model, "file": str(request.data),
+    }  # fmt: skip
+    fewest = model.p + 1 if request.central else FEWEST_TO_COMPUTE
+    before = Report(records.units, planned, mu, request.central, request.level, planned.checked, **shown)
+    if planned.checked.reasons and (not request.force or len(mu) < fewest):
+        return before, None
+    receipt, spent = None, ""
+    if request.deployment and request.out is not None:
+        words = {"data": str(request.data), "target": request.target, "model": request.model, "method": before.method,
+                 "unit": request.person or "record"}  # fmt: skip
+        receipt = fit_receipt.begin(request.out, before.largest, before.public(), words)
+        mus = [told["mu"] for told in fit_receipt.receipts(request.out)]
+        spent = f"Kept in {receipt.result}, with its receipt {receipt.path.name}. Spent by the receipts there: "
+        spent += f"{fit_receipt.together(mus)}."
+    if request.central:
+        fitted = fit_central(planned, records.x, records.y, float(mu[0]), normals, records.usable)
+    else:
+        fitted = fit_local(planned, records.x, records.y, mu, normals, records.usable)
+    checked = fitted.checked.after_plan(planned.checked)
+    return replace(before, checked=checked, fitted=fitted, spent=spent), receipt
+
+
+def entering(
+    request: Request, public: PublicInputs, order_seed: int, key: bytes
+) -> tuple[Records, np.ndarray, list[str]]:
+    """The records that a fit uses, in their public order; their budgets; and what their owner should know of them."""
     assert request.data is not None
     roles = Roles(request.target, request.mu_column, request.person)
     table = read_table(request.data)
     records = read_records(table, roles, public, request.model == "mallows-logistic")
     quiet = request.deployment or bool(records.usable.all())
     remarks = [] if quiet else of_unread(table, records.units.read)
-    order_seed, key, normals = _randomness(request)
     if roles.person is not None:
         records = one_record_a_person(table, records, roles.person, key)
     records = records.rows(np.random.Generator(np.random.PCG64(order_seed)).permutation(len(records.y)))
-    n, mu = len(records.y), records.mu
-    if mu is None:
-        mu = np.full(n, _budget(request))
-    model = _model(request, records.units)
-    planned = _planned(request, model, mu, n)
-    shown: dict[str, Any] = {
-        "order_seed": order_seed, "seed": request.seed if request.seed is not None else SEED,
-        "deployment": request.deployment, "person": request.person, "model": request.model, "file": str(request.data),
-        "remarks": remarks,
-    }  # fmt: skip
-    fewest = model.p + 1 if request.central else FEWEST_TO_COMPUTE
-    if planned.checked.reasons and (not request.force or n < fewest):
-        return Report(records.units, planned, mu, request.central, request.level, planned.checked, **shown)
-    if request.central:
-        fitted = fit_central(planned, records.x, records.y, float(mu[0]), normals, records.usable)
-    else:
-        fitted = fit_local(planned, records.x, records.y, mu, normals, records.usable)
-    checked = fitted.checked.after_plan(planned.checked)
-    return Report(records.units, planned, mu, request.central, request.level, checked, fitted=fitted, **shown)
+    mu = np.full(len(records.y), _budget(request)) if records.mu is None else records.mu
+    return records, mu, remarks
 
 
 def _randomness(request: Request) -> tuple[int, bytes, Normals]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dpexp.commands.fit_receipt import NOT_COVERED
 from dpexp.core.text import Printed, columns, counted, few, up
 from dpexp.data.regression import Units
 from dpexp.inference.fitting import Fitted, Planned
@@ -55,6 +56,7 @@ class Report(Printed):
     file: str = ""
     remarks: Sequence[str] = ()
     """of a rehearsal, read off the records: for their owner on stderr, and no part of text or document"""
+    spent: str = ""
 
     @property
     def exit_code(self) -> int:
@@ -261,7 +263,8 @@ class Report(Printed):
                     "Anything else that is computed from the file, a plot of residuals say, is a release of its own."
                 )
             if self.deployment:
-                said.append("Noise came from the operating system and is not stored.")
+                said.append(f"Noise came from the operating system and is not stored. Not covered: {NOT_COVERED}.")
+                said.append(self.spent)
             elif not math.isinf(self.largest):
                 said.append(
                     f"A rehearsal: whoever knows the seed ({self.seed}) can take the noise away. Publish a fit that "

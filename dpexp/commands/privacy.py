@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from dpexp.privacy.pairs.certified import Certificate
     from dpexp.reporting.tradeoff import Attacker, Questions
 
-FIGURES = Path("results/figures")
+RESULTS = Path("results")
+FIGURES = RESULTS / "figures"
 """where a figure goes if no folder is named, as with `dpexp plot`"""
 
 __all__ = ["Statement", "of_config", "of_mechanism", "of_users", "only_path"]
@@ -58,9 +59,9 @@ def of_config(path: Path, sets: Sequence[str], deployment: bool = False) -> Loca
     return of_experiment(load_experiment(path, sets), deployment)
 
 
-def of_experiment(experiment: Experiment, deployment: bool = False) -> Located:
-    """The privacy statement of an experiment that is loaded."""
-    return Located(experiment.path, experiment, deployment)
+def of_experiment(experiment: Experiment, deployment: bool = False, results: Path = RESULTS) -> Located:
+    """The privacy statement of an experiment that is loaded, of whose settings `results` may hold deployments."""
+    return Located(experiment.path, experiment, deployment, results)
 
 
 class Located(ConfigStatement):
@@ -71,17 +72,21 @@ class Located(ConfigStatement):
     """how many runs are drawn from the settings, where the price of keeping the best is asked for"""
     out: Path
 
-    def __init__(self, path: Path, experiment: Experiment, deployment: bool = False) -> None:
+    def __init__(self, path: Path, experiment: Experiment, deployment: bool, results: Path) -> None:
         from dpexp.commands.notices import notices
         from dpexp.commands.sharing import cautions, joint
+        from dpexp.store.folder import Folder
+        from dpexp.store.generation import deployed_in
 
+        every = {cell.cell_id for cell in experiment.cells}
         if deployment:
             from dpexp.commands.run import require_private_records
 
             require_private_records(experiment)
-        self.path, self.deployment, self.name = path, deployment, experiment.name
+        deployed = every if deployment else deployed_in(Folder(results, experiment.name)).keys()
+        self.path, self.deployment, self.name = path, every <= deployed, experiment.name
         self.settings = len(experiment.cells)
-        said = cautions(experiment, deployment=deployment)
+        said = cautions(experiment, deployed=deployed)
         super().__init__(released(experiment), experiment.deltas, notices(experiment), said)
         self.together = [one.document(experiment.deltas) for one in joint(experiment)]
 

@@ -147,6 +147,8 @@ def _statements(experiments: Sequence[Stored], alone: bool) -> dict[str, str]:
     from dpexp.commands.privacy import of_experiment
     from dpexp.commands.sharing import cautions
     from dpexp.config import load_experiment
+    from dpexp.store.folder import Folder
+    from dpexp.store.generation import deployed_in
 
     found = {}
     for one in each(experiments, "privacy of experiment", lambda one: one.name):
@@ -158,9 +160,10 @@ def _statements(experiments: Sequence[Stored], alone: bool) -> dict[str, str]:
             experiment = load_experiment(path, manifest["config"]["set"], profile=manifest["profile"])
             local = all(run.row.get("gdp_valid") in (True, False) for run in one.gathered.runs)
             if not (local or alone):  # to name its mechanisms alone would calibrate the noise of every one again
-                found[one.name] = _beside(notices(experiment), cautions(experiment))
+                deployed = deployed_in(Folder(one.results, one.name))
+                found[one.name] = _beside(notices(experiment), cautions(experiment, deployed=deployed))
                 continue
-            statement = of_experiment(experiment)
+            statement = of_experiment(experiment, results=one.results)
             few = len(statement.central) <= MOST_STATED
             found[one.name] = statement.text() if few else _beside(statement.data, statement.cautions)
         except Exception as error:  # one statement that cannot be made is a line of the page

@@ -234,8 +234,9 @@ def _reports(experiments: list[Experiment], request: Request) -> Iterator[Report
     chosen = _chosen(experiments, request.only)
 
     def asked(experiment: Experiment) -> Options:
+        secret = [cell.cell_id for cell in experiment.cells] if request.deployment else []
         odd = [] if request.quiet else remarks(experiment)  # they read the table once more
-        for notice in (*notices(experiment, own=True), *odd, *cautions(experiment, True, request.deployment)):
+        for notice in (*notices(experiment, own=True), *odd, *cautions(experiment, True, secret)):
             note(f"{experiment.name}: {notice}", request.quiet)
         return Options(
             request.results, request.jobs, request.backend, request.force, request.fail_fast, request.quiet,

@@ -14,7 +14,7 @@ Simulated users (`ldp-sgd`) and made-up records are nobody's, so nothing is said
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from dpexp.config import Cell, Experiment
@@ -24,6 +24,16 @@ from dpexp.privacy.analyses.analysis import ALL, Analysis
 from dpexp.privacy.analyses.together import together
 
 NOT_PRIVATE = "Reproducible run: not private in deployment."
+REPRODUCIBLE = (
+    f"{NOT_PRIVATE} Noise and batches follow from run.seed, which the config and manifest.json show: whoever knows it "
+    "can subtract the noise. Release with dpexp run --deployment, which draws them from the operating system and "
+    "forgets them."
+)
+SECRET = (
+    "noise, batches and start are drawn from seeds of the operating system, which are kept nowhere. The run cannot be "
+    "reproduced, and running again would be a further release. The generator is not a cryptographic one, and "
+    "floating-point noise is not covered."
+)
 NOT_MEASURED = "Accuracy and loss are not covered, nor is choosing a setting by them."
 CHOSEN = (
     "These {count} settings are {count} releases at least: choosing the best of them by accuracy or loss on private "
@@ -88,10 +98,10 @@ def _composable(analyses: Sequence[Analysis], cell: Cell, delta: float) -> Analy
     return min(additive or covering, key=lambda a: a.eps(delta))
 
 
-def cautions(experiment: Experiment, own: bool = False, deployment: bool = False) -> list[str]:
+def cautions(experiment: Experiment, own: bool = False, deployed: Collection[str] = ()) -> list[str]:
     """What must be known before results on real records are released; or only where they are a user's own.
 
-    `deployment` is said of runs whose noise is secret.
+    The noise of the settings `deployed`, by their cell ids, is secret.
     """
     found = []
     released = {one.records: one for one in joint(experiment)}
@@ -99,28 +109,26 @@ def cautions(experiment: Experiment, own: bool = False, deployment: bool = False
     for records in dict.fromkeys(name for cell in noisy if (name := _records(cell, own))):
         cells = [cell for cell in noisy if _records(cell, own) == records]
         if any(cell.problem.files() for cell in cells):
-            found += _of_own_records(records, cells, experiment, released.get(records), deployment)
+            found += _of_own_records(records, cells, experiment, released.get(records), deployed)
         else:
             found += _of_shipped_records(records, cells, experiment.replicates)
     return found
 
 
 def _of_own_records(
-    records: str, cells: Sequence[Cell], experiment: Experiment, released: Joint | None, deployment: bool
+    records: str, cells: Sequence[Cell], experiment: Experiment, released: Joint | None, deployed: Collection[str]
 ) -> list[str]:
     """What is released of a user's records, how that adds up, and who could subtract the noise."""
     if released is None:
         what = f"Released: nothing of {records}. No guarantee covers these runs, so their parameters are not stored."
     else:
         what = _what_is_released(records, cells, experiment, released)
-    seed = f"{NOT_PRIVATE} Noise and batches follow from run.seed, which the config and manifest.json show: whoever "
-    seed += "knows it can subtract the noise. Release with dpexp run --deployment, which draws them from the operating "
-    seed += "system and forgets them."
-    if deployment:
-        seed = "Deployment: noise, batches and start are drawn from seeds of the operating system, which are kept "
-        seed += "nowhere. The run cannot be reproduced, and running again would be a further release. The generator is "
-        seed += "not a cryptographic one, and floating-point noise is not covered."
-    return [what, seed]
+    secret = sum(cell.cell_id in deployed for cell in cells)
+    if not secret:
+        return [what, REPRODUCIBLE]
+    if secret == len(cells):
+        return [what, f"Deployment: {SECRET}"]
+    return [what, f"Deployment of {secret} of {len(cells)} settings: {SECRET}", f"The others. {REPRODUCIBLE}"]
 
 
 def _what_is_released(records: str, cells: Sequence[Cell], experiment: Experiment, released: Joint) -> str:

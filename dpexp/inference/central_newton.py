@@ -61,10 +61,16 @@ def symmetric_noise(normals: Normals, p: int, deviation: float) -> np.ndarray:
 
 
 class _Owner:
-    """Means over the records, in chunks."""
+    """Means over the records, in chunks; what is computed from them sees only what was `sent`."""
 
-    def __init__(self, model: Model, x: np.ndarray, y: np.ndarray, n: int) -> None:
-        self.model, self.x, self.y, self.n = model, x, y, n
+    def __init__(self, model: Model, x: np.ndarray, y: np.ndarray, n: int, normals: Normals) -> None:
+        self.model, self.x, self.y, self.n, self.normals = model, x, y, n, normals
+
+    def sent(self, mean: np.ndarray, deviation: float) -> np.ndarray:
+        """A mean [p], or a symmetric one [p, p], with its noise: one message."""
+        if mean.ndim == 1:
+            return np.asarray(mean + deviation * self.normals(mean.shape))
+        return np.asarray(mean + symmetric_noise(self.normals, len(mean), deviation))
 
     def parts(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Rows x = (1, z) and responses, some records at a time."""
@@ -130,13 +136,13 @@ def central_newton(
     All means are sums over the public `n`, m where it is left out. With m < n the other records add 0, whose distance
     from what a record adds is at most the bound of that (C0, 2, B / s, C0^2), so the sensitivities above hold for it.
     """
-    n, p, q = len(y) if n is None else n, model.p, model.d + 1
-    owner = _Owner(model, x, y, n)
+    n, p = len(y) if n is None else n, model.p
+    owner = _Owner(model, x, y, n, normals)
     mu_g, mu_h, mu_s = (mu * math.sqrt(PARTS[part]) for part in PARTS)
     half = mu_h / math.sqrt(2)
 
     noise_a = 0.0 if math.isinf(mu) else math.sqrt(2) * WEIGHT_CAP / (half * n)
-    moments = owner.moments() + symmetric_noise(normals, q, noise_a)
+    moments = owner.sent(owner.moments(), noise_a)
     values, vectors = np.linalg.eigh(moments)
     moments = (vectors * np.maximum(values, LEAST_MOMENT)) @ vectors.T
 
@@ -144,7 +150,7 @@ def central_newton(
     noise_g = 0.0 if math.isinf(mu) else model.gradient_sensitivity * math.sqrt(STEPS) / (mu_g * n)
     theta, points, gradients = np.array(start, dtype=np.float64), [], []
     for _ in range(STEPS):
-        g = owner.gradient(theta) + noise_g * normals((p,))
+        g = owner.sent(owner.gradient(theta), noise_g)
         points.append(theta)
         gradients.append(g)
         theta = _step(model, theta, g, moments, in_beta, in_scale)
@@ -155,9 +161,9 @@ def central_newton(
     error = 0.0 if math.isinf(mu) else float(model.hessian_sensitivity(scale)) / (half * n)
     scaling = model.hessian_scaling
     both = np.outer(scaling, scaling)
-    hessian = regularise(owner.hessian(point) * both + symmetric_noise(normals, p, error), np.array(error)) / both
+    hessian = regularise(owner.sent(owner.hessian(point) * both, error), np.array(error)) / both
     noise_s = 0.0 if math.isinf(mu) else math.sqrt(2) * model.problem.gradient_bound() ** 2 / (mu_s * n)
-    scores = _positive(owner.scores(point) + symmetric_noise(normals, p, noise_s))
+    scores = _positive(owner.sent(owner.scores(point), noise_s))
 
     inverse = np.linalg.inv(hessian)
     change = inverse @ gradient

@@ -245,6 +245,15 @@ def _sealed(path: Path, manifest: dict[str, Any]) -> Sealed:
     return sealed
 
 
+def deployed_in(folder: Folder) -> dict[str, str]:
+    """When deployments released cells, by cell id, by the manifest alone; empty where that cannot be read."""
+    try:
+        origins = read_document(folder.manifest)["computed_from"]
+    except (FileNotFoundError, Damaged):
+        return {}
+    return {cell_id: str(origin["deployment"]) for cell_id, origin in origins.items() if origin.get("deployment")}
+
+
 def _stale_files(code: dict[str, str], simulated: bool) -> list[str]:
     """Modules and data files whose contents are not the recorded ones; absent data files do not count.
 

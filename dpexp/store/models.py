@@ -144,7 +144,7 @@ def write_model(
         "parameters": cell.parameters,
         "estimators": list(wanted.estimators),
         "shape": list(kept.shape),
-        "statement": statement_key(cell),
+        "statement": None if metadata["deployment"] else statement_key(cell),  # it depends on the records
         "legend": dict(cell.problem.legend()),
     }
     write_table(at or folder.model(cell.cell_id), pa.table(columns), {**metadata, **more})

@@ -13,7 +13,7 @@ from dpexp.core.text import counted, few
 from dpexp.store import Folder
 from dpexp.store.files import read_document
 from dpexp.store.fingerprint import changed, code_of
-from dpexp.store.generation import describe, read_generation, what_changed
+from dpexp.store.generation import deployed_in, describe, read_generation, what_changed
 from dpexp.store.models import lacking, stored_model
 from dpexp.store.provenance import arithmetic
 from dpexp.store.stamps import moved, stamp_of
@@ -134,7 +134,7 @@ def _deployed(cell: Cell, folder: Folder, manifest: dict[str, Any], orphaned: bo
     at = [
         file.deployment.get("at", "") if file else "",
         model.deployment if model else "",
-        str(manifest["computed_from"].get(cell.cell_id, {}).get("deployment") or ""),
+        deployed_in(folder).get(cell.cell_id, ""),
     ]
     when = next(filter(None, at), "")
     if not when:

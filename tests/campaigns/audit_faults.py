@@ -2,7 +2,7 @@
 
     python -m tests.campaigns.audit_faults [--repeats K] [--sound N]
 
-Twenty-one faults, each in the engine or in the algorithm while it runs; the audit's own files are untouched. A fault is
+Twenty-five faults, each in the engine or in the algorithm while it runs; the audit's own files are untouched. A fault is
 found if the exit code of the audit would be 1. Sound mechanisms are audited too: any alarm there is a false one. The
 campaign prints a table and fails if a fault is found in less than 85% of the repetitions, or if there are more false
 alarms than the stated level allows with probability 1e-4.
@@ -19,7 +19,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from dpexp.algorithms import dp_sgd
+from dpexp.algorithms import dp_sgd, softmax_runs
 from dpexp.config import read_experiment
 from dpexp.engine.finite_sum import noise_process
 from dpexp.engine.linear import one_pass
@@ -32,6 +32,7 @@ from dpexp.inference.staged_newton import Server
 from dpexp.problems.softmax import Softmax
 from dpexp.reporting.audit import audit as auditing
 from dpexp.reporting.audit.audit import Row, audit
+from dpexp.reporting.audit.auditable import LAST_AND_AVERAGE
 from dpexp.reporting.audit.plan import plan_of
 
 LEVEL = 1e-3
@@ -88,12 +89,16 @@ def noise_too_small() -> Iterator[None]:
 
 
 def literal_steps(
-    clip: Callable[[np.ndarray, float], np.ndarray] | None = None, by_batch: bool = False, late: bool = False
+    clip: Callable[[np.ndarray, float], np.ndarray] | None = None,
+    by_batch: bool = False,
+    late: bool = False,
+    averaged: str = "",
 ) -> Callable[..., None]:
     """The compiled steps of `dpexp.engine.softmax.steps`, in numpy, with faults to choose from.
 
     `clip` limits a gradient; `by_batch` divides by the number of records in the batch; `late` adds the sum of a batch
-    after noise and projection.
+    after noise and projection. The average can be that of iterates "without their last noise", "follow" the iterate
+    without it, or have "opposite" noise.
     """
 
     def steps(
@@ -117,8 +122,11 @@ def literal_steps(
                 moved *= min(1.0, radii[r] / length) if length else 1.0
                 previous[r] = w
                 weights[r] = moved - (gradient if late else 0.0)
-                if len(averages):
-                    averages[r] += shares[k] * (weights[r] - averages[r])
+                if averaged == "opposite":
+                    averages[r] += -gradient - noise
+                elif len(averages):
+                    share = 1.0 if averaged == "follow" else shares[k]
+                    averages[r] += share * (weights[r] - (noise if averaged else 0.0) - averages[r])
 
     return steps
 
@@ -164,6 +172,33 @@ def divided_by_the_batch() -> object:
 def added_late() -> object:
     """12: noise and projection first, and then the record."""
     return wrong_steps(late=True)
+
+
+def average_follows() -> object:
+    """22: the average is the iterate without its last noise."""
+    return wrong_steps(averaged="follow")
+
+
+def average_without_last_noise() -> object:
+    """23: the average is that of iterates without their last noise."""
+    return wrong_steps(averaged="without")
+
+
+def average_of_opposite_noise() -> object:
+    """24: the average has the iterate's own noise with the other sign: each alone is sound, their sum has none."""
+    return wrong_steps(averaged="opposite")
+
+
+@contextmanager
+def noise_shared_by_replicates() -> Iterator[None]:
+    """25: two replicates have one noise, and batches of their own."""
+    true = softmax_runs.generator
+
+    def shared(seed: int, replicate: int, role: str, part: int = 0) -> np.random.Generator:
+        return true(seed, replicate // 2 if role == "noise" else replicate, role, part)
+
+    with patch.object(softmax_runs, "generator", shared):
+        yield
 
 
 @contextmanager
@@ -400,6 +435,10 @@ FAULTS = (
     Fault(19, "noise by the record", noise_by_the_record, REGRESSION, "Hessian, none", 1000),
     Fault(20, "Hessian noise of another budget", strict_ones_too_quiet, MIXED, "Hessian, other side", 1000),
     Fault(21, "path with 2/3 of its noise", path_too_quiet, PATHS, "gradient", 1500),
+    Fault(22, "average follows without noise", average_follows, FULL, LAST_AND_AVERAGE, 1500, 2),
+    Fault(23, "average without last noise", average_without_last_noise, FULL, LAST_AND_AVERAGE, 1500, 2),
+    Fault(24, "average of opposite noise", average_of_opposite_noise, FULL, LAST_AND_AVERAGE, 800, 2),
+    Fault(25, "replicates share noise", noise_shared_by_replicates, SAMPLED, "every replicate", 800, 3),
 )
 
 
@@ -411,8 +450,8 @@ def audited(config: str, runs: int, seed: int, inject: Callable[[], object] = nu
 
 
 def found(rows: list[Row]) -> list[str]:
-    """The statistics that raise an alarm."""
-    return [row.look.statistic for row in rows if row.alarm]
+    """The statistics that raise an alarm; of releases seen together, which they are."""
+    return [row.look.released if "joint" in row.look.statistic else row.look.statistic for row in rows if row.alarm]
 
 
 def main() -> int:

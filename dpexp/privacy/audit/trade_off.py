@@ -66,15 +66,6 @@ class TradeOff:
         """The point that comes closest to the claim, or exceeds it most."""
         return max(self.points, key=lambda point: point.excess(claim))
 
-    def alarm(self, claim: Claim) -> bool:
-        """Whether the runs contradict the claim."""
-        return any(point.most_misses < claim.misses(point.most_false_alarms) for point in self.points)
-
-    @property
-    def mu(self) -> float:
-        """The lower bound of mu of Gaussian DP: the largest of all points."""
-        return max(point.separation for point in self.points)
-
     def eps(self, delta: float) -> float:
         """The lower bound of epsilon at delta."""
         return max(point.eps(delta) for point in self.points)

@@ -11,6 +11,7 @@ import numpy as np
 from dpexp.core.steps import tell
 from dpexp.privacy.audit.claim import Claim
 from dpexp.privacy.audit.e_process import EProcess, bets_of, e_process
+from dpexp.privacy.audit.statistics.joint import joint_log_ratio
 from dpexp.privacy.audit.trade_off import Point, TradeOff, thresholds_of, trade_off_test
 from dpexp.reporting.audit.auditable import Auditable, Look, Seen
 
@@ -134,7 +135,13 @@ def row_of(
 
 
 def outcomes(claim: Claim, pilot: Seen, seen: Seen, level: float, *, counts: bool) -> tuple[TradeOff, EProcess]:
-    """Both tests of a claim, each at `level`; thresholds and bets come from the pilot runs."""
+    """Both tests of a claim, each at `level`; thresholds and bets come from the pilot runs.
+
+    Where several releases were seen together, so does what is computed from them.
+    """
+    if pilot.statistics.ndim == 2:
+        runs = (pilot, seen)
+        pilot, seen = (Seen(joint_log_ratio(*pilot, one.statistics), one.canary) for one in runs)
     thresholds = NEVER if counts else thresholds_of(pilot.statistics)
     statistics, canary = seen
     test = trade_off_test(statistics[~canary], statistics[canary], thresholds, level)

@@ -18,7 +18,7 @@ class Look:
     """One way to look at what runs release, and what is claimed of it."""
 
     released: Released | str
-    """all-iterates, last-iterate or average"""
+    """all-iterates, last-iterate or average, or what is seen together"""
     protects: str
     """who is audited, for instance "a user with mu = 3" """
     statistic: str
@@ -41,7 +41,7 @@ class Seen(NamedTuple):
     """What one look has seen: a statistic of each run, large where the canary is likely, and the truth."""
 
     statistics: np.ndarray
-    """float64 [R]"""
+    """float64 [R]; or [R, k], k releases seen together, of which `outcomes` makes one statistic"""
     canary: np.ndarray
     """bool [R]: the world of the run, a fair coin that nothing but the data has seen"""
 
@@ -56,6 +56,8 @@ class Copy(NamedTuple):
     """whether what never happens in a sound run is counted; else, what happens in all runs is measured"""
     crowd: bool = False
     """whether the records beside the canary pull against it; else they do nothing"""
+    replicates: int = 1
+    """runs on the same records that are seen together, each with its last iterate and its average"""
 
 
 LOUD = Copy(8.0, 12)
@@ -65,6 +67,9 @@ QUIET = Copy(0.25, 24, quiet=True)
 CROWD = Copy(8.0, 12, crowd=True)
 """a record that is there or not changes how many records share a batch, which others show"""
 COPIES = (LOUD, QUIET)
+TOGETHER = Copy(8.0, 2, replicates=2)
+"""in two steps noise that is missing somewhere, or is shared, is a large part of all"""
+LAST_AND_AVERAGE = "last and average"
 
 
 class Auditable(Protocol):

@@ -27,10 +27,12 @@ from dpexp.algorithms.dp_sgld import DpSgld
 from dpexp.algorithms.softmax_runs import Noise, run_of, step_sizes
 from dpexp.config import Cell
 from dpexp.core.seeds import generator
+from dpexp.core.text import counted
 from dpexp.engine.softmax import loop as engine
 from dpexp.engine.softmax.batches import Batches
 from dpexp.engine.softmax.steps import CLIP_SLACK
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
+from dpexp.privacy.analyses.together import together
 from dpexp.privacy.audit.claim import claim_of
 from dpexp.privacy.audit.statistics.bare_steps import counts
 from dpexp.privacy.audit.statistics.epochs_of_steps import log_likelihood_ratio_of
@@ -40,7 +42,7 @@ from dpexp.privacy.mechanisms.stated import Stated
 from dpexp.privacy.targets import Target
 from dpexp.problems.canaries import PREPARED, Canaries
 from dpexp.problems.softmax import Softmax
-from dpexp.reporting.audit.auditable import LOUD, Attained, Copy, Look, Seen
+from dpexp.reporting.audit.auditable import LAST_AND_AVERAGE, LOUD, Attained, Copy, Look, Seen
 
 RECORDS, BATCH = 8, 2
 """of a copy: a record is in a quarter of the batches, and often alone there"""
@@ -54,6 +56,7 @@ FAR = 4.0
 """length of a record over the clip: its gradient is clipped unless its class has a probability above 0.8"""
 OUTSIDE = 1.01
 """times the radius: farther than rounding takes an iterate that was projected"""
+REPLICATES = "every replicate"
 Algorithm = DpSgd | DpSgld
 
 
@@ -97,8 +100,9 @@ class BatchesAudit:
         self.label = f"{algorithm.name} on softmax{settings}"
         crowd = ", all others against the canary" if copy.crowd else ""
         in_turn = "" if groups is None else f" from {groups} groups in turn"
+        several = f", {copy.replicates} replicates" if copy.replicates > 1 else ""
         self.size = (
-            f"a copy: {records} records{crowd}, batches of {BATCH}{in_turn}, {self.steps} steps, "
+            f"a copy: {records} records{crowd}, batches of {BATCH}{in_turn}, {counted(self.steps, 'step')}{several}, "
             f"noise set for eps = {copy.eps:g} at {delta:g} by '{algorithm.accountant}'"
         )
 
@@ -126,13 +130,13 @@ class BatchesAudit:
 
     @cached_property
     def stated(self) -> dict[str, Analysis]:
-        """For all iterates and for the last one, the valid analysis with the smallest epsilon."""
+        """For all iterates, the last one and all replicates, the valid analysis with the smallest epsilon."""
         mechanism = self.mechanism
         valid = [one for one in mechanism.analyses() if one.valid]
         every = min((one for one in valid if one.released == ALL), key=self._eps)
         own = mechanism.analysis
         last = own if own.valid and own.released == LAST and self._eps(own) < self._eps(every) else every
-        return {ALL: every, LAST: last}
+        return {ALL: every, LAST: last, REPLICATES: together([(every, self.kind.replicates)])}
 
     def _eps(self, analysis: Analysis) -> float:
         return analysis.eps(self.budget.delta)
@@ -144,6 +148,10 @@ class BatchesAudit:
         kinds: list[tuple[str, str, bool]] = [(ALL, "ratio over batches", False)]
         if self.kind.crowd:
             pass
+        elif self.kind.replicates > 1:
+            both = "average" in self.copy.estimators
+            kinds = [(LAST_AND_AVERAGE, "joint ratio", False)] if both else []
+            kinds += [(REPLICATES, "joint ratio", False)]
         elif self.kind.quiet:
             kinds = [(ALL, "steps without noise", True), (ALL, "pairs of equal noise", True)]
         else:
@@ -153,9 +161,9 @@ class BatchesAudit:
             kinds += [(LAST, "outside the ball", True)] if self.bounded else []
             kinds += [("average", "projection", False)] if "average" in self.copy.estimators else []
         found = []
-        for released, statistic, counted in kinds:
+        for released, statistic, counts_never in kinds:
             by = released if released in claims else ALL  # what all iterates give away, their average does
-            found.append(Look(released, who, statistic, claims[by], self.stated[by], counted))
+            found.append(Look(released, who, statistic, claims[by], self.stated[by], counts_never))
         return found
 
     @property
@@ -165,6 +173,8 @@ class BatchesAudit:
 
     def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
         canary = np.array([generator(seed, r, "data").random() < 0.5 for r in replicates])
+        if self.kind.replicates > 1:
+            return self._together(seed, replicates, canary)
         shape = self.steps + 1, self.problem.classes, WIDTH
         iterates, averages = np.empty((len(replicates), *shape)), np.empty((len(replicates), *shape[1:]))
         for k, r in enumerate(replicates):
@@ -190,6 +200,19 @@ class BatchesAudit:
         if "average" in self.copy.estimators:
             found.append(averages.reshape(len(replicates), -1) @ direction)
         return [Seen(np.asarray(one, float), canary) for one in found]
+
+    def _together(self, seed: int, replicates: range, canary: np.ndarray) -> Sequence[Seen]:
+        """What `simulate` returns of each replicate, along the canary's gradient at weights of 0."""
+        direction = self._effects(np.zeros((1, 1, self.problem.classes, WIDTH)))[0].ravel()
+        count, setting = self.kind.replicates, [(self.schedule, self.budget)]
+        found = np.empty((len(replicates), count, len(self.copy.estimators)))
+        for k, r in enumerate(replicates):
+            world, own = self.worlds[int(canary[k])], range(count * r, count * (r + 1))
+            released = self.copy.simulate(world, setting, np.array([self.steps]), seed, own).parameters
+            assert released is not None  # canaries are a user's own records
+            found[k] = (released[0].reshape(*released.shape[1:3], -1) @ direction).T
+        every = Seen(found.reshape(len(replicates), -1), canary)
+        return [Seen(found[:, 0], canary), every] if found.shape[2] > 1 else [every]
 
     def _batches(self, problem: Canaries, seed: int, replicate: int) -> Batches:
         """The batches of a replicate, from its stream of the role `order`; a record that is not there is in none.

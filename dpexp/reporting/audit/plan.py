@@ -17,7 +17,7 @@ from dpexp.privacy.batch_sampling import RELATIONS
 from dpexp.problems.finite_sum import FiniteSum
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.softmax import Softmax
-from dpexp.reporting.audit.auditable import COPIES, CROWD, Auditable
+from dpexp.reporting.audit.auditable import COPIES, CROWD, TOGETHER, Auditable
 
 DELTA = 1e-5
 """of the copy's target, where the config gives a mu"""
@@ -67,7 +67,7 @@ def auditable(cell: Cell) -> list[Auditable] | str:
         assert budget.target is not None  # its reader asks for one
         added = RELATIONS[algorithm.sampling] == "add-remove"
         random = added and algorithm.batch_size < problem.n and isinstance(algorithm, DpSgd)
-        copies = (*COPIES, CROWD) if random else COPIES
+        copies = (*COPIES, CROWD, TOGETHER) if random else (*COPIES, TOGETHER)
         return [BatchesAudit(cell, problem, algorithm, budget.target[1], copy) for copy in copies]
     if isinstance(algorithm, FiniteSumAlgorithm) and isinstance(problem, FiniteSum):
         from dpexp.reporting.audit.sums import SumsAudit

@@ -37,7 +37,7 @@ from dpexp.privacy.audit.claim import gaussian_claim
 from dpexp.privacy.audit.statistics.projection import log_likelihood_ratio
 from dpexp.privacy.budgets import Budget, ChoiceBudget, ConstantBudget, ListBudget
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.reporting.audit.auditable import Attained, Look, Seen
+from dpexp.reporting.audit.auditable import LAST_AND_AVERAGE, Attained, Look, Seen
 
 USERS = 8
 """of each class of budgets in a run, of whom the one with the most telling pair of records is audited"""
@@ -54,6 +54,9 @@ def canary_response(t: Value, e: Value, k: np.ndarray) -> Value:
 
 class UsersAudit:
     """The messages of users, and the last iterate and the average that are made of them."""
+
+    attained: Sequence[Attained] = ()
+    """none: one Gaussian message is its own claim"""
 
     def __init__(
         self, problem: LinearPredictorProblem, algorithm: OnePassAlgorithm, schedule: StepSizes, budget: Budget, n: int,
@@ -87,7 +90,8 @@ class UsersAudit:
                 if self.budget.constant is None
                 else f"a user with mu = {self.second:g}"
             )
-            found += [Look(kind, who, "projection", claim, stated) for kind in (LAST, "average")]
+            kinds = {LAST: "projection", "average": "projection", LAST_AND_AVERAGE: "joint ratio"}
+            found += [Look(kind, who, statistic, claim, stated) for kind, statistic in kinds.items()]
         return found
 
     @property
@@ -125,11 +129,6 @@ class UsersAudit:
         held = self.share * mu
         return replace(self.stated, mu=held, eps=lambda delta: eps_of(held, delta))
 
-    @property
-    def attained(self) -> Sequence[Attained]:
-        """None: one Gaussian message is its own claim."""
-        return ()
-
     def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
         groups = [list(replicates[k : k + LANES]) for k in range(0, len(replicates), LANES)]
         passes = [self._pass(seed, lanes) for lanes in groups]
@@ -144,6 +143,8 @@ class UsersAudit:
                 # the average of two iterates moves half as far as the second
                 share = steepness if released is not averages else steepness / 2
                 found.append(self._released(released, twin, share, pairs, clean[SECOND], budgets[SECOND]))
+            both = np.stack([one.statistics for one in found[-2:]], axis=1)
+            found.append(Seen(both, found[-1].canary))
         return found
 
     def _pass(self, seed: int, lanes: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

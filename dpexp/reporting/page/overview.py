@@ -71,9 +71,15 @@ def _card(one: Stored, unfolded: bool) -> Markup:
     if one.gathered is not None:
         runs, words = one.gathered.runs, one.gathered.words
         vary = varying(run.settings for run in runs)
+        secret = (
+            one.generation is not None and one.generation.deployed.keys() >= one.generation.manifest["cells"].keys()
+        )
+        seeds = (
+            "of the operating system, kept nowhere" if secret else ", ".join(map(str, one.manifest.get("seeds", [])))
+        )
         facts = [("varies", tag("ul", (tag("li", values(runs, words, name)) for name in vary)) if vary else "nothing"),
                  ("the same in all", constants(runs, words)), ("replicates", replicates(one.gathered)),
-                 ("seeds", ", ".join(map(str, one.manifest.get("seeds", []))))]  # fmt: skip
+                 ("seeds", seeds)]  # fmt: skip
         parts.append(tag("dl", ((tag("dt", name), tag("dd", said)) for name, said in facts)))
     else:
         parts.append(tag("p", f"{one.status}: {one.why}", class_="warning"))

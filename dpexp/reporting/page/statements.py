@@ -8,6 +8,7 @@ many, only where it is given.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -43,9 +44,23 @@ def section(gathered: Gathered, command: str, statement: str, unfolded: bool) ->
             tag("code", command), " weighs every analysis that applies, and says who is protected against what.")
     ]  # fmt: skip
     if statement:
-        parts.append(tag("pre", statement, tabindex=0, role="region", aria_label=f"Privacy statement of {name}"))
+        parts.append(tag("div", _said(statement), role="region", aria_label=f"Privacy statement of {name}"))
     parts.append(table(head, found, f"Privacy of the settings of {name}"))
     return folded(tag("span", name, class_="name"), *parts, class_="card", open=unfolded, id=f"privacy-{name}")
+
+
+def _said(statement: str) -> list[Markup]:
+    """Tables as they are, in a frame that scrolls; sentences and facts such that a narrow screen breaks their lines."""
+    found = []
+    for block in statement.split("\n\n"):
+        lines = [re.split(r"\s{2,}", line.strip(), maxsplit=1) for line in block.splitlines()]
+        if re.search(r"^ *--", block, re.MULTILINE):
+            found.append(tag("pre", block, tabindex=0))
+            continue
+        found += [tag("p", *line) for line in lines if len(line) == 1]
+        facts = [(tag("dt", line[0]), tag("dd", line[1])) for line in lines if len(line) == 2]
+        found += [tag("dl", facts)] if facts else []
+    return found
 
 
 def _rows(gathered: Gathered) -> tuple[list[dict[str, Any]], list[str]]:

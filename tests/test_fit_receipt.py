@@ -1,0 +1,113 @@
+"""Deployments of `dpexp fit` leave receipts, which count what was spent whatever happens in between."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import dpexp
+from dpexp.commands import fit as command
+from dpexp.commands import fit_receipt
+from dpexp.core.errors import UsageError
+from dpexp.privacy.accounting.gdp import eps_of
+
+
+@pytest.fixture
+def lab(tmp_path):
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=4000)
+    lines = [f"{a},{b}" for a, b in zip(x, 1 + 2 * x + rng.normal(size=len(x)), strict=True)]
+    (tmp_path / "people.csv").write_text("\n".join(["x,y", *lines]) + "\n")
+    (tmp_path / "public.yaml").write_text("ranges: {x: [-2, 2], y: [-5, 7]}\nerror_scale: 1\n")
+    return tmp_path
+
+
+def deployed(lab, mu=1.0, **more):
+    given = {"mu": mu, "central": True, "deployment": True, "out": lab / "out" / "fit.json"}
+    return dpexp.fit(lab / "people.csv", target="y", public=lab / "public.yaml", **{**given, **more})
+
+
+def test_a_deployment_leaves_its_result_and_a_receipt(lab):
+    report = deployed(lab)
+    told = json.loads((lab / "out" / "fit.receipt.json").read_text())
+    assert json.loads((lab / "out" / "fit.json").read_text())["estimates"] == report.document()["estimates"]
+    assert (told["status"], told["mu"], told["unit"], told["neighboring_relation"]) == (
+        "released", 1.0, "record", "replace-one",
+    )  # fmt: skip
+    assert told["eps"] == [[1e-5, eps_of(1.0, 1e-5)]]
+    assert "floating-point" in told["not_covered"]
+    assert "Spent by the receipts there: mu = 1," in report.text()
+    numbers = {repr(one[key]) for one in report.document()["estimates"] for key in ("value", "ci_lo", "ci_hi", "se")}
+    assert not any(number in json.dumps(told) for number in numbers)  # no statistic of the records
+
+
+def test_a_second_one_needs_the_word_and_adds_up(lab):
+    deployed(lab)
+    with pytest.raises(UsageError, match=r"1 deployment spent mu = 1, .* here.*\(released\)") as refused:
+        deployed(lab)
+    assert "--again" in refused.value.hint
+    assert len(list((lab / "out").iterdir())) == 2
+    first = (lab / "out" / "fit.json").read_bytes()
+    text = deployed(lab, mu=0.5, again=True).text()
+    total = math.sqrt(1.25)
+    assert f"mu = {total:.5g} = sqrt(1^2 + 0.5^2)" in text.replace("1.1181", "1.118")
+    assert (lab / "out" / "fit.json").read_bytes() == first
+    assert json.loads((lab / "out" / "fit-2.receipt.json").read_text())["result"] == "fit-2.json"
+    with pytest.raises(UsageError, match="2 deployments spent"):
+        deployed(lab, deployment=False)  # nor does a rehearsal take its place
+
+
+def test_what_dies_before_its_end_is_spent(lab, monkeypatch):
+    """The receipt is there when the noise is drawn, and says begun; noise is drawn after it."""
+    seen = []
+
+    def dies(*given):
+        seen.append(json.loads((lab / "out" / "fit.receipt.json").read_text())["status"])
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("dpexp.inference.users.operating_system_normals", dies)
+        with pytest.raises(KeyboardInterrupt):
+            deployed(lab)
+    assert seen == ["begun"]
+    assert not (lab / "out" / "fit.json").exists()
+    with pytest.raises(UsageError, match=r"1 deployment spent mu = 1, .*\(begun\)"):
+        deployed(lab)
+    assert "sqrt(1^2 + 1^2)" in deployed(lab, again=True).text()
+
+
+def test_two_at_once_cannot_both_begin(lab):
+    public, words = {}, {"unit": "record"}
+    fit_receipt.begin(lab / "fit.json", 1.0, public, words)
+    found = fit_receipt.receipts
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(fit_receipt, "receipts", lambda out: found(out)[:-1])  # as the other one saw it
+        with pytest.raises(UsageError, match="another deployment"):
+            fit_receipt.begin(lab / "fit.json", 1.0, public, words)
+
+
+def test_a_receipt_that_cannot_be_read_stops_everything(lab):
+    (lab / "out").mkdir()
+    (lab / "out" / "fit.receipt.json").write_text("{}")
+    with pytest.raises(UsageError, match="no receipt that can be read"):
+        deployed(lab, again=True)
+
+
+def test_a_fit_that_is_refused_beforehand_spends_nothing(lab):
+    assert deployed(lab, mu=0.001).fitted is None
+    assert [path.name for path in (lab / "out").iterdir()] == ["fit.json"]
+
+
+def test_infinity_is_no_budget_but_is_counted(lab):
+    """mu = inf is null in JSON, and must not be taken for nothing."""
+    deployed(lab, mu=math.inf)
+    with pytest.raises(UsageError, match="spent mu = inf"):
+        deployed(lab)
+
+
+def test_a_rehearsal_is_written_and_has_no_receipt(lab):
+    report = deployed(lab, deployment=False)
+    assert json.loads((lab / "out" / "fit.json").read_text())["estimates"] == report.document()["estimates"]
+    assert len(list((lab / "out").iterdir())) == 1
+    assert command.Request(lab / "people.csv", "y").out is None
