@@ -32,7 +32,7 @@ from dpexp.reporting.ledger.settling import kept
 from dpexp.reporting.ledger.verdicts import Verdict
 from dpexp.theory.dp_sgld.decreasing import lemma11
 from dpexp.theory.dp_sgld.privacy import corollary33, total_decreasing_step
-from tests.conftest import ROOT, call
+from tests.conftest import ROOT
 
 RESULTS = ROOT / "results"
 CLAIMS = claims()
@@ -874,23 +874,3 @@ def test_a_surprise_is_told(settled):
     wrong = judgement(replace(BY_ID[name], expected="not testable"), settled(name))
     assert name in surprises([wrong])[0]
     assert "expected: not testable" in markdown([wrong])
-
-
-@pytest.mark.slow
-def test_published_values_agree_and_a_wrong_one_is_told(monkeypatch):
-    from dpexp.reporting import published_numbers as conformance
-
-    rows = conformance.conformance()
-    assert len(rows) >= 20
-    assert all(row["agrees"] for row in rows), [row for row in rows if not row["agrees"]]
-    first = conformance.REFERENCES[0]
-    off = (
-        first._replace(published=first.published * 1.001),
-        first._replace(published=first.published * 0.999, relation="at most"),
-    )
-    monkeypatch.setattr(conformance, "REFERENCES", off)
-    assert [row["agrees"] for row in conformance.conformance()] == [False, False]
-    monkeypatch.undo()
-    page = call("claims", "--conformance").stdout
-    assert "autodp" in page
-    assert "NO" not in page

@@ -21,6 +21,7 @@ from dpexp.privacy.pairs.gradient import Landscape, ways
 from dpexp.privacy.pairs.mechanisms import NotSearched, walled
 from dpexp.privacy.pairs.search import KNOTS, _refined, nothing, search, trap
 from dpexp.privacy.pairs.walled import NotAllowed, Pair, Walled
+from tools import shipped_pairs as making
 
 A = Walled("fixed-size", 1000, 100, 1000, 5.0, 1.0, True)
 B = replace(A, steps=100_000)
@@ -361,13 +362,13 @@ def test_every_mechanism_with_a_last_iterate_on_a_set_has_a_space():
 
 def test_the_shipped_map():
     entries = shipped.stored()
-    assert [e.mechanism for e in entries] == list(shipped.mechanisms())
+    assert [e.mechanism for e in entries] == list(making.mechanisms())
     assert len(entries) >= 40
     clipped = [e.after / e.before for e in entries if not e.walled.convex]
     assert statistics.median(clipped) > 2.85  # 2.89 was found; 3 was hoped for
     for e in entries:
         assert e.before <= e.after <= e.bound * (1 + 1e-9)
-        assert {p.delta for p in e.pairs} == set(shipped.SECONDS)
+        assert {p.delta for p in e.pairs} == set(making.SECONDS)
         assert shipped.pairs_of(e.walled) == tuple(zip(e.pairs, e.certified, strict=True))
     assert shipped.pairs_of(SMALL) == ()
     near = replace(entries[0].walled, half_width=entries[0].walled.half_width * (1 + 1e-15))
@@ -377,13 +378,13 @@ def test_the_shipped_map():
 
 
 def test_shipped_pairs_hold_and_false_ones_are_found():
-    """All of them are examined by `python -m dpexp.privacy.pairs.shipped recheck`."""
+    """All of them are examined by `python -m tools.shipped_pairs recheck`."""
     entries = [e for e in shipped.stored() if e.walled.half_width <= 3 and e.walled.steps <= 100]
     assert len(entries) >= 3
     for entry in entries[:3]:
-        assert shipped.complaints(entry) == []
+        assert making.complaints(entry) == []
     false = replace(entries[0], certified=tuple(1.001 * v for v in entries[0].certified), bound=2 * entries[0].bound)
-    said = " ".join(shipped.complaints(false))
+    said = " ".join(making.complaints(false))
     assert "no longer attains" in said
     assert "bound" in said
 

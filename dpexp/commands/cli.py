@@ -439,9 +439,6 @@ def claims(
         typer.Option("--format", metavar="table|md|json|tex|artifact", help="How to print.", show_default=False),
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write pages: DIR/CLAIMS.md and DIR/claims/.")] = None,
-    conformance: Annotated[
-        bool, typer.Option("--conformance", help="Published values of other accountants beside ours.")
-    ] = False,
     results: Results = None,
     as_json: Json = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
@@ -450,20 +447,14 @@ def claims(
     from dpexp.commands import claims as command
 
     form = "json" if as_json else form
-    if conformance:
-        from dpexp.commands import published_values
+    request = command.Request(tuple(ids or ()), paper, tuple(verdict or ()), form, _home(out), _folder(results))
+    if rerun or judge or force or costs or confirm:
+        from dpexp.commands import judging_claims as anew
 
-        text, wrong = published_values.conformance(form or "md")
-        found = command.Shown(text, [f"unexpected: {line}" for line in wrong], 1 if wrong else 0)
+        how = anew.Anew(rerun or force, force, costs, jobs or os.cpu_count() or 1, quiet or form == "json")
+        found = anew.confirm(request, how) if confirm else anew.judge_anew(request, how)
     else:
-        request = command.Request(tuple(ids or ()), paper, tuple(verdict or ()), form, _home(out), _folder(results))
-        if rerun or judge or force or costs or confirm:
-            from dpexp.commands import judging_claims as anew
-
-            how = anew.Anew(rerun or force, force, costs, jobs or os.cpu_count() or 1, quiet or form == "json")
-            found = anew.confirm(request, how) if confirm else anew.judge_anew(request, how)
-        else:
-            found = command.claims(request)
+        found = command.claims(request)
     say(found.text)
     for line in found.remarks:
         warn(line)
