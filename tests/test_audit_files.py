@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
@@ -139,7 +140,7 @@ def dealt_by_their_sum(split):
     features = np.concatenate([part.features for part in split])
     labels = np.concatenate([part.labels for part in split])
     order = np.random.default_rng(int(abs(features.sum()) * 1e6)).permutation(len(labels))
-    every = split.train.__class__(**{**vars(split.train), "features": features, "labels": labels})
+    every = replace(split.train, features=features, labels=labels, draws=None, usable=None)
     return Split(every.rows(order[10:]), every.rows(order[:10]))
 
 
@@ -189,11 +190,11 @@ def test_the_split_by_a_permutation_of_n_is_found(own):
         features, labels = (np.concatenate([getattr(part, name) for part in split]) for name in ("features", "labels"))
         places = np.lexsort(features.T)  # whatever order they came in
         order = places[np.random.default_rng(1).permutation(len(labels))]
-        every = split.train.__class__(**{**vars(split.train), "features": features, "labels": labels})
+        every = replace(split.train, features=features, labels=labels, draws=None, usable=None)
         return Split(every.rows(order[10:]), every.rows(order[:10]))
 
     with patch.object(Softmax, "split", property(dealt)):
-        (said,) = before_noise(("a.csv", "c.csv"), ("algorithm.sampling=poisson",))
+        (said,) = before_noise(("a.csv", "c.csv"), ("algorithm.sampling=poisson", "problem.data.records=50"))
     assert "in another part, where 1 differ" in said
 
 
