@@ -182,6 +182,7 @@ def test_a_leak_is_an_alarm(own, monkeypatch):
 
 def test_the_split_by_a_permutation_of_n_is_found(own):
     """One row less deals training and held-out records anew, where they are dealt by their number."""
+    Path("own.yaml").write_text(CONFIG.replace("{y: [0, 1]}", "{y: [0, 1]}, records: 50"))
     Path("c.csv").write_text("".join(Path("a.csv").read_text().splitlines(keepends=True)[:-1]))
     true = Softmax.split.fget
 
@@ -194,7 +195,7 @@ def test_the_split_by_a_permutation_of_n_is_found(own):
         return Split(every.rows(order[10:]), every.rows(order[:10]))
 
     with patch.object(Softmax, "split", property(dealt)):
-        (said,) = before_noise(("a.csv", "c.csv"), ("algorithm.sampling=poisson", "problem.data.records=50"))
+        (said,) = before_noise(("a.csv", "c.csv"), ("algorithm.sampling=poisson",))
     assert "in another part, where 1 differ" in said
 
 
