@@ -405,7 +405,8 @@ def test_a_value_that_cannot_be_read_moves_its_own_record_alone(tmp_path, line, 
     assert read.usable.tolist() == [True, False, True]
     assert not read.x[1].any()
     assert not read.y[1]
-    report = dpexp.fit(path, target="y", mu=1, public=stated, central=True, force=True, deployment=deployment)
+    secret = {"deployment": True, "out": tmp_path / "fit.json"} if deployment else {}
+    report = dpexp.fit(path, target="y", mu=1, public=stated, central=True, force=True, **secret)
     assert report.planned.n == 3
     told = [] if deployment else [f"{path}:3: {message}"]
     assert [one[: len(want)] for one, want in zip(report.remarks, told, strict=True)] == told

@@ -51,17 +51,17 @@ from dpexp.inference.refusals import Checked
 NAMES = ("who", "age", "zone", "job", "ok", "born", "note", "y")
 PUBLIC = """\
 ranges: {age: [20, 70], born: [1950-01-01, 2010-12-31], y: [0, 60]}
-categories: {zone: [1, 2, 3, other], ok: [no, yes]}
+categories: {zone: [1, 2, 3, other], ok: [no, yes, süd]}
 missing: [born]
 leave_out: [note, job]
 """
 LEARNT = PublicInputs(
     {"age": (20.0, 70.0), "born": (-7305.0, 14974.0)},
-    {"zone": ("1", "2", "3", "other"), "ok": ("no", "yes"), "y": ("0", "1", "2")},
+    {"zone": ("1", "2", "3", "other"), "ok": ("no", "yes", "süd"), "y": ("0", "1", "2")},
     ("born",), ("note", "who"), ("born",),
 )  # fmt: skip
 USUAL = {
-    "age": ["31", "45", "58", "22", "67"], "zone": ["1", "2", "3"], "job": ["5", "7", "9"], "ok": ["no", "yes"],
+    "age": ["31", "45", "58", "22", "67"], "zone": ["1", "2", "3"], "job": ["5", "7", "9"], "ok": ["no", "yes", "süd"],
     "born": ["1980-02-03", "1999-12-31", ""], "note": ["fine", "später"], "y": ["0", "1", "2"],
 }  # fmt: skip
 ODD = [
@@ -177,7 +177,11 @@ def seen_of_fit(*words: str, person: bool = False, deployment: bool = False) -> 
 
         arguments = ["fit", str(folder / "t.csv"), "--target", "y", "--public", str(folder / "p.yaml"), "--mu", "1",
                      "--force", "--json", *words]  # fmt: skip
-        arguments += ["--person", "who"] * person + ["--deployment"] * deployment
+        arguments += ["--person", "who"] * person
+        if deployment:
+            for left in folder.glob("fit*.json"):
+                left.unlink()
+            arguments += ["--deployment", "--out", str(folder / "fit.json")]
         with ExitStack() as patched:
             for name in ("fit_central", "fit_local"):
                 patched.enter_context(patch.object(fitting, name, fake))

@@ -1,4 +1,4 @@
-"""Table 1 of `ldp-sgd` where the rates are reached: printed and corrected exponents beside settled slopes."""
+"""Table 1 of `ldp-sgd` where the rates are reached: printed and corrected exponents beside slopes of the last decade."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dpexp.core.text import exponent, fraction
-from dpexp.reporting.slopes import SlopeError, rate
+from dpexp.reporting.slopes import RATE_TOLERANCE, SlopeError, rate
 from dpexp.reporting.table import Content, Table
 from dpexp.store import load_cells, load_trajectories
 from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, STRONGLY, corrected_exponent, remark_exponent, table1_exponent
@@ -23,7 +23,17 @@ EXPERIMENTS = {
 def build(results: Path) -> Content:
     """A row an experiment, alpha and estimator: exponents, last slope with its interval, the decade before, state."""
     records = [record for experiment in EXPERIMENTS for record in _records(results, experiment)]
-    head = ["experiment", "alpha", "estimator", "Table 1", "remarks", "corrected", "last decade", "before", "settled"]
+    head = [
+        "experiment",
+        "alpha",
+        "estimator",
+        "Table 1",
+        "remarks",
+        "corrected",
+        "last decade",
+        "before",
+        "decades agree",
+    ]
     rows = [
         [
             r["experiment"],
@@ -32,14 +42,14 @@ def build(results: Path) -> Content:
             *(exponent(r[key]) for key in ("table1", "remarks", "corrected")),
             "-" if r["slope"] is None else f"{r['slope']:.2f} [{r['ci_lo']:.2f}, {r['ci_hi']:.2f}]",
             "-" if r["before"] is None else f"{r['before']:.2f}",
-            "-" if r["settled"] is None else "yes" if r["settled"] else "no",
+            "-" if r["decades_agree"] is None else "yes" if r["decades_agree"] else "no",
         ]
         for r in records
     ]
     note = (
         "Slope of log mean on log step with 95% intervals (delta method), of the squared distance, for rates_flat of "
-        "the loss gap. Settled: the slopes of the last two decades differ by at most 0.15, up to two standard errors; "
-        "other slopes are transients and no rates. The quadratic control has no bias: its average falls like 1 / n."
+        "the loss gap. Decades agree: the slopes of the last two differ by at most 0.15, up to two standard errors; "
+        "where they do not, the slope is a transient and no rate. The quadratic control has no bias: its average falls like 1 / n."
     )
     return Content(head, rows, note, records)
 
@@ -77,7 +87,7 @@ def _fit(values: Any) -> dict[str, Any]:
     try:
         found = rate(values.index.to_numpy(), values.to_numpy())
     except SlopeError:
-        return dict.fromkeys(("slope", "se", "ci_lo", "ci_hi", "before", "drift_se", "settled"))
+        return dict.fromkeys(("slope", "se", "ci_lo", "ci_hi", "before", "drift_se", "decades_agree"))
     last = found.last
     return {
         "slope": last.slope,
@@ -86,10 +96,14 @@ def _fit(values: Any) -> dict[str, Any]:
         "ci_hi": last.ci_hi,
         "before": found.before.slope,
         "drift_se": found.drift_se,
-        "settled": found.settled,
+        "decades_agree": found.agrees_within(RATE_TOLERANCE),
     }
 
 
 RATES = Table(
-    "rates", "Table 1 where it is reached: exponents and settled slopes", "ldp-sgd", tuple(EXPERIMENTS), build
+    "rates",
+    "Table 1 where it is reached: exponents, and slopes of the last decade",
+    "ldp-sgd",
+    tuple(EXPERIMENTS),
+    build,
 )
