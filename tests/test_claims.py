@@ -413,6 +413,7 @@ THEORY_ALONE = {
         lambda n, alpha, reshuffled=False: 1 / (1 - (1 - alpha) ** n),
         HELD,
     ),
+    "momentum/theorem-4/any-length": ("printed_count", lambda n, steps: float(largest_count(n, steps)), BOUND),
     "momentum/theorem-4/count": ("printed_count", lambda n, steps: float(largest_count(n, steps)), BOUND),
     "momentum/lemma-7": ("printed_levels", lambda n, d, eps, delta: Levels(1e9, 1e9, 1e9), "false"),
     "momentum/equation-3/fixed": ("equation_three_errors", lambda reshuffled: [1e-3], "false"),

@@ -56,7 +56,7 @@ def test_version():
     assert re.fullmatch(r"dpexp \d+\.\d+\.\d+\n", call("--version").stdout)
 
 
-USAGE = [["frobnicate"], ["run", "--frob"], ["run", "absent.yaml"], ["plot", "figure99"], ["run"], ["plot"], ["table", "tabel1"],
+USAGE = [["frobnicate"], ["run", "--frob"], ["run", "absent.yaml"], ["plot", "figure99"], ["run"], ["table", "tabel1"],
          ["run", str(CONFIGS[0]), "--backend", "dask"], ["run", str(CONFIGS[0]), "--profile", "huge"],
          ["run", str(CONFIGS[0]), "-j", "-1"], ["run", str(CONFIGS[0]), "--only", "aplha == 1"],
          ["run", str(CONFIGS[0]), "--only", "alpha == 7"], ["run", str(CONFIGS[0]), str(CONFIGS[0])],

@@ -194,7 +194,7 @@ def test_unreadable_files(tmp_path):
         load_experiment("a\0b.yaml")
     large = tmp_path / "large.yaml"
     large.write_text("#" * 1_000_001)
-    with pytest.raises(ConfigError, match="larger than"):
+    with pytest.raises(ConfigError, match="at most 1,000,000 are read"):
         load_experiment(large)
 
 

@@ -64,12 +64,12 @@ def _rate(last, before, drift_se, half=0.01):
     return Rate(*slopes, last - before, drift_se)
 
 
-def test_a_rate_is_settled_up_to_two_errors_of_its_drift():
-    assert _rate(-1.0, -0.86, 0.0).settled
-    assert not _rate(-1.0, -0.84, 0.0).settled
-    assert _rate(-1.0, -0.84, 0.006).settled
-    assert not _rate(-1.0, -0.84, 0.004).settled
-    assert _rate(-0.1, 0.0, 0.0).compared(-0.1) == "transient"  # settled to 0.15, and not to half of 0.1
+def test_decades_agree_up_to_two_errors_of_the_drift():
+    assert _rate(-1.0, -0.86, 0.0).agrees_within(0.15)
+    assert not _rate(-1.0, -0.84, 0.0).agrees_within(0.15)
+    assert _rate(-1.0, -0.84, 0.006).agrees_within(0.15)
+    assert not _rate(-1.0, -0.84, 0.004).agrees_within(0.15)
+    assert _rate(-0.1, 0.0, 0.0).compared(-0.1) == "transient"  # they agree to 0.15, and not to half of 0.1
     assert _rate(-0.1, -0.06, 0.0).compared(-0.1) == "reached"
     assert _rate(-1.1, -1.1, 0.0, half=0.06).compared(-1.0) == "unresolved"  # its interval reaches to -1.16
 

@@ -110,7 +110,7 @@ def test_estimators_of_one_run_are_paired(folder):
 
 RECORDS = """\
 experiment: own
-problem: {name: softmax, data: {path: people.csv, target: ill, ranges: {age: [0, 100]}}}
+problem: {name: softmax, data: {path: people.csv, target: ill, ranges: {age: [0, 100]}, categories: {ill: [0, 1]}, records: 40}}
 algorithm: {name: dp-sgd, clip: 1, epochs: 1, batch_size: 4}
 schedule: {name: constant, eta: [0.1, 0.2]}
 privacy: {eps: 1, delta: 1e-5}

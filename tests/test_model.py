@@ -381,8 +381,8 @@ def test_a_deployment_is_marked_valid_and_never_run_again_unasked(here, monkeypa
         assert (report.computed, report.cells[0]["status"]) == (0, "deployed")
     read = fingerprint._read
 
-    def edited(path, module, read_at):
-        digest, imported = read(path, module, read_at)
+    def edited(path, module, *given):
+        digest, imported = read(path, module, *given)
         return (f"new {digest}" if module == "dpexp.algorithms.schedules" else digest), imported
 
     edited.cache_clear = read.cache_clear

@@ -115,5 +115,5 @@ def test_users_have_it_too(tmp_path):
 
 def test_an_uncertainty_that_is_rounding_is_not_printed():
     assert uncertain(0.7600000000000001, 3e-16) == "0.76"
-    assert uncertain(0.76, 3e-8) == "0.76000000(3)"
+    assert uncertain(0.76, 3e-6) == "0.760000(3)"
     assert uncertain(0.0, 0.1) == "0.00(10)"

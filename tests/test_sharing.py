@@ -147,7 +147,7 @@ def test_mechanisms_of_one_budget_keep_their_own_entries(tmp_path):
 
 OWN = """\
 experiment: own
-problem: {name: softmax, data: {path: t.csv, target: y, ranges: {a: [0, 200]}, categories: {y: [0, 1, 2]}}}
+problem: {name: softmax, data: {path: t.csv, target: y, ranges: {a: [0, 200]}, categories: {y: [0, 1, 2]}, records: 200}}
 algorithm: {name: dp-sgd, batch_size: 20, epochs: 1}
 schedule: {name: constant, eta: 0.5}
 privacy: {eps: [1, 2], delta: 1e-3}

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from textwrap import fill
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpexp.commands.fitted import fitting_columns
+from dpexp.commands.fitted import fitting_columns, terminal_width
 from dpexp.config.expressions import matches
 from dpexp.config.settings import Settings, Words, flat, named, varying
 from dpexp.config.stored import stored_cell
@@ -114,7 +115,8 @@ def diff(a: Path, b: Path | None = None, metric: str | None = None, by: str = ""
     if changes:
         lines.append("A and B differ in " + "; ".join(f"{k}: {x} / {y}" for k, (x, y) in changes.items()))
     rows = [_compare(pair, 1 - (1 - CI_LEVEL) / len(pairs)) for pair in pairs]
-    lines += ["", _table(rows, by), "", _SAID.format(level=100 * (1 - (1 - CI_LEVEL) / len(rows)))]
+    words = _SAID.format(level=100 * (1 - (1 - CI_LEVEL) / len(rows)))
+    lines += ["", _table(rows, by), "", fill(words, width) if (width := terminal_width()) else words]
     if "test_accuracy" in metrics:
         lines += ["", *dict.fromkeys(said_of_records(path.parent, path.name) for path in paths)]
     if not by and any(left):

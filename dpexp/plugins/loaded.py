@@ -134,7 +134,7 @@ def patching() -> tuple[str, ...]:
 def said(error: Exception) -> tuple[str, str]:
     """The message and the hint of any error; of one that nobody foresaw what it is, and the plug-in's line."""
     if isinstance(error, DpexpError):
-        return error.message, error.hint
+        return error.message if ".py:" in error.message else blame(error) + error.message, error.hint
     return f"{blame(error)}{type(error).__name__}: {error}", ""
 
 

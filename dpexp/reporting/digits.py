@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import re
 
-ROUNDING = 1e-13
-"""an uncertainty below this part of its value is that of the computation"""
 LEAST, MOST = 1e-3, 1e5
 """numbers in between are written without a power of ten"""
 _UNCERTAIN = re.compile(r"(-?\d[\d.]*(?:e[-+]?\d+)?) (?:\u00b1 (\d[\d.]*(?:e[-+]?\d+)?)|\((\d[\d.]*(?:e[-+]?\d+)?)\))")
@@ -32,12 +30,12 @@ def within(value: float, low: float, high: float) -> str:
 def uncertain(value: float, half: float) -> str:
     """A value and half its interval: the uncertainty in one digit, or two where it begins with 1.
 
-    The digits in brackets are those of the uncertainty, in units of the last digits of the value. A value without one,
-    or with one that is rounding, is written in four digits; inf and nan as such.
+    The digits in brackets are those of the uncertainty, in units of the last digits of the value. A value without one
+    is written in four digits, with one that nobody reads in six; inf and nan as such.
     """
     if not math.isfinite(value):
         return f"{value:g}"
-    if not half > ROUNDING * abs(value) or half == math.inf:
+    if not 0 < half < math.inf:
         return f"{value:.4g}"
     if half < 10.0**-MOST_DIGITS * abs(value):
         return f"{value:.{MOST_DIGITS}g}"

@@ -50,7 +50,7 @@ run: {{n: 40, replicates: {replicates}, seed: 3, checkpoints: 4}}
 """
 DATA_CONFIG = """\
 experiment: toy
-problem: {name: softmax, regulariser: 1e-2, data: {path: people.csv, target: y}}
+problem: {name: softmax, regulariser: 1e-2, data: {path: people.csv, target: y, ranges: {a: [-3, 3], b: [-3, 3], c: [-3, 3]}, categories: {y: [no, yes, noo]}, records: 60}}
 algorithm: {name: dp-sgd, batch_size: 8, epochs: 2}
 schedule: {name: constant, eta: 0.1}
 privacy: {eps: [1, 4], delta: 1e-5}

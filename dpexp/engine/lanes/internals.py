@@ -94,6 +94,7 @@ USED = (
     Used("llvmlite.ir", "IRBuilder.icmp_unsigned", 4),
     Used("llvmlite.ir", "IRBuilder.select", 4),
     Used("llvmlite.ir", "IRBuilder.insert_element", 4),
+    Used("llvmlite.ir", "IRBuilder.extract_element", 3),
     Used("llvmlite.ir", "IRBuilder.shuffle_vector", 4),
     Used("llvmlite.ir", "IRBuilder.bitcast", 3),
     Used("llvmlite.ir", "IRBuilder.gep", 3),
