@@ -115,8 +115,8 @@ def diff(a: Path, b: Path | None = None, metric: str | None = None, by: str = ""
     if changes:
         lines.append("A and B differ in " + "; ".join(f"{k}: {x} / {y}" for k, (x, y) in changes.items()))
     rows = [_compare(pair, 1 - (1 - CI_LEVEL) / len(pairs)) for pair in pairs]
-    words = _SAID.format(level=100 * (1 - (1 - CI_LEVEL) / len(rows)))
-    lines += ["", _table(rows, by), "", fill(words, width) if (width := terminal_width()) else words]
+    said = _SAID.format(level=100 * (1 - (1 - CI_LEVEL) / len(rows)))
+    lines += ["", _table(rows, by), "", fill(said, width) if (width := terminal_width()) else said]
     if "test_accuracy" in metrics:
         lines += ["", *dict.fromkeys(said_of_records(path.parent, path.name) for path in paths)]
     if not by and any(left):
