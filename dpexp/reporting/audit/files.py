@@ -58,9 +58,21 @@ class TwoFiles:
 
     @cached_property
     def columns(self) -> list[Column]:
-        """What changes from run to run, and most between the files; none where all is the same."""
-        found = [column for name in _names(self.first) for column in _column(name, self.first)]
-        return sorted(found, key=lambda column: -column.telling)[:MOST]
+        """What changes from run to run, and most between the files; none where all is the same.
+
+        An array is looked at along its own direction and along that of the most telling array of its shape: what hides
+        one array may cancel in a sum of two, but only where both are seen along the same direction.
+        """
+        values = {name: [[leaves.get(name) for leaves in seen] for seen in self.first] for name in _names(self.first)}
+        own = sorted((c for name, v in values.items() for c in _column(name, v)), key=_least_telling_last)
+        shared = {c.direction.shape: c.direction for c in reversed(own) if c.direction is not None}
+        others = [
+            c
+            for name, _, _, direction in own
+            if direction is not None and direction is not shared[direction.shape]
+            for c in _column(name, values[name], shared[direction.shape])
+        ]
+        return sorted([*own, *others], key=_least_telling_last)[:MOST]
 
     def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
         canary = np.array([generator(seed, r, "data").random() < 0.5 for r in replicates])
@@ -78,17 +90,27 @@ class Column(NamedTuple):
     telling: float
     """how many standard deviations apart its means are, by the first runs"""
     number: Callable[[Any], float]
+    direction: np.ndarray | None
+    """what an array is projected on"""
 
 
-def _column(name: str, first: tuple[list[Leaves], list[Leaves]]) -> Iterator[Column]:
-    """A number is itself, an array its projection on what the means differ by, and else whether it is as at first."""
-    values = [[leaves.get(name) for leaves in seen] for seen in first]
+def _least_telling_last(column: Column) -> float:
+    return -column.telling
+
+
+def _column(name: str, values: list[list[Any]], direction: np.ndarray | None = None) -> Iterator[Column]:
+    """A number is itself, an array its projection, and else whether it is as at first; `values` are those of each file.
+
+    Without a `direction`, an array is projected on what its means differ by.
+    """
     every = [value for seen in values for value in seen]
+    number: Callable[[Any], float]
     if _are_arrays(every):
-        zero, one = (np.array(seen, float) for seen in values)
-        spread = zero.var(axis=0) + one.var(axis=0)
-        direction = np.divide(one.mean(0) - zero.mean(0), spread, out=np.zeros(spread.shape), where=spread > 0)
-        number: Callable[[Any], float] = lambda value: float(np.sum(value * direction))  # noqa: E731
+        if direction is None:
+            zero, one = (np.array(seen, float) for seen in values)
+            spread = zero.var(axis=0) + one.var(axis=0)
+            direction = np.divide(one.mean(0) - zero.mean(0), spread, out=np.zeros(spread.shape), where=spread > 0)
+        number = lambda value: float(np.sum(value * direction))  # noqa: E731
     elif all(_is_number(value) for value in every):
         number = lambda value: float(value) if _is_number(value) else 0.0  # noqa: E731
     else:
@@ -96,7 +118,7 @@ def _column(name: str, first: tuple[list[Leaves], list[Leaves]]) -> Iterator[Col
         number = lambda value: float(repr(value) == usual)  # noqa: E731
     a, b = (np.array([number(value) for value in seen]) for seen in values)
     if a.std() + b.std() > 0:
-        yield Column(name, abs(a.mean() - b.mean()) / float(np.sqrt(a.var() + b.var())), number)
+        yield Column(name, abs(a.mean() - b.mean()) / float(np.sqrt(a.var() + b.var())), number, direction)
 
 
 def _are_arrays(values: Sequence[Any]) -> bool:
