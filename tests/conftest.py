@@ -39,6 +39,7 @@ def pytest_configure():
 os.environ.pop("COLUMNS", None)  # workers of a parallel run have one, and tables would be folded to it
 AT_LENGTH = os.environ.get("DPEXP_TESTS") == "all"
 """whether everything is tried, as by `make soak`, and not the share for which `make test` has time"""
+at_length = pytest.mark.skipif(not AT_LENGTH, reason="make soak tries it: it takes a quarter of a minute or more")
 COSTLY = frozenset() if AT_LENGTH else frozenset(
     {
         "momentum_grid", "momentum_large", "momentum_tuned", "momentum_tuned_d", "dp_sgld_tuned_adult",
@@ -54,10 +55,10 @@ def in_share(name: str, one_of: int = 4) -> bool:
 
 
 LONGEST = (
-    "test_fingerprint_of_what_runs.py", "test_conformance_shown.py", "test_claims.py", "test_figures_of_any_result.py",
-    "test_plugins.py", "test_cli.py", "test_privacy_iterates.py", "test_judge.py", "test_softmax_runs.py", "test_faults.py",
-    "test_check.py", "test_bounded_input.py", "test_docs_in_order.py",
-    "test_docs.py", "test_figures_and_tables.py", "test_conformance.py",
+    "test_conformance_shown.py", "test_conformance.py", "test_engine_compiled.py", "test_stored_verdicts.py",
+    "test_faults.py", "test_audit_files.py", "test_docs.py", "test_privacy_iterates.py", "test_algorithms_one_pass.py",
+    "test_fit.py", "test_docs_in_order.py", "test_claims.py", "test_membership.py", "test_figures_and_tables.py",
+    "test_same_bits_on_other_machines.py", "test_same_bits_of_intervals.py",
 )  # fmt: skip
 """files that take longest, from half a minute to two. They are begun first: a file's tests stay with one worker, and a
 long one that is begun last would keep the other waiting"""

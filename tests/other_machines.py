@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 
+from tests.conftest import AT_LENGTH
+
 MACHINES: dict[str, dict[str, str]] = {
     "this one": {},
     "one with AVX-512, to BLAS": {"OPENBLAS_CORETYPE": "SkylakeX"},
@@ -21,6 +23,10 @@ MACHINES: dict[str, dict[str, str]] = {
 }
 """name -> what its environment has more"""
 OTHERS = [machine for machine in MACHINES if machine != "this one"]
+
+
+TRIED = OTHERS if AT_LENGTH else ["one without AVX-512, to BLAS", "one without AVX2, to numpy", OTHERS[-1]]
+"""those of whole runs: one for BLAS, one for numpy and one for the compiler, and in `make soak` all"""
 
 
 def environment(machine: str) -> dict[str, str]:

@@ -26,7 +26,7 @@ from dpexp.reporting.audit import files as auditing_files
 from dpexp.reporting.audit.files import neighbours, other_records
 from dpexp.store import publish
 from tests.campaigns.audit_faults import literal_steps
-from tests.conftest import call
+from tests.conftest import at_length, call
 
 CONFIG = """\
 experiment: own
@@ -267,7 +267,7 @@ def of_fit(request, runs=300):
     return audit_files.of_fit(request, Path("b.csv"), Effort(runs, 0.999, 0))
 
 
-@pytest.mark.parametrize("central", [True, False])
+@pytest.mark.parametrize("central", [True, pytest.param(False, marks=at_length)])
 def test_a_sound_fit_is_left_alone(fit, central):
     from dataclasses import replace
 
