@@ -1,0 +1,142 @@
+"""A share of the campaign of wrong evidence, and proofs that it would see what is wrong: thresholds are known here."""
+
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from dpexp.engine.result import CellData
+from dpexp.reporting.claim import Claim, Outcome
+from dpexp.reporting.evidence import Evidence, Run
+from tests.campaigns import mutants_of_evidence
+from tests.campaigns.altered_runs import AlteredEvidence, Stored, through
+from tests.campaigns.kinds_of_corruption import FAMILIES, KINDS, scaled, tilted
+from tests.campaigns.mutants_of_evidence import Said
+
+STEPS = np.array([10, 100, 1000])
+
+
+def run(budget="1", alpha=0.5, level=1.0):
+    """A run that falls like 1 / n, of which nothing but rows and numbers is asked."""
+    rng = np.random.default_rng(3)
+    values = level / STEPS[None, :, None, None] * np.exp(0.1 * rng.standard_normal((2, 3, 2, 30)))
+    data = CellData(STEPS, ("sgd", "asgd"), ("param_distance_sq", "loss_gap"), values)
+    cell = SimpleNamespace(problem=SimpleNamespace(), algorithm=SimpleNamespace(name="ldp-sgd"))
+    return Run(cell, {"alpha": alpha, "budget": budget, "mu": float(budget), "gdp_mu": float(budget)}, data)
+
+
+@pytest.fixture
+def stored(tmp_path):
+    found = Stored(tmp_path)
+    found._runs["toy"] = [run(), run("2", level=0.5)]
+    return found
+
+
+def claim(check, name="toy/claim"):
+    def checked(evidence: Evidence) -> Outcome:
+        return Outcome("reproduced" if check(evidence.runs("toy")) else "contradicted", "", "", "", {})
+
+    return Claim(name, "", "", "upper", ("toy",), checked, "", "reproduced", "")
+
+
+def below(limit):
+    """A claim that the last mean loss gap of every run is below a limit times 1e-3."""
+    return claim(lambda runs: all(r.values("sgd", "loss_gap")[-1].mean() < limit * 1e-3 for r in runs))
+
+
+def test_the_smallest_factor_is_found(stored):
+    mean = stored.runs("toy")[0].values("sgd", "loss_gap")[-1].mean() * 1e3
+    family, fine = FAMILIES[0], Said("reproduced", "{}")
+    assert family.words == "the loss gap"
+    for limit in (1.3, 7.0):
+        found = mutants_of_evidence.smallest(below(limit), stored, family, fine)
+        assert limit / mean <= found <= 1.05 * limit / mean
+    assert mutants_of_evidence.smallest(below(7.0), stored, family, fine, limit=2.0) is None
+    assert mutants_of_evidence.smallest(below(1e9), stored, family, fine) is None
+    above = claim(lambda runs: runs[0].values("sgd", "loss_gap")[-1].mean() * 1e3 > mean / 2)
+    assert 0.48 < mutants_of_evidence.smallest(above, stored, family, fine) <= 0.5
+    slope = claim(
+        lambda runs: np.polyfit(np.log(STEPS), np.log(runs[0].values("sgd", "loss_gap").mean(-1)), 1)[0] < -0.8
+    )
+    (tilt,) = [f for f in FAMILIES if f.words == "all errors" and f.tilt]
+    assert mutants_of_evidence.smallest(slope, stored, tilt, fine) == pytest.approx(0.2, abs=0.04)
+
+
+def test_the_sentence_of_a_claim(stored):
+    words = mutants_of_evidence.power(stored, [below(1.3)], print)["toy/claim"]
+    size = re.fullmatch(r"would notice a factor (1\.\d+) in the loss gap", words)
+    assert size
+    assert 1.2 < float(size[1]) < 1.4
+    deaf = mutants_of_evidence.power(stored, [claim(lambda runs: runs[0].values("sgd", "loss_gap")[0, 0] != 0)], print)
+    assert deaf["toy/claim"] == "would notice none of the corruptions with a size"
+    closed = mutants_of_evidence.power(stored, [claim(lambda runs: runs[0].row["mu"] == 1)], print)
+    assert closed["toy/claim"].startswith("reads no measured number")
+
+
+def test_a_survey_says_who_noticed(stored):
+    kinds = {
+        name: KINDS[name]
+        for name in ("loss gap x 2", "one nan", "numbers of budgets reversed", "every replicate twice")
+    }
+    loud, deaf = below(1.5), claim(lambda runs: len(runs) == 2, "toy/deaf")
+    found = {n.kind: n for n in mutants_of_evidence.survey(stored, [loud, deaf], kinds, print)}
+    assert found["loss gap x 2"].verdict == ["toy/claim"]
+    assert found["one nan"].verdict == ["toy/claim"]
+    assert found["every replicate twice"].verdict == []
+    assert all("toy/deaf" in n.silent for n in found.values())
+    refusing = claim(lambda runs: 1 / 0)
+    assert mutants_of_evidence.asked(refusing, AlteredEvidence(stored)).verdict == "refused: ZeroDivisionError"
+
+
+def test_alterations_do_what_they_say_and_leave_the_stored_alone(stored):
+    before = [r.data.values.copy() for r in stored.runs("toy")]
+    for name, alteration in KINDS.items():
+        evidence = AlteredEvidence(stored, alteration)
+        try:
+            runs = evidence.runs("toy")
+        except AttributeError:  # a kind of another problem or schedule, which these runs do not have
+            assert name.startswith(("problem", "schedule", "budgets"))
+            continue
+        with np.errstate(all="ignore"):
+            for one in runs:
+                assert one.values("sgd", "loss_gap").shape[0] == len(one.steps)
+    for old, r in zip(before, stored.runs("toy"), strict=True):
+        np.testing.assert_array_equal(old, r.data.values)
+    half = AlteredEvidence(stored, through(scaled(0.5, ("loss_gap",)))).runs("toy")[0]
+    np.testing.assert_allclose(half.values("asgd", "loss_gap"), before[0][1, :, 1] / 2)
+    np.testing.assert_array_equal(half.values("asgd", "param_distance"), np.sqrt(before[0][1, :, 0]))
+    bent = AlteredEvidence(stored, through(tilted(0.5))).runs("toy")[0].values("sgd", "loss_gap")
+    np.testing.assert_allclose(bent / before[0][0, :, 1], [[0.1], [10**-0.5], [1.0]] * np.ones(30))
+    assert len(KINDS) >= 60
+
+
+def test_two_algorithms_are_exchanged_whatever_else_they_estimate():
+    """Runs of one have an average, those of the other none: what both have, the last iterate, changes places."""
+    both, alone = run(level=1.0), run(level=0.5)
+    alone = Run(alone.cell, alone.row, alone.data._replace(values=alone.data.values[:1], estimators=("sgd",)))
+    both.cell.algorithm.name, alone.cell.algorithm.name = "dp-sgd", "dp-sgld"
+    there, here = KINDS["dp-sgld and dp-sgd exchanged"]([both, alone])
+    np.testing.assert_array_equal(there.data.values[0], alone.data.values[0])
+    np.testing.assert_array_equal(there.data.values[1], both.data.values[1])
+    np.testing.assert_array_equal(here.data.values[0], both.data.values[0])
+
+
+def test_summaries_are_those_of_the_altered_runs(stored, monkeypatch):
+    from dpexp.papers.momentum import rows
+    from tests.campaigns.altered_runs import read_from
+
+    for r in stored.runs("toy"):
+        r.cell.run = SimpleNamespace(diverged_above=1e6)
+        r.row["cell_id"] = r.budget
+    plain = rows.load_summary
+    evidence = AlteredEvidence(stored, through(scaled(3.0, ("loss_gap",))))
+    with read_from(evidence):
+        frame = rows.load_summary(stored.results, "toy")
+    assert rows.load_summary is plain
+    (last,) = frame[
+        (frame.metric == "loss_gap") & (frame.step == 1000) & (frame.estimator == "asgd") & (frame.budget == "2")
+    ].to_dict("records")
+    numbers = 3 * stored.runs("toy")[1].data.values[1, -1, 1]
+    assert last["mean"] == pytest.approx(numbers.mean())
+    assert last["sd"] == pytest.approx(numbers.std(ddof=1))
