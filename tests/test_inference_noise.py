@@ -46,11 +46,27 @@ def with_ones(x):
 
 
 def of_central(name, seed, wrong="", scale=1.0, runs=30, mu=1.3, n=300):
-    """Messages A, twelve gradients, H and S of so many fits; shares of mu^2 are those of the sheet, section 6."""
+    """Messages A, gradients, H and S of so many fits; shares of mu^2 are those of fit2, section 5.2.
+
+    With mu = 1.3 there are twelve quasi-Newton steps, with mu = 8 five Newton steps after seven of the others. The scale's
+    entry of a gradient is sent 3.501 times as large.
+    """
     model = unit_model(name, 3, name == "mallows-logistic")
     x, y = records(model, n, seed)
     rows, found, noise = with_ones(x), defaultdict(list), np.random.default_rng([seed, 1])
-    kinds, at = ["moments", *12 * ["gradient"], "hessian", "scores"], []
+    kinds = [("moments", 0.06), *12 * [("gradient", 0.06)], ("hessian", 0.16), ("scores", 0.06)]
+    if mu > 4:
+        newton = [("gradient", 0.05), *4 * [("gradient", 0.115)]]
+        kinds = [
+            ("moments", 0.05),
+            *7 * [("gradient", 0.03)],
+            ("hessian", 0.07),
+            *newton,
+            ("hessian", 0.1),
+            ("scores", 0.06),
+        ]
+    assert sum(share for _, share in kinds) == pytest.approx(1)
+    at, stretch = [], np.append(np.ones(model.d + 1), [3.501] * model.has_scale)
     weight = model.problem.weight(rows)
     true_sent, true_gradient, true_hessian = central._Owner.sent, central._Owner.gradient, central._Owner.hessian
 
@@ -59,24 +75,24 @@ def of_central(name, seed, wrong="", scale=1.0, runs=30, mu=1.3, n=300):
             return (rows * weight[:, None]).T @ rows / n
         g = model.problem.gradient(at[-1], rows, y)
         if kind == "gradient":
-            return g.mean(axis=0)
+            return g.mean(axis=0) * stretch
         scaling = np.outer(model.hessian_scaling, model.hessian_scaling)
         return g.T @ g / n if kind == "scores" else model.hessians(at[-1], rows, y).mean(axis=0) * scaling
 
-    def deviation(kind):
+    def deviation(kind, share):
         s = float(model.scale_of(at[-1])) if at else 1.0
-        sensitivity, share = {
-            "moments": (2 * math.sqrt(2), 0.075),
-            "gradient": (model.gradient_sensitivity, 0.70 / 12),
-            "hessian": (float(model.hessian_sensitivity(s)), 0.075),
-            "scores": (math.sqrt(2) * model.problem.gradient_bound() ** 2, 0.15),
+        sensitivity = {
+            "moments": 2 * math.sqrt(2),
+            "gradient": model.gradient_sensitivity,
+            "hessian": float(model.hessian_sensitivity(s)),
+            "scores": math.sqrt(2) * model.problem.gradient_bound() ** 2,
         }[kind]
         return sensitivity / (n * mu * math.sqrt(share))
 
     def sent(self, mean, own):
-        kind = order.pop(0)
+        kind, share = order.pop(0)
         message = true_sent(self, mean, own * (scale if kind == wrong else 1.0))
-        rest = (message - clean(kind)) / deviation(kind)
+        rest = (message - clean(kind)) / deviation(kind, share)
         found[kind].append(rest if rest.ndim == 1 else isometric(rest[None])[0])
         return message
 
@@ -142,7 +158,12 @@ def of_local(name, seed, wrong="", scale=1.0, n=1200):
     return {kind: np.array(rests) for kind, rests in found.items()}
 
 
-ESTIMATORS = {"central": (of_central, ("moments", "gradient", "hessian", "scores")),
+def of_newton(name, seed, wrong="", scale=1.0, runs=30):
+    return of_central(name, seed, wrong, scale, runs, mu=8.0)
+
+
+OF_CENTRAL = ("moments", "gradient", "hessian", "scores")
+ESTIMATORS = {"central": (of_central, OF_CENTRAL), "central, Newton steps": (of_newton, OF_CENTRAL),
               "local": (of_local, ("gradient", "hessian"))}  # fmt: skip
 
 
@@ -184,7 +205,7 @@ def test_the_noise_of_every_message_is_that_of_the_statement(estimator, model, s
 def test_noise_of_another_size_is_rejected(estimator, model, kind, scale):
     """In one kind of message alone, and with every seed."""
     messages, _ = ESTIMATORS[estimator]
-    more = {"runs": 20} if estimator == "central" else {"n": 800}
+    more = {"runs": 20} if estimator != "local" else {"n": 800}
     for seed in SEEDS:
         assert kind in wrong_in(messages(model, seed, kind, scale, **more))
 

@@ -1,37 +1,124 @@
-"""`central-newton`: one owner holds all records and publishes one fit, mu-GDP in total (inference, section 6).
+"""`central-newton`: one owner holds all records and publishes one fit, mu-GDP in total (fit2, section 5).
 
-Neighbours differ in one record (replace-one), n is public. Four releases share mu: by composition of Gaussian
-mechanisms the squares of their parameters add up, mu_G^2 : mu_H^2 : mu_S^2 = .70 : .15 : .15, where mu_H^2 is halved
-between the releases 1 and 4a.
+Neighbours differ in one record (replace-one), n is public. All releases share mu: by composition of Gaussian mechanisms
+the squares of their parameters add up, and `Allocation` says which share of mu^2 each has.
 
-    1   A = mean(w x x') + noise                          sensitivity 2 sqrt 2 / n in the Frobenius norm
-    2   T = 12 steps with noisy mean gradients            sensitivity Delta / n each, mu_G / sqrt T each
-    3   thetabar, gbar: means over the last T / 2 steps
-    4a  Hhat = mean Hessian at thetabar + noise           sensitivity Delta_H(s) / n
-    4b  Shat = mean of g g' at thetabar + noise           sensitivity sqrt 2 C0^2 / n
-    5   theta~ = thetabar - Hr^-1 gbar, with covariance Hr^-1 [Shat / n + known noise of gbar] Hr^-1
+    a   A = mean(w x x') + noise                          sensitivity 2 sqrt 2 / n in the Frobenius norm
+    b   quasi-Newton steps with noisy mean D_a g          sensitivity Delta / n each; preconditioned by A
+    c   H_1 = mean Hessian at the point reached + noise   sensitivity Delta_H(s) / n
+    d   Newton steps, preconditioned by H_1               sensitivity Delta / n each
+    e   H_2 = mean Hessian at the mean of the used points sensitivity Delta_H(s) / n
+    f   Shat = mean of g g' there + noise                 sensitivity sqrt 2 C0^2 / n
+    g   theta~ = mean of the used points - Hr^-1 times the mean of their gradients, less the bias of the scale
+
+D_a multiplies the gradient's entry for the scale by `scale_stretch`, which costs no sensitivity; the server divides.
+Where H_1 would be too noisy to steer by, steps c and d are left out. A is floored at its own noise, not higher: with
+covariates divided by sqrt d the moments of a dummy lie below any fixed floor, and steps there would be too short at
+every n. No step changes predictions by more than some scales, sqrt(step' A step): the Euclidean length of the
+coefficients grows like sqrt d for the same change of predictions.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.inference.models import Model
+from dpexp.inference.models import GUESSED_VARIANCE, Model
 from dpexp.inference.newton import regularise, standard_errors
+from dpexp.inference.scale_bias import constants_of_bias
+from dpexp.inference.uneven_lengths import longer
 from dpexp.inference.users import Normals
+from dpexp.problems.huber_linear import HuberLinear, normal_moments
 from dpexp.problems.mallows import WEIGHT_CAP
 
-PARTS = {"gradients": 0.70, "hessian": 0.15, "scores": 0.15}
-"""shares of mu^2"""
-STEPS = 12
-LEAST_MOMENT = 0.05
-"""to which eigenvalues of A are raised"""
+LEAST_MOMENT = 1e-4
+"""to which eigenvalues of A are raised at least"""
+FARTHEST_STEP, FARTHEST_NEWTON_STEP = 3.0, 2.0
+"""scales by which a step changes predictions at most, in the root mean square"""
+STEERABLE, STEERABLE_LOGISTIC = 7.5, 12.0
+"""lambda_min / se of H_1, as guessed, from which Newton steps are made. Logistic: with 8 they cover .88 to .93 where
+quasi-Newton steps cover .94 to .97"""
+PRECISE = 2e4
+"""n mu from which three more Newton steps are made: the number of right digits about doubles with each"""
 CHUNK = 65_536
 """records of one matrix product: memory stays small"""
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """Shares of mu^2; they add up to 1."""
+
+    moments: float
+    quasi_newton: tuple[float, ...]
+    """one for each step"""
+    first_hessian: float
+    """0 where there are no Newton steps"""
+    newton: tuple[float, ...]
+    used: int
+    """the last so many steps enter the estimate, with equal shares"""
+    second_hessian: float
+    scores: float
+
+    @property
+    def total(self) -> float:
+        """Of everything that is released, as it is listed."""
+        one_by_one = (*self.quasi_newton, *self.newton)
+        return math.fsum((self.moments, *one_by_one, self.first_hessian, self.second_hessian, self.scores))
+
+    @property
+    def used_share(self) -> float:
+        """Of one step that is used."""
+        return (*self.quasi_newton, *self.newton)[-1]
+
+
+def allocation(model: Model, n: int, mu: float) -> Allocation:
+    """How mu^2 is spent; chosen from public numbers."""
+    error = _deviation(float(model.hessian_sensitivity(model.problem.fixed_scale)), n, mu, 0.07)
+    if error * (STEERABLE if model.has_scale else STEERABLE_LOGISTIC) > model.least_curvature:
+        return Allocation(0.06, (0.06,) * 12, 0.0, (), 6, 0.16, 0.06)
+    more = 3 if n * mu >= PRECISE else 0
+    newton = (*(0.01,) * more, 0.05, *((0.46 - 0.01 * more) / 4,) * 4)
+    return Allocation(0.05, (0.03,) * 7, 0.07, newton, 4, 0.10, 0.06)
+
+
+def _deviation(sensitivity: float, n: int, mu: float, share: float) -> float:
+    """Of the noise of a mean over n records with this share of mu^2."""
+    return 0.0 if math.isinf(mu) else sensitivity / (n * mu * math.sqrt(share))
+
+
+def hessian_deviation(model: Model, n: int, mu: float, shares: Allocation, scale: float) -> float:
+    """se_H of the Hessian that the fit uses. That of a logistic model is the second alone: the first is measured where
+    the risk is more curved than at the target, and with both together steep models were covered .90 and not .94."""
+    share = shares.second_hessian + (shares.first_hessian if model.has_scale else 0.0)
+    return _deviation(float(model.hessian_sensitivity(scale)), n, mu, share)
+
+
+def step_deviation(model: Model, n: int, mu: float, shares: Allocation) -> np.ndarray:
+    """Of the noise of the mean gradient of one step that is used [p]."""
+    noise = _deviation(model.gradient_sensitivity, n, mu, shares.used_share)
+    return noise / gradient_scaling(model)
+
+
+def gradient_scaling(model: Model) -> np.ndarray:
+    """The diagonal of D_a [p]."""
+    return np.append(np.ones(model.d + 1), [scale_stretch(model)] * model.has_scale)
+
+
+def scale_stretch(model: Model) -> float:
+    """The largest a, rounded down, by which the scale's entry of a gradient can be multiplied at the same Delta.
+
+    For two records the squared distance of D_a g is at most max over 0 <= p <= c of (c + p)^2 (2 + a^2 (c - p)^2 / 4)
+    for any 0 <= kappa <= c^2, which is 8 c^2 = Delta^2 up to a = sqrt(11 + 5 sqrt 5) / c (fit2, section 2.1, with the
+    proof; no larger a has that Delta). 1 without a scale.
+    """
+    law = model.problem
+    if not (model.has_scale and isinstance(law, HuberLinear)):
+        return 1.0
+    return math.floor(1000 * math.sqrt(11 + 5 * math.sqrt(5)) / law.c) / 1000
 
 
 class Central(NamedTuple):
@@ -41,12 +128,24 @@ class Central(NamedTuple):
     """theta~ [p]"""
     covariance: np.ndarray
     """[p, p]"""
+    point: np.ndarray
+    """mean of the used points [p]"""
+    gradient: np.ndarray
+    """mean of their noisy gradients [p]"""
+    gradient_covariance: np.ndarray
+    """of that mean: sampling and noise [p, p]"""
     hessian: np.ndarray
-    """Hr [p, p]"""
+    """Hr [p, p], by which was corrected"""
+    scaled_hessian: np.ndarray
+    """D Hhat D [p, p], with its noise and not regularised"""
     hessian_error: float
     """se_H, the standard deviation of the noise of a diagonal entry of D Hhat D"""
+    bias: float
+    """of the scale, which was subtracted"""
     moved: float
-    """how far the correction of step 5 goes, in standard errors: the largest |Hr^-1 gbar| over errors"""
+    """how far the correction of step g goes, in standard errors: the largest |Hr^-1 gbar| over errors"""
+    moved_predictions: float
+    """the same as a change of predictions, in scales"""
     mu_spent: float
     """by composition of all releases; equal to mu"""
 
@@ -118,13 +217,9 @@ class _Owner:
 
 def mean_curvature(model: Model) -> tuple[float, float]:
     """The guessed H over the guessed E w x x' in the coefficients, and over E w in the scale; times the scale."""
-    if model.name == "mallows-logistic":
-        from dpexp.inference.models import GUESSED_VARIANCE
-
+    if not isinstance(model.problem, HuberLinear):
         return GUESSED_VARIANCE, 1.0
-    from dpexp.problems.huber_linear import normal_moments
-
-    moments = normal_moments(float(model.constants[0]))
+    moments = normal_moments(model.problem.c)
     return moments.inside, moments.square_inside  # .82 and .387 for c = 1.345
 
 
@@ -136,59 +231,115 @@ def central_newton(
     All means are sums over the public `n`, m where it is left out. With m < n the other records add 0, whose distance
     from what a record adds is at most the bound of that (C0, 2, B / s, C0^2), so the sensitivities above hold for it.
     """
-    n, p = len(y) if n is None else n, model.p
-    owner = _Owner(model, x, y, n, normals)
-    mu_g, mu_h, mu_s = (mu * math.sqrt(PARTS[part]) for part in PARTS)
-    half = mu_h / math.sqrt(2)
+    n = len(y) if n is None else n
+    owner, shares, stretch = _Owner(model, x, y, n, normals), allocation(model, n, mu), gradient_scaling(model)
+    both = np.outer(model.hessian_scaling, model.hessian_scaling)
 
-    noise_a = 0.0 if math.isinf(mu) else math.sqrt(2) * WEIGHT_CAP / (half * n)
-    moments = owner.sent(owner.moments(), noise_a)
-    values, vectors = np.linalg.eigh(moments)
-    moments = (vectors * np.maximum(values, LEAST_MOMENT)) @ vectors.T
+    def noisy_hessian(theta: np.ndarray, share: float) -> np.ndarray:
+        """Times the scale: so a Huber risk has the same curvature at every scale."""
+        scale = model.scale_of(theta)
+        noise = _deviation(float(model.hessian_sensitivity(scale)), n, mu, share)
+        return scale * owner.sent(owner.hessian(theta) * both, noise)
 
-    in_beta, in_scale = mean_curvature(model)
-    noise_g = 0.0 if math.isinf(mu) else model.gradient_sensitivity * math.sqrt(STEPS) / (mu_g * n)
-    theta, points, gradients = np.array(start, dtype=np.float64), [], []
-    for _ in range(STEPS):
-        g = owner.sent(owner.gradient(theta), noise_g)
+    def asked(theta: np.ndarray, share: float) -> np.ndarray:
+        message = owner.sent(owner.gradient(theta) * stretch, _deviation(model.gradient_sensitivity, n, mu, share))
         points.append(theta)
-        gradients.append(g)
-        theta = _step(model, theta, g, moments, in_beta, in_scale)
+        gradients.append(message / stretch)
+        return gradients[-1]
 
-    late = slice(STEPS // 2, None)
-    point, gradient = np.mean(points[late], axis=0), np.mean(gradients[late], axis=0)
-    scale = float(model.scale_of(point))
-    error = 0.0 if math.isinf(mu) else float(model.hessian_sensitivity(scale)) / (half * n)
-    scaling = model.hessian_scaling
-    both = np.outer(scaling, scaling)
-    hessian = regularise(owner.sent(owner.hessian(point) * both, error), np.array(error)) / both
-    noise_s = 0.0 if math.isinf(mu) else math.sqrt(2) * model.problem.gradient_bound() ** 2 / (mu_s * n)
-    scores = _positive(owner.sent(owner.scores(point), noise_s))
+    # a
+    noise = _deviation(math.sqrt(2) * WEIGHT_CAP, n, mu, shares.moments)
+    values, vectors = np.linalg.eigh(owner.sent(owner.moments(), noise))
+    moments = (vectors * np.maximum(values, max(noise * math.sqrt(2 * len(values)), LEAST_MOMENT))) @ vectors.T
 
-    inverse = np.linalg.inv(hessian)
+    # b
+    theta, points, gradients = np.array(start, dtype=np.float64), list[np.ndarray](), list[np.ndarray]()
+    guessed = _guessed_curvature(model, moments)
+    for share in shares.quasi_newton:
+        change = np.linalg.solve(guessed / model.scale_of(theta), asked(theta, share))
+        theta = _stepped(model, theta, change, moments, FARTHEST_STEP)
+
+    # c, d
+    first = np.zeros_like(both)
+    if shares.newton:
+        first = noisy_hessian(theta, shares.first_hessian)
+        error = _deviation(float(model.hessian_sensitivity(1.0)), n, mu, shares.first_hessian)
+        steering = regularise(first, np.array(error)) / both
+    for share in shares.newton:
+        change = np.linalg.solve(steering / model.scale_of(theta), asked(theta, share))
+        theta = _stepped(model, theta, change, moments, FARTHEST_NEWTON_STEP)
+
+    # e: at one scale the two have errors whose squares are inverse to their shares
+    point, gradient = (np.mean(part[-shares.used :], axis=0) for part in (points, gradients))
+    hessian, scale = noisy_hessian(point, shares.second_hessian), float(model.scale_of(point))
+    if model.has_scale:
+        both_shares = shares.first_hessian, shares.second_hessian
+        hessian = np.average([first, hessian], axis=0, weights=both_shares)
+    hessian, error = hessian / scale, hessian_deviation(model, n, mu, shares, scale)
+
+    # f
+    scores_noise = _deviation(math.sqrt(2) * model.problem.gradient_bound() ** 2, n, mu, shares.scores)
+    scores = _positive(owner.sent(owner.scores(point), scores_noise))
+    step_noise = step_deviation(model, n, mu, shares)
+    of_gradient = scores / n + np.diag(step_noise**2) / shares.used
+
+    # g
+    regular = regularise(hessian, np.array(error)) / both
+    inverse = np.linalg.inv(regular)
     change = inverse @ gradient
-    known = noise_g**2 / (STEPS - STEPS // 2) * np.eye(p)
-    turned = change / scaling  # of_hessian_noise of `newton`, for one replicate
-    of_hessian = error**2 / 2 * (np.outer(turned, turned) + turned @ turned * np.eye(p)) / both
-    covariance = inverse @ (scores / n + known + of_hessian) @ inverse
-    moved = float(np.max(np.abs(change) / np.maximum(standard_errors(covariance), 1e-300)))
-    spent = math.sqrt(STEPS * (mu_g / math.sqrt(STEPS)) ** 2 + 2 * half**2 + mu_s**2)
-    return Central(point - change, covariance, hessian, error, moved, spent)
+    turned = change / model.hessian_scaling  # of_hessian_noise of `newton`, for one replicate
+    of_hessian = error**2 / 2 * (np.outer(turned, turned) + turned @ turned * np.eye(model.p)) / both
+    covariance = inverse @ (of_gradient + of_hessian) @ inverse
+    factor = longer(covariance, inverse, np.array(error), model.hessian_scaling, scores_noise / n)
+    covariance *= np.outer(factor, factor)
+    errors = np.maximum(standard_errors(covariance), 1e-300)
+    theta, bias = point - change, _scale_bias(model, point - change, inverse, step_noise, float(errors[-1]))
+    if model.has_scale:
+        theta[-1] -= bias
+    coefficients = change[: model.d + 1]
+    predictions = math.sqrt(coefficients @ moments @ coefficients) / scale
+    return Central(
+        theta, covariance, point, gradient, of_gradient, regular, hessian, error, bias,
+        float(np.max(np.abs(change) / errors)), predictions, mu * math.sqrt(shares.total),
+    )  # fmt: skip
 
 
-def _step(
-    model: Model, theta: np.ndarray, g: np.ndarray, moments: np.ndarray, in_beta: float, in_scale: float
-) -> np.ndarray:
-    """One quasi-Newton step with the noisy gradient g, no longer than three scales; the scale at most doubles."""
+def _guessed_curvature(model: Model, moments: np.ndarray) -> np.ndarray:
+    """The Hessian [p, p] at scale 1 that the moments [d + 1, d + 1] and the guessed law make."""
+    q, (in_beta, in_scale) = model.d + 1, mean_curvature(model)
+    found = np.zeros((model.p, model.p))
+    found[:q, :q] = in_beta * moments
+    if model.has_scale:
+        found[q, q] = in_scale * moments[0, 0]
+    return found
+
+
+def _stepped(model: Model, theta: np.ndarray, change: np.ndarray, moments: np.ndarray, most: float) -> np.ndarray:
+    """theta - change [p], shortened to `most` scales in predictions; the scale at most doubles or is halved."""
     q, scale = model.d + 1, float(model.scale_of(theta))
-    step = np.linalg.solve(in_beta * moments / scale, g[:q])
-    length = float(np.linalg.norm(step))
-    most = 3 * scale
-    beta = theta[:q] - step * min(1.0, most / max(length, 1e-300))
+    length = math.sqrt(change[:q] @ moments @ change[:q])
+    beta = theta[:q] - change[:q] * min(1.0, most * scale / max(length, 1e-300))
     if not model.has_scale:
         return beta
-    change = g[q] / (in_scale * moments[0, 0] / scale)
-    return np.append(beta, max(scale - float(np.clip(change, -scale, scale / 2)), model.problem.scale_min / 2))
+    return np.append(beta, max(float(np.clip(scale - change[q], scale / 2, 2 * scale)), model.problem.scale_min / 2))
+
+
+def _scale_bias(model: Model, theta: np.ndarray, inverse: np.ndarray, noise: np.ndarray, most: float) -> float:
+    """By how much the scale of theta~ is too large: `scale_bias`, where points are thrown by one step's noise.
+
+    Newton's steps leave the covariance V = H^-1 N H^-1 of one step's gradient noise N = diag(noise^2), so that
+
+        bias = (b N_ss / H_ss + (q / P) N_bb tr(H_bb^-1)) / (2 s H_ss).
+
+    The sampling part of a gradient is the same in all steps and throws no point (fit2, section 5.4).
+    """
+    law = model.problem
+    if not (model.has_scale and isinstance(law, HuberLinear)):
+        return 0.0
+    steeper, of_coefficients = constants_of_bias(law.c)
+    in_scale = float(inverse[-1, -1])
+    thrown = float(noise[-1] ** 2 * steeper * in_scale + noise[0] ** 2 * of_coefficients * np.trace(inverse[:-1, :-1]))
+    return min(thrown * in_scale / (2 * max(float(theta[-1]), law.sigma_min)), most)
 
 
 def _positive(matrix: np.ndarray) -> np.ndarray:

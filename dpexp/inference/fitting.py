@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from dpexp.inference.central_newton import PARTS, STEPS, central_newton
+from dpexp.inference.central_newton import allocation, central_newton, hessian_deviation, step_deviation
 from dpexp.inference.models import Doubt, Model, careful
 from dpexp.inference.newton import standard_errors
 from dpexp.inference.predicted import (
@@ -20,7 +20,6 @@ from dpexp.inference.predicted import (
     careful_errors,
     expected_errors,
     guessed_curvature,
-    least_curvature,
     noise_of,
 )
 from dpexp.inference.refusals import (
@@ -40,8 +39,11 @@ from dpexp.inference.users import Normals, Records
 Kind = Literal["local", "central"]
 FEWEST_TO_COMPUTE = 150
 """users below which the stages of the local model lack users of one kind, and not even estimates can be computed"""
-MOST_MOVED = 6.0
-"""standard errors by which the last correction of the central fit may move a coordinate; noise alone moves it by 1"""
+MOST_MOVED = 1.0
+"""scales by which the last correction of the central fit may change predictions, in the root mean square. Standard
+errors are no unit for this: they fall with more records, while what the steps left does not"""
+MOST_CENTRAL = 0.25
+"""the largest se_H / lambda_min of the guessed D H D; up to it .92 to .99 were covered, for 4 to 12 parameters"""
 
 
 @dataclass(frozen=True)
@@ -97,10 +99,9 @@ def fit_local(
 
 def plan_central(model: Model, mu: float, n: int) -> Planned:
     """Sizes of all noise are public: what is expected of them."""
-    mu_g, half = mu * math.sqrt(PARTS["gradients"]), mu * math.sqrt(PARTS["hessian"] / 2)
-    late = STEPS - STEPS // 2
-    known = 0.0 if math.isinf(mu) else (model.gradient_sensitivity / (mu_g * n)) ** 2 * STEPS / late
-    message = model.guessed_covariance / n + known * np.eye(model.p)
+    shares = allocation(model, n, mu)
+    known = np.diag(step_deviation(model, n, mu, shares) ** 2) / shares.used
+    message = model.guessed_covariance / n + known
     laws = [model, *(replace(model, doubt=doubt) for doubt in get_args(Doubt))]
     inverses = np.linalg.inv([law.guessed_hessian for law in laws])
     errors = standard_errors(inverses @ message @ inverses)
@@ -110,26 +111,14 @@ def plan_central(model: Model, mu: float, n: int) -> Planned:
         reasons.append(
             Reason("too-few", f"{n:,} records are fewer than {FEWEST_FOR_EACH // 5} for each parameter", fewest)
         )
-    error = 0.0 if math.isinf(mu) else float(model.hessian_sensitivity(model.problem.fixed_scale)) / (half * n)
-    ratio = error / least_curvature(model)
-    most = most_central(model)
-    if ratio > most:
-        why = f"the curvature would be measured too noisily (relative error {ratio:.2g}, at most {most:.2g})"
-        digits = n * ratio / most
+    ratio = hessian_deviation(model, n, mu, shares, model.problem.fixed_scale) / model.least_curvature
+    if ratio > MOST_CENTRAL:
+        why = f"the curvature would be measured too noisily (relative error {ratio:.2g}, at most {MOST_CENTRAL:.2g})"
+        digits = n * ratio / MOST_CENTRAL
         digit = 10 ** max(0, math.floor(math.log10(digits)) - 1)
         reasons.append(Reason("hessian-too-noisy", why, math.ceil(digits / digit) * digit))
     checked = Checked({"expected_hessian_error": ratio}, tuple(reasons), ())
     return Planned(model, n, "central", errors[0], checked, errors.max(axis=0))
-
-
-def most_central(model: Model) -> float:
-    """The largest se_H / lambda_min of the guessed Hessian with which central intervals hold.
-
-    For 7 parameters it is about that of n mu = 1000, from which the sheet's intervals hold; noise of a symmetric matrix
-    grows with the root of its size. The logistic intercept is biased by .5 standard deviations there, and by .1 with a
-    third of that noise.
-    """
-    return (0.13 if model.has_scale else 0.08) * math.sqrt(7 / model.p)
 
 
 def fit_central(
@@ -145,7 +134,7 @@ def fit_central(
         )
     errors, warnings = standard_errors(found.covariance), list[str]()
     values, reasons = of_hessian(model, found.hessian, found.hessian_error, n, central=True)
-    values["moved"] = found.moved
+    values |= {"moved": found.moved, "moved_predictions": found.moved_predictions}
     if model.has_scale:
         values["scale_ratio"] = share = float(errors[-1] / found.theta[-1]) if found.theta[-1] > 0 else math.inf
         reasons += of_scale(share, n, "is")
@@ -153,8 +142,9 @@ def fit_central(
     else:
         values["coefficient_error"] = largest = largest_coefficient_error(model, errors)
         reasons += of_coefficients(largest, n, "is") if model.name == "mallows-logistic" else []
-    if found.moved > MOST_MOVED:
-        reasons.append(
-            Reason("not-arrived", "the steps were still moving when they ended: the public guesses are far off")
+    if not found.moved_predictions <= MOST_MOVED:
+        why = (
+            f"the last correction changes predictions by {found.moved_predictions:.2g} scales, more than {MOST_MOVED:g}"
         )
+        reasons.append(Reason("not-arrived", f"{why}: the public guesses are far off"))
     return Fitted(found.theta, found.covariance, Checked(values, tuple(reasons), tuple(warnings)))

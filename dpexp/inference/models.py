@@ -132,6 +132,11 @@ class Model:
         return self.variance * rounded(moment_matrix(self.d, self.problem.sigma_z))
 
     @cached_property
+    def least_curvature(self) -> float:
+        """The smallest eigenvalue of the guessed D H D."""
+        return float(eigenvalues(self.guessed_hessian * np.outer(self.hessian_scaling, self.hessian_scaling))[0])
+
+    @cached_property
     def guessed_covariance(self) -> np.ndarray:
         """S [p, p], the covariance of the gradient of one record, under the same guess."""
         if isinstance(self.problem, HuberLinear):

@@ -84,11 +84,6 @@ def scaled(model: Model, hessian: np.ndarray) -> np.ndarray:
     return hessian * np.outer(model.hessian_scaling, model.hessian_scaling)
 
 
-def least_curvature(model: Model) -> float:
-    """The smallest eigenvalue of the guessed D H D."""
-    return float(eigenvalues(scaled(model, model.guessed_hessian))[0])
-
-
 @lru_cache(maxsize=64)
 def expected_ratio(model: Model, error: float) -> float:
     """lambda_min(Hr) / se_H that 9 of 10 fits exceed, if H is as guessed and se_H = error."""
@@ -109,7 +104,7 @@ def hessian_error(model: Model, design: Design, noise: Noise) -> float:
 def largest_error(model: Model) -> float:
     """The largest se_H for which `expected_ratio` is large enough, by halving."""
     wanted = least_ratio(model.p)
-    low, high = 0.0, least_curvature(model)
+    low, high = 0.0, model.least_curvature
     for _ in range(20):
         middle = (low + high) / 2
         low, high = (middle, high) if expected_ratio(model, middle) >= wanted else (low, middle)

@@ -12,7 +12,8 @@ by the identity of `newton.of_hessian_noise`, so that e of coordinate j has the 
 
     se_H^2 (|u|^2 |v|^2 + (u' v)^2) / (2 C_jj^2).
 
-With messages D H D the noise of H is D^-1 W D^-1, and u and v are divided by D.
+With messages D H D the noise of H is D^-1 W D^-1, and u and v are divided by D. In the central model the middle matrix
+S is released with noise of its own, which adds to e.
 """
 
 from __future__ import annotations
@@ -30,15 +31,29 @@ MOST = 0.3
 100 intervals of the scale were lost, and not 4.5"""
 
 
-def longer(covariance: np.ndarray, inverse: np.ndarray, error: np.ndarray, scaling: np.ndarray) -> np.ndarray:
-    """By what factor standard errors become longer [..., p], for C and H^-1 [..., p, p], se_H [...] and D [p]."""
+def relative_errors(
+    covariance: np.ndarray, inverse: np.ndarray, error: np.ndarray, scaling: np.ndarray, middle_error: float = 0.0
+) -> np.ndarray:
+    """The standard deviations of e [..., p], for C and H^-1 [..., p, p], se_H [...] and D [p].
+
+    `middle_error` is the standard deviation of the noise of a diagonal entry of the middle matrix S, symmetric as W is:
+    d C_jj = u' dS u has the variance of that times |u|^4, and a part e of C^(1/2) is half of it over C.
+    """
     u, v = inverse / scaling, covariance / scaling  # row j of each: they are symmetric
     squares = np.sum(u * u, axis=-1) * np.sum(v * v, axis=-1) + np.sum(u * v, axis=-1) ** 2
     own = np.diagonal(covariance, axis1=-2, axis2=-1)
+    of_middle = middle_error * np.sum(inverse * inverse, axis=-1) / 2
     with np.errstate(invalid="ignore", divide="ignore"):
-        e_sq = (error**2 / 2)[..., None] * squares / own**2
-    z = critical_values.normal(LEVEL)
-    return np.asarray(1 + z**2 / 2 * np.minimum(np.nan_to_num(e_sq, nan=0.0), MOST**2))
+        e_sq = ((error**2 / 2)[..., None] * squares + of_middle**2) / own**2
+    return np.asarray(np.sqrt(np.nan_to_num(e_sq, nan=0.0)))
+
+
+def longer(
+    covariance: np.ndarray, inverse: np.ndarray, error: np.ndarray, scaling: np.ndarray, middle_error: float = 0.0
+) -> np.ndarray:
+    """By what factor standard errors become longer [..., p]; the arguments are those of `relative_errors`."""
+    e = np.minimum(relative_errors(covariance, inverse, error, scaling, middle_error), MOST)
+    return np.asarray(1 + critical_values.normal(LEVEL) ** 2 / 2 * e**2)
 
 
 def made_up(found: Corrected, scaling: np.ndarray) -> Corrected:
