@@ -23,13 +23,14 @@ from dpexp.reporting.accuracies import said_of_records
 from dpexp.store import (
     OnlySummaries,
     at_last_step,
-    load_cell,
+    cell_of,
     load_cells,
     load_generation,
     load_parameters,
     load_summary,
 )
 from dpexp.store.folder import experiments_in, holds_results
+from dpexp.store.generation import Generation
 from dpexp.store.stats import CI_LEVEL, interval, paired_difference, t_quantile
 
 MAIN = "param_distance_sq"
@@ -55,6 +56,8 @@ class Final:
     """its row of the summary"""
     own_records: bool
     """whether its noise is its own: settings on a user's records share none (docs/privacy.md)"""
+    generation: Generation
+    """what it belongs to, read and checked once for all its cells"""
 
     @property
     def seed(self) -> Any:
@@ -63,7 +66,7 @@ class Final:
     def replicates(self) -> np.ndarray | None:
         """Values by replicate, where the trajectories are stored."""
         try:
-            data = load_cell(self.path.parent, self.path.name, self.cell_id, renamed=True)
+            data = cell_of(self.generation, self.cell_id)
         except OnlySummaries:
             return None
         place = data.estimators.index(self.row["estimator"]), -1, data.metrics.index(self.row["metric"])
@@ -160,9 +163,12 @@ def _finals(paths: Sequence[Path], only: str | None) -> list[list[Final]]:
         settings = {place: one for place, one in settings.items() if matches(only, columns[place], known)}
         if not settings:
             raise UsageError(f"--only {only!r} holds for no cell", "dpexp show CONFIG lists the parameters")
+    generations = {path: load_generation(path.parent, path.name, renamed=True) for path in paths}
     return [
         [
-            Final(path, row["cell_id"], settings[path, row["cell_id"]], row, own[path, row["cell_id"]])
+            Final(
+                path, row["cell_id"], settings[path, row["cell_id"]], row, own[path, row["cell_id"]], generations[path]
+            )
             for row in _last_rows(path)
             if (path, row["cell_id"]) in settings
         ]
