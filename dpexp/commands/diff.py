@@ -118,8 +118,9 @@ def diff(a: Path, b: Path | None = None, metric: str | None = None, by: str = ""
     if changes:
         lines.append("A and B differ in " + "; ".join(f"{k}: {x} / {y}" for k, (x, y) in changes.items()))
     rows = [_compare(pair, 1 - (1 - CI_LEVEL) / len(pairs)) for pair in pairs]
-    said = _SAID.format(level=100 * (1 - (1 - CI_LEVEL) / len(rows)))
-    lines += ["", _table(rows, by), "", fill(said, width) if (width := terminal_width()) else said]
+    said = certainty(len(rows))
+    head, words_of_rows = shown(rows, by)
+    lines += ["", fitting_columns(words_of_rows, head), "", fill(said, width) if (width := terminal_width()) else said]
     if "test_accuracy" in metrics:
         lines += ["", *dict.fromkeys(said_of_records(path.parent, path.name) for path in paths)]
     if not by and any(left):
@@ -136,7 +137,12 @@ def diff(a: Path, b: Path | None = None, metric: str | None = None, by: str = ""
     return Compared(document, "\n".join(lines), 3 if any(not kept for _, kept in stale.values()) else 0)
 
 
-_SAID = "certain: the interval at level {level:.4g}% leaves out 0; all these words hold together with 95% (Bonferroni)"
+def certainty(rows: int) -> str:
+    """What the word certain means beside so many comparisons."""
+    level = 100 * (1 - (1 - CI_LEVEL) / rows)
+    return (
+        f"certain: the interval at level {level:.4g}% leaves out 0; all these words hold together with 95% (Bonferroni)"
+    )
 
 
 def _folder(path: Path) -> Path:
@@ -305,14 +311,14 @@ def _compare(pair: Pair, level: float) -> dict[str, Any]:
     }
 
 
-def _table(rows: Sequence[dict[str, Any]], by: str) -> str:
-    """The rows as a person reads them; levels stand for A and B where one setting is compared."""
+def shown(rows: Sequence[dict[str, Any]], by: str) -> tuple[list[str], list[list[str]]]:
+    """Head and rows as a person reads them; levels stand for A and B where one setting is compared."""
     head = ["setting", "estimator", "metric", *([f"{by} A", f"{by} B"] if by else []), "A", "B", "A - B",
             "95% interval", "A / B", "how", "certain"]  # fmt: skip
-    shown = [
+    found = [
         [r["setting"], r["estimator"], r["metric"], *([r["level_a"], r["level_b"]] if by else []),
          f"{r['a']:.4g}", f"{r['b']:.4g}", f"{r['difference']:+.3g}", f"[{r['ci'][0]:+.3g}, {r['ci'][1]:+.3g}]",
          f"{r['ratio']:.3f}", "paired" if r["paired"] else "unpaired", "certain" if r["certain"] else "-"]
         for r in rows
     ]  # fmt: skip
-    return fitting_columns(shown, head)
+    return head, found
