@@ -1,15 +1,19 @@
 """Figures that are kept: found by what they follow from, never trusted where others may write, never in the way."""
 
 import os
+import shutil
 
 import matplotlib as mpl
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure as Canvas
 
+from dpexp.commands import plot
 from dpexp.papers import figures
 from dpexp.reporting import figure as drawing
 from dpexp.reporting import kept_figures
+from dpexp.reporting.of_results.gather import Source
+from dpexp.reporting.of_results.theory import Theory
 from tests.conftest import ROOT
 
 NAME = "tiny"
@@ -124,3 +128,27 @@ def test_the_folder_does_not_grow_without_end(draw, tmp_path, monkeypatch):
     assert len(kept(tmp_path)) == 3
     assert kept_figures.load(kept_figures.key("5", ())) == {"a": b"b"}
     assert kept_figures.load(kept_figures.key("0", ())) == {}
+
+
+def test_the_figure_of_an_own_result_is_kept_until_what_it_follows_from_changes(toys, tmp_path, monkeypatch):
+    """Drawn once by plot, and once for the page; options, trajectories and another theory make another figure."""
+    monkeypatch.setenv("DPEXP_CACHE", str(tmp_path / "cache"))
+    results = tmp_path / "results"
+    shutil.copytree(toys.results(["linear_d5"]) / "linear_d5", results / "linear_d5")
+    own = plot.figure_of([Source(results, "linear_d5")], plot.Looks())
+    first = drawing.written(own, results, tmp_path / "out", ("png",))
+    before = {path.name: path.read_bytes() for path in first.files}
+    svg = drawing.as_svg(own, results)
+    mark = drawing.stamp(own, results)
+    monkeypatch.setattr(drawing, "drawn", None)
+    again = drawing.written(own, results, tmp_path / "again", ("png",))
+    assert {path.name: path.read_bytes() for path in again.files} == before
+    assert drawing.as_svg(own, results) == svg
+    others = [plot.figure_of(own.sources, plot.Looks(log="none")), plot.figure_of(own.sources, plot.Looks(), True)]
+    renamed = plot.figure_of([Source(results, "linear_d5", renamed=True)], plot.Looks())
+    assert drawing.stamp(renamed, results) == ""
+    marks = {mark, *(drawing.stamp(one, results) for one in others)}
+    shutil.rmtree(results / "linear_d5" / "trajectories")
+    assert len({*marks, drawing.stamp(own, results)}) == 4
+    monkeypatch.setattr("dpexp.papers.theories", lambda: (Theory(lambda *_: 1.0, lambda *_: {}),))
+    assert drawing.stamp(own, results) == ""

@@ -27,6 +27,7 @@ from dpexp.reporting.page import page as page_of
 from dpexp.reporting.page.curves import packed
 from dpexp.reporting.page.markup import Markup, data, tag
 from dpexp.reporting.page.vectors import DARK_PAPER, Colours, NotAFigure, contrast, inlined, on_dark
+from dpexp.reporting.style import BUDGET_COLOURS
 from tests.conftest import ROOT, call
 
 EVIL = "</script><script>alert(1)</script>"
@@ -323,7 +324,7 @@ def copy(results, tmp_path):
 
 
 def state_of(text, name):
-    row = re.search(rf'<tr><td><a href="#experiment-{name}".*?</tr>', text, re.S)[0]
+    row = re.search(rf'<tr><td[^>]*><a href="#experiment-{name}".*?</tr>', text, re.S)[0]
     return re.search(r'data-state="([^"]+)"', row)[1]
 
 
@@ -467,6 +468,63 @@ def test_an_own_experiment_asks_for_no_claim(results, monkeypatch):
     assert command._ledger(results / "results", ["own"], False) is None
 
 
+def test_a_page_has_a_title_and_a_text_of_ones_own_and_both_are_text(results):
+    (results / "words.txt").write_text(f"First {EVIL} line.\n\nSecond paragraph.")
+    text = written(results, "results/own", "--title", f"Mine {EVIL}", "--text", "words.txt")
+    assert EVIL not in text
+    words = "".join(Read(text).words)
+    assert f"Mine {EVIL}" in words
+    assert f"First {EVIL} line." in words
+    for name, content in (("none.txt", None), ("latin.txt", b"\xe9t\xe9"), ("words", None)):
+        if content:
+            (results / name).write_bytes(content)
+        refused = call("report", "--text", name, cwd=results, code=2)
+        assert f"--text {name}" in refused.stderr
+        assert "Traceback" not in refused.stderr
+
+
+def test_final_values_slopes_and_comparisons_are_on_the_page(results):
+    text = written(results, "results/own")
+    rows = json.loads(call("diff", "results/own", "--by", "alpha", "--json", cwd=results).stdout)["rows"]
+    part = text.partition('<section id="final"')[2].partition("</section>")[0]
+    assert "Compared by alpha" in part
+    assert "Compared by mu" in part
+    assert part.count(">certain<") >= sum(row["certain"] for row in rows)
+    for row in rows:
+        assert f">{row['difference']:+.3g}<" in part
+    table = json.loads(call("table", "own", "--json", cwd=results).stdout)
+    assert table["note"].split(". ")[0] in "".join(Read(part).words)
+
+
+def test_core_time_is_a_column_only_where_it_is_known(results):
+    assert "core time" in written(results, "results/own")
+    place = results / "results" / "own" / "provenance.json"
+    place.rename(results / "aside.json")
+    try:
+        assert "core time" not in written(results, "results/own")
+    finally:
+        (results / "aside.json").rename(place)
+
+
+def test_a_budget_has_one_colour_in_the_explorer_and_in_its_figure(results):
+    text = written(results, "results/own")
+    (found,) = [json.loads(words) for at, words in Read(text).scripts if at.get("id") == "curves-0"]
+    factor = found["factors"][found["hue"]["factor"]]
+    assert factor["name"] == "mu"
+    by_level = dict(zip(factor["levels"], found["hue"]["colours"], strict=True))
+    for label in ("1", "non-private"):
+        colour = BUDGET_COLOURS[label]
+        assert by_level[label] == f"light-dark({colour},{on_dark(colour)})"
+    assert len(set(by_level.values())) == 3
+
+
+def test_every_cell_of_a_table_names_its_column(page):
+    """So that a narrow screen can show a row as lines of name and value."""
+    cells = [attributes for name, attributes in page.elements if name == "td"]
+    assert cells
+    assert all(attributes.get("data-name") for attributes in cells)
+
+
 # --- in a browser ----------------------------------------------------------------------------------------------------
 
 
@@ -526,6 +584,40 @@ def opened(browser, both):
 
 
 @browsed
+def test_what_is_chosen_stands_in_the_address_and_a_link_opens_it_again(opened, both):
+    state = """[...document.querySelectorAll('#explorer select, #claims-filters select, #claims-search')].map((c) => c.value)
+        .concat([...document.querySelectorAll('#explorer input[type=checkbox]')].map((box) => box.checked)).join()"""
+    tab = opened()
+    first = tab.evaluate(state)
+    assert "#" not in tab.url
+    tab.select_option("#explore-metric", index=1)
+    tab.click("#explore-band")
+    tab.click('#explore-settings input[data-factor="0"]')
+    tab.fill("#claims-search", "theorem & 1")
+    chosen, other = tab.evaluate(state), opened()
+    assert chosen != first
+    other.goto(tab.url)
+    assert other.evaluate(state) == chosen
+    again = opened()
+    again.evaluate(f"location.hash = {json.dumps('#' + tab.url.partition('#')[2])}")
+    again.wait_for_selector("#explore-band:not(:checked)")
+    assert again.evaluate(state) == chosen
+    again.evaluate("location.hash = '#view:experiment=none&x=none&shown=9.9'")  # of another page: nothing breaks
+
+
+@browsed
+def test_on_a_phone_a_row_shows_all_its_values(opened):
+    tab = opened(390)
+    hidden = """[...document.querySelectorAll('#overview td, #final td, #explore-values td')].filter((cell) => {
+        const at = cell.getBoundingClientRect();
+        return at.width && (at.left < 0 || at.right > innerWidth);
+    }).length"""
+    tab.evaluate("document.querySelectorAll('#final details').forEach((card) => { card.open = true; })")
+    assert tab.evaluate(hidden) == 0
+    assert tab.locator("#explore-values td").count() > 0
+
+
+@browsed
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_is_wider_than_the_window(opened, width, scheme):
@@ -548,7 +640,7 @@ def test_filters_of_claims(opened):
     assert shown() == (0, "0 of 2 claims")
     assert tab.is_visible("#claims-none")
     tab.click("#claims-filters button")
-    tab.wait_for_function("document.getElementById('claims-count').textContent === '2 claims'")
+    tab.wait_for_selector("#claims-count:text-is('2 claims')")
     tab.fill("#claims-search", "RISES quick")
     assert shown() == (1, "1 of 2 claims")
 

@@ -8,14 +8,18 @@ import pandas as pd
 import pytest
 
 from dpexp.commands import table as command
+from dpexp.commands.diff import diff
+from dpexp.config import settings
 from dpexp.config.settings import Words, differences, label, named
 from dpexp.config.spelling import pair, spelled
 from dpexp.core.errors import UsageError
 from dpexp.reporting import latex
 from dpexp.reporting.digits import matched, uncertain
 from dpexp.reporting.fitting import fit, without_constants
+from dpexp.reporting.of_results.gather import gather
 from dpexp.reporting.table import Content, Table, markdown_table, render
 from dpexp.store import load_summary
+from dpexp.store.generation import Generation
 from tests.conftest import COSTLY
 from tests.test_figures_of_any_result import TOY, stored
 
@@ -154,6 +158,27 @@ def test_a_table_holds_the_last_step_of_every_line(toy, monkeypatch):
     with pytest.raises(UsageError, match="no table and no experiment 'tabel1'") as caught:
         command.table(["tabel1"], False, "md", None, toy.results)
     assert "did you mean 'table1'?" in caught.value.hint
+
+
+def test_what_is_shown_costs_in_proportion_to_its_cells(toy, monkeypatch):
+    """Whether results are current is asked a fixed number of times, and the digits of a setting once."""
+    asked, looked = [], []
+    check, digits = Generation.what_is_stale, settings.digits_of
+    monkeypatch.setattr(Generation, "what_is_stale", lambda self: asked.append(1) or check(self))
+    monkeypatch.setattr(settings, "digits_of", lambda values: looked.append(1) or digits(values))
+    rows = json.loads(command.table(["toy"], False, "json", None, toy.results))["rows"]
+    assert len(asked) <= 5 < len(rows)
+    looked.clear()
+    command.table(["toy"], False, "md", None, toy.results)
+    assert 0 < len(looked) <= len(flat_of(toy))
+    asked.clear()
+    compared = diff(toy.path, by="alpha").document["rows"]
+    assert len(asked) <= 6 < len(compared) * 2
+
+
+def flat_of(source):
+    """The names of all settings of a result."""
+    return {name for run in gather([source]).runs for name in run.settings}
 
 
 def test_slopes_need_the_trajectories_and_say_so(toy, tmp_path, monkeypatch):

@@ -316,11 +316,17 @@ def check(file: str | os.PathLike[str] | None = None) -> Verdict:
     return command.check(None if file is None else Path(file))
 
 
-def report(target: str | os.PathLike[str] = RESULTS, *, out: str | os.PathLike[str] | None = None) -> Path:
-    """Write one HTML page of a results folder, or of one experiment's; the path of the page."""
+def report(
+    target: str | os.PathLike[str] = RESULTS,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    title: str = "",
+    text: str | os.PathLike[str] | None = None,
+) -> Path:
+    """Write one HTML page of a results folder, or of one experiment's; its path. `text` is the path of a file."""
     from dpexp.commands import report as command
 
-    return command.report(Path(target), None if out is None else Path(out))
+    return command.report(Path(target), None if out is None else Path(out), title, None if text is None else Path(text))
 
 
 def validate(*configs: str | os.PathLike[str], set: Sequence[str] = ()) -> list[dict[str, Any]]:

@@ -469,11 +469,13 @@ def report(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="Where to write.  [default: report.html in the folder]")
     ] = None,
+    title: Annotated[str, typer.Option(metavar="WORDS", help="A title of your own.", show_default=False)] = "",
+    text: Annotated[Path | None, typer.Option(metavar="FILE", help="Your text, which stands first.")] = None,
 ) -> None:
     """Write one HTML page of what is stored: figures, curves, claims, privacy; it needs nothing else."""
     from dpexp.commands import report as command
 
-    say(command.report(_home(results) or results, _home(out)))
+    say(command.report(_home(results) or results, _home(out), title, _home(text)))
 
 
 @app.command()

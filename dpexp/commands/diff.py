@@ -23,13 +23,14 @@ from dpexp.reporting.accuracies import said_of_records
 from dpexp.store import (
     OnlySummaries,
     at_last_step,
-    load_cell,
+    cell_of,
     load_cells,
     load_generation,
     load_parameters,
     load_summary,
 )
 from dpexp.store.folder import experiments_in, holds_results
+from dpexp.store.generation import Generation
 from dpexp.store.stats import CI_LEVEL, interval, paired_difference, t_quantile
 
 MAIN = "param_distance_sq"
@@ -55,6 +56,8 @@ class Final:
     """its row of the summary"""
     own_records: bool
     """whether its noise is its own: settings on a user's records share none (docs/privacy.md)"""
+    generation: Generation
+    """what it belongs to, read and checked once for all its cells"""
 
     @property
     def seed(self) -> Any:
@@ -63,7 +66,7 @@ class Final:
     def replicates(self) -> np.ndarray | None:
         """Values by replicate, where the trajectories are stored."""
         try:
-            data = load_cell(self.path.parent, self.path.name, self.cell_id, renamed=True)
+            data = cell_of(self.generation, self.cell_id)
         except OnlySummaries:
             return None
         place = data.estimators.index(self.row["estimator"]), -1, data.metrics.index(self.row["metric"])
@@ -115,8 +118,9 @@ def diff(a: Path, b: Path | None = None, metric: str | None = None, by: str = ""
     if changes:
         lines.append("A and B differ in " + "; ".join(f"{k}: {x} / {y}" for k, (x, y) in changes.items()))
     rows = [_compare(pair, 1 - (1 - CI_LEVEL) / len(pairs)) for pair in pairs]
-    said = _SAID.format(level=100 * (1 - (1 - CI_LEVEL) / len(rows)))
-    lines += ["", _table(rows, by), "", fill(said, width) if (width := terminal_width()) else said]
+    said = certainty(len(rows))
+    head, words_of_rows = shown(rows, by)
+    lines += ["", fitting_columns(words_of_rows, head), "", fill(said, width) if (width := terminal_width()) else said]
     if "test_accuracy" in metrics:
         lines += ["", *dict.fromkeys(said_of_records(path.parent, path.name) for path in paths)]
     if not by and any(left):
@@ -133,7 +137,12 @@ def diff(a: Path, b: Path | None = None, metric: str | None = None, by: str = ""
     return Compared(document, "\n".join(lines), 3 if any(not kept for _, kept in stale.values()) else 0)
 
 
-_SAID = "certain: the interval at level {level:.4g}% leaves out 0; all these words hold together with 95% (Bonferroni)"
+def certainty(rows: int) -> str:
+    """What the word certain means beside so many comparisons."""
+    level = 100 * (1 - (1 - CI_LEVEL) / rows)
+    return (
+        f"certain: the interval at level {level:.4g}% leaves out 0; all these words hold together with 95% (Bonferroni)"
+    )
 
 
 def _folder(path: Path) -> Path:
@@ -160,9 +169,12 @@ def _finals(paths: Sequence[Path], only: str | None) -> list[list[Final]]:
         settings = {place: one for place, one in settings.items() if matches(only, columns[place], known)}
         if not settings:
             raise UsageError(f"--only {only!r} holds for no cell", "dpexp show CONFIG lists the parameters")
+    generations = {path: load_generation(path.parent, path.name, renamed=True) for path in paths}
     return [
         [
-            Final(path, row["cell_id"], settings[path, row["cell_id"]], row, own[path, row["cell_id"]])
+            Final(
+                path, row["cell_id"], settings[path, row["cell_id"]], row, own[path, row["cell_id"]], generations[path]
+            )
             for row in _last_rows(path)
             if (path, row["cell_id"]) in settings
         ]
@@ -299,14 +311,14 @@ def _compare(pair: Pair, level: float) -> dict[str, Any]:
     }
 
 
-def _table(rows: Sequence[dict[str, Any]], by: str) -> str:
-    """The rows as a person reads them; levels stand for A and B where one setting is compared."""
+def shown(rows: Sequence[dict[str, Any]], by: str) -> tuple[list[str], list[list[str]]]:
+    """Head and rows as a person reads them; levels stand for A and B where one setting is compared."""
     head = ["setting", "estimator", "metric", *([f"{by} A", f"{by} B"] if by else []), "A", "B", "A - B",
             "95% interval", "A / B", "how", "certain"]  # fmt: skip
-    shown = [
+    found = [
         [r["setting"], r["estimator"], r["metric"], *([r["level_a"], r["level_b"]] if by else []),
          f"{r['a']:.4g}", f"{r['b']:.4g}", f"{r['difference']:+.3g}", f"[{r['ci'][0]:+.3g}, {r['ci'][1]:+.3g}]",
          f"{r['ratio']:.3f}", "paired" if r["paired"] else "unpaired", "certain" if r["certain"] else "-"]
         for r in rows
     ]  # fmt: skip
-    return fitting_columns(shown, head)
+    return head, found

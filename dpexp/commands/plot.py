@@ -135,7 +135,7 @@ def figure_of(sources: Sequence[Source], looks: Looks, theory: bool = False, tak
 
     needs = tuple(dict.fromkeys(source.name for source in sources))
     draw = partial(_draw, tuple(sources), looks, theory)
-    return Figure(stem(sources, taken, looks.marks(theory)), "any result", "", "", needs, draw)
+    return Figure(stem(sources, taken, looks.marks(theory)), "any result", "", "", needs, draw, tuple(sources))
 
 
 def _draw(sources: tuple[Source, ...], looks: Looks, theory: bool, results: Path) -> Drawing:

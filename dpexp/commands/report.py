@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
+from dpexp.core.files import read_ordinary
 from dpexp.core.steps import each, tell
 from dpexp.core.text import guess
 from dpexp.plugins.loaded import said
@@ -15,16 +17,22 @@ from dpexp.plugins.loaded import said
 if TYPE_CHECKING:
     from dpexp.reporting.page.experiments import Stored
     from dpexp.reporting.page.figures import Wanted
+    from dpexp.reporting.page.finals import Final
     from dpexp.reporting.page.ledger import Ledger
 
+MOST_ROWS = 200
+"""settings, or comparisons, of a table of the page"""
+MOST_OF_TEXT = 1_000_000
+"""bytes of a text of one's own"""
 MOST_STATED = 12
 """mechanisms on records up to which a statement weighs all their analyses: each takes a second or more"""
 
 
-def report(target: Path, out: Path | None) -> Path:
+def report(target: Path, out: Path | None, title: str = "", text: Path | None = None) -> Path:
     """Write the page of a results folder, or of one experiment's folder in it; the path of the page.
 
-    Raises ResultsMissing where there is nothing to show, UsageError where the page cannot be written there.
+    It has a title of one's own and begins with the text of a file, where these are given. Raises ResultsMissing where
+    there is nothing to show, UsageError where the text cannot be read or the page cannot be written there.
     """
     from dpexp.reporting.page.page import html
     from dpexp.store import write_text
@@ -33,10 +41,21 @@ def report(target: Path, out: Path | None) -> Path:
     path = out or (results / names[0] / "report.html" if alone else results / "report.html")
     if path.is_dir():
         raise UsageError(f"--out {path} is a folder", f"name the file, such as {path / 'report.html'}")
+    words = _words(text) if text is not None else ""
     page = _page(results, names, alone)
+    page = replace(page, title=title or page.title, text=words)
     tell("putting the page together")
     write_text(path, html(page))
     return path
+
+
+def _words(path: Path) -> str:
+    """The text of a file. Raises UsageError where it cannot be read as text."""
+    try:
+        return read_ordinary(path, MOST_OF_TEXT).decode("utf-8-sig").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise UsageError(f"--text {path}: {why}", "name a text file; an empty line begins a new paragraph") from None
 
 
 def claims_document(paper: str, results: Path) -> list[dict[str, Any]]:
@@ -84,7 +103,49 @@ def _page(results: Path, names: Sequence[str], alone: bool) -> Any:
         show(_figures(experiments, results, alone), results),
         _ledger(results, names, alone),
         _statements(experiments, alone),
+        [
+            _final(one, results, alone)
+            for one in each(experiments, "values of experiment", lambda one: one.name)
+            if one.is_current
+        ],
     )
+
+
+def _final(one: Stored, results: Path, alone: bool) -> Final:
+    """The table of a result, and pairs of levels of what varies in it; a paper's settings alone where it stands alone.
+
+    What is too long for a page, or cannot be shown, has a line.
+    """
+    from dpexp.commands.diff import certainty, diff, shown
+    from dpexp.config.settings import varying
+    from dpexp.papers import papers
+    from dpexp.reporting.of_results.table import content_of
+    from dpexp.reporting.page.experiments import shell
+    from dpexp.reporting.page.finals import Final, Numbers
+
+    assert one.gathered is not None
+    tables, remarks = [], []
+    vary = varying(run.settings for run in one.gathered.runs)
+    if len(one.gathered.runs) > MOST_ROWS:
+        remarks.append(f"{len(one.gathered.runs):,} settings are too many for a table here; the command prints it.")
+    else:
+        try:
+            content = content_of(one.gathered)
+            tables.append(Numbers("Last step", content.head, content.rows, content.note))
+        except Exception as error:  # one table that cannot be made is a line of the page
+            remarks.append(f"No table: {said(error)[0]}.")
+    if alone or not any(one.name in paper.configs for paper in papers().values()):
+        for name in vary if len(one.gathered.runs) <= MOST_ROWS else ():
+            try:
+                rows = diff(results / one.name, by=name).document["rows"]
+            except Exception as error:  # as above: no two settings may differ in nothing else
+                remarks.append(f"Not compared by {name}: {said(error)[0]}.")
+                continue
+            if len(rows) > MOST_ROWS:
+                remarks.append(f"{len(rows):,} comparisons by {name}: dpexp diff {one.name} --by {name}")
+            else:
+                tables.append(Numbers(f"Compared by {name}", *shown(rows, name), f"{certainty(len(rows))}."))
+    return Final(one.name, tables, remarks, shell(["table", one.name], results))
 
 
 def _figures(experiments: Sequence[Stored], results: Path, alone: bool) -> list[Wanted]:

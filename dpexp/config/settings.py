@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from dpexp.config.cells import NAMED, Cell, Parameter, column_name, shared_names
-from dpexp.config.spelling import pair, spelled
+from dpexp.config.spelling import digits_of, pair, spelled, written
 
 Settings = dict[str, Any]
 """parameters of a cell by name, with all their digits"""
@@ -141,11 +141,17 @@ class Words:
             for name, value in cell.items():
                 self.values.setdefault(name, set()).add(value)
 
+        self._digits: dict[str, int] = {}
+
     def value(self, name: str, value: Any) -> str:
-        return spelled(name, value, self.values.get(name, ()))
+        if value not in self.values.get(name, ()):
+            return spelled(name, value, self.values.get(name, ()))
+        if name not in self._digits:  # once for all values of a name: else a table would be quadratic in its rows
+            self._digits[name] = digits_of(self.values[name])
+        return written(name, value, self._digits[name])
 
     def pair(self, name: str, value: Any) -> str:
-        return pair(name, value, self.values.get(name, ()))
+        return f"{name}={self.value(name, value)}"
 
     def setting(self, names: Sequence[str], settings: Settings) -> str:
         """`name=value` of these names, those left out that the cell does not have."""

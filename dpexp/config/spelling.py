@@ -19,6 +19,19 @@ def spelled(name: str, value: Any, among: Iterable[Any] = ()) -> str:
     Short words may be those of two numbers. Where `among`, the other values of this name, has such a twin, the number
     is written with as many digits as it takes to tell them apart.
     """
+    return written(name, value, digits_of([*among, value]))
+
+
+def digits_of(values: Iterable[Any]) -> int:
+    """The significant digits that tell all these numbers apart: 0 where their short words do, 17 where all count."""
+    numbers = {value for value in values if isinstance(value, float)}
+    if len({_short(number) for number in numbers}) == len(numbers):
+        return 0
+    return next((n for n in range(7, 17) if len({f"{number:.{n}g}" for number in numbers}) == len(numbers)), 17)
+
+
+def written(name: str, value: Any, digits: int) -> str:
+    """`spelled`, with the digits that were found for all values of the name."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -27,13 +40,7 @@ def spelled(name: str, value: Any, among: Iterable[Any] = ()) -> str:
         return str(value)
     if name == "mu" and math.isinf(value):
         return NON_PRIVATE
-    numbers = {other for other in among if isinstance(other, float)} | {value}
-    if len({_short(other) for other in numbers}) == len(numbers):
-        return _short(value)
-    for digits in range(7, 17):
-        if len({f"{other:.{digits}g}" for other in numbers}) == len(numbers):
-            return f"{value:.{digits}g}"
-    return repr(value)
+    return _short(value) if digits == 0 else repr(value) if digits == 17 else f"{value:.{digits}g}"
 
 
 def pair(name: str, value: Any, among: Iterable[Any] = ()) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,8 @@ from dpexp.store import load_generation
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Canvas
+
+    from dpexp.reporting.of_results.gather import Source
 
 
 _UNDATED: dict[str, Any] = {
@@ -52,6 +54,8 @@ class Figure:
     place: str
     needs: tuple[str, ...]
     draw: Callable[[Path], Drawing]
+    sources: tuple[Source, ...] = ()
+    """the results that a figure of any result shows, wherever they are"""
 
 
 class Written(NamedTuple):
@@ -73,6 +77,15 @@ def written(figure: Figure, results: Path, out: Path, formats: Sequence[str]) ->
 
     Raises ResultsMissing with the command to run.
     """
+    files = _kept_or_drawn(figure, results, formats)
+    for name, content in files.items():
+        atomically(out / name, partial(_put, content))
+    caption = files[f"{figure.name}.caption.txt"].decode("utf-8").rstrip("\n")
+    return Written(figure.name, [out / name for name in files], caption)
+
+
+def _kept_or_drawn(figure: Figure, results: Path, formats: Sequence[str]) -> Mapping[str, bytes]:
+    """The files of the figure: those that were kept where nothing has changed, else drawn and kept."""
     import matplotlib as mpl
 
     mpl.use("agg")
@@ -81,10 +94,7 @@ def written(figure: Figure, results: Path, out: Path, formats: Sequence[str]) ->
     if not files:
         files = _files(figure, results, formats)
         kept_figures.keep(key, files)
-    for name, content in files.items():
-        atomically(out / name, partial(_put, content))
-    caption = files[f"{figure.name}.caption.txt"].decode("utf-8").rstrip("\n")
-    return Written(figure.name, [out / name for name in files], caption)
+    return files
 
 
 def _put(content: bytes, path: Path) -> None:
@@ -113,18 +123,10 @@ def _files(figure: Figure, results: Path, formats: Sequence[str]) -> dict[str, b
 
 
 def as_svg(figure: Figure, results: Path) -> tuple[str, str]:
-    """The figure as the text of an SVG, and its caption; nothing is written. Raises ResultsMissing."""
-    import io
-
-    import matplotlib as mpl
-
-    from dpexp.reporting.style import RC
-
-    mpl.use("agg")
-    drawing, text = drawn(figure, results), io.StringIO()
-    with mpl.rc_context(RC):
-        drawing.canvas.savefig(text, format="svg", metadata={**_UNDATED["svg"], **_said(figure, drawing, results)})
-    return text.getvalue(), drawing.caption
+    """The figure as the text of an SVG, and its caption; nothing is written beside results. Raises ResultsMissing."""
+    files = _kept_or_drawn(figure, results, ("svg",))
+    picture, caption = files[f"{figure.name}.svg"], files[f"{figure.name}.caption.txt"]
+    return picture.decode("utf-8"), caption.decode("utf-8").rstrip("\n")
 
 
 def _said(figure: Figure, drawing: Drawing, results: Path) -> dict[str, str]:
@@ -136,8 +138,9 @@ def _said(figure: Figure, drawing: Drawing, results: Path) -> dict[str, str]:
 def stamp(figure: Figure, results: Path) -> str:
     """A hash of everything that a figure's picture follows from: its code, its results and the library that draws.
 
-    Empty where it cannot be known: a plug-in's figure may use what no import shows, and that of any result follows its
-    options. Raises ResultsMissing.
+    Empty where it cannot be known: a plug-in's figure may use what no import shows. That of any result follows its
+    options too, the code of its cells and of all theories, and which trajectories are there, since slopes need them.
+    Raises ResultsMissing.
     """
     import matplotlib as mpl
 
@@ -145,12 +148,26 @@ def stamp(figure: Figure, results: Path) -> str:
     from dpexp.store.fingerprint import closure
 
     function = figure.draw.func if isinstance(figure.draw, partial) else figure.draw
-    module = str(function.__module__)
-    if not figure.paper or not module.startswith("dpexp."):
+    modules = [str(function.__module__), "dpexp.reporting.figure"]
+    told: list[object] = [figure.name, figure.caption, figure.place]
+    if figure.sources:
+        from dpexp.papers import theories
+
+        modules += [str(told_by.__module__) for one in theories() for told_by in (one.exponent, one.curves)]
+        told.append(repr(figure.draw.args if isinstance(figure.draw, partial) else ""))
+    elif not figure.paper:
         return ""
-    seals = {name: load_generation(results, name).manifest["seals"] for name in figure.needs}
-    code = closure((module, "dpexp.reporting.figure"))
-    return digest([figure.name, figure.caption, figure.place, seals, code, mpl.__version__])
+    if not all(module.startswith("dpexp.") for module in modules) or any(source.renamed for source in figure.sources):
+        return ""
+    read = [(source.results, source.name) for source in figure.sources] or [(results, name) for name in figure.needs]
+    for place, name in read:
+        generation = load_generation(place, name)
+        told.append([name, generation.manifest["seals"]])
+        if figure.sources:
+            cells = list(generation.manifest["cells"])
+            stored = [cell_id for cell_id in cells if generation.folder.trajectory(cell_id).exists()]
+            told += [sorted(generation.manifest["code"]), stored]
+    return digest([*told, closure(tuple(modules)), mpl.__version__])
 
 
 def drawn(figure: Figure, results: Path) -> Drawing:

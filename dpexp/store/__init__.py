@@ -9,6 +9,7 @@ from dpexp.store.folder import Folder, NotWritable
 from dpexp.store.reading import (
     OnlySummaries,
     at_last_step,
+    cell_of,
     load_cell,
     load_cells,
     load_generation,
@@ -25,6 +26,7 @@ __all__ = [
     "NotWritable",
     "OnlySummaries",
     "at_last_step",
+    "cell_of",
     "load_cell",
     "load_cells",
     "load_generation",

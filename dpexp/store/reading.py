@@ -220,7 +220,12 @@ def load_trajectories(
 
 def load_cell(results: Path, experiment: str, cell_id: str, renamed: bool = False) -> CellData:
     """The numbers of one cell, replicate by replicate. Raises ResultsMissing, also where only summaries are there."""
-    return _trajectory(load_generation(results, experiment, renamed), cell_id, Stored.data)
+    return cell_of(load_generation(results, experiment, renamed), cell_id)
+
+
+def cell_of(generation: Generation, cell_id: str) -> CellData:
+    """`load_cell` of a generation that was checked: a caller that asks for every cell checks it once."""
+    return _trajectory(generation, cell_id, Stored.data)
 
 
 def require_trajectories(results: Path, experiment: str) -> None:

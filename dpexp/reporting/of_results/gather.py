@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +13,13 @@ from dpexp.config.settings import Settings, Words, flat, named, sections
 from dpexp.config.stored import stored_cell
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.text import guess
-from dpexp.store import load_cells, load_generation, load_parameters, load_summary
+from dpexp.store import load_cells, load_generation, load_summary
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from dpexp.config import Cell
+    from dpexp.store.generation import Generation
 
 FROM = "result"
 """the name under which runs of several results are told apart"""
@@ -53,6 +55,8 @@ class Run:
     """every parameter by the name of its column"""
     row: dict[str, Any]
     """its row of cells.parquet"""
+    generation: Generation
+    """what it belongs to, held against today's code, data and config once for all its cells"""
 
     @property
     def steps_are_its_own(self) -> bool:
@@ -74,7 +78,7 @@ class Gathered:
     remarks: tuple[str, ...] = ()
     """what is said of copies that are not what today's code and config give"""
 
-    @property
+    @cached_property
     def words(self) -> Words:
         return Words(run.settings for run in self.runs)
 
@@ -132,29 +136,29 @@ def gather(sources: Sequence[Source], only: str | None = None) -> Gathered:
     """
     import pandas as pd
 
-    found: list[tuple[Source, Cell, dict[str, Any]]] = []
+    found: list[tuple[Source, Cell, dict[str, Any], Generation]] = []
     flats, labels, frames, remarks = [], [], [], []
-    parameters = [load_parameters(source.results, source.name, renamed=source.renamed) for source in sources]
+    generations = [load_generation(source.results, source.name, renamed=source.renamed) for source in sources]
     cells = [
-        {cell_id: _cell(source, tree) for cell_id, tree in trees.items()}
-        for source, trees in zip(sources, parameters, strict=True)
+        {cell_id: _cell(source, tree) for cell_id, tree in generation.manifest["cells"].items()}
+        for source, generation in zip(sources, generations, strict=True)
     ]
     known = dict.fromkeys(name for own in cells for cell in own.values() for name in cell.columns()) if only else {}
-    for source, trees, own in zip(sources, parameters, cells, strict=True):
+    for source, generation, own in zip(sources, generations, cells, strict=True):
         where = source.results, source.name
         rows = {str(row["cell_id"]): row for row in load_cells(*where, renamed=source.renamed).to_dict("records")}
         summary = load_summary(*where, renamed=source.renamed)
-        if source.renamed and (why := load_generation(*where, renamed=True).what_is_stale()):
+        if source.renamed and (why := generation.what_is_stale()):
             remarks.append(f"{source.path} is not what today's code, data and config give: {why}")
         place = {}
         for cell_id, cell in own.items():
             if only is not None and not matches(only, cell.columns(), known):
                 continue
-            tree, row = trees[cell_id], {str(k): v for k, v in rows[cell_id].items()}
+            tree, row = generation.manifest["cells"][cell_id], {str(k): v for k, v in rows[cell_id].items()}
             place[cell_id] = len(found)
             flats.append(flat(tree))
             labels.append(str(row["budget"]))
-            found.append((source, cell, row))
+            found.append((source, cell, row, generation))
         kept = ["estimator", "step", "metric", "n", "n_diverged", "mean", "se", "ci_lo", "ci_hi"]
         rows_of = summary[summary.cell_id.isin(list(place))]
         frames.append(rows_of[kept].assign(run=rows_of.cell_id.map(place)))
@@ -164,8 +168,8 @@ def gather(sources: Sequence[Source], only: str | None = None) -> Gathered:
     several = len({source.path for source in sources}) > 1
     names = {source.path: _name(source, sources) for source in sources}
     runs = [
-        Run(source, cell, {**({FROM: names[source.path]} if several else {}), **own}, row)
-        for (source, cell, row), own in zip(found, settings, strict=True)
+        Run(source, cell, {**({FROM: names[source.path]} if several else {}), **own}, row, generation)
+        for (source, cell, row, generation), own in zip(found, settings, strict=True)
     ]
     place_of = {**sections(flats), FROM: FROM}
     return Gathered(tuple(sources), tuple(runs), pd.concat(frames, ignore_index=True), place_of, tuple(remarks))

@@ -13,7 +13,7 @@ from dpexp.reporting.of_results.choose import ESTIMATOR
 from dpexp.reporting.of_results.gather import Gathered, Run
 from dpexp.reporting.of_results.metrics import metric_of
 from dpexp.reporting.slopes import Rate, SlopeError, rate
-from dpexp.store import OnlySummaries, load_cell
+from dpexp.store import OnlySummaries, cell_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,9 +61,8 @@ def fitted(line: Line, metric: str) -> Rate | str:
         return "no slope: the metric is no error"
     if line.diverged:
         return "no slope: replicates diverged"
-    source = line.run.source
     try:
-        data = load_cell(source.results, source.name, str(line.run.row["cell_id"]), renamed=source.renamed)
+        data = cell_of(line.run.generation, str(line.run.row["cell_id"]))
     except OnlySummaries:
         return "no slope: the trajectories are not there"
     except ResultsMissing as error:

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from dpexp.config.settings import Settings, varying
-from dpexp.reporting.of_results.choose import DOTS, ESTIMATOR, STEP, choose, is_number, needed
+from dpexp.reporting.of_results.choose import DOTS, ESTIMATOR, STEP, Plan, choose, is_number, needed
 from dpexp.reporting.of_results.gather import DEFAULT_METRICS, Gathered
 from dpexp.reporting.of_results.labels import ESTIMATORS, parameter_label
+from dpexp.reporting.of_results.looks import colours_of
 from dpexp.reporting.of_results.metrics import metric_of
+from dpexp.reporting.page.vectors import on_dark
 from dpexp.store.stats import CI_NAME
 
 MOST_CHECKED = 8
@@ -37,7 +39,14 @@ def document(gathered: Gathered) -> dict[str, Any]:
     steps: dict[tuple[int, ...], int] = {}
     found = list(_series(gathered, steps))
     series = {name: [one for metric, one in found if metric == name] for name in names}
-    x, hue = _looks(gathered, series[names[0]], list(steps))
+    plan = _looks(gathered, series[names[0]], list(steps))
+    x, hue = plan.x, () if plan.hue is None else tuple(name for name in plan.hue.names if name != ESTIMATOR)
+    coloured = None
+    if plan.hue is not None and len(hue) == 1 and hue[0] in kept:
+        by_value = dict(zip((level[0] for level in plan.hue.levels), colours_of(plan.hue), strict=True))
+        own = [by_value[value] for value in factors[kept.index(hue[0])]["_values"]]
+        shown = [f"light-dark({colour},{on_dark(colour)})" for colour in own]
+        coloured = {"factor": kept.index(hue[0]), "colours": shown}
     for factor in factors:
         del factor["_values"]
     return {
@@ -49,6 +58,7 @@ def document(gathered: Gathered) -> dict[str, Any]:
         "implied": [name for name in vary if name not in kept],
         "cells": levels,
         "checked": _checked(levels, len(kept), [kept.index(name) for name in (x, *hue) if name in kept], x == DOTS),
+        "hue": coloured,
         "x": x if x in (*kept, DOTS) else STEP,
         "steps": [list(found) for found in steps],
         "series": series,
@@ -124,15 +134,11 @@ def packed(values: np.ndarray) -> str:
     return base64.b64encode(parts.astype(np.uint8).tobytes()).decode("ascii")
 
 
-def _looks(
-    gathered: Gathered, series: list[dict[str, Any]], steps: list[tuple[int, ...]]
-) -> tuple[str, tuple[str, ...]]:
-    """The horizontal axis and the colours that the figure of this result has."""
+def _looks(gathered: Gathered, series: list[dict[str, Any]], steps: list[tuple[int, ...]]) -> Plan:
+    """What the figure of this result shows where."""
     names = gathered.estimators
     settings: list[Settings] = [{**gathered.runs[one["c"]].settings, ESTIMATOR: names[one["e"]]} for one in series]
-    plan = choose(settings, gathered.sections, min(len(steps[one["s"]]) for one in series))
-    hue = plan.hue.names if plan.hue is not None else ()
-    return plan.x, tuple(name for name in hue if name != ESTIMATOR)
+    return choose(settings, gathered.sections, min(len(steps[one["s"]]) for one in series))
 
 
 def _checked(levels: list[list[int]], factors: int, whole: list[int], dots: bool) -> list[list[int]]:

@@ -68,10 +68,15 @@ def data(identity: str, document: Any) -> Markup:
     return Markup(f'<script type="application/json" id="{text(identity)}">{safe}</script>')
 
 
-def table(head: Iterable[Child], rows: Iterable[Iterable[Child]], label: str) -> Markup:
-    """A table with a header, in a frame that scrolls by itself where it is too wide, also by keyboard."""
-    columns = tag("thead", tag("tr", (tag("th", cell, scope="col") for cell in head)))
-    body = tag("tbody", (tag("tr", (tag("td", cell) for cell in row)) for row in rows))
+def table(head: Iterable[str], rows: Iterable[Iterable[Child]], label: str) -> Markup:
+    """A table with a header, in a frame that scrolls by itself where it is too wide, also by keyboard.
+
+    Every cell names its column, since a narrow screen shows a row as lines of name and value.
+    """
+    names = [str(cell) for cell in head]
+    columns = tag("thead", tag("tr", (tag("th", cell, scope="col") for cell in names)))
+    body = tag("tbody", (tag("tr", (tag("td", cell, data_name=name) for name, cell in zip(names, row, strict=True)))
+                         for row in rows))  # fmt: skip
     return tag("div", tag("table", columns, body), class_="scroll", tabindex=0, role="region", aria_label=label)
 
 

@@ -27,8 +27,9 @@ def section(experiments: Sequence[Stored], absent: Mapping[str, Sequence[str]]) 
     for paper, names in absent.items():
         parts.append(tag("p", f"Experiments of {paper} that are not in this folder: {', '.join(names)}.",
                          class_="warning"))  # fmt: skip
-    head = ["experiment", "state", "settings", "replicates", "core time", "what it is"]
-    parts.append(table(head, [_row(one) for one in experiments], "Experiments"))
+    timed = any(seconds(one) is not None for one in experiments)  # else the section on provenance says so, once
+    head = ["experiment", "state", "settings", "replicates", *(["core time"] if timed else []), "what it is"]
+    parts.append(table(head, [_row(one, timed) for one in experiments], "Experiments"))
     parts.append(tag("h3", "Settings, command and config"))
     parts += [_card(one, len(experiments) == 1) for one in experiments]
     return join(parts)
@@ -45,13 +46,12 @@ def state(one: Stored) -> Markup:
     return tag("span", words, class_="state", data_state=one.status)
 
 
-def _row(one: Stored) -> list[Markup | str]:
+def _row(one: Stored, timed: bool) -> list[Markup | str]:
     spent = seconds(one)
     link = tag("a", one.name, href=f"#experiment-{one.name}", class_="name")
-    if one.gathered is None:
-        return [link, state(one), "-", "-", "-", _in_short(one)]
-    time = "-" if spent is None else duration(spent)
-    return [link, state(one), f"{len(one.gathered.runs):,}", replicates(one.gathered), time, _in_short(one)]
+    counts = ["-", "-"] if one.gathered is None else [f"{len(one.gathered.runs):,}", replicates(one.gathered)]
+    time = "-" if spent is None or one.gathered is None else duration(spent)
+    return [link, state(one), *counts, *([time] if timed else []), _in_short(one)]
 
 
 def _in_short(one: Stored) -> str:

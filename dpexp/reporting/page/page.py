@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from dpexp.core.version import VERSION
-from dpexp.reporting.page import curves, ledger, origin, overview, statements
+from dpexp.reporting.page import curves, finals, ledger, origin, overview, statements
 from dpexp.reporting.page.experiments import Stored
 from dpexp.reporting.page.figures import Shown
 from dpexp.reporting.page.ledger import Ledger
@@ -39,6 +39,9 @@ class Page:
     """None where no claim concerns these experiments"""
     statements: Mapping[str, str]
     """whole privacy statements, by experiment, where they are given"""
+    finals: Sequence[finals.Final] = ()
+    text: str = ""
+    """what the author says first, paragraphs with empty lines between them"""
 
 
 def html(page: Page) -> str:
@@ -51,6 +54,8 @@ def html(page: Page) -> str:
         "policy": _policy(scripts.values()),
         "style": f"{_static('uplot/uPlot.min.css')}\n{_static('page.css')}\n{colours.css()}",
         "overview": overview.section(page.experiments, page.absent),
+        "own": tag("section", (tag("p", part) for part in page.text.split("\n\n")), class_="own") if page.text else "",
+        "finals": finals.section(page.finals),
         "explorer": _explorer(page),
         "figures": figures,
         "claims": ledger.section(page.ledger) if page.ledger is not None else _no_claims(),

@@ -35,9 +35,9 @@ function paint() {
   paint();
 }
 /* The canvas of a chart knows no variables: this is what one is now. */
-function colour(name) {
+function colour(words) {
   const probe = make("span");
-  probe.style.color = `var(--${name})`;
+  probe.style.color = words;
   document.body.append(probe);
   const found = getComputedStyle(probe).color;
   probe.remove();
@@ -68,7 +68,19 @@ function unfold() {
   const card = place && place.closest("details");
   if (card) { card.open = true; place.scrollIntoView(); }
 }
-addEventListener("hashchange", unfold);
+/* What was chosen stands in the address, `#view:name=value&...`, so that a link opens the page as it was left. */
+const VIEW = "#view:", recalled = [];
+const asked = () => new URLSearchParams(location.hash.startsWith(VIEW) ? location.hash.slice(VIEW.length) : "");
+let view = asked();
+function remember(chosen) {
+  for (const [name, value] of Object.entries(chosen)) value === "" ? view.delete(name) : view.set(name, value);
+  const words = view.toString();
+  if (words || location.hash.startsWith(VIEW)) history.replaceState(null, "", words ? VIEW + words : "#");
+}
+addEventListener("hashchange", () => {
+  unfold();
+  if (location.hash.startsWith(VIEW)) { view = asked(); for (const recall of recalled) recall(); }
+});
 unfold();
 
 /* --- claims */
@@ -86,6 +98,7 @@ if (byId("claims-filters")) {
       card.hidden = !fits;
       shown += fits;
     });
+    remember({ paper, verdict, search: byId("claims-search").value });
     byId("claims-none").hidden = shown > 0;
     byId("claims-count").textContent = shown === cards.length ? `${shown} claims` : `${shown} of ${cards.length} claims`;
   };
@@ -93,6 +106,12 @@ if (byId("claims-filters")) {
   form.addEventListener("input", filter);
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(filter));
+  const recall = () => {
+    for (const name of ["paper", "verdict", "search"]) byId(`claims-${name}`).value = view.get(name) || "";
+    filter();
+  };
+  recalled.push(recall);
+  if (["paper", "verdict", "search"].some((name) => view.get(name))) recall();
 }
 
 /* --- explorer: numbers */
@@ -235,8 +254,19 @@ function explorer(root, names) {
   function looksOf(all) {
     const titles = [...new Set(all.map((line) => line.title))];
     const shown = titles.slice(0, COLOURS);
+    const own = (number) => `var(--s${number % COLOURS})`;
+    /* Colours are those of the figures where these tell one factor apart; what shares a colour has another dash. */
+    const hue = axis.value !== DOTS && doc.hue && doc.factors[doc.hue.factor].name !== axis.value ? doc.hue : null;
+    const level = (line) => doc.cells[line.points[0].cell][hue.factor];
+    const alike = new Map();
+    if (hue) for (const line of all) {
+      const same = alike.get(level(line)) || [];
+      alike.set(level(line), same.includes(line.title) ? same : [...same, line.title]);
+    }
     return [all.filter((line) => shown.includes(line.title)).map((line) => ({
-      ...line, colour: axis.value === DOTS ? line.e % COLOURS : shown.indexOf(line.title), dash: line.e % DASHES.length,
+      ...line,
+      colour: hue ? hue.colours[level(line)] : own(axis.value === DOTS ? line.e : shown.indexOf(line.title)),
+      dash: ((hue ? alike.get(level(line)).indexOf(line.title) * doc.estimators.length : 0) + line.e) % DASHES.length,
     })), titles.length];
   }
 
@@ -277,19 +307,19 @@ function explorer(root, names) {
     const logarithmic = logX.checked && positive && by !== DOTS && xs.length > 1;
     logX.disabled = by === DOTS || !positive;
     const columns = [xs], series = [{}], bands = [];
-    const ink = colour("ink"), edge = colour("edge"), quiet = colour("quiet");
+    const ink = colour("var(--ink)"), edge = colour("var(--edge)"), quiet = colour("var(--quiet)");
     const seen = (value) => Number.isFinite(value) && (!logY.checked || value > 0) ? value : null;
     all.forEach((line) => {
       const found = new Map(line.points.map((point) => [point.x, point]));
       const points = xs.map((x) => found.get(x) || null);
       const mean = points.map((point) => point && seen(point.mean));
-      const stroke = colour(`s${line.colour}`);
+      const stroke = colour(line.colour);
       const bare = by === DOTS || line.points.length === 1;
       line.at = points;
       line.row = null;
       series.push({
         label: line.title, stroke, width: bare ? 0 : 2, dash: DASHES[line.dash], spanGaps: by !== STEP,
-        points: { show: by !== STEP || line.points.length < 8, size: 8, fill: line.dash ? colour("paper") : stroke, stroke, width: 2 },
+        points: { show: by !== STEP || line.points.length < 8, size: 8, fill: line.dash ? colour("var(--paper)") : stroke, stroke, width: 2 },
       });
       columns.push(mean);
       if (band.checked && by === STEP) {
@@ -388,7 +418,7 @@ function explorer(root, names) {
     context.save();
     context.lineWidth = 1.5 * devicePixelRatio;
     for (const line of all) {
-      context.strokeStyle = colour(`s${line.colour}`);
+      context.strokeStyle = colour(line.colour);
       for (const point of line.points) {
         if (![point.x, point.mean, point.low, point.high].every(Number.isFinite) || (log && point.mean <= 0)) continue;
         const low = log ? Math.max(point.low, point.mean / 10) : point.low;
@@ -414,8 +444,8 @@ function explorer(root, names) {
     const look = dots ? { cx: 17, cy: 6, r: 4, "stroke-width": 2, fill: "none" }
       : { x1: 1, x2: 33, y1: 6, y2: 6, "stroke-width": 3, "stroke-dasharray": DASHES[line.dash].join(" ") || "none" };
     for (const [name, value] of Object.entries(look)) stroke.setAttribute(name, value);
-    stroke.style.stroke = `var(--s${line.colour})`;
-    if (dots && !line.dash) stroke.style.fill = `var(--s${line.colour})`;
+    stroke.style.stroke = line.colour;
+    if (dots && !line.dash) stroke.style.fill = line.colour;
     svg.append(stroke);
     return svg;
   }
@@ -430,6 +460,7 @@ function explorer(root, names) {
       const parts = [make("td", {}, key(line)), ...(dots ? [make("td", {}, String(number))] : []), make("td", {}, title)];
       if (several) parts.push(make("td", {}, doc.estimators[line.e].label));
       cells.row = make("tr", {}, ...parts, cells.mean, cells.interval, cells.n);
+      [...cells.row.children].forEach((cell, k) => { cell.dataset.name = head.children[k].textContent; });
       body.append(cells.row);
       return cells;
     };
@@ -494,6 +525,30 @@ function explorer(root, names) {
   });
   new ResizeObserver(() => { if (chart && Math.abs(chart.width - place.clientWidth) > 1) chart.setSize({ width: place.clientWidth, height: chart.height }); }).observe(place);
   changed.push(draw);
+  /* The view of the explorer in the address; nothing is written there before somebody chooses. */
+  const ticked = (attribute) => [...settings.querySelectorAll(`input[${attribute}]:checked`)].map((box) => `${box.dataset.factor ?? "e"}.${box.value}`);
+  root.addEventListener("change", (event) => {
+    if (event.target === slider) return;
+    remember({ experiment: doc.name, metric: doc.metrics[Number(metric.value)].name, x: axis.value,
+      scales: [logX, logY, band].map((box) => Number(box.checked)).join(""), shown: [...ticked("data-factor"), ...ticked("data-estimator")].join(" ") });
+  });
+  const recall = () => {
+    const k = names.indexOf(view.get("experiment"));
+    if (k < 0) return;
+    experiment.value = k;
+    load(k);
+    const m = doc.metrics.findIndex((one) => one.name === view.get("metric"));
+    if (m >= 0) metric.value = m;
+    if ([...axis.options].some((option) => option.value === view.get("x"))) axis.value = view.get("x");
+    const scales = view.get("scales") || "";
+    if (scales.length === 3) [logX, logY, band].forEach((box, n) => { box.checked = scales[n] === "1"; });
+    const shown = view.get("shown");
+    if (shown !== null) for (const box of settings.querySelectorAll("input")) box.checked = shown.split(" ").includes(`${box.dataset.factor ?? "e"}.${box.value}`);
+    draw();
+    root.scrollIntoView();
+  };
+  recalled.push(recall);
   load(0);
+  recall();
 }
 if (byId("explorer")) explorer(byId("explorer"), JSON.parse(byId("curves").textContent));
