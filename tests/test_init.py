@@ -14,6 +14,7 @@ from dpexp.config.starter import docstrings, starter
 from dpexp.core.errors import UsageError
 from dpexp.problems import PROBLEMS
 from dpexp.problems.softmax import DataSource
+from dpexp.reporting.page.experiments import about
 
 PAIRS = [(p, a) for p in PROBLEMS for a in ALGORITHMS if issubclass(PROBLEMS[p], ALGORITHMS[a].runs_on)]
 CSV = "age,job title,income\n30,cook,low\n41,clerk,high\n52,cook,low\n28,clerk,high\n39,cook,low\n60,clerk,low\n"
@@ -41,6 +42,13 @@ def test_one_name_is_enough(name):
 def test_what_a_field_means_is_read_from_the_source():
     assert docstrings(DataSource)["target"] == "column of the classes, of a table"
     assert "passes over" in docstrings(ALGORITHMS["tree-momentum"])["epochs"]
+
+
+def test_the_first_line_says_what_it_is_and_no_instruction_does(tmp_path):
+    """It is what `dpexp list --shipped` and the page show of a config."""
+    assert about(starter("softmax", "dp-sgd")) == "dp-sgd on softmax, drafted by `dpexp init`."
+    for path in shipped().values():
+        assert about(path.read_text())
 
 
 def test_own_table_by_its_header_alone(tmp_path):

@@ -151,4 +151,4 @@ def test_the_figure_of_an_own_result_is_kept_until_what_it_follows_from_changes(
     shutil.rmtree(results / "linear_d5" / "trajectories")
     assert len({*marks, drawing.stamp(own, results)}) == 4
     monkeypatch.setattr("dpexp.papers.theories", lambda: (Theory(lambda *_: 1.0, lambda *_: {}),))
-    assert drawing.stamp(own, results) == ""
+    assert drawing.stamp(plot.figure_of(own.sources, plot.Looks()), results) == ""

@@ -117,3 +117,26 @@ def test_an_uncertainty_that_is_rounding_is_not_printed():
     assert uncertain(0.7600000000000001, 3e-16) == "0.76"
     assert uncertain(0.76, 3e-6) == "0.760000(3)"
     assert uncertain(0.0, 0.1) == "0.00(10)"
+
+
+def test_lines_of_one_budget_say_of_which_algorithm_they_are(tmp_path):
+    text = """experiment: two
+problem: {name: huber-linear, d: 5, sensitivity: exact}
+schedule: {eta: 0.2, alpha: 1/2}
+privacy: {mu: [1, 2]}
+run: {n: 700, replicates: 2, seed: 3}
+cases:
+  - algorithm: {name: ldp-sgd}
+  - algorithm: {name: clipped-ldp-sgd, clip: CLIP}
+"""
+    path = tmp_path / "two.yaml"
+    path.write_text(text.replace("CLIP", "0.5"))
+    statement = of_config(path, [])
+    lines = [line.split("  ")[1] for line in statement.text().splitlines() if " on huber-linear, " in line]
+    names = ["ldp-sgd", "clipped-ldp-sgd"]
+    assert lines == [f"{name} on huber-linear, {mu}" for name in names for mu in (1, 2)]
+    told = {(one["of"], one["budget"]) for one in statement.document()["statements"]}
+    assert told == {(f"{name} on huber-linear, {mu}", str(mu)) for name in names for mu in (1, 2)}
+    path.write_text(text.replace("  - algorithm: {name: clipped-ldp-sgd, clip: CLIP}\n", ""))
+    one = of_config(path, []).text()
+    assert " on huber-linear" not in one  # budgets alone tell the lines apart

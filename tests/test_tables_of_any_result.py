@@ -3,6 +3,9 @@
 import json
 import math
 import re
+from collections import Counter
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -14,6 +17,7 @@ from dpexp.config.settings import Words, differences, label, named
 from dpexp.config.spelling import pair, spelled
 from dpexp.core.errors import UsageError
 from dpexp.reporting import latex
+from dpexp.reporting.accuracies import said_of_majority
 from dpexp.reporting.digits import matched, uncertain
 from dpexp.reporting.fitting import fit, without_constants
 from dpexp.reporting.of_results.gather import gather
@@ -179,6 +183,45 @@ def test_what_is_shown_costs_in_proportion_to_its_cells(toy, monkeypatch):
 def flat_of(source):
     """The names of all settings of a result."""
     return {name for run in gather([source]).runs for name in run.settings}
+
+
+def test_columns_are_chosen_by_name_and_stand_in_that_order(toy):
+    markdown = command.table(["toy"], False, "md", None, toy.results, columns="mu, alpha")
+    assert [cell.strip() for cell in markdown.splitlines()[2].strip("|").split("|")] == ["mu", "alpha"]
+    assert "\\mu$ & $\\alpha$ \\\\" in command.table(["toy"], False, "tex", None, toy.results, columns="mu,alpha")
+    with pytest.raises(UsageError, match="--columns alpa: toy has no such column") as caught:
+        command.table(["toy"], False, "md", None, toy.results, columns="alpa")
+    assert "did you mean 'alpha'?" in caught.value.hint
+    with pytest.raises(UsageError, match="named tables in md or tex"):
+        command.table(["toy"], False, "csv", None, toy.results, columns="alpha")
+
+
+def test_an_accuracy_stands_beside_the_share_of_the_largest_class(tmp_path):
+    """Counted here from the labels; of own records it is marked, and a deployment, which releases, says nothing."""
+    own = "".join(f"{k % 70},{'low' if k % 3 else 'high'}\n" for k in range(300))
+    (tmp_path / "own.csv").write_text("age,income\n" + own)
+    data = f"{{path: {tmp_path / 'own.csv'}, target: income, ranges: {{age: [0, 120]}}, categories: {{income: [low, high]}}}}"
+    text = f"""experiment: mine
+problem: {{name: softmax, data: [{{name: digits}}, {data}]}}
+algorithm: {{name: dp-sgd, batch_size: 16, epochs: 1, sampling: fixed-size}}
+schedule: {{name: constant, eta: 0.5}}
+privacy: {{eps: 1, delta: 1.0e-5}}
+run: {{replicates: 2, seed: 1}}
+"""
+    gathered = gather([stored(tmp_path, text)])
+    said = said_of_majority(gathered)
+    for run in gathered.runs:
+        share = (
+            Counter(run.cell.problem.split.test.labels.tolist()).most_common(1)[0][1]
+            / run.cell.problem.held_out_records
+        )
+        assert f"{share:.4g}, class" in said
+    assert said.count("for you, not for release") == 1
+    assert said in command.table(["mine"], False, "md", None, gathered.sources[0].results)
+    released = [
+        replace(run, generation=SimpleNamespace(deployed={str(run.row["cell_id"]): "now"})) for run in gathered.runs
+    ]
+    assert said_of_majority(replace(gathered, runs=tuple(released))) == ""
 
 
 def test_slopes_need_the_trajectories_and_say_so(toy, tmp_path, monkeypatch):

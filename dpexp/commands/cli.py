@@ -187,6 +187,7 @@ def table(
         list[str] | None, typer.Option(metavar="NAME", help="Only this estimator; repeatable.")
     ] = None,
     only: Annotated[str | None, typer.Option(metavar="EXPR", help="Only cells for which this holds.")] = None,
+    columns: Annotated[str, typer.Option(metavar="A,B", help="Columns of md and tex.", show_default=False)] = "",
     results: Results = None,
     as_json: Json = False,
 ) -> None:
@@ -194,7 +195,7 @@ def table(
     from dpexp.commands import table as command
 
     form = "json" if as_json else form
-    say(command.table(names or [], every, form, _home(out), _folder(results), metric, estimator or (), only))
+    say(command.table(names or [], every, form, _home(out), _folder(results), metric, estimator or (), only, columns))
 
 
 @app.command()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from dpexp.core.files import Damaged
 from dpexp.core.text import counted
 from dpexp.plugins.loaded import LOADED
 from dpexp.plugins.loading import registries
+from dpexp.reporting.page.experiments import about
 from dpexp.store import Folder, load_generation
 from dpexp.store.files import read_document
 from dpexp.store.fingerprint import changed, code_of, plugins_missing
@@ -33,17 +33,13 @@ def names_in_use() -> dict[str, Iterable[str]]:
 
 def shipped_configs() -> tuple[dict[str, Any], str]:
     """The configs that come with dpexp: document and text."""
-    rows = [{"name": name, "config": f"@{name}", "about": _about(path)} for name, path in shipped().items()]
+    rows = [
+        {"name": name, "config": f"@{name}", "about": about(path.read_text(encoding="utf-8"))}
+        for name, path in shipped().items()
+    ]
     text = fitting_columns([[row["config"], row["about"]] for row in rows], ["config", "what it is"])
     text += "\n\nrun one: dpexp run @NAME\ncopy one to edit it: dpexp init --from NAME --out mine.yaml"
     return {"shipped": rows}, text
-
-
-def _about(path: Path) -> str:
-    """The comment on the first lines of a config."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    comment = list(takewhile(lambda line: line.startswith("#"), lines))
-    return " ".join(line.lstrip("# ") for line in comment)
 
 
 def _trouble(results: Path, experiment: str) -> str:

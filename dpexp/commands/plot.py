@@ -131,11 +131,13 @@ def drawing(names: Sequence[str], results: Path, theory: bool = False, looks: Lo
 
 def figure_of(sources: Sequence[Source], looks: Looks, theory: bool = False, taken: Sequence[str] = ()) -> Figure:
     """The figure of some results, under a name that is not `taken`."""
+    from dpexp.papers import theories
     from dpexp.reporting.figure import Figure
 
+    follows = tuple(str(told.__module__) for one in theories() for told in (one.exponent, one.curves))
     needs = tuple(dict.fromkeys(source.name for source in sources))
     draw = partial(_draw, tuple(sources), looks, theory)
-    return Figure(stem(sources, taken, looks.marks(theory)), "any result", "", "", needs, draw, tuple(sources))
+    return Figure(stem(sources, taken, looks.marks(theory)), "any result", "", "", needs, draw, tuple(sources), follows)
 
 
 def _draw(sources: tuple[Source, ...], looks: Looks, theory: bool, results: Path) -> Drawing:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from dpexp.reporting.statement import LOCAL, ConfigStatement, MechanismStatement
 
 if TYPE_CHECKING:
     from dpexp.commands.choosing import Best
-    from dpexp.config import Experiment
+    from dpexp.config import Cell, Experiment
     from dpexp.privacy.mechanisms.mechanism import Mechanism
     from dpexp.privacy.mechanisms.released import Released
     from dpexp.privacy.number_of_runs import NumberOfRuns
@@ -151,12 +151,16 @@ def released(experiment: Experiment) -> dict[str, Released]:
 
     The name has algorithm, problem, budget, and what else tells the mechanism from others.
     """
-    found: dict[Released, tuple[str, Mapping[str, Any]]] = {}
+    cells: dict[Released, list[Cell]] = {}
     for cell in experiment.cells:
         mechanism = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
-        name = f"{cell.algorithm.name} on {cell.problem.name}, {cell.privacy.mu.label}"
-        found.setdefault(mechanism, (name, cell.columns()))
-    return labelled([(mechanism, name, columns) for mechanism, (name, columns) in found.items()])
+        cells.setdefault(mechanism, []).append(cell)
+    found = []
+    for mechanism, own in cells.items():
+        by, of = (", ".join(dict.fromkeys(names)) for names in (
+            (cell.algorithm.name for cell in own), (cell.problem.name for cell in own)))  # fmt: skip
+        found.append((mechanism, f"{by} on {of}, {own[0].privacy.mu.label}", own[0].columns()))
+    return labelled(found)
 
 
 def of_mechanism(

@@ -26,10 +26,12 @@ def table(
     metric: str | None = None,
     estimators: Sequence[str] = (),
     only: str | None = None,
+    columns: str = "",
 ) -> str:
     """Tables as text, or the paths written. All results among the names make one table.
 
-    Without a name and `every`: each table that the stored results allow, see `at_hand`.
+    `columns` are names with commas between them. Without a name and `every`: each table that the stored results allow,
+    see `at_hand`.
     """
     from dpexp.papers import tables
     from dpexp.reporting.several import several
@@ -38,6 +40,9 @@ def table(
     known = tables()
     if form not in FORMATS:
         raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {form!r}")
+    chosen_columns = tuple(name.strip() for name in columns.split(",") if name.strip())
+    if chosen_columns and (form not in ("md", "tex") or len(names) + every == 0):
+        raise UsageError("--columns is for named tables in md or tex", "csv and json have all numbers")
     given = [f"--{name}" for name, value in (("metric", metric), ("estimator", estimators), ("only", only)) if value]
     width = 0 if out is not None else terminal_width()
     if not names and not every:
@@ -51,13 +56,13 @@ def table(
     chosen = select(names, every, known, "table", results)
     if chosen.shipped and given:
         raise UsageError(f"{given[0]} is for results, and '{chosen.shipped[0]}' is a shipped table")
-    tasks = [(name, results, form, width) for name in chosen.shipped]
+    tasks = [(name, results, form, width, chosen_columns) for name in chosen.shipped]
     long = {name for name in chosen.shipped if not known[name].needs}  # what reads no results computes all it shows
     texts = dict(zip(chosen.shipped, several(_rendered, tasks, "table", chosen.shipped, long=long), strict=True))
     if chosen.sources:
         own = table_of(chosen.sources, metric, estimators, only, known)
         tell(f"table {own.name}")
-        texts[own.name] = render(own, chosen.sources[0].results, form, width)
+        texts[own.name] = render(own, chosen.sources[0].results, form, width, chosen_columns)
     return _written(texts, form, out)
 
 
@@ -83,12 +88,12 @@ def _at_hand(what: str | Source, results: Path, form: str, width: int) -> tuple[
     return what, _rendered(what, results, form, width)
 
 
-def _rendered(name: str, results: Path, form: str, width: int) -> str:
+def _rendered(name: str, results: Path, form: str, width: int, columns: Sequence[str] = ()) -> str:
     """One shipped table, as text."""
     from dpexp.papers import tables
     from dpexp.reporting.table import render
 
-    return render(tables()[name], results, form, width)
+    return render(tables()[name], results, form, width, columns)
 
 
 def one_table(

@@ -122,7 +122,10 @@ def _candidates(
 def _written(experiment: str, sections: Mapping[str, Mapping[str, Any]], template: Sequence[str]) -> str:
     """The sections with all their keys, one line each; below the data, what the user should add there."""
     kinds = {s: parameters_of(REGISTRIES[s][sections[s]["name"]]) for s in REGISTRIES}
+    names = {section: chosen["name"] for section, chosen in sections.items() if "name" in chosen}
     lines = [
+        f"# {names['algorithm']} on {names['problem']}, drafted by `dpexp init`.",
+        "",
         "# `dpexp validate FILE` checks this, `dpexp run FILE` computes it, and `dpexp plot NAME` draws the results.",
         "# A list in place of a value runs each of them: alpha: [1/3, 1/2, 1]. A key that is left out has this value.",
         *_line(f"experiment: {experiment}", "names the folder of the results"),

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from dpexp.config.stored import stored_cell
 from dpexp.core.errors import DpexpError
 from dpexp.problems.softmax import Softmax
 from dpexp.store import at_last_step, load_parameters, load_summary
 from dpexp.store.stats import t_quantile
+
+if TYPE_CHECKING:
+    from dpexp.reporting.of_results.gather import Gathered
 
 NORMAL = 1.959964
 """two-sided 95% quantile of the normal law"""
@@ -97,3 +102,26 @@ def said_of_records(results: Path, experiment: str) -> str:
         "Intervals of accuracies are over replicates on one split. The held-out records are a sample too: other ones "
         "would move an accuracy" + (f" by {sizes} (95%)." if sizes else ".")
     )
+
+
+def said_of_majority(gathered: Gathered) -> str:
+    """What accuracies are to be compared with: the share of the largest class among the held-out records.
+
+    Of a user's own records it is a statistic that no budget counts, so that it is marked as such, and not said at all
+    of what was released by a deployment.
+    """
+    found = []
+    for run in gathered.runs:
+        problem = run.cell.problem
+        if not isinstance(problem, Softmax) or str(run.row["cell_id"]) in run.generation.deployed:
+            continue
+        try:
+            test = problem.split.test
+        except (DpexpError, ValueError, OSError):  # the records are not where they were
+            continue
+        counts = np.bincount(test.labels, minlength=1)
+        if counts.sum():
+            own = " (read off the records: for you, not for release)" if problem.data.path else ""
+            name = test.classes[int(counts.argmax())]
+            found.append(f"{counts.max() / counts.sum():.4g}, class {name}{own}")
+    return f"Always naming the largest class has the accuracy {'; '.join(dict.fromkeys(found))}." if found else ""

@@ -56,6 +56,8 @@ class Figure:
     draw: Callable[[Path], Drawing]
     sources: tuple[Source, ...] = ()
     """the results that a figure of any result shows, wherever they are"""
+    follows: tuple[str, ...] = ()
+    """modules whose code such a figure follows besides its own: those of all theories"""
 
 
 class Written(NamedTuple):
@@ -151,9 +153,7 @@ def stamp(figure: Figure, results: Path) -> str:
     modules = [str(function.__module__), "dpexp.reporting.figure"]
     told: list[object] = [figure.name, figure.caption, figure.place]
     if figure.sources:
-        from dpexp.papers import theories
-
-        modules += [str(told_by.__module__) for one in theories() for told_by in (one.exponent, one.curves)]
+        modules += figure.follows
         told.append(repr(figure.draw.args if isinstance(figure.draw, partial) else ""))
     elif not figure.paper:
         return ""

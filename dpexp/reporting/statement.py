@@ -173,6 +173,7 @@ class ConfigStatement(Printed):
         cautions: Sequence[str] = (),
     ) -> None:
         self.local = [m for m in mechanisms.values() if isinstance(m, LocalGaussian)]
+        self.who = [label for label, m in mechanisms.items() if isinstance(m, LocalGaussian)]
         self.central = {label: m for label, m in mechanisms.items() if not isinstance(m, LocalGaussian)}
         self.deltas, self.data, self.cautions = tuple(deltas), list(data), list(cautions)
 
@@ -214,8 +215,8 @@ class ConfigStatement(Printed):
             "sampling": _listed(m.sampling for m in ordered),
             "statements": [
                 *(
-                    {"mechanism": LOCAL, "budget": m.mu.label, **a.statement(self.deltas)}
-                    for m in self.local
+                    {"mechanism": LOCAL, "of": who, "budget": m.mu.label, **a.statement(self.deltas)}
+                    for who, m in zip(self.who, self.local, strict=True)
                     for a in m.analyses()
                 ),
                 *(
@@ -247,7 +248,7 @@ class ConfigStatement(Printed):
 
     def text(self) -> str:
         """A page to read."""
-        blocks = [" ".join(self.plain), *([_local_block(self.local, self.deltas)] if self.local else [])]
+        blocks = [" ".join(self.plain), *([_local_block(self.local, self.who, self.deltas)] if self.local else [])]
         blocks += [_block(label, m, self.analyses[label], self.deltas) for label, m in self.central.items()]
         if self.central:
             relations = dict.fromkeys(m.neighboring_relation for m in self.central.values())
@@ -338,8 +339,12 @@ def _block(label: str, mechanism: Released, analyses: Iterable[Analysis], deltas
     return "\n".join([label, *_topics([*mechanism.describe(), ("Accounting", accounting)]), "", *_table(rows, deltas)])
 
 
-def _local_block(mechanisms: Sequence[LocalGaussian], deltas: Sequence[float]) -> str:
-    """Local mechanisms, which differ in their budgets and perhaps in their noise: one line each."""
+def _local_block(mechanisms: Sequence[LocalGaussian], who: Sequence[str], deltas: Sequence[float]) -> str:
+    """Local mechanisms, which differ in their budgets and perhaps in their noise: one line each.
+
+    A line says what it belongs to where its budget does not: where two mechanisms have one budget.
+    """
+    named = len({m.mu.label for m in mechanisms}) < len(mechanisms)
     users = _listed(f"{m.users:,}" for m in mechanisms)
     noises = dict.fromkeys((m.noise_sensitivity, m.exact_sensitivity) for m in mechanisms)
     several = len(noises) > 1
@@ -356,12 +361,27 @@ def _local_block(mechanisms: Sequence[LocalGaussian], deltas: Sequence[float]) -
             ("Guarantee", "user i: mu_i-GDP (ldp-sgd, Theorem 1); everything released: max mu_i-GDP (Theorems 1, 2)."),
         ]
     )
-    heads = ["budget mu_i", *(["Delta", "exact"] if several else []), "max mu", "with exact sens."]
+    heads = [
+        *(["of"] if named else []),
+        "budget mu_i",
+        *(["Delta", "exact"] if several else []),
+        "max mu",
+        "with exact sens.",
+    ]
     rows = [heads + [f"eps at {d:g}" for d in deltas]]
-    for m in mechanisms:
+    for label, m in zip(who, mechanisms, strict=True):
         held = up(m.mu.largest, 4) + ("" if m.holds else " (NOT met)")
         sizes = [f"{m.noise_sensitivity:.4g}", f"{m.exact_sensitivity:.4g}"] if several else []
-        rows.append([m.mu.label, *sizes, held, up(m.exact_mu, 4), *(up(eps_of(m.sound_mu, d), 4) for d in deltas)])
+        rows.append(
+            [
+                *([label] if named else []),
+                m.mu.label,
+                *sizes,
+                held,
+                up(m.exact_mu, 4),
+                *(up(eps_of(m.sound_mu, d), 4) for d in deltas),
+            ]
+        )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines.append("")
     for row in rows:

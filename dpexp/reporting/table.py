@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dpexp.core.errors import UsageError
 from dpexp.core.standard_json import standard_json
+from dpexp.core.text import guess
 from dpexp.reporting import latex
 from dpexp.reporting.fitting import fit
 
@@ -39,12 +41,21 @@ class Table:
     """whether its note holds all parameters of its experiments, so that a caption needs no more"""
 
 
-def render(table: Table, results: Path, form: str, width: int = 0) -> str:
-    """The table in one of FORMATS; CSV and JSON hold the numbers in long form. Raises ResultsMissing.
+def render(table: Table, results: Path, form: str, width: int = 0, only: Sequence[str] = ()) -> str:
+    """The table in one of FORMATS; CSV and JSON hold the numbers in long form.
 
-    `width` is that of a terminal, which Markdown is made to fit; 0 for one without end.
+    `width` is that of a terminal, which Markdown is made to fit; 0 for one without end. `only` names the columns of
+    Markdown and LaTeX, in this order; all where it is empty. Raises ResultsMissing, UsageError for an unknown column.
     """
     content = table.build(results)
+    if only:
+        head = list(content.head)
+        for name in only:
+            if name not in head:
+                hint = f"{guess(name, head)}columns: {', '.join(head)}"
+                raise UsageError(f"--columns {name}: {table.name} has no such column", hint)
+        places = [head.index(name) for name in only]
+        content = content._replace(head=list(only), rows=[[row[k] for k in places] for row in content.rows])
     if form == "json":
         document = {"table": table.name, "title": table.title, "note": content.note, "rows": content.records}
         return standard_json(document)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dpexp.core.text import up
+from dpexp.reporting.accuracies import said_of_majority
 from dpexp.reporting.digits import within
 from dpexp.reporting.fitting import without_constants
 from dpexp.reporting.of_results.choose import ESTIMATOR, needed
@@ -149,7 +150,9 @@ def _note(
         value.endswith(NO_GUARANTEE) for _, value in same
     ):
         words.append(f"{NO_GUARANTEE} claimed by an analysis that is no guarantee.")
+    if "test_accuracy" in shown:
+        words.append(said_of_majority(gathered))
     if same:
         words.append("In every row: " + ", ".join(f"{name} = {value}" for name, value in same) + ".")
     words.append(f"The same in all: {constants(gathered.runs, gathered.words)}.")
-    return " ".join([*words, *(f"{remark}." for remark in gathered.remarks)])
+    return " ".join([*filter(None, words), *(f"{remark}." for remark in gathered.remarks)])
