@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,12 +14,15 @@ from dpexp.commands.fit_receipt import NOT_COVERED
 from dpexp.core.text import Printed, columns, counted, few, up
 from dpexp.data.regression import Units
 from dpexp.inference.fitting import Fitted, Planned
+from dpexp.inference.intervals import Interval, intervals
 from dpexp.inference.newton import standard_errors
 from dpexp.inference.refusals import Checked
 from dpexp.inference.staged_newton import SHARES, TIMES
 from dpexp.privacy.accounting.gdp import eps_of
 
 DELTAS = (1e-5, 1e-6)
+TOLD = 4.0
+"""standard errors of its noise from which a curvature is known well enough"""
 CAREFUL = (
     "careful: if errors have tails like Student's t with 3 degrees of freedom, or any two columns are correlated by .5"
 )
@@ -76,8 +79,28 @@ class Report(Printed):
     @cached_property
     def errors(self) -> np.ndarray:
         """Standard errors [p] on the user's scale: those of the fit, or those that are expected."""
-        known = np.diag(self.planned.errors**2) if self.fitted is None else self.fitted.covariance
-        return self._on_users_scale(known)
+        if self.fitted is None:
+            return self._on_users_scale(np.diag(self.planned.errors**2))
+        return standard_errors(self._intervals[1])
+
+    @cached_property
+    def _intervals(self) -> tuple[list[Interval], np.ndarray]:
+        """Intervals of the parameters on the user's scale, and their covariance [p, p]."""
+        fitted = self.fitted
+        assert fitted is not None
+        assert self.values is not None
+        matrix, offset = self.units.to_user()
+        if fitted.release is None:
+            covariance = matrix @ fitted.covariance @ matrix.T
+            halves = self.quantile * standard_errors(covariance)
+            return [
+                Interval("wald", float(v), float(h / self.quantile), float(v - h), float(v + h))
+                for v, h in zip(self.values, halves, strict=True)
+            ], covariance
+        found, covariance = intervals(fitted.release, fitted.theta, matrix, self.level)
+        return [
+            replace(one, low=one.low + o, high=one.high + o) for one, o in zip(found, offset, strict=True)
+        ], covariance
 
     @cached_property
     def careful(self) -> np.ndarray:
@@ -101,12 +124,13 @@ class Report(Printed):
         found = []
         for j, name in enumerate(self.units.names):
             value = None if self.values is None or not math.isfinite(self.values[j]) else float(self.values[j])
-            half = None if value is None or self.checked.reasons else self.quantile * float(self.errors[j])
-            found.append({
-                "name": name, "value": value,
-                "ci_lo": None if half is None or value is None else value - half,
-                "ci_hi": None if half is None or value is None else value + half,
-            })  # fmt: skip
+            one: dict[str, Any] = {"name": name, "value": value, "ci_lo": None, "ci_hi": None}
+            if value is not None and not self.checked.reasons:
+                interval = self._intervals[0][j]
+                one |= {"interval": interval.kind, "bounded": interval.kind != "unbounded"}
+                if interval.kind != "unbounded":
+                    one |= {"ci_lo": interval.low, "ci_hi": interval.high}
+            found.append(one)
         return found
 
     def document(self) -> dict[str, Any]:
@@ -126,7 +150,8 @@ class Report(Printed):
         }  # fmt: skip
         if self.fitted is not None and not checked.reasons:
             for one, error in zip(document["estimates"], self.errors, strict=True):
-                one["se"] = float(error)
+                one["se"] = float(error) if one["bounded"] else None
+            document["covariance"] = self._intervals[1].tolist()
         if self.plan or self.fitted is None:
             document["expected"] = [
                 {"name": name, "se": float(e), "length": 2 * self.quantile * float(e), "careful_se": float(c)}
@@ -182,7 +207,15 @@ class Report(Printed):
 
     def text(self) -> str:
         """The page that is printed."""
-        parts = [self._title(), self._table(), *self._refusals(), self._budget(), TARGETS[self.model], *self._remarks()]
+        parts = [
+            self._title(),
+            self._table(),
+            *self._refusals(),
+            self._unbounded(),
+            self._budget(),
+            TARGETS[self.model],
+            *self._remarks(),
+        ]
         return "\n\n".join(part for part in parts if part)
 
     def _title(self) -> str:
@@ -208,7 +241,7 @@ class Report(Printed):
         for name, one, error in zip(self.names, self.estimates(), self.errors, strict=True):
             value = "not finite" if one["value"] is None else _digits(one["value"], error)
             if one["ci_lo"] is None:
-                rows.append([name, value, "", "refused", ""])
+                rows.append([name, value, "", "unbounded" if "bounded" in one else "refused", ""])
             else:
                 rows.append([name, value, f"{error:.2g}", _digits(one["ci_lo"], error), _digits(one["ci_hi"], error)])
         percent = f"{100 * self.level:.4g}%"
@@ -228,6 +261,26 @@ class Report(Printed):
         if self.fitted is None and not self.plan:
             lines.append("  --force fits all the same, and prints estimates without intervals.")
         return ["\n".join(lines)]
+
+    def _unbounded(self) -> str:
+        """Which parameters this release does not tell, and from which n on it might; "" where it tells all."""
+        if self.fitted is None or self.fitted.release is None or self.checked.reasons:
+            return ""
+        names = [name for name, one in zip(self.names, self.estimates(), strict=True) if not one["bounded"]]
+        if not names:
+            return ""
+        release = self.fitted.release
+        least = float(np.abs(np.linalg.eigvalsh(release.hessian)).min())
+        said = f"Unbounded: this release does not tell {few(names)}."
+        if release.hessian_error == 0:
+            return f"{said} Columns there cannot be told apart, or one is constant."
+        # The noise of the Hessian falls like 1 / n, and its eigenvalues are known to 1.96 standard errors.
+        ratio = least / release.hessian_error
+        most = math.ceil(self.planned.n * TOLD / (ratio + 1.96))
+        return (
+            f"{said} The curvature there is {ratio:.1f} standard errors from 0: columns can hardly be told apart, one "
+            f"is nearly constant, or varies less than was stated. At least n = {most:,} is needed, maybe far more."
+        )
 
     def _budget(self) -> str:
         eps = ", ".join(f"eps = {up(eps_of(self.largest, d))} at delta = {d:g}" for d in DELTAS)

@@ -134,8 +134,8 @@ class Central(NamedTuple):
     """mean of their noisy gradients [p]"""
     gradient_covariance: np.ndarray
     """of that mean: sampling and noise [p, p]"""
-    hessian: np.ndarray
-    """Hr [p, p], by which was corrected"""
+    scores_error: float
+    """standard deviation of the noise of a diagonal entry of gradient_covariance"""
     scaled_hessian: np.ndarray
     """D Hhat D [p, p], with its noise and not regularised"""
     hessian_error: float
@@ -284,8 +284,7 @@ def central_newton(
     of_gradient = scores / n + np.diag(step_noise**2) / shares.used
 
     # g
-    regular = regularise(hessian, np.array(error)) / both
-    inverse = np.linalg.inv(regular)
+    inverse = np.linalg.inv(regularise(hessian, np.array(error)) / both)
     change = inverse @ gradient
     turned = change / model.hessian_scaling  # of_hessian_noise of `newton`, for one replicate
     of_hessian = error**2 / 2 * (np.outer(turned, turned) + turned @ turned * np.eye(model.p)) / both
@@ -299,7 +298,7 @@ def central_newton(
     coefficients = change[: model.d + 1]
     predictions = math.sqrt(coefficients @ moments @ coefficients) / scale
     return Central(
-        theta, covariance, point, gradient, of_gradient, regular, hessian, error, bias,
+        theta, covariance, point, gradient, of_gradient, scores_noise / n, hessian, error, bias,
         float(np.max(np.abs(change) / errors)), predictions, mu * math.sqrt(shares.total),
     )  # fmt: skip
 

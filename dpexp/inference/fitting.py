@@ -12,6 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from dpexp.inference.central_newton import allocation, central_newton, hessian_deviation, step_deviation
+from dpexp.inference.intervals import Release
 from dpexp.inference.models import Doubt, Model, careful
 from dpexp.inference.newton import standard_errors
 from dpexp.inference.predicted import (
@@ -23,14 +24,12 @@ from dpexp.inference.predicted import (
     noise_of,
 )
 from dpexp.inference.refusals import (
+    MOST_RELEASED_OF_SCALE,
     Checked,
     Reason,
     after,
     before,
-    largest_coefficient_error,
-    of_coefficients,
     of_guess,
-    of_hessian,
     of_scale,
 )
 from dpexp.inference.staged_newton import Design, staged_newton
@@ -71,6 +70,8 @@ class Fitted:
     covariance: np.ndarray
     """[p, p]"""
     checked: Checked
+    release: Release | None = None
+    """central: from which intervals follow, coordinate by coordinate"""
 
 
 def plan_local(model: Model, mu: np.ndarray, n: int) -> Planned:
@@ -132,19 +133,22 @@ def fit_central(
         return Fitted(
             found.theta, found.covariance, Checked({}, (Reason("diverged", "the estimates are not finite"),), ())
         )
-    errors, warnings = standard_errors(found.covariance), list[str]()
-    values, reasons = of_hessian(model, found.hessian, found.hessian_error, n, central=True)
-    values |= {"moved": found.moved, "moved_predictions": found.moved_predictions}
+    warnings, reasons = list[str](), list[Reason]()
+    ratio = math.inf if found.hessian_error == 0 else float(np.abs(np.linalg.eigvalsh(found.scaled_hessian)).min())
+    values = {"hessian_ratio": ratio / max(found.hessian_error, 1e-300), "moved": found.moved}
+    values["moved_predictions"] = found.moved_predictions
     if model.has_scale:
-        values["scale_ratio"] = share = float(errors[-1] / found.theta[-1]) if found.theta[-1] > 0 else math.inf
-        reasons += of_scale(share, n, "is")
-        warnings += of_guess(model, float(found.theta[-1]))
-    else:
-        values["coefficient_error"] = largest = largest_coefficient_error(model, errors)
-        reasons += of_coefficients(largest, n, "is") if model.name == "mallows-logistic" else []
+        scale = float(found.theta[-1])
+        values["scale_ratio"] = share = float(standard_errors(found.covariance)[-1]) / scale if scale > 0 else math.inf
+        reasons += of_scale(share, n, "is", MOST_RELEASED_OF_SCALE) if math.isinf(share) else []
+        warnings += of_guess(model, scale)
     if not found.moved_predictions <= MOST_MOVED:
         why = (
             f"the last correction changes predictions by {found.moved_predictions:.2g} scales, more than {MOST_MOVED:g}"
         )
         reasons.append(Reason("not-arrived", f"{why}: the public guesses are far off"))
-    return Fitted(found.theta, found.covariance, Checked(values, tuple(reasons), tuple(warnings)))
+    release = Release(
+        found.point, found.gradient, found.gradient_covariance, found.scaled_hessian, found.hessian_error,
+        model.hessian_scaling, found.scores_error,
+    )  # fmt: skip
+    return Fitted(found.theta, found.covariance, Checked(values, tuple(reasons), tuple(warnings)), release)

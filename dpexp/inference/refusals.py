@@ -200,9 +200,7 @@ def largest_coefficient_error(model: Model, errors: np.ndarray) -> float:
     return float(max(errors[0], *(errors[1 : model.d + 1] * model.problem.sigma_z)))
 
 
-def of_hessian(
-    model: Model, hessian: np.ndarray, error: float, n: int, central: bool = False
-) -> tuple[dict[str, float], list[Reason]]:
+def of_hessian(model: Model, hessian: np.ndarray, error: float, n: int) -> tuple[dict[str, float], list[Reason]]:
     """Whether a released Hessian [p, p] of the given noise can be believed and inverted."""
     values, vectors = eigensystems(scaled(model, hessian))
     flat = tuple(int(j) for j in np.flatnonzero(np.abs(vectors[:, 0]) > MUCH))
@@ -212,10 +210,8 @@ def of_hessian(
         why = (
             f"the curvature is measured too noisily (ratio {ratio:.2f}, at least {least_ratio(model.p):.2f} is needed)"
         )
-        # The error falls like 1 / sqrt n in the local model and like 1 / n in the central one. If by the guess of H
-        # this n is large enough, then the guess is too good, and n is doubled.
-        power = 1 if central else 2
-        needed = enough(n, (error / largest_error(model)) ** (power / 2), 1.0)
+        # If by the guess of H this n is large enough, then the guess is too good, and n is doubled.
+        needed = enough(n, error / largest_error(model), 1.0)
         reasons.append(Reason("hessian-too-noisy", why, max(needed, 2 * n), flat))
     if not values[0] >= LEAST_EIGENVALUE * values[-1]:
         why = "some columns can hardly be told apart, or one is constant: leave one of them out"

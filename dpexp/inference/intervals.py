@@ -1,0 +1,160 @@
+"""Intervals from one release, coordinate by coordinate: Wald's where the curvature is known, else a test is inverted.
+
+Released are a point pt, a noisy gradient g there with covariance Sigma, and D Hhat D with the noise se_H of a diagonal
+entry. For the move d = D t from pt to the target (fit2, section 4)
+
+    q(t) = D g + Hhat t,   Omega(t) = D Sigma D + (se_H^2 / 2) (|t|^2 I + t t'),   Q(t) = q' Omega^-1 q
+
+has at the true t the law chi2_p, whatever H is, singular or not, if the noise is normal and the risk quadratic there.
+The interval of a combination a't is the projection of {Q <= chi2_1}: the test of Anderson and Rubin for a part of the
+parameters. Its level is measured, not proved, unless se_H = 0, where it is Wald's interval.
+
+    a   bounded if and only if |lambda_i| > z se_H for every eigenvalue of Hhat whose direction a has a part in: far
+        out along a unit e, Q tends to (2 / se_H^2) (e'H^2e - (e'He)^2 / 2), of which the least is min lambda_i^2 / 2
+    b   the test is inverted where both e_j > .2 (`uneven_lengths`, the variation of Wald's length) and more than .3 of
+        the variance lies along directions with |lambda| < 4 se_H; either alone loses coordinates that are known
+    c   Q = 0 at t_1 = -Hhat^-1 D g, which is inside. From it each side is walked until the least Q at this value of a't
+        is above the quantile, and the end is found by halving. Omega moves with t, so Q as a whole is made least
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from dpexp.inference.critical_values import normal
+from dpexp.inference.newton import regularise
+from dpexp.inference.uneven_lengths import LEVEL, MOST
+
+UNEVEN, ALONG_FLAT, FLAT = 0.2, 0.3, 4.0
+"""e_j, share of the variance, and standard errors of an eigenvalue, of step b"""
+SINGULAR = 1e-6
+"""of the largest eigenvalue, below which columns cannot be told apart even without noise"""
+GROWTH, STEPS_OUT, HALVINGS = 1.8, 80, 30
+
+
+class Release(NamedTuple):
+    """What intervals follow from; all of it is released."""
+
+    point: np.ndarray
+    """[p]"""
+    gradient: np.ndarray
+    """[p]"""
+    gradient_covariance: np.ndarray
+    """Sigma [p, p], sampling and noise"""
+    hessian: np.ndarray
+    """D Hhat D [p, p], not regularised"""
+    hessian_error: float
+    """se_H"""
+    scaling: np.ndarray
+    """the diagonal of D [p]"""
+    middle_error: float = 0.0
+    """standard deviation of the noise of a diagonal entry of Sigma"""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Of one combination of the parameters."""
+
+    kind: Literal["wald", "anderson-rubin", "unbounded"]
+    value: float
+    se: float
+    """of Wald's interval, with its made-up length"""
+    low: float
+    high: float
+
+
+def intervals(
+    release: Release, theta: np.ndarray, combinations: np.ndarray, level: float
+) -> tuple[list[Interval], np.ndarray]:
+    """Intervals of `combinations` [k, p] of the parameters, whose estimate is theta [p], and their covariance [k, k].
+
+    theta can differ from point - Hr^-1 gradient by a bias that was subtracted; intervals move with it.
+    """
+    z, se, scaling, p = normal(level), release.hessian_error, release.scaling, len(theta)
+    values, vectors = np.linalg.eigh(release.hessian)
+    singular = np.abs(values) <= SINGULAR * np.abs(values).max()
+    middle = release.gradient_covariance * np.outer(scaling, scaling)
+    inverse = np.linalg.inv(regularise(release.hessian, np.array(se)))
+    move = -inverse @ (scaling * release.gradient)
+    middle = middle + se**2 / 2 * (np.outer(move, move) + move @ move * np.eye(p))
+    covariance = inverse @ middle @ inverse
+    rows = combinations * scaling  # a, one a row
+    bias = release.point + scaling * move - theta
+    factors = np.empty(len(rows))
+    found = []
+    for k, a in enumerate(rows):
+        u, v = inverse @ a, covariance @ a
+        variance = max(float(a @ v), 1e-300)
+        of_middle = release.middle_error * float(np.sum((scaling * u) ** 2)) / 2
+        uneven = math.sqrt(se**2 / 2 * (u @ u * (v @ v) + (u @ v) ** 2) + of_middle**2) / variance
+        factors[k] = 1 + normal(LEVEL) ** 2 / 2 * min(uneven, MOST) ** 2
+        error, value = math.sqrt(variance) * factors[k], float(combinations[k] @ theta)
+        flat = vectors[:, np.abs(values) < FLAT * se]
+        along = float(np.sum((a @ flat) * (flat.T @ covariance @ flat @ (flat.T @ a)))) / variance
+        # b, then a
+        parallel = bool(np.any(np.abs(a @ vectors[:, singular]) > SINGULAR * np.linalg.norm(a)))
+        told = not parallel and (along <= ALONG_FLAT or uneven <= UNEVEN)
+        lost = vectors[:, np.abs(values) <= z * se]
+        if told:
+            found.append(Interval("wald", value, error, value - z * error, value + z * error))
+        elif parallel or np.any(np.abs(a @ lost) > 1e-9 * np.linalg.norm(a)):
+            found.append(Interval("unbounded", value, error, -math.inf, math.inf))
+        else:
+            low, high = _inverted(release, a, z * z, error, move)
+            centre = float(combinations[k] @ (release.point - bias))
+            found.append(Interval("anderson-rubin", value, error, centre + low, centre + high))
+    whole = combinations * scaling @ covariance @ (combinations * scaling).T
+    return found, whole * np.outer(factors, factors)
+
+
+def _inverted(release: Release, a: np.ndarray, most: float, step: float, wald: np.ndarray) -> tuple[float, float]:
+    """The ends of {a't: the least Q is at most `most`}; step c."""
+    from scipy.optimize import least_squares
+
+    p, half = len(a), release.hessian_error**2 / 2
+    gradient = release.scaling * release.gradient
+    middle = release.gradient_covariance * np.outer(release.scaling, release.scaling)
+    zero = -np.linalg.solve(release.hessian, gradient)
+    others = np.linalg.svd(a[None])[2][1:].T  # [p, p - 1], orthonormal, across a
+
+    def residual(t: np.ndarray) -> np.ndarray:
+        omega = middle + half * (t @ t * np.eye(p) + np.outer(t, t))
+        return np.asarray(np.linalg.solve(np.linalg.cholesky(omega), gradient + release.hessian @ t))
+
+    def least(v: float, starts: list[np.ndarray]) -> tuple[float, np.ndarray]:
+        base = a * (v / (a @ a))
+        found = [
+            least_squares(lambda z: residual(base + others @ z), others.T @ t, method="lm" if p > 1 else "trf")
+            for t in starts
+        ]
+        best = min(found, key=lambda one: one.cost)
+        return 2 * float(best.cost), base + others @ best.x
+
+    # c
+    ends = []
+    for side in (-1, 1):
+        inside, last, away = float(a @ zero), zero, step
+        for _ in range(STEPS_OUT):
+            outside = inside + side * away
+            q, last_out = least(outside, [wald, zero, last])
+            if q > most:
+                break
+            inside, last, away = outside, last_out, away * GROWTH
+        else:
+            ends.append(side * math.inf)
+            continue
+        for _ in range(HALVINGS):
+            middle_point = (inside + outside) / 2
+            q, t = least(middle_point, [last, last_out, zero])
+            if q > most:
+                outside, last_out = middle_point, t
+            else:
+                inside, last = middle_point, t
+            if abs(outside - inside) < 1e-7 * step:
+                break
+        ends.append((inside + outside) / 2)
+    return ends[0], ends[1]

@@ -1,0 +1,92 @@
+"""Intervals by test inversion: golden numbers of two independent codes, the rule of boundedness, and coverage."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpexp.inference.intervals import Release, _inverted, intervals
+from dpexp.inference.newton import regularise
+
+Z = 1.959963984540054
+D3 = np.array([1, 1, 0.65])
+H3 = np.array([[0.70, 0.05, 0.02], [0.05, 0.12, -0.01], [0.02, -0.01, 0.35]])
+S3 = np.array([[4e-4, 5e-5, 0], [5e-5, 3e-4, 0], [0, 0, 5e-5]])
+
+
+def three(se):
+    return Release(np.array([0.4, 0.9, 1.1]), np.array([0.010, -0.020, 0.004]), S3, H3 * np.outer(D3, D3), se, D3)
+
+
+def ends(release):
+    found = [_inverted(release, a, Z * Z, 0.05, np.zeros(len(a))) for a in np.diag(release.scaling)]
+    return [(at + low, at + high) for at, (low, high) in zip(release.point, found, strict=True)]
+
+
+@pytest.mark.parametrize(("release", "wanted"), [
+    (three(0.02), [(0.31237144, 0.43203199), (0.78473410, 1.41669542), (1.04657240, 1.15316932)]),
+    (three(0.05), [(0.24225791, 0.43308402), (0.76513894, 2.35592938), (0.92469299, 1.37618365)]),
+    (Release(np.array([0.0, 1.0]), np.array([0.03, -0.01]), np.diag([1e-3, 4e-4]), np.array([[0.2, 0.03], [0.03, 0.1]]),
+             0.03, np.ones(2)), [(-0.57688308, 0.16165429), (0.68836558, 1.87574715)]),
+])  # fmt: skip
+def test_golden_intervals(release, wanted):
+    assert ends(release) == [pytest.approx(one, abs=2e-6) for one in wanted]
+
+
+def test_unbounded_where_an_eigenvalue_is_within_z_errors_of_zero():
+    release = three(0.08)  # the smallest is 1.4251 errors
+    found, _ = intervals(release, release.point, np.eye(3), 0.95)
+    assert found[1].kind == "unbounded"
+    assert (found[1].low, found[1].high) == (-math.inf, math.inf)
+
+
+def test_golden_wald():
+    release = three(0.02)
+    regular = np.array([0.37386437, 1.07014999, 1.09501764])
+    found, covariance = intervals(release, regular, np.eye(3), 0.95)
+    assert [one.kind for one in found] == ["wald"] * 3
+    assert [one.se for one in found] == pytest.approx([0.0301125, 0.1524241, 0.0238525], abs=1e-6)
+    assert np.sqrt(covariance.diagonal()) == pytest.approx([one.se for one in found])
+
+
+def test_without_noise_of_the_hessian_it_is_walds_interval():
+    release = three(0.0)
+    theta = release.point - np.linalg.solve(H3, release.gradient)
+    inverse = np.linalg.inv(H3)
+    half = Z * np.sqrt((inverse @ S3 @ inverse).diagonal())
+    for (low, high), centre, width in zip(ends(release), theta, half, strict=True):
+        assert (low, high) == pytest.approx((centre - width, centre + width), abs=1e-6)
+
+
+def test_a_combination_is_the_coordinate_of_other_units():
+    release = three(0.05)
+    rows = np.array([[1.0, -2.0, 0], [0, 3.0, 0], [0, 0, 1.0]])
+    found, _ = intervals(release, release.point, rows, 0.95)
+    plain, _ = intervals(release, release.point, np.eye(3), 0.95)
+    assert found[1].kind == plain[1].kind == "anderson-rubin"
+    assert (found[1].low, found[1].high) == pytest.approx((3 * plain[1].low, 3 * plain[1].high))
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_a_flat_direction_is_covered(seed):
+    """q = D xi + W t at the truth, drawn: H has an eigenvalue of 2.5 standard errors."""
+    rng, se, runs = np.random.default_rng(seed), 0.04, 60
+    truth = np.array([0.0, 0.4])
+    hessian = np.diag([0.5, 0.1])
+    hits = []
+    for _ in range(runs):
+        a = rng.standard_normal((2, 2))
+        noise = np.array([[a[0, 0], a[0, 1] * math.sqrt(0.5)], [a[0, 1] * math.sqrt(0.5), a[1, 1]]]) * se
+        xi = 0.02 * rng.standard_normal(2)
+        release = Release(np.zeros(2), xi - hessian @ truth, 4e-4 * np.eye(2), hessian + noise, se, np.ones(2))
+        regular = regularise(release.hessian, np.array(se))
+        (_, second), _ = intervals(release, -np.linalg.solve(regular, release.gradient), np.eye(2), 0.95)
+        hits.append(second.low <= truth[1] <= second.high)
+    assert np.mean(hits) >= 0.95 - 3 * 0.0281
+
+
+def test_columns_that_cannot_be_told_apart_have_no_interval_without_any_noise():
+    hessian = np.array([[0.5, 0, 0], [0, 0.2, 0.2], [0, 0.2, 0.2]])
+    release = Release(np.zeros(3), np.zeros(3), 1e-4 * np.eye(3), hessian, 0.0, np.ones(3))
+    found, _ = intervals(release, np.zeros(3), np.eye(3), 0.95)
+    assert [one.kind for one in found] == ["wald", "unbounded", "unbounded"]
