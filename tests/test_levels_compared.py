@@ -68,7 +68,7 @@ def test_a_difference_of_nothing_is_seldom_certain(seed, monkeypatch, folder):
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(2000, 4, 12))
     one = diff.Final(
-        folder, "x", {"seed": 1}, {"mean": 0.0, "se": 1.0, "n": 12, "estimator": "sgd", "metric": "m"}, False
+        folder, "x", {"seed": 1}, {"mean": 0.0, "se": 1.0, "n": 12, "estimator": "sgd", "metric": "m"}, False, None
     )
     pair, drawn = diff.Pair("", one, diff.Final(folder, "y", *list(vars(one).values())[2:])), []
     monkeypatch.setattr(diff.Final, "replicates", lambda self: drawn[-1] if self.cell_id == "x" else np.zeros(12))
