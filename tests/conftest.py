@@ -55,17 +55,21 @@ def in_share(name: str, one_of: int = 4) -> bool:
 
 
 LONGEST = (
-    "test_conformance_shown.py", "test_conformance.py", "test_engine_compiled.py", "test_stored_verdicts.py",
-    "test_faults.py", "test_audit_files.py", "test_docs.py", "test_privacy_iterates.py", "test_algorithms_one_pass.py",
-    "test_fit.py", "test_docs_in_order.py", "test_claims.py", "test_membership.py", "test_figures_and_tables.py",
-    "test_same_bits_on_other_machines.py", "test_same_bits_of_intervals.py",
+    "conformance/test_shown.py", "conformance/test_conformance.py", "engine/test_compiled.py", "reporting/test_stored_verdicts.py",
+    "store/test_faults.py", "reporting/test_audit_files.py", "test_docs.py", "privacy/test_iterates.py", "algorithms/test_one_pass.py",
+    "commands/test_fit.py", "test_docs_in_order.py", "papers/test_claims.py", "data/test_membership.py", "papers/test_figures_and_tables.py",
+    "store/test_same_bits_on_other_machines.py", "inference/test_same_bits_of_intervals.py",
 )  # fmt: skip
 """files that take longest, from half a minute to two. They are begun first: a file's tests stay with one worker, and a
 long one that is begun last would keep the other waiting"""
 
 
 def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
+    def place(item):
+        name = item.path.relative_to(ROOT / "tests").as_posix()
+        return LONGEST.index(name) if name in LONGEST else len(LONGEST)
+
+    items.sort(key=place)
 
 
 COMMAND = Path(sys.executable).parent / "dpexp"

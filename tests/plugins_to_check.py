@@ -1,4 +1,4 @@
-"""Plug-ins for tests/test_check.py: a right one of every kind, and what is wrong with the others, as edits of it."""
+"""Plug-ins for tests/conformance/test_check.py: a right one of every kind, and what is wrong with the others, as edits of it."""
 
 RIGHT = '''
 """A plug-in with one thing of every kind."""

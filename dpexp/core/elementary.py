@@ -3,7 +3,7 @@
 numpy's own take other instructions where a processor has them, and the last digits follow. These use sums, products,
 quotients and roundings of numpy alone, each of which is rounded correctly, in one fixed order, and the bits of a number
 for powers of 2. NaN stays NaN. Relative errors, in units of 2^-53: exp and log 2, expm1 and log1p 4, erfcx at most 8
-(`tests/test_elementary.py` compares with 60 digits).
+(`tests/core/test_elementary.py` compares with 60 digits).
 """
 
 from __future__ import annotations

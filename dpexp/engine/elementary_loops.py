@@ -3,7 +3,7 @@
 Without leave to contract or to reorder, a compiler does every sum, product, quotient and rounding as IEEE 754 says,
 like numpy does. A loop has no arrays between its operations, and a call no dozens of others in it: it takes a tenth of
 the time for many numbers, and a fortieth for few. Each scalar function here is its namesake there, and takes its
-constants from there; `tests/test_engine_elementary.py` compares every bit.
+constants from there; `tests/engine/test_elementary.py` compares every bit.
 """
 
 from __future__ import annotations

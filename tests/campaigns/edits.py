@@ -22,7 +22,7 @@ from dpexp.store import fingerprint
 from dpexp.store.fingerprint import ROOT, code_of, source_of, statement_of
 from dpexp.store.rows import ended, row_of
 from dpexp.store.simulating import simulate
-from tests.test_fingerprint_of_what_runs import CANNOT_CHANGE_A_NUMBER, CELLS, ran
+from tests.store.test_fingerprint_of_what_runs import CANNOT_CHANGE_A_NUMBER, CELLS, ran
 
 OTHER_OPERATORS: dict[type, type] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.Pow: ast.Mult, ast.Lt: ast.LtE,

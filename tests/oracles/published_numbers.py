@@ -1,4 +1,4 @@
-"""Published numbers of other accountants and papers, computed with ours: `tests/test_published_numbers.py`."""
+"""Published numbers of other accountants and papers, computed with ours: `tests/papers/test_published_numbers.py`."""
 
 from __future__ import annotations
 

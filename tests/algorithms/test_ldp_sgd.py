@@ -1,0 +1,284 @@
+"""LDP-SGD: the kernel against the literal transcription, and the reproducibility and privacy it must have."""
+
+import itertools
+import math
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpexp.engine.linear.one_pass as linear_pass
+from dpexp.algorithms import ALGORITHMS
+from dpexp.algorithms.schedules import Constant, Power
+from dpexp.core.seeds import stream_states
+from dpexp.engine.linear.kernel import BLOCK
+from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
+from dpexp.problems import PROBLEMS
+from tests.oracles import ldp_sgd as oracle
+from tests.oracles.streams import normals, uniforms
+
+ALGORITHM = ALGORITHMS["ldp-sgd"]()
+SEED = 5
+N = 3 * BLOCK + 17
+STEPS = np.unique(np.append(np.geomspace(1, N, 25).astype(np.int64), N))
+
+
+def huber(problem):
+    sigma = None if problem.has_scale else problem.sigma
+    c, kappa = problem.constants[:2]
+    return lambda theta, x, y: oracle.huber_gradient(theta, x, y, c, kappa, sigma), lambda t, e: t + problem.sigma * e
+
+
+def logistic(problem):
+    return oracle.logistic_gradient, lambda t, e: float(e <= 1 / (1 + math.exp(-t)))
+
+
+def pinball(problem):
+    def gradient(theta, x, y):
+        return oracle.pinball_gradient(theta, x, y, problem.tau)
+
+    return gradient, lambda t, e: t + problem.sigma * e
+
+
+def hinge(problem):
+    return oracle.hinge_gradient, lambda t, e: 1.0 if e <= 1 / (1 + math.exp(-t)) else -1.0
+
+
+def insensitive(problem):
+    def response(t, e):
+        u = 2 * e - 1
+        return t + problem.support * math.copysign(1 - (1 - abs(u)) ** 0.25, u)
+
+    return lambda theta, x, y: oracle.insensitive_gradient(theta, x, y, problem.width), response
+
+
+CASES = {
+    "huber joint scale": (PROBLEMS["huber-linear"](d=5), huber),
+    "huber known scale": (PROBLEMS["huber-linear"](d=5, scale="known", sigma=1.5), huber),
+    "huber, other numbers": (PROBLEMS["huber-linear"](d=2, sigma_z=0.7, c=0.9, beta=-0.5, start_sigma=0.4), huber),
+    "huber, one covariate": (PROBLEMS["huber-linear"](d=1), huber),
+    "huber, many covariates": (PROBLEMS["huber-linear"](d=linear_pass.UNROLLED + 1), huber),
+    "logistic": (PROBLEMS["mallows-logistic"](d=5), logistic),
+    "pinball": (PROBLEMS["pinball-linear"](d=5, tau=0.8), pinball),
+    "hinge": (PROBLEMS["mallows-hinge"](d=5), hinge),
+    "insensitive": (PROBLEMS["insensitive-linear"](d=5, width=0.6), insensitive),
+}
+QUICK = {"huber joint scale", "logistic"}
+each_case = pytest.mark.parametrize(
+    "case", [case if case in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in CASES]
+)
+SETTINGS = [
+    (Power(eta=0.2, alpha=0.5), ConstantBudget(mu=1.0)),
+    (Power(eta=0.3, alpha=1 / 3), UniformBudget(uniform=(1.0, 2.0))),
+    (Power(eta=0.2, alpha=1.0), ListBudget(list=(0.5, 1.0, 3.0))),
+    (Constant(eta=0.05), ChoiceBudget(choice=Choice(values=(0.5, 2.0), probabilities=(0.25, 0.75)))),
+    (Power(eta=0.2, alpha=0.5), ConstantBudget(mu=math.inf)),
+]
+
+
+def states_of(replicate):
+    return {
+        role: list(stream_states(SEED, [replicate], role)[:, 0]) for role in ("data", "response", "noise", "budget")
+    }
+
+
+def budget_of(budget, states):
+    """mu_i for i = 1, 2, ..., each from one uniform number of the stream "budget"."""
+    u = list(itertools.islice(uniforms(states["budget"]), N))
+    if isinstance(budget, ConstantBudget):
+        return lambda i: budget.mu
+    if isinstance(budget, UniformBudget):
+        low, high = budget.uniform
+        return lambda i: low + (high - low) * u[i - 1]
+    if isinstance(budget, ListBudget):
+        return lambda i: budget.list[(i - 1) % len(budget.list)]
+    values, (first, _) = budget.choice.values, budget.choice.probabilities
+    return lambda i: values[0] if u[i - 1] <= first else values[1]
+
+
+def transcription(problem, gradient, response, schedule, budget, replicate):
+    states = states_of(replicate)
+    data = oracle.users(states, problem.d, problem.sigma_z, problem.beta, response, problem.response_noise == "normal")
+    return oracle.ldp_sgd(
+        gradient,
+        data,
+        normals(states["noise"]),
+        budget_of(budget, states),
+        problem.noise_sensitivity(),
+        schedule.eta,
+        getattr(schedule, "alpha", 0.0),
+        list(problem.start()),
+        problem.scale_min if problem.has_scale else None,
+        N,
+    )
+
+
+@each_case
+def test_kernel_equals_the_literal_transcription(case):
+    """Iterate, average and projection count, at every checkpoint, for three replicates of every setting, to 1e-12."""
+    problem, formulas = CASES[case]
+    gradient, response = formulas(problem)
+    replicates = [0, 3, 11]
+    rule, settings = ALGORITHM.rule(), [linear_pass.Setting(*s) for s in SETTINGS]
+    got = linear_pass.run_lane_group(
+        problem.model(), rule, settings, problem.noise_sensitivity(), STEPS, SEED, replicates
+    )
+    for s, (schedule, budget) in enumerate(SETTINGS):
+        for lane, replicate in enumerate(replicates):
+            path = transcription(problem, gradient, response, schedule, budget, replicate)
+            at = STEPS - 1
+            np.testing.assert_allclose(got.theta[:, 0, s, :, lane], np.array(path.theta)[at], rtol=1e-12, atol=1e-12)
+            np.testing.assert_allclose(got.theta[:, 1, s, :, lane], np.array(path.average)[at], rtol=1e-12, atol=1e-12)
+            np.testing.assert_array_equal(got.projections[:, s, lane], np.array(path.projections)[at])
+
+
+def run(problem=None, settings=SETTINGS, steps=STEPS, seed=SEED, replicates=range(8)):
+    return ALGORITHM.simulate(problem or CASES["huber joint scale"][0], settings, steps, seed, list(replicates)).values
+
+
+def test_metrics_are_those_of_the_iterates():
+    problem = CASES["huber joint scale"][0]
+    rule, settings = ALGORITHM.rule(), [linear_pass.Setting(*s) for s in SETTINGS]
+    snapshots = linear_pass.run_lane_group(
+        problem.model(), rule, settings, problem.noise_sensitivity(), STEPS, SEED, range(8)
+    )
+    theta = snapshots.theta.transpose(2, 1, 0, 4, 3)
+    values = run(problem)
+    np.testing.assert_allclose(values[:, :, :, 0], np.sum((theta - problem.optimum()) ** 2, axis=-1), rtol=1e-13)
+    np.testing.assert_allclose(
+        values[:, :, :, 1], np.sum((theta - problem.optimum())[..., :-1] ** 2, axis=-1), rtol=1e-13
+    )
+    np.testing.assert_array_equal(values[:, :, :, 2], problem.risk_gap(np.ascontiguousarray(theta)))
+    np.testing.assert_array_equal(values[:, 0, :, 3], snapshots.projections.transpose(1, 0, 2))
+
+
+@each_case
+def test_numbers_depend_on_nothing_but_setting_seed_and_replicate(case):
+    """Sub-grids, other replicates beside it, their order, chunks and other checkpoints: the same bits."""
+    problem = CASES[case][0]
+    whole = run(problem, replicates=range(11))
+    np.testing.assert_array_equal(run(problem, settings=SETTINGS[::-1], replicates=range(11))[::-1], whole)
+    for s, setting in enumerate(SETTINGS):
+        np.testing.assert_array_equal(run(problem, settings=[setting], replicates=[9, 2])[0], whole[s][..., [9, 2]])
+    few = STEPS[[0, 7, -1]]
+    np.testing.assert_array_equal(run(problem, steps=few, replicates=range(11)), whole[:, :, [0, 7, len(STEPS) - 1]])
+    shorter = STEPS[STEPS <= 2 * BLOCK - 5]
+    np.testing.assert_array_equal(run(problem, steps=shorter, replicates=range(11)), whole[:, :, : len(shorter)])
+    assert not np.array_equal(run(problem, seed=SEED + 1, replicates=range(11)), whole)
+
+
+@pytest.mark.parametrize("d", [pytest.param(1, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.slow), 5])
+def test_unrolled_and_general_kernels_give_the_same_bits(d, monkeypatch):
+    """With an odd and an even number of coordinates, since the score is the sum of two halves."""
+    problem = PROBLEMS["huber-linear"](d=d)
+    unrolled = run(problem)
+    monkeypatch.setattr(linear_pass, "UNROLLED", 0)
+    np.testing.assert_array_equal(run(problem), unrolled)
+
+
+def test_segments_do_not_show(monkeypatch):
+    whole = run()
+    monkeypatch.setattr(linear_pass, "SEGMENT", BLOCK)
+    np.testing.assert_array_equal(run(), whole)
+
+
+NARROW = """
+import hashlib, sys
+sys.path.insert(0, {root!r})
+from tests.algorithms.test_ldp_sgd import CASES, run
+values = [run(CASES[case][0]) for case in ("huber joint scale", "logistic")]
+print(hashlib.sha256(b"".join(v[:, :, :, [0, 1, 3]].tobytes() for v in values)).hexdigest())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cpu", ["x86-64-v3", "x86-64"])
+def test_narrower_vectors_give_the_same_bits(cpu):
+    """256-bit vectors, and 128-bit ones without fused multiply-add: LLVM splits the lanes."""
+    if not sys.platform.startswith("linux") or os.uname().machine != "x86_64":
+        pytest.skip("names of x86-64 levels")
+    script = NARROW.format(root=os.getcwd())
+
+    def digest(**extra):
+        return subprocess.run(
+            [sys.executable, "-c", script], env={**os.environ, **extra}, capture_output=True, text=True, check=True
+        ).stdout
+
+    assert digest(NUMBA_CPU_NAME=cpu, NUMBA_CPU_FEATURES="") == digest()
+
+
+def test_no_privacy_is_plain_sgd_computed_another_way():
+    """mu = inf equals plain SGD on the problem's own numpy gradient."""
+    problem = CASES["huber joint scale"][0]
+    states = states_of(0)
+    formulas = huber(problem)
+    data = oracle.users(states, problem.d, problem.sigma_z, problem.beta, formulas[1], True)
+    theta = problem.start()
+    distances = []
+    for i, (x, y) in enumerate(itertools.islice(data, N), start=1):
+        theta = theta - 0.2 * i**-0.5 * problem.gradient(theta, np.array(x), np.array(y))
+        theta[-1] = max(theta[-1], problem.scale_min)
+        distances.append(np.sum((theta - problem.optimum()) ** 2))
+    got = run(problem, settings=[SETTINGS[-1]], replicates=[0])[0, 0, :, 0, 0]
+    np.testing.assert_allclose(got, np.array(distances)[STEPS - 1], rtol=1e-11)
+
+
+def noise_p_value(problem, budget, factor):
+    """p value that theta_1 of `factor` times the noise is theta_0 - eta (g + N(0, (Delta / mu)^2 I)), mu as declared.
+
+    The noise-free step on the same users is subtracted, so only the noise is left; projection is switched off by start.
+    """
+    settings = [(Constant(eta=0.01), budget), (Constant(eta=0.01), ConstantBudget(mu=math.inf))]
+    rule, wrapped = ALGORITHM.rule(), [linear_pass.Setting(*s) for s in settings]
+    noise = []
+    for first in range(0, 400, 8):
+        lanes = range(first, first + 8)
+        sensitivity = factor * problem.noise_sensitivity()
+        theta = linear_pass.run_lane_group(problem.model(), rule, wrapped, sensitivity, [1], 1, lanes).theta
+        noise.append((theta[0, 0, 0] - theta[0, 0, 1]) / 0.01)
+    z = np.concatenate(noise, axis=-1) / problem.noise_sensitivity()
+    power = z.size * np.mean(z**2) / budget.mean_inverse_square
+    low, high = stats.chi2.cdf(power, z.size), stats.chi2.sf(power, z.size)
+    return 2 * min(low, high)
+
+
+@pytest.mark.parametrize("case", ["huber joint scale", "logistic"])
+def test_noise_has_the_declared_scale_and_a_wrong_one_is_found(case):
+    problem, budget = CASES[case][0], ConstantBudget(mu=2.0)
+    assert noise_p_value(problem, budget, 1.0) > 1e-3
+    for wrong in (2 / 3, 0.9, 1.1, 3 / 2):
+        assert noise_p_value(problem, budget, wrong) < 1e-3
+
+
+def test_noise_is_fresh_for_every_user_and_coordinate():
+    """Increments of the noise-only walk are uncorrelated over steps and coordinates."""
+    problem = CASES["logistic"][0]
+    settings = [linear_pass.Setting(Constant(eta=1e-6), ConstantBudget(mu=m)) for m in (1.0, math.inf)]
+    steps = np.arange(1, 601)
+    theta = linear_pass.run_lane_group(
+        problem.model(), ALGORITHM.rule(), settings, problem.noise_sensitivity(), steps, 2, range(8)
+    ).theta
+    walk = theta[:, 0, 0] - theta[:, 0, 1]
+    z = np.diff(walk, axis=0) / (1e-6 * problem.noise_sensitivity())
+    assert abs(np.mean(z[1:] * z[:-1])) < 4 / math.sqrt(z[1:].size)
+    assert abs(np.mean(z[:, 1:] * z[:, :-1])) < 4 / math.sqrt(z[:, 1:].size)
+    assert abs(np.mean(z**2) - 1) < 4 * math.sqrt(2 / z.size)
+
+
+def test_a_diverging_setting_keeps_its_rows_and_leaves_the_others_alone():
+    overflowing = Constant.model_construct(name="constant", eta=1e308)  # more than a config may ask for
+    wild = [(overflowing, ConstantBudget(mu=0.01)), *SETTINGS]
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = run(settings=wild)
+    assert not np.all(np.isfinite(values[0, :, :, 0]))
+    np.testing.assert_array_equal(values[1:], run())
+
+
+def test_a_lane_group_refuses_more_replicates_than_lanes():
+    problem = CASES["logistic"][0]
+    settings = [linear_pass.Setting(*SETTINGS[0])]
+    with pytest.raises(ValueError, match="1 to 8 replicates, not 9"):
+        linear_pass.run_lane_group(problem.model(), ALGORITHM.rule(), settings, 1.0, [1], 0, range(9))

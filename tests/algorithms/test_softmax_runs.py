@@ -1,0 +1,564 @@
+"""Softmax regression as a problem, and DP-SGLD, DP-SGD and SGD on it: data, constants, accounting, mismatches, runs."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpexp.algorithms import ALGORITHMS
+from dpexp.algorithms.schedules import SCHEDULES
+from dpexp.commands import notices, privacy, validate
+from dpexp.config import ConfigError, load_experiment
+from dpexp.core.errors import ResultsMissing
+from dpexp.core.seeds import generator
+from dpexp.data import DATASETS
+from dpexp.data.dataset import NORM
+from dpexp.engine.softmax import loop as engine
+from dpexp.engine.softmax.batches import SAMPLING
+from dpexp.privacy.accounting import langevin_accounting as accounting
+from dpexp.privacy.accounting import langevin_run
+from dpexp.privacy.accounting.varying_noise import GROWTH, grouped
+from dpexp.privacy.budgets import ConstantBudget
+from dpexp.privacy.targets import Target
+from dpexp.problems.softmax import DataSource, Softmax
+from dpexp.store import load_cells
+from dpexp.store.fingerprint import hash_of_data
+from dpexp.store.planning import plan
+from dpexp.store.run import Options, run
+from tests.conftest import call
+from tests.data.test_data import cifar_folder
+
+ROOT = Path(__file__).parents[2]
+
+DIGITS = Softmax(regulariser=1e-2)
+CONSTANT, DECREASING = SCHEDULES["langevin"](), SCHEDULES["langevin"](decreasing=True)
+TARGET, FREE = Target(eps=1.0, delta=1e-5), Target(eps=math.inf)
+DP_SGLD, DP_SGD, SGD = (ALGORITHMS[name] for name in ("dp-sgld", "dp-sgd", "sgd"))
+
+
+# --- the problem -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["adult", "digits"])
+def test_sizes_are_known_without_reading_the_records(name):
+    for fraction in (None, 0.3):
+        problem = Softmax(data=DataSource(name=name), test_fraction=fraction)
+        train, test = problem.split
+        assert problem.shape == (len(train), train.features.shape[1], len(train.classes))
+        assert len(train) + len(test) == DATASETS[name].shape.records
+    assert Softmax(random_features=20).train.features.shape[1] == 21 == Softmax(random_features=20).shape.width
+
+
+def test_splits_are_seeded_and_records_have_one_norm():
+    one, again, other = (Softmax(test_fraction=0.3, data_seed=s).split for s in (1, 1, 2))
+    assert np.array_equal(one.test.labels, again.test.labels)
+    assert not np.array_equal(one.test.labels, other.test.labels)
+    for problem in (DIGITS, Softmax(random_features=20)):
+        assert np.linalg.norm(problem.train.features, axis=1) == pytest.approx(NORM, rel=1e-5)
+
+
+def test_constants_hold_for_every_record():
+    """Gradient norms never exceed L, and never expand faster than beta, at any weights."""
+    rng = np.random.default_rng(4)
+    train, lam = DIGITS.train, DIGITS.regulariser
+    for size in (0.0, 1.0, 30.0):
+        weights = (size * rng.standard_normal((10, 65))).astype(np.float32)
+        for k in range(0, 60):
+            x, y = train.features[k : k + 1], train.labels[k : k + 1]
+            gradient = engine.clipped_sum(weights, x, y, None, math.inf)
+            assert np.linalg.norm(gradient) <= DIGITS.lipschitz * (1 + 1e-5)
+            step = 0.1 * rng.standard_normal(weights.shape).astype(np.float32)
+            moved = engine.clipped_sum(weights + step, x, y, None, math.inf) - gradient + lam * step
+            assert np.linalg.norm(moved) <= DIGITS.smoothness * np.linalg.norm(step) * (1 + 1e-3)
+    assert DIGITS.d == 650
+    assert pytest.approx(math.sqrt(2 * math.log(10) / 1e-2)) == DIGITS.radius
+
+
+def test_gradients_are_those_of_the_loss():
+    """Central differences of the mean loss, in float64."""
+    rng = np.random.default_rng(8)
+    x, y = DIGITS.train.features[:40].astype(np.float64), DIGITS.train.labels[:40]
+    weights, lam, h = rng.standard_normal((10, 65)), DIGITS.regulariser, 1e-5
+    gradient = engine.clipped_sum(weights, x, y, None, math.inf) / 40 + lam * weights
+    for _ in range(20):
+        direction = rng.standard_normal(weights.shape)
+        ends = [engine.loss(weights + s * h * direction, x, y, lam) for s in (1, -1)]
+        assert (ends[0] - ends[1]) / (2 * h) == pytest.approx(np.sum(gradient * direction), rel=1e-6, abs=1e-8)
+
+
+def test_the_sensitivity_of_a_step_is_never_exceeded():
+    """Replacing one record moves a sum of clipped gradients by at most 2 C, unclipped ones by at most 2 L."""
+    rng = np.random.default_rng(6)
+    train = DIGITS.train
+    norms = engine.record_norms(train.features)
+    for clip in (0.3, 1.0, math.inf):
+        bound = 2 * min(clip, DIGITS.lipschitz)
+        for size in (0.0, 1.0, 30.0):
+            weights = (size * rng.standard_normal((10, 65))).astype(np.float32)
+            index = rng.choice(len(train), 50, replace=False)
+            sums = []
+            for records in (index[:-1], np.append(index[:-2], index[-1])):
+                sums.append(
+                    engine.clipped_sum(weights, train.features[records], train.labels[records], norms[records], clip)
+                )
+            assert np.linalg.norm(sums[0] - sums[1]) <= bound * (1 + 1e-5)
+
+
+# --- accounting ------------------------------------------------------------------------------------------------
+
+
+def published_run(**changes):
+    """The first private row of Table 1 as accountants see it."""
+    step, steps = 0.018, 11_730
+    fields = {
+        "n": 50_000,
+        "batch_size": 128,
+        "sampling": "fixed-size",
+        "steps": steps,
+        "lipschitz": 15.0,
+        "smoothness": 55.0,
+        "strong_convexity": 0.001,
+        "diameter": 1e4,
+        "largest_step": step,
+        "total_step": step * steps,
+        "total_of_epochs": step * 30,
+        "groups": ((1.0, steps),),
+    }
+    return langevin_run.LangevinRun(**(fields | changes))
+
+
+def test_the_published_epsilon_counts_epochs():
+    run = published_run()
+    epochs, steps = (
+        accounting.analysis_of(run, accountant, 0.0022).eps(1e-5) for accountant in ("published", "theorem-3-1")
+    )
+    assert epochs == pytest.approx(0.982, abs=5e-4)
+    assert steps == pytest.approx(25.98, abs=5e-3)
+    assert run.multiplier(0.0022) == pytest.approx(0.198, abs=5e-4)
+    assert accounting.analysis_of(run, "pld", 0.0022).eps(1e-5) > 300
+    for accountant in ("published", "theorem-3-1"):
+        refused = accounting.analysis_of(run, accountant, 0.0022)
+        assert not refused.valid
+        assert refused.refused
+
+
+@pytest.mark.parametrize("accountant", ["pld", "theorem-3-1", "published"])
+@pytest.mark.parametrize("schedule", [CONSTANT, DECREASING])
+def test_noise_is_set_so_that_the_accountant_states_the_target(accountant, schedule):
+    algorithm = DP_SGLD(batch_size=32, epochs=5, accountant=accountant)
+    n = algorithm.steps(DIGITS, schedule, TARGET)
+    row = algorithm.mechanism(DIGITS, schedule, TARGET, n).row((1e-5,))
+    assert row["eps_1e-05"] == pytest.approx(1, rel=1e-4)
+    assert row["eps_1e-05"] <= 1 + 1e-9
+    assert row["guarantee"] == (accountant == "pld")
+    assert row["accountant"] == accountant
+    if accountant == "published":
+        assert row["sound_eps_1e-05"] > 5
+    sigma = algorithm.sigma(DIGITS, schedule, TARGET, n)
+    less = accounting.analysis_of(algorithm._run(DIGITS, schedule, n), accountant, 0.9 * sigma)
+    assert less.eps(1e-5) > 1.02
+
+
+def test_dp_sgd_spends_its_target_by_the_scheme_of_its_batches():
+    problem, found = Softmax(regulariser=1e-2, test_fraction=0.11), {}
+    for sampling, accountant in (("poisson", "pld"), ("fixed-size", "pld"), ("shuffled", "once-an-epoch")):
+        algorithm = DP_SGD(batch_size=32, epochs=4, sampling=sampling, accountant=accountant)
+        assert not algorithm.complaints(problem, CONSTANT, TARGET, 200)
+        mechanism = algorithm.mechanism(problem, CONSTANT, TARGET, 200)
+        row = mechanism.row((1e-5,))
+        assert row["eps_1e-05"] == pytest.approx(1, rel=1e-4)
+        assert row["guarantee"]
+        assert mechanism.neighboring_relation == ("add-remove" if sampling == "poisson" else "replace-one")
+        found[sampling] = row["noise_multiplier"]
+    assert found["shuffled"] > found["fixed-size"] > found["poisson"]
+
+
+def test_groups_of_steps_are_rounded_down():
+    sizes = DECREASING.for_losses(0.5, 0.1).step_sizes(1, 200)
+    relative = np.sqrt(sizes[0] / sizes)
+    groups = grouped(relative)
+    assert sum(count for _, count in groups) == 200
+    below = np.repeat([noise for noise, _ in groups], [count for _, count in groups])
+    assert (below <= relative).all()
+    assert (relative / below < 1.06).all()
+    just_below = np.array([1.0, GROWTH**10 * (1 - 2e-11), GROWTH**10, 3.0])
+    assert [noise for noise, _ in grouped(just_below)] == [1.0, GROWTH**9, GROWTH**10, GROWTH**22]
+    assert grouped(np.ones(7)) == ((1.0, 7),)
+
+
+def test_composition_of_steps_whose_noise_differs():
+    """Full batches are Gaussian: mu^2 adds up; equal noises are one group; more noise in some steps helps."""
+    from dpexp.privacy.accounting.gdp import eps_of
+    from dpexp.privacy.accounting.varying_noise import varying_eps
+
+    groups = ((1.0, 3), (1.5, 5), (2.0, 7))
+    mu = math.sqrt(sum(count / (6.0 * noise) ** 2 for noise, count in groups))
+    assert varying_eps(1.0, 6.0, "add-remove", groups, 1e-5) == pytest.approx(eps_of(mu, 1e-5), rel=2e-3)
+    same = varying_eps(0.05, 1.5, "fixed-size", ((1.0, 40), (1.0, 60)), 1e-5)
+    assert same == pytest.approx(varying_eps(0.05, 1.5, "fixed-size", ((1.0, 100),), 1e-5), rel=1e-6)
+    mixed = varying_eps(0.05, 1.5, "fixed-size", ((1.0, 50), (1.2, 50)), 1e-5)
+    assert varying_eps(0.05, 1.8, "fixed-size", ((1.0, 100),), 1e-5) < mixed < same
+    # too little noise for a loss distribution: no worse than full batches, and no longer infinite
+    full = math.sqrt(sum(count / (0.01 * noise) ** 2 for noise, count in groups))
+    assert 1e4 < varying_eps(0.05, 0.01, "fixed-size", groups, 1e-5) <= eps_of(full, 1e-5)
+
+
+@pytest.mark.slow
+def test_last_iterates_pay_where_steps_forget():
+    """With strong contraction the last-iterate accountant needs less noise; never more."""
+    noises = {}
+    for lam in (1e-3, 0.3):
+        problem = Softmax(regulariser=lam)
+        for accountant in ("pld", "last-iterate"):
+            algorithm = DP_SGLD(batch_size=32, epochs=4, accountant=accountant)
+            n = algorithm.steps(problem, CONSTANT, TARGET)
+            noises[lam, accountant] = algorithm.mechanism(problem, CONSTANT, TARGET, n).row((1e-5,))
+    assert noises[1e-3, "last-iterate"]["noise_multiplier"] <= noises[1e-3, "pld"]["noise_multiplier"]
+    assert noises[0.3, "last-iterate"]["noise_multiplier"] < 0.8 * noises[0.3, "pld"]["noise_multiplier"]
+    assert noises[0.3, "last-iterate"]["eps_1e-05"] <= 1 + 1e-9
+    assert noises[0.3, "last-iterate"]["sound_eps_1e-05"] > 1.1  # composition alone would not do
+
+
+# --- mismatches ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "schedule", "budget", "words"),
+    [
+        (DP_SGLD(sampling="shuffled"), CONSTANT, TARGET, "sound for shuffled: once-an-epoch"),
+        (DP_SGLD(sampling="poisson", accountant="last-iterate"), CONSTANT, TARGET, "does not account for"),
+        (DP_SGLD(sampling="poisson", accountant="theorem-3-1"), CONSTANT, TARGET, "sound for poisson: pld"),
+        (DP_SGLD(sampling="poisson", accountant="published"), CONSTANT, TARGET, "fixed-size or shuffled"),
+        (DP_SGLD(accountant="once-an-epoch"), CONSTANT, TARGET, "sound for fixed-size: pld, last-iterate"),
+        (DP_SGLD(accountant="last-iterate"), DECREASING, TARGET, "steps of one size"),
+        (DP_SGLD(accountant="theorem-3-1"), SCHEDULES["constant"](eta=2.0), TARGET, "below 1 / beta"),
+        (DP_SGLD(batch_size=5000), CONSTANT, TARGET, "larger than the 1438 training records"),
+        (DP_SGLD(), CONSTANT, ConstantBudget(mu=1.0), "in place of mu"),
+        (DP_SGD(sampling="shuffled"), CONSTANT, TARGET, "does not account for"),
+        (
+            DP_SGD(sampling="shuffled", accountant="once-an-epoch"),
+            CONSTANT,
+            TARGET,
+            "divide the 1438 training records evenly",
+        ),
+        (DP_SGD(), CONSTANT, ConstantBudget(mu=1.0), "in place of mu"),
+        (SGD(), CONSTANT, TARGET, "no privacy"),
+        (SGD(batch_size=5000), CONSTANT, FREE, "larger than"),
+    ],
+)
+def test_mismatches_are_complaints(algorithm, schedule, budget, words):
+    found = algorithm.complaints(DIGITS, schedule, budget, 100)
+    assert any(words in message for message in found), found
+
+
+def test_settings_that_fit_have_no_complaints():
+    assert not DP_SGLD(batch_size=32).complaints(DIGITS, DECREASING, TARGET, 100)
+    assert not DP_SGLD(batch_size=2, sampling="shuffled", accountant="published").complaints(
+        DIGITS, CONSTANT, TARGET, 99
+    )
+    assert not DP_SGD(batch_size=32).complaints(DIGITS, CONSTANT, FREE, 100)
+    assert not SGD(batch_size=32).complaints(DIGITS, CONSTANT, ConstantBudget(mu=math.inf), 100)
+
+
+TOY = """\
+experiment: toy
+problem: {name: softmax, data: {name: digits}, regulariser: 1e-2}
+algorithm: {name: dp-sgld, batch_size: 32, epochs: 2}
+privacy: {eps: [8, inf], delta: 1e-5}
+run: {replicates: 2, seed: 3, checkpoints: 2}
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("{name: digits}", "{name: cifar}"), ("2", "problem.data' must be 'adult', 'digits' or 'fashion'")),
+        (("{name: digits}", "{nam: digits}"), ("2", "unknown key in problem.data: 'nam'")),
+        (("{name: digits}", "{path: missing.csv}"), ("2", "no such file")),
+        (("{name: digits}", "{name: digits, target: y}"), ("2", "only for data given by path")),
+        (("{name: digits}", f"{{path: {ROOT}/pyproject.toml}}"), ("2", "the format must be one of")),
+        (("{name: digits}", f"{{path: {ROOT}/tests, target: y}}"), ("2", "target: only for tables, not for ")),
+        (("{name: digits}", "digits"), ("2", "must be a mapping")),
+        (("{name: digits}", "{name: digits, path: a}"), ("2", "give a name")),
+        (("epochs: 2", "sampling: shuffled"), ("3", "sound for shuffled")),
+        (("epochs: 2", "radius: 0"), ("3", "at least 1e-06")),
+    ],
+)
+def test_wrong_configs_are_told_with_their_place(tmp_path, change, words):
+    path = tmp_path / "toy.yaml"
+    path.write_text(TOY.replace(*change))
+    with pytest.raises(ConfigError) as error:
+        load_experiment(path)
+    line, text = words
+    assert any(text in str(issue) and str(issue.where.line) == line for issue in error.value.issues), str(error.value)
+
+
+def users_config(tmp_path, data):
+    path = tmp_path / "toy.yaml"
+    path.write_text(TOY.replace("{name: digits}", data).replace("batch_size: 32", "batch_size: 4"))
+    return path
+
+
+def test_what_is_wrong_with_a_table_is_told_at_the_line_that_names_it(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,y\n1,,0\n1,2,1\n1,3,0\n")
+    path = users_config(tmp_path, f"{{path: {tmp_path / 't.csv'}, target: y}}")
+    lines, issues = validate.validate([path], [], "paper")
+    assert not lines
+    (issue,) = issues
+    assert "toy.yaml:2:32: " in issue
+    assert "the classes of y are not stated" in issue
+
+
+@pytest.mark.parametrize(
+    ("stated", "said"),
+    [
+        ("ranges: {a: [1, 0]}", "a: a range is two numbers or two days, the smaller first"),
+        ("ranges: {a: [2001-01-32, 2002-01-01]}", "a is not a day like 2021-03-01"),
+        ("categories: {y: [ONE, OTHER]}", "categories of y are not filled in"),
+        ("categories: {y: [0, 1]}, leave_out: [c]", "no column 'c'"),
+    ],
+)
+def test_what_is_stated_of_a_table_is_checked(tmp_path, stated, said):
+    (tmp_path / "t.csv").write_text("a,y\n" + "1,0\n2,1\n" * 20)
+    path = users_config(tmp_path, f"{{path: {tmp_path / 't.csv'}, target: y, {stated}}}")
+    _, issues = validate.validate([path], [], "paper")
+    assert said in issues[0]
+
+
+def test_how_records_are_encoded_is_said(tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("a,job,y\n" + "".join(f"{k},{'uv'[k % 2]},{k % 3}\n" for k in range(40)))
+    path = users_config(tmp_path, f"{{path: {table}, target: y, categories: {{job: [u, v], y: [0, 1, 2]}}}}")
+    said = "a: used as they are; job: one entry a category. Each record is read by itself"
+    lines, _ = validate.validate([path], [], "paper")
+    assert said in lines[1]
+    statement = privacy.of_config(path, ["privacy.eps=inf"])
+    document, text = statement.document(), statement.text()
+    assert said in document["data"][0]
+    assert said in text
+    shipped = tmp_path / "shipped.yaml"
+    shipped.write_text(TOY)
+    assert len(validate.validate([shipped], [], "paper")[0]) == 1
+    assert "BSD-3-Clause" in notices.notices(load_experiment(shipped))[0]
+
+
+@pytest.mark.parametrize("below", ["", "~"])
+def test_changed_records_make_a_cell_stale(tmp_path, monkeypatch, below):
+    """Also where the path begins with the sign for the user's home, which is kept as it is written."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    table, options = tmp_path / "t.csv", Options(tmp_path / "results", jobs=1, quiet=True)
+    named = f"{below or tmp_path}/t.csv"
+    table.write_text("a,y\n" + "".join(f"{k},{k % 3}\n" for k in range(40)))
+    experiment = load_experiment(users_config(tmp_path, f"{{path: {named}, target: y, categories: {{y: [0, 1, 2]}}}}"))
+    assert run(experiment, options).computed == 2
+    assert run(experiment, options).reused == 2
+    table.write_text(table.read_text().replace("\n7,", "\n8,"))
+    hash_of_data.cache_clear()
+    assert {p.reason for p in plan(experiment, options.results)} == {f"data changed: {named}"}
+    with pytest.raises(ResultsMissing, match=r"stale, data changed since: \S*t\.csv"):
+        load_cells(options.results, "toy")
+    table.unlink()
+    assert len(load_cells(options.results, "toy")) == 2  # stored numbers can be looked at without the data
+
+
+def image_files(folder, suffix):
+    image = pytest.importorskip("PIL.Image")
+    rng = np.random.default_rng(0)
+    for part, count in (("train", 8), ("test", 3)):
+        for kind, shade in (("NORMAL", 60), ("PNEUMONIA", 190)):
+            (folder / part / kind).mkdir(parents=True)
+            for k in range(count):
+                pixels = rng.integers(0, 60, (20, 30), np.uint8)
+                pixels[:, :15] += np.uint8(shade)
+                image.fromarray(pixels).save(folder / part / kind / f"{k}.{suffix}")
+
+
+@pytest.mark.parametrize("kind", ["cifar10", "jpeg"])
+def test_image_folders_run(tmp_path, kind):
+    folder = tmp_path / "images"
+    folder.mkdir()
+    if kind == "cifar10":
+        cifar_folder(folder, np.random.default_rng(0))
+    else:
+        image_files(folder, kind)
+    path = users_config(tmp_path, f"{{path: {folder}}}")
+    experiment = load_experiment(path)
+    report = run(experiment, Options(tmp_path / "results", jobs=1, quiet=True))
+    assert [cell["status"] for cell in report.cells] == ["done", "done"]
+    problem = experiment.cells[0].problem
+    assert problem.shape == ((20, 3073, 10) if kind == "cifar10" else (16, 64 * 64 + 1, 2))
+    assert "pixels, each image minus its own mean" in problem.notices()[0]
+
+
+def test_the_users_table_is_a_problem(tmp_path):
+    rng = np.random.default_rng(2)
+    lines = [f"{v:.3f},{'uv'[int(v > 0.5)]},{int(v > 0.6)}" for v in rng.random(60)]
+    (tmp_path / "t.csv").write_text("a,kind,y\n" + "\n".join(lines) + "\n")
+    path = tmp_path / "toy.yaml"
+    data = (
+        f"{{path: {tmp_path / 't.csv'}, target: y, ranges: {{a: [0, 1]}}, categories: {{kind: [u, v], y: ['0', '1']}}}}"
+    )
+    path.write_text(TOY.replace("{name: digits}", data).replace("batch_size: 32", "batch_size: 8"))
+    experiment = load_experiment(path)
+    cell = experiment.cells[0]
+    assert cell.run.n == 12
+    assert cell.problem.shape == (48, 4, 2)
+    held = sum(part.features.nbytes for part in cell.problem.split)
+    assert 2 * held <= cell.problem.memory() <= 20 * held  # as read and as prepared
+    assert "t.csv" in cell.columns()["data"]
+
+
+# --- runs ------------------------------------------------------------------------------------------------------
+
+
+def by_hand(algorithm, sizes, scale, start, clip, seed, replicate):
+    """The update rule, one line a step, on the named random streams."""
+    train = DIGITS.train
+    order = SAMPLING[algorithm.sampling](len(train), algorithm.batch_size, generator(seed, replicate, "order"))
+    noise = generator(seed, replicate, "noise")
+    w = start
+    for k, (index, eta) in enumerate(zip(order, sizes, strict=False)):
+        x, y = train.features[index].astype(np.float64), train.labels[index]
+        p = np.exp(x @ w.T - np.max(x @ w.T, axis=1, keepdims=True))
+        p /= p.sum(axis=1, keepdims=True)
+        p[np.arange(len(y)), y] -= 1
+        gradients = p[:, :, None] * x[:, None, :]
+        lengths = np.linalg.norm(gradients, axis=(1, 2), keepdims=True)
+        gradients *= np.minimum(1, clip / (lengths + 1e-6))
+        z = noise.standard_normal(w.shape, dtype=np.float32) if scale is not None else 0.0
+        w = w - eta * (gradients.sum(axis=0) / algorithm.batch_size + DIGITS.regulariser * w)
+        w = w + (0.0 if scale is None else scale[k] * z)
+        norm = np.linalg.norm(w)
+        if isinstance(algorithm, DP_SGLD) and norm > DIGITS.radius:
+            w *= DIGITS.radius / norm
+    return w
+
+
+@pytest.mark.parametrize("schedule", [CONSTANT, DECREASING])
+@pytest.mark.parametrize("algorithm", [DP_SGLD(batch_size=32), DP_SGD(batch_size=32, clip=0.5), SGD(batch_size=32)])
+def test_runs_are_the_update_rules(algorithm, schedule):
+    """A slow transcription on the same streams gives the same iterate."""
+    budget, steps, seed, replicate = (FREE if algorithm.name == "sgd" else TARGET), 25, 11, 4
+    sizes = schedule.for_losses(DIGITS.smoothness, DIGITS.regulariser).step_sizes(1, steps)
+    start, scale, clip = np.zeros((10, 65)), None, math.inf
+    if algorithm.name == "dp-sgld":
+        sigma = algorithm.sigma(DIGITS, schedule, budget, steps)
+        scale = np.sqrt(2 * sizes) * sigma
+        draws = generator(seed, replicate, "init").standard_normal((10, 65), dtype=np.float32)
+        start = draws * np.float32(sigma * math.sqrt(2 / DIGITS.regulariser))
+        start = start * min(1.0, DIGITS.radius / np.linalg.norm(start))
+    elif algorithm.name == "dp-sgd":
+        scale = sizes * algorithm.multiplier(DIGITS, budget, steps) * 0.5 / 32
+        clip = 0.5
+    wanted = by_hand(algorithm, sizes, scale, start, clip, seed, replicate)
+    passed = algorithm.simulate(DIGITS, [(schedule, budget)], np.array([steps]), seed, [replicate])
+    size, accuracy, loss = passed.values[0, 0, 0, :, 0]
+    assert size == pytest.approx(np.sum(wanted**2), rel=1e-4)
+    test, train = DIGITS.split.test, DIGITS.split.train
+    assert loss == pytest.approx(engine.loss(wanted, train.features, train.labels, DIGITS.regulariser), rel=1e-4)
+    assert accuracy == pytest.approx(engine.accuracy(wanted, test.features, test.labels), abs=0.004)
+
+
+def test_numbers_do_not_depend_on_company():
+    algorithm, steps = DP_SGLD(batch_size=32, epochs=1), np.array([20, 45])
+    settings = [(CONSTANT, TARGET), (DECREASING, FREE)]
+    together = algorithm.simulate(DIGITS, settings, steps, 5, [0, 1, 7]).values
+    alone = algorithm.simulate(DIGITS, settings[1:], steps, 5, [7]).values
+    assert np.array_equal(together[1:, ..., 2:], alone)
+    assert together.shape == (2, 1, 2, 3, 3)
+    free = together[1]
+    plain = SGD(batch_size=32, sampling="fixed-size").simulate(DIGITS, [(DECREASING, FREE)], steps, 5, [0, 1, 7])
+    np.testing.assert_allclose(free, plain.values[0, :1], rtol=1e-5)  # without noise DP-SGLD is SGD
+
+
+def test_without_privacy_it_learns_and_noise_costs_accuracy():
+    runs = {
+        name: algorithm.simulate(DIGITS, [(CONSTANT, budget)], np.array([400]), 1, [0]).values[0, 0, 0, 1, 0]
+        for name, algorithm, budget in (
+            ("free", SGD(batch_size=32), FREE),
+            ("private", DP_SGD(batch_size=32), Target(eps=8.0)),
+            ("published", DP_SGLD(batch_size=32, accountant="published"), Target(eps=8.0)),
+            ("sound", DP_SGLD(batch_size=32), Target(eps=8.0)),
+        )
+    }
+    assert runs["free"] > 0.85
+    assert runs["published"] > 0.8  # hardly any noise, which is the point
+    assert runs["free"] >= runs["private"] > runs["sound"]
+
+
+def test_a_diverged_run_is_a_result():
+    wild = SCHEDULES["constant"](eta=1e30)
+    values = SGD(batch_size=32).simulate(DIGITS, [(wild, FREE)], np.array([60]), 1, [0]).values
+    assert not np.isfinite(values[0, 0, 0, :, 0]).all()
+
+
+@pytest.mark.slow
+def test_a_config_runs_and_is_accounted_for(tmp_path):
+    path = tmp_path / "toy.yaml"
+    path.write_text(TOY)
+    done = json.loads(call("run", path, "--results", tmp_path / "results", "--json").stdout)
+    assert {cell["status"] for cell in done["cells"]} == {"done"}
+    again = json.loads(call("run", path, "--results", tmp_path / "results", "--json").stdout)
+    assert {cell["status"] for cell in again["cells"]} == {"current"}
+    page = json.loads(call("privacy", path, "--json").stdout)
+    assert {s["analysis"] for s in page["statements"]} >= {"pld", "hybrid"}
+    assert page["sampling"] == "fixed-size"
+
+
+MIXED = """\
+experiment: mixed
+schedule: {name: langevin, decreasing: false}
+problem: {name: softmax, data: {name: digits}}
+run: {replicates: 2, seed: 5, checkpoints: 2}
+cases:
+  - problem: {regulariser: [1e-5, 1e-2]}
+    algorithm: {name: dp-sgld, batch_size: 50, epochs: 1, sampling: fixed-size, accountant: [published, pld]}
+    privacy: {eps: 1, delta: 1e-5}
+  - problem: {regulariser: [1e-5, 1e-2]}
+    algorithm: {name: dp-sgd, batch_size: 50, epochs: 1, clip: [0.5, 1]}
+    privacy: {eps: 1, delta: 1e-5}
+  - algorithm: {name: sgd, batch_size: 50, epochs: 1, momentum: [0, 0.9]}
+    privacy: {eps: inf, delta: 1e-5}
+  - algorithm: {name: sgd, batch_size: 40, epochs: 1}
+    privacy: {eps: inf, delta: 1e-5}
+"""
+
+
+def test_cells_of_one_pass_are_what_each_is_alone():
+    """Cells that share records and batches run together, whatever their algorithm; no bit depends on the company."""
+    from collections import defaultdict
+
+    from dpexp.config import read_experiment
+    from dpexp.store.simulating import Done, simulate
+
+    passes = defaultdict(list)
+    for cell in read_experiment(MIXED, "mixed.yaml").cells:
+        passes[cell.pass_key].append(cell)
+    names = [sorted(cell.algorithm.name for cell in cells) for cells in passes.values()]
+    assert sorted(names) == [["dp-sgd"] * 4 + ["sgd"] * 2, ["dp-sgld"] * 4, ["sgd"]]
+    for cells in passes.values():
+        together = simulate(cells, [0, 3])
+        assert isinstance(together, Done), together
+        for number, cell in enumerate(cells):
+            alone = simulate([cell], [3])
+            assert isinstance(alone, Done)
+            assert np.array_equal(together.passed.values[number, ..., 1:], alone.passed.values[0])
+        first = together.passed.values[:, 0, -1, 0, 0]
+        assert len(set(first)) == len(cells), "every setting has numbers of its own"
+
+
+def test_an_algorithm_that_simulates_by_itself_shares_no_pass():
+    class Own(DP_SGD):
+        def simulate(self, problem, settings, steps, seed, replicates):
+            return super().simulate(problem, settings, steps, seed, replicates)
+
+    assert Own().common(DIGITS) != DP_SGD().common(DIGITS) == SGD().common(DIGITS)
+    assert DP_SGD().common(DIGITS) == DP_SGD(clip=2.0).common(Softmax(regulariser=3.0))
+    for other in (Softmax(regulariser=1e-2, random_features=20), Softmax(data=DataSource(name="adult"))):
+        assert DP_SGD().common(other) != DP_SGD().common(DIGITS)
+    for own in ({"sampling": "shuffled"}, {"sampling": "cyclic-poisson", "groups": 2}, {"batch_size": 20}):
+        assert DP_SGD(**own).common(DIGITS) != DP_SGD().common(DIGITS)
+    two, three = (DP_SGD(sampling="cyclic-poisson", groups=groups).common(DIGITS) for groups in (2, 3))
+    assert two != three

@@ -1,0 +1,271 @@
+"""The installed command as a user meets it."""
+
+import json
+import re
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from dpexp.commands import list as listing
+from dpexp.commands.cli import app
+from dpexp.config import load_experiment
+from tests.config.test_config import GOOD, MISTAKES
+from tests.conftest import AT_LENGTH, COMMAND, COSTLY, ROOT, call
+
+CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
+
+
+def said(*arguments):
+    """What the command answers on stdout, in this process."""
+    result = CliRunner().invoke(app, [*map(str, arguments)])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_help_imports_nothing_heavy():
+    heavy = ["numpy", "numba", "pandas", "pyarrow", "scipy", "matplotlib", "pydantic", "yaml", "rich.console"]
+    script = f"import sys, dpexp.commands.cli; print([m for m in {heavy} if m in sys.modules])"
+    assert (
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
+        == "[]"
+    )
+    page = call("--help").stdout
+    for command in (
+        "run",
+        "plot",
+        "table",
+        "privacy",
+        "claims",
+        "advise",
+        "diff",
+        "list",
+        "show",
+        "validate",
+        "schema",
+        "env",
+    ):
+        assert re.search(rf"^  {command} ", page, re.MULTILINE)
+        said(command, "--help")
+
+
+def test_version():
+    assert re.fullmatch(r"dpexp \d+\.\d+\.\d+\n", call("--version").stdout)
+
+
+USAGE = [["frobnicate"], ["run", "--frob"], ["run", "absent.yaml"], ["plot", "figure99"], ["run"], ["table", "tabel1"],
+         ["run", str(CONFIGS[0]), "--backend", "dask"], ["run", str(CONFIGS[0]), "--profile", "huge"],
+         ["run", str(CONFIGS[0]), "-j", "-1"], ["run", str(CONFIGS[0]), "--only", "aplha == 1"],
+         ["run", str(CONFIGS[0]), "--only", "alpha == 7"], ["run", str(CONFIGS[0]), str(CONFIGS[0])],
+         ["plot", "figure2", "--format", "gif"], ["table", "table1", "--format", "pdf"], ["diff", "a", "b"]]  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", [*USAGE[:4], *(pytest.param(a, marks=pytest.mark.slow) for a in USAGE[4:])])
+def test_usage_errors_exit_2_in_a_line_or_two(arguments):
+    result = call(*arguments, code=2)
+    assert result.stdout == ""
+    assert 1 <= len(result.stderr.strip().splitlines()) <= 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mistake", ["unknown key", "binary junk", "mu = 0"])
+def test_config_errors_exit_2_with_their_place(mistake, tmp_path):
+    path = tmp_path / "bad.yaml"
+    text, message = MISTAKES[mistake]
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    for command in ("validate", "run", "show", "privacy"):
+        result = call(command, path, code=2)
+        assert "bad.yaml" in result.stderr
+        assert message.replace("c.yaml", "bad.yaml") in result.stderr
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.slow
+def test_validate_reports_every_file(tmp_path):
+    good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
+    good.write_text(GOOD)
+    bad.write_text(GOOD.replace("d: 5", "dd: 5"))
+    result = call("validate", good, bad, tmp_path / "absent.yaml", code=2)
+    assert result.stdout == f"ok {good} (4 cells)\n"
+    assert "bad.yaml:2:31" in result.stderr
+    assert "absent.yaml: no such file" in result.stderr
+    assert len(call("validate", *CONFIGS).stdout.splitlines()) == len(CONFIGS)
+
+
+@pytest.mark.slow
+def test_damaged_configs_through_the_command(tmp_path):
+    import random
+
+    from tests.config.test_config import mutate
+
+    rng = random.Random(11)
+    paths = []
+    for k in range(200):
+        path = tmp_path / f"c{k}.yaml"
+        path.write_text(mutate(rng, rng.choice(CONFIGS).read_text())[0])
+        paths.append(path)
+    result = subprocess.run([COMMAND, "validate", *paths], capture_output=True, text=True, timeout=500)
+    assert result.returncode == 2
+    assert "Traceback" not in result.stderr
+    accepted = result.stdout.count("ok ")
+    refused = {line.split(":")[0] for line in result.stderr.splitlines() if line.startswith(str(tmp_path))}
+    assert accepted + len(refused) == 200
+
+
+def test_show_prints_a_config_that_reads_back(tmp_path):
+    path = tmp_path / "again.yaml"
+    path.write_text(said("show", CONFIGS[0], "--set", "run.n=1234"))
+    assert "n: 1234" in path.read_text()
+    said("validate", path)
+
+
+def test_schema_and_env_are_json():
+    assert json.loads(said("schema"))["title"] == "dpexp config"
+    document = json.loads(said("env", "--json"))
+    assert {"versions", "commit", "dirty", "machine"} <= set(document)
+    assert "numpy" in said("env")
+
+
+@pytest.mark.slow
+def test_privacy_statement():
+    document = json.loads(call("privacy", ROOT / "configs" / "linear_d5.yaml", "--json").stdout)
+    assert document["mechanism"] == "local-gaussian"
+    nominal = {s["budget"]: s for s in document["statements"] if s["analysis"] == "gdp, parallel composition"}
+    assert nominal["1"]["eps"][0] == [1e-5, pytest.approx(4.377178, rel=1e-6)]
+    assert nominal["non-private"]["mu"] is None
+    assert nominal["non-private"]["mu_is"] == "infinity"
+    page = call("privacy", ROOT / "configs" / "figure1.yaml").stdout
+    assert "Uniform(1, 2)" in page
+    assert "WARNING" not in page
+    weak = call("privacy", ROOT / "configs" / "linear_d5.yaml", "--set", "problem.sensitivity=1").stdout
+    assert "WARNING" in weak
+
+
+def test_dry_run_says_what_and_why_and_writes_nothing(tmp_path):
+    config = tmp_path / "c.yaml"
+    config.write_text(GOOD)
+    results = tmp_path / "results"
+    text = call("run", config, "--results", results, "--dry-run").stdout
+    assert text.count("not computed yet") == 4
+    assert "4 of 4 cells to compute" in text
+    assert not results.exists()
+    document = json.loads(said("run", config, "--results", results, "--dry-run", "--json", "--only", "mu == inf"))
+    assert [(c["status"], c["mu"]) for c in document["cells"]] == [("missing", "non-private")] * 2
+    assert document["estimate_s"] > 0
+    assert not results.exists()
+
+
+@pytest.mark.slow
+def test_run_reports_on_stdout_and_progress_on_stderr(tmp_path):
+    config = tmp_path / "c.yaml"
+    config.write_text(GOOD)
+    results = tmp_path / "results"
+    first = call("run", config, "--results", results, "--replicates", 8)
+    assert re.search(r"^good +4 +0 +0 +0 ", first.stdout, re.MULTILINE)
+    document = json.loads(call("run", config, "--results", results, "--replicates", 8, "--json").stdout)
+    assert {c["status"] for c in document["cells"]} == {"current"}
+    assert document["experiments"][0]["reused"] == 4
+    listing = call("list", "--configs", tmp_path, "--results", results).stdout
+    assert re.search(r"^good .* 4 +", listing, re.MULTILINE)
+    assert "huber-linear" in listing
+    inventory = json.loads(call("list", "--configs", tmp_path, "--results", results, "--json").stdout)
+    assert len(inventory["cells"]) == 4
+
+
+@pytest.mark.slow
+def test_diff_is_paired_on_common_random_numbers(tmp_path):
+    config = tmp_path / "c.yaml"
+    config.write_text(GOOD)
+    a, b = tmp_path / "a", tmp_path / "b"
+    call("run", config, "--results", a, "-q", "--replicates", 24)
+    call("run", config, "--results", b, "-q", "--replicates", 24, "--set", "problem.sensitivity=exact")
+    rows = json.loads(call("diff", a / "good", b / "good", "--json").stdout)["rows"]
+    assert len(rows) == 8
+    assert all(row["paired"] for row in rows)
+    for row in rows:
+        if "non-private" in row["setting"]:
+            assert row["difference"] == 0
+        else:
+            assert row["difference"] > 0  # the paper's sensitivity adds more noise than needed
+            assert row["ci"][0] < row["difference"] < row["ci"][1]
+    assert "paired" in call("diff", a / "good", b / "good").stdout
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    config = tmp_path / "c.yaml"
+    config.write_text(GOOD)
+    result = call("run", config, "--results", tmp_path / "file" / "results", code=1)
+    folder = tmp_path / "file" / "results" / "good"
+    assert result.stderr.splitlines()[0] == f"error: {folder} cannot be written: Not a directory"
+    assert "use --results DIR" in result.stderr
+
+
+def test_a_closed_pipe_is_no_error():
+    process = subprocess.Popen(
+        f"{COMMAND} schema | head -1", shell=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    _, stderr = process.communicate(timeout=500)
+    assert b"Traceback" not in stderr
+
+
+@pytest.mark.slow
+def test_missing_results_exit_3_with_the_command_to_run(tmp_path):
+    for arguments in (["plot", "figure2"], ["table", "table1"], *([["plot", "--all"]] if AT_LENGTH else [])):
+        result = call(*arguments, "--results", tmp_path / "none", code=3)
+        assert "run: dpexp run configs/" in result.stderr
+        assert f"--results {tmp_path / 'none'}" in result.stderr
+
+
+@pytest.mark.slow
+def test_every_config_runs_at_toy_size(toys):
+    for path in CONFIGS:
+        if path.stem in COSTLY:
+            continue
+        cells = pd.read_parquet(toys.results([path.stem]) / path.stem / "cells.parquet")
+        assert set(cells.status) == {"done"}
+        assert set(cells.replicates) == {load_experiment(path, profile="smoke").replicates}
+        assert cells.replicates.max() <= 8
+
+
+@pytest.mark.slow
+def test_diff_of_any_results_names_what_differs_and_matches_the_rest(tmp_path):
+    """Settings match by what varies within a result, even where a whole result differs in a parameter."""
+    config = tmp_path / "c.yaml"
+    config.write_text(
+        "experiment: digits\nproblem: {name: softmax, data: {name: digits}, regulariser: [0.01, 0.1]}\n"
+        "schedule: {name: langevin}\nalgorithm: {name: dp-sgd, batch_size: 50, epochs: 1, clip: 1.0}\n"
+        "privacy: {eps: [1, inf], delta: 1e-5}\nrun: {replicates: 4, seed: 1, checkpoints: 1}\n"
+    )
+    a, b = tmp_path / "a" / "digits", tmp_path / "b" / "digits"
+    call("run", config, "--results", a.parent, "-q")
+    call("run", config, "--results", b.parent, "-q", "--set", "algorithm.clip=0.1")
+    document = json.loads(call("diff", a, b, "--json").stdout)
+    assert document["changes"] == {"clip": ["1", "0.1"]}
+    assert document["metric"] == "param_norm_sq, test_accuracy, train_loss"
+    assert len(document["rows"]) == 4 * 2 * 3
+    assert {row["setting"] for row in document["rows"]} == {
+        f"regulariser={lam} eps={eps}" for lam in ("0.01", "0.1") for eps in ("1", "inf")
+    }
+    text = call("diff", a, b, "--metric", "test_accuracy").stdout
+    assert text.count("The held-out records are a sample too") == 1
+    assert "for 359 records (95%)" in text
+    losses = json.loads(call("diff", a, b, "--metric", "train_loss", "--json").stdout)["rows"]
+    assert "are a sample too" not in call("diff", a, b, "--metric", "train_loss").stdout
+    assert all(row["paired"] and row["difference"] < 0 for row in losses if "eps=inf" in row["setting"])
+    assert "did you mean 'train_loss'" in call("diff", a, b, "--metric", "train_lose", code=2).stderr
+
+
+def test_list_names_every_changed_file_for_programs(monkeypatch):
+    """A message names the first three; `--json` has them all, once each, and those of stale cells alone."""
+    old = SimpleNamespace(code={f"dpexp.module_{k}": "then" for k in range(5)})
+    other = SimpleNamespace(code={"dpexp.other": "then"})
+    plans = [
+        SimpleNamespace(status=status, file=file, cell=None)
+        for status, file in (("stale", old), ("stale", old), ("current", other), ("missing", None))
+    ]
+    monkeypatch.setattr(listing, "code_of", lambda cell: {})
+    assert listing.changed_files(plans) == [f"dpexp/module_{k}.py" for k in range(5)]

@@ -1,0 +1,325 @@
+"""Configs: what is understood, and that every mistake is found, located and explained."""
+
+import itertools
+import random
+import string
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from dpexp.config import ConfigError, checkpoint_steps, load_experiment
+from dpexp.config.resolved import resolved_yaml
+from dpexp.config.yamlfile import scalar
+
+CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("*.yaml"))
+GOOD = """experiment: good
+problem: {name: huber-linear, d: 5}
+schedule: {eta: 0.2, alpha: [1/3, 1/2]}
+privacy: {mu: [1, inf]}
+run: {n: 100}
+"""
+
+
+def load(tmp_path, text, **options):
+    path = tmp_path / "c.yaml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return load_experiment(path, **options)
+
+
+def errors(tmp_path, text, **options):
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, text, **options)
+    return [str(issue).replace(str(tmp_path / "c.yaml"), "c.yaml") for issue in caught.value.issues]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1/3", 1 / 3), ("1e-5", 1e-5), ("inf", np.inf), (".inf", np.inf), ("-inf", -np.inf), ("3", 3), ("1_000", 1000),
+     ("2.", 2.0), (".5", 0.5), ("1E3", 1000.0), ("yes", "yes"), ("no", "no"), ("true", True), ("nan", "nan"),
+     (".nan", ".nan"), ("1/0", "1/0"), ("~", None), ("0x10", "0x10"), ("abc", "abc"), ("1e", "1e"), ("-2/4", -0.5)],
+)  # fmt: skip
+def test_numbers_as_people_write_them(text, value):
+    assert scalar(text) == value
+    assert type(scalar(text)) is type(value)
+
+
+def test_sweeps_make_the_product_with_the_first_key_slowest(tmp_path):
+    experiment = load(tmp_path, GOOD)
+    got = [(cell.schedule.alpha, cell.privacy.mu.largest) for cell in experiment.cells]
+    assert got == list(itertools.product([1 / 3, 1 / 2], [1.0, np.inf]))
+    assert experiment.replicates == 200
+
+
+def test_cases_override_and_sweep(tmp_path):
+    text = (
+        GOOD + "cases:\n  - problem: {d: 3}\n  - problem: {name: mallows-logistic, d: [1, 2]}\n    privacy: {mu: 2}\n"
+    )
+    cells = load(tmp_path, text).cells
+    got = sorted((c.problem.name, c.problem.d, c.schedule.alpha, c.privacy.mu.largest) for c in cells)
+    first = [("huber-linear", 3, alpha, mu) for alpha in (1 / 3, 1 / 2) for mu in (1.0, np.inf)]
+    second = [("mallows-logistic", d, alpha, 2.0) for d in (1, 2) for alpha in (1 / 3, 1 / 2)]
+    assert got == sorted(first + second)
+    assert len(cells) == 8
+    assert len({c.cell_id for c in cells}) == 8
+
+
+def test_budgets_that_differ_between_users(tmp_path):
+    text = GOOD.replace(
+        "[1, inf]", "[{uniform: [1, 2]}, {list: [1, 3]}, {choice: {values: [1, 2], probabilities: [1/4, 3/4]}}]"
+    )
+    cells = load(tmp_path, text).cells
+    assert [c.privacy.mu.largest for c in cells[:3]] == [2.0, 3.0, 2.0]
+    assert all(np.isnan(c.columns()["mu"]) for c in cells[:3])
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda p: p.stem)
+def test_shipped_configs_are_named_like_their_file_and_read_back_from_their_resolved_form(path, tmp_path):
+    experiment = load_experiment(path)
+    assert experiment.name == path.stem
+    again = load(tmp_path, resolved_yaml(experiment))
+    assert [c.cell_id for c in again.cells] == [c.cell_id for c in experiment.cells]
+    assert again.replicates == experiment.replicates
+    toy = load_experiment(path, profile="smoke")
+    assert toy.replicates <= 8
+    assert all(c.run.n <= 2000 and c.run.checkpoints <= 20 for c in toy.cells)
+
+
+def test_cases_read_back_from_their_resolved_form(tmp_path):
+    experiment = load(tmp_path, GOOD + "cases:\n  - problem: {d: 3}\n  - privacy: {mu: {uniform: [1, 2]}}\n")
+    again = load(tmp_path, resolved_yaml(experiment))
+    assert [c.cell_id for c in again.cells] == [c.cell_id for c in experiment.cells]
+
+
+def test_a_cell_is_known_by_its_numbers(tmp_path):
+    """Not by the experiment's name, key order, spelling of numbers, replicates or deltas."""
+    base = [c.cell_id for c in load(tmp_path, GOOD).cells]
+    same = """run: {n: 1e2, replicates: 7, checkpoints: 200}
+privacy: {mu: [1.0, .inf], deltas: [1e-3]}
+experiment: other
+schedule: {alpha: [0.3333333333333333, 5e-1], name: power, eta: 1/5}
+problem: {sigma: 2, d: 5, name: huber-linear}
+"""
+    assert sorted(c.cell_id for c in load(tmp_path, same).cells) == sorted(base)
+    assert load(tmp_path, GOOD.replace("d: 5", "d: 2")).cells[0].cell_id == "9e9498f4d1aa"
+    for change in ("d: 5", "d: 3"), ("n: 100", "n: 101"), ("eta: 0.2", "eta: 0.3"), ("n: 100", "n: 100, seed: 1"):
+        assert not set(base) & {c.cell_id for c in load(tmp_path, GOOD.replace(*change)).cells}
+
+
+def test_overrides_and_replicates_of_the_command_line(tmp_path):
+    experiment = load(
+        tmp_path, GOOD, overrides=["run.n=3e3", "privacy.mu=[2, {uniform: [1, 2]}]", "problem.c=1.5"], replicates=16
+    )
+    assert experiment.replicates == 16
+    assert {c.run.n for c in experiment.cells} == {3000}
+    assert len(experiment.cells) == 4
+    assert {c.problem.c for c in experiment.cells} == {1.5}
+
+
+MISTAKES = {
+    "unknown section": ("experiment: a\nproblm: {}\n", "c.yaml:2:1: unknown section 'problm'\n    hint: did you mean 'problem'?"),
+    "unknown key": (GOOD.replace("d: 5", "dd: 5"), "c.yaml:2:31: unknown key in problem: 'dd'"),
+    "unknown problem": (GOOD.replace("huber-linear", "hubr-linear"), "c.yaml:2:17: unknown problem 'hubr-linear'\n    hint: did you mean"),
+    "wrong type": (GOOD.replace("eta: 0.2", "eta: fast"), "c.yaml:3:17: 'schedule.eta' must be a number, got 'fast'"),
+    "a truth value": (GOOD.replace("eta: 0.2", "eta: true"), "c.yaml:3:17: 'schedule.eta' must be a number, got true"),
+    "alpha out of range": (GOOD.replace("1/3", "4/3"), "c.yaml:3:30: 'schedule.alpha' must be at most 1, got 1.33"),
+    "mu = 0": (GOOD.replace("[1, inf]", "0"), "c.yaml:4:15: 'privacy.mu' must be at least 1e-06, got 0"),
+    "mu < 0": (GOOD.replace("[1, inf]", "[1, -2]"), "c.yaml:4:19: 'privacy.mu' must be at least 1e-06, got -2"),
+    "no mu": (GOOD.replace("mu: [1, inf]", ""), "c.yaml:4:10: 'privacy.mu' is missing\n    hint: write `mu: inf` for no privacy"),
+    "d = 0": (GOOD.replace("d: 5", "d: 0"), "c.yaml:2:34: 'problem.d' must be at least 1, got 0"),
+    "n not an integer": (GOOD.replace("n: 100", "n: 10.5"), "c.yaml:5:10: 'run.n' must be a whole number, got 10.5"),
+    "n infinite": (GOOD.replace("n: 100", "n: inf"), "c.yaml:5:10: 'run.n' must be a whole number, got inf"),
+    "nan": (GOOD.replace("eta: 0.2", "eta: nan"), "c.yaml:3:17: 'schedule.eta' must be a number, got 'nan'"),
+    "infinite step": (GOOD.replace("eta: 0.2", "eta: inf"), "c.yaml:3:17: 'schedule.eta' must be finite, got inf"),
+    "duplicate key": (GOOD + "run: {n: 5}\n", "c.yaml:6:1: the key 'run' appears twice (first at line 5)"),
+    "duplicate inner key": (GOOD.replace("d: 5", "d: 5, d: 3"), "c.yaml:2:37: the key 'd' appears twice"),
+    "empty list": (GOOD.replace("[1/3, 1/2]", "[]"), "c.yaml:3:29: 'schedule.alpha' is an empty list"),
+    "same setting twice": (GOOD.replace("1/3", "1/2"), "cells 1 and 3 are the same setting"),
+    "empty file": ("", "c.yaml:1:1: is empty"),
+    "only a comment": ("# nothing\n", "c.yaml:1:1: is empty"),
+    "broken YAML": ("a: [1\n", "c.yaml:2:1: not valid YAML"),
+    "a list": ("- 1\n", "c.yaml:1:1: a config is a mapping, not a list"),
+    "text": ("hello\n", "c.yaml:1:1: a config is a mapping, not text"),
+    "two documents": (GOOD + "---\n" + GOOD, "c.yaml:7:1: holds a second document"),
+    "anchors": (GOOD + "cases: [&a {problem: {d: 5}}, *a]\n", "c.yaml:6:9: anchors and aliases are not supported"),
+    "a tag": (GOOD.replace("d: 5", "d: !!python/name:os.system 2"), "is not supported"),
+    "too deep": ("a: " + "[" * 50 + "]" * 50, "is nested deeper than 20 levels"),
+    "binary junk": (b"\x00\x01\x02\xff\xfe", "is not UTF-8 text"),
+    "control characters": ("experiment: a\x07b\n", "not valid YAML: holds a control character"),
+    "bad name": (GOOD.replace("good", "../../etc"), "c.yaml:1:13: experiment must be a name"),
+    "no name": (GOOD.replace("experiment: good\n", ""), "no 'experiment'"),
+    "no n": (GOOD.replace("{n: 100}", "{seed: 1}"), "c.yaml:5:6: 'run.n' is missing"),
+    "section is text": (GOOD.replace("{n: 100}", "fast"), "c.yaml:5:6: 'run' must be a mapping, not text"),
+    "section is null": (GOOD.replace("{n: 100}", ""), "'run' must be a mapping, not nothing"),
+    "swept name": (GOOD.replace("huber-linear", "[huber-linear, mallows-logistic]"), "'problem.name' cannot be swept"),
+    "swept replicates": (GOOD.replace("n: 100", "n: 100, replicates: [1, 2]"), "'run.replicates' cannot be swept"),
+    "unknown law": (GOOD.replace("[1, inf]", "{unifrm: [1, 2]}"), "c.yaml:4:16: unknown law of budgets 'unifrm'\n    hint: did you mean 'uniform'"),
+    "two laws": (GOOD.replace("[1, inf]", "{uniform: [1, 2], list: [1]}"), "'privacy.mu' needs exactly one law"),
+    "uniform backwards": (GOOD.replace("[1, inf]", "{uniform: [2, 1]}"), "c.yaml:4:15: 'privacy.mu' is wrong: uniform needs"),
+    "probabilities": (GOOD.replace("[1, inf]", "{choice: {values: [1], probabilities: [1/2]}}"), "the probabilities sum to 0.5, not 1"),
+    "unknown key of a law": (GOOD.replace("[1, inf]", "{choice: {values: [1], probabilities: [1], p: 1}}"), "unknown key in privacy.mu: 'p'"),
+    "delta": (GOOD.replace("[1, inf]", "1, deltas: [2]"), "'privacy.deltas' must be at most 0.999999, got 2"),
+    "negative seed": (GOOD.replace("n: 100", "n: 100, seed: -1"), "'run.seed' must be at least 0, got -1"),
+    "cases is a mapping": (GOOD + "cases: {problem: {d: 3}}\n", "c.yaml:6:8: cases must be a list of mappings"),
+    "unknown section in a case": (GOOD + "cases:\n  - problems: {d: 3}\n", "c.yaml:7:5: unknown section 'problems'"),
+    "too many cells": (GOOD.replace("d: 5", f"d: {list(range(1, 200))}").replace("n: 100", f"n: {list(range(1, 200))}"), "cells; at most 10,000"),
+}  # fmt: skip
+
+
+def test_a_missing_number_of_steps_is_told_beside_everything_else(tmp_path):
+    found = errors(tmp_path, GOOD.replace("{n: 100}", "{seed: 1}").replace("eta: 0.2", "eta: fast"))
+    assert len(found) == 2
+    assert any("'run.n' is missing" in issue for issue in found)
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_every_mistake_is_located_and_explained(mistake, tmp_path):
+    text, message = MISTAKES[mistake]
+    found = errors(tmp_path, text)
+    assert any(message in issue for issue in found), found
+    assert all("\n    hint: " in issue for issue in found), found
+
+
+def test_all_mistakes_are_reported_at_once(tmp_path):
+    text = GOOD.replace("d: 5", "d: 0, sgima: 1").replace("1/3", "7").replace("n: 100", "n: x").replace("good", "a b")
+    assert len(errors(tmp_path, text, overrides=["run.seeed=1", "nothing"])) == 7
+
+
+def test_unreadable_files(tmp_path):
+    for path, message in ((tmp_path / "absent.yaml", "no such file"), (tmp_path, "is a directory")):
+        with pytest.raises(ConfigError, match=message):
+            load_experiment(path)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_experiment("a\0b.yaml")
+    large = tmp_path / "large.yaml"
+    large.write_text("#" * 1_000_001)
+    with pytest.raises(ConfigError, match="at most 1,000,000 are read"):
+        load_experiment(large)
+
+
+@pytest.mark.parametrize(
+    "text", ["run.n", "=3", "run.=3", "rnu.n=3", "run.n.m=3", "run.n=[1", "privacy.mu=", "run.n=true"]
+)
+def test_wrong_overrides_are_named(tmp_path, text):
+    assert all(f"--set {text}" in issue for issue in errors(tmp_path, GOOD, overrides=[text]))
+
+
+def mutate(rng, text):
+    """One of many kinds of damage; returns the text and whether an unknown key was put in."""
+    lines = text.splitlines()
+    kind = rng.randrange(9)
+    place = rng.randrange(len(text))
+    junk = "".join(rng.choice(string.printable) for _ in range(rng.randrange(1, 6)))
+    if kind == 0:
+        return text[:place] + junk + text[place:], False
+    if kind == 1:
+        return text[:place] + text[place + rng.randrange(1, 9) :], False
+    if kind == 2:
+        sections = [k for k, line in enumerate(lines) if ": {" in line and not line.startswith("#")]
+        k = rng.choice(sections)
+        name = "".join(rng.choice(string.ascii_lowercase) for _ in range(9)) + "q"
+        lines[k] = lines[k].replace("{", f"{{{name}: {rng.choice(['1', 'a', '[1, 2]', '{}', 'null'])}, ", 1)
+        return "\n".join(lines), True
+    if kind == 3:
+        k = rng.randrange(len(lines))
+        return "\n".join([*lines[:k], lines[rng.randrange(len(lines))], *lines[k:]]), False
+    if kind == 4:
+        words = [
+            "nan",
+            "-1",
+            "0",
+            "inf",
+            "[]",
+            "{}",
+            "null",
+            "true",
+            "1/0",
+            "1e999",
+            "'x'",
+            "[[1]]",
+            "-inf",
+            "1e400",
+            "~",
+            "!!int x",
+        ]
+        parts = text.split(" ")
+        parts[rng.randrange(len(parts))] = rng.choice(words)
+        return " ".join(parts), False
+    if kind == 5:
+        name = "".join(rng.choice(string.ascii_lowercase) for _ in range(8)) + "zz"
+        k = rng.randrange(len(lines) + 1)
+        return "\n".join([*lines[:k], f"{name}: {rng.choice(['1', '{a: 1}', '[]'])}", *lines[k:]]), True
+    if kind == 6:
+        return text.replace(
+            rng.choice([":", ",", "{", "}", "[", "]", " "]), rng.choice([":", "", "{", "\n", "\t", "- "]), 1
+        ), False
+    if kind == 7:
+        return text[:place], False
+    return "".join(rng.sample(text, len(text))) if rng.random() < 0.1 else text.replace(
+        "1", rng.choice(["1.5", "-1", "x", "1" * 30])
+    ), False
+
+
+@pytest.mark.parametrize(("seed", "count"), [(6, 400), pytest.param(7, 2500, marks=pytest.mark.slow)])
+def test_damaged_configs_are_refused_or_understood(seed, count, tmp_path):
+    """Never another exception than ConfigError, and an unknown key is never accepted."""
+    rng = random.Random(seed)
+    texts = [path.read_text() for path in CONFIGS] + [GOOD]
+    path = tmp_path / "c.yaml"
+    refused = accepted = 0
+    for _ in range(count):
+        text, unknown = mutate(rng, rng.choice(texts))
+        for _ in range(rng.randrange(3)):
+            text, more = mutate(rng, text) if len(text) > 1 and ": {" in text else (text, False)
+            unknown |= more
+        path.write_text(text)
+        found = issues_of(path)
+        refused += bool(found)
+        accepted += not found
+        assert found or not unknown or yaml_lost_it(text), text
+        assert all(str(path) in issue for issue in found)
+    assert refused > 0.4 * count
+    assert accepted > 0.02 * count
+
+
+def issues_of(path):
+    """Messages about a config; none where it is fine. Anything but a ConfigError passes through."""
+    try:
+        load_experiment(path)
+    except ConfigError as error:
+        return [str(issue) for issue in error.issues]
+    return []
+
+
+def yaml_lost_it(text):
+    """A later mutation cut the injected key away or commented it out."""
+    try:
+        tree = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return False
+    keys = set(tree) | {k for v in tree.values() if isinstance(v, dict) for k in v}
+    return not any(isinstance(k, str) and (k.endswith("zz") or (len(k) == 10 and k.endswith("q"))) for k in keys)
+
+
+def test_random_bytes_are_refused(tmp_path):
+    rng = random.Random(8)
+    for _ in range(300):
+        with pytest.raises(ConfigError):
+            load(tmp_path, rng.randbytes(rng.randrange(0, 200)))
+
+
+@pytest.mark.parametrize(
+    ("n", "checkpoints"),
+    [(1, 1), (1, 200), (2, 2), (10, 200), (300000, 200), (300000, 1), (2000, 20), (10**8, 180), (7, 3)],
+)
+def test_checkpoints_are_geometric_and_end_at_n(n, checkpoints):
+    steps = checkpoint_steps(n, checkpoints)
+    assert steps[-1] == n
+    assert checkpoints == 1 or steps[0] == 1
+    assert np.all(np.diff(steps) > 0)
+    assert min(n, checkpoints) * 0.9 <= len(steps) <= min(n, checkpoints)
+    late = steps[steps > 200]
+    if len(late) > 5:
+        ratios = late[1:] / late[:-1]
+        assert ratios.max() / ratios.min() < 1.02

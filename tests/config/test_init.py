@@ -1,0 +1,179 @@
+"""`dpexp init` and shipped configs by name: a first config for everything that is there, valid and complete."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from dpexp.algorithms import ALGORITHMS
+from dpexp.commands import init as command
+from dpexp.config import ConfigError, load_experiment, located, read_experiment
+from dpexp.config.shipped import shipped, spelled
+from dpexp.config.starter import docstrings, starter
+from dpexp.core.errors import UsageError
+from dpexp.problems import PROBLEMS
+from dpexp.problems.softmax import DataSource
+from dpexp.reporting.page.experiments import about
+
+PAIRS = [(p, a) for p in PROBLEMS for a in ALGORITHMS if issubclass(PROBLEMS[p], ALGORITHMS[a].runs_on)]
+CSV = "age,job title,income\n30,cook,low\n41,clerk,high\n52,cook,low\n28,clerk,high\n39,cook,low\n60,clerk,low\n"
+
+
+@pytest.mark.parametrize(("problem", "algorithm"), PAIRS)
+def test_every_pair_has_a_starter_that_names_every_key(problem, algorithm):
+    text = starter(problem, algorithm)
+    (cell,) = read_experiment(text, "starter.yaml").cells
+    assert (cell.problem.name, cell.algorithm.name) == (problem, algorithm)
+    for part in (cell.problem, cell.algorithm, cell.schedule):
+        for key in type(part).model_fields:
+            assert f"  {key}:" in text or f"  # {key}:" in text
+    assert max(map(len, text.splitlines())) <= 120
+    assert "a mapping;" not in text
+
+
+@pytest.mark.parametrize("name", [*PROBLEMS, *ALGORITHMS])
+def test_one_name_is_enough(name):
+    text = starter(name, None) if name in PROBLEMS else starter(None, name)
+    assert re.search(rf"name: {name}\b", text)
+    assert read_experiment(text, "starter.yaml")
+
+
+def test_what_a_field_means_is_read_from_the_source():
+    assert docstrings(DataSource)["target"] == "column of the classes, of a table"
+    assert "passes over" in docstrings(ALGORITHMS["tree-momentum"])["epochs"]
+
+
+def test_the_first_line_says_what_it_is_and_no_instruction_does(tmp_path):
+    """It is what `dpexp list --shipped` and the page show of a config."""
+    assert about(starter("softmax", "dp-sgd")) == "dp-sgd on softmax, drafted by `dpexp init`."
+    for path in shipped().values():
+        assert about(path.read_text())
+
+
+def test_own_table_by_its_header_alone(tmp_path):
+    table = tmp_path / "people.csv"
+    table.write_text(CSV)
+    text = command.init(None, None, table, "income", None, None)
+    blank = '# ranges: {age: [LOW, HIGH], "job title": [LOW, HIGH]}'
+    assert blank in text
+    assert "categories: {income: [ONE, OTHER]}" in text
+    with pytest.raises(ConfigError, match="categories of income are not filled in"):
+        read_experiment(text, "mine.yaml")
+    assert not [value for value in ("cook", "clerk", "41", "52", "high") if value in text]
+    filled = text.replace(blank, "ranges: {age: [0, 100]}")
+    filled = filled.replace("{income: [ONE, OTHER]}", "{income: [low, high], job title: [cook, clerk]}")
+    (cell,) = read_experiment(filled, "mine.yaml").cells
+    assert cell.problem.data.ranges == {"age": (0.0, 100.0)}
+    assert cell.privacy.eps == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "found"),
+    [
+        ("t.csv", b"a;y\n1,5;u\n", "a: [LOW, HIGH]"),
+        ("t.csv", "gr\xf6\xdfe,y\n1,u\n".encode("latin-1"), "größe: [LOW, HIGH]"),
+        ("t.tsv", b"a\ty\n1\tu\n", "a: [LOW, HIGH]"),
+    ],
+)
+@pytest.mark.parametrize("public", [False, True])
+def test_drafts_of_odd_tables(tmp_path, name, content, found, public):
+    """Semicolons and a decimal comma, Latin-1, tabs, and a name that is there twice."""
+    (tmp_path / name).write_bytes(content + content.split(b"\n")[1] + b"\n")
+    assert found in command.init(None, None, tmp_path / name, "y", None, None, public)
+    (tmp_path / "twice.csv").write_text("a,y,a\n1,2,3\n")
+    with pytest.raises(UsageError, match="repeated columns a"):
+        command.init(None, None, tmp_path / "twice.csv", "y", None, None, public)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"problem": "hubert-linear"}, "unknown problem 'hubert-linear'"),
+        ({"algorithm": "ldpsgd"}, "unknown algorithm 'ldpsgd'"),
+        ({"problem": "huber-linear", "algorithm": "dp-sgd"}, "does not run on"),
+        ({"of": "linear_d6"}, "no shipped config"),
+        ({"of": "linear_d5", "problem": "softmax"}, "as it is"),
+        ({"target": "y"}, "is a column of --data"),
+    ],
+)
+def test_what_does_not_fit_is_said(arguments, words):
+    given = {"problem": None, "algorithm": None, "data": None, "target": None, "of": None, "out": None} | arguments
+    with pytest.raises(UsageError, match=words):
+        command.init(**given)
+
+
+def test_target_is_asked_for_and_nothing_is_overwritten(tmp_path):
+    table, out = tmp_path / "people.csv", tmp_path / "mine.yaml"
+    table.write_text(CSV)
+    with pytest.raises(UsageError, match="which column"):
+        command.init(None, None, table, None, None, None)
+    with pytest.raises(UsageError, match="'dp-sgd' does not run on problem 'huber-linear'"):
+        command.init("huber-linear", None, table, "income", None, None)
+    with pytest.raises(UsageError, match="data"):
+        command.init("sigmoid", "tree-momentum", table, "income", None, None)
+    with pytest.raises(UsageError, match="no column 'incom'"):
+        command.init(None, None, table, "incom", None, None)
+    assert f"dpexp run {out}" in command.init("huber-linear", None, None, None, None, out)
+    assert "experiment: mine" in out.read_text()
+    with pytest.raises(UsageError, match="there already"):
+        command.init("huber-linear", None, None, None, None, out)
+
+
+def test_shipped_configs_have_names(tmp_path, monkeypatch):
+    root = Path(__file__).parents[2]
+    assert sorted(shipped()) == sorted(path.stem for path in (root / "configs").glob("*.yaml"))
+    here = load_experiment(root / "configs" / "linear_d5.yaml")
+    assert {cell.cell_id for cell in load_experiment("@linear_d5").cells} == {cell.cell_id for cell in here.cells}
+    assert command.init(None, None, None, None, "linear_d5", None) == (root / "configs" / "linear_d5.yaml").read_text()
+    monkeypatch.chdir(root)
+    assert spelled("linear_d5") == "configs/linear_d5.yaml"
+    monkeypatch.chdir(tmp_path)
+    assert spelled("linear_d5") == "@linear_d5"
+    assert spelled("mine") is None
+    Path("@odd.yaml").touch()
+    assert located("@odd.yaml") == Path("@odd.yaml")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "hint"),
+    [
+        ("configs/linear_d5.yaml", "did you mean @linear_d5?"),
+        ("linear_d5", "did you mean @linear_d5?"),
+        ("@linear_d50", "did you mean 'linear_d5'?"),
+        ("zzzzz.yaml", "dpexp list --shipped"),
+    ],
+)
+def test_a_config_that_is_not_there_leads_on(wanted, hint, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError) as error:
+        load_experiment(wanted)
+    assert hint in str(error.value)
+
+
+def test_paths_start_at_the_config_wherever_the_command_is_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("sub").mkdir()
+    Path("people.csv").write_text(CSV)
+    out = Path("sub/mine.yaml")
+    command.init(None, None, Path("people.csv"), "income", None, out)
+    assert "path: ../people.csv\n" in out.read_text()
+    out.write_text(out.read_text().replace("[ONE, OTHER]", "[low, high]"))
+    for folder, seen in ((".", "people.csv"), ("sub", "../people.csv")):
+        monkeypatch.chdir(tmp_path / folder)
+        (cell,) = load_experiment(os.path.relpath(tmp_path / out)).cells
+        assert cell.problem.data.path == seen
+    monkeypatch.chdir(tmp_path)
+    Path("other.csv").write_text(CSV)
+    (cell,) = load_experiment(
+        out, ["problem.data={path: other.csv, target: income, categories: {income: [low, high]}}"]
+    ).cells
+    assert cell.problem.data.path == "other.csv"
+    with pytest.raises(ConfigError, match=r"nowhere.csv: no such file .* starts at the config's folder"):
+        read_experiment(out.read_text().replace("../people.csv", "nowhere.csv"), "sub/mine.yaml")
+    out.write_text(
+        "experiment: x\nproblem: {name: softmax}\nprivacy: {eps: 1}\nalgorithm: {name: dp-sgd, batch_size: 2}\n"
+        "cases:\n  - problem: {data: {path: ../people.csv, target: income, categories: {income: [low, high]}, records: 200}}\n"
+        "  - problem: {data: {path: ../other.csv, target: income, categories: {income: [low, high]}, records: 200}}\n"
+    )
+    assert [cell.problem.data.path for cell in load_experiment(out).cells] == ["people.csv", "other.csv"]

@@ -1,0 +1,42 @@
+"""The conformance suite on papers, figures, tables and claims: from toy results of the experiments that each declares."""
+
+import re
+
+import pytest
+
+from tests.conformance.test_conformance import SHOWN, cases, hold
+from tests.conftest import AT_LENGTH, COSTLY, in_share
+
+SLOW = {("figure", "drawn"), ("table", "built"), ("claim", "settled"), ("claim", "sabotage")}
+
+
+ON_TOYS = {"settled", "hypotheses", "sabotage"}
+"""checks of claims on toy results. `tests/papers/test_claims.py` settles every claim on the stored means and on wrong ones, so
+that one claim in six is enough here; `make soak` tries all"""
+
+
+OTHER_DIMENSION = re.compile(r"_d(10|20)(_theory)?$")
+"""figures that differ from another one by the dimension alone: one in four is drawn, and by `make soak` all"""
+
+
+DEAR = ("hidden_state_figure", "coverage", "figure2_theory", "sgld_table1", "sgld_table3", "sgld_counterexamples", "sampling_noise")  # fmt: skip
+"""figures and tables that take from five seconds to a minute of a processor: `make soak` and `make reproduce` make them"""
+
+
+def tried(case):
+    subject, check = case.values
+    needed = getattr(subject.value, "needs", ()) or getattr(subject.value, "experiments", ())
+    if COSTLY & set(needed):
+        return check.name == "members"
+    if subject.name in DEAR and check.name in ("drawn", "built"):
+        return AT_LENGTH
+    if subject.kind == "figure" and OTHER_DIMENSION.search(subject.name) and check.name == "drawn":
+        return in_share(subject.name, 10)
+    if subject.kind == "claim" and not needed and check.name == "settled":
+        return in_share(subject.name, 3)  # each is also made to say another verdict, in `test_claims.py`
+    return not (subject.kind == "claim" and needed and check.name in ON_TOYS) or in_share(subject.name, 16)
+
+
+@pytest.mark.parametrize(("subject", "check"), list(filter(tried, cases(SHOWN, SLOW))))
+def test_what_is_shown_conforms(subject, check, toys):
+    hold(subject, check, toys)

@@ -1,0 +1,417 @@
+"""What is accepted can be computed: ranges of every field, memory and time of the whole, and numbers that are none."""
+
+import os
+import random
+import re
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpexp.commands import calibrate, privacy, validate
+from dpexp.config import ConfigError, checkpoint_steps, load_experiment, read_experiment
+from dpexp.config.reader import MAX_CELLS, MOST_SHOWN
+from dpexp.config.resources import LIBRARIES, fit_together, memory_of_machine, needs, needs_of_worker, require_room
+from dpexp.core.errors import UsageError
+from dpexp.engine.result import CellData
+from dpexp.problems import PROBLEMS
+from dpexp.store.cluster import Room, _complaints
+from dpexp.store.summaries import too_far
+from dpexp.store.worker import Memory
+from tests.campaigns.config_mutants import FAULTS, campaign
+from tests.conftest import call
+from tests.oracles.checkpoints import checkpoint_steps as refined_steps
+
+CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("*.yaml"))
+LINEAR = """experiment: a
+problem: {name: huber-linear, d: 5}
+privacy: {mu: 1}
+run: {n: 100}
+"""
+SOFTMAX = """experiment: a
+problem: {name: softmax, data: {name: digits}}
+algorithm: {name: dp-sgd, batch_size: 1438, epochs: 3}
+schedule: {name: constant, eta: 0.5}
+privacy: {eps: 1, delta: 1e-5}
+run: {replicates: 1, checkpoints: 1}
+"""
+MEAN = """experiment: a
+problem: {name: rippled-mean, N: 50, d: 5}
+algorithm: {name: tree-momentum, epochs: 2}
+schedule: {name: path-length, length: 2}
+privacy: {eps: 1, delta: 1e-5}
+run: {replicates: 1, checkpoints: 1}
+"""
+OUT_OF_RANGE = {
+    "d: 5": ["d: 1e99", "d: 1e7", "d: 5, c: 1e-300", "d: 5, sigma: 1e-200", "d: 5, beta: 1e200"],
+    "mu: 1": ["mu: 1e-300", "mu: 1e7", "mu: {uniform: [1e-300, 1]}", "mu: {list: [1, 1e300]}", "mu: 1, deltas: [1e-300]"],
+    "n: 100": ["n: 1e13", "n: 100, checkpoints: 1e9", "n: 100, replicates: 1e12", "n: 100, diverged_above: 1e200",
+               "n: 100, diverged_above: 1e-300"],
+}  # fmt: skip
+
+
+def said(text, **options):
+    """What is said of a config, in one text; nothing where it is fine."""
+    try:
+        require_room(read_experiment(text, "c.yaml", **options))
+    except ConfigError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(("old", "new"), [(old, new) for old, news in OUT_OF_RANGE.items() for new in news])
+def test_a_number_out_of_range_is_refused_at_its_place_with_the_range(old, new):
+    assert said(LINEAR) == ""
+    message = said(LINEAR.replace(old, new))
+    assert message.startswith("c.yaml:")
+    assert "must be at " in message
+    assert "hint:" in message
+
+
+@pytest.mark.parametrize("new", ["eps: 1, delta: 1e-300", "eps: 1e-9", "eps: 1e9", "eps: 1, delta: 0.99999"])
+def test_a_target_that_no_noise_meets_is_refused(new):
+    assert "must be at " in said(SOFTMAX.replace("eps: 1, delta: 1e-5", new))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (SOFTMAX.replace("epochs: 3", "epochs: 1e12"), "steps are beyond reach"),
+        (MEAN.replace("epochs: 2", "epochs: 1e12"), "that makes 5e+13 steps"),
+        (MEAN.replace("name: rippled-mean, N: 50, d: 5", "name: sigmoid, data: digits, N: 1e6"), "digits has 1,438 records to train on"),
+        (MEAN.replace("name: rippled-mean, N: 50, d: 5", "name: sigmoid, data: adult, positive: 2"), "adult has the classes 0 to 1"),
+        (MEAN.replace("{name: tree-momentum, epochs: 2}", "{name: gradient-recursion, epochs: 2, gamma: 1e-8}"), "at least 1e-6 is needed"),
+        (LINEAR.replace("huber-linear, d: 5", "mallows-hinge, d: 5, sigma_z: 0.01"), "must be at least 0.15"),
+        (LINEAR.replace("huber-linear, d: 5", "mallows-hinge, d: 3, beta: 1e-6"), "no minimiser of the hinge risk"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_run_is_said_before(text, words):
+    assert words in said(text)
+
+
+def test_full_batches_of_dp_sgd_are_calibrated():
+    """Every batch is all of the data: z = sqrt(T) / mu(eps, delta), the composition of Gaussians (add-remove)."""
+    from dpexp.privacy.accounting.gdp import mu_of
+
+    (cell,) = read_experiment(SOFTMAX, "c.yaml").cells
+    assert cell.run.n == 3
+    z = cell.algorithm.multiplier(cell.problem, cell.privacy.mu, cell.run.n)
+    assert z == pytest.approx(np.sqrt(3) / mu_of(1, 1e-5), rel=1e-5)
+    ledger = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, 3).row((1e-5,))
+    assert ledger["guarantee"]
+    assert ledger["eps_1e-05"] == pytest.approx(1, rel=1e-4)
+
+
+def test_plain_sgd_takes_no_budget_that_it_cannot_keep():
+    plain = SOFTMAX.replace("dp-sgd, batch_size", "sgd, batch_size")
+    assert "plain sgd has no privacy" in said(plain)
+    assert "plain sgd has no privacy" in said(plain.replace("eps: 1, delta: 1e-5", "mu: 1"))
+    assert said(plain.replace("eps: 1, delta: 1e-5", "eps: inf")) == ""
+
+
+def test_memory_is_named_in_bytes_before_anything_runs():
+    message = said(LINEAR.replace("n: 100", "n: 1e6, checkpoints: 1e5, replicates: 1e6"))
+    assert message.startswith("c.yaml:4:6: needs about ")
+    assert "TB for results" in message
+    assert " are there" in message or "the most that is run" in message
+    assert "fewer cells, replicates, checkpoints" in message
+
+
+def test_time_is_named_in_days_before_anything_runs():
+    message = said(LINEAR.replace("n: 100", "n: 1e12, replicates: 1e4"))
+    assert "days of computing; at most 30 are run" in message
+
+
+def test_shipped_configs_fit():
+    for path in CONFIGS:
+        experiment = load_experiment(path)
+        require_room(experiment, 2)
+        assert 1e6 < needs(experiment, 2).bytes < 3e9
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LINEAR.replace("n: 100", "n: 20000, checkpoints: 200")
+        .replace("mu: 1", "mu: [1, 2, 3, {uniform: [1, 2]}]")
+        .replace("d: 5", "d: 20"),
+        MEAN.replace("N: 50, d: 5", "N: 3000, d: 40").replace("tree-momentum", "reduced-momentum"),
+        MEAN.replace("N: 50, d: 5", "N: 20000, d: 4"),
+        MEAN.replace("N: 50, d: 5", "N: 9000, d: 4").replace(
+            "epochs: 2", "epochs: 2, design: square-root, order: fixed"
+        ),
+        MEAN.replace("N: 50, d: 5", "N: 9000, d: 4")
+        .replace("epochs: 2", "epochs: 2, order: fixed")
+        .replace("tree-momentum", "reduced-momentum"),
+    ],
+    ids=["linear", "reduced, reshuffled", "tree", "square root", "reduced, fixed"],
+)
+@pytest.mark.slow
+def test_estimated_memory_covers_what_a_worker_takes(text):
+    """Measured by the allocations of one chunk: the estimate is not below three quarters, nor far above."""
+    experiment = read_experiment(text, "c.yaml")
+    first = experiment.cells[0]
+    steps = checkpoint_steps(first.run.n, first.run.checkpoints)
+    settings = [(cell.schedule, cell.privacy.mu) for cell in experiment.cells]
+
+    def work(steps):
+        first.algorithm.simulate(first.problem, settings, steps, 0, range(8))
+
+    work(steps[:1])  # compiles
+    tracemalloc.start()
+    try:
+        work(steps)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    estimate = first.algorithm.memory(first.problem, first.run.n, len(steps), len(settings)) + first.problem.memory()
+    assert 0.75 * peak < estimate < 6 * peak
+
+
+def test_libraries_are_part_of_every_estimate(monkeypatch):
+    """A process that has not begun takes 190 MiB or more: a worker of 200 MB died of its first task."""
+    experiment = read_experiment(LINEAR, "c.yaml")
+    task, once = needs_of_worker(experiment)
+    assert once > 200e6
+    assert needs(experiment, cluster=True).bytes > 200e6
+    assert needs(experiment, 3, processes=True).bytes - needs(experiment, 3).bytes == 3 * LIBRARIES
+    monkeypatch.setattr("dpexp.config.resources.memory_of_machine", lambda: 200_000_000)
+    assert "for libraries" in said(LINEAR)
+    two = 2 * needs(experiment, 1).bytes - LIBRARIES
+    for there, fits in ((two, True), (two - 1, False)):  # they share them
+        monkeypatch.setattr("dpexp.config.resources.memory_of_machine", lambda there=there: there)
+        assert fit_together([experiment, experiment], 1) is fits
+    room, expected = Room(task, once), {"numpy": "1"}
+    (said_of,) = _complaints((expected, Memory(200_000_000, 1)), expected, room, "tcp://w")
+    assert "bytes of memory for 1 task at a time, 200,000,000 are there" in said_of
+
+
+def test_the_limit_of_the_process_counts_as_its_memory():
+    code = (
+        "import resource; from dpexp.config.resources import memory_of_machine as m; before = m();"
+        "resource.setrlimit(resource.RLIMIT_AS, (10**10, 10**10)); after = m(); print(0 < after < 10**10, before >= after)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["True", "True"] or (memory_of_machine() or 0) < 10**10
+
+
+def test_a_number_that_is_none_is_never_done():
+    """A metric that is nan or overflowed makes the replicate a diverged one, however near its parameter is."""
+    values = np.zeros((1, 2, 2, 4))
+    values[0, 0, 1, 1], values[0, 1, 1, 2], values[0, 1, 0, 3] = np.nan, np.inf, 2.0
+    data = CellData(np.array([1, 2]), ("last",), ("param_distance_sq", "loss_gap"), values)
+    expected = np.zeros((1, 2, 4), bool)
+    expected[0, 0, 1] = expected[0, 1, 2] = expected[0, 1, 3] = True
+    assert np.array_equal(too_far(data, 1.0), expected)
+
+
+def test_checkpoints_are_those_of_the_refined_grid():
+    """All small pairs of n and checkpoints, random ones up to 10^12, near-complete grids, and the shipped configs."""
+    rng = random.Random(4)
+    pairs = [(n, k) for n in range(1, 25) for k in range(1, 28)]
+    pairs += [(int(10 ** rng.uniform(0, 12)), int(10 ** rng.uniform(0, 2.7))) for _ in range(60)]
+    pairs += [(n := int(10 ** rng.uniform(1, 2.8)), max(1, n - int(10 ** rng.uniform(0, 2)))) for _ in range(15)]
+    pairs += sorted({(c.run.n, c.run.checkpoints) for path in CONFIGS for c in load_experiment(path).cells})
+    for n, checkpoints in pairs:
+        fast, slow = checkpoint_steps(n, checkpoints), refined_steps(n, checkpoints)
+        assert fast.dtype == slow.dtype
+        assert np.array_equal(fast, slow), (n, checkpoints)
+
+
+def calls(function, *arguments):
+    """What it returns, and how many functions of Python and C were called for that."""
+    count = 0
+
+    def seen(frame, event, function):
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(seen)
+    try:
+        found = function(*arguments)
+    finally:
+        sys.setprofile(before)
+    return found, count
+
+
+def test_large_grids_look_at_few_points(monkeypatch):
+    """As many calls for large grids as for small ones, and none of them sees more than the grid that is found."""
+    geomspace, made = np.geomspace, []
+
+    def counted(begin, end, points):
+        made.append(points)
+        return geomspace(begin, end, points)
+
+    monkeypatch.setattr(np, "geomspace", counted)
+    for n, checkpoints in ((16_000, 16_000), (100_000, 99_000), (10**12, 10**5)):
+        found, count = calls(checkpoint_steps, n, checkpoints)
+        assert len(found) == checkpoints
+        assert count < 100_000, (n, checkpoints)
+        assert len(made) <= 1, (n, checkpoints)
+        made.clear()
+
+
+@pytest.mark.parametrize("count", [MAX_CELLS + 1, 60_000, 200_000])
+@pytest.mark.parametrize("value", ["1", "x"])
+def test_long_lists_are_refused(count, value):
+    message = said(LINEAR.replace("d: 5", f"d: [{', '.join([value] * count)}]"))
+    assert "at most 10,000 cells" in message or "holds more than 100,000 keys and values" in message
+    assert message.count("\n") < 4
+
+
+@pytest.mark.parametrize("value", ["1", "x"])
+def test_a_list_twice_as_long_is_refused_with_twice_the_calls(value):
+    texts = [LINEAR.replace("d: 5", f"d: [{', '.join([value] * k * (MAX_CELLS + 1))}]") for k in (1, 2)]
+    short, long = (calls(said, text)[1] for text in texts)
+    assert long < 3 * short
+
+
+def test_only_the_first_issues_are_listed():
+    message = said(LINEAR.replace("d: 5", f"d: [{', '.join(['x'] * 300)}]"))
+    assert message.count("must be a whole number") == MOST_SHOWN
+    assert f"and {300 - MOST_SHOWN} more that are wrong" in message
+
+
+def test_toy_sizes_that_become_equal_are_run_once(tmp_path):
+    path = tmp_path / "c.yaml"
+    path.write_text(LINEAR.replace("n: 100", "n: [3000, 50000, 200]"))
+    assert [c.run.n for c in load_experiment(path).cells] == [3000, 50000, 200]
+    assert [c.run.n for c in load_experiment(path, profile="smoke").cells] == [2000, 200]
+
+
+def test_the_first_row_of_the_moments_needs_no_matrix():
+    from dpexp.problems.mallows import moment_matrix, moment_row
+
+    for d in (1, 2, 5):
+        assert np.array_equal(moment_row(d, 0.7), moment_matrix(d, 0.7)[0])
+    problem = PROBLEMS["mallows-logistic"](d=100_000)
+    assert problem.risk_slope().shape == (100_001,)
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        ["noise_multiplier=1e-300", "sampling_probability=0.1", "steps=10"],
+        ["noise_multiplier=1", "sampling_probability=0.1", "steps=1e300"],
+        ["noise_multiplier=1", "sampling_probability=0.1", "steps=10", "delta=1e400"],
+        ["noise_multiplier=nan", "sampling_probability=0.1", "steps=10"],
+        ["noise_multiplier=-1", "sampling_probability=0.1", "steps=10"],
+    ],
+)
+def test_statements_of_absurd_mechanisms_are_refused(pairs):
+    with pytest.raises(UsageError):
+        privacy.of_mechanism("sampled-gaussian", pairs).document()
+
+
+def test_trees_that_do_not_fit_are_refused():
+    with pytest.raises(UsageError, match="at most 50,000,000"):
+        privacy.of_mechanism("tree-momentum", ["n=100", "steps=1e12", "momentum=0.1", "lipschitz=1", "sigma=1"])
+
+
+@pytest.mark.parametrize("target", ["eps=1e300", "eps=-1", "mu=1e-300", "rho=nan", "eps=inf"])
+def test_targets_out_of_range_are_refused(target):
+    with pytest.raises(UsageError):
+        calibrate.solve("sampled-gaussian", [target], ["sampling_probability=0.1", "steps=10"], "all-iterates", None)
+
+
+@pytest.mark.slow
+def test_the_command_line_refuses_with_exit_code_2(tmp_path):
+    path = tmp_path / "c.yaml"
+    path.write_text(LINEAR)
+    for option in ("run.checkpoints=1e9", "problem.d=1e99", "run.n=1e13", "privacy.mu=1e-300", "problem.c=nan"):
+        assert str(option.split("=")[0].split(".")[1]) in call("validate", path, "--set", option, code=2).stderr
+    for arguments in (["--replicates", "10" * 20], ["--replicates", "0"], ["--profile", "huge"], ["--only", "1/0"],
+                      ["--only", "9**9**9"], ["--only", "mu == 10" + "0" * 5000]):  # fmt: skip
+        assert call("run", path, "--dry-run", *arguments, code=2).stderr.strip()
+
+
+@pytest.mark.parametrize(("mutants", "runs"), [(150, 0), pytest.param(200, 6, marks=pytest.mark.slow)])
+def test_a_share_of_the_campaign(mutants, runs, tmp_path):
+    """The first of the 5,000 mutants of `python -m tests.campaigns.config_mutants`, and toy runs of a few."""
+    lines: list[str] = []
+    counts = campaign(12, mutants, runs, tmp_path, log=lines.append)
+    assert sum(counts[f"validate: {kind}"] for kind in ("ok", "refused")) == mutants
+    assert counts["validate: ok"] > 0.05 * mutants
+    assert counts["run: ok"] == runs
+    assert not {name: counts[name] for name in FAULTS if counts[name]}, lines
+
+
+def test_validate_says_what_a_run_would_say(tmp_path):
+    path = tmp_path / "c.yaml"
+    path.write_text(LINEAR.replace("n: 100", "n: 1e12, replicates: 1e4"))
+    lines, issues = validate.validate([path], [], "paper")
+    assert not lines
+    assert "days of computing" in issues[0]
+    assert os.fspath(path) in issues[0]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_table_that_does_not_fit_is_refused_with_its_bytes_before_it_is_read(tmp_path, monkeypatch, suffix):
+    """And one that fits is read: the estimate is the number of entries times 16 bytes, here 22,000 of them."""
+    import pandas as pd
+
+    from dpexp.core import memory
+
+    frame = pd.DataFrame({f"x{k}": range(2000) for k in range(10)} | {"y": ["a", "b"] * 1000})
+    path = tmp_path / f"people{suffix}"
+    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
+    (tmp_path / "own.yaml").write_text(OWN_TABLE.replace("PATH", path.name))
+    monkeypatch.setattr(memory, "memory_of_machine", lambda: 16 * 22_100)
+    call("validate", tmp_path / "own.yaml")
+    monkeypatch.setattr(memory, "memory_of_machine", lambda: 16 * 21_000)
+    monkeypatch.setattr("dpexp.data.records._read_lines", None)  # they would fail: the table is not read
+    monkeypatch.setattr("pyarrow.parquet.read_table", None)
+    for command in (["validate"], ["run", "--dry-run"]):
+        message = call(*command, tmp_path / "own.yaml", code=2).stderr
+        assert re.search(r"own\.yaml:2:\d+: \S*people\S+: needs at least 352 kB of memory .* 336 kB are there", message)
+
+
+@pytest.mark.parametrize("broken", ["wide", "sparse", "sparse after its header", "a pipe", "zeros in its header"])
+def test_a_broken_table_is_refused_before_it_is_read(tmp_path, monkeypatch, broken):
+    path = tmp_path / "people.csv"
+    text, size, said = b"x,y\n1,a\n2,b\n", 0, "zero bytes from byte"
+    if broken == "wide":
+        text, said = b",".join(b"c%d" % k for k in range(60_000)), "60,000 columns; at most 20,000"
+    elif broken == "zeros in its header":
+        text = b"x,y\0\n1,a\n"
+    elif broken == "a pipe":
+        os.mkfifo(path)
+        said = "no such file"
+    else:
+        text, size = b"" if broken == "sparse" else text * 100_000, 11 * 10**9
+    if broken != "a pipe":
+        path.write_bytes(text)
+        os.truncate(path, size or len(text))
+    (tmp_path / "own.yaml").write_text(OWN_TABLE.replace("PATH", path.name))
+    monkeypatch.setattr("dpexp.data.records._read_lines", None)  # it would fail: the table is not read
+    for command in (["validate", tmp_path / "own.yaml"], ["fit", path, "--target", "y", "--eps", "1"]):
+        assert said in call(*command, code=2).stderr
+
+
+def test_what_is_no_ordinary_file_is_refused_as_a_config(tmp_path):
+    """A device would be read for ever, and a pipe waited for: this test would hang."""
+    os.mkfifo(tmp_path / "pipe.yaml")
+    (tmp_path / "large.yaml").touch()
+    os.truncate(tmp_path / "large.yaml", 10**12)
+    for path, said in (
+        ("/dev/zero", "no ordinary file"),
+        (tmp_path / "pipe.yaml", "no ordinary file"),
+        (tmp_path / "large.yaml", "at most 1,000,000 are read"),
+    ):
+        for command in ("validate", "show", "run", "privacy"):
+            message = call(command, path, code=2).stderr
+            assert f"{path}: cannot be read: it " in message
+            assert said in message
+
+
+OWN_TABLE = """experiment: own
+problem: {name: softmax, regulariser: 1e-2, data: {path: PATH, target: y, categories: {y: [a, b]}, records: 2000}}
+algorithm: {name: dp-sgd, batch_size: 8, epochs: 2}
+schedule: {name: constant, eta: 0.1}
+privacy: {eps: 1, delta: 1e-5}
+run: {replicates: 2, seed: 3, checkpoints: 2}
+"""

@@ -1,0 +1,142 @@
+"""The sentence that every privacy statement begins with: the largest probability of a right guess about one row."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpexp.commands.privacy import of_config, of_users
+from dpexp.privacy.accounting.gdp import eps_of
+from dpexp.privacy.analyses.analysis import Analysis, gaussian_analysis
+from dpexp.privacy.mechanisms import MECHANISMS
+from dpexp.reporting.digits import uncertain
+from dpexp.reporting.plain import sentence, success
+from dpexp.reporting.statement import MechanismStatement
+from tests.privacy.test_mechanisms import EXAMPLES
+
+KNOWS = "Someone who knows everything about the data but "
+
+
+def stated(eps, **changes):
+    return Analysis("stated", "", "all-iterates", eps, (), **changes)
+
+
+def best_guess(p, q):
+    """By all rules: of each outcome the likelier data set is guessed."""
+    return sum(max(a, b) for a, b in zip(p, q, strict=True)) / 2
+
+
+@pytest.mark.parametrize(("eps", "delta"), [(0.0, 0.1), (0.5, 1e-5), (1.0, 0.0), (1.0, 1e-2), (4.0, 1e-5), (0.2, 0.5)])
+def test_epsilon_and_delta_allow_what_the_worst_pair_of_them_does_and_no_more(eps, delta):
+    """The pair of Kairouz, Oh and Viswanath is (eps, delta)-private in both orders, and its best guess is the bound."""
+    high, low = ((1 - delta) * part / (1 + math.exp(eps)) for part in (math.exp(eps), 1))
+    p, q = (delta, high, low, 0.0), (0.0, low, high, delta)
+    for one, other in ((p, q), (q, p)):
+        assert sum(max(0.0, a - math.exp(eps) * b) for a, b in zip(one, other, strict=True)) == pytest.approx(delta)
+    bound = success(stated(lambda _: eps), (delta,))
+    assert best_guess(p, q) == pytest.approx(bound, rel=1e-12)
+    assert bound == pytest.approx(1 - (1 - delta) / (1 + math.exp(eps)), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_guesses_about_a_gaussian_are_right_as_often_as_the_sentence_says(seed):
+    rng, mu, guesses = np.random.default_rng(seed), 0.8, 200_000
+    coins = rng.random(guesses) < 0.5
+    right = np.mean((rng.normal(mu * coins, 1.0) > mu / 2) == coins)
+    bound = success(gaussian_analysis("gauss", "", "all-iterates", mu, ()), (1e-5,))
+    assert abs(right - bound) < 4 * 0.5 / math.sqrt(guesses)
+    # and through epsilon and delta alone the same guarantee allows more: still true, and far from the truth
+    assert success(stated(lambda delta: eps_of(mu, delta)), (1e-5,)) > bound + 0.2
+
+
+def test_the_least_of_all_deltas_counts_and_a_loss_distribution_knows_its_advantage():
+    pairs = {1e-5: 3.0, 1e-2: 0.5}
+    both, one = (success(stated(pairs.__getitem__), deltas) for deltas in (tuple(pairs), (1e-5,)))
+    assert both == pytest.approx(1 - 0.99 / (1 + math.exp(0.5)))
+    assert one > both
+    mechanism = MECHANISMS["sampled-gaussian"](**EXAMPLES["sampled-gaussian"])
+    pld = next(a for a in mechanism.analyses() if a.steps)
+    ((loss, steps),) = pld.steps
+    assert success(pld, (1e-5,)) == pytest.approx((1 + loss.delta(steps, 0.0)) / 2)
+
+
+def test_no_promise_and_a_refused_one_limit_nothing():
+    assert success(None, (1e-5,)) == success(stated(lambda _: 0.1, refused="so"), (1e-5,)) == 1
+    assert success(stated(lambda _: math.inf), (1e-5, 1e-6)) == 1
+    assert success(gaussian_analysis("nothing", "", "all-iterates", 0.0, ()), (1e-5,)) == 0.5
+    for probability in (1.0, 0.9996):
+        assert "protects nobody" in sentence(probability, "add-remove", "all iterates")
+        assert "%" not in sentence(probability, "add-remove", "all iterates")
+    assert "at most 73.2% of the time" in sentence(0.73106, "add-remove", "all iterates")  # rounded up
+    assert "whether your row is in it" in sentence(0.6, "add-remove", "all iterates")
+    assert "which of two rows is yours" in sentence(0.6, "replace-one", "all iterates")
+
+
+@pytest.mark.parametrize("name", sorted(MECHANISMS))
+def test_every_statement_begins_with_the_sentence_and_says_what_its_words_mean(name):
+    mechanism = MECHANISMS[name](**EXAMPLES[name])
+    statement = MechanismStatement(name, mechanism, (1e-5, 1e-6))
+    text, plain = statement.text(), statement.document()["plain"]
+    assert text.startswith("\n".join(plain))
+    assert all(line.startswith(KNOWS) for line in plain)
+    assert f"  Neighbours   {mechanism.neighboring_relation}: two data sets" in text
+    assert "e^epsilon times as likely" in text
+    assert "stands for one person" in text
+    assert "slope" not in text
+    last = statement.best.get("last-iterate")
+    assert len(plain) == (1 if last is statement.best.get("all-iterates") else 2)
+
+
+CONFIG = """\
+experiment: plain
+problem:   {name: huber-linear, d: 5}
+privacy:   {mu: MU}
+run:       {n: 1000, replicates: 2}
+"""
+
+
+@pytest.mark.parametrize(("mu", "words"), [("[1, 2]", 1), ("[1, 2, inf]", 2), ("inf", 1)])
+def test_a_config_has_the_sentence_of_the_setting_that_tells_most(tmp_path, mu, words):
+    path = tmp_path / "plain.yaml"
+    path.write_text(CONFIG.replace("MU", mu))
+    document = of_config(path, []).document()
+    assert len(document["plain"]) == words
+    assert of_config(path, []).text().startswith(" ".join(document["plain"]) + "\n\n")
+    assert ("protects nobody" if mu == "inf" else "at most 83.5%") in document["plain"][0]
+
+
+def test_users_have_it_too(tmp_path):
+    path = tmp_path / "users.csv"
+    path.write_text("mu,group\n1,a\n2,b\n")
+    statement = of_users(path, [])
+    assert "at most 84.2% of the time" in statement.document()["plain"][0]
+    assert statement.text().startswith(statement.document()["plain"][0])
+
+
+def test_an_uncertainty_that_is_rounding_is_not_printed():
+    assert uncertain(0.7600000000000001, 3e-16) == "0.76"
+    assert uncertain(0.76, 3e-6) == "0.760000(3)"
+    assert uncertain(0.0, 0.1) == "0.00(10)"
+
+
+def test_lines_of_one_budget_say_of_which_algorithm_they_are(tmp_path):
+    text = """experiment: two
+problem: {name: huber-linear, d: 5, sensitivity: exact}
+schedule: {eta: 0.2, alpha: 1/2}
+privacy: {mu: [1, 2]}
+run: {n: 700, replicates: 2, seed: 3}
+cases:
+  - algorithm: {name: ldp-sgd}
+  - algorithm: {name: clipped-ldp-sgd, clip: CLIP}
+"""
+    path = tmp_path / "two.yaml"
+    path.write_text(text.replace("CLIP", "0.5"))
+    statement = of_config(path, [])
+    lines = [line.split("  ")[1] for line in statement.text().splitlines() if " on huber-linear, " in line]
+    names = ["ldp-sgd", "clipped-ldp-sgd"]
+    assert lines == [f"{name} on huber-linear, {mu}" for name in names for mu in (1, 2)]
+    told = {(one["of"], one["budget"]) for one in statement.document()["statements"]}
+    assert told == {(f"{name} on huber-linear, {mu}", str(mu)) for name in names for mu in (1, 2)}
+    path.write_text(text.replace("  - algorithm: {name: clipped-ldp-sgd, clip: CLIP}\n", ""))
+    one = of_config(path, []).text()
+    assert " on huber-linear" not in one  # budgets alone tell the lines apart

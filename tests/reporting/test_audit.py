@@ -1,0 +1,296 @@
+"""Audits: bounds that hold at their confidence, claims that stand, and faults that are found."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import beta, norm
+
+from dpexp.algorithms.heavy_ball_ldp_sgd import HeavyBallLdpSgd
+from dpexp.algorithms.schedules import Power
+from dpexp.plugins.loading import using
+from dpexp.privacy.accounting.gdp import delta_of
+from dpexp.privacy.audit.claim import Claim, gaussian_claim, separation
+from dpexp.privacy.audit.e_process import bets_of, e_process
+from dpexp.privacy.audit.statistics.correlated_steps import whitening
+from dpexp.privacy.audit.trade_off import most, trade_off_test
+from dpexp.privacy.budgets import ConstantBudget
+from dpexp.problems.canaries import Canaries
+from dpexp.problems.huber_linear import HuberLinear
+from dpexp.reporting.audit.users import UsersAudit, undone
+from tests.campaigns.audit_faults import users_exchanged
+
+PLUGINS = Path(__file__).parents[1] / "data" / "plugins"
+
+FIXED = (-0.5, 0.0, 0.25, 0.5, 0.75, 1.0, 1.5)
+
+
+def alarm(test, claim):
+    """Whether the runs contradict the claim, in terms of misses and not of mu."""
+    return any(point.most_misses < claim.misses(point.most_false_alarms) for point in test.points)
+
+
+def gaussian_runs(generator, mu, n):
+    """Statistics of n runs in either world of a Gaussian mechanism."""
+    return generator.standard_normal(n), generator.standard_normal(n) + mu
+
+
+def test_the_bound_of_a_rate_is_clopper_and_pearsons():
+    """The Beta quantile of their paper's closed form, and its meaning: so few hits have probability `level`."""
+    from scipy.stats import binom
+
+    for hits, trials in ((0, 50), (3, 40), (39, 40)):
+        rate = most(hits, trials, 1e-3)
+        assert rate == pytest.approx(beta.ppf(1 - 1e-3, hits + 1, trials - hits))
+        assert binom.cdf(hits, trials, rate) == pytest.approx(1e-3)
+    assert most(40, 40, 1e-3) == 1
+
+
+def test_a_profile_and_mu_make_the_same_claim():
+    """beta(a) of mu-GDP from its pairs alone, a supremum over a grid: below the curve, and close to it."""
+    mu = 1.2
+    eps = np.linspace(0, 8, 400)
+    pairs = Claim(None, tuple((float(e), delta_of(mu, float(e))) for e in eps))
+    for a in (1e-3, 0.02, 0.1, 0.3, 0.6):
+        exact = norm.cdf(norm.ppf(1 - a) - mu)
+        assert gaussian_claim(mu).misses(a) == pytest.approx(exact)
+        assert exact - 1e-3 < pairs.misses(a) <= exact + 1e-12
+        assert pairs.separation(a) == pytest.approx(mu, abs=0.02)
+    assert separation(0.1, 0.9) == 0
+
+
+def test_few_alarms_in_sound_mechanisms():
+    """Level 5%, so that alarms would be seen: 400 Gaussian mechanisms at their very claim. It also covers mu."""
+    generator, alarms, above = np.random.default_rng(1), 0, 0
+    for _ in range(400):
+        mu = float(generator.uniform(0.3, 3))
+        test = trade_off_test(*gaussian_runs(generator, mu, 400), [mu / 2 + k for k in FIXED], 0.05)
+        alarms += alarm(test, gaussian_claim(mu))
+        above += max(point.separation for point in test.points) > mu
+    assert alarms == above
+    assert alarms <= 32  # 5% is 20; a binomial exceeds 32 with probability 0.4%
+
+
+def test_noise_that_is_a_third_too_small_is_found_and_by_the_sheets_rate():
+    """N = 500 a world at level 1e-3 and seven thresholds: found in 78% of 400 repetitions by the sheet's simulation."""
+    generator, claim, found = np.random.default_rng(2), gaussian_claim(1.0), 0
+    for _ in range(200):
+        a, b = gaussian_runs(generator, 1.5, 500)
+        found += alarm(trade_off_test(a, b, [0.75 + k for k in (-1.2, -0.8, -0.4, 0, 0.4, 0.8, 1.2)], 1e-3), claim)
+    assert 0.68 < found / 200 < 0.9
+
+
+def e_runs(generator, mu, claim, runs):
+    """An e-process with its pilot, at level 1e-3."""
+    pilot, worlds = generator.standard_normal(1000), generator.random(1000) < 0.5
+    bets = bets_of(claim, pilot + mu * worlds, worlds)
+    statistics, worlds = generator.standard_normal(runs), generator.random(runs) < 0.5
+    return e_process(statistics + mu * worlds, worlds, bets, 1e-3)
+
+
+def test_nothing_is_staked_before_anything_is_seen():
+    """The first run cannot move the wealth, whatever comes out of it; later ones do."""
+    for world, statistic in itertools.product((True, False), (-1.0, 2.0)):
+        for mirrored in (False, True):
+            process = e_process(np.array([statistic]), np.array([world]), [(0.5, 1e-5, 0.0, mirrored)], 0.05)
+            assert process.values.tolist() == [1.0]
+    worlds = np.tile([True, False], 20)
+    assert e_process(np.where(worlds, 1.0, -1.0), worlds, [(0.5, 1e-5, 0.0, False)], 0.05).values[-1] > 20
+
+
+@pytest.mark.parametrize("canary", [None, 2])
+@pytest.mark.parametrize("others", [None, 1])
+def test_the_canary_is_record_0_and_no_other(canary, others):
+    """A record that is not there has no features; one that is has their norm, and its class."""
+    audited = Canaries(records=6, classes=3, width=4, length=0.8, slope_limit=1.0, canary=canary, others=others)
+    norms = np.linalg.norm(audited.train.features, axis=1)
+    there = [canary is not None] + 5 * [others is not None]
+    np.testing.assert_allclose(norms, 0.8 * np.array(there), atol=1e-7)
+    present = audited.train.labels[norms > 0].tolist()
+    assert present == [kind for kind in (canary, *5 * (others,)) if kind is not None]
+
+
+@pytest.mark.parametrize("size", [1.0, 1e6])
+def test_noise_that_never_moves_is_whitened_by_a_ridge_over_the_mean_variance(size):
+    """Of three steps one has noise, of variance v: the ridge is 1e-10 v / 3, and the others are divided by its root."""
+    noise = np.zeros((400, 3))
+    noise[:, 0] = size * np.random.default_rng(2).standard_normal(400)
+    white = whitening(noise)
+    variance = float(np.mean(noise[:, 0] ** 2))
+    assert white[0, 0] == pytest.approx(variance**-0.5, rel=1e-9)
+    assert np.diag(white)[1:] == pytest.approx(np.full(2, (1e-10 * variance / 3) ** -0.5), rel=1e-6)
+
+
+def test_the_e_process_finds_it_at_any_time_and_does_not_bet_against_the_truth():
+    """Median 644 runs by the sheet; a sound one passes 1000 with probability at most 1e-3, and 20 with 5%."""
+    generator, claim = np.random.default_rng(3), gaussian_claim(1.0)
+    times = [e_runs(generator, 1.5, claim, 4000).alarm_at or math.inf for _ in range(40)]
+    assert 300 < np.median(times) < 1300
+    sound = [e_runs(generator, 1.0, claim, 1500).largest for _ in range(100)]
+    assert sum(value > 20 for value in sound) <= 11  # 5 at most in the mean; 12 or more have probability 0.4%
+    assert max(sound) < 1000
+
+
+CONFIG = """
+experiment: audited
+problem:   {name: huber-linear, d: 5, sigma: 2.0, sensitivity: exact}
+algorithm: {name: ldp-sgd}
+schedule:  {name: power, eta: 0.2, alpha: 1/2}
+privacy:   {mu: {list: [0.5, 3]}}
+run:       {n: 1000, replicates: 8, seed: 1}
+"""
+
+
+@pytest.fixture
+def config(tmp_path):
+    path = tmp_path / "audited.yaml"
+    path.write_text(CONFIG)
+    return path
+
+
+def audited(config, *sets, runs=4000, seed=0):
+    from dpexp.commands.audit import of_config
+
+    return of_config(config, sets, runs, 0.999, seed)
+
+
+def test_a_user_audits_near_its_own_budget(config):
+    found = {row.look.protects: row for row in audited(config, runs=6000).rows if row.look.statistic == "message"}
+    strict, loose = found["a user with mu = 0.5"], found["a user with mu = 3"]
+    assert (strict.claimed, loose.claimed) == (0.5, 3)
+    assert 0.25 < strict.lower_bound < 0.5
+    assert 2.4 < loose.lower_bound < 3
+    assert not strict.alarm
+    assert not loose.alarm
+
+
+def test_exchanged_budgets_are_found(config):
+    """Fault 8: user i adds the noise of user j. The strict user's bound exceeds its claim, the other's does not."""
+    with users_exchanged():
+        result = audited(config, runs=2000)
+    alarms = {row.look.protects for row in result.rows if row.alarm}
+    assert alarms == {"a user with mu = 0.5"}
+    assert result.exit_code == 1
+
+
+@pytest.mark.parametrize("algorithm", ["heavy-ball-ldp-sgd", "clipped-ldp-sgd"])
+def test_messages_are_recovered_whatever_the_server_does(config, algorithm):
+    """The update is undone: a user of mu = 2 gives away nearly 2 under each server's rule."""
+    (row, *_) = audited(config, f"algorithm.name={algorithm}", "privacy.mu=2", runs=2500).rows
+    assert 1.4 < row.lower_bound < 2 == row.claimed
+
+
+def test_messages_of_a_server_that_cannot_be_undone_are_audited(config):
+    """AdaGrad divides by the root of a sum with the message in it: its users give away nearly 2 under mu = 2."""
+    with using(PLUGINS / "adagrad.py"):
+        (row,) = audited(config, "algorithm.name=adagrad", "privacy.mu=2", runs=2500).rows
+        assert 1.4 < row.lower_bound < 2 == row.claimed
+        with users_with_less_noise():
+            (row,) = audited(config, "algorithm.name=adagrad", "privacy.mu=1", runs=3000).rows
+    assert row.alarm
+
+
+def test_messages_that_are_watched_are_those_that_are_undone():
+    """But for the scale of a run in which it was projected: there the iterate does not say what was sent."""
+    problem, schedule, budget, groups = HuberLinear(), Power(), ConstantBudget(mu=2.0), [list(range(8))]
+    algorithm = HeavyBallLdpSgd()
+    stated = algorithm.mechanism(problem, schedule, budget, 8).analyses()
+    audit = UsersAudit(problem, algorithm, schedule, budget, 8, stated)
+    assert audit.is_affine
+    iterates = audit._pass(0, groups[0])[0]
+    apart = np.abs(undone(audit.rule, iterates, schedule.step_sizes(1, audit.users)) - audit._watched(0, groups)) > 1e-9
+    assert not apart[:, :-1].any()
+    assert np.array_equal(apart[:, -1].any(axis=0), (iterates[1:, -1] == problem.scale_min).any(axis=0))
+
+
+@contextmanager
+def users_with_less_noise():
+    from dpexp.engine.linear import one_pass
+
+    made = one_pass._Sizes.__init__
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(one_pass._Sizes, "__init__", lambda self, s, delta, *key: made(self, s, delta * 2 / 3, *key))
+        yield
+
+
+def test_noise_of_one_pass_that_is_a_third_too_small_is_an_alarm(config, monkeypatch):
+    """Fault 1 for messages, in the engine's own table of noises."""
+    from dpexp.engine.linear import one_pass
+
+    made = one_pass._Sizes.__init__
+    monkeypatch.setattr(one_pass._Sizes, "__init__", lambda self, s, delta, *key: made(self, s, delta * 2 / 3, *key))
+    (row, *_) = audited(config, "privacy.mu=1", runs=3000).rows
+    assert row.alarm
+    assert row.lower_bound > row.claimed == 1
+
+
+@pytest.mark.parametrize("problem", ["huber-linear", "mallows-logistic"])
+def test_records_and_coins_are_those_of_the_engine(config, problem):
+    """Without noise a message is the gradient of the record that the audit believes the user to hold."""
+    from dpexp.config import load_experiment
+    from dpexp.reporting.audit.plan import plan_of
+    from dpexp.reporting.audit.users import undone
+
+    given = [f"problem={{name: {problem}, d: 5}}", "privacy.mu={uniform: [1, 2]}"]
+    (one,) = plan_of(load_experiment(config, given)).audited
+    _, _, clean, budgets = one._pass(3, [4, 9, 17])
+    pairs = one._pairs(*next(one._records(3, [[4, 9, 17]])))
+    sent = undone(one.rule, clean, one.schedule.step_sizes(1, one.users))
+    for i, pair in enumerate(pairs):
+        zero, other = one.gradients(clean[i].T, pair.x)
+        held = np.where(pair.canary[:, None], other, zero)
+        np.testing.assert_allclose(sent[i].T[:, :6], held[:, :6], rtol=1e-8, atol=1e-11)
+    assert ((budgets >= 1) & (budgets <= 2)).all()
+    assert len(np.unique(budgets)) == budgets.size
+
+
+def test_the_command_prints_brackets_and_one_document(config):
+    from typer.testing import CliRunner
+
+    from dpexp.commands.cli import app
+
+    shown = CliRunner().invoke(app, ["audit", str(config), "--runs", "500"])
+    assert shown.exit_code == 0, shown.output
+    assert "a user with mu = 3" in shown.stdout
+    assert "No lower bound exceeds what is claimed" in shown.stdout
+    told = CliRunner().invoke(app, ["audit", str(config), "--runs", "500", "--json"])
+    document = json.loads(told.stdout)
+    for row in document:
+        assert {"algorithm", "claimed", "lower_bound", "confidence", "method", "releases"} <= set(row)
+        assert row["lower_bound"] <= row["claimed"]
+        assert row["confidence"] == pytest.approx(0.999)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--runs", "3"), "--runs"),
+        (("--confidence", "1"), "--confidence"),
+        (("--set", "privacy.mu=inf"), "nothing to audit"),
+        (("--set", "privacy.mu=-1"), "privacy.mu"),
+    ],
+)
+def test_bad_input_is_said_and_costs_2(config, arguments, said):
+    from tests.conftest import call
+
+    assert said in call("audit", config, *arguments, code=2).stderr
+
+
+def test_a_budget_whose_inverse_rounds_is_audited():
+    """1 / (1 / 0.97) is not 0.97: every user is of the class of its budget all the same."""
+    from dpexp.config import read_experiment
+    from dpexp.reporting.audit.plan import plan_of
+
+    assert 1 / (1 / 0.97) != 0.97
+    text = (
+        "experiment: odd\nproblem: {name: huber-linear, d: 5}\nalgorithm: {name: staged-newton}\n"
+        "schedule: {name: prescribed}\nprivacy: {mu: 0.97}\nrun: {n: 100000, replicates: 8, seed: 1}\n"
+    )
+    (audited,) = plan_of(read_experiment(text, "odd.yaml")).audited
+    assert all(len(seen.statistics) == 8 for seen in audited.observe(1, range(8)))

@@ -1,0 +1,359 @@
+"""Tables of any result, numbers in as many digits as they have, LaTeX that is whole, and tables that fit a terminal."""
+
+import json
+import math
+import re
+from collections import Counter
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from dpexp.commands import table as command
+from dpexp.commands.diff import diff
+from dpexp.config import settings
+from dpexp.config.settings import Words, differences, label, named
+from dpexp.config.spelling import pair, spelled
+from dpexp.core.errors import UsageError
+from dpexp.reporting import latex
+from dpexp.reporting.accuracies import said_of_majority
+from dpexp.reporting.digits import matched, uncertain
+from dpexp.reporting.fitting import fit, without_constants
+from dpexp.reporting.of_results.gather import gather
+from dpexp.reporting.table import Content, Table, markdown_table, render
+from dpexp.store import load_summary
+from dpexp.store.generation import Generation
+from tests.conftest import COSTLY
+from tests.reporting.test_figures_of_any_result import TOY, stored
+
+# --- digits ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "text"),
+    [
+        (3.072, 0.08, "3.07(8)"),
+        (3.072, 0.012, "3.072(12)"),
+        (3.072, 0.096, "3.07(10)"),  # rounds up to two digits
+        (-0.3412, 0.1, "-0.34(10)"),
+        (4.7e-4, 1.1e-4, "4.7(1.1)e-04"),
+        (9.2e-5, 3.4e-5, "9(3)e-05"),
+        (0.0123, 0.0018, "0.0123(18)"),
+        (1234.5, 20.0, "1230(20)"),
+        (123.4, 3.2, "123(3)"),
+        (123.4, 12.0, "123(12)"),
+        (2.5e7, 1e5, "2.500(10)e+07"),
+        (0.0, 0.01, "0.000(10)"),
+        (5.0, 0.0, "5"),
+        (float("inf"), 1.0, "inf"),
+        (2.0, float("inf"), "2"),
+    ],
+)
+def test_a_value_has_the_digits_that_its_uncertainty_leaves(value, half, text):
+    assert uncertain(value, half) == text
+
+
+def test_what_is_written_is_the_value_and_its_uncertainty_again():
+    """Read back, digits in brackets in units of the last digits: within half a unit of both."""
+    for k in range(200):
+        value, half = 1.37 * 1.31 ** (k % 40 - 20) * (-1) ** k, 0.9 * 1.23 ** (k % 37 - 30)
+        text = uncertain(value, half)
+        found = re.fullmatch(r"(-?[\d.]+)\(([\d.]+)\)(?:e([+-]\d+))?", text)
+        if not found or half >= 10 * abs(value):
+            continue
+        digits, brackets, power = found.groups()
+        places = len(digits.partition(".")[2])
+        unit = 10.0**-places * 10.0 ** int(power or 0)
+        error = float(brackets) * (10.0 ** int(power or 0) if "." in brackets or not places else unit)
+        step = 10.0 ** (len(str(round(half))) - 1) if half > 10 and places == 0 else unit
+        assert float(digits) * 10.0 ** int(power or 0) == pytest.approx(value, abs=0.51 * step), text
+        assert error == pytest.approx(half, abs=0.51 * step), text
+
+
+def test_uncertainties_of_shipped_tables_are_matched():
+    assert matched("3.072 (0.08)") == "3.07(8)"
+    assert matched("81.23 \u00b1 0.4") == "81.2(4)"
+    for text in ("8 of 10", "0.5", "3.07 [3.0, 3.1]", "mix (0.2)", ""):
+        assert matched(text) == text
+
+
+# --- one spelling of a setting ---------------------------------------------------------------------------------------
+
+
+def test_values_are_spelled_alike_everywhere_and_never_two_alike():
+    assert [spelled("alpha", value) for value in (1 / 3, 0.5, 0.2, 1.0, 2 / 3)] == ["1/3", "0.5", "0.2", "1", "2/3"]
+    assert (pair("mu", float("inf")), pair("eps", float("inf")), pair("noise", True)) == (
+        "mu=non-private", "eps=inf", "noise=true",
+    )  # fmt: skip
+    close = [0.1234561, 0.1234562]
+    assert spelled("eta", close[0]) == "0.123456" or float(spelled("eta", close[0])) == close[0]
+    assert len({spelled("eta", value, close) for value in close}) == 2
+
+
+def test_budgets_of_all_kinds_have_names_of_their_own():
+    """A target is eps and delta, never `mu=eps = 1`; laws go by their labels where these tell them apart."""
+    places = [
+        {"budget.eps": 1, "budget.delta": 1e-5},
+        {"budget.mu": float("inf")},
+        {"budget.mu": 2},
+        {"budget.uniform": "[1, 2]"},
+    ]
+    found = named(places, ["eps = 1", "non-private", "2", "Uniform(1, 2)"])
+    assert found == [{"eps": 1, "delta": 1e-5}, {"mu": float("inf")}, {"mu": 2.0}, {"mu": "Uniform(1, 2)"}]
+    words = Words(found)
+    assert [words.setting(["eps", "mu"], own) for own in found] == [
+        "eps=1", "mu=non-private", "mu=2", "mu=Uniform(1, 2)",
+    ]  # fmt: skip
+    lists = [{"budget.list": "[1, 2, 1]"}, {"budget.list": "[1, 1, 2]"}]
+    assert named(lists, ["list of 3 (1 to 2)"] * 2) == [{"mu.list": "[1, 2, 1]"}, {"mu.list": "[1, 1, 2]"}]
+
+
+def test_cases_have_a_setting_in_lists():
+    from dpexp.config import read_experiment
+
+    text = TOY.replace("privacy: {mu: [1, {uniform: [1, 2]}, inf]}\n", "") + (
+        "cases:\n  - {algorithm: {name: ldp-sgd}, privacy: {mu: [1, inf]}}\n"
+        "  - {algorithm: {name: clipped-ldp-sgd, clip: 2.0}, privacy: {mu: 1}}\n"
+    )
+    cells = read_experiment(text, "toy.yaml").cells
+    labels = [label(cell) for cell in cells]
+    assert len(set(labels)) == len(cells)
+    assert "algorithm=ldp-sgd" in labels[0]
+    assert "mu=non-private" in labels[1]
+    assert any("clip=2" in words for words in labels)
+    assert ("run", "n") not in differences(cells)
+
+
+# --- any result ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory):
+    return stored(tmp_path_factory.mktemp("toy"), TOY)
+
+
+def test_a_table_holds_the_last_step_of_every_line(toy, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    text = command.table(["toy"], False, "json", None, toy.results)
+    rows = json.loads(text)["rows"]
+    summary = load_summary(toy.results, "toy")
+    last = summary[(summary.step == 300) & (summary.metric == "param_distance_sq")]
+    assert sorted(row["param_distance_sq"] for row in rows) == sorted(last["mean"])
+    for row in rows:
+        (own,) = last[(last.cell_id == row["cell_id"]) & (last.estimator == row["estimator"])].to_dict("records")
+        assert row["param_distance_sq_ci_lo"] == own["ci_lo"]
+        assert row["param_distance_sq_ci_half"] == pytest.approx((own["ci_hi"] - own["ci_lo"]) / 2)
+        assert row["eps_1e-05"] == (own["eps_1e-05"] if math.isfinite(own["eps_1e-05"]) else None)
+    markdown = command.table(["toy"], False, "md", None, toy.results)
+    head = markdown.splitlines()[2]
+    assert [cell.strip() for cell in head.strip("|").split("|")][:4] == [
+        "alpha",
+        "mu",
+        "estimator",
+        "param_distance_sq",
+    ]
+    assert "diverged = 0 of 4" in markdown  # constant: in the caption, and not in a column
+    assert "problem=huber-linear, d=3" in markdown
+    only = command.table(["toy"], False, "csv", None, toy.results, "loss_gap", ["asgd"], "mu == 1")
+    assert only.count("\n") == 2
+    with pytest.raises(UsageError, match="--metric is for results"):
+        command.table(["table1"], False, "md", None, toy.results, "loss_gap")
+    with pytest.raises(UsageError, match="no table and no experiment 'tabel1'") as caught:
+        command.table(["tabel1"], False, "md", None, toy.results)
+    assert "did you mean 'table1'?" in caught.value.hint
+
+
+def test_what_is_shown_costs_in_proportion_to_its_cells(toy, monkeypatch):
+    """Whether results are current is asked a fixed number of times, and the digits of a setting once."""
+    asked, looked = [], []
+    check, digits = Generation.what_is_stale, settings.digits_of
+    monkeypatch.setattr(Generation, "what_is_stale", lambda self: asked.append(1) or check(self))
+    monkeypatch.setattr(settings, "digits_of", lambda values: looked.append(1) or digits(values))
+    rows = json.loads(command.table(["toy"], False, "json", None, toy.results))["rows"]
+    assert len(asked) <= 5 < len(rows)
+    looked.clear()
+    command.table(["toy"], False, "md", None, toy.results)
+    assert 0 < len(looked) <= len(flat_of(toy))
+    asked.clear()
+    compared = diff(toy.path, by="alpha").document["rows"]
+    assert len(asked) <= 6 < len(compared) * 2
+
+
+def flat_of(source):
+    """The names of all settings of a result."""
+    return {name for run in gather([source]).runs for name in run.settings}
+
+
+def test_columns_are_chosen_by_name_and_stand_in_that_order(toy):
+    markdown = command.table(["toy"], False, "md", None, toy.results, columns="mu, alpha")
+    assert [cell.strip() for cell in markdown.splitlines()[2].strip("|").split("|")] == ["mu", "alpha"]
+    assert "\\mu$ & $\\alpha$ \\\\" in command.table(["toy"], False, "tex", None, toy.results, columns="mu,alpha")
+    with pytest.raises(UsageError, match="--columns alpa: toy has no such column") as caught:
+        command.table(["toy"], False, "md", None, toy.results, columns="alpa")
+    assert "did you mean 'alpha'?" in caught.value.hint
+    with pytest.raises(UsageError, match="named tables in md or tex"):
+        command.table(["toy"], False, "csv", None, toy.results, columns="alpha")
+
+
+def test_an_accuracy_stands_beside_the_share_of_the_largest_class(tmp_path):
+    """Counted here from the labels; of own records it is marked, and a deployment, which releases, says nothing."""
+    own = "".join(f"{k % 70},{'low' if k % 3 else 'high'}\n" for k in range(300))
+    (tmp_path / "own.csv").write_text("age,income\n" + own)
+    data = f"{{path: {tmp_path / 'own.csv'}, target: income, ranges: {{age: [0, 120]}}, categories: {{income: [low, high]}}}}"
+    text = f"""experiment: mine
+problem: {{name: softmax, data: [{{name: digits}}, {data}]}}
+algorithm: {{name: dp-sgd, batch_size: 16, epochs: 1, sampling: fixed-size}}
+schedule: {{name: constant, eta: 0.5}}
+privacy: {{eps: 1, delta: 1.0e-5}}
+run: {{replicates: 2, seed: 1}}
+"""
+    gathered = gather([stored(tmp_path, text)])
+    said = said_of_majority(gathered)
+    for run in gathered.runs:
+        share = (
+            Counter(run.cell.problem.split.test.labels.tolist()).most_common(1)[0][1]
+            / run.cell.problem.held_out_records
+        )
+        assert f"{share:.4g}, class" in said
+    assert said.count("for you, not for release") == 1
+    assert said in command.table(["mine"], False, "md", None, gathered.sources[0].results)
+    released = [
+        replace(run, generation=SimpleNamespace(deployed={str(run.row["cell_id"]): "now"})) for run in gathered.runs
+    ]
+    assert said_of_majority(replace(gathered, runs=tuple(released))) == ""
+
+
+def test_slopes_need_the_trajectories_and_say_so(toy, tmp_path, monkeypatch):
+    import shutil
+
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+    shutil.copytree(toy.path, tmp_path / "toy")
+    shutil.rmtree(tmp_path / "toy" / "trajectories")
+    text = command.table(["toy"], False, "md", None, tmp_path)
+    assert "No slope: the trajectories are not there, in 12 rows." in text
+    assert "| slope" not in text
+
+
+def test_a_tables_files_never_take_a_shipped_name(toy, tmp_path):
+    paths = command.table([str(toy.path)], False, "tex", tmp_path, toy.results).split()
+    assert paths == [str(tmp_path / "toy.tex")]
+    assert command.table_of([toy], taken=["toy"]).name == "toy_result"
+
+
+# --- LaTeX -----------------------------------------------------------------------------------------------------------
+
+
+def balanced(text):
+    """Braces and mathematics that are closed, and rows of equally many cells."""
+    bare = re.sub(r"\\[\\{}$&%#_^~]", "", re.sub(r"^%.*$", "", text, flags=re.MULTILINE))
+    assert bare.count("{") == bare.count("}"), text
+    assert bare.count("$") % 2 == 0, text
+    begun, ended = (re.findall(rf"\\{word}{{(\w+)}}", text) for word in ("begin", "end"))
+    assert begun == ended[::-1], text
+    for part in text.split("\\midrule\n")[1:]:
+        rows = part.split("\\bottomrule")[0].strip().split("\\\\\n")
+        columns = len(re.search(r"\\begin{tabular}{([lrcp]+)}", text)[1])
+        for row in rows:
+            assert len(re.findall(r"(?<!\\)&", row)) == columns - 1, row
+    assert text.isascii() or not re.search("[\u2212\u00b1\u00d7]", text)
+
+
+def test_latex_is_whole_with_caption_label_and_mathematics(toy):
+    text = command.table(["toy"], False, "tex", None, toy.results)
+    balanced(text)
+    assert "\\begin{adjustbox}{max width=\\textwidth}\n\\begin{tabular}" in text
+    assert "\\label{tab:toy}" in text
+    assert re.search(r"\\caption{Results of toy\..* half the 95\\% interval", text)
+    assert r"$\alpha$ & $\mu$ & estimator & $\mathrm{E}\,\|\theta - \theta^*\|^2$" in text
+    assert re.search(r"\$1/3\$ & \$1\$ & sgd & \$[\d.]+(\([\d.]+\)(\\times 10\^{-?\d+})?|\\ \[[^$]+\])\$", text)
+    assert "non-private" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("3.07(8)", "$3.07(8)$"),
+        ("-0.34(10)", "$-0.34(10)$"),
+        ("9(3)e-05", r"$9(3)\times 10^{-5}$"),
+        ("3.072 (0.08)", "$3.07(8)$"),
+        ("1,000", "$1{,}000$"),
+        ("inf", r"$\infty$"),
+        ("1/3", "$1/3$"),
+        ("\u22121/3", "$-1/3$"),
+        ("-0.34 [-0.4, -0.3]", r"$-0.34\ [-0.4, -0.3]$"),
+        ("-1.03 settled", "$-1.03$ settled"),
+        (
+            "100% of {a_b} & $c$ ~ x^2 \\ #1",
+            r"100\% of \{a\_b\} \& \$c\$ \textasciitilde{} x\^{}2 \textbackslash{} \#1",
+        ),
+        ("mu", r"$\mu$"),
+        ("8 of 10", "8 of 10"),
+    ],
+)
+def test_cells_of_latex(text, shown):
+    assert latex.cell(text) == shown
+
+
+@pytest.mark.slow
+def test_every_shipped_table_is_whole_latex(toys):
+    from dpexp.papers import tables
+
+    for one in tables().values():
+        if COSTLY & set(one.needs):
+            continue
+        text = render(one, toys.results(one.needs), "tex")
+        balanced(text)
+        assert "\\caption{" in text
+        for experiment in one.needs:
+            assert latex.escaped(f"{experiment}: ") in text  # whose parameters are named
+
+
+# --- width -----------------------------------------------------------------------------------------------------------
+
+
+def width_of(head, rows):
+    return len(markdown_table(head, rows).partition("\n")[0])
+
+
+HEAD = ["data", "method", "accounting", "z", "accuracy", "unit"]
+ROWS = [[data, method, f"an accountant of the kind {method}", f"{k}.{len(method)}", f"0.8{k}", "share"]
+        for k, data in enumerate(("fashion", "adult")) for method in ("dp-sgd", "dp-sgld", "sgd")]  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [200, 90, 70, 50, 40])
+def test_a_table_fits_and_says_what_was_done_to_it(width):
+    fitted = fit(HEAD, ROWS, width, width_of)
+    assert all(width_of(head, rows) <= width for head, rows in fitted.parts)
+    everything = " ".join(word for head, rows in fitted.parts for row in [head, *rows] for word in row)
+    for word in {word for row in ROWS for cell in row[:5] for word in cell.split()} | set(HEAD[:5]):
+        assert word in everything.split(), word
+    if width_of(HEAD, ROWS) <= width:
+        assert fitted.said == []
+        assert fitted.parts == [(HEAD, ROWS)]
+    else:
+        assert fitted.said[0] == "The same in every row: unit = share."
+        assert any(line.startswith("Folded: ") for line in fitted.said) == (len(fitted.parts) > 1)
+
+
+def test_constant_columns_leave_but_one_row_keeps_its_own():
+    head, rows, same = without_constants(["a", "b"], [["1", "x"], ["2", "x"]])
+    assert (head, rows, same) == (["a"], [["1"], ["2"]], [("b", "x")])
+    assert without_constants(["a", "b"], [["1", "x"]])[2] == []
+    assert without_constants(["a"], [["1"], ["1"]])[0] == ["a"]
+    assert without_constants(["a", "b", "c"], [["1", "x", "y"], ["2", "x", "y"]], but=["b"])[0] == ["a", "b"]
+
+
+def test_what_is_printed_fits_the_terminal(toy, monkeypatch):
+    wide = Table("wide", "A wide one", "", (), lambda results: Content(HEAD, ROWS, "A note. " * 30, [{"a": 1}]))
+    for width in (60, 80, 100):
+        lines = render(wide, toy.results, "md", width).splitlines()
+        assert max(map(len, lines)) <= width
+    monkeypatch.setenv("COLUMNS", "72")
+    text = command.table(["toy"], False, "md", None, toy.results)
+    assert max(map(len, text.splitlines())) <= 72
+    monkeypatch.delenv("COLUMNS")
+    assert max(map(len, command.table(["toy"], False, "md", None, toy.results).splitlines())) > 200  # not a terminal
+    frame = pd.DataFrame(json.loads(command.table(["toy"], False, "json", None, toy.results))["rows"])
+    assert len(frame) == 12

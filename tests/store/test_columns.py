@@ -1,0 +1,229 @@
+"""Every parameter has one name, in columns, lists, comparisons and JSON, whatever else is called so."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+import yaml
+
+from dpexp.algorithms import ALGORITHMS
+from dpexp.algorithms.schedules import SCHEDULES
+from dpexp.commands import diff, privacy
+from dpexp.commands import run as command
+from dpexp.config import Experiment, read_experiment
+from dpexp.config.cells import NAMED, OF_THE_EXPERIMENT, OTHER_COLUMNS, PRIVACY_COLUMNS
+from dpexp.config.resolved import resolved_yaml
+from dpexp.config.settings import flat, named, setting
+from dpexp.core.errors import UsageError
+from dpexp.privacy.budgets import ConstantBudget
+from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
+from dpexp.privacy.mechanisms.stated import Stated
+from dpexp.privacy.targets import Target
+from dpexp.problems import PROBLEMS
+from dpexp.store import load_cells, load_summary
+from dpexp.store.rows import beside
+from dpexp.store.run import Options, identity, run
+from dpexp.store.stats import COLUMNS
+from tests.commands.test_comparing import Beta, BetaSteps, built, cell_of
+
+FIXED = {*NAMED, "mu", "budget"}
+TARGETED = {"eps", "delta"}
+
+
+class Noisy(BetaSteps):
+    """An algorithm whose parameters are called as what mechanisms state."""
+
+    noise_multiplier: float = 1.5
+    gdp_mu: float = 2.5
+    eps: float = 3.5
+    accountant: str = "mine"
+
+
+def combinations():
+    problems = [built(kind) for kind in (*PROBLEMS.values(), Beta)]
+    algorithms = [built(kind) for kind in (*ALGORITHMS.values(), BetaSteps, Noisy)]
+    return itertools.product(problems, algorithms, [built(kind) for kind in SCHEDULES.values()])
+
+
+def test_every_parameter_is_called_the_same_in_columns_lists_comparisons_and_shown_configs():
+    """All problems x algorithms x schedules: as many columns as parameters, each found again by every other way."""
+    qualified = set()
+    for number, (problem, algorithm, schedule) in enumerate(combinations()):
+        budget = Target(eps=1.0) if number % 2 else ConstantBudget(mu=1.0)
+        cell = cell_of(problem, algorithm, schedule, budget)
+        columns, expected = cell.columns(), {}
+        for section in (*NAMED, "run"):
+            for key, value in getattr(cell, section).model_dump().items():
+                if key != "name" and (section != "run" or key not in OF_THE_EXPERIMENT):
+                    expected[section, key] = value
+        assert set(cell.own_parameters) == set(expected)
+        names = {parameter: cell.name_of(parameter) for parameter in expected}
+        assert len(set(names.values())) == len(names)
+        assert set(columns) == set(names.values()) | FIXED | (TARGETED if number % 2 else set())
+        assert len(columns) == len(names) + len(FIXED) + len(TARGETED) * (number % 2)
+        assert not set(names.values()) & {*OTHER_COLUMNS, *PRIVACY_COLUMNS}
+        for (section, key), name in names.items():  # the literal rule, over all sections and reserved names
+            alone = [k for _, k in names].count(key) == 1 and key not in (*OTHER_COLUMNS, *PRIVACY_COLUMNS)
+            assert name == (key if alone else f"{section}.{key}")
+            qualified |= set() if alone else {name}
+
+        budgets = [("privacy", "eps"), ("privacy", "delta")] if number % 2 else [("privacy", "mu")]
+        swept = replace(cell, swept=(*names, *budgets))
+        assert list(swept.setting()) == [*names.values(), *(key for _, key in budgets)]
+        assert list(identity(swept)) == ["cell_id", *swept.setting()]
+        assert identity(swept) == {"cell_id": swept.cell_id, **setting(swept)}
+
+        (own,) = named([flat(cell.parameters)], [budget.label])
+        # a nested value is compared part by part, as `data.path`: the column's name and what is inside it
+        compared = {max((n for n in columns if name == n or name.startswith(f"{n}.")), key=len) for name in own}
+        empty = {names[parameter] for parameter, value in expected.items() if value == {}}  # they have no parts
+        assert compared == set(columns) - ({"mu", "budget"} if number % 2 else {"budget"}) - empty
+
+        if number % 7 == 0:
+            shown = yaml.safe_load(resolved_yaml(Experiment("x", None, (cell,), 1, "paper", {})))
+            assert all(key in shown[section] for section, key in names)
+    assert {"problem.beta", "algorithm.beta", "problem.alpha", "schedule.alpha", "problem.mu"} <= qualified
+    assert {"algorithm.noise_multiplier", "algorithm.gdp_mu", "algorithm.eps"} <= qualified
+
+
+@pytest.mark.slow  # one of them computes the sensitivities of its streams
+@pytest.mark.parametrize("name", list(ALGORITHMS))
+def test_what_mechanisms_state_is_reserved_and_overwrites_nothing(name):
+    """The row of every algorithm without noise has no column that a parameter could be called by unnoticed."""
+    algorithm = built(ALGORITHMS[name])
+    kind = next(kind for kind in PROBLEMS.values() if issubclass(kind, algorithm.runs_on))
+    problem = built(kind, **({"N": 20} if "N" in kind.model_fields else {}))
+    schedule = built(SCHEDULES[next((s for s in algorithm.schedules if s != "prescribed"), "prescribed")])
+    cell = cell_of(problem, algorithm, schedule, Target(eps=math.inf))
+    stated = algorithm.mechanism(problem, schedule, cell.privacy.mu, 10).row((1e-5,))
+    free = {key for key in stated if not key.startswith(("eps_", "sound_eps_", "one_run_eps_", "grid_eps_"))}
+    # that of a tuned algorithm is its own alone; beside a parameter of that name it gets another one, as below
+    assert free <= {*PRIVACY_COLUMNS, "accountant", *(("score_noise",) if name.startswith("tuned-") else ())}
+    found = beside(stated, cell.columns())
+    if found.pop("privacy.accountant", None) == "private-selection":  # the parameter is that of one of its runs
+        found["accountant"] = "private-selection"
+        assert name.startswith("tuned-")
+    assert list(map(str, sorted(found.items()))) == list(map(str, sorted(stated.items())))  # nan is the same as nan
+
+
+def test_a_column_that_a_mechanism_adds_never_replaces_a_parameter():
+    taken = {"accountant": "mine", "mu": math.nan, "n": 3}
+    found = beside({"accountant": "theirs", "mu": math.nan, "n": 3, "gdp_mu": 1.0}, taken)
+    assert found == {"privacy.accountant": "theirs", "mu": pytest.approx(math.nan, nan_ok=True), "n": 3, "gdp_mu": 1.0}
+
+
+# --- in a run ---------------------------------------------------------------------------------------------------------
+
+COLLIDING = """\
+experiment: colliding
+problem: {name: beta-problem, d: 2, beta: [1, 2]}
+algorithm: {name: beta-steps, beta: [3, 4]}
+schedule: {name: power, eta: 0.2, alpha: [1/3, 1/2]}
+privacy: {mu: [1, inf]}
+run: {n: 20, replicates: 2, checkpoints: 2}
+"""
+
+
+class Named(BetaSteps):
+    name: str = "beta-steps"
+
+
+class Unaccounted(Named):
+    """An algorithm that names an analysis which its mechanism does not have."""
+
+    name: str = "beta-steps"
+
+    def mechanism(self, problem, schedule, budget, n):
+        released = SampledGaussian(noise_multiplier=1.0, sampling_probability=1.0, steps=n, sampling="full-batch")
+        return Stated("sampled-gaussian", released, "moments")
+
+
+@pytest.fixture
+def registered(monkeypatch):
+    monkeypatch.setitem(PROBLEMS, "beta-problem", Beta)
+    monkeypatch.setitem(ALGORITHMS, "beta-steps", Named)
+
+
+def request(path, results):
+    return command.Request(
+        (path,), (), None, 1, "threads", None, None, "paper", results, False, False, True, False, False
+    )
+
+
+def test_parameters_that_are_called_alike_have_two_names_in_the_dry_run(registered, tmp_path):
+    path = tmp_path / "colliding.yaml"
+    path.write_text(COLLIDING)
+    names = ["problem.beta", "algorithm.beta", "schedule.alpha", "mu"]
+    planned, text, _ = command.dry_run(request(path, tmp_path))
+    assert len(planned["cells"]) == 16
+    for cell in planned["cells"]:
+        assert [key for key in cell if key not in ("experiment", "cell_id", "status", "reason", "estimate_s")] == names
+    assert "problem.beta=2 algorithm.beta=4 schedule.alpha=1/3 mu=non-private" in text
+
+
+class Summarised(Beta):
+    """A problem whose parameters are called as what summaries hold."""
+
+    median: float = 7.5
+    step: int = 8
+
+
+def test_no_column_of_a_cell_is_lost_where_summaries_are_joined_with_it(monkeypatch, tmp_path):
+    reserved = {"cell_id", "estimator", "step", "metric", *COLUMNS} - {"n"}
+    assert reserved <= set(OTHER_COLUMNS)
+    monkeypatch.setitem(PROBLEMS, "beta-problem", Summarised)
+    monkeypatch.setitem(ALGORITHMS, "beta-steps", Named)
+    one = COLLIDING.replace("[1, 2]", "1").replace("[3, 4]", "3").replace("[1/3, 1/2]", "1/2")
+    run(read_experiment(one, "colliding.yaml"), Options(tmp_path, jobs=1, quiet=True))
+    cells, summary = load_cells(tmp_path, "colliding"), load_summary(tmp_path, "colliding")
+    assert not summary.columns.duplicated().any()
+    assert len(summary.columns) == len(cells.columns) + 3 + len(COLUMNS)  # each has a cell_id
+    assert set(summary["problem.median"]) == {7.5}
+    assert set(summary["problem.step"]) == {8}
+    assert (set(summary["run.n"]), set(summary["n"])) == ({20}, {2})
+    assert summary["step"].max() == 20
+    assert set(summary["cell.n_diverged"]) == {0}
+
+
+@pytest.mark.slow
+def test_parameters_that_are_called_alike_keep_their_names_from_the_run_to_the_comparison(registered, tmp_path):
+    path, names = tmp_path / "colliding.yaml", ["problem.beta", "algorithm.beta", "schedule.alpha", "mu"]
+    path.write_text(COLLIDING)
+    done, _, code = command.run(request(path, tmp_path))
+    assert code == 0
+    assert [list(cell)[2:6] for cell in done["cells"]] == [names] * 16
+    cells = pd.read_parquet(tmp_path / "colliding" / "cells.parquet")
+    assert not cells.columns.duplicated().any()
+    assert not {"beta", "alpha"} & set(cells.columns)
+    assert sorted(set(zip(cells["problem.beta"], cells["algorithm.beta"]))) == [(1, 3), (1, 4), (2, 3), (2, 4)]  # noqa: B905
+    document, _, _ = diff.diff(tmp_path / "colliding", tmp_path / "colliding", "param_distance_sq")
+    assert len(document["rows"]) == 32
+    for row in document["rows"]:
+        assert sorted(word.split("=")[0] for word in row["setting"].split()) == sorted(names)
+
+
+def test_a_name_that_collides_in_one_case_carries_its_section_in_all_of_them(registered):
+    cases = COLLIDING.replace("algorithm: {name: beta-steps, beta: [3, 4]}\n", "").replace("beta: [1, 2]", "beta: 2")
+    cases += "cases: [{algorithm: {name: beta-steps, beta: 3}}, {algorithm: {name: ldp-sgd}}]\n"
+    cells = read_experiment(cases, "cases.yaml").cells
+    assert len({frozenset(cell.columns()) - {"algorithm.beta"} for cell in cells}) == 1
+    assert all(cell.columns()["problem.beta"] == 2 and "beta" not in cell.columns() for cell in cells)
+    assert {"algorithm.beta" in cell.columns() for cell in cells} == {True, False}
+
+
+def test_an_accountant_that_a_mechanism_does_not_have_is_an_error_that_says_where(registered, monkeypatch, tmp_path):
+    monkeypatch.setitem(ALGORITHMS, "beta-steps", Unaccounted)
+    path = tmp_path / "colliding.yaml"
+    path.write_text(COLLIDING)
+    statement = privacy.of_config(path, [])
+    for said in (statement.document, statement.text):
+        with pytest.raises(
+            UsageError, match=r"colliding\.yaml: the mechanism sampled-gaussian has no analysis 'moments'"
+        ) as error:
+            said()
+        assert "gaussian-composition" in error.value.hint
+    experiment = read_experiment(COLLIDING, "colliding.yaml")
+    with pytest.raises(UsageError, match=r"colliding: cell [0-9a-f]+ \(problem\.beta=1 .*\), algorithm beta-steps: "):
+        run(experiment, Options(tmp_path, quiet=True))

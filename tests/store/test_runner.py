@@ -1,0 +1,508 @@
+"""Running: the same bits whatever happens, nothing lost, and what is stale is known."""
+
+import contextlib
+import io
+import json
+import signal
+import subprocess
+import sys
+from subprocess import PIPE
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpexp.config import load_experiment
+from dpexp.core import files as whole
+from dpexp.core.errors import DpexpError
+from dpexp.engine.compiling import tell
+from dpexp.engine.result import Passed
+from dpexp.store import Folder, partials
+from dpexp.store.executors import EXECUTORS
+from dpexp.store.planning import plan
+from dpexp.store.progress import Progress
+from dpexp.store.run import Options, run
+from dpexp.store.simulating import Done
+from dpexp.store.stats import COLUMNS
+from dpexp.store.trajectories import stored_cell_file
+from tests.conftest import ROOT, SMALL, call, numbers
+
+
+def go(config, results, *, overrides=(), replicates=None, **options):
+    """Run in this process."""
+    experiment = load_experiment(config, overrides, replicates)
+    report = run(experiment, Options(results, quiet=True, **options))
+    return report, Folder(results, experiment.name)
+
+
+def states(config, results, **options):
+    return [(p.status, p.reason) for p in plan(load_experiment(config, **options), results)]
+
+
+@pytest.fixture
+def done(config, tmp_path):
+    """The small experiment, computed."""
+    _, folder = go(config, tmp_path / "results")
+    return folder
+
+
+def test_results_layout(done):
+    cells = pd.read_parquet(done.cells)
+    assert len(cells) == 6
+    for column in (
+        "cell_id",
+        "alpha",
+        "mu",
+        "budget",
+        "status",
+        "replicates",
+        "n_diverged",
+        "gdp_mu",
+        "eps_1e-05",
+    ):
+        assert column in cells.columns
+    assert set(cells.status) == {"done"}
+    assert "wall_s" not in cells.columns  # it would differ between two reproductions
+    assert cells.mu.isna().sum() == 2  # budgets that differ between users
+    summary = pd.read_parquet(done.summary)
+    assert list(summary.columns) == ["cell_id", "estimator", "step", "metric", *COLUMNS]
+    assert set(summary.metric) == {"param_distance", "param_distance_sq", "coef_distance_sq", "loss_gap", "projections"}
+    assert set(summary.n) == {20}
+    paths = pd.read_parquet(done.root / "trajectories")
+    assert len(paths) == 6 * 2 * 12 * 20
+    np.testing.assert_allclose(paths.param_distance**2, paths.param_distance_sq)
+    assert not paths.diverged.any()
+    manifest = json.loads(done.manifest.read_text())
+    assert manifest["seeds"] == [3]
+    assert manifest["config"]["path"].endswith("small.yaml")
+    provenance = json.loads(done.provenance.read_text())
+    assert provenance["versions"]["numpy"] == np.__version__
+    assert set(manifest["cells"]) == set(cells.cell_id)
+    assert not done.partial.exists()
+
+
+def test_summary_is_the_summary_of_the_trajectories(done):
+    summary = pd.read_parquet(done.summary).set_index(["cell_id", "estimator", "metric", "step"]).sort_index()
+    paths = pd.read_parquet(done.root / "trajectories")
+    paths = paths.astype({"cell_id": str, "estimator": str})
+    for metric in ("param_distance", "param_distance_sq", "loss_gap"):
+        groups = paths.groupby(["cell_id", "estimator", "step"])[metric]
+        mine = summary.xs(metric, level="metric")
+        np.testing.assert_allclose(mine["mean"], groups.mean().to_numpy(), rtol=1e-12)
+        np.testing.assert_allclose(mine["sd"], groups.std().to_numpy(), rtol=1e-9)
+        np.testing.assert_allclose(mine["median"], groups.median().to_numpy(), rtol=1e-12)
+
+
+def test_nothing_is_done_twice(config, done):
+    before = {path: path.stat().st_mtime_ns for path in done.root.rglob("*.parquet")}
+    report, _ = go(config, done.root.parent)
+    assert (report.computed, report.reused) == (0, 6)
+    assert {path: path.stat().st_mtime_ns for path in done.root.rglob("*.parquet")} == before
+
+
+@pytest.mark.parametrize(
+    "way", [{"jobs": 2}, {"jobs": 3}, pytest.param({"jobs": 2, "backend": "loky"}, marks=pytest.mark.slow)], ids=str
+)
+def test_same_bits_for_any_jobs_and_backend(way, config, done, tmp_path):
+    _, folder = go(config, tmp_path / "other", **way)
+    assert numbers(folder.root) == numbers(done.root)
+
+
+def test_same_bits_for_any_chunks(config, done, tmp_path, monkeypatch):
+    from dpexp.store import run as module
+
+    monkeypatch.setattr(module, "chunks_of", lambda cells, r: partials.chunks_of(cells, r, lanes=3, settings=2))
+    _, folder = go(config, tmp_path / "other")
+    assert numbers(folder.root) == numbers(done.root)
+
+
+def test_same_bits_for_a_part_of_the_grid(config, done, tmp_path):
+    experiment = load_experiment(config)
+    some = frozenset(cell.cell_id for cell in experiment.cells[1::2])
+    _, folder = go(config, tmp_path / "other", only=some)
+    part = numbers(folder.root)
+    assert set(part) == some
+    assert part == {name: digest for name, digest in numbers(done.root).items() if name in some}
+    _, folder = go(config, tmp_path / "other")  # the rest joins later
+    assert numbers(folder.root) == numbers(done.root)
+    assert len(pd.read_parquet(folder.cells)) == 6
+
+
+def test_more_replicates_extend_the_stored_ones_with_the_same_bits(config, done, tmp_path):
+    _, folder = go(config, tmp_path / "other", replicates=5)
+    assert states(config, tmp_path / "other")[0] == ("incomplete", "5 of 20 replicates")
+    go(config, tmp_path / "other")
+    assert numbers(folder.root) == numbers(done.root)
+
+
+def test_fewer_replicates_than_stored_keep_them_all(config, done):
+    before = numbers(done.root)
+    report, _ = go(config, done.root.parent, replicates=5)
+    assert report.reused == 6
+    assert "20 replicates stored, 5 asked for" in report.cells[0]["reason"]
+    assert numbers(done.root) == before
+
+
+HELD = """
+import os, threading
+from dpexp.commands import cli
+from dpexp.store import partials, run
+
+kept, lock, begun = threading.Event(), threading.Lock(), []
+save, simulate = partials.save, run.simulate_chunk
+
+def save_and_tell(*arguments):
+    save(*arguments)
+    kept.set()
+
+def hold(chunk):
+    with lock:
+        begun.append(chunk)
+        first = len(begun) == 1
+    if not first:
+        kept.wait()
+        os.write(1, b"one is kept, and another has begun\\n")
+        os.read(0, 1)
+    return simulate(chunk)
+
+partials.MOST_LOST_S, partials.save, run.simulate_chunk = 0.0, save_and_tell, hold
+cli.main()
+"""
+"""The command; when its first chunk is kept and another has begun it says so, and goes on when its stdin is closed."""
+
+
+def stopped(arguments, end):
+    """The exit code and stderr of a run that got this signal when one of its chunks was kept and another had begun."""
+    command = [sys.executable, "-c", HELD, *map(str, arguments)]
+    with subprocess.Popen(command, cwd=ROOT, stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True) as process:
+        assert process.stdout.readline() == "one is kept, and another has begun\n", process.stderr.read()
+        process.send_signal(end)
+        _, stderr = process.communicate()
+    return process.returncode, stderr
+
+
+@pytest.mark.slow
+def test_killed_runs_resume_with_the_same_bits(config, done, tmp_path):
+    """kill -9 when a chunk has been kept; the rerun computes only the rest. Of loky: tests/store/test_faults.py."""
+    arguments = ["run", config, "-j", "2", "--results", tmp_path / "killed"]
+    killed = Folder(tmp_path / "killed", "small")
+    assert stopped([*arguments, "-q"], signal.SIGKILL)[0] == -signal.SIGKILL
+    assert len(list(killed.partial.glob("*.chunk"))) == 1
+    assert not killed.cells.exists()
+    assert "1 of 3 chunks were finished before" in call(*arguments).stderr
+    assert numbers(killed.root) == numbers(done.root)
+    assert not killed.partial.exists()
+    assert not list(killed.root.rglob(".*.tmp"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_interruption_keeps_finished_chunks(jobs, config, tmp_path):
+    code, stderr = stopped(["run", config, "-j", jobs, "--results", tmp_path / "r", "-q"], signal.SIGINT)
+    assert code == 130
+    assert "interrupted; finished chunks are kept" in stderr
+    assert "Traceback" not in stderr
+    assert len(list(Folder(tmp_path / "r", "small").partial.glob("*.chunk"))) == 1
+
+
+def test_a_kept_chunk_comes_back_as_it_was(config, tmp_path):
+    (chunk, *_) = partials.chunks_of(load_experiment(config).cells, range(20))
+    algorithm, draws = chunk.cells[0].algorithm, np.random.default_rng(5)
+    values = draws.normal(size=(6, 2, 3, len(algorithm.metrics), 8))
+    models = (None, draws.normal(size=(2, 1, 4)), None, None, draws.normal(size=(1, 1, 4)).T, None)
+    done = Done(Passed(np.array([1, 5, 9]), algorithm.estimators, algorithm.metrics, values), 0.125, models)
+    partials.save(tmp_path, chunk, done)
+    found = partials.load(tmp_path, chunk)
+    assert (found.wall_s, found.passed.estimators, found.passed.metrics) == (0.125, *done.passed[1:3])
+    assert np.array_equal(found.passed.values, values)
+    assert found.passed.steps.tolist() == [1, 5, 9]
+    for old, new in zip(models, found.models, strict=True):
+        assert (old is None) == (new is None)
+        assert old is None or np.array_equal(old, new)
+    whole.write_bytes_sealed(partials.place(tmp_path, chunk), b"PK of another version")
+    assert partials.load(tmp_path, chunk) is None
+    assert not partials.place(tmp_path, chunk).exists()
+
+
+@pytest.mark.parametrize("ends", ["well", "with an error"])
+def test_chunks_are_kept_before_much_could_be_lost(config, tmp_path, ends):
+    chunks = partials.chunks_of(load_experiment(config).cells, range(20))
+    done = Done(Passed(np.array([1]), ("last",), ("loss",), np.zeros((6, 1, 1, 1, 8))), 0.45 / 6)
+    kept = []
+    with contextlib.suppress(ZeroDivisionError), partials.Keeping(tmp_path) as keeping:
+        for chunk in (chunks[0], *chunks):
+            keeping.keep(chunk, done)
+            kept.append(len(list(tmp_path.glob("*.chunk"))))
+        if ends != "well":
+            raise ZeroDivisionError
+    assert kept == [0, 0, 2, 2]  # the first two are one chunk, and the third makes it more than a second
+    assert len(list(tmp_path.glob("*.chunk"))) == (2 if ends == "well" else 3)
+
+
+def test_a_full_disk_does_not_hide_why_a_run_ended(config, tmp_path, monkeypatch):
+    (chunk, *_) = partials.chunks_of(load_experiment(config).cells, range(20))
+
+    def full(*_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(partials, "save", full)
+    done = Done(Passed(np.array([1]), ("last",), ("loss",), np.zeros((6, 1, 1, 1, 8))), 0.01)
+
+    def interrupted():
+        with partials.Keeping(tmp_path) as keeping:
+            keeping.keep(chunk, done)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+
+
+def test_a_damaged_chunk_is_computed_again(config, done, tmp_path):
+    folder = Folder(tmp_path / "other", "small")
+    experiment = load_experiment(config)
+    for chunk in partials.chunks_of(experiment.cells, range(20)):
+        folder.partial.mkdir(parents=True, exist_ok=True)
+        (folder.partial / f"{chunk.key}.chunk").write_bytes(b"PK\x03\x04 not a chunk")
+    go(config, tmp_path / "other")
+    assert numbers(folder.root) == numbers(done.root)
+
+
+def test_damaged_files_are_named_and_rebuilt(config, done, capsys):
+    before = numbers(done.root)
+    victim = sorted((done.root / "trajectories").glob("*.parquet"))[0]
+    victim.write_bytes(victim.read_bytes()[:500])
+    done.summary.write_bytes(b"junk")
+    done.cells.write_bytes(b"")
+    done.manifest.unlink()
+    message = f"{victim.name} is damaged, or was written by another version of dpexp or another program"
+    assert ("damaged", message) in states(config, done.root.parent)
+    report = run(load_experiment(config), Options(done.root.parent))
+    assert report.computed == 1
+    assert victim.name in capsys.readouterr().err
+    assert numbers(done.root) == before
+    assert len(pd.read_parquet(done.cells)) == 6
+    assert done.manifest.exists()
+
+
+def test_a_trajectory_with_a_damaged_body_is_not_half_read(config, done):
+    victim = sorted((done.root / "trajectories").glob("*.parquet"))[0]
+    data = bytearray(victim.read_bytes())
+    data[200:2000] = b"\0" * 1800
+    victim.write_bytes(bytes(data))
+    before = states(config, done.root.parent)
+    assert ("damaged", f"{victim.name} is damaged (its checksum does not agree)") in before
+    report, _ = go(config, done.root.parent)
+    assert (report.computed, report.failed) == (1, 0)
+
+
+def test_code_changes_make_cells_stale(config, done, monkeypatch):
+    from dpexp.store import stamps
+
+    code = stored_cell_file(done, next((done.root / "trajectories").glob("*.parquet")).stem).code
+    assert "dpexp.problems.huber_linear" in code
+    assert "dpexp.engine.linear.kernel" in code
+    assert "dpexp.problems.logistic" not in code
+    assert "dpexp.privacy.mechanisms.local_gaussian" not in code
+    code["dpexp.engine.lanes.streams"] = "changed"
+    monkeypatch.setattr(stamps, "code_of", lambda cell: code)
+    assert set(states(config, done.root.parent)) == {("unconfirmed", "code changed: dpexp/engine/lanes/streams.py")}
+
+
+def test_another_librarys_version_is_only_warned_of(config, done, monkeypatch):
+    from dpexp.store import planning
+
+    monkeypatch.setattr(planning, "arithmetic", lambda: {"numpy": "0.1", "processor": "abacus"})
+    plans = plan(load_experiment(config), done.root.parent)
+    assert {p.status for p in plans} == {"current"}
+    assert f"numpy {np.__version__} (now 0.1)" in plans[0].warning
+    assert "(now abacus)" in plans[0].warning
+
+
+def test_cells_that_leave_the_config_are_set_aside_and_come_back(config, done):
+    before = numbers(done.root)
+    config.write_text(SMALL.replace("[1/3, 1/2]", "1/2"))
+    report, _ = go(config, done.root.parent)
+    assert (report.computed, report.reused) == (0, 3)
+    assert len(pd.read_parquet(done.cells)) == 3
+    assert pd.read_parquet(done.root / "trajectories").cell_id.nunique() == 3
+    assert len(list((done.root / "orphaned").glob("*.parquet"))) == 3
+    config.write_text(SMALL)
+    report, _ = go(config, done.root.parent)
+    assert (report.computed, report.reused) == (0, 6)
+    assert numbers(done.root) == before
+
+
+def test_a_diverged_replicate_is_a_result(config, tmp_path):
+    report, folder = go(config, tmp_path / "r", overrides=["schedule.eta=[0.2, 1e30]"])
+    assert report.diverged == 6
+    cells = pd.read_parquet(folder.cells)
+    assert sorted(cells.status) == ["diverged"] * 6 + ["done"] * 6
+    wild = cells[cells.status == "diverged"]
+    assert set(wild.n_diverged) == {20}
+    summary = pd.read_parquet(folder.summary)
+    last = summary[(summary.step == 700) & (summary.metric == "param_distance_sq")].set_index("cell_id")
+    assert set(last.loc[wild.cell_id].n_diverged) == {20}
+    assert not (last.loc[wild.cell_id]["mean"] < 1e6).any()
+    assert np.isfinite(last.loc[cells[cells.status == "done"].cell_id]["mean"]).all()
+    assert len(pd.read_parquet(folder.root / "trajectories")) == 12 * 2 * 12 * 20
+
+
+def test_a_failing_cell_does_not_stop_the_others(config, tmp_path, monkeypatch, capsys):
+    from dpexp.problems.huber_linear import HuberLinear
+
+    def fail(self):
+        if self.d == 4:
+            raise RuntimeError("no such weather")
+        return original(self)
+
+    original = HuberLinear.model
+    monkeypatch.setattr(HuberLinear, "model", fail)
+    report, folder = go(config, tmp_path / "r", overrides=["problem.d=[3, 4]"])
+    assert (report.computed, report.failed) == (6, 6)
+    cells = pd.read_parquet(folder.cells)
+    assert set(cells[cells.status == "failed"].reason) == {"RuntimeError: no such weather"}
+    assert pd.read_parquet(folder.summary).cell_id.nunique() == 6
+    with pytest.raises(DpexpError, match="no such weather"):
+        go(config, tmp_path / "r", overrides=["problem.d=[3, 4]"], fail_fast=True)
+    experiment = load_experiment(config, ["problem.d=[3, 4]"])
+    run(experiment, Options(tmp_path / "r"))
+    printed = capsys.readouterr().err
+    assert "small: a cell failed: RuntimeError: no such weather" in printed
+    assert "Traceback" not in printed
+    run(experiment, Options(tmp_path / "r", debug=True))
+    assert "Traceback" in capsys.readouterr().err
+    monkeypatch.undo()
+    report, folder = go(config, tmp_path / "r", overrides=["problem.d=[3, 4]"])
+    assert (report.computed, report.reused, report.failed) == (6, 6, 0)
+
+
+def test_a_cell_that_fails_in_a_shared_pass_fails_alone(config, tmp_path, monkeypatch):
+    from dpexp.algorithms.ldp_sgd import LdpSgd
+
+    whole_folder = go(config, tmp_path / "whole")[1]
+    original, calls = LdpSgd.simulate, []
+
+    def fail(self, problem, settings, *others):
+        calls.append(len(settings))
+        if any(schedule.alpha == 0.5 for schedule, _ in settings):
+            raise RuntimeError("no such weather")
+        return original(self, problem, settings, *others)
+
+    monkeypatch.setattr(LdpSgd, "simulate", fail)
+    report, folder = go(config, tmp_path / "r")
+    assert calls[0] > 1
+    cells = pd.read_parquet(folder.cells)
+    assert set(cells[cells.status == "failed"].alpha) == {0.5}
+    assert report.computed == len(cells) - report.failed > 0
+    ours, theirs = (pd.read_parquet(one.summary) for one in (folder, whole_folder))
+    theirs = theirs[theirs.cell_id.isin(ours.cell_id)]
+    pd.testing.assert_frame_equal(ours.reset_index(drop=True), theirs.reset_index(drop=True))
+
+
+def test_one_writer_at_a_time(config, done):
+    with done.locked(), pytest.raises(DpexpError, match="is being written by process"):
+        go(config, done.root.parent)
+
+
+def test_leftovers_of_a_killed_run_are_cleared(config, done):
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    leftover = done.root / "trajectories" / f".x.parquet.{whole._HOST}.{dead.pid}.tmp"
+    leftover.write_bytes(b"half")
+    living = leftover.with_name(f".y.parquet.{whole._HOST}.1.tmp")
+    living.write_bytes(b"half")
+    go(config, done.root.parent)
+    assert not leftover.exists()
+    assert living.exists()  # somebody is still writing it
+
+
+@pytest.mark.slow
+def test_a_killed_worker_is_replaced(config, done, tmp_path, monkeypatch):
+    """loky loses all its workers with one; the unfinished tasks run again."""
+    flag = tmp_path / "killed once"
+    tasks = [(_suicide, (str(flag), k)) for k in range(4)]
+    assert dict(EXECUTORS["loky"](tasks, 2)) == {k: k * k for k in range(4)}
+    assert flag.exists()
+
+
+def _suicide(flag, k):
+    import os
+    from pathlib import Path
+
+    if k == 2 and not Path(flag).exists():
+        Path(flag).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return k * k
+
+
+def test_results_do_not_change_by_accident(config, tmp_path):
+    """Golden means of a small run: a change here changes every stored result and belongs in the CHANGELOG."""
+    config.write_text(config.read_text().replace("d: 5", "d: 3"))
+    _, folder = go(config, tmp_path / "r")
+    summary = pd.read_parquet(folder.summary)
+    cells = pd.read_parquet(folder.cells)
+    last = summary[(summary.step == 700) & (summary.metric == "param_distance_sq")]
+    got = [
+        float(last[(last.cell_id == c) & (last.estimator == e)]["mean"].iloc[0])
+        for c in cells.cell_id
+        for e in ("sgd", "asgd")
+    ]
+    np.testing.assert_allclose(got, GOLDEN, rtol=1e-9)
+
+
+GOLDEN = [
+    18.1099644342,
+    11.6926593362,
+    5.97027912353,
+    3.89513199868,
+    0.0534572503518,
+    0.141593334636,
+    5.11511859122,
+    5.38224369441,
+    1.95472549777,
+    2.41270543428,
+    0.144524995471,
+    0.551937496747,
+]
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"), [(2.5e8, "125 M steps/s"), (2.5e6, "1.2 M"), (54_000, "27 k"), (900, "450 steps")]
+)
+def test_the_speed_is_told_in_a_unit_that_shows_it(steps, said):
+    with Progress("x", 1e9, quiet=True) as progress:
+        progress.advance(steps)
+        assert progress.rate(progress.begin + 2).startswith(said)
+
+
+def test_compiling_is_said_where_it_takes_long_and_counts_for_no_rate(by_hand, capsys):
+    with Progress("x", 100.0, quiet=False) as progress:
+        begin = progress.begin
+        tell(True)
+        by_hand.passes(1.9)
+        assert capsys.readouterr().err == ""
+        by_hand.passes(0.2)
+        assert capsys.readouterr().err == "x: compiling\n"
+        tell(False)
+        assert progress.begin == pytest.approx(begin + 2.1)
+    tell(True)  # nobody listens any more
+    by_hand.passes(60)
+    with Progress("x", 100.0, quiet=False):
+        tell(True)
+        tell(False)
+        by_hand.passes(60)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_bar_says_compiling_and_no_share(monkeypatch):
+    shown = io.StringIO()
+    monkeypatch.setattr(shown, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stderr", shown)
+    monkeypatch.setenv("TERM", "xterm")
+    with Progress("x", 100.0, quiet=False) as progress:
+        tell(True)
+        progress.bar.refresh()
+        assert "compiling" in shown.getvalue()
+        tell(False)
+        progress.advance(25)
+        assert progress.bar.tasks[0].fields["share"] == "25%"
