@@ -200,19 +200,19 @@ def largest_coefficient_error(model: Model, errors: np.ndarray) -> float:
     return float(max(errors[0], *(errors[1 : model.d + 1] * model.problem.sigma_z)))
 
 
-def of_hessian(model: Model, hessian: np.ndarray, error: float, n: int) -> tuple[dict[str, float], list[Reason]]:
+def of_hessian(model: Model, hessian: np.ndarray, error: float) -> tuple[dict[str, float], list[Reason]]:
     """Whether a released Hessian [p, p] of the given noise can be believed and inverted."""
     values, vectors = eigensystems(scaled(model, hessian))
     flat = tuple(int(j) for j in np.flatnonzero(np.abs(vectors[:, 0]) > MUCH))
     ratio = math.inf if error == 0 else float(values[0] / error)
     reasons = []
     if not ratio >= least_ratio(model.p):
+        # no n is stated: a column that hardly varies needs any number of records
         why = (
-            f"the curvature is measured too noisily (ratio {ratio:.2f}, at least {least_ratio(model.p):.2f} is needed)"
+            f"the curvature is measured too noisily (ratio {ratio:.2f}, at least {least_ratio(model.p):.2f} is "
+            "needed): too few records, or columns that hardly vary or repeat each other"
         )
-        # If by the guess of H this n is large enough, then the guess is too good, and n is doubled.
-        needed = enough(n, error / largest_error(model), 1.0)
-        reasons.append(Reason("hessian-too-noisy", why, max(needed, 2 * n), flat))
+        reasons.append(Reason("hessian-too-noisy", why, parameters=flat))
     if not values[0] >= LEAST_EIGENVALUE * values[-1]:
         why = "some columns can hardly be told apart, or one is constant: leave one of them out"
         reasons.append(Reason("collinear", why, parameters=flat))
@@ -228,7 +228,7 @@ def after(model: Model, design: Design, outcome: Outcome, lane: int = 0) -> Chec
     if not (np.isfinite(theta).all() and np.isfinite(covariance).all()):
         return Checked({}, (Reason("diverged", "the estimates are not finite"),), ())
     errors = standard_errors(covariance)
-    values, found = of_hessian(model, final.hessian[lane], float(final.hessian_error[lane]), n)
+    values, found = of_hessian(model, final.hessian[lane], float(final.hessian_error[lane]))
     reasons += found
     if model.has_scale:
         values["scale_ratio"] = share = float(errors[-1] / max(theta[-1], 1e-300)) if theta[-1] > 0 else math.inf
