@@ -77,6 +77,7 @@ Figure     dpexp.reporting.figure                a value, asked by `dpexp plot`
     name, caption, paper, place   what it is called and what it shows
     needs             the experiments whose stored results it reads
     draw              the drawing and the numbers in it, from the folder of results; it never simulates
+    sources, follows  of a figure of any result: the results, and whose code it follows besides its own; default: none
 Table      dpexp.reporting.table                 a value, asked by `dpexp table`
     name, title, paper   what it is called
     needs             the experiments whose stored results it reads

@@ -72,7 +72,6 @@ NOT_RUN = {
     "make test": Reason("it is the suite that this is part of", _in_makefile),
     "make check": Reason("it is the suite that this is part of", _in_makefile),
     ".venv/bin/python -m pytest": Reason("tests, which are run anyway", _of_tests),
-    ".venv/bin/python -m tests.campaigns.mutants": Reason("20 minutes, as it says", lambda w: w[-2:] == ["--minutes", "20"]),
     ".venv/bin/python -m benchmarks": Reason("needs PyTorch and Opacus", _follows_the_network),
     "python3 -m venv": Reason("an environment for what is downloaded next", _follows_the_network),
     "PIP_CONSTRAINT=": Reason("downloads 1.7 GB", _asks_the_network),

@@ -236,7 +236,7 @@ class Mixed(HeavyBallLdpSgd):
 
 @pytest.mark.parametrize("kind", [Forgetful, Mixed])
 def test_an_update_that_keeps_something_else_is_named_with_its_place(kind):
-    with pytest.raises(UsageError, match=r"test_algorithms_one_pass\.py:\d+: <lambda> must return .* a Memory of 1"):
+    with pytest.raises(UsageError, match=r"test_one_pass\.py:\d+: <lambda> must return .* a Memory of 1"):
         values(kind(), CASES[QUICK][0])
 
 

@@ -43,7 +43,7 @@ from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.engine.result import Passed
 from dpexp.plugins import Plugin
 
-HERE = Path(__file__).parents[1]
+HERE = Path(__file__).parent
 
 
 def text(path):
