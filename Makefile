@@ -79,14 +79,14 @@ soak: $(READY)
 	$(BIN)/python -m tests.campaigns.survey_of_bounds --comparisons 21000 --out results/tables/judged.md
 
 # What nothing would notice: stored results that are altered on purpose, and lines of the theorems, altered in a clone. The
-# second takes hours and goes on where it was stopped; `rm -r build/mutants` begins anew.
+# second takes a day and goes on where it was stopped; `rm -r build/mutants` begins anew.
 mutants: $(READY)
 	$(BIN)/python -m tests.campaigns.wrong_evidence
 	$(BIN)/pip install -q -e '.[mutants]'
 	test -d build/mutants || git clone -q . build/mutants
 	cd build/mutants && git checkout -q . && export PATH=$(abspath $(BIN)):$$PATH PYTHONPATH=. && \
 	  (test -e session.sqlite || cosmic-ray init tools/mutants.toml session.sqlite) && cosmic-ray baseline tools/mutants.toml && \
-	  cosmic-ray exec tools/mutants.toml session.sqlite; cr-report session.sqlite
+	  cosmic-ray exec tools/mutants.toml session.sqlite && cr-report session.sqlite
 
 clean:
 	rm -rf $(VENV) $(VENV_LOWEST) build dist *.egg-info results-smoke .pytest_cache .mypy_cache .ruff_cache .hypothesis

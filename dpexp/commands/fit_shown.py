@@ -14,15 +14,13 @@ from dpexp.commands.fit_receipt import NOT_COVERED
 from dpexp.core.text import Printed, columns, counted, few, up
 from dpexp.data.regression import Units
 from dpexp.inference.fitting import Fitted, Planned
-from dpexp.inference.intervals import Interval, intervals
+from dpexp.inference.intervals import FLAT, Interval, intervals
 from dpexp.inference.newton import standard_errors
 from dpexp.inference.refusals import Checked
 from dpexp.inference.staged_newton import SHARES, TIMES
 from dpexp.privacy.accounting.gdp import eps_of
 
 DELTAS = (1e-5, 1e-6)
-TOLD = 4.0
-"""standard errors of its noise from which a curvature is known well enough"""
 CAREFUL = (
     "careful: if errors have tails like Student's t with 3 degrees of freedom, or any two columns are correlated by .5"
 )
@@ -92,11 +90,10 @@ class Report(Printed):
         matrix, offset = self.units.to_user()
         if fitted.release is None:
             covariance = matrix @ fitted.covariance @ matrix.T
-            halves = self.quantile * standard_errors(covariance)
-            return [
-                Interval("wald", float(v), float(h / self.quantile), float(v - h), float(v + h))
-                for v, h in zip(self.values, halves, strict=True)
-            ], covariance
+            errors = standard_errors(covariance)
+            ends = self.values - self.quantile * errors, self.values + self.quantile * errors
+            lines = zip(self.values.tolist(), errors.tolist(), *(end.tolist() for end in ends), strict=True)
+            return [Interval("wald", *line) for line in lines], covariance
         found, covariance = intervals(fitted.release, fitted.theta, matrix, self.level)
         return [
             replace(one, low=one.low + o, high=one.high + o) for one, o in zip(found, offset, strict=True)
@@ -127,9 +124,10 @@ class Report(Printed):
             one: dict[str, Any] = {"name": name, "value": value, "ci_lo": None, "ci_hi": None}
             if value is not None and not self.checked.reasons:
                 interval = self._intervals[0][j]
-                one |= {"interval": interval.kind, "bounded": interval.kind != "unbounded"}
-                if interval.kind != "unbounded":
+                bounded = interval.kind != "unbounded"
+                if bounded:
                     one |= {"ci_lo": interval.low, "ci_hi": interval.high}
+                one |= {"interval": interval.kind, "bounded": bounded, "se": float(self.errors[j]) if bounded else None}
             found.append(one)
         return found
 
@@ -149,8 +147,6 @@ class Report(Printed):
             "refused": [{"rule": r.rule, "reason": r.why, "n_needed": r.n_needed} for r in checked.reasons],
         }  # fmt: skip
         if self.fitted is not None and not checked.reasons:
-            for one, error in zip(document["estimates"], self.errors, strict=True):
-                one["se"] = float(error) if one["bounded"] else None
             document["covariance"] = self._intervals[1].tolist()
         if self.plan or self.fitted is None:
             document["expected"] = [
@@ -269,17 +265,15 @@ class Report(Printed):
         names = [name for name, one in zip(self.names, self.estimates(), strict=True) if not one["bounded"]]
         if not names:
             return ""
-        release = self.fitted.release
-        least = float(np.abs(np.linalg.eigvalsh(release.hessian)).min())
+        ratio = self.fitted.release.hessian_ratio
         said = f"Unbounded: this release does not tell {few(names)}."
-        if release.hessian_error == 0:
+        if math.isinf(ratio):
             return f"{said} Columns there cannot be told apart, or one is constant."
         # The noise of the Hessian falls like 1 / n, and its eigenvalues are known to 1.96 standard errors.
-        ratio = least / release.hessian_error
-        most = math.ceil(self.planned.n * TOLD / (ratio + 1.96))
+        least = math.ceil(self.planned.n * FLAT / (ratio + 1.96))
         return (
             f"{said} The curvature there is {ratio:.1f} standard errors from 0: columns can hardly be told apart, one "
-            f"is nearly constant, or varies less than was stated. At least n = {most:,} is needed, maybe far more."
+            f"is nearly constant, or varies less than was stated. At least n = {least:,} is needed, maybe far more."
         )
 
     def _budget(self) -> str:

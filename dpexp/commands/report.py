@@ -124,28 +124,29 @@ def _final(one: Stored, results: Path, alone: bool) -> Final:
     from dpexp.reporting.page.finals import Final, Numbers
 
     assert one.gathered is not None
+    command, runs = shell(["table", one.name], results), one.gathered.runs
+    if len(runs) > MOST_ROWS:
+        return Final(
+            one.name, [], [f"{len(runs):,} settings are too many for a table here; the command prints it."], command
+        )
     tables, remarks = [], []
-    vary = varying(run.settings for run in one.gathered.runs)
-    if len(one.gathered.runs) > MOST_ROWS:
-        remarks.append(f"{len(one.gathered.runs):,} settings are too many for a table here; the command prints it.")
-    else:
+    try:
+        content = content_of(one.gathered)
+        tables.append(Numbers("Last step", content.head, content.rows, content.note))
+    except Exception as error:  # one table that cannot be made is a line of the page
+        remarks.append(f"No table: {said(error)[0]}.")
+    of_a_paper = any(one.name in paper.configs for paper in papers().values())
+    for name in varying(run.settings for run in runs) if alone or not of_a_paper else ():
         try:
-            content = content_of(one.gathered)
-            tables.append(Numbers("Last step", content.head, content.rows, content.note))
-        except Exception as error:  # one table that cannot be made is a line of the page
-            remarks.append(f"No table: {said(error)[0]}.")
-    if alone or not any(one.name in paper.configs for paper in papers().values()):
-        for name in vary if len(one.gathered.runs) <= MOST_ROWS else ():
-            try:
-                rows = diff(results / one.name, by=name).document["rows"]
-            except Exception as error:  # as above: no two settings may differ in nothing else
-                remarks.append(f"Not compared by {name}: {said(error)[0]}.")
-                continue
-            if len(rows) > MOST_ROWS:
-                remarks.append(f"{len(rows):,} comparisons by {name}: dpexp diff {one.name} --by {name}")
-            else:
-                tables.append(Numbers(f"Compared by {name}", *shown(rows, name), f"{certainty(len(rows))}."))
-    return Final(one.name, tables, remarks, shell(["table", one.name], results))
+            rows = diff(results / one.name, by=name).document["rows"]
+        except Exception as error:  # as above: no two settings may differ in nothing else
+            remarks.append(f"Not compared by {name}: {said(error)[0]}.")
+            continue
+        if len(rows) > MOST_ROWS:
+            remarks.append(f"{len(rows):,} comparisons by {name}: dpexp diff {one.name} --by {name}")
+        else:
+            tables.append(Numbers(f"Compared by {name}", *shown(rows, name), f"{certainty(len(rows))}."))
+    return Final(one.name, tables, remarks, command)
 
 
 def _figures(experiments: Sequence[Stored], results: Path, alone: bool) -> list[Wanted]:

@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dpexp.inference.intervals import Release
 from dpexp.inference.models import GUESSED_VARIANCE, Model
 from dpexp.inference.newton import regularise, standard_errors
 from dpexp.inference.scale_bias import constants_of_bias
@@ -128,18 +129,8 @@ class Central(NamedTuple):
     """theta~ [p]"""
     covariance: np.ndarray
     """[p, p]"""
-    point: np.ndarray
-    """mean of the used points [p]"""
-    gradient: np.ndarray
-    """mean of their noisy gradients [p]"""
-    gradient_covariance: np.ndarray
-    """of that mean: sampling and noise [p, p]"""
-    scores_error: float
-    """standard deviation of the noise of a diagonal entry of gradient_covariance"""
-    scaled_hessian: np.ndarray
-    """D Hhat D [p, p], with its noise and not regularised"""
-    hessian_error: float
-    """se_H, the standard deviation of the noise of a diagonal entry of D Hhat D"""
+    release: Release
+    """the mean of the used points and of their noisy gradients, and the noisy Hessian"""
     bias: float
     """of the scale, which was subtracted"""
     moved: float
@@ -284,11 +275,8 @@ def central_newton(
     of_gradient = scores / n + np.diag(step_noise**2) / shares.used
 
     # g
-    inverse = np.linalg.inv(regularise(hessian, np.array(error)) / both)
-    change = inverse @ gradient
-    turned = change / model.hessian_scaling  # of_hessian_noise of `newton`, for one replicate
-    of_hessian = error**2 / 2 * (np.outer(turned, turned) + turned @ turned * np.eye(model.p)) / both
-    covariance = inverse @ (of_gradient + of_hessian) @ inverse
+    release = Release(point, gradient, of_gradient, hessian, error, model.hessian_scaling, scores_noise / n)
+    inverse, change, covariance = release.sandwich()
     factor = longer(covariance, inverse, np.array(error), model.hessian_scaling, scores_noise / n)
     covariance *= np.outer(factor, factor)
     errors = np.maximum(standard_errors(covariance), 1e-300)
@@ -297,10 +285,8 @@ def central_newton(
         theta[-1] -= bias
     coefficients = change[: model.d + 1]
     predictions = math.sqrt(coefficients @ moments @ coefficients) / scale
-    return Central(
-        theta, covariance, point, gradient, of_gradient, scores_noise / n, hessian, error, bias,
-        float(np.max(np.abs(change) / errors)), predictions, mu * math.sqrt(shares.total),
-    )  # fmt: skip
+    moved = float(np.max(np.abs(change) / errors))
+    return Central(theta, covariance, release, bias, moved, predictions, mu * math.sqrt(shares.total))
 
 
 def _guessed_curvature(model: Model, moments: np.ndarray) -> np.ndarray:

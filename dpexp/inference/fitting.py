@@ -134,8 +134,7 @@ def fit_central(
             found.theta, found.covariance, Checked({}, (Reason("diverged", "the estimates are not finite"),), ())
         )
     warnings, reasons = list[str](), list[Reason]()
-    ratio = math.inf if found.hessian_error == 0 else float(np.abs(np.linalg.eigvalsh(found.scaled_hessian)).min())
-    values = {"hessian_ratio": ratio / max(found.hessian_error, 1e-300), "moved": found.moved}
+    values = {"hessian_ratio": found.release.hessian_ratio, "moved": found.moved}
     values["moved_predictions"] = found.moved_predictions
     if model.has_scale:
         scale = float(found.theta[-1])
@@ -147,8 +146,4 @@ def fit_central(
             f"the last correction changes predictions by {found.moved_predictions:.2g} scales, more than {MOST_MOVED:g}"
         )
         reasons.append(Reason("not-arrived", f"{why}: the public guesses are far off"))
-    release = Release(
-        found.point, found.gradient, found.gradient_covariance, found.scaled_hessian, found.hessian_error,
-        model.hessian_scaling, found.scores_error,
-    )  # fmt: skip
-    return Fitted(found.theta, found.covariance, Checked(values, tuple(reasons), tuple(warnings)), release)
+    return Fitted(found.theta, found.covariance, Checked(values, tuple(reasons), tuple(warnings)), found.release)

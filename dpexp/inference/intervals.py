@@ -27,7 +27,7 @@ import numpy as np
 
 from dpexp.inference.critical_values import normal
 from dpexp.inference.newton import regularise
-from dpexp.inference.uneven_lengths import LEVEL, MOST
+from dpexp.inference.uneven_lengths import lengthened, relative_errors
 
 UNEVEN, ALONG_FLAT, FLAT = 0.2, 0.3, 4.0
 """e_j, share of the variance, and standard errors of an eigenvalue, of step b"""
@@ -46,13 +46,29 @@ class Release(NamedTuple):
     gradient_covariance: np.ndarray
     """Sigma [p, p], sampling and noise"""
     hessian: np.ndarray
-    """D Hhat D [p, p], not regularised"""
+    """D Hhat D [p, p], with its noise and not regularised"""
     hessian_error: float
-    """se_H"""
+    """se_H, the standard deviation of the noise of a diagonal entry of D Hhat D"""
     scaling: np.ndarray
     """the diagonal of D [p]"""
     middle_error: float = 0.0
     """standard deviation of the noise of a diagonal entry of Sigma"""
+
+    @property
+    def hessian_ratio(self) -> float:
+        """The smallest |eigenvalue| of D Hhat D, in standard errors of its noise; infinite without noise."""
+        if self.hessian_error == 0:
+            return math.inf
+        return float(np.abs(np.linalg.eigvalsh(self.hessian)).min()) / self.hessian_error
+
+    def sandwich(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Hr^-1 [p, p], the correction Hr^-1 g [p], and C [p, p] as `newton.of_hessian_noise` adds to it."""
+        both = np.outer(self.scaling, self.scaling)
+        inverse = np.linalg.inv(regularise(self.hessian, np.array(self.hessian_error)) / both)
+        change = inverse @ self.gradient
+        turned = change / self.scaling
+        noise = self.hessian_error**2 / 2 * (np.outer(turned, turned) + turned @ turned * np.eye(len(turned))) / both
+        return inverse, change, inverse @ (self.gradient_covariance + noise) @ inverse
 
 
 @dataclass(frozen=True)
@@ -74,41 +90,32 @@ def intervals(
 
     theta can differ from point - Hr^-1 gradient by a bias that was subtracted; intervals move with it.
     """
-    z, se, scaling, p = normal(level), release.hessian_error, release.scaling, len(theta)
+    z, se, scaling = normal(level), release.hessian_error, release.scaling
     values, vectors = np.linalg.eigh(release.hessian)
-    singular = np.abs(values) <= SINGULAR * np.abs(values).max()
-    middle = release.gradient_covariance * np.outer(scaling, scaling)
-    inverse = np.linalg.inv(regularise(release.hessian, np.array(se)))
-    move = -inverse @ (scaling * release.gradient)
-    middle = middle + se**2 / 2 * (np.outer(move, move) + move @ move * np.eye(p))
-    covariance = inverse @ middle @ inverse
-    rows = combinations * scaling  # a, one a row
-    bias = release.point + scaling * move - theta
-    factors = np.empty(len(rows))
+    singular = vectors[:, np.abs(values) <= SINGULAR * np.abs(values).max()]
+    flat, lost = vectors[:, np.abs(values) < FLAT * se], vectors[:, np.abs(values) <= z * se]
+    inverse, change, covariance = release.sandwich()
+    through = combinations @ covariance
+    variances = np.maximum(np.sum(through * combinations, axis=1), 1e-300)
+    uneven = relative_errors(through, combinations @ inverse, variances, np.array(se), scaling, release.middle_error)
+    factors = lengthened(uneven)
+    errors, bias = np.sqrt(variances) * factors, release.point - change - theta
+    of_flat = flat.T @ (covariance / np.outer(scaling, scaling)) @ flat
     found = []
-    for k, a in enumerate(rows):
-        u, v = inverse @ a, covariance @ a
-        variance = max(float(a @ v), 1e-300)
-        of_middle = release.middle_error * float(np.sum((scaling * u) ** 2)) / 2
-        uneven = math.sqrt(se**2 / 2 * (u @ u * (v @ v) + (u @ v) ** 2) + of_middle**2) / variance
-        factors[k] = 1 + normal(LEVEL) ** 2 / 2 * min(uneven, MOST) ** 2
-        error, value = math.sqrt(variance) * factors[k], float(combinations[k] @ theta)
-        flat = vectors[:, np.abs(values) < FLAT * se]
-        along = float(np.sum((a @ flat) * (flat.T @ covariance @ flat @ (flat.T @ a)))) / variance
+    for k, a in enumerate(combinations * scaling):
+        error, value, in_flat = float(errors[k]), float(combinations[k] @ theta), a @ flat
+        along = float(in_flat @ of_flat @ in_flat) / variances[k]
         # b, then a
-        parallel = bool(np.any(np.abs(a @ vectors[:, singular]) > SINGULAR * np.linalg.norm(a)))
-        told = not parallel and (along <= ALONG_FLAT or uneven <= UNEVEN)
-        lost = vectors[:, np.abs(values) <= z * se]
-        if told:
+        parallel = bool(np.any(np.abs(a @ singular) > SINGULAR * np.linalg.norm(a)))
+        if not parallel and (along <= ALONG_FLAT or uneven[k] <= UNEVEN):
             found.append(Interval("wald", value, error, value - z * error, value + z * error))
         elif parallel or np.any(np.abs(a @ lost) > 1e-9 * np.linalg.norm(a)):
             found.append(Interval("unbounded", value, error, -math.inf, math.inf))
         else:
-            low, high = _inverted(release, a, z * z, error, move)
+            low, high = _inverted(release, a, z * z, error, -change / scaling)
             centre = float(combinations[k] @ (release.point - bias))
             found.append(Interval("anderson-rubin", value, error, centre + low, centre + high))
-    whole = combinations * scaling @ covariance @ (combinations * scaling).T
-    return found, whole * np.outer(factors, factors)
+    return found, through @ combinations.T * np.outer(factors, factors)
 
 
 def _inverted(release: Release, a: np.ndarray, most: float, step: float, wald: np.ndarray) -> tuple[float, float]:

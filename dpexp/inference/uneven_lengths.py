@@ -32,16 +32,17 @@ MOST = 0.3
 
 
 def relative_errors(
-    covariance: np.ndarray, inverse: np.ndarray, error: np.ndarray, scaling: np.ndarray, middle_error: float = 0.0
-) -> np.ndarray:
-    """The standard deviations of e [..., p], for C and H^-1 [..., p, p], se_H [...] and D [p].
+    covariance: np.ndarray, inverse: np.ndarray, own: np.ndarray, error: np.ndarray, scaling: np.ndarray,
+    middle_error: float = 0.0,
+) -> np.ndarray:  # fmt: skip
+    """The standard deviations of e [..., k] of combinations a'theta, for se_H [...] and D [p].
 
-    `middle_error` is the standard deviation of the noise of a diagonal entry of the middle matrix S, symmetric as W is:
-    d C_jj = u' dS u has the variance of that times |u|^4, and a part e of C^(1/2) is half of it over C.
+    Rows of `covariance` are a'C, those of `inverse` a'H^-1 [..., k, p], and `own` is a'C a [..., k]. `middle_error` is
+    the standard deviation of the noise of a diagonal entry of the middle matrix S, symmetric as W is: u' dS u has the
+    variance of that times |u|^4, and a part e of C^(1/2) is half of it over C.
     """
-    u, v = inverse / scaling, covariance / scaling  # row j of each: they are symmetric
+    u, v = inverse / scaling, covariance / scaling
     squares = np.sum(u * u, axis=-1) * np.sum(v * v, axis=-1) + np.sum(u * v, axis=-1) ** 2
-    own = np.diagonal(covariance, axis1=-2, axis2=-1)
     of_middle = middle_error * np.sum(inverse * inverse, axis=-1) / 2
     with np.errstate(invalid="ignore", divide="ignore"):
         e_sq = ((error**2 / 2)[..., None] * squares + of_middle**2) / own**2
@@ -51,9 +52,14 @@ def relative_errors(
 def longer(
     covariance: np.ndarray, inverse: np.ndarray, error: np.ndarray, scaling: np.ndarray, middle_error: float = 0.0
 ) -> np.ndarray:
-    """By what factor standard errors become longer [..., p]; the arguments are those of `relative_errors`."""
-    e = np.minimum(relative_errors(covariance, inverse, error, scaling, middle_error), MOST)
-    return np.asarray(1 + critical_values.normal(LEVEL) ** 2 / 2 * e**2)
+    """By what factor the standard errors of C [..., p, p] become longer [..., p], for H^-1 [..., p, p]."""
+    own = np.diagonal(covariance, axis1=-2, axis2=-1)
+    return lengthened(relative_errors(covariance, inverse, own, error, scaling, middle_error))  # both are symmetric
+
+
+def lengthened(e: np.ndarray) -> np.ndarray:
+    """The factor for standard deviations of e."""
+    return np.asarray(1 + critical_values.normal(LEVEL) ** 2 / 2 * np.minimum(e, MOST) ** 2)
 
 
 def made_up(found: Corrected, scaling: np.ndarray) -> Corrected:

@@ -150,10 +150,9 @@ def stamp(figure: Figure, results: Path) -> str:
     from dpexp.store.fingerprint import closure
 
     function = figure.draw.func if isinstance(figure.draw, partial) else figure.draw
-    modules = [str(function.__module__), "dpexp.reporting.figure"]
+    modules = [str(function.__module__), "dpexp.reporting.figure", *figure.follows]
     told: list[object] = [figure.name, figure.caption, figure.place]
     if figure.sources:
-        modules += figure.follows
         told.append(repr(figure.draw.args if isinstance(figure.draw, partial) else ""))
     elif not figure.paper:
         return ""

@@ -10,7 +10,7 @@ from scipy.stats import binom, norm
 from dpexp.privacy.accounting.binomials import binomial_log_masses, likely_counts
 from dpexp.privacy.accounting.gdp import delta_of, eps_of
 from dpexp.privacy.accounting.mixtures import GaussianMixture
-from dpexp.privacy.attained.linear_loss import LinearLoss, _eps_of_threshold, linear_loss_delta, linear_loss_eps
+from dpexp.privacy.attained.linear_loss import LinearLoss, _eps_of_threshold, linear_loss_eps
 from tests.oracles.linear_losses import full
 
 SCHEMES = ("add-remove", "replace-one", "fixed-size")
@@ -35,10 +35,10 @@ def test_golden_deltas_and_divergences():
     wanted = (1.895310e-4, 2.274068e-1, 6.076643e-2, 1.714816e-1)
     orders = (0.101053, 1.62809, 0.625171, 1.27924)
     for (setting, *_), delta, second in zip(GOLDEN, wanted, orders, strict=True):
-        assert linear_loss_delta(*setting, "add-remove", 1.0) == pytest.approx(delta, rel=4e-7)
+        assert LinearLoss(*setting, "add-remove").delta(1.0) == pytest.approx(delta, rel=4e-7)
         assert LinearLoss(*setting, "add-remove").renyi(2.0) == pytest.approx(second, rel=4e-6)
     for eps, delta in ((0, 0.09933664615), (0.1, 0.06063161041), (0.5, 0.00308180021), (1, 6.217731453e-6)):
-        assert linear_loss_delta(0.1, 4.0, 100, "add-remove", eps) == pytest.approx(delta, rel=1e-9)
+        assert LinearLoss(0.1, 4.0, 100, "add-remove").delta(eps) == pytest.approx(delta, rel=1e-9)
 
 
 def literal(q, z, steps, scheme, eps):
@@ -110,7 +110,7 @@ def test_edges(scheme):
     assert linear_loss_eps(0.3, 1.0, 5, scheme, 1.0) == 0
     mu = math.sqrt(5) * (1 if scheme == "add-remove" else 2) / 3
     assert linear_loss_eps(1.0, 3.0, 5, scheme, 1e-5) == eps_of(mu, 1e-5)
-    assert linear_loss_delta(1.0, 3.0, 5, scheme, 0.7) == delta_of(mu, 0.7)
+    assert LinearLoss(1.0, 3.0, 5, scheme).delta(0.7) == delta_of(mu, 0.7)
     for tiny in (1e-12, 1e-3):
         assert 0 <= linear_loss_eps(tiny, 1e-3, 3, scheme, 1e-9) < math.inf
         assert linear_loss_eps(tiny, 1e3, 3, scheme, 1e-9) < 1

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from dpexp.privacy.accounting.gdp import delta_of, eps_of
-from dpexp.privacy.accounting.tradeoff import Profile, gaussian_beta, of_pairs
+from dpexp.privacy.accounting.tradeoff import Profile, gaussian_beta, implied_delta
 from dpexp.privacy.attained.linear_loss import LinearLoss
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.reporting.tradeoff import profile_of
@@ -41,6 +41,19 @@ RISKCAL = [
     (("sampled", 0.2, 8, 1000), (0.98912778, 0.93722390, 0.68736539, 0.39442487), 0.30791186),
     (("sampled", 0.01, 2, 200), (0.99869529, 0.98769966, 0.88579936, 0.67310970), 0.02997627),
 ]
+
+
+def of_pairs(pairs):
+    """The profile of a few guarantees (epsilon, delta) that hold together."""
+
+    def eps(delta):
+        return min((e for e, d in pairs if d <= delta), default=math.inf if delta < 1 else 0.0)
+
+    def direct(at):
+        """Also between them."""
+        return min(1.0, *(implied_delta(e, d, at) for e, d in pairs))
+
+    return Profile(eps, direct=direct)
 
 
 def sampled(q, noise, steps):

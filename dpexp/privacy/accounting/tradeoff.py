@@ -27,7 +27,7 @@ from __future__ import annotations
 import bisect
 import heapq
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -278,16 +278,3 @@ def gaussian_beta(mu: float, alpha: float) -> float:
     from scipy.special import ndtr, ndtri
 
     return float(ndtr(-ndtri(alpha) - mu))
-
-
-def of_pairs(pairs: Sequence[tuple[float, float]]) -> Profile:
-    """The profile of a few guarantees (epsilon, delta) that hold together."""
-
-    def eps(delta: float) -> float:
-        return min((e for e, d in pairs if d <= delta), default=math.inf if delta < 1 else 0.0)
-
-    def direct(at: float) -> float:
-        """Also between them."""
-        return min(1.0, *(implied_delta(e, d, at) for e, d in pairs))
-
-    return Profile(eps, direct=direct)

@@ -39,11 +39,6 @@ _LEAST_NOISE = 1e-4
 """deviation of the sum of all noises, in norms of one record, below which epsilon (above 10^7) loses its digits"""
 
 
-def linear_loss_delta(q: float, noise_multiplier: float, steps: int, scheme: Scheme, eps: float) -> float:
-    """The smallest delta at `eps` >= 0 of the pair; `noise_multiplier` is noise over one record's norm."""
-    return LinearLoss(q, noise_multiplier, steps, scheme).delta(eps)
-
-
 def linear_loss_eps(q: float, noise_multiplier: float, steps: int, scheme: Scheme, delta: float) -> float:
     """The smallest epsilon at `delta` of the pair, rounded down by 1e-9 of its value."""
     return LinearLoss(q, noise_multiplier, steps, scheme).eps(delta)
