@@ -60,7 +60,8 @@ def test_own_table_by_its_header_alone(tmp_path):
     assert "categories: {income: [ONE, OTHER]}" in text
     with pytest.raises(ConfigError, match="categories of income are not filled in"):
         read_experiment(text, "mine.yaml")
-    assert not [value for value in ("cook", "clerk", "41", "52", "high") if value in text]
+    written = text.replace(str(tmp_path), "")  # the path is the user's, and may contain anything
+    assert not [value for value in ("cook", "clerk", "41", "52", "high") if value in written]
     filled = text.replace(blank, "ranges: {age: [0, 100]}")
     filled = filled.replace("{income: [ONE, OTHER]}", "{income: [low, high], job title: [cook, clerk]}")
     (cell,) = read_experiment(filled, "mine.yaml").cells
