@@ -76,8 +76,9 @@ def test_the_figure_of_noisy_sgd(toys):
     data = drawn("noisy_sgd_figure1", toys)
     assert (data.exact_pm > data.exact_paper).all()
     assert (data.symmetrised_over_exact >= 1).all()
-    assert data.literal_over_exact.min() < 1
-    assert (data.composition_symmetrised > data.composition).all()
+    assert data.literal_over_exact.min() == pytest.approx(19.2, abs=0.1)  # (3.6) itself accuses nobody here
+    assert data[data.composition_over_exact < 1].steps.max() in range(25, 30)  # only T times the printed S_alpha does
+    assert (data.composition_symmetrised_over_exact >= 1).all()
 
 
 @pytest.mark.slow

@@ -24,22 +24,24 @@ LOOKS: dict[str, dict[str, Any]] = {
     "composition": {
         "color": "#777777",
         "linestyle": (0, (4, 2)),
-        "label": "all iterates: composition, printed orientation",
+        "label": r"composition, $T S_\alpha$ as printed",
     },
     "composition_symmetrised": {
         "color": "#b5a27a",
         "linestyle": (0, (4, 2)),
-        "label": "all iterates: composition, sound orientation",
+        "label": "composition, in both orders",
     },
-    "literal": {"color": "#e0701a", "linestyle": "-", "label": "last iterate, (3.6) as printed"},
-    "symmetrised": {"color": "#2b6cb8", "linestyle": "-", "label": "last iterate, (3.6) repaired"},
+    "literal": {"color": "#e0701a", "linestyle": "-", "label": "(3.6) as printed"},
+    "symmetrised": {"color": "#2b6cb8", "linestyle": "-", "label": "(3.6) repaired: in both orders"},
     "exact_pm": {"color": "#111111", "linestyle": "-", "label": r"exact law, slopes $-L$ against $+L$"},
     "exact_paper": {"color": "#2a9d6f", "linestyle": (0, (1, 1)), "label": "exact law, the paper's pair (0 against L)"},
 }
 
+BOUNDS = ("composition", "composition_symmetrised", "literal", "symmetrised")
+
 
 def draw(results: Path) -> Drawing:
-    """Left: Renyi divergence of order 8. Right: bound over exact, whose value below 1 is a violation."""
+    """Left: Renyi divergence of order 8. Right: each bound alone over the exact law of slopes -L against +L."""
     import pandas as pd
     from matplotlib.figure import Figure as Canvas
 
@@ -49,30 +51,30 @@ def draw(results: Path) -> Drawing:
     left, right = canvas.subplots(1, 2, sharex=True)
     for name, look in LOOKS.items():
         left.plot(data.steps, data[name], **look)
-    _knee(left)
+    _knee(left, 0.03)
     left.set_ylim(1e-3, 60)
     left.set_ylabel(rf"Renyi divergence of order {ORDER}")
     left.set_title("privacy loss of noisy SGD")
-    for name in ("literal", "symmetrised"):
-        best = np.minimum(data[name], data.composition if name == "literal" else data.composition_symmetrised)
-        ratio = best / data.exact_pm
+    for name in BOUNDS:
+        ratio = data[name] / data.exact_pm
         data[f"{name}_over_exact"] = ratio
-        right.plot(data.steps, ratio, color=LOOKS[name]["color"], label=f"best {name} bound")
+        right.plot(data.steps, ratio, **LOOKS[name])
+    for name, offset in (("literal", -9), ("symmetrised", 9)):
+        last = data[f"{name}_over_exact"].iloc[-1]
         right.annotate(
-            f"{ratio.iloc[-1]:.0f} times", (1e6, ratio.iloc[-1]), (0, 4), textcoords="offset points", ha="right",
-            va="bottom", fontsize=8, color=LOOKS[name]["color"],
+            f"{last:.0f} times", (1e6, last), (0, offset), textcoords="offset points", ha="right", va="center", fontsize=8,
+            color=LOOKS[name]["color"],
         )  # fmt: skip
     right.axhline(1.0, color="#a50f4c", linewidth=1.0)
-    right.annotate("below: violated", (1.3, 0.88), va="top", fontsize=8, color="#a50f4c")
-    _knee(right)
+    right.annotate("below: no bound", (1e6, 0.85), ha="right", va="top", fontsize=8, color="#a50f4c")
+    _knee(right, 0.6)
     right.set_ylabel("bound over exact")
-    right.set_title("tightness")
+    right.set_title("each bound over the exact law")
     for axes in (left, right):
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlabel("steps $T$")
-    right.set_ylim(0.6, 50)
-    right.set_yticks([1, 3, 10, 30], ["1", "3", "10", "30"])
+    right.set_ylim(0.4, 1e6)
     canvas.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
     return Drawing(canvas, data)
 
@@ -93,10 +95,11 @@ def _row(steps: int) -> dict[str, float]:
     }
 
 
-def _knee(axes: Axes) -> None:
+def _knee(axes: Axes, height: float) -> None:
+    """The line at 2 T-bar, with its name at a share of the panel's height."""
     axes.axvline(KNEE, color="#999999", linewidth=0.8, linestyle=":")
     axes.annotate(
-        r"knee $2\bar T$", (KNEE, 0.03), xycoords=("data", "axes fraction"), xytext=(3, 0),
+        r"knee $2\bar T$", (KNEE, height), xycoords=("data", "axes fraction"), xytext=(3, 0),
         textcoords="offset points", ha="left", va="bottom", fontsize=8, color="#555555",
     )  # fmt: skip
 
@@ -104,9 +107,10 @@ def _knee(axes: Axes) -> None:
 NOISY_SGD_FIGURE1 = Figure(
     "noisy_sgd_figure1",
     "Privacy loss against the number of steps: composition, the last-iterate bound printed and repaired, exact laws. "
-    "Left: Renyi divergence of order 8; right: bound over exact, where a value below 1 is a violation. n = 100 records, "
-    "batch size 10, Lipschitz constant 1, step size 0.1, noise 0.4 (standard deviation on the gradient), diameter 1. "
-    "Nothing is simulated.",
+    "Left: Renyi divergence of order 8; right: each bound alone over the exact law of slopes -L against +L. "
+    "(3.6) as printed is nowhere below it here. What is below it up to 29 steps is T times the printed S_alpha, which the "
+    "paper does not state as a bound. n = 100 records, batch size 10, Lipschitz constant 1, step size 0.1, noise 0.4 "
+    "(standard deviation on the gradient: less than Theorem 3.1 asks for), diameter 1. Nothing is simulated.",
     "noisy-sgd",
     "Figure 1",
     (),
