@@ -5,11 +5,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from dpexp.papers.dp_sgld.claims import decreasing
 from dpexp.papers.dp_sgld.tables import accuracy
 from dpexp.papers.momentum.claims import differences
-from dpexp.papers.noisy_sgd.claims import appendix, clipping, domain
+from dpexp.papers.noisy_sgd.claims import appendix, clipping, domain, sampling
 from dpexp.papers.noisy_sgd.claims.walks import MULTIPLIER, WIDTH, Q
 from dpexp.privacy.analyses.last_iterate import last_iterate
 
@@ -52,6 +53,23 @@ def test_walks_above_the_ends_of_panels_by_simulation():
             w = np.clip(w + 0.8 * (rng.random(len(w)) < 0.5) + rng.standard_normal(len(w)), -half, half)
         drawn = [np.mean(w > -half), np.mean(w > 0), np.mean(w == half)]
         assert found[:, k] == pytest.approx(drawn, abs=0.005)
+
+
+def test_a_search_over_two_atoms_climbs_no_higher_than_one_point():
+    """Lemma 2.11 by Nelder and Mead over measures in the disc, from one with mean 0."""
+    nodes, weights = sampling._grid(2)
+
+    def divergence(x, order=4.0, q=0.3, sigma=1.0):
+        points = x[:4].reshape(2, 2)
+        points = points / np.maximum(1.0, np.linalg.norm(points, axis=1, keepdims=True))
+        share = 1 / (1 + math.exp(-x[4]))
+        return sampling._divergence(order, q, sigma, nodes, weights, points, np.array([share, 1 - share]))
+
+    found = minimize(
+        lambda x: -divergence(x), np.array([0.6, 0.2, -0.5, 0.4, 0.1]), method="Nelder-Mead", options={"maxfev": 250}
+    )
+    most = sampling.base_from_mixture(4.0, 0.3, 1.0)
+    assert 0.98 * most < -found.fun <= most * (1 + 1e-9)
 
 
 def test_a_smaller_set_has_a_smaller_bound_as_well():

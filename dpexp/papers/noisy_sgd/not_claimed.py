@@ -31,7 +31,7 @@ NOT_CLAIMED = (
         "of the bounds, by their formulas; of exact laws theorem-5-1/stops and section-1-3/true-answer say it",
     ),
     NotClaimed(
-        "Section 1.2, after Theorem 1.3; footnote 5",
+        "Section 1.2, after Theorem 1.3",
         "Dn / (L eta) steps are what two processes need to reach opposite ends of the set",
         "the reason for the formula; theorem-1-3/stops and theorem-1-3/tight judge the formula",
     ),

@@ -16,13 +16,21 @@ import numpy as np
 from dpexp.theory.ldp_sgd.noise import fourth_moment, printed_noise, second_moment
 from dpexp.theory.ldp_sgd.psi import psi
 
+MOST = 2_000_000
+"""terms of B that are summed; that the others are nothing is checked"""
 
-def log10_summation_b(steps: np.ndarray, eta: float, alpha: float, m: float) -> np.ndarray:
-    """log10 of B = sum_{k <= n} exp{-m eta k^{1-alpha} / 4 + psi_{1-2 alpha}(k) + 4 eta^3 psi_{1-3 alpha}(k)}."""
+
+def log10_summation_b(steps: np.ndarray, eta: float, alpha: float, m: float, factor: float = 1.0) -> np.ndarray:
+    """log10 of B = sum_{k <= n} exp{-m eta k^{1-alpha} / 4 + factor psi_{1-2 alpha}(k) + 4 eta^3 psi_{1-3 alpha}(k)}.
+
+    The printed factor is 1. Raises ValueError where terms beyond the first `MOST` would count.
+    """
     steps = np.asarray(steps, dtype=np.int64)
-    k = np.arange(1, int(steps.max()) + 1, dtype=np.float64)
-    exponent = -m * eta * k ** (1 - alpha) / 4 + psi(1 - 2 * alpha, k) + 4 * eta**3 * psi(1 - 3 * alpha, k)
-    return np.logaddexp.accumulate(exponent)[steps - 1] / math.log(10)
+    k = np.arange(1, min(int(steps.max()), MOST) + 1, dtype=np.float64)
+    exponent = -m * eta * k ** (1 - alpha) / 4 + factor * psi(1 - 2 * alpha, k) + 4 * eta**3 * psi(1 - 3 * alpha, k)
+    if steps.max() > MOST and not exponent[-1] < min(exponent[-2], exponent.max() - 40):
+        raise ValueError(f"B has more than {MOST:,} terms that count")
+    return np.logaddexp.accumulate(exponent)[np.minimum(steps, MOST) - 1] / math.log(10)
 
 
 def theorem4_printed_log10(
@@ -37,21 +45,54 @@ def theorem4_printed_log10(
     delta0: float,
     hessian_lipschitz: float,
     public_trace: float,
+    factor: float = 1.0,
+    third: float = 0.0,
+    fourth: float = 0.0,
 ) -> np.ndarray:
-    """log10 of the printed bound on E|theta_bar_n - theta*|^2 with C_{3,0} = C_{4,0} = 0, eta_1 = eta.
+    """log10 of the printed bound on E|theta_bar_n - theta*|^2 with eta_1 = eta.
 
-    `public_trace` = tr(H^-1 S H^-1) without privacy noise, as S is printed. The undefined constants are non-negative,
-    so this is a lower value of the printed bound. The start is deterministic: E|theta_0 - theta*|^4 = delta0^2.
+    `public_trace` = tr(H^-1 S H^-1) without privacy noise, as S is printed. C_{3,0} = `third` and C_{4,0} = `fourth`
+    are never defined; as they are non-negative, 0 gives a lower value of the printed bound. `factor` is that of B. The
+    start is deterministic: E|theta_0 - theta*|^4 = delta0^2.
     """
-    args = (eta, alpha, m, M, gradient_bound, p, min_mu, delta0)
-    finite = theorem4_without_b(steps, *args, hessian_lipschitz, public_trace)
+    finite = theorem4_without_b(
+        steps, eta, alpha, m, M, gradient_bound, p, min_mu, delta0, hessian_lipschitz, public_trace
+    )
     n = np.asarray(steps, dtype=np.float64)
     s2 = printed_noise(gradient_bound, p, min_mu)
+    undefined = third * psi(1 - 2 * alpha, n) + 2 * fourth * eta * psi(1 - 3 * alpha, n)
+    finite = finite + hessian_lipschitz * eta**2 / (m**2 * n**2) * undefined
     with_b = (4 * alpha**2 / eta**2 + 4 * M**2) / (m * n**2) * (delta0 + eta**2 * s2)
-    with_b = with_b + 4 * M**2 * eta * s2 / (m**2 * n**2) * delta0**2
-    return np.logaddexp(np.log(finite), np.log(with_b) + log10_summation_b(steps, eta, alpha, m) * math.log(10)) / (
-        math.log(10)
-    )
+    moments = delta0**2 + third * eta**3 * psi(1 - 3 * alpha, n) + fourth * eta**4 * psi(1 - 4 * alpha, n)
+    with_b = with_b + 4 * M**2 * eta * s2 / (m**2 * n**2) * moments
+    b = log10_summation_b(steps, eta, alpha, m, factor)
+    return np.logaddexp(np.log(finite), np.log(with_b) + b * math.log(10)) / math.log(10)
+
+
+def theorem4_squared_log10(
+    steps: np.ndarray,
+    eta: float,
+    alpha: float,
+    m: float,
+    M: float,
+    gradient_bound: float,
+    p: int,
+    min_mu: float,
+    delta0: float,
+    hessian_lipschitz: float,
+    public_trace: float,
+    sized: bool = False,
+) -> np.ndarray:
+    """log10 of the bound with eta^2 before psi_{1-2 alpha} in B: a reading, after Moulines and Bach (2011), Theorem 1.
+
+    There the sum of the squared steps stands in the exponent, which eta^2 psi_{1-2 alpha} is and psi alone is not. With
+    `sized` C_{3,0} and C_{4,0} are the powers 3 and 4 of sigma~_mu, a moment of that order; else they are 0.
+    """
+    sigma = printed_noise(gradient_bound, p, min_mu) ** 0.5 if sized else 0.0
+    return theorem4_printed_log10(
+        steps, eta, alpha, m, M, gradient_bound, p, min_mu, delta0, hessian_lipschitz, public_trace, eta**2, sigma**3,
+        sigma**4,
+    )  # fmt: skip
 
 
 def theorem4_without_b(

@@ -3,7 +3,12 @@
 from dpexp.theory.ldp_sgd.composition import theorem1, theorem2
 from dpexp.theory.ldp_sgd.table1 import corrected_exponent, remark_exponent, table1_exponent
 from dpexp.theory.ldp_sgd.theorem3 import theorem3_printed, theorem3_recursion
-from dpexp.theory.ldp_sgd.theorem4 import theorem4_completed, theorem4_printed_log10, theorem4_without_b
+from dpexp.theory.ldp_sgd.theorem4 import (
+    theorem4_completed,
+    theorem4_printed_log10,
+    theorem4_squared_log10,
+    theorem4_without_b,
+)
 from dpexp.theory.ldp_sgd.theorem5 import theorem5_last_iterate, theorem5_printed, theorem5_rooted
 from dpexp.theory.ldp_sgd.theorem6 import theorem6_completed, theorem6_visible
 from dpexp.theory.theorem import Theorem
@@ -32,6 +37,10 @@ THEOREMS: dict[str, Theorem] = {
     "ldp-sgd/theorem-4": Theorem(
         "ldp-sgd", "Theorem 4 (log10; C_{3,0} = C_{4,0} = 0)", "printed", "upper", "param_distance_sq", "asgd",
         _HESSIAN, "alpha in [0, 1)", theorem4_printed_log10,
+    ),
+    "ldp-sgd/theorem-4/squared": Theorem(
+        "ldp-sgd", "Theorem 4 (log10), with eta^2 in B", "completed", "upper", "param_distance_sq", "asgd", _HESSIAN,
+        "alpha in [0, 1)", theorem4_squared_log10,
     ),
     "ldp-sgd/theorem-4/without-b": Theorem(
         "ldp-sgd", "Theorem 4, the terms without B", "printed", "rate", "param_distance_sq", "asgd", _HESSIAN,

@@ -13,11 +13,15 @@ from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.slopes import RATE_TOLERANCE
 from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, STRONGLY, corrected_exponent, table1_exponent
 
-STRONG = ("rates_linear", "rates_logistic")
-
-
+STRONG, LOGISTIC = ("rates_linear",), ("rates_logistic",)
+"""strongly convex on the part of the space where the iterates are (Condition 2 asks it of a set); and the paper's example of
+what is not strongly convex, for which no theorem of section 4.1 speaks"""
 ALL = (1 / 3, 0.4, 0.5, 0.6, 2 / 3)
-CORRECTED, CONTROL = used(STRONG, alpha=ALL), used(("rates_quadratic",), alpha=(*ALL, 0.8))
+CORRECTED, ELSEWHERE, CONTROL = (
+    used(STRONG, alpha=ALL),
+    used(LOGISTIC, alpha=ALL),
+    used(("rates_quadratic",), alpha=(*ALL, 0.8)),
+)
 LONG_BELOW, LONG_ABOVE = (used(("long_linear",), alpha=alpha) for alpha in (1 / 3, 2 / 3))
 
 
@@ -28,20 +32,16 @@ def agree_with_table(used: Used, estimator: str, convexity: str, metric: str) ->
     )
 
 
-def corrected(evidence: Evidence) -> Outcome:
-    """The average's exponent max(-1, -2 alpha) on non-quadratic risks, at every alpha that is run."""
-    runs = CORRECTED(evidence)
-    return rates_agree(runs, "asgd", "param_distance_sq", lambda a: corrected_exponent("asgd", a), "corrected table")
+def agree_with_correction(used: Used, estimator: str = "asgd") -> Callable[[Evidence], Outcome]:
+    """The check that the squared distance falls like n^-alpha (iterate) or n^-min(1, 2 alpha) (average)."""
+    return lambda evidence: rates_agree(
+        used(evidence), estimator, "param_distance_sq", lambda a: corrected_exponent(estimator, a), "corrected table"
+    )
 
 
 def control(evidence: Evidence) -> Outcome:
     """A quadratic risk has no bias: n^-1 for every alpha."""
     return rates_agree(CONTROL(evidence), "asgd", "param_distance_sq", lambda a: -1.0, "quadratic risk")
-
-
-def long_run(evidence: Evidence) -> Outcome:
-    runs = LONG_BELOW(evidence)
-    return rates_agree(runs, "asgd", "param_distance_sq", lambda a: corrected_exponent("asgd", a), "corrected table")
 
 
 TOLERANCE = (
@@ -104,8 +104,21 @@ CLAIMS = (
     Claim(
         "ldp-sgd/table-1/strong/asgd/corrected", "Table 1",
         "Corrected: the squared distance of LDP-ASGD falls like n^-min(1, 2 alpha).",
-        "rate", STRONG, corrected, TOLERANCE, "reproduced", "variance 1 / n plus squared bias n^-2 alpha",
+        "rate", STRONG, agree_with_correction(CORRECTED), TOLERANCE, "reproduced", "variance 1 / n plus squared bias n^-2 alpha",
         source="ours", false_if=OFF, hypotheses=strongly_smooth(CORRECTED),
+    ),
+    Claim(
+        "ldp-sgd/table-1/logistic/asgd", "Table 1",
+        "Extended: the squared distance of LDP-ASGD falls like n^-min(1, 2 alpha) in logistic regression, too.",
+        "rate", LOGISTIC, agree_with_correction(ELSEWHERE), TOLERANCE, "reproduced",
+        "the paper does not count it as strongly convex; at the optimum, which is all that a rate asks, it is",
+        source="ours", false_if=OFF, hypotheses=strongly_smooth(ELSEWHERE),
+    ),
+    Claim(
+        "ldp-sgd/table-1/logistic/sgd", "Table 1",
+        "Extended: the squared distance of LDP-SGD falls like n^-alpha in logistic regression, too.",
+        "rate", LOGISTIC, agree_with_correction(ELSEWHERE, "sgd"), TOLERANCE, "reproduced", "for the same reason",
+        source="ours", false_if=OFF, hypotheses=strongly_smooth(ELSEWHERE),
     ),
     Claim(
         "ldp-sgd/table-1/strong/asgd/quadratic", "Table 1",
@@ -116,7 +129,7 @@ CLAIMS = (
     Claim(
         "ldp-sgd/table-1/strong/asgd/long", "Table 1",
         "Corrected: with the paper's own step size and start, 10^8 users show n^-2 alpha at alpha = 1/3.",
-        "rate", ("long_linear",), long_run, TOLERANCE, "reproduced",
+        "rate", ("long_linear",), agree_with_correction(LONG_BELOW), TOLERANCE, "reproduced",
         "300,000 users are not enough: there the slope at alpha = 1/3 is about -1 and only seems to agree with the table",
         source="ours", false_if=OFF, hypotheses=strongly_smooth(LONG_BELOW),
     ),

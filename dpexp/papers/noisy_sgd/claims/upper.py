@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from collections.abc import Iterable
+from functools import lru_cache, partial
 
 from dpexp.core.bisection import first_whole
 from dpexp.papers.noisy_sgd.claims.hypotheses import Point, best_step, contracting, small_steps, upper_bound
@@ -20,21 +21,20 @@ from dpexp.papers.noisy_sgd.claims.walks import (
     opposite,
     springs,
 )
-from dpexp.privacy.accounting.sampled_gaussian import largest_order
+from dpexp.privacy.accounting.sampled_gaussian import base_from_mixture, largest_order, mixture_from_base
 from dpexp.privacy.analyses.last_iterate import composed, last_iterate, printed_strongly_convex
-from dpexp.reporting.claim import Claim, Outcome
-from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.judged import EXACT, at_least_exact
+from dpexp.reporting.judged import EXACT
+from dpexp.reporting.row import above, near, row
 
 STEPS = (1, 10, 125, 1000, 10**6)
 INSIDE = ((0.1, 5.7), (0.19, 5.7), (0.01, 6.0), (0.05, 12.0))
 """q = b / n and b sigma / (2 L) above 4 sqrt 2, which is the printed condition on the noise"""
 CONSTANT = 17.0
-"""what the printed proof adds up to at R = T-bar: 16 by Lemma 2.12 with half the noise, and 1 for the shift"""
+"""what the printed proofs add up to: 16 by Lemma 2.12 with half the noise, and 1 for the shift"""
 SPRING_Q, SPRING_WIDTH = 1e-3, 12.0
 """batches of one of 1000 records, L = M D / 2: the record moves a step by half of the set"""
 CONTRACTION, CONTRACTING_BATCH = 0.95, 100
-"""quadratics with eta M = 0.05 in the strongly convex checks inside the conditions, batches of 100"""
+"""quadratics with eta m = 0.05 in the strongly convex checks inside the conditions, batches of 100"""
 
 
 def _top(q: float, multiplier: float) -> float:
@@ -57,15 +57,11 @@ ANY_ORDER = {
 
 
 @lru_cache(maxsize=64)
-def _largest(point: Point, steps: int) -> float:
+def largest_divergence(point: Point, steps: int) -> float:
     """The larger exact divergence of two instances: opposite records among zeros, and one record flipped among +L."""
     slope = 1 / (2 * point.multiplier)
     pairs = opposite(slope, WIDTH / 2, point.q), flipped(slope, WIDTH / 2, point.q, 1)
     return max(both(pair, steps, point.order) for pair in pairs)
-
-
-def largest_divergence(point: Point, steps: int) -> float:
-    return _largest(point, steps)
 
 
 def _knee(point: Point) -> int:
@@ -73,7 +69,12 @@ def _knee(point: Point) -> int:
     return math.ceil(2 * WIDTH * point.multiplier / point.q)
 
 
-def equation_3_6(evidence: Evidence) -> Outcome:
+def size(point: Point, steps: float) -> float:
+    """The constant times alpha (L / (n sigma))^2 T, where L / (n sigma) = q / (2 multiplier)."""
+    return CONSTANT * point.order * (point.q / (2 * point.multiplier)) ** 2 * steps
+
+
+def equation_3_6() -> dict[str, float]:
     """(3.6) alone, with the printed S_alpha, at orders beyond alpha* and less noise: linear and quadratic losses."""
     ratios = {}
     for label, order, steps in cases(STEPS):
@@ -84,58 +85,58 @@ def equation_3_6(evidence: Evidence) -> Outcome:
         for steps in (10, 10**5):
             bound = last_iterate(order, SPRING_Q, 1 / SPRING_WIDTH, SPRING_WIDTH, steps, "literal").rdp
             ratios[f"quadratic losses, order {order:g}, T = {steps:,}"] = bound / both(pair, steps, order)
-    words = "equation (3.6) with the printed S_alpha is at least the exact divergence, at any order"
-    return at_least_exact(ratios, words, f"linear: {SETTING}; quadratic: n = 1000, b = 1, L = M D / 2, eta = 1 / M")
+    return ratios
 
 
-def theorem_3_1_inside(evidence: Evidence) -> Outcome:
-    """(3.6) alone at orders up to alpha* and with the noise that the theorem asks for: opposite and flipped records."""
-    ratios = {}
-    for label, point in POINTS_INSIDE.items():
-        for steps in (1, _knee(point), 10**6):
-            bound = last_iterate(point.order, point.q, point.multiplier, WIDTH, steps, "literal").rdp
-            ratios[f"{label}, T = {steps:,}"] = bound / largest_divergence(point, steps)
-    words = "with sigma > 8 sqrt(2) L / b and alpha <= alpha*, the printed (3.6) is at least the exact divergence"
-    return at_least_exact(ratios, words, f"width {WIDTH:g}")
-
-
-def theorem_3_1_order(evidence: Evidence) -> Outcome:
-    """The exact divergence over alpha (L / (n sigma))^2 min(T, T-bar), inside the conditions: below a constant?"""
-    ratios = {}
-    for label, point in POINTS_INSIDE.items():
-        for steps in (1, _knee(point), 10**6):
-            # L^2 / (n sigma)^2 = (q / (2 multiplier))^2
-            size = point.order * (point.q / (2 * point.multiplier)) ** 2 * min(steps, _knee(point))
-            ratios[f"{label}, T = {steps:,}"] = CONSTANT * size / largest_divergence(point, steps)
-    words = f"at most C alpha L^2 / (n sigma)^2 min(T, T-bar), C = {CONSTANT:g} from the printed proof"
-    found = at_least_exact(ratios, words)
-    needed = CONSTANT / found.numbers["least"]
-    found.numbers["constant_needed"] = needed
-    return Outcome(
-        found.verdict, words, f"{found.measured}; a constant of {needed:.3g} is enough", EXACT, found.numbers
+def of_a_step(least: float) -> str:
+    """The printed S_alpha beside the divergence of the other order of the neighbours, at q = 0.01 and sigma = 1."""
+    rows = [(a, base_from_mixture(a, 0.01, 1.0), mixture_from_base(a, 0.01, 1.0)) for a in (2.0, 32.0, 128.0)]
+    return (
+        f"the largest exact divergence is {1 / least:.3g} times the bound; the printed S_alpha of a step against the other order "
+        f"(q = 0.01, sigma = 1): {'; '.join(f'{p:.3g} against {o:.3g} (order {a:g})' for a, p, o in rows)}; it never exceeds "
+        f"log 1/(1-q) = {-math.log1p(-0.01):.3g}"
     )
 
 
-def theorem_3_1_repaired(evidence: Evidence) -> Outcome:
-    """min(composition, (3.6)) with the symmetrised step over the exact divergence, all orders and steps."""
+def inside(order_alone: bool) -> dict[str, float]:
+    """At orders up to alpha* and with the noise that the theorem asks for: (3.6), or its order of magnitude alone."""
     ratios = {}
-    for label, order, steps in cases(STEPS):
-        bound = min(
-            composed(order, Q, MULTIPLIER, steps, "symmetrised"),
-            last_iterate(order, Q, MULTIPLIER, WIDTH, steps, "symmetrised").rdp,
+    for label, p in POINTS_INSIDE.items():
+        for steps in (1, _knee(p), 10**6):
+            if order_alone:
+                bound = size(p, min(steps, _knee(p)))
+            else:
+                bound = last_iterate(p.order, p.q, p.multiplier, WIDTH, steps, "literal").rdp
+            ratios[f"{label}, T = {steps:,}"] = bound / largest_divergence(p, steps)
+    return ratios
+
+
+def enough(least: float) -> str:
+    return f"a constant of {CONSTANT / least:.3g} is enough"
+
+
+def repaired(contraction: float, steps: Iterable[int]) -> dict[str, float]:
+    """min(composition, (3.6) or (5.3)) with the symmetrised step over the exact divergence, all orders."""
+    ratios = {}
+    for label, order, t in cases(tuple(steps)):
+        point = Point(Q, MULTIPLIER, order)
+        last = (
+            last_iterate(order, Q, MULTIPLIER, WIDTH, t, "symmetrised").rdp
+            if contraction == 1
+            else _printed_5_3(point, t, "symmetrised")
         )
-        ratios[label] = bound / exact(order, steps)
-    return at_least_exact(ratios, "equation (3.6) with the symmetrised step is at least the exact divergence", SETTING)
+        ratios[label] = min(composed(order, Q, MULTIPLIER, t, "symmetrised"), last) / exact(order, t, contraction)
+    return ratios
 
 
-def proposition_2_17(evidence: Evidence) -> Outcome:
+def proposition_2_17() -> dict[str, float]:
     """Two walks whose steps differ by s_t = 2 slope: a_t = s_t gives alpha T s^2 / 2."""
-    ratios = {}
-    for steps in (1, 10, 100):
-        for order in (2.0, 8.0):
-            bound = order / 2 * steps * (2 * SLOPE) ** 2
-            ratios[f"order {order:g}, T = {steps}"] = bound / both(opposite(SLOPE, q=1.0), steps, order)
-    return at_least_exact(ratios, "alpha/2 sum a_t^2 / sigma_t^2 is at least the divergence", f"width {WIDTH:g}")
+    pair = opposite(SLOPE, q=1.0)
+    return {
+        f"order {order:g}, T = {steps}": order / 2 * steps * (2 * SLOPE) ** 2 / both(pair, steps, order)
+        for steps in (1, 10, 100)
+        for order in (2.0, 8.0)
+    }
 
 
 def shifted(order: float, width: float, apart: float, steps: int, contraction: float) -> float:
@@ -152,228 +153,200 @@ def shifted(order: float, width: float, apart: float, steps: int, contraction: f
     return order / 2 * best
 
 
-def propositions(evidence: Evidence, contraction: float = 1.0) -> Outcome:
+def propositions(contraction: float) -> dict[str, float]:
     """Two walks that differ by s in every step, in a bounded set, against the proposition at its best horizon."""
-    ratios = {}
-    for slope in (SLOPE, 0.02):
-        pair = opposite(slope, q=1.0, contraction=contraction)
-        for steps in (1, 100, 1000):
-            for order in (2.0, 8.0):
-                bound = shifted(order, WIDTH, 2 * slope, steps, contraction)
-                ratios[f"s = {2 * slope:g}, order {order:g}, T = {steps:,}"] = bound / both(pair, steps, order)
-    return at_least_exact(ratios, "alpha/2 sum a_t^2 / sigma_t^2 is at least the divergence", f"width {WIDTH:g}")
+    return {
+        f"s = {2 * slope:g}, order {order:g}, T = {steps:,}": shifted(order, WIDTH, 2 * slope, steps, contraction)
+        / both(opposite(slope, q=1.0, contraction=contraction), steps, order)
+        for slope in (SLOPE, 0.02)
+        for steps in (1, 100, 1000)
+        for order in (2.0, 8.0)
+    }
 
 
-def proposition_3_2(evidence: Evidence) -> Outcome:
-    return propositions(evidence)
-
-
-def proposition_5_6(evidence: Evidence) -> Outcome:
-    return propositions(evidence, CONTRACTION)
-
-
-def _printed_5_3(point: Point, width: float, steps: int, step: str, contraction: float) -> float:
+def _printed_5_3(point: Point, steps: int, step: str) -> float:
     """Equation (5.3) at the best of a few shares of the noise."""
     return min(
-        printed_strongly_convex(point.order, point.q, point.multiplier, width, steps, step, contraction, share).rdp
+        printed_strongly_convex(point.order, point.q, point.multiplier, WIDTH, steps, step, CONTRACTION, share).rdp
         for share in (0.01, 0.05, 0.2, 0.5)
     )
 
 
-def theorem_5_1(evidence: Evidence) -> Outcome:
-    """(5.3) as printed, inside the conditions: quadratic losses, and a record that is linear besides.
+def _logarithms(p: Point) -> float:
+    """T-bar of (5.1): kappa (log(alpha D^2 / (eta^2 sigma_1^2 Q kappa)) + 1), half the noise, Q at what bounds it."""
+    kappa, q_alpha = (1 + CONTRACTION) / (1 - CONTRACTION), size(p, 1.0)
+    return kappa * (math.log(2 * p.order * WIDTH**2 / (q_alpha * kappa)) + 1)
+
+
+def theorem_5_1(order_alone: bool) -> dict[str, float]:
+    """(5.3) as printed, or (5.1), inside the conditions: quadratic losses, and a record that is linear besides.
 
     L is that of the record's whole loss: its own slope and the quadratic's largest one, (1 - c) half / b a step.
     """
     ratios = {}
-    for label, point in CONTRACTING.items():
-        slope = 1 / (2 * point.multiplier) - (1 - CONTRACTION) * WIDTH / 2 / CONTRACTING_BATCH
-        pair = opposite(slope, WIDTH / 2, point.q, CONTRACTION)
+    for label, p in CONTRACTING.items():
+        slope = 1 / (2 * p.multiplier) - (1 - CONTRACTION) * WIDTH / 2 / CONTRACTING_BATCH
+        pair = opposite(slope, WIDTH / 2, p.q, CONTRACTION)
         for steps in (1, 100, 10**5):
-            bound = _printed_5_3(point, WIDTH, steps, "literal", CONTRACTION)
-            ratios[f"{label}, T = {steps:,}"] = bound / both(pair, steps, point.order)
-    return at_least_exact(
-        ratios, "inside the conditions, the printed (5.3) is at least the exact divergence", f"c = {CONTRACTION}"
-    )
+            bound = size(p, min(steps, _logarithms(p))) if order_alone else _printed_5_3(p, steps, "literal")
+            ratios[f"{label}, T = {steps:,}"] = bound / both(pair, steps, p.order)
+    return ratios
 
 
-def theorem_5_1_repaired(evidence: Evidence) -> Outcome:
-    """(5.3) with the symmetrised step, or composition, against the exact law of quadratic others, outside as well."""
-    ratios = {}
-    for label, order, steps in cases((10, 100, 10**5)):
-        point = Point(Q, MULTIPLIER, order)
-        bound = min(
-            composed(order, Q, MULTIPLIER, steps, "symmetrised"),
-            _printed_5_3(point, WIDTH, steps, "symmetrised", CONTRACTION),
-        )
-        ratios[label] = bound / exact(order, steps, contraction=CONTRACTION)
-    words = "equation (5.3), with the symmetrised step, is at least the exact divergence"
-    return at_least_exact(ratios, words, f"contraction {CONTRACTION}")
-
-
-def _steps_to(level: float, contraction: float) -> int:
-    """The first of 1000 numbers of steps at which the exact divergence is above a level."""
-    return first_whole(lambda steps: exact(2.0, steps, contraction=contraction) > level, 0, 1000)
+def needed(contraction: float) -> int:
+    """The first of 1000 numbers of steps after which the exact divergence of quadratics is within 1% of its limit."""
+    limit = exact(2.0, 10**5, contraction)
+    return first_whole(lambda steps: exact(2.0, steps, contraction) > 0.99 * limit, 0, 1000)
 
 
 KAPPAS = {f"kappa = {kappa:g}": (kappa, (kappa - 1) / (kappa + 1)) for kappa in (3.0, 10.0, 40.0)}
 
 
-def theorem_5_1_stops(evidence: Evidence) -> Outcome:
-    """With eta = 2 / (M + m) and quadratics: steps after which the exact divergence is within 1% of its limit."""
-    needed = {}
-    for kappa, c in KAPPAS.values():
-        limit = exact(2.0, 10**5, contraction=c)
-        needed[kappa] = _steps_to(0.99 * limit, c)
-    shares = {k: t / (k * math.log(100 * k)) for k, t in needed.items()}
-    return Outcome(
-        "reproduced" if max(shares.values()) <= 1 else "false",
-        "no growth after O~(kappa) steps: at most kappa log(100 kappa) to within 1%",
-        "; ".join(f"kappa = {k:g}: {t} steps ({t / k:.2g} kappa)" for k, t in needed.items()),
-        EXACT,
-        {f"{k:g}": t for k, t in needed.items()},
-    )
+def theorem_5_1_stops() -> dict[str, float]:
+    """Steps eta = 2 / (M + m)."""
+    return {label: kappa * math.log(100 * kappa) / needed(c) for label, (kappa, c) in KAPPAS.items()}
 
 
-def remark_5_2(evidence: Evidence) -> Outcome:
+def remark_5_3() -> dict[str, float]:
+    """Other steps."""
+    return {f"c = {c:g}": math.ceil(math.log(100 / (1 - c)) / math.log(1 / c)) / needed(c) for c in (0.3, 0.9)}
+
+
+def remark_5_2() -> dict[str, tuple[float, float]]:
     """The exact divergence of strongly convex losses as the set grows, and as the steps go on in the largest set."""
-    limits = {}
-    for half in (25.0, 40.0):
-        limits[half] = both(opposite(SLOPE, half, contraction=CONTRACTION), 10**5, 2.0)
-    early = both(opposite(SLOPE, 40.0, contraction=CONTRACTION), 500, 2.0)
-    growth, wider = limits[40.0] / early - 1, limits[40.0] / limits[25.0] - 1
-    return Outcome(
-        "reproduced" if max(growth, abs(wider)) < 1e-6 else "false",
-        "a limit that neither the number of steps nor the size of the set moves",
-        f"D_2 at T = 10^5: {', '.join(f'{v:.6g} (D = {2 * h:g} noise units)' for h, v in limits.items())}; "
-        f"from T = 500 it grows by {growth:.1g} in the largest set",
-        EXACT,
-        {"growth": growth, "wider": wider},
-    )
+    small, large = (opposite(SLOPE, half, contraction=CONTRACTION) for half in (25.0, 40.0))
+    limit = both(large, 10**5, 2.0)
+    return {
+        "from T = 500 to 10^5": (0.0, limit / both(large, 500, 2.0) - 1),
+        "from D = 50 to 80 noise units": (0.0, limit / both(small, 10**5, 2.0) - 1),
+    }
 
 
-def remark_5_3(evidence: Evidence) -> Outcome:
-    """Steps to 1% of the limit, over log(100 / (1 - c)) / log(1 / c), for steps other than 2 / (M + m)."""
-    needed = {}
-    for c in (0.3, 0.9):
-        limit = exact(2.0, 10**5, contraction=c)
-        needed[c] = _steps_to(0.99 * limit, c)
-    shares = {c: t / math.ceil(math.log(100 / (1 - c)) / math.log(1 / c)) for c, t in needed.items()}
-    return Outcome(
-        "reproduced" if max(shares.values()) <= 1 else "false",
-        "no growth after O~(1 / log(1/c)) steps: at most log(100 / (1 - c)) / log(1 / c) to within 1%",
-        "; ".join(f"c = {c:g}: {t} steps ({t * math.log(1 / c):.2g} / log(1/c))" for c, t in needed.items()),
-        EXACT,
-        {f"{c:g}": t for c, t in needed.items()},
-    )
-
-
-NONE: tuple[str, ...] = ()
 ONE_VALUE = "one exact value above the bound contradicts it"
+SUM = "alpha/2 sum a_t^2 / sigma_t^2 is at least the divergence"
+WIDE = f"width {WIDTH:g}"
 CLAIMS = (
-    Claim(
-        "noisy-sgd/theorem-3-1/printed", "Section 3.2, step 4, before equation (3.6)",
+    row(
+        "noisy-sgd/theorem-3-1/printed", "Section 2.3, before Lemma 2.12; section 1.2 says the same of (3.6)",
         "Equation (3.6) with the printed S_alpha bounds the Renyi divergence of the last iterate, at any order.",
-        "upper", NONE, equation_3_6, ONE_VALUE, "false",
-        "S_alpha is the divergence of one order of the neighbours; the other is larger, and without limit as the order grows. "
-        "Linear losses do not show it in (3.6), quadratic ones do",
-        quote="we conclude that the algorithm is (α, ε)-RDP for",
-        false_if="One convex, L-Lipschitz, M-smooth example has a larger exact divergence.",
-        hypotheses=(small_steps(ANY_ORDER),),
+        "upper",
+        above(
+            equation_3_6, "equation (3.6) with the printed S_alpha is at least the exact divergence, at any order",
+            f"linear: {SETTING}; quadratic: n = 1000, b = 1, L = M D / 2, eta = 1 / M", more=of_a_step,
+        ),
+        ONE_VALUE, "false",
+        "no misprint: S_alpha has one order of the neighbours wherever it is used, and Renyi privacy asks for both. The other is larger, "
+        "and without limit as the order grows. Linear losses do not show it in (3.6), quadratic ones do",
+        quote="we emphasize that i) our bounds can be computed numerically for any α ≥ 1",
+        false_if="One convex, L-Lipschitz, M-smooth example has a larger exact divergence.", hypotheses=(small_steps(ANY_ORDER),),
     ),
-    Claim(
-        "noisy-sgd/theorem-3-1/conditions", "Theorem 3.1, equation (3.6)",
+    row(
+        "noisy-sgd/theorem-3-1/conditions", "Section 3.2, equation (3.6)",
         "Inside the theorem's conditions on the noise and the order, (3.6) holds as printed.",
-        "upper", NONE, theorem_3_1_inside, ONE_VALUE, "holds as a bound",
-        "up to alpha* both orders of the neighbours differ by a few percent, and the shift costs far more than that",
-        quote="These restrictions neither affect numerical bounds which can be computed for any α and b",
-        false_if="An exact divergence inside the conditions exceeds (3.6).",
-        hypotheses=upper_bound(POINTS_INSIDE),
+        "upper",
+        above(
+            partial(inside, False), "with sigma > 8 sqrt(2) L / b and alpha <= alpha*, the printed (3.6) is at least the exact divergence",
+            WIDE,
+        ),
+        ONE_VALUE, "holds as a bound", "up to alpha* both orders of the neighbours differ by a few percent, and the shift costs far more than that",
+        quote="(T - tau) S_α(b/n, bσ_2/(2L)) + αD^2/(2η^2σ_1^2(T - tau))",
+        false_if="An exact divergence inside the conditions exceeds (3.6).", hypotheses=upper_bound(POINTS_INSIDE),
     ),
-    Claim(
+    row(
         "noisy-sgd/theorem-3-1/order", "Theorem 3.1",
         "Inside the printed conditions the loss is at most a constant times alpha L^2 / (n sigma)^2 min(T, T-bar).",
-        "upper", NONE, theorem_3_1_order, "the constant is that of the printed proof: 17", "holds as a bound",
+        "upper", above(partial(inside, True), f"at most C alpha L^2 / (n sigma)^2 min(T, T-bar), C = {CONSTANT:g} from the printed proof", more=enough),
+        "the constant is that of the printed proof: 17", "holds as a bound",
         "Lemma 2.12 loses a factor 4 in either order of the neighbours, which covers the gap in the proof",
-        quote="This completes the proof of Theorem 3.1.",
-        false_if="One exact divergence inside the conditions exceeds 17 alpha L^2 / (n sigma)^2 min(T, T-bar).",
+        quote="αL^2/(n^2σ^2) min{T, T}", false_if="One exact divergence inside the conditions exceeds 17 alpha L^2 / (n sigma)^2 min(T, T-bar).",
         hypotheses=upper_bound(POINTS_INSIDE),
     ),
-    Claim(
+    row(
         "noisy-sgd/theorem-3-1/repaired", "Theorem 3.1",
         "Corrects (3.6): with the larger, symmetrised one-step divergence it holds at any order and noise.",
-        "upper", NONE, theorem_3_1_repaired, ONE_VALUE, "holds as a bound",
-        "our one-step lemma covers both orders; no exact law is known to come above it",
+        "upper", above(partial(repaired, 1.0, STEPS), "equation (3.6) with the symmetrised step is at least the exact divergence", SETTING),
+        ONE_VALUE, "holds as a bound", "our one-step lemma covers both orders; no exact law is known to come above it",
         source="ours", false_if="One exact divergence exceeds the repaired bound.", hypotheses=(small_steps(ANY_ORDER),),
     ),
-    Claim(
+    row(
         "noisy-sgd/proposition-2-17", "Section 2.4, Proposition 2.17",
         "Noisy contractions whose updates differ by s_t are within alpha/2 sum a_t^2 / sigma_t^2 for admissible a_t.",
-        "upper", NONE, proposition_2_17, ONE_VALUE, "holds as a bound",
+        "upper", above(proposition_2_17, SUM, WIDE), ONE_VALUE, "holds as a bound",
         "attained while the walls are far; the bound grows with T for ever, the divergence does not",
-        quote="The original Privacy Amplification by Iteration argument combines these two lemmas to establish the following bound.",
-        false_if="Two such walks have a larger exact divergence.",
-        hypotheses=(contracting({"linear losses": 1.0}),),
+        quote="is non-negative for all t and satisfies z_T = 0. Then ... α/2 sum_{t=1}^T a_t^2/σ_t^2",
+        false_if="Two such walks have a larger exact divergence.", hypotheses=(contracting({"linear losses": 1.0}),),
     ),
-    Claim(
+    row(
         "noisy-sgd/proposition-3-2", "Section 3.1, Proposition 3.2",
         "In a set of diameter D the same holds with sum_{t > tau} and z_t = D + sum (s_i - a_i): bounded in T.",
-        "upper", NONE, proposition_3_2, ONE_VALUE, "holds as a bound",
+        "upper", above(partial(propositions, 1.0), SUM, WIDE), ONE_VALUE, "holds as a bound",
         "evaluated at its best horizon; within a factor 2 to 3 of the exact law where walls matter",
-        quote="establishing privacy bounds which are independent of the number of iterations T",
-        false_if="Two such walks in the set have a larger exact divergence.",
-        hypotheses=(contracting({"linear losses": 1.0}),),
+        quote="If K has diameter D, then: ... α/2 sum_{t=tau+1}^T a_t^2/σ_t^2",
+        false_if="Two such walks in the set have a larger exact divergence.", hypotheses=(contracting({"linear losses": 1.0}),),
     ),
-    Claim(
+    row(
         "noisy-sgd/theorem-5-1", "Section 5, equation (5.3)",
         "For strongly convex losses, inside the theorem's conditions, equation (5.3) holds as printed.",
-        "upper", NONE, theorem_5_1, ONE_VALUE, "holds as a bound",
-        "shifts in proportion to c^(T-t) are tighter than the printed ones",
-        quote="This allows us to conclude the following analog of (3.6) for the present strongly convex setting",
-        false_if="An exact divergence inside the conditions exceeds (5.3).",
-        hypotheses=upper_bound(CONTRACTING),
+        "upper", above(partial(theorem_5_1, False), "inside the conditions, the printed (5.3) is at least the exact divergence", f"c = {CONTRACTION}"),
+        ONE_VALUE, "holds as a bound", "shifts in proportion to c^(T-t) are tighter than the printed ones",
+        quote="(T - tau)Q + c^{2(T - tau)} αD^2/(2η^2σ_1^2)",
+        false_if="An exact divergence inside the conditions exceeds (5.3).", hypotheses=upper_bound(CONTRACTING),
     ),
-    Claim(
+    row(
+        "noisy-sgd/theorem-5-1/order", "Theorem 5.1, equation (5.1)",
+        "Inside the conditions the loss is at most a constant times alpha L^2 / (n sigma)^2 min(T, T-bar), T-bar = O~(kappa).",
+        "upper",
+        above(
+            partial(theorem_5_1, True), f"at most C alpha L^2 / (n sigma)^2 min(T, T-bar), C = {CONSTANT:g} and T-bar from the printed proof",
+            f"c = {CONTRACTION}", more=enough,
+        ),
+        "the constant and the logarithm are those of the printed proof", "holds as a bound", "Lemma 2.12 covers the gap in the proof here, too",
+        quote="αL^2/(n^2σ^2) · min{T, T} ... where T = Õ(κ)",
+        false_if="One exact divergence inside the conditions exceeds (5.1) with the constants of its proof.", hypotheses=upper_bound(CONTRACTING),
+    ),
+    row(
         "noisy-sgd/theorem-5-1/repaired", "Theorem 5.1",
         "Corrects (5.3): with the symmetrised one-step divergence it holds outside the conditions, too.",
-        "upper", NONE, theorem_5_1_repaired, ONE_VALUE, "holds as a bound",
-        "the same one-step lemma as for Theorem 3.1",
+        "upper",
+        above(
+            partial(repaired, CONTRACTION, (10, 100, 10**5)), "equation (5.3), with the symmetrised step, is at least the exact divergence",
+            f"contraction {CONTRACTION}",
+        ),
+        ONE_VALUE, "holds as a bound", "the same one-step lemma as for Theorem 3.1",
         source="ours", false_if="One exact divergence exceeds the repaired bound.", hypotheses=(small_steps(ANY_ORDER),),
     ),
-    Claim(
+    row(
         "noisy-sgd/theorem-5-1/stops", "Section 5, before Theorem 5.1",
         "For strongly convex losses the privacy loss stops growing after about kappa steps, up to logarithms.",
-        "rate", NONE, theorem_5_1_stops, "1% of the limit after kappa log(100 kappa) steps", "reproduced",
-        "two runs forget their past at the rate (kappa - 1) / (kappa + 1) a step",
+        "rate", above(theorem_5_1_stops, "no growth after kappa log(100 kappa) steps, to within 1%", what="kappa log(100 kappa) / steps needed", held="reproduced"),
+        "1% of the limit after kappa log(100 kappa) steps", "reproduced", "two runs forget their past at the rate (kappa - 1) / (kappa + 1) a step",
         quote="after a much lower threshold of Õ(κ) iterations, there is no further privacy loss",
-        false_if="For some kappa the exact divergence is not within 1% of its limit after kappa log(100 kappa) steps.",
-        hypotheses=(best_step(KAPPAS),),
+        false_if="For some kappa the exact divergence is not within 1% of its limit after kappa log(100 kappa) steps.", hypotheses=(best_step(KAPPAS),),
     ),
-    Claim(
+    row(
         "noisy-sgd/remark-5-2", "Remark 5.2",
         "For strongly convex losses the loss stays bounded without a bounded set.",
-        "rate", NONE, remark_5_2, "1e-6, from T = 500 to 10^5 and from one set to a larger one", "reproduced",
-        "the walk never reaches the walls of a large set",
+        "rate", near(remark_5_2, 1e-6, "growth of the exact D_2", uncertainty=EXACT), "1e-6, from T = 500 to 10^5 and from one set to a larger one",
+        "reproduced", "the walk never reaches the walls of a large set",
         quote="Unlike the convex setting, in this strongly convex setting, the bounded diameter assumption can be removed.",
         false_if="The exact divergence grows with the size of the set or, in a large one, with the number of steps.",
         hypotheses=(small_steps({"quadratic losses": Point(Q, MULTIPLIER, 2.0, 1 - CONTRACTION)}),),
     ),
-    Claim(
+    row(
         "noisy-sgd/remark-5-3", "Remark 5.3",
         "For steps other than 2 / (M + m), kappa becomes 1 / log(1/c) with the contraction c of a step.",
-        "rate", NONE, remark_5_3, "1% of the limit after log(100 / (1 - c)) / log(1/c) steps", "reproduced",
-        "c is the rate at which two runs forget their past",
-        quote="The same argument and result apply for other stepsizes",
+        "rate",
+        above(remark_5_3, "no growth after log(100 / (1 - c)) / log(1/c) steps, to within 1%", what="log(100 / (1 - c)) / log(1/c) / steps needed", held="reproduced"),
+        "1% of the limit after log(100 / (1 - c)) / log(1/c) steps", "reproduced", "c is the rate at which two runs forget their past",
+        quote="apply for other stepsizes η < 2/M, with the κ factor in the final bound replaced by 1/log(1/c)",
         false_if="For some c the exact divergence is not within 1% of its limit after log(100 / (1 - c)) / log(1/c) steps.",
         hypotheses=(contracting({"c = 0.3": 0.3, "c = 0.9": 0.9}),),
     ),
-    Claim(
+    row(
         "noisy-sgd/proposition-5-6", "Section 5, Proposition 5.6",
         "With c-contractive updates the same holds with z_t = c^(t - tau) D + sum c^(t-i) (s_i - a_i).",
-        "upper", NONE, proposition_5_6, ONE_VALUE, "holds as a bound",
-        "evaluated at its best horizon and shifts",
-        quote="strong contractivity of the update function ensures exponentially better bounds",
-        false_if="Two such walks have a larger exact divergence.",
-        hypotheses=(contracting({"quadratic losses": CONTRACTION}),),
+        "upper", above(partial(propositions, CONTRACTION), SUM, WIDE), ONE_VALUE, "holds as a bound", "evaluated at its best horizon and shifts",
+        quote="z_t := c^{t-tau}D + sum_{i=tau+1}^t c^{t-i}(s_i - a_i) is non-negative for all t and satisfies z_T = 0. Then",
+        false_if="Two such walks have a larger exact divergence.", hypotheses=(contracting({"quadratic losses": CONTRACTION}),),
     ),
 )  # fmt: skip
