@@ -1,4 +1,7 @@
-"""What the smallest corruption is that each claim's check would notice: measured by `make mutants`, read here."""
+"""How far each claim's verdict can be trusted: the smallest corruption that its check would notice, and other seeds.
+
+Measured by `make mutants` and by `python -m tests.campaigns.other_seeds`, read here.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,14 @@ from dpexp.core.files import MOST_OF_DOCUMENT, read_ordinary
 
 POWER = Path("results/power.json")
 """a sentence for every claim that was tried, by the claim's id"""
+SEEDS = Path("results/seeds.json")
+"""the same: how many of five seeds gave its verdict"""
 
 
 def noticed(claim_id: str) -> str | None:
-    """The sentence of a claim; None where the file or the claim is not there."""
-    return _sentences(POWER).get(claim_id)
+    """The sentences of a claim; None where no file has it."""
+    said = [_sentences(path)[claim_id] for path in (SEEDS, POWER) if claim_id in _sentences(path)]
+    return "; ".join(said) or None
 
 
 @cache

@@ -15,7 +15,7 @@ from dpexp.core.text import few
 from dpexp.reporting.claim import Claim, Outcome, Source, Verdict
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.hypothesis import Hypothesis
-from dpexp.reporting.judged import EXACT, at_least_exact
+from dpexp.reporting.judged import EXACT, ROUNDING, case_of
 
 Printing = Callable[[float, float], float]
 """what stands in the paper, from what is printed and what is found"""
@@ -105,11 +105,15 @@ def above(
     """Holds as a bound where no bound over exact value is below 1. `more`: further words, from the least ratio."""
 
     def rule(printing: Printing) -> Outcome:
-        found = at_least_exact(
-            {label: printing(ratio, 1.0) for label, ratio in ratios().items()}, predicted, setting, uncertainty, what
-        )
-        words = found.measured if more is None else f"{found.measured}; {more(found.numbers['least'])}"
-        verdict = held if found.verdict == "holds as a bound" else otherwise
-        return Outcome(verdict, predicted, words, uncertainty, found.numbers)
+        found = {label: printing(ratio, 1.0) for label, ratio in ratios().items()}
+        worst, many = case_of(found), len(found)
+        below = [label for label, ratio in found.items() if not ratio >= 1 - ROUNDING]
+        measured = f"{what}: {found[worst]:.3g} ({worst})"
+        measured += f" to {max(found.values()):.3g} in {many} comparisons" if many > 1 else ""
+        measured += f"; {setting}" if setting else ""
+        measured += f"; below 1 in {len(below)} of {many}" if below else ""
+        measured += f"; {more(found[worst])}" if more else ""
+        numbers = {"least": found[worst], "most": max(found.values()), "cases": many, "below": below}
+        return Outcome(otherwise if below else held, predicted, measured, uncertainty, numbers)
 
     return rule

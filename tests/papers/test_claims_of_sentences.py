@@ -111,10 +111,26 @@ def test_jacobians_of_clipped_gradients_by_finite_differences():
     assert np.allclose(jacobian[away], numeric[away], atol=1e-6)
 
 
-def test_unclipped_steps_of_the_quadratic_do_not_expand(monkeypatch):
+def apart():
+    """The factor by which a step with eta M = 2 takes two places a tenth apart, by the step itself: no derivative."""
+
+    def step(w):
+        gradient = w * clipping.CURVATURES
+        scale = clipping.CLIP / np.maximum(np.linalg.norm(gradient, axis=1), clipping.CLIP)
+        return w - 2 / max(clipping.CURVATURES) * scale[:, None] * gradient
+
+    angles = np.linspace(0, math.pi, 24, endpoint=False)
+    moves = 0.1 * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    places = clipping.PLACES
+    return max(np.max(np.linalg.norm(step(places + m) - step(places), axis=1)) / 0.1 for m in moves)
+
+
+def test_clipped_steps_of_the_quadratic_expand_and_unclipped_ones_do_not(monkeypatch):
     """The factor above 1 is owed to clipping alone."""
+    assert 1.1 < apart() < 1.2
+    assert 1.1 < max(clipping.stretch(*clipping.quadratic())) < apart()  # near places, on a grid
     monkeypatch.setattr(clipping, "CLIP", 1e9)
-    assert clipping.apart() <= 1 + 1e-9
+    assert apart() <= 1 + 1e-9
     assert max(clipping.stretch(*clipping.quadratic())) <= 1 + 1e-12
 
 

@@ -97,7 +97,7 @@ def test_the_figure_of_hidden_state(toys):
 @pytest.mark.slow
 def test_the_figure_of_all_analyses(toys):
     data = drawn("privacy_analyses", toys)
-    assert len(data) >= 100
+    assert len(data) >= 60
     upper = data[["pld-composition", "renyi-composition", "iteration-symmetrised", "contraction", "hybrid"]]
     assert (upper.min(axis=1) > data["exact-walk"]).all()
     end = data.iloc[-1]

@@ -146,24 +146,3 @@ def test_the_hybrid_delta_is_the_inverse_of_the_hybrid_epsilon_up_to_its_grid():
         early, late = hybrid_delta(loss.delta, lambda e1: any_loss(e1, 2.0), steps, eps)
         assert 0.5 * delta < late < 3 * delta
         assert early >= late
-
-
-@pytest.mark.slow
-def test_curves_over_steps_are_the_statements_and_never_below_them():
-    from dpexp.papers.noisy_sgd.curves import over_steps
-
-    mechanism = MECHANISMS["noisy-sgd"](
-        n=100, batch_size=1, step_size=0.1, noise_std=5.0, lipschitz=1.0, diameter=2.0, smoothness=1.0, steps=1
-    )
-    steps = np.unique(np.geomspace(1, 1e6, 25).round().astype(int))
-    curves = over_steps(mechanism, steps, 1e-5)
-    for k in (0, 8, 24):
-        here = mechanism.model_copy(update={"steps": int(steps[k])})
-        for stated in [*here.analyses(), *here.lower_bounds()]:
-            eps = stated.eps(1e-5)
-            loose = 1.3 if stated.name == "hybrid" else 1.15 if stated.name == "renyi-composition" else 1.02
-            assert eps * (1 - 1e-6) <= curves[stated.name][k] <= eps * loose
-    upper = [curves[a.name] for a in mechanism.analyses() if a.valid]
-    assert np.all(np.min(upper, axis=0) > curves["exact-walk"])
-    with pytest.raises(ValueError, match="convex"):
-        over_steps(mechanism.model_copy(update={"sampling": "poisson"}), steps, 1e-5)

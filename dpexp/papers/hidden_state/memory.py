@@ -23,6 +23,7 @@ from dpexp.privacy.exact.update import Update, constant
 from dpexp.privacy.pairs import shipped
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
+from dpexp.reporting.row import above, near, row
 
 DELTA = 1e-5
 SHARE = 0.99
@@ -82,71 +83,41 @@ def composition(setting: str, share: float = SHARE) -> float:
     return composed_eps("add-remove", q, share / z, steps, DELTA)
 
 
-def remembers(evidence: Evidence) -> Outcome:
-    """The memory against linear losses: epsilon at 1e-5."""
-    ratios = {name: attained(name, 2) / linear_law(name) for name in WITNESSES}
-    return Outcome(
-        "reproduced" if min(ratios.values()) > 1 else "false",
-        "a last iterate that tells more than that of linear losses",
-        "attained on 24 noise units over linear, replace-one: "
-        + ", ".join(f"{v:.3g} ({k})" for k, v in ratios.items()),
-        "exact finite chain, rounded down",
-        ratios,
-    )
+def over_linear() -> dict[str, float]:
+    """What the memory attains over the law of linear losses, for replace-one neighbours: epsilon at 1e-5."""
+    return {name: attained(name, 2) / linear_law(name) for name in WITNESSES}
 
 
-def widens(evidence: Evidence) -> Outcome:
-    """The share of composition's epsilon that the memory attains as the set widens."""
-    name = "q = 0.01, z = 0.7, T = 3,000"
-    whole = composition(name)
-    shares = {f"{states * W:g}": attained(name, states) / whole for states in WIDTHS}
-    values = list(shares.values())
-    grows = all(a < b for a, b in pairwise(values))
-    return Outcome(
-        "reproduced" if grows and values[0] < 0.5 and 0.75 < values[-1] < 1 else "false",
-        "less than half of composition's epsilon on 36 noise units, more than three quarters on 3,132",
-        f"share of composition ({whole:.4g}) by width in noise units: "
-        + ", ".join(f"{v:.3g} ({k})" for k, v in shares.items()),
-        "exact finite chain, and composition, both rounded down",
-        shares,
-    )
+def under_linear() -> dict[str, float]:
+    """The linear law as a bound for clipped losses: over what the memory attains."""
+    return {name: 1 / ratio for name, ratio in over_linear().items()}
 
 
-def linear_is_attained(evidence: Evidence) -> Outcome:
-    """The law of linear losses against the walk between walls that are never met, and against a third program."""
-    gaps = {}
+WIDENING = "q = 0.01, z = 0.7, T = 3,000"
+
+
+def widens() -> dict[str, float]:
+    """The share of composition's epsilon that the memory attains, from each width to the next, and at both ends."""
+    whole = composition(WIDENING)
+    shares = {f"{states * W:g}": attained(WIDENING, states) / whole for states in WIDTHS}
+    (narrowest, first), *_, (widest, last) = shares.items()
+    grows = {f"share at {b} over {a}": shares[b] / shares[a] - 1e-6 for a, b in pairwise(shares)}
+    ends = {f"1/2 over {first:.3g}, at {narrowest}": 0.5 / first, f"{last:.3g} over 3/4, at {widest}": last / 0.75}
+    return grows | ends | {"1 over it": 1 / last}
+
+
+def linear_is_attained() -> dict[str, tuple[float, float]]:
+    """The law of linear losses under the walk between walls that are never met, and under a third program."""
+    found = {}
     for name, (q, z, steps) in UNBOUNDED.items():
         law = linear_loss_eps(q, z, steps, "add-remove", DELTA)
         n = round(1 / q)
         far = 10 * math.sqrt(steps) + steps / z
         one = Update("poisson", n, 1, steps, far, constant(0.0), constant(1 / z))
         walk = pair(one, Update("poisson", n, 1, steps, far, constant(0.0), None)).eps(DELTA)
-        other = linear("poisson", False, q, z, steps).eps(DELTA)
-        gaps[name] = max(abs(walk / law - 1), abs(other / law - 1))
-    return Outcome(
-        "reproduced" if max(gaps.values()) < 1e-5 else "false",
-        "linear losses without walls attain the law",
-        "largest relative distance of epsilon: " + ", ".join(f"{v:.1g} ({k})" for k, v in gaps.items()),
-        "two exact laws that share no code with it",
-        gaps,
-    )
-
-
-def general(evidence: Evidence) -> Outcome:
-    """The linear law as a bound for clipped losses: one attained value above it contradicts it."""
-    above = {}
-    for name in WITNESSES:
-        held, told = linear_law(name), attained(name, 2)
-        if told > held:
-            above[name] = [held, told]
-    return Outcome(
-        "false" if above else "not testable",
-        "the last iterate of any clipped losses tells at most what that of linear ones does",
-        "; ".join(f"{told:.4g} attained, {held:.4g} claimed ({k})" for k, (held, told) in above.items())
-        or "no witness among the memories that were tried",
-        "exact finite chain, rounded down",
-        above,
-    )
+        found[f"walk, {name}"] = (1.0, walk / law)
+        found[f"third program, {name}"] = (1.0, linear("poisson", False, q, z, steps).eps(DELTA) / law)
+    return found
 
 
 def convex(evidence: Evidence) -> Outcome:
@@ -172,32 +143,40 @@ def convex(evidence: Evidence) -> Outcome:
     )
 
 
+CHAIN, WIDE = "exact finite chain, rounded down", "24 noise units wide, epsilon at delta = 1e-5"
 CLAIMS = (
-    Claim(
+    row(
         "hidden-state/memory", "beyond the slides",
         "Sharpens the question: without convexity the last iterate can tell more than that of linear losses, on a bounded set.",
-        "ordering", (), remembers, "every ratio above 1", "reproduced",
+        "ordering", above(over_linear, "a last iterate that tells more than that of linear losses", WIDE, CHAIN, "attained / linear", held="reproduced"),
+        "every ratio above 1", "reproduced",
         "a clipped loss can keep the privacy loss of all steps so far in the place of the iterate (docs/hidden-state.md)",
         source="ours", false_if="The memory attains less than linear losses at one of the settings.",
     ),
-    Claim(
+    row(
         "hidden-state/memory/width", "beyond the slides",
         "Completes the main result: what hidden state can hide without convexity is a matter of the set's width.",
-        "ordering", (), widens, "the share grows with the width, from below 1/2 to above 3/4", "reproduced",
+        "ordering",
+        above(
+            widens, "the share of composition's epsilon grows with the width, from less than a half to more than three quarters", WIDENING,
+            "exact finite chain, and composition, both rounded down", "room, at widths in noise units", held="reproduced",
+        ),
+        "the share grows with the width, from below 1/2 to above 3/4", "reproduced",
         "a wider set holds more counts of a finer loss: at widths of a thousand noise units most of composition is attained",
         source="ours", false_if="The share of composition's epsilon does not grow, or stays below three quarters.",
     ),
-    Claim(
+    row(
         "hidden-state/linear-loss/attained", "Steinke et al., arXiv 2410.06186",
         "Completes the slides: the last iterate of linear losses on an unbounded set attains the linear-loss law.",
-        "value", (), linear_is_attained, "1e-5 relative, above the errors of all three", "reproduced",
-        "constant gradients add up, and walls that are never met change nothing",
+        "value", near(linear_is_attained, 1e-5, "epsilon over the law's", uncertainty="two exact laws that share no code with it"),
+        "1e-5 relative, above the errors of all three", "reproduced", "constant gradients add up, and walls that are never met change nothing",
         source="ours", false_if="An exact law of linear losses differs from it by more than 1e-5.",
     ),
-    Claim(
+    row(
         "hidden-state/linear-loss/general", "Steinke et al., arXiv 2410.06186",
         "Corrects a reading of the heuristic: the linear-loss law bounds the last iterate of all clipped losses.",
-        "upper", (), general, "one attained epsilon above it contradicts it", "false",
+        "upper", above(under_linear, "the last iterate of any clipped losses tells at most what that of linear ones does", WIDE, CHAIN, "linear / attained"),
+        "one attained epsilon above it contradicts it", "false",
         "NOT A GUARANTEE: memories of two cells already tell more; the authors call it a heuristic",
         source="ours", false_if="A clipped loss attains a larger epsilon.",
     ),

@@ -6,13 +6,8 @@ from dpexp.reporting.paper import NotClaimed
 NOT_CLAIMED: tuple[NotClaimed, ...] = (
     NotClaimed(
         "Abstract",
-        "A comprehensive non-asymptotic analysis; upper bounds for strongly and for non-strongly convex losses.",
-        "it announces Theorems 3 to 6, which are claims of their own",
-    ),
-    NotClaimed(
-        "Abstract",
-        "Practical guidelines regarding step size, dimension and privacy budgets.",
-        "it announces Remarks 1 to 4, which are claims of their own",
+        "A non-asymptotic analysis, upper bounds, guidelines regarding step size, dimension and privacy budgets.",
+        "it announces Theorems 3 to 6 and Remarks 1 to 4, which are claims of their own",
     ),
     NotClaimed(
         "Abstract",
@@ -34,8 +29,7 @@ NOT_CLAIMED: tuple[NotClaimed, ...] = (
         "The two estimators have divergent convergence rates under varying step sizes.",
         "it announces Table 1, each cell of which is a claim",
     ),
-    NotClaimed("Definition 1", "(epsilon, delta)-differential privacy.", "a definition"),
-    NotClaimed("Definition 2", "mu-Gaussian differential privacy.", "a definition"),
+    NotClaimed("Definitions 1, 2", "(epsilon, delta)- and mu-Gaussian differential privacy.", "definitions"),
     NotClaimed(
         "Proposition 1",
         "The Gaussian mechanism with noise Delta / mu is mu-GDP.",

@@ -43,6 +43,11 @@ def theorem_holds(runs: Sequence[Run], theorem: str, log10: bool = False) -> Out
     return bound_holds(runs, THEOREMS[theorem], constants_of, log10)
 
 
+def bounded_by(theorem: str, runs: Used) -> Callable[[Evidence], Outcome]:
+    """The check that a theorem's bound is above the measured means of the runs that a claim uses."""
+    return lambda evidence: theorem_holds(runs(evidence), theorem)
+
+
 def used(experiments: Sequence[str], **wanted: Any) -> Used:
     """Which runs a claim uses: its check and its hypotheses ask the same function, so they speak of the same runs."""
     return lambda evidence: evidence.across(experiments, **wanted)

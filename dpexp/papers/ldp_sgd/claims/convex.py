@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpexp.papers.ldp_sgd.hypotheses import below_one, between, convex, convex_smooth, decays
-from dpexp.papers.ldp_sgd.runs import Used, theorem_holds, used
+from dpexp.papers.ldp_sgd.runs import Used, bounded_by, theorem_holds, used
 from dpexp.reporting.checks import Pair, in_order, rates_agree
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
@@ -40,26 +40,6 @@ PRINTED_6 = chosen(EXPERIMENTS, lambda a: a < 1)
 EVERY = chosen(COMPLETED, lambda a: True)
 
 
-def theorem_5(evidence: Evidence) -> Outcome:
-    return theorem_holds(PRINTED_5(evidence), "ldp-sgd/theorem-5")
-
-
-def theorem_5_rooted(evidence: Evidence) -> Outcome:
-    return theorem_holds(ROOTED_5(evidence), "ldp-sgd/theorem-5/rooted")
-
-
-def last_iterate(evidence: Evidence) -> Outcome:
-    return theorem_holds(EVERY(evidence), "ldp-sgd/theorem-5/last-iterate")
-
-
-def theorem_6(evidence: Evidence) -> Outcome:
-    return theorem_holds(PRINTED_6(evidence), "ldp-sgd/theorem-6")
-
-
-def theorem_6_completed(evidence: Evidence) -> Outcome:
-    return theorem_holds(EVERY(evidence), "ldp-sgd/theorem-6/completed")
-
-
 def not_differentiable(evidence: Evidence) -> Outcome:
     """Both completed bounds on losses with corners; the words are those of the one that is nearer to what is measured."""
     names = ("ldp-sgd/theorem-5/last-iterate", "ldp-sgd/theorem-6/completed")
@@ -67,15 +47,10 @@ def not_differentiable(evidence: Evidence) -> Outcome:
     return min(found, key=lambda outcome: (outcome.verdict != "false", outcome.numbers["least_log10_looseness"]))
 
 
-def remark_3_ends(evidence: Evidence) -> Outcome:
-    return rates_agree(
-        FLAT_ENDS(evidence), "sgd", "loss_gap", lambda a: remark_exponent("sgd", NON_STRONGLY, a), "remark 3"
-    )
-
-
-def remark_4_ends(evidence: Evidence) -> Outcome:
-    return rates_agree(
-        FLAT_ABOVE(evidence), "asgd", "loss_gap", lambda a: remark_exponent("asgd", NON_STRONGLY, a), "remark 4"
+def falls_as(runs: Used, estimator: str) -> Callable[[Evidence], Outcome]:
+    """The check that the loss gap of runs falls like the exponent of Remark 3 (iterate) or 4 (average)."""
+    return lambda evidence: rates_agree(
+        runs(evidence), estimator, "loss_gap", lambda a: remark_exponent(estimator, NON_STRONGLY, a), "the remark"
     )
 
 
@@ -96,7 +71,7 @@ CLAIMS = (
     Claim(
         "ldp-sgd/theorem-5", "Theorem 5",
         "E F(theta_n) - F* of LDP-SGD is below the printed bound, for alpha in (1/3, 1) but 1/2.",
-        "upper", EXPERIMENTS, theorem_5, LOCAL, "holds as a bound",
+        "upper", EXPERIMENTS, bounded_by("ldp-sgd/theorem-5", PRINTED_5), LOCAL, "holds as a bound",
         "loose by orders of magnitude; smoothness is not even needed",
         quote="2(delta_0 + sigma~_mu^2 eta^2 psi_{1-2alpha}(n))^{1/2} (1 + 4M^{1/2} sigma~_mu eta^{3/2})/eta",
         false_if=ABOVE,
@@ -107,7 +82,7 @@ CLAIMS = (
     Claim(
         "ldp-sgd/theorem-5/rooted", "Theorem 5",
         "Completed: with the root that its third case lacks, and its second case at alpha = 1/2, the bound still holds.",
-        "upper", EXPERIMENTS, theorem_5_rooted, LOCAL, "holds as a bound",
+        "upper", EXPERIMENTS, bounded_by("ldp-sgd/theorem-5/rooted", ROOTED_5), LOCAL, "holds as a bound",
         "the missing root is a slip: the other two cases have it",
         source="ours", false_if=ABOVE,
         hypotheses=convex_smooth(ROOTED_5, decays(ROOTED_5, "[1/3, 1)", lambda a: THIRD < a < 1, 1.0)),
@@ -115,7 +90,7 @@ CLAIMS = (
     Claim(
         "ldp-sgd/theorem-5/last-iterate", "Theorem 5",
         "Replaced: a last-iterate bound of order n^-min(alpha, 1 - alpha) log n holds for every alpha in (0, 1].",
-        "upper", COMPLETED, last_iterate, "none: convexity and bounded gradients hold everywhere", "holds as a bound",
+        "upper", COMPLETED, bounded_by("ldp-sgd/theorem-5/last-iterate", EVERY), "none: convexity and bounded gradients hold everywhere", "holds as a bound",
         "proved, and faster than the printed rates for every alpha",
         source="ours", false_if=ABOVE,
         hypotheses=convex(EVERY, decays(EVERY, "(0, 1]", lambda a: 0 < a <= 1, 1.5)),
@@ -123,7 +98,7 @@ CLAIMS = (
     Claim(
         "ldp-sgd/theorem-6", "Theorem 6",
         "E F(theta_bar_n) - F* of LDP-ASGD is below the two visible terms of the printed bound, for alpha in [0, 1).",
-        "upper", EXPERIMENTS, theorem_6, "a third term is cut off in the text; without it the test is the stricter",
+        "upper", EXPERIMENTS, bounded_by("ldp-sgd/theorem-6", PRINTED_6), "a third term is cut off in the text; without it the test is the stricter",
         "holds as a bound", "psi should be a sum; the factor 64 covers it",
         quote="1/(2 eta n^{1-alpha}) {E(|theta_0 - theta*|^2) + sigma~_mu^2 eta^2 psi_{1-2alpha}(n)} + sigma~_mu^2 eta psi_{1-alpha}(n)/(2n)",
         false_if=ABOVE, hypotheses=convex_smooth(PRINTED_6, below_one(PRINTED_6)),
@@ -131,7 +106,7 @@ CLAIMS = (
     Claim(
         "ldp-sgd/theorem-6/completed", "Theorem 6",
         "Completed: with sums in place of psi and exact second moments the bound holds for every alpha in [0, 1].",
-        "upper", COMPLETED, theorem_6_completed, "none: convexity and bounded gradients hold everywhere",
+        "upper", COMPLETED, bounded_by("ldp-sgd/theorem-6/completed", EVERY), "none: convexity and bounded gradients hold everywhere",
         "holds as a bound", "proved",
         source="ours", false_if=ABOVE,
         hypotheses=convex(EVERY, decays(EVERY, "[0, 1]", lambda a: 0 <= a <= 1, 1.5)),
@@ -146,7 +121,7 @@ CLAIMS = (
     Claim(
         "ldp-sgd/remark-3/ends", "Remark 3, convergence rate",
         "Sharpened: on a flat risk LDP-SGD's loss gap falls at least like n^-1/4 at alpha = 1/2 and n^-1/3 at alpha = 2/3.",
-        "rate", ("rates_flat",), remark_3_ends, EXPONENT, "holds as a bound",
+        "rate", ("rates_flat",), falls_as(FLAT_ENDS, "sgd"), EXPONENT, "holds as a bound",
         "an upper bound on the rate: this flat risk is not the worst case",
         source="ours", false_if=SLOWER,
         hypotheses=convex_smooth(FLAT_ENDS, decays(FLAT_ENDS, "(1/3, 2/3]", lambda a: 1 / 3 < a < 2 / 3 + 1e-9, 0.7)),
@@ -154,7 +129,7 @@ CLAIMS = (
     Claim(
         "ldp-sgd/remark-4/ends", "Remark 4",
         "Sharpened: on a flat risk LDP-ASGD's loss gap falls at least like n^-1/3 at alpha = 2/3.",
-        "rate", ("rates_flat",), remark_4_ends, EXPONENT, "holds as a bound",
+        "rate", ("rates_flat",), falls_as(FLAT_ABOVE, "asgd"), EXPONENT, "holds as a bound",
         "an upper bound on the rate: this flat risk is not the worst case",
         source="ours", false_if=SLOWER, hypotheses=convex_smooth(FLAT_ABOVE, between(FLAT_ABOVE, "(1/2, 1)", 0.5, 1.0)),
     ),

@@ -7,7 +7,7 @@ eta_k noise, the average's from H^-1 S_mu H^-1 / n, and its bias from the third 
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -70,20 +70,13 @@ def _labelled(run: Run) -> str:
     return ", ".join(run.traits[key] for key in ("problem", "alpha", "budget"))
 
 
-def _against_recursion(runs: list[Run], metric: str, tolerance: float) -> Outcome:
+def against_recursion(metric: str, evidence: Evidence) -> Outcome:
     """LDP-SGD over the last decade against the linearised recursion."""
+    runs = near(evidence)
     ratios = [
         ratio_over_decade(_labelled(run), run, "sgd", metric, predicted_of(run).sgd[metric], len(runs)) for run in runs
     ]
-    return predictions_agree(ratios, tolerance, "the exact second moments of the linearised iteration")
-
-
-def linearised(evidence: Evidence) -> Outcome:
-    return _against_recursion(near(evidence), "param_distance_sq", 0.05)
-
-
-def loss_gap(evidence: Evidence) -> Outcome:
-    return _against_recursion(near(evidence), "loss_gap", 0.05)
+    return predictions_agree(ratios, 0.05, "the exact second moments of the linearised iteration")
 
 
 def loss_gap_of_rates(evidence: Evidence) -> Outcome:
@@ -151,14 +144,14 @@ CLAIMS = (
     Claim(
         "ldp-sgd/prediction/linearised", "Section 4.1",
         "Sharpened: the linearised iteration predicts the squared distance of LDP-SGD at the end of the paper's runs.",
-        "prediction", PAPER, linearised, "5%, an interval over the last decade included", "reproduced",
+        "prediction", PAPER, partial(against_recursion, "param_distance_sq"), "5%, an interval over the last decade included", "reproduced",
         "in the runs that end near the optimum and have forgotten the start",
         source="ours", false_if=BEYOND, hypotheses=strongly(paper_runs),
     ),
     Claim(
         "ldp-sgd/prediction/loss-gap", "Section 4.1",
         "Sharpened: the linearised iteration predicts the mean loss gap of LDP-SGD at the end of the paper's runs.",
-        "prediction", PAPER, loss_gap, "5%, an interval over the last decade included", "reproduced",
+        "prediction", PAPER, partial(against_recursion, "loss_gap"), "5%, an interval over the last decade included", "reproduced",
         "in the runs that end near the optimum and have forgotten the start",
         source="ours", false_if=BEYOND, hypotheses=strongly(paper_runs),
     ),

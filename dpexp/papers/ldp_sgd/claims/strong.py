@@ -10,7 +10,7 @@ from inspect import signature
 import numpy as np
 
 from dpexp.papers.ldp_sgd.hypotheses import strongly, strongly_smooth
-from dpexp.papers.ldp_sgd.runs import Used, constants_of, predicted_of, problem_of, theorem_holds, used
+from dpexp.papers.ldp_sgd.runs import bounded_by, constants_of, predicted_of, problem_of, theorem_holds, used
 from dpexp.reporting.checks import paired_over_decade, predictions_agree, rates_agree
 from dpexp.reporting.claim import Claim, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence
@@ -34,15 +34,6 @@ START_RUNS = used(("logistic_d5",), alpha=2 / 3, budget="non-private")
 SWEEP_D, SWEEP_MU = used(("sweep_d",)), used(("sweep_mu",))
 LONG_RUNS = used(LONG, alpha=1 / 3)
 MIX_RUNS = used(("budget_mix",))
-
-
-def _bounded(theorem: str, runs: Used, log10: bool = False) -> Callable[[Evidence], Outcome]:
-    """The check that a theorem's bound is above the measured mean, for alpha below 1."""
-
-    def check(evidence: Evidence) -> Outcome:
-        return theorem_holds(runs(evidence), theorem, log10)
-
-    return check
 
 
 VACUOUS = 6.0
@@ -211,7 +202,7 @@ CLAIMS = (
     Claim(
         "ldp-sgd/theorem-3", "Theorem 3",
         "E|theta_n - theta*|^2 of LDP-SGD is below the printed bound, for alpha in [0, 1).",
-        "upper", PAPER, _bounded("ldp-sgd/theorem-3", PAPER_RUNS), LOCAL, "holds as a bound",
+        "upper", PAPER, bounded_by("ldp-sgd/theorem-3", PAPER_RUNS), LOCAL, "holds as a bound",
         "loose: 64 d where 4 p is needed, and the smallest budget where the mean counts",
         quote="{eta/(m n^alpha) + eta^2 psi_{1-2alpha}(n) exp(-m eta n^{1-alpha}/2)} (1 + 64d/min_k{mu_k^2}) + exp{-2m eta psi_{1-alpha}(n)}",
         false_if=ABOVE, hypotheses=strongly(PAPER_RUNS),
@@ -219,7 +210,7 @@ CLAIMS = (
     Claim(
         "ldp-sgd/theorem-3/recursion", "Theorem 3",
         "Completed: the bound holds without its spare factor 16, as a recursion with the exact second moment of the noise.",
-        "upper", SMALL, _bounded("ldp-sgd/theorem-3/recursion", SMALL_RUNS), LOCAL, "false",
+        "upper", SMALL, bounded_by("ldp-sgd/theorem-3/recursion", SMALL_RUNS), LOCAL, "false",
         "for small mu the noise drives iterates to where the curvature is below m: the local m is no global one, and only the "
         "printed factor 64 hides it",
         source="ours", false_if=ABOVE, hypotheses=strongly(SMALL_RUNS),
@@ -245,14 +236,14 @@ CLAIMS = (
     Claim(
         "ldp-sgd/theorem-4/without-b", "Theorem 4, Remark 2",
         "Sharpened: the terms of the bound that give its advertised rate, those without B, bound the error by themselves.",
-        "upper", SMALL, _bounded("ldp-sgd/theorem-4/without-b", SMALL_RUNS), LOCAL, "false",
+        "upper", SMALL, bounded_by("ldp-sgd/theorem-4/without-b", SMALL_RUNS), LOCAL, "false",
         "they lack the square of the bias, of order n^-2 alpha; the paper claims no more than the whole bound",
         source="ours", false_if=ABOVE, hypotheses=strongly_smooth(SMALL_RUNS),
     ),
     Claim(
         "ldp-sgd/theorem-4/completed", "Theorem 4",
         "Completed: a bound of the same kind with the bias term and the noise in S holds.",
-        "upper", SMALL, _bounded("ldp-sgd/theorem-4/completed", SMALL_RUNS), LOCAL, "holds as a bound",
+        "upper", SMALL, bounded_by("ldp-sgd/theorem-4/completed", SMALL_RUNS), LOCAL, "holds as a bound",
         "derived by summation by parts and Minkowski's inequality",
         source="ours", false_if=ABOVE, hypotheses=strongly_smooth(SMALL_RUNS),
     ),

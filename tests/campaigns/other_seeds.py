@@ -1,0 +1,62 @@
+"""The campaign of other seeds: which verdicts on random numbers come out the same with four seeds that nobody looked at.
+
+    python -m tests.campaigns.other_seeds [PAPER]
+
+runs what the paper's claims need with seeds 1 to 4 (what is there already is not run again), judges every claim by each,
+and writes `results/seeds.json`: "5 of 5 seeds give this verdict". Claims whose results do not depend on the seed are
+left out, and so are those whose results are missing.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from dpexp.core.errors import ResultsMissing
+from dpexp.papers import claims
+from dpexp.reporting.claim import Claim
+from dpexp.reporting.evidence import Evidence
+
+SEEDS = (1, 2, 3, 4)
+HOME, OTHERS, KEPT = Path("results"), Path("build/seeds"), Path("results/seeds.json")
+
+
+def experiments_of(paper: str) -> list[str]:
+    """Those that the paper's claims read, with a config."""
+    names = dict.fromkeys(name for claim in claims()[paper] for name in claim.experiments)
+    return [name for name in names if Path(f"configs/{name}.yaml").exists()]
+
+
+def compute(paper: str) -> None:
+    for seed in SEEDS:
+        configs = [f"configs/{name}.yaml" for name in experiments_of(paper)]
+        more = ["--set", f"run.seed={seed}", "--results", str(OTHERS / str(seed))]
+        subprocess.run([sys.executable, "-m", "dpexp", "run", *configs, *more], check=True)
+
+
+def verdicts(claim: Claim) -> list[str]:
+    """By the stored results and by those of the other seeds; empty where one is missing."""
+    folders = [HOME, *(OTHERS / str(seed) for seed in SEEDS)]
+    try:
+        return [claim.settled(Evidence(folder).only(claim.experiments)).verdict for folder in folders]
+    except ResultsMissing:
+        return []
+
+
+def main(paper: str = "ldp-sgd") -> None:
+    compute(paper)
+    told = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    for claim in claims()[paper]:
+        if claim.experiments and (found := verdicts(claim)):
+            same = sum(verdict == claim.expected for verdict in found)
+            others = ", ".join(sorted({verdict for verdict in found if verdict != claim.expected}))
+            words = f"{same} of {len(found)} seeds give this verdict" + (f", the others {others}" if others else "")
+            told[claim.id] = words
+            print(f"{claim.id}: {words}", flush=True)
+    KEPT.write_text(json.dumps(dict(sorted(told.items())), indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
