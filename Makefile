@@ -20,7 +20,7 @@ reproduce: $(READY)
 	$(BIN)/dpexp plot --theory figure2 figure3 figure4
 	$(BIN)/dpexp table --all --out results/tables
 	$(BIN)/dpexp claims --judge --out results
-	$(BIN)/dpexp claims --format artifact --out .
+	$(BIN)/dpexp claims --format artifact --out docs
 	$(BIN)/dpexp report
 	$(BIN)/dpexp verify
 

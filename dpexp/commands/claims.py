@@ -113,10 +113,10 @@ def rendered(form: str, judgements: Sequence[Judgement], results: Path) -> str:
         return standard_json([one.document() for one in judgements])
     if form == "artifact":
         from dpexp.papers import papers
-        from dpexp.reporting.ledger.appendix import appendix
+        from dpexp.reporting.ledger.artifact import artifact
         from dpexp.reporting.ledger.costs import read
 
-        return appendix(judgements, papers(), read(results))
+        return artifact(judgements, papers(), read(results))
     if form == "md":
         from dpexp.reporting.ledger.costs import read
 
@@ -128,7 +128,7 @@ def rendered(form: str, judgements: Sequence[Judgement], results: Path) -> str:
 def write(request: Request, asked: Sequence[Judgement], everything: Sequence[Judgement]) -> list[Path]:
     """Write the ledger into a folder: as pages, where the index is always that of all claims, or as one file."""
     from dpexp.papers import papers
-    from dpexp.reporting.ledger.appendix import NAME
+    from dpexp.reporting.ledger.artifact import NAME
     from dpexp.reporting.ledger.costs import read
     from dpexp.reporting.ledger.pages import INDEX, index, name_of, page
     from dpexp.store.files import write_text

@@ -30,6 +30,8 @@ class Paper:
     authors: str
     claims: tuple[Claim, ...] = ()
     """in the order of the paper"""
+    headlines: Mapping[str, str] = field(default_factory=dict)
+    """the claims that a reader should see first, by their ids, each with what it found in one sentence"""
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
     configs: tuple[str, ...] = ()

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 from threadpoolctl import threadpool_limits
 
+import dpexp.papers
 from dpexp.commands import judging_claims
 from dpexp.commands.choosing_claims import chosen
 from dpexp.core.errors import ResultsMissing, UsageError
@@ -540,19 +541,26 @@ def test_pages_link_to_every_claim(few, tmp_path):
     assert (tmp_path / "CLAIMS.md").read_text() == index  # of all papers, whatever is asked for
 
 
-def test_the_appendix_has_what_evaluations_ask_for(few, tmp_path):
-    call("claims", *THEORY, "--judge", "--costs", "-q", "--results", tmp_path)
+def test_the_page_for_evaluations_says_how_each_headline_is_tried(few, tmp_path, monkeypatch):
+    headlines = {claim.id: f"What {claim.id} found." for claim in few}
+    known = {name: replace(p, headlines=headlines) for name, p in dpexp.papers.PAPERS.items()}
+    monkeypatch.setattr("dpexp.papers.PAPERS", known)
+    call("claims", *THEORY, "--judge", "-q", "--results", tmp_path)
     call("claims", "--format", "artifact", "--results", tmp_path, "--out", tmp_path, code=3)
-    text = (tmp_path / "ARTIFACT-APPENDIX.md").read_text()
-    rows = [line for line in text.splitlines() if "--rerun`" in line]
-    assert len(rows) == len(few)
-    for claim in few:
-        (row,) = [row for row in rows if f"`dpexp claims {claim.id} --rerun`" in row]
-        assert claim.tolerance.replace("|", r"\|") in row
-        assert claim.expected in row
-    assert sum("not measured" in row for row in rows) == len(STORED)
-    for word in ("command", "time", "memory", "expected result", "tolerance", "limitation"):
-        assert f"| {word} " in text
+    told = re.split(r"^\d+\. ", (tmp_path / "artifact.md").read_text(), flags=re.MULTILINE)[1:]
+    assert len(told) == len(few)
+    for claim, text in zip(few, told, strict=True):
+        assert f"**What {claim.id} found.**" in text
+        assert f"`dpexp claims {claim.id} --rerun`" in text
+        assert claim.tolerance in text
+        assert ("Not current: not judged yet" in text) == (claim.id in STORED)
+        assert (f"Expected: **{claim.expected}**" in text) == (claim.id in THEORY)
+
+
+def test_headlines_are_claims_of_their_papers():
+    named = [(paper.id, name) for paper in PAPERS.values() for name in paper.headlines]
+    assert 8 <= len(named) <= 10
+    assert all(name in BY_ID and BY_ID[name].paper == paper for paper, name in named)
 
 
 def test_costs_are_of_the_work_alone():

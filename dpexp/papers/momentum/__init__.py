@@ -5,6 +5,7 @@ from dpexp.papers.momentum.figures.epochs import MOMENTUM_EPOCHS
 from dpexp.papers.momentum.figures.runs import MOMENTUM_PRESCRIBED, MOMENTUM_TUNED
 from dpexp.papers.momentum.figures.sizes import MOMENTUM_SIZES
 from dpexp.papers.momentum.grids import GRIDS, MOMENTUM_GRID
+from dpexp.papers.momentum.in_brief import HEADLINES
 from dpexp.papers.momentum.not_claimed import NOT_CLAIMED
 from dpexp.papers.momentum.tables import MOMENTUM_TABLES
 from dpexp.reporting.paper import Paper
@@ -13,6 +14,7 @@ PAPER = Paper(
     id="momentum",
     title="Momentum aggregation for private non-convex ERM",
     authors="Hoang Tran, Ashok Cutkosky",
+    headlines=HEADLINES,
     claims=CLAIMS,
     not_claimed=NOT_CLAIMED,
     figures=(MOMENTUM_EPOCHS, MOMENTUM_SIZES, MOMENTUM_PRESCRIBED, MOMENTUM_TUNED),

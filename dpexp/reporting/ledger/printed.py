@@ -68,6 +68,11 @@ def experiments_of(one: Judgement) -> list[str]:
     return [str(path).removeprefix("configs/").removesuffix(".yaml") for path in one.claim["configs"]]
 
 
+def in_short(one: Judgement) -> str:
+    """The first thing that was measured: a check that looks at several says them one after the other."""
+    return str(one.found["measured"]).split("; ")[0]
+
+
 def command(one: Judgement) -> str:
     """What runs and judges one claim anew."""
     return f"dpexp claims {one.id} --rerun"
