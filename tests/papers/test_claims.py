@@ -19,7 +19,6 @@ import pytest
 from dpexp.config.stored import stored_cell
 from dpexp.engine.result import CellData
 from dpexp.papers import claims
-from dpexp.papers.momentum.claims.alternating import Attack
 from dpexp.papers.momentum.levels import Levels
 from dpexp.privacy.analyses.last_iterate import Optimum
 from dpexp.privacy.momentum.tree_calibration import Multipliers
@@ -366,13 +365,13 @@ THEORY_ALONE = {
     "momentum/lemma-7": ("printed_levels", lambda n, d, eps, delta: Levels(1e9, 1e9, 1e9), "false"),
     "momentum/equation-3/fixed": ("equation_three_errors", lambda reshuffled: [1e-3], "false"),
     "momentum/equation-3/reshuffled": ("equation_three_errors", lambda reshuffled: [1e-16], HELD),
-    "momentum/theorem-8": ("attack", lambda *setting: Attack(200_000, 950, 950), "not at this sample size"),
+    "momentum/theorem-8": ("with_l", lambda n, steps: 0.99, "false"),
     "momentum/theorem-8/proof": (
         "printed_sensitivities",
         lambda n, eta, G: node_sensitivities(n, eta, G, 4.0),
         BOUND,
     ),
-    "momentum/theorem-9/privacy": ("printed_counts", lambda n, steps: (1.0, 1.0, 1.0, 1.0), "false"),
+    "momentum/theorem-8/completed": ("printed_counts", lambda n, steps: (1.0, 1.0, 1.0, 1.0), "false"),
     "momentum/abstract/rate": ("theorem9_printed", lambda n, *rest: float(n) ** (-2 / 3), HELD),
     "momentum/theorem-9/overtakes": ("theorem9_printed", lambda *rest: 1e-30, HELD),
     "momentum/section-2/partial-sums": ("tree_noise", lambda steps: steps**0.5, "false"),

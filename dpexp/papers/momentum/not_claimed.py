@@ -71,8 +71,8 @@ NOT_CLAIMED = (
     NotClaimed(
         "Section 4, the critical observation",
         "Terms of r and Delta have sensitivity O(eta N); m_t - m_(t-1) has no low one",
-        "a step of Theorem 8, where theorem-8/proof judges it and theorem-9/privacy its corrected size; m_t - m_(t-N) "
-        "is section-4/differences",
+        "a step of Theorem 8, where theorem-8/proof judges it and theorem-8/completed its size with L; m_t - m_(t-N) is "
+        "section-4/differences",
     ),
     NotClaimed(
         "Section 4",

@@ -11,6 +11,8 @@ vector, of which the iterates show the signs. From the third epoch on the printe
 2 eta N sigma sqrt(V), and the fresh share gamma of a gradient vanish with eta, while the noise inherited from the first
 two epochs is the same number at the same place of every epoch; where it is smaller than the signal, the signs alternate
 with the phase of the record. The event is that they do, at step N q + 1 for q = 3..K-1.
+
+What is drawn is that Gaussian vector, not a run; and the order repeats, where Algorithm 2 draws a fresh one.
 """
 
 from __future__ import annotations
