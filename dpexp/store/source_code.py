@@ -94,6 +94,8 @@ def imports_and_words(tree: ast.Module) -> tuple[tuple[Import, ...], tuple[Impor
         if isinstance(node, ast.ImportFrom):
             names = tuple(alias.name for alias in node.names)
             imports.append((Import(node.level, node.module or "", names), simulated))
+        if isinstance(node, ast.Attribute) and (name := ast.unparse(node)).startswith("dpexp."):
+            imports.append((Import(0, None, (name,)), simulated))  # `import dpexp` makes all of it known by such names
         if isinstance(node, ast.FunctionDef):
             marks = {mark.id for mark in node.decorator_list if isinstance(mark, ast.Name)}
             simulated = simulated and not marks & FIRST_STAGE
