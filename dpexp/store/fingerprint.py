@@ -62,7 +62,7 @@ NO_NUMBERS = frozenset(
     f"dpexp.{name}"
     for name in (
         *("core.errors", "core.listeners", "engine.compiling", "plugins", "plugins.loaded"),
-        *("core.cache_folder", "core.files", "engine.identity", "engine.taught", "engine.tools", "engine.walk"),
+        *("core.cache_folder", "core.files", "engine.identity", "engine.tools"),
         *("plugins.observed", "store.fingerprint", "store.folder", "store.generation", "store.source_code"),
         "store.stamps",
     )
