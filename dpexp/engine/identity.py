@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import dis
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -44,38 +44,29 @@ class Unknown(TypeError):
     """A value of which it is not known what it does to compiled code."""
 
 
-def key_of(dispatcher: Dispatcher, sig: Any, form: str = "") -> str:
+def key_of(dispatcher: Dispatcher, sig: Any) -> str:
     """A hash of everything that the machine code of a function depends on, for arguments of these types.
 
-    `form` says in which form it is kept. Raises Unknown.
+    And of the form in which it is kept. Raises Unknown.
     """
     seen = _Seen()
     seen.value(dispatcher)
     for argument in sig:
         seen.numba_type(argument)
     _see_what_was_taught(seen)
-    return _hash([form, tools(), settings(), _text_of_lanes(), *seen.lines])[:32]
-
-
-def code_of(functions: Iterable[Callable[..., Any]]) -> str:
-    """A hash of the byte code of some functions, without what they name."""
-    seen = _Seen()
-    for function in functions:
-        seen.code(function.__code__)
-    return _hash(seen.lines)
-
-
-def _hash(lines: Iterable[str]) -> str:
-    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
+    lines = [tools(), settings(), _text(), *seen.lines]
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 @lru_cache(maxsize=1)
-def _text_of_lanes() -> str:
-    """Raises Unknown where it is not what this process runs."""
-    files = sorted((Path(__file__).parent / "lanes").glob("*.py"))
+def _text() -> str:
+    """A hash of the files of lanes, and of this room, which says how code is kept. Raises Unknown where these are not
+    what this process runs."""
+    room = Path(__file__).parent
+    files = sorted([*(room / "lanes").glob("*.py"), room / "compiled.py", room / "identity.py"])
     texts = [path.read_bytes() for path in files]
     if any(max((state := path.stat()).st_mtime_ns, state.st_ctime_ns) > IMPORTED_AT for path in files):
-        raise Unknown("lanes were edited after this process had begun to read them")
+        raise Unknown("files were edited after this process had begun to read them")
     return hashlib.sha256(b"".join(texts)).hexdigest()
 
 

@@ -202,10 +202,11 @@ def _listed(name: str, root: Path) -> list[str]:
 
 @lru_cache(maxsize=64)
 def _listing(path: Path, package: str) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]:
-    """What the `__init__.py` of a registry imports, and the names in it."""
+    """What the `__init__.py` of a registry imports, and the names in it, those of functions and classes among them."""
     tree = tree_of(path.read_bytes())
     imports, _, _ = imports_and_words(tree)
-    return tuple(_names(imports, package)), frozenset(n.id for n in ast.walk(tree) if isinstance(n, ast.Name))
+    names = {getattr(node, "id", None) or getattr(node, "name", None) for node in ast.walk(tree)}
+    return tuple(_names(imports, package)), frozenset(filter(None, names))
 
 
 def source_of(module: str, root: Path = ROOT) -> Path | None:

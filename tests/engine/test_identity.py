@@ -196,7 +196,7 @@ before, vectormath.log = vectormath.log, vectormath.exp
 print(key())
 vectormath.log = before
 assert len(key()) == 32
-identity._text_of_lanes.cache_clear()
+identity._text.cache_clear()
 os.utime(vectors.__file__)
 print(key())
 """
@@ -209,5 +209,5 @@ def test_where_lanes_are_not_what_their_text_says_no_code_is_kept(tmp_path):
     found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=500)
     assert found.stdout.splitlines() == [
         "lanes are not what their text says",
-        "lanes were edited after this process had begun to read them",
+        "files were edited after this process had begun to read them",
     ], found.stderr

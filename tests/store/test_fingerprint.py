@@ -49,6 +49,14 @@ def test_a_registry_that_is_imported_whole_counts_with_all_that_it_lists(tmp_pat
     assert changed(before, after) == ["dpexp/c.py"]
 
 
+def test_a_function_that_a_registry_defines_counts(tmp_path):
+    way = {"b": "from dpexp.problems import every\ndef g(x):\n    return every(x)\n"}
+    listing = "from dpexp.problems.k import K\ndef every(x):\n    return {} * x\n"
+    before = package(tmp_path / "1", **way, **{"problems/__init__": listing.format(2)})
+    after = package(tmp_path / "2", **way, **{"problems/__init__": listing.format(3)})
+    assert changed(before, after) == ["dpexp/problems/__init__.py"]
+
+
 FACADE = {"b": "from dpexp.facade import k\n\ndef g(x):\n    return k(x)\n", "facade/__init__": "from .deep import k\n"}
 
 
