@@ -81,13 +81,13 @@ def _counts(name: str, value: object) -> bool:
     return not name.startswith("__") or isinstance(value, FunctionType | property | staticmethod | classmethod)
 
 
-def altered() -> dict[str, object]:
-    """What was put in the place of something since its module was imported, by its dotted name.
+def altered(package: str = "") -> dict[str, object]:
+    """What was put in the place of something of a package since its module was imported, by its dotted name.
 
     A name that is new counts where it hides one of Python's own functions.
     """
     found = {}
-    for module, before in _MADE.values():
+    for module, before in [made for name, made in _MADE.items() if name.startswith(package)]:
         for names, (value, code) in _parts(module).items():
             was = before.get(names)
             if was is None and not (len(names) == 1 and names[0] in vars(builtins)):

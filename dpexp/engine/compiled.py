@@ -34,7 +34,7 @@ from numba.core.typing.templates import signature as signature_of
 from dpexp.core.cache_folder import cache_folder
 from dpexp.core.files import is_ours_alone, read_bytes_sealed, write_bytes_sealed
 from dpexp.engine.compiling import tell
-from dpexp.engine.identity import code_of, key_of
+from dpexp.engine.identity import key_of
 
 Result: Any = compiler.CompileResult  # its fields are those of a named tuple, which types do not see
 MOST_FILES = 400
@@ -127,7 +127,7 @@ class Kept(_Cache):
         function.__qualname__ = self.name  # it has another one after a compilation that failed
         # A function that names something of which it is not known what it does is compiled in every process.
         with contextlib.suppress(Exception):
-            key = _key(self.dispatcher, sig)
+            key = key_of(self.dispatcher, sig)
             # What is damaged, open to others or of another version of numba is compiled again, and replaced.
             with contextlib.suppress(Exception):
                 content = read_bytes_sealed(self.place / key, private=True)
@@ -150,11 +150,6 @@ class Kept(_Cache):
             if _is_whole(data):
                 write_bytes_sealed(self.place / key, key.encode() + dumps(_reduced(data, key)), private=True)
                 _tidy(self.place)
-
-
-def _key(dispatcher: Dispatcher, sig: Any) -> str:
-    """Where the code for these arguments lies. What is in the file is decided below, so that counts too."""
-    return key_of(dispatcher, sig, code_of((_reduced, _rebuilt, _is_whole)))
 
 
 def _is_whole(made: Any) -> bool:

@@ -1,51 +1,261 @@
 """What a compiled function is: a hash of everything that its machine code depends on.
 
-The function itself is walked as it is in this process, not the text that it was read from: its byte code, its
-constants, its defaults, what its closure holds, and every function, number and array that it names, and what those name
-in turn. A constant counts with its value, however it was computed, and an edit of a file that is not imported yet does
-not count.
+The function itself is looked at as it is in this process, not the text that it was read from: its code, its defaults,
+what its closure holds, and every function, number and array that it names, and what those name in turn. A constant
+counts with its value, however it was computed, and an edit of a file that is not imported yet does not count.
 
-Some of it is found by type and not by name: what an operator means on lanes was taught to numba by `overload`. Whatever
-was taught by code outside of numba counts too, that of `engine/lanes` for functions that use lanes.
+Some of it is found by type and not by name: what an operator means on lanes was taught to numba by `overload`. Of
+`dpexp.engine.lanes`, where we do so, all files count with their text, so an edit there compiles every kernel anew. What
+a plug-in has taught with `overload` is looked at like any function; types of its own are not understood.
 
 Wherever numbers could change without a change of this hash, wrong numbers would follow without a word. So only kinds of
 values are accepted of which it is known what they do to compiled code. Everything else raises `Unknown`, and a function
-that names such a value is not kept. A hash that changes too often costs a compilation, no more.
+that names such a value is compiled in every process. A hash that changes too often costs a compilation, no more.
 """
 
 from __future__ import annotations
 
+import dis
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
+from numba.core import compiler, datamodel, extending, imputils, types
 from numba.core.dispatcher import Dispatcher
+from numba.core.registry import CPUDispatcher
+from numba.core.typing import templates
 
-from dpexp.engine.taught import taught
-from dpexp.engine.tools import settings, tools
-from dpexp.engine.walk import Walk
+from dpexp.core.bytecode import altered
+from dpexp.core.version import IMPORTED_AT
+from dpexp.engine.tools import is_known, is_versioned, settings, tools
+
+LANES = "dpexp.engine.lanes"
+PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...))
+NUMBERS = (types.Integer, types.Float, types.Complex, types.Boolean)
+NAMED = (*NUMBERS, types.NoneType, types.UnicodeType, types.StringLiteral)
+"""types whose name says all that there is to know of them"""
 
 
-def key_of(dispatcher: Dispatcher, sig: Any, form: str = "") -> str:
+class Unknown(TypeError):
+    """A value of which it is not known what it does to compiled code."""
+
+
+def key_of(dispatcher: Dispatcher, sig: Any) -> str:
     """A hash of everything that the machine code of a function depends on, for arguments of these types.
 
-    `form` says in which form it is kept.
+    And of the form in which it is kept. Raises Unknown.
     """
-    walk = Walk()
-    walk.value(dispatcher)
+    seen = _Seen()
+    seen.value(dispatcher)
     for argument in sig:
-        walk.numba_type(argument)
-    taught(walk)
-    return _hash([form, tools(), settings(), *walk.lines])[:32]
+        seen.numba_type(argument)
+    _see_what_was_taught(seen)
+    lines = [tools(), settings(), _text(), *seen.lines]
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def code_of(functions: Iterable[Callable[..., Any]]) -> str:
-    """A hash of the byte code of some functions, without what they name."""
-    walk = Walk()
-    for function in functions:
-        walk.code(function.__code__)
-    return _hash(walk.lines)
+@lru_cache(maxsize=1)
+def _text() -> str:
+    """A hash of the files of lanes, and of this room, which says how code is kept. Raises Unknown where these are not
+    what this process runs."""
+    room = Path(__file__).parent
+    files = sorted([*(room / "lanes").glob("*.py"), room / "compiled.py", room / "identity.py"])
+    texts = [path.read_bytes() for path in files]
+    if any(max((state := path.stat()).st_mtime_ns, state.st_ctime_ns) > IMPORTED_AT for path in files):
+        raise Unknown("files were edited after this process had begun to read them")
+    return hashlib.sha256(b"".join(texts)).hexdigest()
 
 
-def _hash(lines: Iterable[str]) -> str:
-    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
+class _Seen:
+    """Lines of text that are equal where compiled code is. Each function is visited once."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.functions: list[FunctionType] = []
+        self.searched: set[tuple[object, ...]] = set()
+        """modules, and the names that were looked up there"""
+
+    def say(self, *words: object) -> None:
+        self.lines.append(" ".join(map(str, words)))
+
+    def value(self, value: Any) -> None:
+        """Whatever a name or a closure may hold."""
+        if type(value) in PLAIN:
+            self.say(type(value).__name__, repr(value))
+        elif isinstance(value, Dispatcher):
+            self.dispatcher(value)
+        elif isinstance(value, FunctionType):
+            self.function(value)
+        elif isinstance(value, extending._Intrinsic):
+            self.say("intrinsic", value._prefer_literal, sorted(value._ctor_kwargs))
+            self.function(value._defn)
+        elif isinstance(value, types.Type):
+            self.numba_type(value)
+        elif isinstance(value, type):
+            self.kind(value)
+        elif isinstance(value, tuple | list):
+            self.say(type(value).__qualname__, getattr(value, "_fields", ""), len(value))
+            self.each(value)
+        elif isinstance(value, dict):
+            self.say("dict", len(value))
+            self.each(item for pair in value.items() for item in pair)
+        elif isinstance(value, set | frozenset) and all(type(item) in PLAIN for item in value):
+            self.say(type(value).__qualname__, sorted(map(repr, value)))
+        elif isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
+            flags = value.flags.c_contiguous, value.flags.f_contiguous, value.flags.aligned, value.flags.writeable
+            self.say("array", type(value).__qualname__, value.dtype.descr, value.dtype.alignment, value.shape, flags)
+            self.say(hashlib.sha256(value.tobytes()).hexdigest())
+        elif isinstance(value, np.dtype):
+            self.say("dtype", value.descr, value.alignment)
+        elif is_versioned(value):
+            self.say("named", value.__module__, value.__name__)
+        else:
+            raise Unknown(f"nothing says what a {type(value).__qualname__} does to compiled code")
+
+    def each(self, values: Iterable[Any]) -> None:
+        for value in values:
+            self.value(value)
+
+    def dispatcher(self, value: Dispatcher) -> None:
+        """A function that numba compiles, with the options of its compilation."""
+        inside: Any = value  # numba's stubs leave out most of what a dispatcher has
+        if type(value) is not CPUDispatcher or inside._compiler.pipeline_class is not compiler.Compiler:
+            raise Unknown(f"{inside.py_func.__qualname__} is compiled by another compiler than numba's for processors")
+        self.say("compiled")
+        self.each((dict(sorted(inside.targetoptions.items())), dict(sorted(inside.locals.items()))))
+        if not inside._can_compile:  # its argument types were chosen where it is defined, and arguments are converted
+            self.say([str(signature) for signature in inside.nopython_signatures])
+        self.function(inside.py_func)
+
+    def function(self, value: FunctionType) -> None:
+        """A function of Python, which numba compiles, or which is called while it compiles."""
+        module = value.__globals__.get("__name__")
+        held = [cell.cell_contents for cell in value.__closure__ or ()]
+        if is_known(module):
+            self.say("named", module, value.__qualname__)
+            self.each(one for one in held if isinstance(one, FunctionType | Dispatcher))
+            return
+        for number, other in enumerate(self.functions):
+            if other is value:
+                self.say("again", number)
+                return
+        self.functions.append(value)
+        self.say("function", value.__module__, value.__name__)
+        self.code(value.__code__, may_import=str(module).startswith(LANES))
+        self.each((value.__defaults__, value.__kwdefaults__, *held))
+        self.named(value.__globals__, _names(value.__code__))
+
+    def named(self, where: dict[str, Any], names: list[str]) -> None:
+        """What global names stand for; of a module, what the function can take from it."""
+        for name in names:
+            value = where.get(name, where)  # not there: one of Python's own, or an attribute of something
+            if value is where:
+                continue
+            self.say("name", name)
+            if not isinstance(value, ModuleType):
+                self.value(value)
+            elif not is_known(value.__name__) and (value, *names) not in self.searched:
+                self.searched.add((value, *names))
+                self.named(vars(value), names)
+
+    def code(self, code: CodeType, may_import: bool = False) -> None:
+        """Byte code and constants, without the lines and the file that they stand in.
+
+        What a function imports when it is called is not among its names; the text of lanes says what that is.
+        """
+        if dis.opmap["IMPORT_NAME"] in code.co_code[::2] and not may_import:
+            raise Unknown(f"{code.co_name} imports something when it is called")
+        self.say(code.co_code.hex(), code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+        self.say(code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
+        self.say(code.co_exceptiontable.hex())
+        for constant in code.co_consts:
+            self.code(constant, may_import) if isinstance(constant, CodeType) else self.value(constant)
+
+    def numba_type(self, value: types.Type) -> None:
+        """The type of an argument, or one that is named; a function that is an argument counts with all that it is."""
+        inside: Any = value
+        self.say("type", type(value).__module__, type(value).__qualname__)
+        if isinstance(value, types.Dispatcher):
+            self.dispatcher(inside.dispatcher)
+        elif isinstance(value, types.BaseTuple):
+            self.kind(getattr(value, "instance_class", tuple))
+            self.say(len(inside.types))
+            self.each(inside.types)
+        elif isinstance(value, types.Omitted):
+            self.value(inside.value)
+        elif isinstance(value, types.Optional):
+            self.numba_type(inside.type)
+        elif type(value) is types.Array and isinstance(inside.dtype, (*NUMBERS, types.Record)):
+            self.say(value)
+        elif isinstance(value, NAMED) or (isinstance(value, types.NumberClass) and isinstance(inside.dtype, NUMBERS)):
+            self.say(value)
+        elif type(value).__module__.startswith(LANES):
+            self.say(value)
+        else:
+            raise Unknown(f"nothing says what the type {value} does to compiled code")
+
+    def kind(self, value: type) -> None:
+        """A class: of numba or of Python, of lanes, or a named tuple."""
+        self.say("class", value.__module__, value.__qualname__)
+        if issubclass(value, tuple) and value.__bases__ == (tuple,) and type(value) is type:
+            self.say(getattr(value, "_fields", ""))
+            self.value(dict(vars(value).get("_field_defaults", {})))
+        elif not is_versioned(value) and not value.__module__.startswith(LANES):
+            raise Unknown(f"nothing says what the class {value.__qualname__} does to compiled code")
+
+
+def _names(code: CodeType) -> list[str]:
+    """Names that a function and the functions inside it may look up."""
+    inner = [c for c in code.co_consts if isinstance(c, CodeType)]
+    return sorted({*code.co_names, *(name for c in inner for name in _names(c))})
+
+
+def _see_what_was_taught(seen: _Seen) -> None:
+    """What numba was taught by others than numba itself and lanes: all that a plug-in has taught may take part.
+
+    Raises Unknown for what is taught in another way than by `overload`, or where something else has been put in the
+    place of a part of lanes.
+    """
+    for template in [*templates.builtin_registry.functions, *templates.builtin_registry.attributes]:
+        members = vars(template)
+        taught = getattr(members.get("_overload_func"), "__func__", None)
+        if "_definition_func" in members or _is_ours(template.__module__ if taught is None else _module(taught)):
+            continue  # numba lists an intrinsic when it is first used; it is called by its name, so it was seen
+        if taught is None:
+            raise Unknown(f"nothing says what {template.__qualname__} taught to numba")
+        of = members["key"]
+        seen.say("overload", getattr(of, "__module__", ""), getattr(of, "__qualname__", of))
+        seen.say(*(members.get(name) for name in ("_attr", "_strict", "prefer_literal")))
+        seen.value(dict(sorted(members.get("_jit_options", {}).items())))
+        if "_inline" in members:
+            seen.say(vars(members["_inline"].__func__))
+        seen.function(taught)
+    lowered = imputils.builtin_registry
+    listed = (lowered.functions, lowered.getattrs, lowered.setattrs, lowered.casts, lowered.constants)
+    emitting = (function for some in listed for one, *_ in some for function in _functions_in(one))
+    models = datamodel.registry.default_manager._handlers.values()
+    if not all(map(_is_ours, [*map(_module, emitting), *(model.__module__ for model in models)])):
+        raise Unknown("something outside of numba generates instructions")
+    if altered(LANES):
+        raise Unknown("lanes are not what their text says")
+
+
+def _is_ours(module: object) -> bool:
+    """Whether what a module teaches is known by a version, or by the text of lanes."""
+    return is_known(module) or str(module).startswith(LANES)
+
+
+def _module(function: FunctionType) -> object:
+    return function.__globals__.get("__name__")
+
+
+def _functions_in(value: Any) -> list[FunctionType]:
+    """A function, and those that it was wrapped around."""
+    if not isinstance(value, FunctionType):
+        return []
+    held = [cell.cell_contents for cell in value.__closure__ or ()]
+    return [value, *(inner for one in held if one is not value for inner in _functions_in(one))]

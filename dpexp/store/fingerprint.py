@@ -53,7 +53,7 @@ REGISTRIES = frozenset(
     }
 )
 """packages whose `__init__.py` only lists what there is: a name that is imported from one counts with the module that
-it comes from, and the others of the list do not"""
+it comes from, and the others of the list do not. One that is imported whole counts with all that it lists"""
 RUNNING = ("dpexp.store.simulating",)
 """modules that every cell's numbers pass through, whatever its problem and algorithm"""
 ROWS = ("dpexp.store.rows", "dpexp.config.cells")
@@ -62,11 +62,14 @@ NO_NUMBERS = frozenset(
     f"dpexp.{name}"
     for name in (
         *("core.errors", "core.listeners", "engine.compiling", "plugins", "plugins.loaded"),
-        *("core.cache_folder", "core.files", "engine.identity", "engine.taught", "engine.tools", "engine.walk"),
+        *("core.cache_folder", "core.files", "engine.identity", "engine.tools"),
+        *("plugins.observed", "store.fingerprint", "store.folder", "store.generation", "store.source_code"),
+        "store.stamps",
     )
 )
-"""modules that say what goes on or what a plug-in adds, and those by which compiled code is found again: what comes out
-is what went in. `dpexp.engine.compiled`, which says how a kernel is compiled, is not among them"""
+"""modules that say what goes on or what a plug-in adds, and those by which compiled code and stored numbers are found
+again or refused: what comes out is what went in. `dpexp.engine.compiled`, which says how a kernel is compiled, is not
+among them"""
 
 
 def code_of(cell: Cell, root: Path = ROOT) -> dict[str, str]:
@@ -199,10 +202,11 @@ def _listed(name: str, root: Path) -> list[str]:
 
 @lru_cache(maxsize=64)
 def _listing(path: Path, package: str) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]:
-    """What the `__init__.py` of a registry imports, and the names in it."""
+    """What the `__init__.py` of a registry imports, and the names in it, those of functions and classes among them."""
     tree = tree_of(path.read_bytes())
     imports, _, _ = imports_and_words(tree)
-    return tuple(_names(imports, package)), frozenset(n.id for n in ast.walk(tree) if isinstance(n, ast.Name))
+    names = {getattr(node, "id", None) or getattr(node, "name", None) for node in ast.walk(tree)}
+    return tuple(_names(imports, package)), frozenset(filter(None, names))
 
 
 def source_of(module: str, root: Path = ROOT) -> Path | None:
@@ -228,7 +232,9 @@ def _read(path: Path, module: str, read_at: int, simulated: bool) -> tuple[str, 
     parsed = _parsed(path, read_at)
     package = module.removesuffix(".__init__") if path.name == "__init__.py" else _above(module)
     imports = parsed.simulated if simulated else parsed.imports
-    imported = {name for base, alias in _names(imports, package) for name in (base, _inside(base, alias))}
+    named = _names(imports, package)
+    imported = {name for base, alias in named for name in (base, _inside(base, alias))}
+    imported |= {f"{whole}.__init__" for one in named if (whole := ".".join(filter(None, one))) in REGISTRIES}
     return parsed.digest, tuple(sorted(name for name in imported if name != module and not name.endswith(".")))
 
 
@@ -304,20 +310,20 @@ def _hash_file(path: Path) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()[:16]
 
 
-def hash_of_all(root: Path = ROOT) -> str:
+def hash_of_all() -> str:
     """Hash of the names and bytes of all modules and data files: where it is the same, so is every fingerprint.
 
     It parses nothing, so it answers at once that nothing changed; what changed, and whether it counts, the fingerprints
     say. The shipped configs are no code: an installed package holds them, a checkout a link to them.
     """
     hashed = hashlib.sha256()
-    for folder, inner, names in os.walk(root):
-        inner[:] = sorted(n for n in inner if n != "__pycache__" and Path(folder, n) != root / "configs")
+    for folder, inner, names in os.walk(ROOT):
+        inner[:] = sorted(n for n in inner if n != "__pycache__" and Path(folder, n) != ROOT / "configs")
         for name in sorted(names):
             if not name.endswith(".pyc"):
                 path = Path(folder, name)
                 digest = hashlib.sha256(path.read_bytes()).hexdigest()
-                hashed.update(f"{path.relative_to(root).as_posix()} {digest}\n".encode(errors="surrogateescape"))
+                hashed.update(f"{path.relative_to(ROOT).as_posix()} {digest}\n".encode(errors="surrogateescape"))
     return hashed.hexdigest()
 
 
@@ -337,7 +343,7 @@ def _files_of(name: str, root: Path) -> list[Path]:
     return [source] if source else []
 
 
-def edited_after(codes: Iterable[dict[str, str]], data_read_at: int, root: Path = ROOT) -> list[str]:
+def edited_after(codes: Iterable[dict[str, str]], data_read_at: int) -> list[str]:
     """Modules that were written to after this process began to import, and data files after they began to be read.
 
     Python keeps the code that it has imported, and a run the records that it has read: what such files hold now is not
@@ -345,7 +351,7 @@ def edited_after(codes: Iterable[dict[str, str]], data_read_at: int, root: Path 
     A time that is still to come says that a clock was wrong, and nothing about this run.
     """
     late, now = [], time.time_ns()
-    for name, states in source_states(codes, root).items():
+    for name, states in source_states(codes).items():
         loaded = LOADED.get(plugin_of(name) or "")
         since = data_read_at if name.startswith("file ") else IMPORTED_AT if loaded is None else loaded.read_at
         if since and any(since < moment <= now for state in states for moment in state[:2]):

@@ -69,21 +69,13 @@ def place(folder: Path, chunk: Chunk) -> Path:
 
 
 def save(folder: Path, chunk: Chunk, done: Done) -> None:
-    """Keep a finished chunk: its arrays one after the other, each as numpy writes it, and none is copied for that."""
-    given = [k for k, model in enumerate(done.models) if model is not None]
-    read = json.dumps(observed.found({name for cell in chunk.cells for name in code_of(cell)})).encode()
-    heads = done.passed.steps, np.array([done.wall_s]), np.array(given, np.int64), np.frombuffer(read, np.uint8)
-    models = [model for model in done.models if model is not None]
-    pieces = [piece for array in (*heads, done.passed.values, *models) for piece in _written(array)]
-    write_bytes_sealed(place(folder, chunk), *pieces)
-
-
-def _written(array: np.ndarray) -> tuple[bytes, memoryview]:
-    """An array in numpy's own format: what it is, and its numbers where they lie."""
-    array = np.ascontiguousarray(array)
-    head = io.BytesIO()
-    np.lib.format.write_array_header_1_0(head, np.lib.format.header_data_from_array_1_0(array))
-    return head.getvalue(), array.reshape(-1).view(np.uint8).data
+    """Keep a finished chunk, in numpy's own format."""
+    read = json.dumps(observed.found({name for cell in chunk.cells for name in code_of(cell)}))
+    passed, stored = done.passed, io.BytesIO()
+    arrays: dict[str, Any] = {"steps": passed.steps, "wall_s": done.wall_s, "read": read, "values": passed.values}
+    arrays |= {f"model {k}": model for k, model in enumerate(done.models) if model is not None}
+    np.savez(stored, **arrays)
+    write_bytes_sealed(place(folder, chunk), stored.getbuffer())
 
 
 class Keeping:
@@ -124,18 +116,17 @@ def load(folder: Path, chunk: Chunk) -> Done | None:
     """A kept chunk, or None where there is none or it is damaged."""
     path, algorithm = place(folder, chunk), chunk.cells[0].algorithm
     try:
-        stored = io.BytesIO(read_bytes_sealed(path))
-        steps, wall_s, given, told, values = (np.lib.format.read_array(stored) for _ in range(5))
-        read: dict[str, str] = json.loads(told.tobytes())
+        stored = np.load(io.BytesIO(read_bytes_sealed(path)))
+        read: dict[str, str] = json.loads(str(stored["read"]))
         if observed.again(read) != read:  # other files than it was computed from
             return None
         observed.add(read)
-        models = {int(k): np.lib.format.read_array(stored) for k in given}
-        passed = Passed(steps, algorithm.estimators, algorithm.metrics, values)
-        return Done(passed, float(wall_s[0]), tuple(models.get(k) for k in range(len(chunk.cells))))
+        passed = Passed(stored["steps"], algorithm.estimators, algorithm.metrics, stored["values"])
+        names = (f"model {k}" for k in range(len(chunk.cells)))
+        return Done(passed, float(stored["wall_s"]), tuple(stored.get(name) for name in names))
     except FileNotFoundError:
         return None
-    except (Damaged, ValueError):  # the second where another version of dpexp wrote it in another way
+    except (Damaged, ValueError, IndexError, KeyError):  # but for the first, another version of dpexp wrote it
         path.unlink(missing_ok=True)
         return None
 

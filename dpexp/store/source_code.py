@@ -12,9 +12,8 @@ import ast
 import atexit
 import contextlib
 import hashlib
-import json
+import pickle
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -22,7 +21,7 @@ from typing import Any, NamedTuple
 from dpexp.core.cache_folder import cache_folder
 from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
 
-MADE_BY = hashlib.sha256(Path(__file__).read_bytes() + sys.version.encode()).hexdigest()
+MADE_BY = hashlib.sha256(Path(__file__).read_bytes() + sys.version.encode()).digest()
 """names what parses: this file, as it was when it was imported, and Python"""
 MOST_KEPT = 4000
 """files of code: six times the package"""
@@ -94,6 +93,8 @@ def imports_and_words(tree: ast.Module) -> tuple[tuple[Import, ...], tuple[Impor
         if isinstance(node, ast.ImportFrom):
             names = tuple(alias.name for alias in node.names)
             imports.append((Import(node.level, node.module or "", names), simulated))
+        if isinstance(node, ast.Attribute) and (name := ast.unparse(node)).startswith("dpexp."):
+            imports.append((Import(0, None, (name,)), simulated))  # `import dpexp` makes all of it known by such names
         if isinstance(node, ast.FunctionDef):
             marks = {mark.id for mark in node.decorator_list if isinstance(mark, ast.Name)}
             simulated = simulated and not marks & FIRST_STAGE
@@ -154,42 +155,27 @@ class _Kept:
         place = _file()
         if not self.new or place is None or self.asked != str(place):
             return
-        every = [*(_read(place) | self.new).items()][-MOST_KEPT:]
-        entries = {name: [code.digest, code.imports, code.simulated, sorted(code.words)] for name, code in every}
+        every = dict([*(_read(place) | self.new).items()][-MOST_KEPT:])
         self.new = {}
         with contextlib.suppress(OSError):
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            content = json.dumps({"made_by": MADE_BY, "files": entries}).encode()
-            write_bytes_sealed(place, content, private=True)
+            write_bytes_sealed(place, MADE_BY, pickle.dumps(every), private=True)
 
 
 def _file() -> Path | None:
     place = cache_folder("code", "code")
-    return None if place is None else place / "parsed.json"
+    return None if place is None else place / "parsed"
 
 
 def _read(place: Path | None) -> dict[str, Code]:
     """What is kept; nothing where it is damaged, made by something else, or open to others."""
-    if place is None:
-        return {}
-    try:
-        kept = json.loads(read_bytes_sealed(place, private=True))
-        if kept["made_by"] != MADE_BY:
-            return {}
-        return {str(name): _code(*entry) for name, entry in kept["files"].items()}
-    except (FileNotFoundError, Damaged, ValueError, TypeError, KeyError, AttributeError):
-        return {}
-
-
-Written = Iterable[tuple[int, str | None, Iterable[str]]]
-
-
-def _code(digest: str, imports: Written, simulated: Written, words: Iterable[str]) -> Code:
-    return Code(digest, _imports(imports), _imports(simulated), frozenset(words))
-
-
-def _imports(written: Written) -> tuple[Import, ...]:
-    return tuple(Import(level, module, tuple(names)) for level, module, names in written)
+    if place is not None:
+        with contextlib.suppress(FileNotFoundError, Damaged, pickle.UnpicklingError, EOFError):
+            content = read_bytes_sealed(place, private=True)
+            if content.startswith(MADE_BY):  # else of another form
+                found: dict[str, Code] = pickle.loads(content[len(MADE_BY) :])
+                return found
+    return {}
 
 
 _KEPT = _Kept()

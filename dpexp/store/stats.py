@@ -54,20 +54,12 @@ def interval(values: np.ndarray, level: float = CI_LEVEL) -> tuple[np.ndarray, n
         return mean, mean + low, mean + high
 
 
-def quantile_interval(
-    values: np.ndarray, q: float, level: float = CI_LEVEL
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A quantile over the last axis of values [..., R], and both ends of its interval; each [...].
-
-    The ends are order statistics, so that the interval holds for every continuous law: so many of R values lie below
-    the quantile as a Binomial(R, q) says. An end is infinite where R is too small for one.
-    """
-    ordered = np.sort(np.where(np.isfinite(values), values, math.inf), axis=-1)
-    return (_quantile(ordered, q), *_order_statistics(ordered, q, level))
-
-
 def _order_statistics(ordered: np.ndarray, q: float, level: float) -> tuple[np.ndarray, np.ndarray]:
-    """The order statistics below and above the q-quantile with at least the level between them; each [...]."""
+    """The order statistics below and above the q-quantile with at least the level between them; each [...].
+
+    The interval holds for every continuous law: so many of R values lie below the quantile as a Binomial(R, q) says.
+    An end is infinite where R is too small for one.
+    """
     count = ordered.shape[-1]
     below, above = _ranks(count, q, level)
     nothing = np.full(ordered.shape[:-1], math.inf)
@@ -83,13 +75,10 @@ def _ranks(count: int, q: float, level: float) -> tuple[int, int]:
 
     The quantile is below the l-th value if fewer than l values lie below it, and above the u-th if at least u do.
     """
+    from scipy.special import bdtr
+
     tail = (1 - level) / 2
-    logs = [
-        math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1)
-        + k * math.log(q) + (count - k) * math.log1p(-q)
-        for k in range(count + 1)
-    ]  # fmt: skip
-    below = np.cumsum(np.exp(logs))
+    below = bdtr(np.arange(count + 1.0), count, q)
     least = int(np.searchsorted(below, tail, side="right"))  # P(X < least) = below[least - 1] <= tail
     most = int(np.searchsorted(below, 1 - tail, side="left")) + 1  # P(X >= most) = 1 - below[most - 1] <= tail
     return least, most

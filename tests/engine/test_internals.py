@@ -93,14 +93,14 @@ def test_every_internal_that_keeping_names_is_listed():
 
 
 def test_every_internal_that_the_key_names_is_listed():
-    """Read from the source: what `walk`, `identity`, `taught` and `tools` take from the modules of numba."""
+    """Read from the source: what `identity` and `tools` take from the modules of numba."""
     listed = {
         (used.module, name) for used in internals.USED + internals.KEPT for name in (used.name, used.name.split(".")[0])
     }
     modules = {"types": "numba.core.types", "compiler": "numba.core.compiler", "extending": "numba.core.extending",
                "templates": "numba.core.typing.templates", "imputils": "numba.core.imputils"}  # fmt: skip
     seen = set()
-    for file in ("walk.py", "identity.py", "taught.py", "tools.py"):
+    for file in ("identity.py", "tools.py"):
         for node in ast.walk(ast.parse((LANES.parent / file).read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "") in (
                 "numba.core.dispatcher",

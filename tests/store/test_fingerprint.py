@@ -2,6 +2,8 @@
 
 import textwrap
 
+import pytest
+
 from dpexp.store.fingerprint import changed, closure, code_of
 from tests.config.test_config import GOOD, load
 
@@ -29,6 +31,30 @@ def test_the_closure_follows_imports_but_not_registries(tmp_path):
 def test_who_looks_things_up_in_a_registry_depends_on_all_of_it(tmp_path):
     found = package(tmp_path, b="from dpexp.problems import C\n\ndef g(x):\n    return C['h'](x)\n")
     assert {"dpexp.c", "dpexp.problems.__init__"} <= set(found)
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        "from dpexp import problems\nF = problems.C['h']",
+        "import dpexp.problems\nF = dpexp.problems.C['h']",
+        "import dpexp.problems as p\nF = p.C['h']",
+        "import dpexp.a\nF = dpexp.problems.C['h']",
+        "from . import problems\nF = problems.C['h']",
+    ],
+)
+def test_a_registry_that_is_imported_whole_counts_with_all_that_it_lists(tmp_path, way):
+    before = package(tmp_path / "1", b=f"{way}\ndef g(x):\n    return F(x)\n")
+    after = package(tmp_path / "2", b=f"{way}\ndef g(x):\n    return F(x)\n", c="def h(x):\n    return 4 * x\n")
+    assert changed(before, after) == ["dpexp/c.py"]
+
+
+def test_a_function_that_a_registry_defines_counts(tmp_path):
+    way = {"b": "from dpexp.problems import every\ndef g(x):\n    return every(x)\n"}
+    listing = "from dpexp.problems.k import K\ndef every(x):\n    return {} * x\n"
+    before = package(tmp_path / "1", **way, **{"problems/__init__": listing.format(2)})
+    after = package(tmp_path / "2", **way, **{"problems/__init__": listing.format(3)})
+    assert changed(before, after) == ["dpexp/problems/__init__.py"]
 
 
 FACADE = {"b": "from dpexp.facade import k\n\ndef g(x):\n    return k(x)\n", "facade/__init__": "from .deep import k\n"}

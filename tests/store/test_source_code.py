@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -34,7 +34,7 @@ def f(x: int) -> str:
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache, and a memory that has read nothing."""
     monkeypatch.setenv("DPEXP_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "code" / "parsed.json"
+    return tmp_path / "cache" / "code" / "parsed"
 
 
 @pytest.fixture
@@ -97,10 +97,15 @@ def test_an_edit_is_another_file(place: Path, source: Path, monkeypatch: pytest.
 
 def lies(place: Path) -> None:
     """Put another digest under every name, behind a seal that is right."""
-    kept = json.loads(read_bytes_sealed(place, private=True))
-    for entry in kept["files"].values():
-        entry[0] = "0" * 16
-    write_bytes_sealed(place, json.dumps(kept).encode(), private=True)
+    files = {name: code._replace(digest="0" * 16) for name, code in kept_in(place).items()}
+    write_bytes_sealed(place, MADE_BY, pickle.dumps(files), private=True)
+
+
+def kept_in(place: Path) -> dict[str, Code]:
+    content = read_bytes_sealed(place, private=True)
+    assert content.startswith(MADE_BY)
+    found: dict[str, Code] = pickle.loads(content[len(MADE_BY) :])
+    return found
 
 
 def test_what_is_kept_is_really_used(place: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,18 +128,17 @@ def test_what_is_not_safe_or_not_right_is_not_believed(
     right = code_in(source)
     first.write()
     lies(place)
-    kept = json.loads(read_bytes_sealed(place, private=True))
+    kept = pickle.dumps(kept_in(place))
     if wrong == "damaged":
         place.write_bytes(place.read_bytes().replace(b"000", b"111"))
     elif wrong == "open to others":
         place.chmod(0o666)
     elif wrong == "of another parser":
-        write_bytes_sealed(place, json.dumps(kept | {"made_by": MADE_BY[::-1]}).encode(), private=True)
+        write_bytes_sealed(place, MADE_BY[::-1], kept, private=True)
     elif wrong == "of another kind":
-        write_bytes_sealed(place, json.dumps([1, 2]).encode(), private=True)
+        write_bytes_sealed(place, b"[1, 2]", private=True)
     elif wrong == "short":
-        files = {name: entry[:2] for name, entry in kept["files"].items()}
-        write_bytes_sealed(place, json.dumps(kept | {"files": files}).encode(), private=True)
+        write_bytes_sealed(place, MADE_BY, kept[:-9], private=True)
     else:
         place.unlink()
     again = another_process(monkeypatch, parses=True)
@@ -177,7 +181,7 @@ def test_the_folder_does_not_grow_for_ever(place: Path, tmp_path: Path, monkeypa
         memory = another_process(monkeypatch, parses=True)
         code_in(path)
         memory.write()
-    assert len(json.loads(read_bytes_sealed(place, private=True))["files"]) == 5
+    assert len(kept_in(place)) == 5
 
 
 def test_a_command_leaves_what_it_parsed(place: Path, source: Path) -> None:
