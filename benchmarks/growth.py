@@ -47,6 +47,12 @@ SERIES = (
 )
 """`checkpoints` goes to n, which is 100,000 there"""
 
+CAPTION = (
+    "Seconds of one core (left) and largest memory (right) of a request in a process of its own, against one number "
+    "that it names, in units of the smallest that was tried; all else stays. A flat piece is the start of the program. "
+    "The table in docs/performance.md has the sizes and the numbers."
+)
+
 CHILD = """
 import json, resource, sys, time
 import dpexp
@@ -123,25 +129,32 @@ def table(found: Mapping[str, list[tuple[int, float, int]]]) -> str:
 
 
 def figure(found: Mapping[str, list[tuple[int, float, int]]], path: Path) -> None:
-    """Time and memory against each size, both beyond those of the smallest request."""
+    """Time and memory of every request against its size, and the caption beside it."""
     import matplotlib as mpl
+    import matplotlib.ticker
+    from matplotlib.figure import Figure
 
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
+    from dpexp.reporting.style import BUDGET_COLOURS, RC, SPARE_COLOURS
 
-    canvas, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    for colour, marker, (what, points) in zip(range(7), "os^vDPX", found.items(), strict=False):
-        first = points[0]
-        grown = [(s / first[0], t - first[1], (m - first[2]) / 1e6) for s, t, m in points[1:]]
-        for axes, column in ((left, 1), (right, 2)):
-            shown = [(g[0], g[column]) for g in grown if g[column] > (0.01 if column == 1 else 1)]
-            if shown:
-                axes.loglog(*zip(*shown, strict=True), marker=marker, color=f"C{colour}", label=what)
-    for axes, label in ((left, "seconds of one core"), (right, "MB of memory")):
-        axes.set(xlabel="size, in units of the smallest", ylabel=f"{label}, beyond the smallest request")
-        axes.grid(alpha=0.3)
-        axes.legend(fontsize=8)
-    canvas.savefig(path, dpi=150)
+    colours = [*BUDGET_COLOURS.values(), *SPARE_COLOURS]
+    with mpl.rc_context(RC):
+        canvas = Figure(figsize=(7.2, 3.9), layout="constrained")
+        left, right = canvas.subplots(1, 2, sharex=True)
+        for colour, marker, (what, points) in zip(colours, "os^vDPX", found.items(), strict=False):
+            sizes = [size / points[0][0] for size, _, _ in points]
+            look: dict[str, Any] = {"marker": marker, "markersize": 4.5, "color": colour}
+            left.loglog(sizes, [seconds for _, seconds, _ in points], label=what, **look)
+            right.loglog(sizes, [resident / 1e6 for *_, resident in points], **look)
+        for axes, label, ticks in (
+            (left, "seconds of one core", (1, 2, 5, 10, 20)),
+            (right, "MB of memory", (200, 300, 500, 1000)),
+        ):
+            axes.set(xlabel="size, in units of the smallest one", ylabel=label)
+            axes.set_yticks(ticks, [f"{tick:,}" for tick in ticks])
+            axes.yaxis.set_minor_locator(mpl.ticker.NullLocator())
+        canvas.legend(loc="outside lower center", ncols=4, frameon=False)
+        canvas.savefig(path, metadata={"Software": None})
+    path.with_name(f"{path.stem}.caption.txt").write_text(CAPTION + "\n", encoding="utf-8")
 
 
 def main() -> None:

@@ -154,7 +154,7 @@ def test_axes_are_labelled_and_nothing_is_clipped(name, toys):
         page = canvas.bbox
         panels = [axes for axes in canvas.axes if axes.get_visible()]
         assert panels[-1].get_xlabel()
-        assert panels[0].get_ylabel()
+        assert panels[0].get_ylabel() or canvas.get_supylabel()
         for axes in panels:
             if name not in ("rates", "sweeps"):
                 assert axes.get_xscale() == axes.get_yscale() == "log"
@@ -167,7 +167,7 @@ def test_axes_are_labelled_and_nothing_is_clipped(name, toys):
         (legend,) = canvas.legends
         words = " ".join(text.get_text() for text in legend.get_texts())
         assert "95% CI" in words
-        assert "LDP-ASGD" in words or name == "rates" or "momentum" in name  # rates: named in its titles
+        assert "asgd" in words.lower() or name == "rates" or "momentum" in name  # rates: named in its titles
         box = legend.get_window_extent(renderer)
         assert box.x0 >= 0
         assert box.x1 <= page.x1

@@ -209,6 +209,9 @@ def test_theory_is_drawn_over_any_result_that_a_paper_covers(toy):
     drawing = drawn(toy, theory=True)
     assert faults(drawing.canvas) == []
     assert all(any(line.get_gid() == "theory" for line in axes.lines) for axes in drawing.canvas.axes)
+    measured = drawing.data[drawing.data.bound.notna()]
+    assert len(measured) > 100
+    assert (measured.bound > 0).all()  # the numbers of the curves are in the CSV
     assert "bound, Theorem 3" in drawing.caption
     with pytest.raises(UsageError, match="no theory says anything of projections"):
         drawn(toy, looks=Looks(metric="projections"), theory=True)

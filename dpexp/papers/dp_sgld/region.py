@@ -46,15 +46,8 @@ def draw(results: Path) -> Drawing:
             _rule(panel, eta_lambda)
         cases = [c for c in CASES if (c.eta * c.strong_convexity, c.steps) == (eta_lambda, steps) and c.q < 1]
         for k, case in enumerate(cases):
-            panel.plot(
-                case.shift,
-                case.q,
-                "o",
-                color="#2b6cb8",
-                markeredgecolor="white",
-                markersize=7,
-                label="" if k else MARKED,
-            )
+            label = "" if k else MARKED
+            panel.plot(case.shift, case.q, "o", color="#2b6cb8", markeredgecolor="white", markersize=7, label=label)
         panel.set_xlim(*_edges(SHIFTS)[[0, -1]])
         panel.set_ylim(*_edges(PROBABILITIES)[[0, -1]])
         panel.set_xscale("log")
@@ -73,7 +66,7 @@ def draw(results: Path) -> Drawing:
     bar.set_label("smallest order that fails (white: none to 128)")
     bar.ax.set_yticklabels([f"{level:g}" for level in LEVELS])
     handles, names = axes[0].get_legend_handles_labels()
-    canvas.legend(handles, names, loc="outside lower center", ncols=2, frameon=False)
+    canvas.legend(handles, names, loc="outside lower center", frameon=False)
     return Drawing(canvas, pd.concat(frames))
 
 
@@ -100,7 +93,7 @@ def _rule(axes: Axes, eta_lambda: float) -> None:
         color="#333333",
         linestyle=":",
         linewidth=1.1,
-        label=r"$8\,v\,\log(1/q)\,/\,s^2 = 128$, $v$: variance of the output over a step's",
+        label=r"$8\,v\,\log(1/q)\,/\,s^2 = 128$, where $v$ is the variance of the output over that of one step's noise",
     )
 
 
@@ -109,8 +102,8 @@ LANGEVIN_REGION = Figure(
     "Where Theorem 3.1 fails: smallest Renyi order, of those from 1.5 to 128, at which the printed bound is below the "
     "exact divergence, against the shift s of one step in standard deviations of its noise and the sampling probability "
     "q; eta lambda = 0.5, K = 1 (left) and K = 10 (right) steps. White: none of the orders fails. Points: settings of "
-    "the table of counterexamples. Dotted: 8 v log(1/q) / s^2 = 128, v the variance of the output over a step's. Exact "
-    "laws on quadratic losses; nothing is simulated.",
+    "the table of counterexamples. Dotted: 8 v log(1/q) / s^2 = 128, where v is the variance of the output over that "
+    "of one step's noise. Exact laws on quadratic losses; nothing is simulated.",
     "dp-sgld",
     "Theorem 3.1",
     (),

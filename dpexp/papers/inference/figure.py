@@ -1,4 +1,4 @@
-"""Coverage of every method: one panel for each coordinate, one row for each method, one dot for each setting."""
+"""Coverage of every method: one panel for each coordinate, one block for each method, one dot for each setting."""
 
 from __future__ import annotations
 
@@ -15,41 +15,60 @@ TITLES = {"intercept": "intercept", "slopes": "slopes (mean)", "last": "scale, o
 LADDER, STAGED = "coverage_sizes", {"staged-newton": ("-", "o"), "one-step": ("--", "s")}
 """methods -> line and marker; the colour is that of the budget"""
 NOT_PRIVATE = "non-private"
-SPREAD = 0.36
-"""how far the dots of a method stand from the middle of its row, which are one apart"""
+COLOURS = {"holds": "#2a9d6f", "conservative": "#2b6cb8", "fails": "#a50f4c", REFUSED: "#777777"}
+"""of a verdict, which is about all coordinates together"""
+SHARES = (0, 0.5, 0.8, 0.9, 0.95, 1)
+NEAR = 0.03
+GAP = 3
+"""rows between two methods"""
 
 
 def draw(results: Path) -> Drawing:
+    """A block of rows for each method, as high as it has settings, so that no dot hides another one."""
     import pandas as pd
-    from matplotlib import colormaps
     from matplotlib.figure import Figure as Canvas
 
     rows = rows_of(results)
     frame = pd.DataFrame(rows).sort_values("n", kind="stable")
-    methods = list(dict.fromkeys(row["method"] for row in rows))
-    sizes = sorted(set(frame["n"]))
-    colours = dict(zip(sizes, colormaps["viridis"](np.linspace(0, 0.9, len(sizes))), strict=True))
-    canvas = Canvas(figsize=(10, 5.5), layout="constrained")
+    blocks = [(method, frame[frame["method"] == method]) for method in dict.fromkeys(row["method"] for row in rows)]
+    canvas = Canvas(figsize=(10, 8.2), layout="constrained")
     panels = canvas.subplots(1, len(COORDINATES), sharey=True)
-    for axes, name in zip(panels, COORDINATES, strict=True):
-        axes.axvspan(*BAND, color="0.85", zorder=0)
-        for k, method in enumerate(methods):
-            part = frame[frame["method"] == method]
-            heights = k + np.linspace(-SPREAD, SPREAD, len(part)) if len(part) > 1 else [k]
-            for y, row in zip(heights, part.to_dict("records"), strict=True):
-                colour, covered = colours[row["n"]], row[f"covered_{name}"]
+    ticks, words, top = [], [], 0
+    for k, (method, part) in enumerate(blocks):
+        ticks.append(top + (len(part) - 1) / 2)
+        words.append(f"{method}\n{int((part['verdict'] == 'fails').sum())} of {len(part)} fail")
+        for axes, name in zip(panels, COORDINATES, strict=True):
+            if k % 2:
+                axes.axhspan(top - GAP / 2, top + len(part) + GAP / 2, color="0.96", zorder=0)
+            for y, row in enumerate(part.to_dict("records"), top):
+                colour, covered = COLOURS[row["verdict"]], row[f"covered_{name}"]
                 axes.plot(wilson(covered, row["replicates"]), (y, y), color=colour, lw=0.7)
                 face = "white" if row["verdict"] == REFUSED else colour
-                axes.plot(covered, y, "o", ms=3.5, color=colour, mfc=face, mew=0.8)
-        axes.set(xlabel="coverage of 95% intervals", title=TITLES[name], xlim=(-0.02, 1.02))
-    panels[0].set_yticks(range(len(methods)), methods)
-    panels[0].invert_yaxis()
-    for n in sizes:
-        panels[0].plot([], [], "o", ms=4, color=colours[n], label=f"{n:,}")
-    panels[0].plot([], [], "o", ms=4, color="0.4", mfc="white", label="refused")
-    canvas.legend(loc="outside right upper", fontsize=8, title="users")
+                axes.plot(covered, y, "o", ms=2.8, color=colour, mfc=face, mew=0.8)
+        top += len(part) + GAP
+    for axes, name in zip(panels, COORDINATES, strict=True):
+        axes.axvspan(*BAND, color="0.82", zorder=0)
+        axes.set_xscale("function", functions=(_stretched, _unstretched))
+        axes.set(xlabel="coverage of 95% intervals", title=TITLES[name], xlim=(-0.04, 1.001))
+        axes.set_xticks(SHARES, [f"{share:g}" for share in SHARES])
+        axes.grid(axis="y", visible=False)
+    panels[0].set_yticks(ticks, words)
+    panels[0].set_ylim(top, -GAP)
+    for verdict, colour in COLOURS.items():
+        face = "white" if verdict == REFUSED else colour
+        panels[0].plot([], [], "o", ms=4, color=colour, mfc=face, label=verdict)
+    canvas.legend(loc="outside lower center", ncols=len(COLOURS), frameon=False)
     columns = ["experiment", "setting", "budget", "n", "method", "replicates", "verdict"]
     return Drawing(canvas, frame[[*columns, *(f"covered_{name}" for name in COORDINATES)]])
+
+
+def _stretched(share: np.ndarray) -> np.ndarray:
+    """A scale on which shares near 1 have room: the logarithm of one less the share, moved so that 1 has a place."""
+    return -np.log(1 + NEAR - np.asarray(share))
+
+
+def _unstretched(place: np.ndarray) -> np.ndarray:
+    return 1 + NEAR - np.exp(-np.asarray(place))
 
 
 def draw_sizes(results: Path) -> Drawing:
@@ -85,8 +104,9 @@ def draw_sizes(results: Path) -> Drawing:
 
 COVERAGE_FIGURE = Figure(
     "coverage",
-    "Coverage of nominal 95% intervals by method, one dot for each setting, sorted and coloured by the number of users; "
-    "grey: .94 to .96; lines: Wilson's 95% intervals; hollow: more than half of the runs are refused by the method's own rules.",
+    "Coverage of nominal 95% intervals by method, one dot for each setting, with the fewest users above; the scale is "
+    "stretched towards 1. Colour: whether every single coordinate of the setting covers as promised; grey: .94 to .96; "
+    "lines: Wilson's 95% intervals; hollow: more than half of the runs are refused by the method's own rules.",
     "inference",
     "Coverage",
     EXPERIMENTS,

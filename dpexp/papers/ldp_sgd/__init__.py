@@ -1,7 +1,7 @@
 """`ldp-sgd`: SGD under local differential privacy with budgets of the users' own, and its average."""
 
 from dpexp.papers.ldp_sgd.claims import CLAIMS
-from dpexp.papers.ldp_sgd.figures import theory, trajectories
+from dpexp.papers.ldp_sgd.figures import trajectories
 from dpexp.papers.ldp_sgd.figures.figure1 import FIGURE1
 from dpexp.papers.ldp_sgd.figures.rates import RATES as RATES_FIGURE
 from dpexp.papers.ldp_sgd.figures.sweeps import SWEEPS
@@ -29,6 +29,6 @@ PAPER = Paper(
         *("rates_linear", "rates_logistic", "rates_quadratic", "rates_flat"),
         *("sweep_d", "sweep_mu", "budget_mix", "pinball", "hinge"),
     ),
-    overlays={plan.name: theory.figure(plan) for plan in trajectories.plans()},
+    overlays={plan.name: trajectories.theory_figure(plan) for plan in trajectories.plans()},
     theory=LDP_SGD_THEORY,
 )

@@ -9,10 +9,17 @@ import numpy as np
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.schedules import Constant, Power
 from dpexp.config import Cell
-from dpexp.papers.ldp_sgd.figures.theory import BOUNDS, theory_of_cell
-from dpexp.papers.ldp_sgd.predictions import decay_of, is_flat, linear
+from dpexp.papers.ldp_sgd.predictions import asymptote, constants, decay_of, is_flat, linear, local, predicted
 from dpexp.reporting.of_results.theory import Theory
+from dpexp.theory import THEOREMS
 from dpexp.theory.ldp_sgd.table1 import corrected_exponent
+
+BOUNDS = {
+    ("param_distance_sq", "sgd"): ("ldp-sgd/theorem-3", "Theorem 3"),
+    ("param_distance_sq", "asgd"): ("ldp-sgd/theorem-4/completed", "Theorem 4, completed"),
+    ("loss_gap", "sgd"): ("ldp-sgd/theorem-5/last-iterate", "Theorem 5, replaced"),
+    ("loss_gap", "asgd"): ("ldp-sgd/theorem-6/completed", "Theorem 6, completed"),
+}
 
 
 def covers(cell: Cell) -> bool:
@@ -35,16 +42,22 @@ def exponent(cell: Cell, estimator: str, metric: str) -> float | None:
 
 
 def curves(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> Mapping[str, np.ndarray]:
-    """Bound, prediction and asymptote at these steps, as the figures of the paper have them."""
+    """Bound, prediction and asymptote of a cell at these steps, as far as the paper has them."""
     if not covers(cell) or (metric, estimator) not in BOUNDS:
         return {}
-    found = theory_of_cell(cell, metric, estimator, steps)
-    names = {
-        "bound": f"bound, {BOUNDS[metric, estimator][1]}",
-        "prediction": "prediction, linearised recursion",
-        "asymptote": "asymptote, large n",
-    }
-    return {names[key]: np.asarray(values, dtype=float) for key, values in found.items() if values is not None}
+    problem, schedule, budget = linear(cell.problem), cell.schedule, cell.privacy.mu
+    _, alpha = decay_of(schedule)
+    numbers = constants(problem, schedule, budget) | {"steps": steps}
+    theorem, place = BOUNDS[metric, estimator]
+    found = {}
+    if metric == "loss_gap" or (alpha < 1 and numbers["m"] > 0):
+        found[f"bound, {place}"] = THEOREMS[theorem](numbers)
+    if not is_flat(problem):
+        near = local(problem, budget)
+        found["prediction, linearised recursion"] = predicted(near, schedule, steps).of(estimator)[metric]
+        if alpha < 1:
+            found["asymptote, large n"] = asymptote(near, schedule, steps).of(estimator)[metric]
+    return {name: np.asarray(values, dtype=float) for name, values in found.items()}
 
 
 LDP_SGD_THEORY = Theory(exponent, curves)

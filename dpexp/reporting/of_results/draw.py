@@ -47,7 +47,7 @@ def draw(gathered: Gathered, request: Request | None = None) -> Drawing:
     handles = entries(scene, overlay)
     columns, rows = _grid(scene)
     height = _panel_height(scene, columns)
-    title = looks.wrapped(_title(scene), looks.WIDTH - 0.2, 10)
+    title = looks.wrapped(scene.request.title or _title(scene), looks.WIDTH - 0.2, 10)
     size = (looks.WIDTH, height * rows + looks.legend_height(handles) + 0.18 * (title.count("\n") + 1) + 0.1)
     canvas = Canvas(figsize=size, layout="constrained")
     share_y = scene.plan.x != DOTS or len(scene.plan.rows) == 1
@@ -57,7 +57,7 @@ def draw(gathered: Gathered, request: Request | None = None) -> Drawing:
     pieces: list[pd.DataFrame] = []
     drawn = list(zip(panels, scene.panels.items(), strict=False))
     for number, (axes, (place, members)) in enumerate(drawn):
-        pieces += _panel(scene, axes, members, {1: 10, 2: 7, 3: 5}.get(columns, 3))
+        pieces += _panel(scene, overlay, axes, members, {1: 10, 2: 7, 3: 5}.get(columns, 3))
         heading = [level_label(f, k, scene.words) for f, k in zip(scene.plan.facets, place, strict=True)]
         inches = looks.WIDTH / columns - (0.55 if number % columns == 0 else 0.3)
         axes.set_title(looks.wrapped(" ".join(heading), inches, 8.3), fontsize=8 if columns < 4 else 7)
@@ -99,10 +99,8 @@ def draw(gathered: Gathered, request: Request | None = None) -> Drawing:
 def _grid(scene: Scene) -> tuple[int, int]:
     """Columns and rows of panels: a full product of two facets is a grid of them, all else is filled row by row."""
     count, facets = len(scene.panels), scene.plan.facets
-    if len(facets) == 2 and count == math.prod(len(f.levels) for f in facets):
-        across = min(facets, key=lambda factor: len(factor.levels) <= 4 and -len(factor.levels))
-        if facets[1] is across and len(across.levels) <= 4:
-            return len(across.levels), len(facets[0].levels)
+    if len(facets) == 2 and len(facets[1].levels) <= 4 and count == math.prod(len(f.levels) for f in facets):
+        return len(facets[1].levels), len(facets[0].levels)
     columns = 1 if count == 1 else 2 if count in (2, 4) or scene.plan.x == DOTS else 3 if count <= 9 else 4
     return columns, -(-count // columns)
 
@@ -161,7 +159,7 @@ def _steps(scene: Scene) -> str:
 # --- panels
 
 
-def _panel(scene: Scene, axes: Axes, members: Sequence[int], ticks: int) -> list[pd.DataFrame]:
+def _panel(scene: Scene, overlay: Overlay | None, axes: Axes, members: Sequence[int], ticks: int) -> list[pd.DataFrame]:
     """Draw the lines of one panel, with at most so many decades named below it; the numbers that are in it."""
     lines = [scene.lines[k] for k in members]
     axes.set_axisbelow(True)
@@ -176,12 +174,14 @@ def _panel(scene: Scene, axes: Axes, members: Sequence[int], ticks: int) -> list
         _sweep(scene, axes, lines)
     shown = [name for name in (*scene.plan.shown, *scene.plan.implied) if name != scene.plan.x]
     pieces = []
-    for line in lines:
+    for k, line in zip(members, lines, strict=True):
         rows = scene.shown_rows(line)
         settings = {name: line.settings.get(name) for name in shown}
         if scene.plan.x not in (STEP, DOTS):
             settings = {scene.plan.x: line.settings[scene.plan.x], **settings}
-        pieces.append(rows[["step", *STATISTICS]].assign(**settings)[[*settings, "step", *STATISTICS]])
+        theory = overlay.columns(k) if overlay else {}
+        columns = [*settings, "step", *STATISTICS, *theory]
+        pieces.append(rows[["step", *STATISTICS]].assign(**settings, **theory)[columns])
     return pieces
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MOST_HUES = 3
 """colours with theory: the first, a middle one and the last, as more curves cannot be told apart"""
+LATE = 30.0
+"""an asymptote is drawn over this factor of steps before the end"""
 DASHES: tuple[Any, ...] = ((0, (5, 1.5, 1, 1.5)), (0, (3, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5, 1, 1.5)))
 
 
@@ -41,14 +43,21 @@ class Overlay:
         steps = scene.shown_rows(line).step.to_numpy()
         return curves_of(scene.request.theories, line.run.cell, line.estimator, scene.metric, steps)
 
+    def columns(self, number: int) -> dict[str, Any]:
+        """The curves of one line at the steps that are drawn, by kind; nan where it has none."""
+        own = {kind(name): values for name, values in self.curves[number].items()}
+        return {name: own.get(name, math.nan) for name in self.names}
+
     def draw(self, axes: Axes, members: Sequence[int]) -> None:
         """The curves of one panel: against the step, or the last values joined along the horizontal axis."""
         scene = self.scene
         if scene.plan.x == STEP:
             for k in members:
                 steps = scene.shown_rows(scene.lines[k]).step.to_numpy()
+                late = steps >= steps[-1] / LATE
                 for name, values in self.curves[k].items():
-                    self._curve(axes, steps, values, name, scene.lines[k])
+                    shown = np.where(late, values, np.nan) if kind(name) == "asymptote" else values
+                    self._curve(axes, steps, shown, name, scene.lines[k])
             return
         groups: dict[tuple[int, int, str], list[tuple[float, float, Line]]] = {}
         for k in members:

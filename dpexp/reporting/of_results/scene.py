@@ -40,6 +40,9 @@ class Request:
     """asked for the exponents of reference slopes"""
     theory: bool = False
     """whether their curves are drawn as well"""
+    slopes: bool = True
+    """whether slopes are fitted, for which the trajectories are read"""
+    title: str = ""
 
 
 MOST_DECADES = 1e8
@@ -68,7 +71,7 @@ class Scene:
         self.colours = looks.colours_of(self.plan.hue)
         self.panels = self._panels()
         self.y_log, self.x_log = self._logarithmic()
-        curves = self.plan.x == STEP and self.x_log and self.y_log and len(self.lines) <= MOST_SLOPES
+        curves = self.plan.x == STEP and self.x_log and self.y_log and request.slopes and len(self.lines) <= MOST_SLOPES
         self.slopes: list[Rate | str] = [fitted(line, self.metric) if curves else "" for line in self.lines]
         """of every line; a reason where there is none, and no word where nobody looked for one"""
 

@@ -1,85 +1,26 @@
-"""Mean trajectories, one panel for each alpha: figures 2, 3 and 4 of `ldp-sgd` and their appendix versions."""
+"""Mean trajectories, a panel for each alpha: figures 2, 3 and 4 of `ldp-sgd`, their appendix versions, and their theory.
+
+Each is a figure of any result of one experiment (`dpexp.reporting.of_results`), asked for by its metric and panels.
+"""
 
 from __future__ import annotations
 
 from functools import partial
+from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from dpexp.core.text import counted, fraction
-from dpexp.reporting import style
+from dpexp.papers.ldp_sgd.of_cells import BOUNDS, LDP_SGD_THEORY
 from dpexp.reporting.figure import Drawing, Figure
+from dpexp.reporting.of_results.choose import ESTIMATOR, Wishes
+from dpexp.reporting.of_results.draw import draw as draw_results
+from dpexp.reporting.of_results.gather import Source, gather
+from dpexp.reporting.of_results.scene import Request
 from dpexp.store import load_summary
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-
-COLUMNS = ["alpha", "budget", "estimator", "step", "mean", "ci_lo", "ci_hi", "se", "n", "n_diverged"]
-
-
-class Quantity(NamedTuple):
-    """What is on the vertical axis."""
-
-    name: str
-    metric: str
-    label: str
-    rate: float
-    """exponent of the guide, in units of alpha: the distance falls like the root of its square"""
-
-
-DISTANCE = Quantity("distance", "param_distance", r"mean distance  $\mathrm{E}\,\|\theta_i - \theta^*\|$", 0.5)
-GAP = Quantity("loss gap", "loss_gap", r"mean loss gap  $\mathrm{E}\,F(\theta_i) - F(\theta^*)$", 1.0)
-
-
-def draw(experiment: str, quantity: Quantity, title: str, results: Path) -> Drawing:
-    """One panel an alpha; colour is the budget, solid LDP-SGD, dashed LDP-ASGD, shaded the interval of the mean."""
-    from matplotlib.figure import Figure as Canvas
-
-    summary = load_summary(results, experiment, ["alpha"])
-    summary = summary[summary.metric == quantity.metric]
-    alphas = sorted(summary.alpha.unique())
-    budgets = sorted(summary.budget.unique(), key=lambda b: summary.gdp_mu[summary.budget == b].iloc[0])
-    rows = (len(alphas) + 1) // 2
-    canvas = Canvas(figsize=(7.2, 2.75 * rows + 0.55), layout="constrained")
-    panels = canvas.subplots(rows, 2, sharex=True, sharey=True, squeeze=False).ravel()
-    for axes, alpha in zip(panels, alphas, strict=False):
-        _panel(axes, summary[summary.alpha == alpha], budgets, alpha, quantity)
-    for axes in panels[len(alphas) :]:
-        axes.set_visible(False)
-    for k, axes in enumerate(panels[: len(alphas)]):
-        axes.set_xlabel("users = steps $i$" if k >= len(alphas) - 2 else "")
-        axes.set_ylabel(quantity.label if k % 2 == 0 else "")
-    canvas.suptitle(title, fontsize=10)
-    replicates = int(summary.n.max())
-    style.shared_legend(canvas, budgets, ["sgd", "asgd"], f"95% CI of mean, {replicates} reps")
-    return Drawing(canvas, summary[COLUMNS].sort_values(COLUMNS[:4], ignore_index=True))
-
-
-def _panel(axes: Axes, rows: pd.DataFrame, budgets: list[str], alpha: float, quantity: Quantity) -> None:
-    style.log_log(axes)
-    last = float(rows.step.max())
-    ends, starts = [], []
-    for budget in budgets:
-        colour = style.colour_of(budget, budgets)
-        for estimator in ("sgd", "asgd"):
-            curve = rows[(rows.budget == budget) & (rows.estimator == estimator)].sort_values("step")
-            floor = curve["mean"].clip(lower=0).min() / 10
-            axes.plot(curve.step, curve["mean"], color=colour, linestyle=style.LINE_STYLES[estimator])
-            low = curve.ci_lo.clip(lower=floor)
-            axes.fill_between(curve.step, low, curve.ci_hi, color=colour, alpha=style.BAND_ALPHA, linewidth=0)
-            ends.append(curve["mean"].iloc[-1])
-            starts.append(curve["mean"][curve.step >= last / style.GUIDE].iloc[0])
-    diverged = int(rows.groupby(["budget", "estimator"]).n_diverged.max().sum())
-    axes.set_title(
-        rf"$\alpha$ = {fraction(alpha)}" + (f"   ({counted(diverged, 'replicate')} diverged)" if diverged else "")
-    )
-    if alpha < 1:
-        exponent = quantity.rate * alpha
-        text = rf"slope $-${fraction(exponent)}"
-        gap = 0.5 ** (2 * quantity.rate)
-        level = min(min(ends), min(starts) * style.GUIDE**-exponent) * gap  # below every curve
-        style.reference_slope(axes, -exponent, text, last, level)
+KEYS = ["alpha", "budget", "estimator", "step"]
+THREE_BUDGETS = "mu == 0.5 or mu == 2 or mu == inf"
+"""the smallest, a middle one and the largest: more curves of theory cannot be told apart"""
 
 
 class Plan(NamedTuple):
@@ -87,9 +28,14 @@ class Plan(NamedTuple):
 
     name: str
     experiment: str
-    quantity: Quantity
+    metric: str
     place: str
     what: str
+
+    @property
+    def with_theory(self) -> str:
+        """What is drawn where theory is laid over it: bounds are on the square of the distance."""
+        return "param_distance_sq" if self.metric == "param_distance" else self.metric
 
 
 def plans() -> list[Plan]:
@@ -99,18 +45,47 @@ def plans() -> list[Plan]:
         tail, place = ("", "") if d == 5 else (f"_d{d}", " (appendix)")
         linear, logistic = f"linear_d{d}", f"logistic_d{d}"
         found += [
-            Plan(f"figure2{tail}", linear, DISTANCE, f"Figure 2{place}", f"Linear regression, d = {d}"),
-            Plan(f"figure3{tail}", logistic, DISTANCE, f"Figure 3{place}", f"Logistic regression, d = {d}"),
-            Plan(f"figure4{tail}", logistic, GAP, f"Figure 4{place}", f"Logistic regression, d = {d}"),
-            Plan(f"linear_loss{tail}", linear, GAP, "not in the paper", f"Linear regression, d = {d}"),
+            Plan(f"figure2{tail}", linear, "param_distance", f"Figure 2{place}", f"Linear regression, d = {d}"),
+            Plan(f"figure3{tail}", logistic, "param_distance", f"Figure 3{place}", f"Logistic regression, d = {d}"),
+            Plan(f"figure4{tail}", logistic, "loss_gap", f"Figure 4{place}", f"Logistic regression, d = {d}"),
+            Plan(f"linear_loss{tail}", linear, "loss_gap", "not in the paper", f"Linear regression, d = {d}"),
         ]
     return found
 
 
+def draw(plan: Plan, results: Path) -> Drawing:
+    """One panel an alpha; colour is the budget, solid LDP-SGD, dashed LDP-ASGD, shaded the interval of the mean."""
+    summary = load_summary(results, plan.experiment, ["alpha"])
+    rows = summary[summary.metric == plan.metric][[*KEYS, "mean", "ci_lo", "ci_hi", "se", "n", "n_diverged"]]
+    theories = (LDP_SGD_THEORY,)
+    request = Request(plan.metric, Wishes(facet=("alpha",)), theories=theories, slopes=False, title=plan.what)
+    drawing = draw_results(gather([Source(results, plan.experiment)]), request)
+    return Drawing(drawing.canvas, rows.sort_values(KEYS, ignore_index=True))
+
+
+def draw_theory(plan: Plan, results: Path) -> Drawing:
+    """One row for each alpha, one column for each estimator: measured and predicted, at three budgets."""
+    load_summary(results, plan.experiment, ["alpha"])  # refuses results of other settings
+    title, wishes = f"{plan.what}: measured and predicted", Wishes(facet=("alpha", ESTIMATOR))
+    request = Request(plan.with_theory, wishes, theories=(LDP_SGD_THEORY,), theory=True, slopes=False, title=title)
+    canvas, data, _ = draw_results(gather([Source(results, plan.experiment)], THREE_BUDGETS), request)
+    budgets = ["non-private" if mu == inf else f"{mu:g}" for mu in data.pop("mu")]
+    rows = data.assign(budget=budgets)
+    return Drawing(canvas, rows[[*KEYS, *(name for name in data.columns if name not in KEYS)]])
+
+
 def figure(plan: Plan) -> Figure:
     """The figure of a plan."""
-    name, experiment, quantity, place, what = plan
+    quantity = "distance" if plan.metric == "param_distance" else "loss gap"
     caption = (
-        f"{what}: {quantity.name}; one panel for each decay rate alpha, with common random numbers for all curves."
+        f"{plan.what}: {quantity}; one panel for each decay rate alpha, with common random numbers for all curves."
     )
-    return Figure(name, caption, "ldp-sgd", place, (experiment,), partial(draw, experiment, quantity, what))
+    return Figure(plan.name, caption, "ldp-sgd", plan.place, (plan.experiment,), partial(draw, plan))
+
+
+def theory_figure(plan: Plan) -> Figure:
+    """The same with theory laid over it (`dpexp plot --theory`)."""
+    iterate, average = (BOUNDS[plan.with_theory, estimator][1] for estimator in ("sgd", "asgd"))
+    bounds = f"bounds ({iterate} of the iterate; {average} of the average)"
+    caption = f"{plan.what}: measured means, {bounds}, linearised prediction and asymptote."
+    return Figure(f"{plan.name}_theory", caption, "ldp-sgd", plan.place, (plan.experiment,), partial(draw_theory, plan))
