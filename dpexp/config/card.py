@@ -149,7 +149,7 @@ def read_card(path: Path | None, given: Mapping[str, Any], tree: Any = None) -> 
     values, keys = dict(root.value), dict(root.keys)
     for key, value in given.items():
         values[key], keys[key] = _located(value, Position(f"{key}=")), Position(f"{key}=")
-    return CardRead(_card(Located(values, root.where, keys)), notes)
+    return CardRead(card_of(Located(values, root.where, keys)), notes)
 
 
 def _located(value: Any, at: Position) -> Located:
@@ -158,7 +158,8 @@ def _located(value: Any, at: Position) -> Located:
     return Located([_located(one, at) for one in value] if isinstance(value, list | tuple) else value, at)
 
 
-def _card(root: Located) -> Card:
+def card_of(root: Located) -> Card:
+    """The card that a mapping is. Raises ConfigError with everything that is wrong, each at its place."""
     names = [*Card.model_fields, *ONE_PHASE]
     issues = [
         Issue(root.keys.get(key, root.where), f"unknown field '{key}'", suggest(key, names))
