@@ -16,7 +16,7 @@ from dpexp.core.version import VERSION as __version__  # noqa: E402
 
 API = (
     "Result", "advise", "audit", "calibrate", "check", "claims", "diff", "fit", "judge", "load", "model", "plot",
-    "privacy", "read", "report", "run", "table", "validate",
+    "privacy", "read", "receipt", "report", "run", "table", "validate",
 )  # fmt: skip
 __all__ = ["API", "__version__", *API]
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from dpexp.commands.api import model as model
     from dpexp.commands.api import plot as plot
     from dpexp.commands.api import read as read
+    from dpexp.commands.api import receipt as receipt
     from dpexp.commands.api import report as report
     from dpexp.commands.api import run as run
     from dpexp.commands.api import table as table

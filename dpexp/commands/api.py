@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from dpexp.config import Experiment
     from dpexp.privacy.judge import judge as judge
     from dpexp.reporting.figure import Drawing
+    from dpexp.reporting.receipt import Receipt
     from dpexp.reporting.statement import Statement
 
 RESULTS = Path("results")
@@ -242,6 +243,17 @@ def calibrate(
     from dpexp.commands import calibrate as command
 
     return command.solve(mechanism, _pairs(target), _pairs(parameters), released, analysis, force)[0]
+
+
+def receipt(card: str | os.PathLike[str] | object | None = None, **fields: Any) -> Receipt:
+    """What holds for a training program that is not dpexp: by a card's path, its fields, or an event of dp_accounting.
+
+    `.text()` is what the command prints, `.document()` the same for programs, and `.exit_code` is 0 where all that is
+    stated holds, 1 where it is refuted, 3 else.
+    """
+    from dpexp.commands import receipt as command
+
+    return command.of_anything(card, fields)
 
 
 def fit(

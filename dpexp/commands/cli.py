@@ -272,6 +272,29 @@ def privacy(
 
 
 @app.command()
+def receipt(
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="CARD | KEY=VALUE...", help="A run card, its fields, or both.")
+    ] = None,
+    form: Annotated[str, typer.Option("--format", metavar="text|md|tex", help="md and tex: for an appendix.")] = "text",
+    as_json: Json = False,
+) -> None:
+    """State what holds for a training program that is not dpexp."""
+    from dpexp.commands import receipt as command
+
+    if form not in command.FORMATS:
+        from dpexp.core.errors import UsageError
+
+        raise UsageError(f"no format '{form}'", f"formats: {', '.join(command.FORMATS)}")
+    found = command.of_arguments(arguments or [])
+    if as_json:
+        _print_json(found.document())
+    else:
+        say(found.text() if form == "text" else found.appendix(form))
+    raise typer.Exit(found.exit_code)
+
+
+@app.command()
 def fit(
     data: Annotated[Path | None, typer.Argument(metavar="DATA", help="Your records: csv, tsv, parquet or npz.")] = None,
     target: Annotated[str, typer.Option("--target", metavar="COLUMN", help="The column to explain.")] = ...,  # type: ignore[assignment]
@@ -543,12 +566,13 @@ def init(
     public: Annotated[
         bool, typer.Option("--public", help="With --data: what `dpexp fit` asks of its columns.")
     ] = False,
+    card: Annotated[bool, typer.Option("--card", help="A run card for `dpexp receipt`.")] = False,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a new file instead of printing.")] = None,
 ) -> None:
     """Write a commented config to start from."""
     from dpexp.commands import init as command
 
-    say(command.init(problem, algorithm, _home(data), target, of, _home(out), public).rstrip("\n"))
+    say(command.init(problem, algorithm, _home(data), target, of, _home(out), public, card).rstrip("\n"))
 
 
 @app.command()
@@ -628,11 +652,11 @@ def cite(
 
 
 @app.command()
-def schema(as_json: Json = False) -> None:
+def schema(card: Annotated[bool, typer.Option("--card", help="Of run cards.")] = False, as_json: Json = False) -> None:
     """Print the JSON schema of config files, which is one JSON document with --json and without."""
     from dpexp.commands import schema as command
 
-    _print_json(command.schema())
+    _print_json(command.card_schema() if card else command.schema())
 
 
 @app.command()

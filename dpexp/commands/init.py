@@ -19,8 +19,15 @@ def init(
     of: str | None,
     out: Path | None,
     public: bool = False,
+    card: bool = False,
 ) -> str:
-    """The text of a starter config or of public inputs, or where it was written."""
+    """The text of a starter config, of public inputs or of a run card, or where it was written."""
+    if card:
+        if public or problem or algorithm or data or of:
+            raise UsageError("--card drafts a run card for `dpexp receipt`", "give it alone, or with --out FILE")
+        from dpexp.commands.receipt import BLANK
+
+        return BLANK if out is None else _write(out, BLANK, f"fill it in, then dpexp receipt {out}")
     if public:
         return _public(problem, algorithm, data, target, of, out)
     if of is not None and (problem or algorithm or data):

@@ -1,4 +1,4 @@
-"""`dpexp schema`: the JSON schema of config files."""
+"""`dpexp schema`: the JSON schema of config files, and of run cards."""
 
 from __future__ import annotations
 
@@ -10,3 +10,10 @@ from dpexp.config.schema import json_schema
 def schema() -> dict[str, Any]:
     """The schema of what can be named today."""
     return json_schema()
+
+
+def card_schema() -> dict[str, Any]:
+    """The schema of a run card."""
+    from dpexp.config.card import Card
+
+    return Card.model_json_schema()

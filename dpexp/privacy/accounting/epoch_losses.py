@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
 from dpexp.privacy.accounting.discrete_losses import from_below
@@ -152,13 +153,21 @@ def varying_epochs_eps(mu: float, batches: int, groups: Groups, delta: float) ->
     least one, and how many there are of each. Every epoch's law is put on the finest grid of them.
     """
     groups = coarser(groups, MOST_NOISES)
-    if len(groups) == 1:
-        (relative, count), *_ = groups
-        return epoch_loss(mu / relative, batches).eps(count, delta)
-    total = mu * math.sqrt(math.fsum(count / relative**2 for relative, count in groups))
-    known = eps_of(total, delta)  # with the batches shown
-    losses = [(epoch_loss(mu / relative, batches), count) for relative, count in groups]
-    if not losses[0][0].written or not 0 < delta < 1:
+    return composed_epochs_eps(tuple((mu / relative, batches, count) for relative, count in groups), delta)
+
+
+def composed_epochs_eps(kinds: Sequence[tuple[float, int, int]], delta: float) -> float:
+    """Epsilon of epochs of several kinds, rounded up, both orders of the neighbours.
+
+    A kind is how far one record moves its sum in deviations of the noise, the batches of an epoch, and how many such
+    epochs there are. Every kind's law is put on the finest grid of them.
+    """
+    losses = [(epoch_loss(mu, batches), count) for mu, batches, count in kinds]
+    if len(losses) == 1:
+        ((loss, count),) = losses
+        return loss.eps(count, delta)
+    known = eps_of(math.sqrt(math.fsum(count * loss.mu**2 for loss, count in losses)), delta)  # with the batches shown
+    if not all(loss.written for loss, _ in losses) or not 0 < delta < 1:
         return known
     pairs = [(loss.dominating, count) for loss, count in losses]
     interval = min(pair.interval for pair, _ in pairs)

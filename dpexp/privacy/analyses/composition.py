@@ -110,9 +110,9 @@ def random_step(q: float, multiplier: float, sampling: Sampling, relation: Relat
 
 def composition(q: float, multiplier: float, steps: int, sampling: Sampling, relation: Relation) -> list[Analysis]:
     """Analyses of all iterates; `multiplier` is noise over one record's norm, and replacing it moves twice as far."""
-    trivial = _trivial(multiplier, steps)
-    if trivial:
-        return [trivial]
+    known = trivial(multiplier, steps)
+    if known:
+        return [known]
     if sampling == "full-batch" or q == 1 or sampling in ONCE_AN_EPOCH:
         uses = visits(steps, q) if sampling in ONCE_AN_EPOCH else steps
         mu = math.sqrt(uses) * distance(relation) / multiplier
@@ -126,7 +126,8 @@ def composition(q: float, multiplier: float, steps: int, sampling: Sampling, rel
     return _sampled(q, multiplier, steps, sampling, relation)
 
 
-def _trivial(multiplier: float, steps: int) -> Analysis | None:
+def trivial(multiplier: float, steps: int) -> Analysis | None:
+    """The analysis where nothing is released, or where there is no noise, or nothing but noise; else None."""
     if steps == 0:
         return gaussian_analysis("nothing-released", "no step is taken", ALL, 0.0, ())
     if multiplier == 0:
@@ -164,7 +165,7 @@ def composition_lower(
     q: float, multiplier: float, steps: int, sampling: Sampling, relation: Relation
 ) -> list[LowerBound]:
     """What an unprojected run attains: linear losses, whose releases are sampled Gaussians whatever came before."""
-    if _trivial(multiplier, steps) or sampling in ONCE_AN_EPOCH:
+    if trivial(multiplier, steps) or sampling in ONCE_AN_EPOCH:
         return []
     if sampling == "fixed-size":
         return [attained(q, multiplier / 2, steps, "add-remove")] if relation == "replace-one" else []

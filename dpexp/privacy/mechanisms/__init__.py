@@ -9,6 +9,7 @@ from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd
 from dpexp.privacy.mechanisms.epoch_gaussian import EpochGaussian
 from dpexp.privacy.mechanisms.gradient_recursion import NoisyGradientRecursion
+from dpexp.privacy.mechanisms.k_of_t import KOfT
 from dpexp.privacy.mechanisms.langevin import Langevin
 from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
 from dpexp.privacy.mechanisms.mechanism import Mechanism
@@ -16,12 +17,15 @@ from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
 from dpexp.privacy.mechanisms.private_selection import PrivateSelection
 from dpexp.privacy.mechanisms.reduced_momentum import NoisyReducedMomentum
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
+from dpexp.privacy.mechanisms.shown_sizes import ShownSizes
 from dpexp.privacy.mechanisms.tree_momentum import NoisyTreeMomentum
+from dpexp.privacy.mechanisms.truncated_poisson import TruncatedPoisson
 
 __all__ = [
     "MECHANISMS",
     "ClippedNoisySgd",
     "EpochGaussian",
+    "KOfT",
     "Langevin",
     "Mechanism",
     "NoisyGradientRecursion",
@@ -30,6 +34,8 @@ __all__ = [
     "NoisyTreeMomentum",
     "PrivateSelection",
     "SampledGaussian",
+    "ShownSizes",
+    "TruncatedPoisson",
 ]
 
 MECHANISMS: Registry[type[Mechanism]] = Registry(
@@ -38,6 +44,9 @@ MECHANISMS: Registry[type[Mechanism]] = Registry(
         "local-gaussian": LocalGaussian,
         "sampled-gaussian": SampledGaussian,
         "epoch-gaussian": EpochGaussian,
+        "truncated-poisson": TruncatedPoisson,
+        "shown-sizes": ShownSizes,
+        "k-of-t": KOfT,
         "private-selection": PrivateSelection,
         "noisy-sgd": NoisySgd,
         "clipped-noisy-sgd": ClippedNoisySgd,

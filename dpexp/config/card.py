@@ -1,0 +1,206 @@
+"""The run card of a training program that is not dpexp: what `dpexp receipt` asks of it, and how it is read.
+
+A card is YAML or JSON. What it leaves out is assumed, and the receipt lists every such field. An accountant's history
+or a tree of events becomes a card as well (`dpexp.config.card_imports`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import Field, ValidationError, model_validator
+
+from dpexp.config.reader import ConfigError
+from dpexp.config.words import explain, suggest
+from dpexp.config.yamlfile import Issue, Located, Position, YamlErrors, read
+from dpexp.core.parameters import Count, Parameters, RecordCount
+
+Sampler = Literal[
+    "poisson", "truncated-poisson", "fixed-size", "k-of-t", "balls-in-bins", "shuffled", "reshuffled", "cyclic",
+    "cyclic-poisson", "full-batch", "unknown",
+]  # fmt: skip
+CardRelation = Literal["add-remove", "replace-one", "zero-out"]
+Delta = Annotated[float, Field(gt=0, lt=1)]
+NoiseMultiplier = Annotated[float, Field(gt=0, le=1e6)]
+Probability = Annotated[float, Field(gt=0, le=1)]
+
+
+class Phase(Parameters):
+    """Steps in a row with the same noise and the same batches."""
+
+    noise_multiplier: NoiseMultiplier
+    sampling_probability: Probability
+    steps: Count
+
+
+class Stated(Parameters):
+    """What a page or a paper says of the run: (eps, delta), or mu of Gaussian differential privacy."""
+
+    eps: Annotated[float, Field(ge=0)] | None = None
+    delta: Delta | None = None
+    mu: Annotated[float, Field(ge=0)] | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Stated:
+        if (self.mu is None) == (self.eps is None) or (self.eps is None) != (self.delta is None):
+            raise ValueError("state eps with delta, or mu")
+        return self
+
+
+class Card(Parameters):
+    """A training program by what its privacy depends on."""
+
+    card: Literal[1] = 1
+    records: RecordCount | None = None
+    """n, the number of training records"""
+    records_public: bool | None = None
+    """whether n may be known to everybody; with replace-one it always is"""
+    relation: CardRelation = "add-remove"
+    sampler: Sampler = "unknown"
+    """what the code did, not what was accounted"""
+    accounted_as: Sampler | None = None
+    phases: tuple[Phase, ...]
+    batch_size: RecordCount | None = None
+    steps_per_epoch: RecordCount | None = None
+    """of k-of-t"""
+    selected: RecordCount | None = None
+    """of k-of-t: steps of an epoch in which a record is"""
+    cap: RecordCount | None = None
+    """of truncated-poisson: largest batch"""
+    groups: RecordCount | None = None
+    """of cyclic-poisson: public groups that are used in turn"""
+    clip: Annotated[float, Field(gt=0)] | None = None
+    clipping: Literal["flat", "per-layer", "microbatch", "none"] = "flat"
+    microbatch_size: RecordCount = 1
+    normaliser: Literal["public", "expected", "drawn", "drawn-visible"] = "public"
+    """what the noisy sum is divided by: a public number, q n, or the size of the batch that was drawn"""
+    dimension: RecordCount | None = None
+    """trainable parameters"""
+    releases: Literal["last", "all", "average", "best-of-k"] = "last"
+    batch_sizes_logged: bool = False
+    tuning_runs: Annotated[int, Field(ge=0, le=10_000)] = 0
+    """runs on the private data beside the one that is released"""
+    stated: tuple[Stated, ...] = ()
+    delta: tuple[Delta, ...] = (1e-5,)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Card:
+        needs = {"truncated-poisson": "cap", "k-of-t": "selected", "cyclic-poisson": "groups"}
+        wanted = needs.get(self.sampler)
+        if wanted and getattr(self, wanted) is None:
+            raise ValueError(f"sampler {self.sampler} needs {wanted}")
+        if self.sampler == "k-of-t" and self.steps_per_epoch is None:
+            raise ValueError("sampler k-of-t needs steps_per_epoch")
+        if self.sampler == "truncated-poisson" and self.records is None:
+            raise ValueError("sampler truncated-poisson needs records")
+        if self.clipping == "microbatch" and self.microbatch_size == 1:
+            raise ValueError("clipping: microbatch needs microbatch_size, the records that are clipped as one")
+        for phase in self.phases:
+            if self.batch_size is None or self.records is None:
+                break
+            expected = phase.sampling_probability * self.records
+            if abs(expected - self.batch_size) > max(1.0, 1e-6 * expected):
+                raise ValueError(
+                    f"batch_size = {self.batch_size} is not sampling_probability times records = {expected:g}"
+                )
+        return self
+
+    @property
+    def assumed(self) -> list[str]:
+        """Fields that the card leaves out, with what is taken for them."""
+        asked = (
+            "records", "records_public", "relation", "sampler", "clipping", "normaliser", "releases",
+            "batch_sizes_logged", "tuning_runs",
+        )  # fmt: skip
+        return [f"{name}: {_word(getattr(self, name))}" for name in asked if name not in self.model_fields_set]
+
+
+class CardRead(NamedTuple):
+    """A card, and what its importer says of it."""
+
+    card: Card
+    notes: tuple[str, ...] = ()
+
+
+ONE_PHASE = ("noise_multiplier", "sampling_probability", "steps")
+
+
+def read_card(path: Path | None, given: Mapping[str, Any], tree: Any = None) -> CardRead:
+    """The card of a file or of an event tree, with the values given beside it.
+
+    Raises ConfigError with everything that is wrong.
+    """
+    from dpexp.config.card_imports import imported
+
+    at = Position(str(path) if path else "arguments")
+    try:
+        root = read(path) if path else _located({} if tree is None else tree, at)
+    except YamlErrors as error:
+        raise ConfigError(error.issues) from None
+    notes: tuple[str, ...] = ()
+    foreign = imported(root)
+    if foreign is not None:
+        root, notes = foreign
+    if not isinstance(root.value, dict):
+        hint = "`dpexp init --card` prints one to fill in"
+        raise ConfigError([Issue(root.where, "a card is a mapping of fields", hint)])
+    values, keys = dict(root.value), dict(root.keys)
+    for key, value in given.items():
+        values[key], keys[key] = _located(value, Position(f"{key}=")), Position(f"{key}=")
+    return CardRead(card_of(Located(values, root.where, keys)), notes)
+
+
+def _located(value: Any, at: Position) -> Located:
+    if isinstance(value, Mapping):
+        return Located({key: _located(one, at) for key, one in value.items()}, at)
+    return Located([_located(one, at) for one in value] if isinstance(value, list | tuple) else value, at)
+
+
+def card_of(root: Located) -> Card:
+    """The card that a mapping is. Raises ConfigError with everything that is wrong, each at its place."""
+    names = [*Card.model_fields, *ONE_PHASE]
+    issues = [
+        Issue(root.keys.get(key, root.where), f"unknown field '{key}'", suggest(key, names))
+        for key in root.value
+        if key not in names
+    ]
+    values = {key: value.plain() for key, value in root.value.items() if key in Card.model_fields}
+    for name in ("delta", "stated", "phases"):
+        if name in values and not isinstance(values[name], tuple):
+            values[name] = (values[name],)
+    if "phases" not in values:
+        values["phases"] = _phases(root, issues)
+    if issues:
+        raise ConfigError(issues)
+    try:
+        return Card(**values)
+    except ValidationError as error:
+        raise ConfigError(
+            list(explain(error, "card", root, "`dpexp init --card` says what each field means"))
+        ) from None
+
+
+def _phases(root: Located, issues: list[Issue]) -> tuple[dict[str, Any], ...]:
+    """Phases from lists of one length; the share of a batch from its size where that is given instead."""
+    columns = {name: root.value[name].plain() for name in ONE_PHASE if name in root.value}
+    if "sampling_probability" not in columns and {"batch_size", "records"} <= root.value.keys():
+        size, records = root.value["batch_size"].plain(), root.value["records"].plain()
+        if all(isinstance(x, int) and x > 0 for x in (size, records)):
+            columns["sampling_probability"] = size / records
+    absent = [name for name in ONE_PHASE if name not in columns]
+    if absent:
+        hint = "or phases: [{noise_multiplier: 1.0, sampling_probability: 0.01, steps: 1000}]"
+        issues.append(Issue(root.where, f"a card needs {', '.join(absent)}", hint))
+        return ()
+    lists = {name: column if isinstance(column, tuple) else (column,) for name, column in columns.items()}
+    length = max(map(len, lists.values()))
+    if any(len(column) not in (1, length) for column in lists.values()):
+        issues.append(Issue(root.where, "phases are lists of one length", ""))
+        return ()
+    return tuple({name: column[k % len(column)] for name, column in lists.items()} for k in range(length))
+
+
+def _word(value: object) -> str:
+    return "not known" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,82 @@
+"""One number for a whole privacy curve: mu of Gaussian differential privacy up to a floor, and its regret.
+
+Gomez, Kulynych, Kaissis, Hayes, Balle and Honkela (2025, arXiv 2503.10945) summarise a mechanism by the least mu whose
+curve is nowhere better, and by the regret, how far the mechanism can be above it. Without a floor the mu of sampled
+Gaussian steps is always that of no sampling, sqrt(T) / z: the rarest losses decide. So a floor d is part of it:
+delta(eps) <= max(delta_mu(eps), d) for all eps, and hence f(a) >= f_mu(a) - d for the trade-off curve f.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from itertools import pairwise
+
+import numpy as np
+
+from dpexp.privacy.accounting.gdp import mu_of
+from dpexp.privacy.accounting.tradeoff import Profile, gaussian_beta
+
+CLOSE = 1e-5
+"""relative gap between mu and what the same curve certainly needs, at which the search ends"""
+MOST_CELLS = 400
+RATES = np.concatenate([np.geomspace(1e-4, 1e-2, 9), np.linspace(1e-2, 0.99, 50)[1:]])
+"""false positive rates at which trade-off curves are compared: they are steep near 0"""
+
+
+def mu_up_to(profile: Profile, floor: float) -> float:
+    """The least mu, rounded up, with delta(eps) <= max(delta_mu(eps), floor) for all eps >= 0; inf if none is found.
+
+    (a) On a cell [eps(d1), eps(d2)] with d1 > d2 the curve is at most d1, and delta_mu at least its value at the right
+    end. So the mu with delta_mu(eps(d2)) = d1 covers the cell, and the largest over all cells covers everything above
+    the floor. (b) The mu with delta_mu(eps(d)) = d is needed at the places themselves: the cell with the largest mu is
+    halved until that is near.
+    """
+    most = profile.advantage
+    if most <= floor:
+        return 0.0
+    deltas = [most * (floor / most) ** (k / 16) for k in range(17)]
+    eps = {d: 0.0 if d == most else profile.eps(d) for d in deltas}
+    if not all(map(math.isfinite, eps.values())):
+        return math.inf
+    needed = max(mu_of(eps[d], d) for d in deltas)  # (b)
+    cells = [(-mu_of(eps[b], a), a, b) for a, b in pairwise(deltas)]  # (a)
+    heapq.heapify(cells)
+    for _ in range(MOST_CELLS):
+        covering, a, b = cells[0]
+        if -covering <= needed * (1 + CLOSE):
+            break
+        middle = math.sqrt(a * b)
+        at = profile.eps(middle)
+        needed = max(needed, mu_of(at, middle))
+        heapq.heapreplace(cells, (-mu_of(at, a), a, middle))
+        heapq.heappush(cells, (-mu_of(profile.eps(b), middle), middle, b))
+    return -cells[0][0] * (1 + 1e-9)
+
+
+def regret(mu: float, attained: Profile) -> float:
+    """How far the mechanism can be above mu: the least D with f(a + D) - D <= f_mu(a) for all a, rounded up.
+
+    f is what a pair attains, rounded up at some rates; between them its chord is above it, since f is convex. The rates
+    that decide are asked once more with all digits, until those that decide are known.
+    """
+    betas = np.array([1.0, *(attained.beta(float(a), curve=True) for a in RATES), 0.0])
+    rates = np.array([0.0, *RATES, 1.0])
+    gaussian = np.array([gaussian_beta(mu, float(a)) for a in RATES])
+    precise = {0, len(rates) - 1}
+    while True:
+        low, high, worst = 0.0, 1.0, 0
+        while high - low > 1e-6:
+            middle = (low + high) / 2
+            excess = np.interp(np.minimum(RATES + middle, 1.0), rates, betas) - middle - gaussian
+            if excess.max() <= 0:
+                high = middle
+            else:
+                low, worst = middle, int(excess.argmax())
+        after = int(np.searchsorted(rates, min(RATES[worst] + high, 1.0)))
+        rough = {after - 1, after} - precise
+        if not rough:
+            return high
+        for k in rough:
+            betas[k] = min(betas[k], attained.beta(float(rates[k])))
+        precise |= rough

@@ -1,0 +1,170 @@
+"""A step of several kinds, of which the adversary learns which one it was: one pair of neighbours for each kind.
+
+A step draws a kind k, with probability w_k where the record is there and v_k where it is not, and releases what a
+sampled Gaussian pair of that kind shows: the record is met with probability q_k, and then moves the mean by mu_k
+deviations of the noise. Two programs are of this form.
+
+- *Sizes shown.* A Poisson batch whose size is released, or divides the sum. The kinds are the sizes. See `shown_sizes`.
+- *Truncated batches.* A Poisson batch that is cut down where it is too large. See `truncated`.
+
+(a) The hockey-stick curve of a pair (P, Q) is H(eps) = sup over events of P(S) - e^eps Q(S). With the kind shown, the
+best event is the best one for each kind, so H(eps) = sum_k w_k H_k(eps - log(w_k / v_k)).
+(b) Kinds of a total probability below `LEAST_KIND` are left out, and what they have counts as a loss without bound.
+(c) Between points of a grid the curve is replaced by its chord in e^eps, which lies above a convex function. The points
+are all those of the bulk, and farther out a geometric ladder: there are a thousand points where the grid has sixty
+times as many, and hundreds of kinds are summed at each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cached_property, lru_cache, partial
+
+import numpy as np
+
+from dpexp.engine.elementary import exp
+from dpexp.privacy.accounting import hockey_sticks
+from dpexp.privacy.accounting.binomials import binomial_log_masses, likely_counts
+from dpexp.privacy.accounting.discrete_losses import Discrete, from_above
+from dpexp.privacy.accounting.loss_distributions import Curve, Scheme, StepLoss
+from dpexp.privacy.accounting.tilted import Side
+
+LEAST_KIND = 1e-19
+"""probability of the kinds that are left out on either side: a million steps of them are far below any delta"""
+FEW = 4
+"""kinds up to which the curve is evaluated at all points"""
+BULK = 400
+"""points of the grid on which the curve itself is evaluated: ten deviations of a step's loss"""
+LADDER = 1.005
+"""ratio of two neighbouring points beyond: chords of half a percent of a loss move its square by a 100,000th"""
+
+
+class MixedStep(StepLoss):
+    """Kinds of one scheme, as arrays over the kinds; used from above only.
+
+    `present` and `absent` are the probabilities of the kinds with and without the record, [kinds]; of replaced records
+    they are equal. `lost` is what the kinds that are left out have.
+    """
+
+    def __init__(
+        self,
+        present: np.ndarray,
+        absent: np.ndarray,
+        q: np.ndarray,
+        mu: np.ndarray,
+        scheme: Scheme,
+        lost: float = 0.0,
+        unsampled: float = math.inf,
+    ) -> None:
+        super().__init__(float(q.max()), 1 / float(mu.max()), scheme)
+        self.present, self.absent, self.shares, self.distances = present, absent, q, mu
+        self.lost, self._unsampled = lost, unsampled
+
+    @cached_property
+    def curves(self) -> list[tuple[Curve, Curve]]:
+        shift = np.log(self.present / self.absent)
+        if self.scheme == "replace-one":
+            both = partial(self._summed, hockey_sticks.opposite, self.present, shift)
+            return [(both, both)]
+        removed = partial(self._summed, hockey_sticks.removing, self.present, shift)
+        added = partial(self._summed, hockey_sticks.adding, self.absent, -shift)
+        return [(removed, added), (added, removed)]
+
+    def _summed(
+        self, curve: Callable[..., np.ndarray], weights: np.ndarray, shift: np.ndarray, eps: np.ndarray
+    ) -> np.ndarray:
+        """Step (a), at the points of step (c)."""
+        every = len(self.shares) <= FEW
+        at = np.arange(len(eps)) if every else np.unique(np.minimum(_ladder(len(eps)), len(eps) - 1))
+        found = np.zeros(len(at))
+        for weight, by, q, mu in zip(weights, shift, self.shares, self.distances, strict=True):
+            found += weight * curve(eps[at] - by, q, mu)
+        return np.interp(np.exp(eps), np.exp(eps[at]), found)
+
+    def top(self, reach: float) -> float:
+        """The largest loss of a kind at `reach` noise units beyond its far mean, its own log ratio included."""
+        shift = np.abs(np.log(self.present / self.absent))
+        return max(
+            by + StepLoss(q, 1 / mu, self.scheme).top(reach)
+            for by, q, mu in zip(shift, self.shares, self.distances, strict=True)
+        )
+
+    def beyond(self, reach: float) -> float:
+        """The mass above `top`, and that of step (b)."""
+        weights = np.maximum(self.present, self.absent)
+        return self.lost + sum(
+            weight * StepLoss(q, 1 / mu, self.scheme).beyond(reach)
+            for weight, q, mu in zip(weights, self.shares, self.distances, strict=True)
+        )
+
+    def laws(self, interval: float, reach: float, side: Side) -> list[Discrete]:
+        """One step on a grid, from above."""
+        assert side == "above"
+        cells = max(2, math.ceil(self.top(reach) / interval))
+        accuracy = 3e-14 * reach**2 * (1 + 1 / float(self.distances.min()))
+        found = [from_above(*pair, cells, interval, accuracy) for pair in self.curves]
+        return [law._replace(unbounded=law.unbounded + self.lost) for law in found]
+
+    @property
+    def unsampled(self) -> float:
+        """mu of a Gaussian step that is no better; inf where the kinds themselves tell the record."""
+        return self._unsampled
+
+    def rdp(self, order: float) -> float:
+        return order * self._unsampled**2 / 2
+
+
+def _ladder(points: int) -> np.ndarray:
+    """The points of a grid of so many at which a curve is evaluated."""
+    rungs = math.ceil(math.log(max(points / BULK, 1)) / math.log(LADDER)) + 1
+    return np.concatenate([np.arange(BULK), np.ceil(BULK * LADDER ** np.arange(rungs + 1)).astype(int)])
+
+
+@lru_cache(maxsize=16)
+def shown_sizes(n: int, q: float, multiplier: float, scheme: Scheme) -> MixedStep:
+    """A Poisson batch of the share q of n records whose size M is known; `multiplier` is noise over one record's norm.
+
+    Added or removed: with the record M is Bin(n + 1, q), and given M the record is in the batch with probability
+    M / (n + 1), the rest being a uniform subset of the others; without it M is Bin(n, q). Pair the two batches so that
+    the record stands where one of the others stood. Then it moves the sum by up to two norms, and by convexity over the
+    pairing nothing is worse than (1 - f) N(0, 1) + f N(2 mu, 1) against N(0, 1), f = M / (n + 1). All others' gradients
+    C and the record's -C attain it. Replaced: M has one law, and the record is met with probability M / n.
+    """
+    replaced = scheme == "replace-one"
+    most = n if replaced else n + 1
+    sizes, logs = likely_counts(most, q, math.log(LEAST_KIND))
+    # a size that only the larger data set can have tells everything
+    common = sizes <= n
+    lost = float(exp(logs[~common]).sum()) + (most + 1 - len(sizes)) * LEAST_KIND
+    sizes, present = sizes[common], exp(logs[common])
+    # an empty batch shows its size alone; a share above 0 can only help the adversary
+    shares = np.maximum(sizes / most, LEAST_KIND)
+    if replaced:
+        return MixedStep(present, present, shares, np.full(len(sizes), 1 / multiplier), scheme, lost, 2 / multiplier)
+    absent = exp(binomial_log_masses(sizes, n, q))
+    return MixedStep(present, absent, shares, np.full(len(sizes), 2 / multiplier), scheme, lost)
+
+
+@lru_cache(maxsize=16)
+def truncated(n: int, q: float, cap: int, multiplier: float) -> MixedStep:
+    """A Poisson batch of n records, cut to a uniform subset of `cap` where it is larger; add-remove, sizes hidden.
+
+    Let K be what the others draw, Bin(n - 1, q). With K < cap the record is met with probability q and moves the sum by
+    one norm. With K >= cap it is met with the probability q cap / (K + 1), and then stands where one of the others
+    would have stood: two norms. Given K >= cap the others' subset is uniform whatever K is, so that K need not be
+    shown, and the record's share is (cap / n) P(Bin(n, q) > cap) / P(K >= cap). Showing which of the two kinds a step
+    is can only help the adversary.
+    """
+    from scipy.special import bdtrc
+
+    over = float(bdtrc(cap - 1, n - 1, q))
+    if cap >= n or over == 0:
+        over, share = 0.0, q
+    else:
+        share = min(1.0, cap / n * float(bdtrc(cap, n, q)) / over)
+    weights, shares, mu = (np.array(pair) for pair in ((1 - over, over), (q, share), (1 / multiplier, 2 / multiplier)))
+    kept = weights > 0
+    return MixedStep(
+        weights[kept], weights[kept], shares[kept], mu[kept], "add-remove", unsampled=float(mu[kept].max())
+    )

@@ -1,0 +1,163 @@
+"""`dpexp receipt`: three programs whose numbers are known, what is refused, and what other programs keep."""
+
+import json
+
+import pytest
+
+import dpexp
+from dpexp.privacy.accounting.gdp import delta_of
+from dpexp.privacy.accounting.gdp_summary import mu_up_to
+from dpexp.privacy.accounting.tradeoff import Profile
+from dpexp.privacy.mechanisms import MECHANISMS
+from dpexp.reporting.tradeoff import profile_of
+from tests.conftest import call
+
+CARD = """card: 1
+records: 60000
+records_public: true
+relation: add-remove
+sampler: poisson
+accounted_as: poisson
+phases: [{noise_multiplier: 1.0, sampling_probability: 0.01, steps: 1000}]
+normaliser: public
+dimension: 26010
+releases: last
+batch_sizes_logged: false
+tuning_runs: 0
+stated: [{eps: 1.83, delta: 1.0e-5}]
+delta: [1.0e-5]
+"""
+
+
+@pytest.fixture
+def card(tmp_path):
+    path = tmp_path / "card.yaml"
+    path.write_text(CARD)
+    return path
+
+
+def document(*arguments, code=0):
+    return json.loads(call("receipt", *arguments, "--json", code=code).stdout)
+
+
+def only(found):
+    (reading,) = found["readings"]
+    return reading, reading["eps"][0], found["stated"][0]
+
+
+def test_poisson_batches_that_were_accounted_as_such(card):
+    reading, row, stated = only(document(card))
+    assert row["eps"] == pytest.approx(1.8283, abs=1e-4)
+    assert row["attained"] == pytest.approx(1.8281, abs=1e-4)
+    assert stated["verdict"] == "holds"
+    assert reading["gdp"]["mu"] == pytest.approx(0.46276, abs=1e-5)
+    assert reading["gdp"]["floor"] == 1e-5
+    assert reading["gdp"]["regret"] == pytest.approx(0.0110, abs=1e-4)
+    assert reading["advantage"] == pytest.approx([0.16103, 0.16101], abs=2e-5)
+    assert reading["tpr"][0][1] == pytest.approx(0.02914, abs=1e-5)
+
+
+def test_shuffled_batches_of_replaced_records(card):
+    found = document(card, "sampler=reshuffled", "batch_size=600", "relation=replace-one", code=1)
+    reading, row, stated = only(found)
+    assert row["eps"] == pytest.approx(46.212, abs=1e-3)
+    assert row["attained"] == pytest.approx(12.046, abs=1e-3)
+    assert stated["verdict"] == "refuted"
+    assert "poisson batches" in stated["reason"]
+    assert "12.046" in stated["reason"]
+    assert reading["advantage"][1] == pytest.approx(0.57145, abs=1e-4)
+
+
+@pytest.mark.parametrize("change", ["normaliser=drawn", "batch_sizes_logged=true"])
+def test_drawn_sizes_that_divide_or_are_shown(card, change):
+    _, row, stated = only(document(card, change, code=1))
+    assert row["eps"] == pytest.approx(13.371, abs=2e-3)
+    assert stated["verdict"] == "refuted"
+
+
+def test_shuffled_batches_of_added_records_are_not_called_refuted(card):
+    _, row, stated = only(document(card, "sampler=reshuffled", code=3))
+    assert (stated["verdict"], stated["word"]) == ("unsupported", "sampler")
+    assert row["attained"] < 1.83 < row["eps"]
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        (("normaliser=expected", "records_public=false"), "private-n"),
+        (("releases=best-of-k",), "selection-not-charged"),
+        (("clipping=none",), "unsupported"),
+        (("sampler=fixed-size",), "unsupported"),
+    ],
+)
+def test_what_no_analysis_covers_is_named(card, change, word):
+    stated = document(card, *change, code=3)["stated"][0]
+    assert stated["word"] == word
+
+
+def test_a_history_leaves_the_sampler_open(tmp_path):
+    path = tmp_path / "history.json"
+    path.write_text(json.dumps({"history": [[1.0, 0.01, 400], [1.0, 0.01, 600]], "mechanism": "gdp"}))
+    found = document(path, "eps=1.83", code=3)
+    assert len(found["card"]["phases"]) == 1
+    assert [one["condition"][:2] for one in found["readings"]] == ["if", "if"]
+    text = call("receipt", path, "eps=1.83", code=3).stdout
+    assert "central limit theorem" in text
+    assert not [line for line in text.splitlines() if "holds" in line and "if" not in line]
+
+
+def test_events_become_what_they_account():
+    accounting = pytest.importorskip("dp_accounting")
+    step = accounting.PoissonSampledDpEvent(0.01, accounting.GaussianDpEvent(1))
+    found = dpexp.receipt(accounting.SelfComposedDpEvent(step, 1000), sampler="poisson")
+    assert found.document()["readings"][0]["eps"][0]["eps"] == pytest.approx(1.8283, abs=1e-4)
+    looks = accounting.PoissonSampledDpEvent(0.01, accounting.SelfComposedDpEvent(accounting.GaussianDpEvent(2.0), 4))
+    assert dpexp.receipt(looks).card.phases[0].noise_multiplier == 1.0  # one draw, four looks: not four steps
+    for event in (accounting.LaplaceDpEvent(1.0), accounting.ZCDpEvent(1.0), accounting.NonPrivateDpEvent()):
+        with pytest.raises(Exception, match=type(event).__name__):
+            dpexp.receipt(accounting.ComposedDpEvent([step, event]))
+
+
+def test_a_wrong_card_is_said_at_its_places(tmp_path):
+    path = tmp_path / "wrong.yaml"
+    path.write_text(CARD.replace("sampler: poisson", "sampler: poison").replace("delta: [1.0e-5]", "dleta: [1.0e-5]"))
+    said = call("receipt", path, code=2).stderr
+    assert f"{path}:14:1" in said
+    assert "delta" in said
+    path.write_text(CARD.replace("sampler: poisson", "sampler: poison"))
+    assert f"{path}:5:10" in call("receipt", path, code=2).stderr
+    assert "batch_size" in call("receipt", path, "sampler=poisson", "batch_size=500", code=2).stderr
+    call("receipt", code=2)
+    call("receipt", tmp_path / "none.yaml", code=2)
+
+
+def test_the_blank_card_is_a_card(tmp_path):
+    path = tmp_path / "card.yaml"
+    call("init", "--card", "--out", path)
+    assert document(path)["assumed"] == []
+    schema = json.loads(call("schema", "--card").stdout)
+    assert {"sampler", "relation", "phases"} <= schema["properties"].keys()
+    for form in ("md", "tex"):
+        assert "1.8283" in call("receipt", path, "--format", form).stdout
+
+
+def test_tuning_runs_are_charged(card):
+    found = only(document(card, "tuning_runs=1", code=1))
+    assert found[1]["eps"] == pytest.approx(
+        MECHANISMS["sampled-gaussian"](noise_multiplier=1.0, sampling_probability=0.01, steps=2000)
+        .analyses()[1]
+        .eps(1e-5)
+    )
+
+
+@pytest.mark.parametrize(("z", "q", "steps"), [(1.0, 0.01, 1000), (2.0, 0.05, 300), (4.0, 1.0, 100)])
+def test_mu_covers_the_curve_above_its_floor_and_nothing_less_does(z, q, steps):
+    mechanism = MECHANISMS["sampled-gaussian"](noise_multiplier=z, sampling_probability=q, steps=steps)
+    best = mechanism.analyses()[-1]
+    curve = profile_of(best)
+    mu, floor = mu_up_to(curve, 1e-6), 1e-6
+    levels = [0.05 * k for k in range(1, 100)]
+    assert all(curve.delta(eps) <= max(delta_of(mu, eps), floor) * (1 + 1e-9) for eps in levels)
+    assert any(curve.delta(eps) > max(delta_of(mu * 0.99, eps), floor) for eps in levels)
+    shown = Profile(mechanism.lower_bounds()[0].eps, True)
+    assert any(shown.delta(eps) > max(delta_of(mu * 0.99, eps), floor) for eps in levels)
