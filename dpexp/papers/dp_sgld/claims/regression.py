@@ -94,7 +94,7 @@ CLAIMS = (
         "The loss of every record is beta-smooth, with beta = lambda_max(sum x x^T / n) / 2 + lambda.",
         "upper", (), of_a_record, "one larger curvature contradicts it", "false",
         "it is the constant of the mean loss, as the proof shows; the theorems need that of every record, lambda_max(x x^T) / 2 + lambda",
-        quote="Convexity and smoothness constants for regularized logistic regression",
+        quote="strongly convex and ... β-smooth, with ... β = 1/2 λ",
         false_if="The loss of some record has a larger curvature.",
     ),
     Claim(
@@ -109,7 +109,7 @@ CLAIMS = (
         "The printed loss, log softmax(W x)_y + lambda |W|^2, is lambda-strongly convex.",
         "value", (), sign, "a negative curvature contradicts it", "misprint",
         "the minus sign is missing, and lambda |W|^2 gives 2 lambda where the proof has lambda",
-        quote="The loss with regularization writes",
+        quote="The loss with regularization writes ℓ(𝐖,𝐱) = log(𝝈(𝐖𝐱))_y + λ|𝐖|_2^2",
         false_if="The printed loss has a curvature below 0.",
     ),
 )  # fmt: skip

@@ -68,11 +68,11 @@ CLAIMS = (
     Claim("momentum/lemma-5", "Lemma 5", "Normalised steps find a small gradient if their directions err little.",
           "upper", (PRESCRIBED,), lemma_5, "rounding 1e-9", "holds as a bound",
           "true on every path, also with the constants 1, 1/2, 2 in place of 3/2, 3/4, 3",
-          quote="Before proving our utility bound, we need the following lemma.",
+          quote="3E[(F(w_1) - F(w_(T+1)))]/(2ηT) + 3Lη/4 + 3/T sum_(t=1..T)",
           false_if="On some path the mean gradient norm is above the bound.", hypotheses=(normalised(),)),
     Claim("momentum/lemma-7", "Lemma 7", "The noise of Algorithm 2 is at most the printed three terms.", "upper", (),
           lemma_7, "the rms value must be below", "holds as a bound", "loose by about 30; one order that repeats",
-          quote="Formally, we have the following error bound for the momentum.",
+          quote="192Gα log_2 T √(d log(1/δ))/ϵ + 128(G + 2L)α √(ηdT log(1/δ)) log_2 T/ϵ",
           false_if="The rms noise at Theorem 9's schedule is above the three terms.",
           hypotheses=(
               memory({label: (SIZES[label], s.alpha) for label, s in SCHEDULES.items()}),
@@ -84,6 +84,6 @@ CLAIMS = (
     Claim("momentum/equation-3/reshuffled", "Section 4, before equation (3)", "With the reshuffling of Algorithm 2, the estimate without noise is the momentum.",
           "value", (), equation_3_reshuffled, "1e-10 on unit-normal gradients", "false",
           "it needs the record of step t to be that of step t - N; momentum plus noise is then not private either",
-          quote="we can further refine this expansion by observing (Lemma 17)",
+          quote="G_[1,t] = (1-α)^(t-r) G_[1,r] + sum_(i=0..q-1) (1-α)^(Ni) (1-γ)^(q-(i+1)) G_[r+1,r+N]",
           false_if="With a fresh order in every epoch, equation (3) is not the momentum."),
 )  # fmt: skip

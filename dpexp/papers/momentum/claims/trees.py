@@ -159,7 +159,7 @@ CLAIMS = (
     Claim("momentum/proposition-13", "Section 3, proof sketch of Theorem 4", "2 alpha G sum_j (1 - alpha)^(j N) is at most 4 alpha G for alpha >= 1 / N.",
           "upper", (), proposition_13, "one larger sum contradicts it", "holds as a bound",
           "its condition could be alpha >= log 2 / N; that the sum is a node's sensitivity is another claim, theorem-4/node",
-          quote="for α ≥ 1/N (Proposition 13)", false_if="For some alpha >= 1 / N the sum exceeds 2.",
+          quote="Δ = 2αG sum_(j=0..⌈|y-z|/N⌉-1) (1-α)^(jN) ≤ 4αG for α ≥ 1/N (Proposition 13)", false_if="For some alpha >= 1 / N the sum exceeds 2.",
           hypotheses=(memory(MEMORIES),)),
     Claim("momentum/section-5/run-time", "Section 5, limitations", "As printed, Algorithm 2 takes of the order of N^(11/3) / d^(2/3) operations.",
           "rate", (), run_time, "2 N^(11/3) log2 N, within a factor 2 over the sizes counted", "holds as a bound",
