@@ -1,0 +1,119 @@
+"""A claim as a row: one rule that holds what is printed beside what is found, and tries itself on a wrong paper.
+
+A rule is told how the paper prints a number. The sabotage of a row is a paper that prints another one: first what is
+found, which must not be accused; then a number below every other, which must not be confirmed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from typing import Literal
+
+from dpexp.core.text import few
+from dpexp.reporting.claim import Claim, Outcome, Source, Verdict
+from dpexp.reporting.evidence import Evidence
+from dpexp.reporting.hypothesis import Hypothesis
+from dpexp.reporting.judged import EXACT, ROUNDING, case_of
+
+Printing = Callable[[float, float], float]
+"""what stands in the paper, from what is printed and what is found"""
+Kind = Literal["guarantee", "upper", "rate", "prediction", "ordering", "value"]
+Rule = Callable[[Printing], Outcome]
+EVALUATED = "none: evaluated as printed"
+WRONG: Sequence[Printing] = (lambda printed, found: found, lambda printed, found: -abs(printed) - 1)
+
+
+def row(
+    id: str,
+    place: str,
+    statement: str,
+    kind: Kind,
+    rule: Rule,
+    tolerance: str,
+    expected: Verdict,
+    why: str,
+    *,
+    false_if: str,
+    quote: str = "",
+    source: Source = "paper",
+    hypotheses: tuple[Hypothesis, ...] = (),
+) -> Claim:
+    """The claim that a rule settles, from theory alone."""
+
+    def check(evidence: Evidence) -> Outcome:
+        return rule(getattr(evidence, "printing", as_it_stands))
+
+    def sabotage(evidence: Evidence) -> Evidence:
+        for printing in WRONG:
+            other = copy(evidence)
+            vars(other)["printing"] = printing
+            if check(other).verdict != check(evidence).verdict:
+                break
+        return other
+
+    return Claim(
+        id, place, statement, kind, (), check, tolerance, expected, why, sabotage, quote=quote, source=source,
+        false_if=false_if, hypotheses=hypotheses,
+    )  # fmt: skip
+
+
+def as_it_stands(printed: float, found: float) -> float:
+    """The paper as it is."""
+    return printed
+
+
+def near(
+    cases: Callable[[], Mapping[str, tuple[float, float]]],
+    tolerance: float,
+    what: str,
+    otherwise: Verdict = "false",
+    more: Callable[[], str] | None = None,
+    uncertainty: str = EVALUATED,
+) -> Rule:
+    """Reproduced where in every case what is found is what is printed, up to a tolerance. `cases`: printed, found."""
+
+    def rule(printing: Printing) -> Outcome:
+        digits = 2 - math.floor(math.log10(tolerance or 1e-12))  # what is below depends on the machine
+        found_in = {label: (printed, round(found, digits) + 0.0) for label, (printed, found) in cases().items()}
+        pairs = {label: (printing(*pair) + 0.0, pair[1]) for label, pair in found_in.items()}
+        off = [label for label, (printed, found) in pairs.items() if not abs(found - printed) <= tolerance]
+        measured = f"{what}: " + ", ".join(f"{found:.6g} ({label})" for label, (_, found) in pairs.items())
+        measured += f"; off in {len(off)} of {len(pairs)}: {few(off, 4)}" if off else ""
+        return Outcome(
+            otherwise if off else "reproduced",
+            f"{what}: " + ", ".join(dict.fromkeys(f"{printed:.6g}" for printed, _ in pairs.values())),
+            f"{measured}; {more()}" if more else measured,
+            uncertainty,
+            {label: list(pair) for label, pair in pairs.items()},
+        )
+
+    return rule
+
+
+def above(
+    ratios: Callable[[], Mapping[str, float]],
+    predicted: str,
+    setting: str = "",
+    uncertainty: str = EXACT,
+    what: str = "bound / exact",
+    more: Callable[[float], str] | None = None,
+    held: Verdict = "holds as a bound",
+    otherwise: Verdict = "false",
+) -> Rule:
+    """Holds as a bound where no bound over exact value is below 1. `more`: further words, from the least ratio."""
+
+    def rule(printing: Printing) -> Outcome:
+        found = {label: printing(ratio, 1.0) for label, ratio in ratios().items()}
+        worst, many = case_of(found), len(found)
+        below = [label for label, ratio in found.items() if not ratio >= 1 - ROUNDING]
+        measured = f"{what}: {found[worst]:.3g} ({worst})"
+        measured += f" to {max(found.values()):.3g} in {many} comparisons" if many > 1 else ""
+        measured += f"; {setting}" if setting else ""
+        measured += f"; below 1 in {len(below)} of {many}" if below else ""
+        measured += f"; {more(found[worst])}" if more else ""
+        numbers = {"least": found[worst], "most": max(found.values()), "cases": many, "below": below}
+        return Outcome(otherwise if below else held, predicted, measured, uncertainty, numbers)
+
+    return rule
