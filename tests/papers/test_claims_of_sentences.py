@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 from dpexp.papers.dp_sgld.claims import decreasing
 from dpexp.papers.dp_sgld.tables import accuracy
-from dpexp.papers.momentum.claims import differences
+from dpexp.papers.momentum.claims import differences, privacy
 from dpexp.papers.noisy_sgd.claims import appendix, clipping, domain, sampling
 from dpexp.papers.noisy_sgd.claims.walks import MULTIPLIER, WIDTH, Q
 from dpexp.privacy.analyses.last_iterate import last_iterate
@@ -145,6 +145,21 @@ def test_weights_of_a_record_by_the_recursion_of_the_momentum(reshuffled):
         m.append((1 - alpha) * m[-1] + alpha * (t in used))
     share = abs(m[-1] - m[-1 - n]) / m[-1]
     assert differences.weight_left(n, alpha, reshuffled) == pytest.approx(share, abs=1e-12)
+
+
+@pytest.mark.parametrize(("n", "most"), [(9, 2 * (1 + (8 / 9) / (1 - (8 / 9) ** 9))), (10, 4.487)])
+def test_the_largest_node_of_fresh_orders_by_every_node_of_a_run(n, most):
+    """For each node the best place in every epoch by itself: places of different epochs do not depend on each other."""
+    beta, steps, found = 1 - 1 / n, 200 * n, 0.0
+    for length in (2**b for b in range(steps.bit_length())):
+        for end in range(length, steps + 1, length):
+            places = {}
+            for t in range(end - length + 1, end + 1):
+                places[(t - 1) // n] = beta ** (end - t)  # the latest step of an epoch weighs most
+            found = max(found, 2 * sum(places.values()))
+    assert privacy.of_fresh_orders(n) == pytest.approx(most, abs=1e-3)
+    assert found == pytest.approx(privacy.of_fresh_orders(n), rel=1e-5)
+    assert found <= privacy.of_fresh_orders(n)
 
 
 def test_the_noise_of_a_prefix_by_a_tree_drawn_leaf_by_leaf():

@@ -21,8 +21,12 @@ FINE_TUNED = {"DP-SGD": (68.0, 67.8), "no DP": (70.7, 77.0)}
 """table 3: accuracy with the last layer trained (from table 1), and with block 4 as well"""
 
 
+CODE = "github.com/LaRiffle/langevin, USAGE.md of commit 826b915e"
+"""the authors' public code: the command lines of tables 1 to 3; the paper refers to it for its settings"""
+
+
 class PrintedRun(NamedTuple):
-    """A DP-SGLD run of table 1: the settings are those of the authors' public code, the paper has none of them."""
+    """A DP-SGLD run of table 1: the settings are those of `CODE`, the paper has none of them."""
 
     eta: float
     strong_convexity: float

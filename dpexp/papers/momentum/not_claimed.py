@@ -29,6 +29,13 @@ NOT_CLAIMED = (
     NotClaimed("Definitions 1, 2, 3", "Differential privacy, sensitivity, Renyi privacy", DEFINITION),
     NotClaimed("Algorithms 1 and 2", "Pseudo-code", ALGORITHM),
     NotClaimed(
+        "Algorithm 2, its box",
+        "t counts from 0; zeta_t has no k, as if nodes that end together shared their noise; the anchor w_qN is that of t and not of i; "
+        "w_t comes from gradients at w_t; one step too many where N divides T; V for the first two epochs, 3 log2 N, where a record "
+        "is in 2 floor(log2 N) + 3 nodes, too small for N up to 5",
+        "slips without a statement of their own: we count from 1, draw noise for every node, move w_(t+1), and count nodes",
+    ),
+    NotClaimed(
         "Algorithms 3 and 4",
         "COMPOSE and the reconstruction",
         "in an appendix that is not part of the text at hand; rebuilt from sections 3 and 4",

@@ -126,7 +126,7 @@ CLAIMS = (
         "Given the batch, the law of the tracing diffusion obeys the printed Fokker-Planck equation.",
         "value", (), lemma_3_1, "1e-5, for central differences", "reproduced",
         "it is an equation for the law given the batch; privacy needs the law over batches",
-        quote="we get the partial differential equation that models the evolution of probability distribution",
+        quote="For the SDE (3), the equivalent Fokker-Planck equation at time",
         false_if="Both sides differ for a Gaussian example.",
     ),
     Claim(
@@ -134,7 +134,7 @@ CLAIMS = (
         "Under c-LSI the Renyi divergence obeys inequality (4).",
         "upper", (), lemma_3_2, "rounding 1e-12", "holds as a bound",
         "attained by Gaussian laws at one gap for each gamma",
-        quote="Dynamics for Rényi privacy loss under",
+        quote="1/γ αS_g^2/(4σ^2) - 2(1-γ)σ^2c [R(α,t)/α + (α-1)",
         false_if="For two Gaussian diffusions the left side is the larger one.",
     ),
     Claim(
@@ -142,7 +142,7 @@ CLAIMS = (
         "Given the batch, the conditional mean gradients of two neighbours differ by at most 2 L / n.",
         "upper", (), sensitivity, "one larger difference contradicts it", "false",
         "2 L / n is the mean over batches of a difference that is 2 L / m where the record is in the batch; the divergence is not linear in it",
-        quote="the gradient sensitivity of conditionally expected loss",
+        quote="We now substitute the sensitivity S_g ... with 2L/n",
         false_if="For some batch the mean gradients of two neighbours differ by more than 2 L / n.",
     ),
 )  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.judged import at_least_exact
+from dpexp.reporting.row import above, row
 from dpexp.theory.dp_sgld.softmax import smoothness_full
 
 CLASSES, RECORDS, WIDTH, LAMBDA = 3, 12, 2, 0.01
@@ -34,24 +34,18 @@ def between_two(x: np.ndarray) -> np.ndarray:
     return weights
 
 
-def of_a_record(evidence: Evidence) -> Outcome:
+def of_a_record() -> dict[str, float]:
     """The printed beta over the largest curvature of one record's loss, where it is halfway between two classes."""
     ratios = {}
     for seed in range(3):
         x = features(seed)
         longest = x[np.argmax((x * x).sum(axis=1))]
         top = float(np.linalg.eigvalsh(record_hessian(between_two(longest), longest))[-1]) + LAMBDA
-        ratios[f"data {seed}"] = printed_smoothness(x) / top
-    return at_least_exact(
-        ratios,
-        "the loss of every record is beta-smooth",
-        "longest record of 12",
-        "Hessian: rounding",
-        "beta / curvature",
-    )
+        ratios[f"data {seed}"] = smoothness_full(x, LAMBDA) / top
+    return ratios
 
 
-def of_the_mean(evidence: Evidence) -> Outcome:
+def of_the_mean() -> dict[str, float]:
     """The same for the mean of all losses, over random weights and those that put a record between two classes."""
     ratios = {}
     for seed in range(3):
@@ -61,12 +55,8 @@ def of_the_mean(evidence: Evidence) -> Outcome:
             float(np.linalg.eigvalsh(np.mean([record_hessian(w, one) for one in x], axis=0))[-1])
             for w in (*tried, *(between_two(one) for one in x))
         )
-        ratios[f"data {seed}"] = printed_smoothness(x) / (top + LAMBDA)
-    return at_least_exact(ratios, "the mean loss is beta-smooth", "", "largest curvature found", "beta / curvature")
-
-
-def printed_smoothness(x: np.ndarray) -> float:
-    return smoothness_full(x, LAMBDA)
+        ratios[f"data {seed}"] = smoothness_full(x, LAMBDA) / (top + LAMBDA)
+    return ratios
 
 
 def sign(evidence: Evidence) -> Outcome:
@@ -89,18 +79,22 @@ def printed_sign() -> float:
 
 
 CLAIMS = (
-    Claim(
+    row(
         "dp-sgld/lemma-smoothness", "Section 5.1, lemma",
         "The loss of every record is beta-smooth, with beta = lambda_max(sum x x^T / n) / 2 + lambda.",
-        "upper", (), of_a_record, "one larger curvature contradicts it", "false",
+        "upper",
+        above(of_a_record, "the loss of every record is beta-smooth", "longest record of 12", "Hessian: rounding", "beta / curvature"),
+        "one larger curvature contradicts it", "false",
         "it is the constant of the mean loss, as the proof shows; the theorems need that of every record, lambda_max(x x^T) / 2 + lambda",
-        quote="Convexity and smoothness constants for regularized logistic regression",
+        quote="strongly convex and ... β-smooth, with ... β = 1/2 λ",
         false_if="The loss of some record has a larger curvature.",
     ),
-    Claim(
+    row(
         "dp-sgld/lemma-smoothness/mean", "Section 5.1, lemma",
         "Corrects the lemma: with the regulariser lambda/2 |W|^2, beta is a smoothness constant of the mean loss.",
-        "upper", (), of_the_mean, "one larger curvature contradicts it", "holds as a bound",
+        "upper",
+        above(of_the_mean, "the mean loss is beta-smooth", "", "largest curvature found", "beta / curvature"),
+        "one larger curvature contradicts it", "holds as a bound",
         "softmax probabilities give at most 1/2",
         source="ours", false_if="The mean loss has a larger curvature somewhere.",
     ),
@@ -109,7 +103,7 @@ CLAIMS = (
         "The printed loss, log softmax(W x)_y + lambda |W|^2, is lambda-strongly convex.",
         "value", (), sign, "a negative curvature contradicts it", "misprint",
         "the minus sign is missing, and lambda |W|^2 gives 2 lambda where the proof has lambda",
-        quote="The loss with regularization writes",
+        quote="The loss with regularization writes ℓ(𝐖,𝐱) = log(𝝈(𝐖𝐱))_y + λ|𝐖|_2^2",
         false_if="The printed loss has a curvature below 0.",
     ),
 )  # fmt: skip
