@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 
 LEAST, MOST = 1e-3, 1e5
 """numbers in between are written without a power of ten"""
@@ -55,6 +56,12 @@ def uncertain(value: float, half: float) -> str:
         shown = f"{half:.{places}f}"
         text = f"{value:.{places}f}({shown if half >= 1 else shown.replace('.', '').lstrip('0')})"
     return text + (f"e{power:+03d}" if power else "")
+
+
+def from_to(counts: Iterable[int]) -> str:
+    """A count that all share, or the least and the largest: 8, 8 to 200."""
+    found = sorted(set(counts))
+    return f"{found[0]:,}" if len(found) == 1 else f"{found[0]:,} to {found[-1]:,}"
 
 
 def matched(text: str) -> str:

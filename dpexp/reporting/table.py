@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +26,13 @@ class Content(NamedTuple):
     rows: Sequence[Sequence[str]]
     note: str
     records: Sequence[dict[str, Any]]
+
+
+def by_column(
+    columns: Mapping[str, Callable[[dict[str, Any]], str]], records: Sequence[dict[str, Any]], note: str
+) -> Content:
+    """The table with a row for each record: every column by its heading, and what it shows of a record."""
+    return Content(list(columns), [[shown(r) for shown in columns.values()] for r in records], note, records)
 
 
 @dataclass(frozen=True)

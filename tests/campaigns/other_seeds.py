@@ -3,8 +3,8 @@
     python -m tests.campaigns.other_seeds [PAPER]
 
 runs what the paper's claims need with seeds 1 to 4 (what is there already is not run again), judges every claim by each,
-and writes `results/seeds.json`: "5 of 5 seeds give this verdict". Claims whose results do not depend on the seed are
-left out, and so are those whose results are missing.
+and writes `results/seeds.json`: "5 of 5 seeds give this verdict". Claims that read no results are left
+out, and so are those whose results are missing.
 """
 
 from __future__ import annotations

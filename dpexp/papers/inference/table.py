@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from dpexp.papers.inference.rows import COORDINATES, EXPERIMENTS, rows_of, tolerance
-from dpexp.reporting.table import Content, Table
+from dpexp.reporting.table import Content, Table, by_column
 
 NOTE = (
     "Coverage of nominal 95% intervals by coordinate (intercept, mean over slopes, last: the scale where there is one), "
@@ -18,33 +19,21 @@ NOTE = (
 
 
 def build(results: Path) -> Content:
-    records = rows_of(results)
-    head = [
-        "setting",
-        "mu",
-        "n",
-        "method",
-        "coverage",
-        "accepted",
-        "if accepted",
-        "worst",
-        "length / bound",
-        "runs",
-        "verdict",
-        "if accepted ",
-    ]
-    rows = []
-    for row in records:
-        shown = {
-            what: " ".join(_share(row[f"{what}_{name}"]) for name in COORDINATES)
-            for what in ("covered", "covered_accepted")
-        }
-        length = " ".join(f"{row[f'length_{name}']:.2f}" for name in COORDINATES)
-        rows.append([
-            row["setting"], row["budget"], f"{row['n']:,}", row["method"], shown["covered"], f"{row['accepted']:.2f}",
-            shown["covered_accepted"], _share(row["worst"]), length, str(row["replicates"]), row["verdict"], row["verdict_accepted"],
-        ])  # fmt: skip
-    return Content(head, rows, NOTE, _alike(records))
+    columns: dict[str, Callable[[dict[str, Any]], str]] = {
+        "setting": lambda r: str(r["setting"]),
+        "mu": lambda r: str(r["budget"]),
+        "n": lambda r: f"{r['n']:,}",
+        "method": lambda r: str(r["method"]),
+        "coverage": lambda r: " ".join(_share(r[f"covered_{name}"]) for name in COORDINATES),
+        "accepted": lambda r: f"{r['accepted']:.2f}",
+        "if accepted": lambda r: " ".join(_share(r[f"covered_accepted_{name}"]) for name in COORDINATES),
+        "worst": lambda r: _share(r["worst"]),
+        "length / bound": lambda r: " ".join(f"{r[f'length_{name}']:.2f}" for name in COORDINATES),
+        "runs": lambda r: str(r["replicates"]),
+        "verdict": lambda r: str(r["verdict"]),
+        "if accepted ": lambda r: str(r["verdict_accepted"]),
+    }
+    return by_column(columns, _alike(rows_of(results)), NOTE)
 
 
 def _alike(records: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from dpexp.papers.momentum.rows import (
 )
 from dpexp.privacy.momentum.tree_calibration import multipliers
 from dpexp.privacy.momentum.trees import fixed_order, printed_count, reshuffled_bound, squared_sensitivities
-from dpexp.reporting.table import Content, Table
+from dpexp.reporting.table import Content, Table, by_column
 from dpexp.theory.momentum import theorem6_printed, theorem6_schedule, theorem9_printed, theorem9_schedule
 
 GRID = [(n, d, eps) for n in (100, 1000, 10_000, 100_000) for d in (10, 100) for eps in (0.5, 1.0, 4.0)]
@@ -119,7 +120,7 @@ def _runs(found: Any, columns: list[str], what: str) -> Content:
     rows = [
         [*(f"{r[c]:,g}" if isinstance(r[c], float) else f"{r[c]:,}" if c == "N" else str(r[c]) for c in columns),
          METHODS[r["method"]], VARIANTS[r["variant"]], f"{r['step']:,}",
-         f"{r['mean']:.4f} [{r['ci_lo']:.4f}, {r['ci_hi']:.4f}]", f"{r['grad_norm']:.4f}", *_beside(r),
+         f"{r['mean']:.4f} [{r['ci_lo']:.4f}, {r['ci_hi']:.4f}]", f"{r['grad_norm']:.4f}", f"{r['objective']:.4f}", f"{r['param_norm']:.3f}",
          f"{r['n_diverged']} of {r['n']}"]
         for r in records
     ]  # fmt: skip
@@ -130,35 +131,24 @@ def _runs(found: Any, columns: list[str], what: str) -> Content:
     return Content(head, rows, note, records)
 
 
-def _beside(record: dict[str, Any]) -> list[str]:
-    """F and |w|, which stand beside every gradient norm."""
-    return [f"{record['objective']:.4f}", f"{record['param_norm']:.3f}"]
-
-
 def tuned(results: Path) -> Content:
     """Final |grad F| / G of the best setting of every method, with F and the parameter's norm beside it."""
     best: Any = tuned_rows(results)
     records = [{str(k): v for k, v in r.items()} for r in best.to_dict("records")]
-    head = [
-        "d",
-        "eps",
-        "N",
-        "method",
-        "grad norm / G",
-        "F",
-        "norm of w",
-        "best of",
-        "epochs",
-        "step",
-        "at an end",
-        "diverged",
-    ]
-    rows = [
-        [str(r["d"]), "no noise" if math.isinf(r["eps"]) else f"{r['eps']:g}", f"{r['N']:,}", METHODS[r["method"]],
-         f"{r['mean'] / G:#.3g} [{r['ci_lo'] / G:#.3g}, {r['ci_hi'] / G:#.3g}]", *_beside(r), str(r["settings"]),
-         f"{r['epochs']:g}", f"{r['tuned']:g}", r["ends"] or "-", f"{r['n_diverged']} of {r['n']}"]
-        for r in records
-    ]  # fmt: skip
+    columns: dict[str, Callable[[dict[str, Any]], str]] = {
+        "d": lambda r: str(r["d"]),
+        "eps": lambda r: "no noise" if math.isinf(r["eps"]) else f"{r['eps']:g}",
+        "N": lambda r: f"{r['N']:,}",
+        "method": lambda r: METHODS[r["method"]],
+        "grad norm / G": lambda r: f"{r['mean'] / G:#.3g} [{r['ci_lo'] / G:#.3g}, {r['ci_hi'] / G:#.3g}]",
+        "F": lambda r: f"{r['objective']:.4f}",
+        "norm of w": lambda r: f"{r['param_norm']:.3f}",
+        "best of": lambda r: str(r["settings"]),
+        "epochs": lambda r: f"{r['epochs']:g}",
+        "step": lambda r: f"{r['tuned']:g}",
+        "at an end": lambda r: r["ends"] or "-",
+        "diverged": lambda r: f"{r['n_diverged']} of {r['n']}",
+    }
     note = (
         "Rippled mean; all methods calibrated exactly to (eps, 1e-5) for replaced records, each on a grid of its own ('best "
         "of' counts its settings), and without noise on the part of the grid that all budgets share. Algorithm 2 is accounted for by its iterates, "
@@ -166,7 +156,7 @@ def tuned(results: Path) -> Content:
         "length of the path, for descent eta. At an end: where the grid does not go on beyond the best setting, so that a "
         "better one may lie there. Last iterates; 95% intervals over replicates."
     )
-    return Content(head, rows, note, records)
+    return by_column(columns, records, note)
 
 
 MOMENTUM_TABLES = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dpexp.reporting.digits import from_to
 from dpexp.reporting.of_results.choose import DOTS, ESTIMATOR, STEP, Factor
 from dpexp.reporting.of_results.labels import ESTIMATORS
 from dpexp.reporting.of_results.metrics import metric_of
@@ -30,8 +31,7 @@ def _what(scene: Scene) -> str:
     words = metric.words if metric.words == scene.metric else f"{metric.words} ({scene.metric})"
     unit = f", in units of {metric.unit}" if metric.unit and not metric.share else ""
     names = ", ".join(dict.fromkeys(source.name for source in scene.gathered.sources))
-    last = sorted({int(line.rows.step.iloc[-1]) for line in scene.lines})
-    steps = f"{last[0]:,}" if len(last) == 1 else f"{last[0]:,} to {last[-1]:,}"
+    steps = from_to(int(line.rows.step.iloc[-1]) for line in scene.lines)
     if scene.plan.x == STEP:
         against = f"against the number of steps, to {steps}"
     elif scene.plan.x == DOTS:
@@ -82,12 +82,10 @@ def _listed(scene: Scene, factor: Factor) -> str:
 
 
 def _band(scene: Scene) -> str:
-    counts = sorted({line.replicates for line in scene.lines})
-    if counts[-1] == 1:
+    if scene.one_replicate:
         return "One replicate of every setting, so there is no band."
-    replicates = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
     look = "Bands" if scene.plan.x == STEP else "Bars"
-    return f"{look}: {CI_NAME} over {replicates} replicates."
+    return f"{look}: {CI_NAME} over {scene.replicates} replicates."
 
 
 def _slopes(scene: Scene) -> str:

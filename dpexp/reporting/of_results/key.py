@@ -73,11 +73,9 @@ def _band(scene: Scene) -> Any:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    counts = sorted({line.replicates for line in scene.lines})
-    if counts[-1] == 1:
+    if scene.one_replicate:
         return Line2D([], [], color=looks.GREY, marker="" if scene.plan.x == STEP else "o", label="one replicate")
-    replicates = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
-    words = f"mean and 95% CI, {replicates} replicates"
+    words = f"mean and 95% CI, {scene.replicates} replicates"
     if scene.plan.x == STEP:
         return Patch(facecolor=looks.GREY, alpha=style.BAND_ALPHA + 0.1, label=words)
     return Line2D([], [], color=looks.GREY, marker="|", markersize=9, linestyle="", label=words)

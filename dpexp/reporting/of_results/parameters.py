@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from dpexp.config.settings import Words, varying
+from dpexp.reporting.digits import from_to
 from dpexp.reporting.of_results.gather import FROM, Run, Source, gather
 
 MOST_VALUES = 12
@@ -45,8 +46,7 @@ def of_experiments(results: Path, experiments: Sequence[str]) -> str:
         own = [name for name in common if name not in vary and runs[0].settings.get(name) is not None and name != FROM]
         parts = [values(runs, words, name) for name in vary]
         parts += [words.pair(name, runs[0].settings[name]) for name in own]
-        counts = sorted({int(run.row["replicates"]) for run in runs})
-        replicates = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+        replicates = from_to(int(run.row["replicates"]) for run in runs)
         found.append(f"{experiment}: {'; '.join([*parts, f'{replicates} replicates'])}.")
     same = constants(gathered.runs, words)
     return " ".join([*found, f"The same in all: {same}." if same else ""]).rstrip()

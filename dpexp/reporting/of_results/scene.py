@@ -11,6 +11,7 @@ import numpy as np
 
 from dpexp.config.settings import Words
 from dpexp.core.errors import UsageError
+from dpexp.reporting.digits import from_to
 from dpexp.reporting.of_results import looks
 from dpexp.reporting.of_results.choose import DOTS, ESTIMATOR, STEP, Factor, Plan, Wishes, choose
 from dpexp.reporting.of_results.gather import Gathered
@@ -74,6 +75,15 @@ class Scene:
         curves = self.plan.x == STEP and self.x_log and self.y_log and request.slopes and len(self.lines) <= MOST_SLOPES
         self.slopes: list[Rate | str] = [fitted(line, self.metric) if curves else "" for line in self.lines]
         """of every line; a reason where there is none, and no word where nobody looked for one"""
+
+    @property
+    def replicates(self) -> str:
+        """How many, or from how many to how many."""
+        return from_to(line.replicates for line in self.lines)
+
+    @property
+    def one_replicate(self) -> bool:
+        return all(line.replicates == 1 for line in self.lines)
 
     # --- where a line belongs
 

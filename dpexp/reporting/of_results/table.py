@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpexp.core.text import up
 from dpexp.reporting.accuracies import said_of_majority
-from dpexp.reporting.digits import within
+from dpexp.reporting.digits import from_to, within
 from dpexp.reporting.fitting import without_constants
 from dpexp.reporting.of_results.choose import ESTIMATOR, needed
 from dpexp.reporting.of_results.gather import Gathered
@@ -126,10 +126,8 @@ def _note(
     rows: Sequence[Sequence[str]],
     lines: Sequence[Line],
 ) -> str:
-    counts = sorted({line.replicates for line in lines})
-    replicates = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
-    steps = sorted({int(line.rows.step.iloc[-1]) for line in lines})
-    last = f"{steps[0]:,}" if len(steps) == 1 else f"{steps[0]:,} to {steps[-1]:,}"
+    replicates = from_to(line.replicates for line in lines)
+    last = from_to(int(line.rows.step.iloc[-1]) for line in lines)
     meanings = "; ".join(
         f"{name}: {metric_of(name).words}" + (f" [{metric_of(name).unit}]" if metric_of(name).unit else "")
         for name in shown
@@ -138,7 +136,7 @@ def _note(
         f"mean over {replicates} replicates; digits in brackets: half the {CI_NAME}, in units of the last digits, or "
         "both its ends where one is much nearer than the other"
     )
-    words = [f"At the last step ({last}), {'one replicate' if counts == [1] else mean}. {meanings}."]
+    words = [f"At the last step ({last}), {'one replicate' if replicates == '1' else mean}. {meanings}."]
     if any(isinstance(found, Rate) for found in slopes):
         words.append(
             "Slope: of log mean on log step over the last decade; a rate only where it has settled, transient where "

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from dpexp.config.settings import varying
 from dpexp.core.text import counted
-from dpexp.reporting.of_results.gather import Gathered
+from dpexp.reporting.digits import from_to
 from dpexp.reporting.of_results.parameters import constants, values
 from dpexp.reporting.page.experiments import CURRENT, Stored, about
 from dpexp.reporting.page.markup import Markup, copyable, folded, join, table, tag
@@ -49,20 +49,18 @@ def state(one: Stored) -> Markup:
 def _row(one: Stored, timed: bool) -> list[Markup | str]:
     spent = seconds(one)
     link = tag("a", one.name, href=f"#experiment-{one.name}", class_="name")
-    counts = ["-", "-"] if one.gathered is None else [f"{len(one.gathered.runs):,}", replicates(one.gathered)]
+    counts = ["-", "-"] if one.gathered is None else [f"{len(one.gathered.runs):,}", _replicates(one)]
     time = "-" if spent is None or one.gathered is None else duration(spent)
     return [link, state(one), *counts, *([time] if timed else []), _in_short(one)]
+
+
+def _replicates(one: Stored) -> str:
+    return from_to(int(run.row["replicates"]) for run in one.gathered.runs) if one.gathered else "-"
 
 
 def _in_short(one: Stored) -> str:
     """The first sentence of the comment on top of the config."""
     return about(one.config[1]).partition(". ")[0].rstrip(".")
-
-
-def replicates(gathered: Gathered) -> str:
-    """How many, or from how many to how many."""
-    counts = sorted({int(run.row["replicates"]) for run in gathered.runs})
-    return f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
 
 
 def _card(one: Stored, unfolded: bool) -> Markup:
@@ -78,7 +76,7 @@ def _card(one: Stored, unfolded: bool) -> Markup:
             "of the operating system, kept nowhere" if secret else ", ".join(map(str, one.manifest.get("seeds", [])))
         )
         facts = [("varies", tag("ul", (tag("li", values(runs, words, name)) for name in vary)) if vary else "nothing"),
-                 ("the same in all", constants(runs, words)), ("replicates", replicates(one.gathered)),
+                 ("the same in all", constants(runs, words)), ("replicates", _replicates(one)),
                  ("seeds", seeds)]  # fmt: skip
         parts.append(tag("dl", ((tag("dt", name), tag("dd", said)) for name, said in facts)))
     else:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from dpexp.papers.dp_sgld.cases import CASES, EPS_AT, TESTED_ORDERS
 from dpexp.problems.softmax import DataSource, Softmax
-from dpexp.reporting.table import Content, Table
+from dpexp.reporting.table import Content, Table, by_column
 from dpexp.theory.dp_sgld.privacy import best_order, slope_of_eps
 from dpexp.theory.dp_sgld.softmax import implied_order_times_d, smoothness_full, table4_ratio
 
@@ -33,32 +34,24 @@ def build4(results: Path) -> Content:
         shape, beta = problem.shape, problem.smoothness
         found = _record(f"{name}, lambda = {lam:g}", shape.records, shape.classes, shape.width, beta, beta / lam, order)
         records.append(found | {"beta_full": _full(name) + lam})
-    rows = [
-        [
-            r["data"], f"{r['n']:,}", f"{r['beta']:.3g}", f"{r['beta_full']:.3g}" if "beta_full" in r else "-",
-            f"{r['condition']:.2g}", f"{r['printed']:.2g}" if "printed" in r else "-",
-            f"{r['order']:.1f}", f"{r['ratio_classes']:.2g}", f"{r['ratio_parameters']:.2g}",
-        ]
-        for r in records
-    ]  # fmt: skip
-    head = [
-        "data",
-        "n",
-        "beta",
-        "beta, full loss",
-        "beta / lambda",
-        "printed ratio",
-        "alpha",
-        "ratio, d = classes",
-        "ratio, d = parameters",
-    ]
+    columns: dict[str, Callable[[dict[str, Any]], str]] = {
+        "data": lambda r: str(r["data"]),
+        "n": lambda r: f"{r['n']:,}",
+        "beta": lambda r: f"{r['beta']:.3g}",
+        "beta, full loss": lambda r: "-" if r["beta_full"] is None else f"{r['beta_full']:.3g}",
+        "beta / lambda": lambda r: f"{r['condition']:.2g}",
+        "printed ratio": lambda r: "-" if r["printed"] is None else f"{r['printed']:.2g}",
+        "alpha": lambda r: f"{r['order']:.1f}",
+        "ratio, d = classes": lambda r: f"{r['ratio_classes']:.2g}",
+        "ratio, d = parameters": lambda r: f"{r['ratio_parameters']:.2g}",
+    }
     note = (
         "Ratio: {eps n^2 / (alpha d)} / (beta / lambda)^2 at eps = 1; below 1, K of Theorem 4.2 grows as n^2. Those "
         "printed follow with d = classes and alpha near 25, where d of the theorem is the number of parameters. "
         "Our beta is that of every record's loss, from the normalisation; that of the full loss comes from private "
         "data and is used nowhere."
     )
-    return Content(head, rows, note, [{"printed": None, "beta_full": None} | r for r in records])
+    return by_column(columns, [{"printed": None, "beta_full": None} | r for r in records], note)
 
 
 def _record(name: str, n: int, classes: int, p: int, beta: float, condition: float, order: float) -> dict[str, Any]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from dpexp.core.text import exponent, fraction
 from dpexp.reporting.slopes import RATE_TOLERANCE, SlopeError, rate
-from dpexp.reporting.table import Content, Table
+from dpexp.reporting.table import Content, Table, by_column
 from dpexp.store import load_cells, load_trajectories
 from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, STRONGLY, corrected_exponent, remark_exponent, table1_exponent
 
@@ -19,39 +20,28 @@ EXPERIMENTS = {
     "rates_flat": (NON_STRONGLY, "loss_gap"),
 }
 
+COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "experiment": lambda r: str(r["experiment"]),
+    "alpha": lambda r: fraction(r["alpha"]),
+    "estimator": lambda r: str(r["estimator"]).upper(),
+    "Table 1": lambda r: exponent(r["table1"]),
+    "remarks": lambda r: exponent(r["remarks"]),
+    "corrected": lambda r: exponent(r["corrected"]),
+    "last decade": lambda r: "-" if r["slope"] is None else f"{r['slope']:.2f} [{r['ci_lo']:.2f}, {r['ci_hi']:.2f}]",
+    "before": lambda r: "-" if r["before"] is None else f"{r['before']:.2f}",
+    "decades agree": lambda r: {None: "-", True: "yes", False: "no"}[r["decades_agree"]],
+}
+
 
 def build(results: Path) -> Content:
     """A row an experiment, alpha and estimator: exponents, last slope with its interval, the decade before, state."""
     records = [record for experiment in EXPERIMENTS for record in _records(results, experiment)]
-    head = [
-        "experiment",
-        "alpha",
-        "estimator",
-        "Table 1",
-        "remarks",
-        "corrected",
-        "last decade",
-        "before",
-        "decades agree",
-    ]
-    rows = [
-        [
-            r["experiment"],
-            fraction(r["alpha"]),
-            r["estimator"].upper(),
-            *(exponent(r[key]) for key in ("table1", "remarks", "corrected")),
-            "-" if r["slope"] is None else f"{r['slope']:.2f} [{r['ci_lo']:.2f}, {r['ci_hi']:.2f}]",
-            "-" if r["before"] is None else f"{r['before']:.2f}",
-            "-" if r["decades_agree"] is None else "yes" if r["decades_agree"] else "no",
-        ]
-        for r in records
-    ]
     note = (
         "Slope of log mean on log step with 95% intervals (delta method), of the squared distance, for rates_flat of "
         "the loss gap. Decades agree: the slopes of the last two differ by at most 0.15, up to two standard errors; "
         "where they do not, the slope is a transient and no rate. The quadratic control has no bias: its average falls like 1 / n."
     )
-    return Content(head, rows, note, records)
+    return by_column(COLUMNS, records, note)
 
 
 def _records(results: Path, experiment: str) -> list[dict[str, Any]]:
