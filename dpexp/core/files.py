@@ -27,6 +27,10 @@ _NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL)
 """what a file system says that knows no locks"""
 
 
+State = tuple[int, int, int, int]
+"""last change of a file's content and of its inode (which nobody can set back) in nanoseconds, its size and inode"""
+
+
 class Damaged(Exception):
     """A stored file that cannot be read, or is not what it claims to be."""
 
@@ -200,6 +204,15 @@ def _secret() -> bytes:
         if is_ours_alone(state) and not state.st_mode & (stat.S_IRGRP | stat.S_IROTH) and len(content) == 32:
             return content
     return os.urandom(32)
+
+
+def state_of(path: Path | str) -> State:
+    """Another one where a file was written to or replaced; zeros where there is none."""
+    try:
+        state = os.stat(path)
+    except OSError:
+        return 0, 0, 0, 0
+    return state.st_mtime_ns, state.st_ctime_ns, state.st_size, state.st_ino
 
 
 def is_ours_alone(state: os.stat_result) -> bool:

@@ -27,6 +27,7 @@ from typing import Any
 
 from dpexp.core.bytecode import altered
 from dpexp.core.errors import DpexpError, UsageError
+from dpexp.core.files import State, state_of
 from dpexp.plugins.loaded import LOADED, Loaded, patching
 
 WATCHED: set[str] = set()
@@ -47,7 +48,7 @@ _REFUSED = {
 }  # fmt: skip
 _DIRECT = frozenset({"subprocess.Popen", "os.posix_spawn", "os.fork", "ctypes.dlopen", "os.chdir"})
 """what libraries do for reasons of their own; it is refused only where a plug-in asks for it itself"""
-_SEEN: dict[str, dict[str, tuple[int, ...]]] = {}
+_SEEN: dict[str, dict[str, State | None]] = {}
 """by the first name of a plug-in's modules: what was read, by its absolute path, and the state in which it was"""
 _WRITTEN: set[str] = set()
 """files and variables that the followed code has written itself"""
@@ -153,13 +154,13 @@ def _hash(path: str) -> str:
         if path.endswith("/"):
             names = sorted(name for name in os.listdir(path) if name != "__pycache__")
             return _digest("\0".join(names).encode(errors="surrogateescape"))
-        return _hash_of_file(path, _state(path))
+        return _hash_of_file(path, state_of(path))
     except OSError:
         return "absent"
 
 
 @lru_cache(maxsize=1024)
-def _hash_of_file(path: str, state: tuple[int, ...]) -> str:
+def _hash_of_file(path: str, state: State) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
@@ -168,15 +169,9 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
 
 
-def _state(path: str) -> tuple[int, ...]:
-    """Changes when a file changes; a folder and a variable are looked at once, when they are hashed."""
-    if path.startswith("$") or path.endswith("/"):
-        return ()
-    try:
-        state = os.stat(path)
-    except OSError:
-        return ()
-    return state.st_mtime_ns, state.st_ctime_ns, state.st_size, state.st_ino
+def _state(path: str) -> State | None:
+    """None of a folder and a variable, which are looked at once, when they are hashed."""
+    return None if path.startswith("$") or path.endswith("/") else state_of(path)
 
 
 def _asking() -> FrameType | None:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpexp.core.digests import files_below, hash_of_data
+from dpexp.core.files import State, state_of
 from dpexp.core.version import IMPORTED_AT
 from dpexp.plugins import observed
 from dpexp.plugins.loaded import LOADED, Loaded, owners_of, patching
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from dpexp.config import Cell
 
 ROOT = Path(__file__).parent.parent
-State = tuple[int, int, int, int]
-"""last change of a file's content and of its inode (which nobody can set back) in nanoseconds, its size and inode"""
 REGISTRIES = frozenset(
     {
         "dpexp",
@@ -329,7 +328,7 @@ def hash_of_all() -> str:
 
 def source_states(codes: Iterable[dict[str, str]], root: Path = ROOT) -> dict[str, list[State]]:
     """The state of the files behind some fingerprints: a cheap sign of a change."""
-    return {name: [_state(path) for path in _files_of(name, root)] for name in {n for code in codes for n in code}}
+    return {name: [state_of(path) for path in _files_of(name, root)] for name in {n for code in codes for n in code}}
 
 
 def _files_of(name: str, root: Path) -> list[Path]:
@@ -357,14 +356,6 @@ def edited_after(codes: Iterable[dict[str, str]], data_read_at: int) -> list[str
         if since and any(since < moment <= now for state in states for moment in state[:2]):
             late.append(_file_name(name))
     return sorted(late)
-
-
-def _state(path: Path) -> State:
-    try:
-        state = path.stat()
-    except OSError:
-        return 0, 0, 0, 0
-    return state.st_mtime_ns, state.st_ctime_ns, state.st_size, state.st_ino
 
 
 def forget() -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpexp.core.digests import digest, hash_of_data
-from dpexp.core.files import MOST_OF_DOCUMENT, Damaged, read_ordinary
+from dpexp.core.files import MOST_OF_DOCUMENT, Damaged, State, read_ordinary, state_of
 from dpexp.core.text import few
 from dpexp.store.files import SCHEMA_VERSION, Sealed, read_document, read_sealed
 from dpexp.store.fingerprint import changed, closure
@@ -207,27 +207,16 @@ def read_generation(folder: Folder) -> Generation:
     deadline = time.monotonic() + PATIENCE_S
     while True:
         try:
-            return _read(folder.root, _signature(folder))
+            return _read(folder.root, tuple(map(state_of, (folder.manifest, folder.cells, folder.summary))))
         except (Damaged, FileNotFoundError):
             if not folder.is_held or time.monotonic() > deadline:
                 raise
             time.sleep(0.05)
 
 
-def _signature(folder: Folder) -> tuple[tuple[int, int, int], ...]:
-    """Changes when one of the derived files is replaced or written to."""
-    found = []
-    for path in (folder.manifest, folder.cells, folder.summary):
-        try:
-            state = path.stat()
-            found.append((state.st_mtime_ns, state.st_size, state.st_ino))
-        except OSError:  # not there, or below a file that is in a folder's place
-            found.append((0, 0, 0))
-    return tuple(found)
-
-
 @lru_cache(maxsize=64)
-def _read(root: Path, signature: tuple[tuple[int, int, int], ...]) -> Generation:
+def _read(root: Path, states: tuple[State, ...]) -> Generation:
+    """`states` are those of the derived files."""
     folder = Folder(root.parent, root.name)
     manifest = read_document(folder.manifest)
     cells = _sealed(folder.cells, manifest)

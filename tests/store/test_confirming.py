@@ -294,11 +294,11 @@ def test_code_of_the_first_stage_may_not_change_under_a_run_either(monkeypatch, 
     """What was imported before resolves the numbers, and would be put down as the code that is there now."""
     config = tmp_path / "some.yaml"
     config.write_text(PRIVATE)
-    original = fingerprint._state
+    original = fingerprint.state_of
 
     def late(path):
         return (fingerprint.IMPORTED_AT + 1,) * 4 if path.name == "calibration.py" else original(path)
 
-    monkeypatch.setattr(fingerprint, "_state", late)
+    monkeypatch.setattr(fingerprint, "state_of", late)
     with pytest.raises(DpexpError, match=r"accounting/calibration\.py changed after this process had read it"):
         run(load_experiment(config), Options(tmp_path / "results", quiet=True))

@@ -26,7 +26,7 @@ from tests.conftest import COSTLY, in_share
 
 CANNOT_CHANGE_A_NUMBER = {
     "dpexp.core.checkpoints": "counted through dpexp.store.simulating",
-    "dpexp.plugins.observed": "hears what plug-ins read, and changes nothing",
+    "dpexp.plugins.importing": "finds the code of a plug-in when that is first imported",
     "dpexp.core.bytecode": "finds the code of a module when it is first imported",
     "dpexp": "gives a room its name when that is first imported",
     **dict.fromkeys(NO_NUMBERS, "says what goes on, or hands bytes on as they are"),
