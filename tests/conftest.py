@@ -36,6 +36,17 @@ def pytest_configure():
         Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
+def pytest_sessionstart():
+    """Linear algebra on one thread, as in every worker of a run: two would wait for each other on two cores.
+
+    What tests start decides for itself: whether it does is tried.
+    """
+    import scipy.linalg  # noqa: F401 - it brings a library of its own, which has to be there
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(1)
+
+
 os.environ.pop("COLUMNS", None)  # workers of a parallel run have one, and tables would be folded to it
 AT_LENGTH = os.environ.get("DPEXP_TESTS") == "all"
 """whether everything is tried, as by `make soak`, and not the share for which `make test` has time"""

@@ -25,8 +25,8 @@ MACHINES: dict[str, dict[str, str]] = {
 OTHERS = [machine for machine in MACHINES if machine != "this one"]
 
 
-TRIED = OTHERS if AT_LENGTH else ["one without AVX-512, to BLAS", "one without AVX2, to numpy", OTHERS[-1]]
-"""those of whole runs: one for BLAS, one for numpy and one for the compiler, and in `make soak` all"""
+TRIED = OTHERS if AT_LENGTH else ["one without AVX2, to numpy", OTHERS[-1]]
+"""those of whole runs: one for numpy and one for the compiler, and in `make soak` all"""
 
 
 def environment(machine: str) -> dict[str, str]:

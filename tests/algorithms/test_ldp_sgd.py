@@ -17,6 +17,7 @@ from dpexp.core.seeds import stream_states
 from dpexp.engine.linear.kernel import BLOCK
 from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
 from dpexp.problems import PROBLEMS
+from tests.conftest import at_length
 from tests.oracles import ldp_sgd as oracle
 from tests.oracles.streams import normals, uniforms
 
@@ -195,7 +196,7 @@ print(hashlib.sha256(b"".join(v[:, :, :, [0, 1, 3]].tobytes() for v in values)).
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cpu", ["x86-64-v3", "x86-64"])
+@pytest.mark.parametrize("cpu", [pytest.param("x86-64-v3", marks=at_length), "x86-64"])
 def test_narrower_vectors_give_the_same_bits(cpu):
     """256-bit vectors, and 128-bit ones without fused multiply-add: LLVM splits the lanes."""
     if not sys.platform.startswith("linux") or os.uname().machine != "x86_64":
