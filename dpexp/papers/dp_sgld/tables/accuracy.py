@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from dpexp.papers.dp_sgld.printed import ACCURACIES, FINE_TUNED
 from dpexp.problems.softmax import DataSource, Softmax
 from dpexp.reporting.accuracies import Accuracy
-from dpexp.reporting.table import Content, Table
+from dpexp.reporting.table import Content, Table, by_column
 from dpexp.store import at_last_step, load_summary
 
 METHODS = {"dp-sgld": "DP-SGLD", "dp-sgd": "DP-SGD", "sgd": "no DP"}
@@ -99,24 +100,24 @@ def printed_rows(table: int) -> list[list[str]]:
 def build(experiment: str, table: int, results: Path) -> Content:
     """Tables 1 and 2: one row for each data set, lambda, method and accounting, then what the paper prints."""
     records = rows_of(results, experiment)
-    head = [
-        "data",
-        "lambda",
-        "method",
-        "accounting",
-        "neighbours",
-        "eps claimed",
-        "eps by composition",
-        "z",
-        "accuracy (%)",
-    ]
-    rows = []
-    for r in records:
-        plain = r["method"] == "no DP"
-        numbers = [_number(r[key]) for key in ("eps", "sound_eps", "noise_multiplier")]
-        privacy = ["-"] * 5 if plain else [ACCOUNTING[r["accountant"]], r["neighbours"], *numbers]
-        rows.append([r["data"], f"{r['regulariser']:g}", r["method"], *privacy, _interval(r)])
-    return Content(head, [*rows, *printed_rows(table)], _note(records), records)
+    columns: dict[str, Callable[[dict[str, Any]], str]] = {
+        "data": lambda r: str(r["data"]),
+        "lambda": lambda r: f"{r['regulariser']:g}",
+        "method": lambda r: str(r["method"]),
+        "accounting": lambda r: _private(r, ACCOUNTING[r["accountant"]]),
+        "neighbours": lambda r: _private(r, r["neighbours"]),
+        "eps claimed": lambda r: _private(r, _number(r["eps"])),
+        "eps by composition": lambda r: _private(r, _number(r["sound_eps"])),
+        "z": lambda r: _private(r, _number(r["noise_multiplier"])),
+        ACCURACY: _interval,
+    }
+    ours = by_column(columns, records, _note(records))
+    return ours._replace(rows=[*ours.rows, *printed_rows(table)])
+
+
+def _private(record: dict[str, Any], words: str) -> str:
+    """What there is to say of privacy, where there is any."""
+    return "-" if record["method"] == "no DP" else words
 
 
 def build3(results: Path) -> Content:
@@ -128,8 +129,8 @@ def build3(results: Path) -> Content:
             "256 of the network" if r["features"] is None else f"{r['features']} random",
             f"{10 * ((r['features'] or 256) + 1):,}",
             r["method"],
-            "-" if r["method"] == "no DP" else ACCOUNTING[r["accountant"]],
-            "-" if r["method"] == "no DP" else _number(r["eps"]),
+            _private(r, ACCOUNTING[r["accountant"]]),
+            _private(r, _number(r["eps"])),
             _interval(r),
         ]
         for r in records

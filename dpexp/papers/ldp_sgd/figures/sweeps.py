@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-MARKERS: dict[str, Any] = {"sgd": "o", "asgd": "s"}
-COLOURS = {"sgd": "#2b6cb8", "asgd": "#e0701a"}
+LOOKS = {"sgd": ("o", "#2b6cb8"), "asgd": ("s", "#e0701a")}
+"""marker and colour of an estimator"""
 
 
 def draw(results: Path) -> Drawing:
@@ -46,17 +46,12 @@ def _last(summary: pd.DataFrame) -> pd.DataFrame:
 
 def _points(axes: Axes, x: Any, rows: pd.DataFrame, estimator: str) -> None:
     error = [rows["mean"] - rows.ci_lo, rows.ci_hi - rows["mean"]]
-    axes.errorbar(
-        x,
-        rows["mean"],
-        error,
-        fmt=MARKERS[estimator],
-        color=COLOURS[estimator],
-        markersize=4,
-        capsize=2,
-        linestyle="none",
-        label=f"{style.NAMES[estimator]}, 95% CI",
-    )
+    axes.errorbar(x, rows["mean"], error, **_look(estimator), label=f"{style.NAMES[estimator]}, 95% CI")
+
+
+def _look(estimator: str) -> dict[str, Any]:
+    marker, colour = LOOKS[estimator]
+    return {"fmt": marker, "color": colour, "markersize": 4, "capsize": 2}
 
 
 def _dimension(axes: Axes, ends: pd.DataFrame) -> None:
@@ -109,15 +104,7 @@ def _mixes(axes: Axes, ends: pd.DataFrame) -> None:
         base = rows["mean"][rows.budget == "2"].iloc[0]
         x = rows.budget.map(place) + shift
         error = np.array([rows["mean"] - rows.ci_lo, rows.ci_hi - rows["mean"]]) / base
-        axes.errorbar(
-            rows["mean"] / base,
-            x,
-            xerr=error,
-            fmt=MARKERS[estimator],
-            color=COLOURS[estimator],
-            markersize=4,
-            capsize=2,
-        )
+        axes.errorbar(rows["mean"] / base, x, xerr=error, **_look(estimator))
     axes.axvline(1.0, color="#777777", linestyle=":", linewidth=1.1)
     axes.set_yticks(range(len(order)), [f"$\\mu$ = {b} for all" if b in ("1", "2") else _wrapped(b) for b in order])
     axes.tick_params(axis="y", labelsize=7)
