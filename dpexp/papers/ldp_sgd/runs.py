@@ -8,7 +8,7 @@ from typing import Any
 from dpexp.papers.ldp_sgd import predictions
 from dpexp.papers.ldp_sgd.predictions import Curves, Local, is_flat, linear, local
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.reporting.checks import bound_holds
+from dpexp.reporting.checks import bound_holds, rates_agree
 from dpexp.reporting.claim import Outcome
 from dpexp.reporting.evidence import Evidence, Run
 from dpexp.theory import THEOREMS
@@ -46,6 +46,16 @@ def theorem_holds(runs: Sequence[Run], theorem: str, log10: bool = False) -> Out
 def bounded_by(theorem: str, runs: Used) -> Callable[[Evidence], Outcome]:
     """The check that a theorem's bound is above the measured means of the runs that a claim uses."""
     return lambda evidence: theorem_holds(runs(evidence), theorem)
+
+
+def falls_like(
+    runs: Used, estimator: str, exponent: Callable[..., float | None], *of: str, metric: str = "param_distance_sq"
+) -> Callable[[Evidence], Outcome]:
+    """The check that a metric falls like `exponent(estimator, *of, alpha)`: that of the table, a remark or the correction."""
+    source = {"table1_exponent": "Table 1", "remark_exponent": "the remark"}.get(exponent.__name__, "corrected table")
+    return lambda evidence: rates_agree(
+        runs(evidence), estimator, metric, lambda alpha: exponent(estimator, *of, alpha), source
+    )
 
 
 def used(experiments: Sequence[str], **wanted: Any) -> Used:

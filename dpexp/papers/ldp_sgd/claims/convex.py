@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpexp.papers.ldp_sgd.hypotheses import below_one, between, convex, convex_smooth, decays
-from dpexp.papers.ldp_sgd.runs import Used, bounded_by, theorem_holds, used
-from dpexp.reporting.checks import Pair, in_order, rates_agree
+from dpexp.papers.ldp_sgd.runs import Used, bounded_by, falls_like, theorem_holds, used
+from dpexp.reporting.checks import Pair, in_order
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.slopes import RATE_TOLERANCE
@@ -45,13 +45,6 @@ def not_differentiable(evidence: Evidence) -> Outcome:
     names = ("ldp-sgd/theorem-5/last-iterate", "ldp-sgd/theorem-6/completed")
     found = [theorem_holds(KINKED(evidence), name) for name in names]
     return min(found, key=lambda outcome: (outcome.verdict != "false", outcome.numbers["least_log10_looseness"]))
-
-
-def falls_as(runs: Used, estimator: str) -> Callable[[Evidence], Outcome]:
-    """The check that the loss gap of runs falls like the exponent of Remark 3 (iterate) or 4 (average)."""
-    return lambda evidence: rates_agree(
-        runs(evidence), estimator, "loss_gap", lambda a: remark_exponent(estimator, NON_STRONGLY, a), "the remark"
-    )
 
 
 def larger_loss(evidence: Evidence) -> Outcome:
@@ -121,7 +114,7 @@ CLAIMS = (
     Claim(
         "ldp-sgd/remark-3/ends", "Remark 3, convergence rate",
         "Sharpened: on a flat risk LDP-SGD's loss gap falls at least like n^-1/4 at alpha = 1/2 and n^-1/3 at alpha = 2/3.",
-        "rate", ("rates_flat",), falls_as(FLAT_ENDS, "sgd"), EXPONENT, "holds as a bound",
+        "rate", ("rates_flat",), falls_like(FLAT_ENDS, "sgd", remark_exponent, NON_STRONGLY, metric="loss_gap"), EXPONENT, "holds as a bound",
         "an upper bound on the rate: this flat risk is not the worst case",
         source="ours", false_if=SLOWER,
         hypotheses=convex_smooth(FLAT_ENDS, decays(FLAT_ENDS, "(1/3, 2/3]", lambda a: 1 / 3 < a < 2 / 3 + 1e-9, 0.7)),
@@ -129,7 +122,7 @@ CLAIMS = (
     Claim(
         "ldp-sgd/remark-4/ends", "Remark 4",
         "Sharpened: on a flat risk LDP-ASGD's loss gap falls at least like n^-1/3 at alpha = 2/3.",
-        "rate", ("rates_flat",), falls_as(FLAT_ABOVE, "asgd"), EXPONENT, "holds as a bound",
+        "rate", ("rates_flat",), falls_like(FLAT_ABOVE, "asgd", remark_exponent, NON_STRONGLY, metric="loss_gap"), EXPONENT, "holds as a bound",
         "an upper bound on the rate: this flat risk is not the worst case",
         source="ours", false_if=SLOWER, hypotheses=convex_smooth(FLAT_ABOVE, between(FLAT_ABOVE, "(1/2, 1)", 0.5, 1.0)),
     ),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 
 from dpexp.papers.ldp_sgd.hypotheses import between, bounded, convex_smooth, curved, iterates, strongly_smooth
-from dpexp.papers.ldp_sgd.runs import Used, used
+from dpexp.papers.ldp_sgd.runs import falls_like, used
 from dpexp.reporting.checks import rates_agree
 from dpexp.reporting.claim import Claim, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence
@@ -23,20 +22,6 @@ CORRECTED, ELSEWHERE, CONTROL = (
     used(("rates_quadratic",), alpha=(*ALL, 0.8)),
 )
 LONG_BELOW, LONG_ABOVE = (used(("long_linear",), alpha=alpha) for alpha in (1 / 3, 2 / 3))
-
-
-def agree_with_table(used: Used, estimator: str, convexity: str, metric: str) -> Callable[[Evidence], Outcome]:
-    """The check that a metric falls like the exponent that a cell of Table 1 prints."""
-    return lambda evidence: rates_agree(
-        used(evidence), estimator, metric, lambda a: table1_exponent(estimator, convexity, a), "Table 1"
-    )
-
-
-def agree_with_correction(used: Used, estimator: str = "asgd") -> Callable[[Evidence], Outcome]:
-    """The check that the squared distance falls like n^-alpha (iterate) or n^-min(1, 2 alpha) (average)."""
-    return lambda evidence: rates_agree(
-        used(evidence), estimator, "param_distance_sq", lambda a: corrected_exponent(estimator, a), "corrected table"
-    )
 
 
 def control(evidence: Evidence) -> Outcome:
@@ -60,7 +45,7 @@ def _strong(
     return Claim(
         f"ldp-sgd/table-1/strong/{id}", f"Table 1, row {row}, strongly convex, column {column}",
         f"Strongly convex, alpha in {column}: the squared distance of {NAMES[estimator]} falls like n^{exponent}.",
-        "rate", STRONG, agree_with_table(runs, estimator, STRONGLY, "param_distance_sq"), TOLERANCE, expected, why,
+        "rate", STRONG, falls_like(runs, estimator, table1_exponent, STRONGLY), TOLERANCE, expected, why,
         quote=f"{row} ... n^{exponent}", false_if=OFF,
         hypotheses=(iterates(runs), between(runs, column, low, high), bounded(runs), curved(runs)),
     )  # fmt: skip
@@ -75,7 +60,7 @@ def _flat(
     return Claim(
         f"ldp-sgd/table-1/convex/{id}", f"Table 1, row {row}, non-strongly convex, column {column}",
         f"Not strongly convex, alpha in {column}: the loss gap of {NAMES[estimator]} falls like n^{exponent}.",
-        "rate", ("rates_flat",), agree_with_table(runs, estimator, NON_STRONGLY, "loss_gap"), TOLERANCE, expected, why,
+        "rate", ("rates_flat",), falls_like(runs, estimator, table1_exponent, NON_STRONGLY, metric="loss_gap"), TOLERANCE, expected, why,
         quote=f"{row} ... n^{exponent}", false_if=OFF,
         hypotheses=convex_smooth(runs, between(runs, column, low, high)),
     )  # fmt: skip
@@ -104,20 +89,20 @@ CLAIMS = (
     Claim(
         "ldp-sgd/table-1/strong/asgd/corrected", "Table 1",
         "Corrected: the squared distance of LDP-ASGD falls like n^-min(1, 2 alpha).",
-        "rate", STRONG, agree_with_correction(CORRECTED), TOLERANCE, "reproduced", "variance 1 / n plus squared bias n^-2 alpha",
+        "rate", STRONG, falls_like(CORRECTED, "asgd", corrected_exponent), TOLERANCE, "reproduced", "variance 1 / n plus squared bias n^-2 alpha",
         source="ours", false_if=OFF, hypotheses=strongly_smooth(CORRECTED),
     ),
     Claim(
         "ldp-sgd/table-1/logistic/asgd", "Table 1",
         "Extended: the squared distance of LDP-ASGD falls like n^-min(1, 2 alpha) in logistic regression, too.",
-        "rate", LOGISTIC, agree_with_correction(ELSEWHERE), TOLERANCE, "reproduced",
+        "rate", LOGISTIC, falls_like(ELSEWHERE, "asgd", corrected_exponent), TOLERANCE, "reproduced",
         "the paper does not count it as strongly convex; at the optimum, which is all that a rate asks, it is",
         source="ours", false_if=OFF, hypotheses=strongly_smooth(ELSEWHERE),
     ),
     Claim(
         "ldp-sgd/table-1/logistic/sgd", "Table 1",
         "Extended: the squared distance of LDP-SGD falls like n^-alpha in logistic regression, too.",
-        "rate", LOGISTIC, agree_with_correction(ELSEWHERE, "sgd"), TOLERANCE, "reproduced", "for the same reason",
+        "rate", LOGISTIC, falls_like(ELSEWHERE, "sgd", corrected_exponent), TOLERANCE, "reproduced", "for the same reason",
         source="ours", false_if=OFF, hypotheses=strongly_smooth(ELSEWHERE),
     ),
     Claim(
@@ -129,14 +114,14 @@ CLAIMS = (
     Claim(
         "ldp-sgd/table-1/strong/asgd/long", "Table 1",
         "Corrected: with the paper's own step size and start, 10^8 users show n^-2 alpha at alpha = 1/3.",
-        "rate", ("long_linear",), agree_with_correction(LONG_BELOW), TOLERANCE, "reproduced",
+        "rate", ("long_linear",), falls_like(LONG_BELOW, "asgd", corrected_exponent), TOLERANCE, "reproduced",
         "300,000 users are not enough: there the slope at alpha = 1/3 is about -1 and only seems to agree with the table",
         source="ours", false_if=OFF, hypotheses=strongly_smooth(LONG_BELOW),
     ),
     Claim(
         "ldp-sgd/table-1/strong/asgd/long-above-half", "Table 1",
         "Extended: with the paper's own step size and start, 10^8 users show n^-2(1-alpha) at alpha = 2/3.",
-        "rate", ("long_linear",), agree_with_table(LONG_ABOVE, "asgd", STRONGLY, "param_distance_sq"), TOLERANCE,
+        "rate", ("long_linear",), falls_like(LONG_ABOVE, "asgd", table1_exponent, STRONGLY), TOLERANCE,
         "holds as a bound", "faster: the recursion puts the slope of that decade at -1.13, on its way to -1",
         source="ours", false_if=OFF, hypotheses=strongly_smooth(LONG_ABOVE),
     ),

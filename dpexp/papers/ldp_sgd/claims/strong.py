@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from inspect import signature
 
 import numpy as np
 
 from dpexp.papers.ldp_sgd.hypotheses import strongly, strongly_smooth
-from dpexp.papers.ldp_sgd.runs import bounded_by, constants_of, predicted_of, problem_of, theorem_holds, used
-from dpexp.reporting.checks import paired_over_decade, predictions_agree, rates_agree
+from dpexp.papers.ldp_sgd.runs import (
+    bounded_by,
+    constants_of,
+    falls_like,
+    predicted_of,
+    problem_of,
+    theorem_holds,
+    used,
+)
+from dpexp.reporting.checks import paired_over_decade, predictions_agree
 from dpexp.reporting.claim import Claim, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.slopes import RATE_TOLERANCE, log_contrast, slope_weights
@@ -65,18 +73,6 @@ def theorem_4_squared(evidence: Evidence) -> Outcome:
     words = f"; after {run.steps[-1]:,} users the error is {exceeded[0]:.2g} times the bound with C_(3,0) = C_(4,0) = 0, and "
     words += f"{exceeded[1]:.2g} times that with sigma~^3 and sigma~^4 for them"
     return replace(found, measured=found.measured + words, numbers={**found.numbers, "exceeded": exceeded})
-
-
-def remark_1_rate(evidence: Evidence) -> Outcome:
-    return rates_agree(REACHED_RUNS(evidence), "sgd", "param_distance_sq", _remark("sgd"), "remark 1")
-
-
-def remark_2_half(evidence: Evidence) -> Outcome:
-    return rates_agree(HALF_RUNS(evidence), "asgd", "param_distance_sq", _remark("asgd"), "remark 2")
-
-
-def _remark(estimator: str) -> Callable[[float], float | None]:
-    return lambda alpha: remark_exponent(estimator, STRONGLY, alpha)
 
 
 def dimension_of_the_error(evidence: Evidence) -> Outcome:
@@ -250,7 +246,7 @@ CLAIMS = (
     Claim(
         "ldp-sgd/remark-1/rate-of-the-error", "Remark 1, convergence rate",
         "Sharpened: the error E|theta_n - theta*|^2 itself falls like n^-alpha.",
-        "rate", REACHED, remark_1_rate, EXPONENT, "reproduced",
+        "rate", REACHED, falls_like(REACHED_RUNS, "sgd", remark_exponent, STRONGLY), EXPONENT, "reproduced",
         "steps large enough that 10^7 users reach the asymptotic regime; for logistic regression see ldp-sgd/table-1/logistic/sgd",
         source="ours", false_if=OFF, hypotheses=strongly(REACHED_RUNS),
     ),
@@ -301,7 +297,7 @@ CLAIMS = (
     Claim(
         "ldp-sgd/remark-2/half", "Remark 2, convergence rate",
         "Sharpened: at alpha = 1/2 the squared error of the average itself falls like n^-1.",
-        "rate", REACHED, remark_2_half, EXPONENT, "reproduced",
+        "rate", REACHED, falls_like(HALF_RUNS, "asgd", remark_exponent, STRONGLY), EXPONENT, "reproduced",
         "up to a logarithm, which the printed bound has and Remark 2 omits; inside (0, 1/2) see Table 1",
         source="ours", false_if=OFF, hypotheses=strongly_smooth(HALF_RUNS),
     ),

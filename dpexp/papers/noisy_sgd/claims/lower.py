@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from dpexp.papers.noisy_sgd.claims.hypotheses import (
     small_steps,
     upper_bound,
 )
-from dpexp.papers.noisy_sgd.claims.walks import HALF, MULTIPLIER, SLOPE, WIDTH, Q, both, exact, opposite
+from dpexp.papers.noisy_sgd.claims.walks import HALF, MULTIPLIER, SLOPE, WIDTH, Q, both, exact, opposite, pushed
 from dpexp.privacy.analyses.analysis import eps_of_delta
 from dpexp.privacy.analyses.last_iterate import composed, last_iterate
 from dpexp.privacy.attained.walk import HockeyStick, Law, Walk, renyi
@@ -107,7 +107,7 @@ def large_range(evidence: Evidence) -> Outcome:
     looseness = {}
     for slope in (0.002, 0.02, 0.25):
         bound = last_iterate(8.0, Q, 1 / (2 * slope), WIDTH, 10**6, "symmetrised").rdp
-        looseness[f"theta = {_theta(Q, slope):.2g}"] = bound / both(opposite(slope), 10**6, 8.0)
+        looseness[f"theta = {_theta_of(Q, slope):.2g}"] = bound / both(opposite(slope), 10**6, 8.0)
     private = max(looseness.values()) <= 100 or min(attained.values()) < 10
     return Outcome(
         "false" if private else "reproduced",
@@ -212,10 +212,6 @@ def _knee(q: float, slope: float, width: float) -> int:
     return round(2 * width / (q * slope))
 
 
-def _theta(q: float, slope: float) -> float:
-    return _theta_of(q, slope)
-
-
 def _epsilons(slope: float, steps: int, delta: float, q: float = Q) -> tuple[float, float]:
     """Exact epsilon of opposite slopes, and (1.3) with the constant 1."""
     one, other = (Law(walk, steps) for walk in opposite(slope, HALF, q))
@@ -232,17 +228,13 @@ every loss whose steps are as long as the record's push and the others' 1/2"""
 def without_convexity() -> dict[str, float]:
     """Exact divergences of a repelling, non-convex walk on a bounded set after 10^6 steps, over 1.01 times the earlier one."""
     kinks = tuple(np.linspace(-HALF_4, HALF_4, 9)[1:-1])
-    pair = [Walk(HALF_4, ((0.9, repelled), (0.1, _pushed(sign * PUSH))), kinks) for sign in (-1, 1)]
+    pair = [Walk(HALF_4, ((0.9, repelled), (0.1, pushed(sign * PUSH))), kinks) for sign in (-1, 1)]
     early, late = (renyi(Law(pair[0], t), Law(pair[1], t), ORDER_8) for t in (10**3, 10**6))
     return {f"D_8 = {early:.4g} and {late:.4g}, at most {CEILING:g}": late / (1.01 * early)}
 
 
 def repelled(y: np.ndarray) -> np.ndarray:
     return y + np.sign(y) * 0.5
-
-
-def _pushed(shift: float) -> Callable[[np.ndarray], np.ndarray]:
-    return lambda y: y + shift
 
 
 NONE: tuple[str, ...] = ()

@@ -32,7 +32,7 @@ def springs(half: float, q: float) -> tuple[Walk, Walk]:
     A step without the record goes to 0, one with it by `half` noise units from where it is: all losses are convex,
     L-Lipschitz on the set and M-smooth, and eta <= 2 / M.
     """
-    minus, plus = (Walk(half, ((1 - q, _to_the_middle), (q, _by(sign * half)))) for sign in (-1, 1))
+    minus, plus = (Walk(half, ((1 - q, _to_the_middle), (q, pushed(sign * half)))) for sign in (-1, 1))
     return minus, plus
 
 
@@ -40,7 +40,7 @@ def _to_the_middle(y: np.ndarray) -> np.ndarray:
     return 0 * y
 
 
-def _by(shift: float) -> Callable[[np.ndarray], np.ndarray]:
+def pushed(shift: float) -> Callable[[np.ndarray], np.ndarray]:
     return lambda y: y + shift
 
 
