@@ -60,7 +60,11 @@ def claims(request: Request) -> Shown:
     """The ledger from stored verdicts. What is not current is marked, with the reason."""
     checked(request)
     ledger = verdicts.read(request.results)
-    everything = at_once(request.results, ledger) or _standing(request.results, ledger)
+    fast = at_once(request.results, ledger)
+    everything = fast or _standing(request.results, ledger)
+    if request == Request((), None, (), None, None, request.results):
+        first = ledger.unchanged.headlines if fast and ledger.unchanged else headlines()
+        return shown(request, everything, everything)._replace(text=printed.overview(everything, first))
     ids = [one.id for one in everything]
     wanted = set(chosen(ids, request.asked, request.paper, _papers(everything, request.paper)))
     asked = with_verdicts([one for one in everything if one.id in wanted], request.verdicts)
@@ -82,6 +86,13 @@ def registered() -> list[Claim]:
     from dpexp.papers import claims as known
 
     return [claim for some in known().values() for claim in some]
+
+
+def headlines() -> dict[str, str]:
+    """What the papers say to see first, by claim."""
+    from dpexp.papers import papers
+
+    return {name: says for paper in papers().values() for name, says in paper.headlines.items()}
 
 
 def _standing(results: Path, ledger: verdicts.Ledger) -> list[Judgement]:

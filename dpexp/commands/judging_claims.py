@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from dpexp.commands.choosing_claims import chosen, with_verdicts
-from dpexp.commands.claims import Request, Shown, checked, registered, shown
+from dpexp.commands.claims import Request, Shown, checked, headlines, registered, shown
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.files import Damaged
 from dpexp.core.steps import each, tell
@@ -66,7 +66,7 @@ def judge_anew(request: Request, how: Anew) -> Shown:
         experiments = sorted({name for claim in mine for name in claim.experiments})
         costs.keep(request.results, alone, experiments, [claim.id for claim in known])
     fresh = judge(mine, request.results, partial(_carried, jobs=how.jobs))
-    keep(request.results, fresh.verdicts, known)
+    keep(request.results, fresh.verdicts, known, headlines())
     standing = Standing(request.results, verdicts.read(request.results))
     everything = [standing.judgement(claim) for claim in known]
     told = shown(request, [one for one in everything if one.id in set(ids)], everything)
@@ -97,7 +97,7 @@ def confirm(request: Request, how: Anew) -> Shown:
     fresh = judge(mine, request.results, partial(_carried, jobs=how.jobs)).verdicts if mine else {}
     same = {name: one for name, one in fresh.items() if one.found == before.verdicts[name].found}
     remarks += [f"not as stored: {name}: {fresh[name].found['measured']}" for name in fresh if name not in same]
-    keep(request.results, same, known)
+    keep(request.results, same, known, headlines())
     text = f"{counted(len(same), 'verdict')} confirmed, {len(open_ones) - len(same)} not"
     left = [everything[name] for name in ids if everything[name].state in ("stale", "missing")]
     hint = [f"  hint: run: {rerun(request.asked, request.results)}"]

@@ -33,7 +33,7 @@ from tests.conftest import COMMAND, ROOT, call
 
 BY_ID = {claim.id: claim for some in claims().values() for claim in some}
 THEORY = ("noisy-sgd/lemma-2-11", "ldp-sgd/theorem-5/half")
-STORED = ("ldp-sgd/section-5/sensitivity",)
+STORED = ("ldp-sgd/figure-2/budget",)
 """claims that are settled by theory, and by results, in no time"""
 NEEDED = sorted({name for one in STORED for name in BY_ID[one].experiments})
 
@@ -135,7 +135,7 @@ def test_many_claims_are_judged_in_several_processes_as_in_one(tmp_path, monkeyp
 
 
 def test_nothing_is_judged_yet(few, tmp_path):
-    told = call("claims", "--results", tmp_path, code=3)
+    told = call("claims", "--format", "table", "--results", tmp_path, code=3)
     assert "3 stale or missing" in told.stdout
     assert "not judged yet" in told.stderr
     assert "hint: run: dpexp claims --rerun --results" in told.stderr
@@ -159,7 +159,7 @@ def test_a_surprise_and_a_stale_claim(few, tmp_path, monkeypatch):
     wrong = replace(paper, expected="not testable")
     monkeypatch.setattr("dpexp.papers.PAPERS", {"noisy-sgd": replace(PAPERS["noisy-sgd"], claims=(wrong,))})
     call("claims", "--judge", "-q", "--results", tmp_path, code=1)
-    told = call("claims", "--results", tmp_path, code=1)
+    told = call("claims", "--format", "table", "--results", tmp_path, code=1)
     assert f"unexpected: {paper.id}: " in told.stderr
     assert "expected: not testable" in told.stdout
 
@@ -524,8 +524,11 @@ def test_pages_link_to_every_claim(few, tmp_path):
     written = call("claims", "--results", tmp_path, "--out", tmp_path, code=3).stdout.split()
     assert written[0] == str(tmp_path / "CLAIMS.md")
     index = (tmp_path / "CLAIMS.md").read_text()
-    links = re.findall(r"\]\((claims/[^)#]+)#([^)]+)\)", index)
-    assert len(links) == len(few) + 2  # and for each paper what no claim settles
+    pages = sorted(set(re.findall(r"\]\((claims/[^)#]+)\)", index)))
+    links = [
+        (page, anchor) for page in pages for anchor in re.findall(r"\]\(#([^)]+)\)", (tmp_path / page).read_text())
+    ]
+    assert len(links) == len(few)
     for page, anchor in links:
         text = (tmp_path / page).read_text()
         headings = [
@@ -555,6 +558,32 @@ def test_the_page_for_evaluations_says_how_each_headline_is_tried(few, tmp_path,
         assert claim.tolerance in text
         assert ("Not current: not judged yet" in text) == (claim.id in STORED)
         assert (f"Expected: **{claim.expected}**" in text) == (claim.id in THEORY)
+
+
+def test_a_bare_command_fits_a_screen_with_what_matters():
+    told = call("claims", "--results", ROOT / "results", code=None).stdout.splitlines()
+    assert len(told) <= 35
+    assert max(map(len, told)) <= 80
+    for paper in PAPERS.values():
+        assert all(any(name in line for line in told) for name in paper.headlines)
+    listed = call("claims", "--format", "table", "--results", ROOT / "results", code=None).stdout
+    assert all(name in listed for name in BY_ID)
+
+
+@pytest.mark.parametrize("paper", [paper for paper in PAPERS.values() if paper.claims], ids=lambda paper: paper.id)
+def test_a_page_begins_with_what_to_know_and_what_its_authors_should(paper, tmp_path):
+    """The letter has every statement that did not come out as printed, and no other, with the paper's own words."""
+    assert len(paper.what_to_know) == 5
+    call("claims", "--paper", paper.id, "--results", ROOT / "results", "--out", tmp_path, code=None)
+    text = (tmp_path / "claims" / f"{paper.id}.md").read_text()
+    know, to_authors, rest = re.split("^## (?:What its authors should know|The claims)$", text, flags=re.MULTILINE)
+    assert all(sentence in know for sentence in paper.what_to_know)
+    last = verdicts.read(ROOT / "results").verdicts
+    for claim in paper.claims:
+        told = f"\u201c{claim.quote}\u201d" in to_authors and f"(`{claim.id}`)" in to_authors
+        wrong = last[claim.id].found["verdict"] in ("misprint", "false", "misleading")
+        assert told == (claim.source == "paper" and wrong), claim.id
+        assert f"### {claim.id}" in rest
 
 
 def test_headlines_are_claims_of_their_papers():

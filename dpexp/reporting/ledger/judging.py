@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -103,13 +103,15 @@ def _identities(claims: Sequence[Claim], results: Path) -> dict[str, str]:
     return {name: standing.identity(name)[0] for claim in claims for name in claim.experiments}
 
 
-def keep(results: Path, fresh: dict[str, Verdict], known: Sequence[Claim]) -> None:
+def keep(
+    results: Path, fresh: dict[str, Verdict], known: Sequence[Claim], headlines: Mapping[str, str] | None = None
+) -> None:
     """Put fresh verdicts into the file, beside those of other claims; nothing is written where nothing changes."""
     with verdicts.held(results):
         ledger = verdicts.read(results)
         everything = verdicts.merged(ledger, fresh, [claim.id for claim in known])
         standing = Standing(results, verdicts.Ledger(everything))
         current = all(standing.judgement(claim).is_current for claim in known)
-        seen = unchanged(results, everything, [claim.id for claim in known]) if current else None
+        seen = unchanged(results, everything, [claim.id for claim in known], headlines or {}) if current else None
         if (everything, seen) != (ledger.verdicts, ledger.unchanged) or ledger.fault:
             verdicts.write(results, everything, seen)
