@@ -15,11 +15,12 @@ from functools import cached_property
 from typing import Any
 
 from dpexp.config.card import Card, CardRead, Sampler, Stated
-from dpexp.core.text import Printed, columns, down, up
+from dpexp.core.text import Printed, columns, counted, down, up
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.gdp_summary import mu_up_to, regret
 from dpexp.privacy.accounting.tradeoff import Profile
-from dpexp.privacy.analyses.analysis import ALL, Analysis
+from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
+from dpexp.privacy.analyses.composition import batches_of, divides
 from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism
@@ -32,6 +33,9 @@ RATES = (1e-2, 1e-3)
 MU_LEVELS = tuple(10.0**-k for k in range(2, 11))
 """deltas at which a stated mu is held against what is attained"""
 PRIVATE_N = "sampling probability, steps and divisor are not computed from the number of records, which is private"
+OTHER_GROUPS = "the microbatches of all other records stay as they are"
+ALL_LAYERS = "the noise is over the norm of all layers together"
+ORDERED = ("shuffled", "reshuffled", "balls-in-bins")
 EPOCHWISE = ("balls-in-bins", "shuffled", "reshuffled", "cyclic-poisson")
 ROUNDED = 1 + 1e-9
 
@@ -41,10 +45,13 @@ class Reading:
     """The program under one condition on what the card leaves open; without a mechanism, why nothing covers it."""
 
     condition: str
-    mechanism_name: str
     mechanism: Mechanism | None
+    lower: Sequence[LowerBound] = ()
+    """what pairs of neighbours attain, of all iterates or of the last one"""
+    more: Sequence[str] = ()
+    """assumptions beside those of the analyses"""
     word: str = ""
-    """of `private-n`, `normaliser`, `sampler`, `unsupported`: what is wrong where there is no mechanism"""
+    """of `private-n`, `normaliser`, `unsupported`: what is wrong where there is no mechanism"""
     reason: str = ""
 
     @cached_property
@@ -53,38 +60,34 @@ class Reading:
         found = every_analysis(self.mechanism) if self.mechanism else []
         return [a for a in found if a.valid and a.released == ALL]
 
-    @cached_property
-    def lower(self) -> list[LowerBound]:
-        return self.mechanism.lower_bounds() if self.mechanism else []
-
     def best(self, delta: float) -> tuple[float, Analysis | None]:
         """The least epsilon that is proved, and by what."""
         found = [(a.eps(delta), k) for k, a in enumerate(self.analyses)]
         eps, k = min(found, default=(math.inf, -1))
         return (eps, self.analyses[k]) if math.isfinite(eps) else (math.inf, None)
 
-    def attained(self, delta: float) -> tuple[float, LowerBound | None]:
-        """The largest epsilon that a pair of neighbours attains, of everything that is released."""
-        found = [(b.eps(delta), k) for k, b in enumerate(self.lower)]
+    def attained(self, delta: float, released: Sequence[str] = (ALL, LAST)) -> tuple[float, LowerBound | None]:
+        """The largest epsilon that a pair of neighbours attains of what is released; what the last shows, all show."""
+        found = [(b.eps(delta), k) for k, b in enumerate(self.lower) if b.released in released]
         eps, k = max(found, default=(0.0, -1))
         return (eps, self.lower[k]) if eps > 0 else (0.0, None)
 
-    def verdict(self, stated: Stated) -> str:
-        """Whether the program under this condition keeps what is stated."""
+    def verdict(self, stated: Stated, released: Sequence[str]) -> str:
+        """Whether the program under this condition keeps what is stated; a pair refutes by what is released."""
         if stated.mu is not None:
-            if any(b.eps(d) > eps_of(stated.mu, d) * ROUNDED for b in self.lower for d in MU_LEVELS):
+            if any(self.attained(d, released)[0] > eps_of(stated.mu, d) * ROUNDED for d in MU_LEVELS):
                 return REFUTED
             reached = [a.mu for a in self.analyses if a.mu is not None and a.mu <= stated.mu * ROUNDED]
             return HOLDS if reached else UNSUPPORTED
         assert stated.eps is not None
         assert stated.delta is not None
-        if self.attained(stated.delta)[0] > stated.eps * ROUNDED:
+        if self.attained(stated.delta, released)[0] > stated.eps * ROUNDED:
             return REFUTED
         return HOLDS if self.best(stated.delta)[0] <= stated.eps * ROUNDED else UNSUPPORTED
 
 
 def readings(card: Card) -> list[Reading]:
-    """The mechanisms that a card can mean, each with its condition."""
+    """The programs that a card can mean, each with its condition."""
     if card.sampler != "unknown":
         return [_reading(card, card.sampler, "")]
     told = card.accounted_as if card.accounted_as not in (None, "unknown") else "poisson"
@@ -96,65 +99,95 @@ def readings(card: Card) -> list[Reading]:
 
 
 def _reading(card: Card, sampler: Sampler, condition: str) -> Reading:
-    def refused(word: str, reason: str) -> Reading:
-        return Reading(condition, "", None, word, reason)
+    """One mechanism for what is guaranteed, and one run of it for what is attained: tuning runs are not released."""
+    word, reason = _not_covered(card, sampler)
+    if word:
+        return Reading(condition, None, word=word, reason=reason)
+    try:
+        every = _mechanism(card, sampler, card.tuning_runs + 1)
+        one = _mechanism(card, sampler, 1)
+    except ValueError as error:
+        return Reading(condition, None, word=UNSUPPORTED, reason=f"{sampler} batches of these numbers: {error}")
+    more = [PRIVATE_N] if card.relation != "replace-one" and card.records_public is not True else []
+    more += [OTHER_GROUPS] if card.clipping == "microbatch" else []
+    more += [ALL_LAYERS] if card.clipping == "per-layer" else []
+    lower = one.lower_bounds() if _pairs_are_the_programs(card, sampler) else []
+    if card.normaliser in ("drawn", "drawn-visible"):  # the last iterate adds up means, and the pairs' adds up sums
+        lower = [b for b in lower if b.released == ALL]
+    found = Reading(condition, every, lower, more)
+    if not math.isfinite(found.best(card.delta[0])[0]):
+        return Reading(
+            condition, None, word=UNSUPPORTED, reason=f"no analysis here covers {sampler} batches, {card.relation}"
+        )
+    return found
 
+
+def _pairs_are_the_programs(card: Card, sampler: Sampler) -> bool:
+    """Whether the pairs of the mechanism are those of the program.
+
+    Not where a drawn divisor hides the sizes that tell, where records are clipped in groups that move with a record,
+    and where epochs are not cut evenly.
+    """
+    hidden = card.normaliser == "drawn" and not card.batch_sizes_logged and card.relation == "add-remove"
+    uneven = sampler in ORDERED and not divides(card.phases[0].sampling_probability)
+    return not (hidden or uneven or card.clipping == "microbatch")
+
+
+def _shows(card: Card) -> bool:
+    return card.batch_sizes_logged or card.normaliser in ("drawn", "drawn-visible")
+
+
+def _not_covered(card: Card, sampler: Sampler) -> tuple[str, str]:
+    """The word and the reason why no analysis here covers the card; empty where one may."""
     if card.clipping == "none":
-        return refused(UNSUPPORTED, "nothing bounds the gradients: without clipping there is no guarantee")
+        return UNSUPPORTED, "nothing bounds the gradients: without clipping there is no guarantee"
+    if card.normaliser == "expected" and card.relation == "add-remove" and card.records_public is not True:
+        return "private-n", _scale(card)
+    if len({(p.noise_multiplier, p.sampling_probability) for p in card.phases}) > 1 and (
+        sampler not in ("poisson", "full-batch") or _shows(card)
+    ):
+        return UNSUPPORTED, "several phases are composed for Poisson batches alone, and without their sizes"
+    if _shows(card) and (sampler != "poisson" or card.relation == "zero-out" or card.records is None):
+        covered = "Poisson batches of a stated number of records, with add-remove or replace-one"
+        return "normaliser", f"batch sizes that are shown or divided by are covered for {covered}"
+    if card.relation == "zero-out" and sampler in ("truncated-poisson", "fixed-size"):
+        return UNSUPPORTED, f"{sampler} batches are not covered for a record that is set to zero"
+    return "", ""
+
+
+def _mechanism(card: Card, sampler: Sampler, runs: int) -> Mechanism:
+    """The mechanism of so many runs in a row. Raises ValueError where its numbers make none."""
+    # a record that comes, goes or changes can turn the vector of its microbatch around: twice one record's norm
+    noise = [p.noise_multiplier / (2 if card.clipping == "microbatch" else 1) for p in card.phases] * runs
+    shares = [p.sampling_probability for p in card.phases] * runs
+    steps = [p.steps for p in card.phases] * runs
     relation = "add-remove" if card.relation == "zero-out" else card.relation
-    private_n = relation == "add-remove" and card.relation != "zero-out" and card.records_public is False
-    if card.normaliser == "expected" and private_n:
-        return refused("private-n", _scale(card))
-    shows = card.batch_sizes_logged or card.normaliser in ("drawn", "drawn-visible")
-    # microbatches: a group of records is clipped as one, so that a record that comes or goes turns its vector around
-    wider = card.clipping == "microbatch" and relation == "add-remove"
-    runs = card.tuning_runs + 1
-    noise = tuple(phase.noise_multiplier / (2 if wider else 1) for phase in card.phases for _ in range(runs))
-    shares = tuple(phase.sampling_probability for phase in card.phases for _ in range(runs))
-    steps = tuple(phase.steps for phase in card.phases for _ in range(runs))
-    alike = len({*zip(noise, shares, strict=True)}) == 1
-    name, values = "sampled-gaussian", dict[str, Any](neighboring_relation=relation, noise_multiplier=noise[0])
-    if sampler == "poisson" and not shows and not alike:
-        values |= {"noise_multiplier": noise, "sampling_probability": shares, "steps": steps}
-    elif not alike:
-        return refused(UNSUPPORTED, f"several phases are composed for Poisson batches alone, not for {sampler}")
-    elif sampler == "poisson" and shows:
-        if card.records is None:
-            return refused("normaliser", "batch sizes that are shown or divided by need the number of records")
-        name = "shown-sizes"
-        values |= {"n": card.records, "sampling_probability": shares[0], "steps": sum(steps)}
-    elif shows:
-        return refused("normaliser", f"batch sizes of {sampler} batches that are shown or divided by are not covered")
-    elif sampler == "truncated-poisson":
-        name = sampler
-        values |= {"n": card.records, "cap": card.cap, "sampling_probability": shares[0], "steps": sum(steps)}
-    elif sampler == "k-of-t":
+    values: dict[str, Any] = {"neighboring_relation": relation, "noise_multiplier": noise[0]}
+    sampled = {"sampling_probability": shares[0], "steps": sum(steps)}
+    if sampler == "poisson" and _shows(card):
+        return MECHANISMS["shown-sizes"].model_validate(values | sampled | {"n": card.records})
+    if sampler == "truncated-poisson":
+        return MECHANISMS[sampler].model_validate(values | sampled | {"n": card.records, "cap": card.cap})
+    if sampler == "k-of-t":
         assert card.steps_per_epoch is not None
         epochs = math.ceil(phase_steps(card) / card.steps_per_epoch) * runs
-        name = sampler
-        values |= {"steps_per_epoch": card.steps_per_epoch, "selected": card.selected, "epochs": epochs}
-    elif sampler in EPOCHWISE:
-        batches = (
-            card.groups if sampler == "cyclic-poisson" and card.groups else max(1, math.floor(1 / shares[0] + 1e-6))
-        )
+        drawn = {"steps_per_epoch": card.steps_per_epoch, "selected": card.selected, "epochs": epochs}
+        return MECHANISMS[sampler].model_validate(values | drawn)
+    if sampler in EPOCHWISE:
+        batches = card.groups if sampler == "cyclic-poisson" and card.groups else batches_of(shares[0])
         epochs, rest = divmod(phase_steps(card), batches)
-        name = "epoch-gaussian"
-        values |= {"batches": batches, "epochs": epochs * runs, "sampling": sampler}
-        if rest:  # of several runs each ends early, which is counted as a whole epoch
-            values |= {"unfinished": rest} if runs == 1 else {"epochs": (epochs + 1) * runs}
+        values |= {"batches": batches, "epochs": epochs, "sampling": sampler}
         if sampler == "cyclic-poisson":
-            values["sampling_probability"] = min(1.0, shares[0] * batches)
-    else:
-        share = 1.0 if sampler == "full-batch" else shares[0]
-        values |= {"sampling_probability": share, "steps": sum(steps), "sampling": sampler}
-    try:
-        mechanism = MECHANISMS[name](**values)
-    except ValueError as error:
-        return refused(UNSUPPORTED, f"{sampler} batches of these numbers: {error}")
-    found = Reading(condition, name, mechanism)
-    if not found.analyses or not math.isfinite(found.best(card.delta[0])[0]):
-        return refused(UNSUPPORTED, f"no analysis here covers {sampler} batches under {card.relation}")
-    return found
+            values["sampling_probability"] = shares[0]
+        if runs > 1:  # an epoch that ends early counts as a whole one
+            values["epochs"] = (epochs + (rest > 0)) * runs
+        elif rest:
+            values["unfinished"] = rest
+        return MECHANISMS["epoch-gaussian"].model_validate(values)
+    values |= sampled | {"sampling": sampler}
+    if len({*zip(noise, shares, strict=True)}) > 1:
+        values |= {"noise_multiplier": tuple(noise), "sampling_probability": tuple(shares), "steps": tuple(steps)}
+    return MECHANISMS["sampled-gaussian"].model_validate(values)
 
 
 def _public(card: Card) -> str:
@@ -192,12 +225,17 @@ class Receipt(Printed):
         return [(stated, *self._judged(stated)) for stated in self.card.stated]
 
     @property
+    def released(self) -> tuple[str, ...]:
+        """Of which releases a pair refutes: an average, of which none is known here, hides the iterates."""
+        return {"all": (ALL, LAST), "average": ()}.get(self.card.releases, (LAST,))
+
+    @property
     def exit_code(self) -> int:
         found = {verdict for _, verdict, _, _ in self.verdicts}
         return next((EXITS[one] for one in (REFUTED, UNSUPPORTED) if one in found), 0)
 
     def _judged(self, stated: Stated) -> tuple[str, str, str]:
-        each = [reading.verdict(stated) for reading in self.readings]
+        each = [reading.verdict(stated, self.released) for reading in self.readings]
         if self.card.releases == "best-of-k" and HOLDS in each:
             said = "the best of several was chosen by a score that nothing is charged for; a public score costs nothing"
             return UNSUPPORTED, "selection-not-charged", said
@@ -227,13 +265,13 @@ class Receipt(Printed):
             said = f"it is an add-remove number, and the neighbours are {card.relation}"
             changes.append(("wrong-relation", {"relation": "add-remove"}, said))
         if card.tuning_runs:
-            said = f"{card.tuning_runs} tuning runs on the private data are not charged in it"
+            said = f"{counted(card.tuning_runs, 'tuning run')} on the private data not charged in it"
             changes.append(("selection-not-charged", {"tuning_runs": 0}, said))
         told: dict[str, Any] = {}
         attains = self._attains(stated) if verdict == REFUTED else ""
         for k, (word, change, _) in enumerate(changes):  # the first that is enough, with those before it
             told |= change
-            if all(r.verdict(stated) == HOLDS for r in readings(card.model_copy(update=told))):
+            if all(r.verdict(stated, self.released) == HOLDS for r in readings(card.model_copy(update=told))):
                 said = "; ".join(["; ".join(text for _, _, text in changes[: k + 1]), *([attains] if attains else [])])
                 return (verdict if verdict == REFUTED else word), said
         if verdict == REFUTED:
@@ -242,8 +280,9 @@ class Receipt(Printed):
 
     def _attains(self, stated: Stated) -> str:
         delta = stated.delta or min(self.card.delta)
-        least = min(reading.attained(delta)[0] for reading in self.readings)
-        return f"a pair of neighbours attains eps {down(least)} at delta {delta:g}"
+        least = min(reading.attained(delta, self.released)[0] for reading in self.readings)
+        shown = "" if self.card.releases == "all" else " by the last iterate alone"
+        return f"a pair of neighbours attains eps {down(least)} at delta {delta:g}{shown}"
 
     def document(self) -> dict[str, Any]:
         """With the keys of `dpexp receipt --json`."""
@@ -267,23 +306,17 @@ class Receipt(Printed):
             shown, pair = reading.attained(delta)
             rows.append(
                 {"delta": delta, "eps": eps, "analysis": by and by.name, "source": by and by.source,
-                 "attained": shown, "pair": pair and pair.pair}
+                 "attained": shown, "attained_last": reading.attained(delta, (LAST,))[0], "pair": pair and pair.pair}
             )  # fmt: skip
         found: dict[str, Any] = {
             "condition": reading.condition,
-            "mechanism": reading.mechanism_name,
+            "mechanism": next((name for name, kind in MECHANISMS.items() if type(reading.mechanism) is kind), None),
             "parameters": reading.mechanism.model_dump() if reading.mechanism else None,
             "reason": reading.reason,
             "eps": rows,
-            "assumptions": self._assumptions(reading),
+            "assumptions": [*dict.fromkeys(text for a in reading.analyses for text in a.assumptions), *reading.more],
         }
         return found | self._attacker(reading)
-
-    def _assumptions(self, reading: Reading) -> list[str]:
-        """Of the analyses; where n is nobody's business, that nothing else is computed from it."""
-        public = self.card.relation == "replace-one" or self.card.records_public is True
-        said = () if public else (PRIVATE_N,)
-        return list(dict.fromkeys([*(text for a in reading.analyses for text in a.assumptions), *said]))
 
     def _attacker(self, reading: Reading) -> dict[str, Any]:
         """mu with its floor and regret, advantage and rates of the best analysis, and of what is attained."""
@@ -330,15 +363,24 @@ class Receipt(Printed):
             yield f"  nothing is guaranteed here: {reading.reason}"
             return
         found = self._reading(reading)
-        rows = [[f"{r['delta']:g}", up(r["eps"]), down(r["attained"]), r["analysis"]] for r in found["eps"]]
-        yield from ("  " + line for line in columns(rows, ["delta", "eps", "attained", "by"]).splitlines())
+        rows = [
+            [
+                f"{r['delta']:g}",
+                up(r["eps"]),
+                *(down(r[k]) if r[k] else "-" for k in ("attained", "attained_last")),
+                r["analysis"],
+            ]
+            for r in found["eps"]
+        ]
+        head = ["delta", "eps", "attained by all iterates", "by the last", "analysis"]
+        yield from ("  " + line for line in columns(rows, head).splitlines())
         gdp, (advantage, shown) = found["gdp"], found["advantage"]
         floor = f" up to delta {gdp['floor']:g}" if gdp["floor"] else ""
         gap = "" if gdp["regret"] is None else f", regret {up(gdp['regret'], 3)}"
         yield f"  Gaussian DP: mu {up(gdp['mu'])}{floor}{gap}"
-        yield f"  An attacker's advantage: at most {up(advantage)}" + _attains(shown)
+        yield f"  An attacker's advantage: at most {up(advantage)}" + _and_attained(shown)
         for rate, most, least in found["tpr"]:
-            yield f"  True positives at {rate:g} false positives: at most {up(most)}" + _attains(least)
+            yield f"  True positives at {rate:g} false positives: at most {up(most)}" + _and_attained(least)
         pair = found["eps"][0]["pair"]
         if pair:
             yield f"  Attained by {pair}"
@@ -378,5 +420,5 @@ def _tex(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f"\\begin{{tabular}}{{lrrr}}\n{body} \\\\\n\\end{{tabular}}"
 
 
-def _attains(value: float | None) -> str:
+def _and_attained(value: float | None) -> str:
     return "" if value is None else f", attained {down(value)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache, partial
 from typing import Annotated, ClassVar
 
@@ -10,7 +11,7 @@ from pydantic import Field
 from dpexp.privacy.accounting.mixed_steps import shown_sizes
 from dpexp.privacy.analyses.analysis import ALL, Analysis, Relation
 from dpexp.privacy.analyses.composition import NOISE, POISSON, trivial
-from dpexp.privacy.attained.lower_bounds import LowerBound, attained
+from dpexp.privacy.attained.lower_bounds import LowerBound, attained, linear_last
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Steps
 
 SHOWN = "privacy loss distribution of sum and batch size together, one dominating pair for each size"
@@ -47,10 +48,11 @@ class ShownSizes(Mechanism):
         """The sums less C for every record of their batch: a sampled Gaussian that an added record moves by 2 C."""
         if trivial(self.noise_multiplier, self.steps):
             return []
-        if self.neighboring_relation == "replace-one":
-            return [attained(self.sampling_probability, self.noise_multiplier, self.steps, "replace-one")]
-        found = attained(self.sampling_probability, self.noise_multiplier / 2, self.steps, "add-remove")
-        return [LowerBound(found.name, ALL, found.pair + PAIR, found.eps)]
+        q, z, relation = self.sampling_probability, self.noise_multiplier, self.neighboring_relation
+        if relation == "replace-one":
+            return [attained(q, z, self.steps, relation), *linear_last(q, z, self.steps, relation)]
+        found = [attained(q, z / 2, self.steps, relation), *linear_last(q, z / 2, self.steps, relation)]
+        return [replace(one, pair=one.pair + PAIR) for one in found]
 
     def describe(self) -> list[tuple[str, str]]:
         return [
