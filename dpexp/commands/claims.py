@@ -125,13 +125,13 @@ def rendered(form: str, judgements: Sequence[Judgement], results: Path) -> str:
     if form == "artifact":
         from dpexp.papers import papers
         from dpexp.reporting.ledger.artifact import artifact
-        from dpexp.reporting.ledger.costs import read
+        from dpexp.reporting.ledger.costs import Costs
 
-        return artifact(judgements, papers(), read(results))
+        return artifact(judgements, papers(), Costs(results))
     if form == "md":
-        from dpexp.reporting.ledger.costs import read
+        from dpexp.reporting.ledger.costs import Costs
 
-        costs = read(results)
+        costs = Costs(results)
         return printed.markdown(judgements, lambda one: costs.words(one.id, printed.experiments_of(one)))
     return printed.listed(judgements) if form == "table" else printed.latex(judgements)
 
@@ -140,7 +140,7 @@ def write(request: Request, asked: Sequence[Judgement], everything: Sequence[Jud
     """Write the ledger into a folder: as pages, where the index is always that of all claims, or as one file."""
     from dpexp.papers import papers
     from dpexp.reporting.ledger.artifact import NAME
-    from dpexp.reporting.ledger.costs import read
+    from dpexp.reporting.ledger.costs import Costs
     from dpexp.reporting.ledger.pages import INDEX, index, name_of, page
     from dpexp.store.files import write_text
 
@@ -150,7 +150,7 @@ def write(request: Request, asked: Sequence[Judgement], everything: Sequence[Jud
         name = NAME if form == "artifact" else f"CLAIMS.{'md' if form == 'table' else form}"
         texts = {name: rendered(form, asked, request.results)}
     else:
-        known, costs = papers(), read(request.results)
+        known, costs = papers(), Costs(request.results)
         texts = {INDEX: index(everything, known)}
         for paper in dict.fromkeys(one.paper for one in asked):
             mine = [one for one in asked if one.paper == paper]
