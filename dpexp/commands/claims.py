@@ -60,7 +60,11 @@ def claims(request: Request) -> Shown:
     """The ledger from stored verdicts. What is not current is marked, with the reason."""
     checked(request)
     ledger = verdicts.read(request.results)
-    everything = at_once(request.results, ledger) or _standing(request.results, ledger)
+    fast = at_once(request.results, ledger)
+    everything = fast or _standing(request.results, ledger)
+    if request == Request((), None, (), None, None, request.results):
+        first = ledger.unchanged.headlines if fast and ledger.unchanged else headlines()
+        return shown(request, everything, everything)._replace(text=printed.overview(everything, first))
     ids = [one.id for one in everything]
     wanted = set(chosen(ids, request.asked, request.paper, _papers(everything, request.paper)))
     asked = with_verdicts([one for one in everything if one.id in wanted], request.verdicts)
@@ -82,6 +86,13 @@ def registered() -> list[Claim]:
     from dpexp.papers import claims as known
 
     return [claim for some in known().values() for claim in some]
+
+
+def headlines() -> dict[str, str]:
+    """What the papers say to see first, by claim."""
+    from dpexp.papers import papers
+
+    return {name: says for paper in papers().values() for name, says in paper.headlines.items()}
 
 
 def _standing(results: Path, ledger: verdicts.Ledger) -> list[Judgement]:
@@ -114,13 +125,13 @@ def rendered(form: str, judgements: Sequence[Judgement], results: Path) -> str:
     if form == "artifact":
         from dpexp.papers import papers
         from dpexp.reporting.ledger.artifact import artifact
-        from dpexp.reporting.ledger.costs import read
+        from dpexp.reporting.ledger.costs import Costs
 
-        return artifact(judgements, papers(), read(results))
+        return artifact(judgements, papers(), Costs(results))
     if form == "md":
-        from dpexp.reporting.ledger.costs import read
+        from dpexp.reporting.ledger.costs import Costs
 
-        costs = read(results)
+        costs = Costs(results)
         return printed.markdown(judgements, lambda one: costs.words(one.id, printed.experiments_of(one)))
     return printed.listed(judgements) if form == "table" else printed.latex(judgements)
 
@@ -129,7 +140,7 @@ def write(request: Request, asked: Sequence[Judgement], everything: Sequence[Jud
     """Write the ledger into a folder: as pages, where the index is always that of all claims, or as one file."""
     from dpexp.papers import papers
     from dpexp.reporting.ledger.artifact import NAME
-    from dpexp.reporting.ledger.costs import read
+    from dpexp.reporting.ledger.costs import Costs
     from dpexp.reporting.ledger.pages import INDEX, index, name_of, page
     from dpexp.store.files import write_text
 
@@ -139,7 +150,7 @@ def write(request: Request, asked: Sequence[Judgement], everything: Sequence[Jud
         name = NAME if form == "artifact" else f"CLAIMS.{'md' if form == 'table' else form}"
         texts = {name: rendered(form, asked, request.results)}
     else:
-        known, costs = papers(), read(request.results)
+        known, costs = papers(), Costs(request.results)
         texts = {INDEX: index(everything, known)}
         for paper in dict.fromkeys(one.paper for one in asked):
             mine = [one for one in asked if one.paper == paper]

@@ -457,7 +457,6 @@ def claims(
     jobs: Annotated[
         int, typer.Option("-j", "--jobs", metavar="N", show_default=False, help="Workers.  [default: all cores]")
     ] = 0,
-    costs: Annotated[bool, typer.Option("--costs", help="Keep what judging cost, for the pages.")] = False,
     form: Annotated[
         str | None,
         typer.Option("--format", metavar="table|md|json|tex|artifact", help="How to print.", show_default=False),
@@ -472,10 +471,10 @@ def claims(
 
     form = "json" if as_json else form
     request = command.Request(tuple(ids or ()), paper, tuple(verdict or ()), form, _home(out), _folder(results))
-    if rerun or judge or force or costs or confirm:
+    if rerun or judge or force or confirm:
         from dpexp.commands import judging_claims as anew
 
-        how = anew.Anew(rerun or force, force, costs, jobs or os.cpu_count() or 1, quiet or form == "json")
+        how = anew.Anew(rerun or force, force, jobs or os.cpu_count() or 1, quiet or form == "json")
         found = anew.confirm(request, how) if confirm else anew.judge_anew(request, how)
     else:
         found = command.claims(request)

@@ -9,17 +9,16 @@ from functools import partial
 from pathlib import Path
 
 from dpexp.commands.choosing_claims import chosen, with_verdicts
-from dpexp.commands.claims import Request, Shown, checked, registered, shown
+from dpexp.commands.claims import Request, Shown, checked, headlines, registered, shown
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.files import Damaged
 from dpexp.core.steps import each, tell
 from dpexp.core.terminal import note
-from dpexp.core.text import columns, counted, duration
+from dpexp.core.text import columns, counted
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.ledger import costs, verdicts
-from dpexp.reporting.ledger.judging import Judged, costs_apart, judge, keep, one_by_one, require
-from dpexp.reporting.ledger.measuring import Cost, Meter
+from dpexp.reporting.ledger.judging import Judged, judge, keep, one_by_one, require
 from dpexp.reporting.ledger.standing import Standing, rerun
 from dpexp.reporting.ledger.verdicts import Verdict
 from dpexp.reporting.several import several
@@ -41,8 +40,6 @@ class Anew:
     """first bring the experiments that the claims need up to date"""
     force: bool = False
     """compute these anew even where they are current"""
-    costs: bool = False
-    """keep what each claim cost, for the pages"""
     jobs: int = 1
     quiet: bool = False
 
@@ -61,12 +58,9 @@ def judge_anew(request: Request, how: Anew) -> Shown:
         ids = [one.id for one in with_verdicts([by_id[name] for name in ids], request.verdicts)]
     mine = [claim for claim in known if claim.id in set(ids)]
     ran = _run(mine, request.results, how) if how.run else ""
-    if how.costs:
-        alone = costs_apart(mine, request.results, _tell)
-        experiments = sorted({name for claim in mine for name in claim.experiments})
-        costs.keep(request.results, alone, experiments, [claim.id for claim in known])
     fresh = judge(mine, request.results, partial(_carried, jobs=how.jobs))
-    keep(request.results, fresh.verdicts, known)
+    keep(request.results, fresh.verdicts, known, headlines())
+    costs.keep(request.results, fresh.costs)
     standing = Standing(request.results, verdicts.read(request.results))
     everything = [standing.judgement(claim) for claim in known]
     told = shown(request, [one for one in everything if one.id in set(ids)], everything)
@@ -94,10 +88,12 @@ def confirm(request: Request, how: Anew) -> Shown:
             mine.append(claim)
         except ResultsMissing as error:  # a clone has summaries, and a check that reads replicates needs more
             remarks.append(f"cannot be confirmed: {claim.id}: {error.message}; {error.hint}")
-    fresh = judge(mine, request.results, partial(_carried, jobs=how.jobs)).verdicts if mine else {}
+    judged = judge(mine, request.results, partial(_carried, jobs=how.jobs)) if mine else Judged({}, {})
+    fresh = judged.verdicts
     same = {name: one for name, one in fresh.items() if one.found == before.verdicts[name].found}
     remarks += [f"not as stored: {name}: {fresh[name].found['measured']}" for name in fresh if name not in same]
-    keep(request.results, same, known)
+    keep(request.results, same, known, headlines())
+    costs.keep(request.results, {name: judged.costs[name] for name in same})
     text = f"{counted(len(same), 'verdict')} confirmed, {len(open_ones) - len(same)} not"
     left = [everything[name] for name in ids if everything[name].state in ("stale", "missing")]
     hint = [f"  hint: run: {rerun(request.asked, request.results)}"]
@@ -110,11 +106,7 @@ def _papers(known: Sequence[Claim]) -> list[str]:
     return list(dict.fromkeys([*papers(), *(claim.paper for claim in known)]))
 
 
-def _tell(done: int, of: int, claim: Claim) -> None:
-    tell(f"measuring claim {done + 1} of {of}: {claim.id}")
-
-
-def _carried(claims: Sequence[Claim], results: Path, jobs: int) -> Iterator[tuple[str, Outcome, Cost]]:
+def _carried(claims: Sequence[Claim], results: Path, jobs: int) -> Iterator[tuple[str, Outcome, float]]:
     """Checks of few claims in this process, and of many in several; the verdicts are the same."""
     if jobs < 2 or len(claims) < WORTH_PROCESSES:
         told = each(claims, "judging claim", lambda claim: claim.id)
@@ -128,7 +120,7 @@ def _carried(claims: Sequence[Claim], results: Path, jobs: int) -> Iterator[tupl
         yield from found
 
 
-def _some(ids: Sequence[str], results: Path) -> list[tuple[str, Outcome, Cost]]:
+def _some(ids: Sequence[str], results: Path) -> list[tuple[str, Outcome, float]]:
     """The checks of a few claims, in a process of its own."""
     known = {claim.id: claim for claim in registered()}
     return list(one_by_one([known[name] for name in ids], results))
@@ -149,11 +141,10 @@ def _run(claims: Sequence[Claim], results: Path, how: Anew) -> str:
             False, False,
         )  # fmt: skip
         tell("")  # a run shows a bar of its own
-        with Meter() as meter:
-            _, text, code = running.run(request)
+        _, text, code = running.run(request)
         if code:
             raise DpexpError(f"claims cannot be judged: cells failed\n{text}", "dpexp run shows each with its error")
-        texts.append(f"{text}\n\nrun in {duration(meter.cost.wall_s)}, {meter.cost.memory_mb:.0f} MB at most")
+        texts.append(text)
     return "\n\n".join(texts)
 
 
@@ -184,14 +175,13 @@ def _config(results: Path, experiment: str) -> Path:
 
 
 def beside(before: dict[str, Verdict], fresh: Judged) -> str:
-    """Fresh verdicts and values beside the stored ones, with time and memory."""
+    """Fresh verdicts and values beside the stored ones, with seconds of a processor."""
     rows, values = [], []
     for name, verdict in fresh.verdicts.items():
         stored = before[name].found if name in before else {}
         same = not stored or stored == verdict.found
-        cost = fresh.costs[name]
         was = "not stored" if not stored else "same values" if same else "OTHER VALUES"
-        rows.append([verdict.found["verdict"], was, duration(cost.wall_s), f"{cost.memory_mb:.0f} MB", name])
+        rows.append([verdict.found["verdict"], was, f"{fresh.costs[name]:.1f}", name])
         keys = ("verdict", "measured", "uncertainty")
         if not same or len(fresh.verdicts) <= 3:
             values.append(name)
@@ -199,8 +189,5 @@ def beside(before: dict[str, Verdict], fresh: Judged) -> str:
                 if stored:
                     values.append(f"  {key}, stored: {stored[key]}")
                 values.append(f"  {key}, now:    {verdict.found[key]}")
-    total = sum(cost.wall_s for cost in fresh.costs.values())
-    most = max((cost.memory_mb for cost in fresh.costs.values()), default=0.0)
-    parts = [columns(rows, ["verdict", "stored", "time", "memory", "claim"]), "\n".join(values)]
-    ended = f"{counted(len(rows), 'claim')} judged in {duration(total)}, {most:.0f} MB at most"
-    return "\n\n".join(filter(None, [*parts, ended]))
+    parts = [columns(rows, ["verdict", "stored", "CPU s", "claim"]), "\n".join(values)]
+    return "\n\n".join(filter(None, [*parts, f"{counted(len(rows), 'claim')} judged"]))

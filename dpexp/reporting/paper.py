@@ -32,6 +32,8 @@ class Paper:
     """in the order of the paper"""
     headlines: Mapping[str, str] = field(default_factory=dict)
     """the claims that a reader should see first, by their ids, each with what it found in one sentence"""
+    what_to_know: tuple[str, ...] = ()
+    """five sentences for a reader who will use the paper"""
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
     configs: tuple[str, ...] = ()

@@ -38,7 +38,8 @@ class Computed(NamedTuple):
 
     pieces: Sequence[CellData]
     """in the order of the replicates; at least one"""
-    wall_s: float
+    cpu_s: float
+    """of the processor that computed it: those of a clock say what ran beside it"""
     model: np.ndarray | None
     """parameters to release [estimators, replicates, ...]"""
     deployment: bool
@@ -119,7 +120,7 @@ def publish(
             "wall_s": round(wall_s, 3),
             "command": " ".join(["dpexp", *sys.argv[1:]]),
             "cells": {
-                cell_id: {name: file.metadata[name] for name in ("wall_s", "versions", "arithmetic")}
+                cell_id: {name: file.metadata.get(name) for name in ("cpu_s", "versions", "arithmetic")}
                 for cell_id, file in files.items()
             },
         },
@@ -151,7 +152,7 @@ def _write(
     diverged = too_far(data, cell.run.diverged_above)
     outcome = ended(cell, data)
     made = {"code": code, "received": cell.received_numbers, "witness": witness_of(cell, data), "versions": versions(),
-            "arithmetic": arithmetic(), "wall_s": computed.wall_s}  # fmt: skip
+            "arithmetic": arithmetic(), "cpu_s": computed.cpu_s}  # fmt: skip
     if at:
         made["deployment"] = {"at": at, "row": row_of(cell, experiment.deltas, outcome, deployment=True)}
     file = write_cell(folder, cell.parameters, data, diverged, made, places["trajectory"])

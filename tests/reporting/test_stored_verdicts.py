@@ -8,9 +8,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -23,17 +25,19 @@ from dpexp.commands.choosing_claims import chosen
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.papers import PAPERS, claims
 from dpexp.reporting.evidence import Evidence, Undeclared
-from dpexp.reporting.ledger import standing, verdicts
+from dpexp.reporting.ledger import costs, standing, verdicts
 from dpexp.reporting.ledger.code_of_claims import code_of_claim, modules_behind
+from dpexp.reporting.ledger.costs import Costs
 from dpexp.reporting.ledger.judging import judge, keep, one_by_one
 from dpexp.reporting.ledger.settling import kept, settled
 from dpexp.store.files import read_document, read_sealed, write_document, write_table
 from dpexp.store.fingerprint import REGISTRIES
+from dpexp.store.simulating import Done
 from tests.conftest import COMMAND, ROOT, call
 
 BY_ID = {claim.id: claim for some in claims().values() for claim in some}
 THEORY = ("noisy-sgd/lemma-2-11", "ldp-sgd/theorem-5/half")
-STORED = ("ldp-sgd/section-5/sensitivity",)
+STORED = ("ldp-sgd/figure-2/budget",)
 """claims that are settled by theory, and by results, in no time"""
 NEEDED = sorted({name for one in STORED for name in BY_ID[one].experiments})
 
@@ -135,7 +139,7 @@ def test_many_claims_are_judged_in_several_processes_as_in_one(tmp_path, monkeyp
 
 
 def test_nothing_is_judged_yet(few, tmp_path):
-    told = call("claims", "--results", tmp_path, code=3)
+    told = call("claims", "--format", "table", "--results", tmp_path, code=3)
     assert "3 stale or missing" in told.stdout
     assert "not judged yet" in told.stderr
     assert "hint: run: dpexp claims --rerun --results" in told.stderr
@@ -159,7 +163,7 @@ def test_a_surprise_and_a_stale_claim(few, tmp_path, monkeypatch):
     wrong = replace(paper, expected="not testable")
     monkeypatch.setattr("dpexp.papers.PAPERS", {"noisy-sgd": replace(PAPERS["noisy-sgd"], claims=(wrong,))})
     call("claims", "--judge", "-q", "--results", tmp_path, code=1)
-    told = call("claims", "--results", tmp_path, code=1)
+    told = call("claims", "--format", "table", "--results", tmp_path, code=1)
     assert f"unexpected: {paper.id}: " in told.stderr
     assert "expected: not testable" in told.stdout
 
@@ -500,7 +504,7 @@ def test_a_rerun_runs_what_is_needed_and_shows_values_beside_the_stored_ones(res
     assert "same values" in told
     assert "measured, stored: " in told
     assert "measured, now: " in told
-    assert " MB" in told
+    assert "CPU s" in told
     for experiment in NEEDED:
         shutil.rmtree(results / experiment / "trajectories")
     told = call(
@@ -520,12 +524,15 @@ def surprising_of(place, name):
 
 def test_pages_link_to_every_claim(few, tmp_path):
     """The index leads to a heading for every claim, pages say how a claim is rerun and what that costs."""
-    call("claims", *THEORY, "--judge", "--costs", "-q", "--results", tmp_path)
+    call("claims", *THEORY, "--judge", "-q", "--results", tmp_path)
     written = call("claims", "--results", tmp_path, "--out", tmp_path, code=3).stdout.split()
     assert written[0] == str(tmp_path / "CLAIMS.md")
     index = (tmp_path / "CLAIMS.md").read_text()
-    links = re.findall(r"\]\((claims/[^)#]+)#([^)]+)\)", index)
-    assert len(links) == len(few) + 2  # and for each paper what no claim settles
+    pages = sorted(set(re.findall(r"\]\((claims/[^)#]+)\)", index)))
+    links = [
+        (page, anchor) for page in pages for anchor in re.findall(r"\]\(#([^)]+)\)", (tmp_path / page).read_text())
+    ]
+    assert len(links) == len(few)
     for page, anchor in links:
         text = (tmp_path / page).read_text()
         headings = [
@@ -534,7 +541,7 @@ def test_pages_link_to_every_claim(few, tmp_path):
         assert anchor in headings
         assert "(../CLAIMS.md)" in text
     page = (tmp_path / "claims" / "ldp-sgd.md").read_text()
-    assert f"`dpexp claims {THEORY[1]} --rerun` (no time to judge, " in page
+    assert f"`dpexp claims {THEORY[1]} --rerun` (less than a CPU second to judge)" in page
     assert "not judged yet" in page
     assert "stale or missing" in index
     call("claims", "--paper", "noisy-sgd", "--results", tmp_path, "--out", tmp_path)
@@ -557,35 +564,79 @@ def test_the_page_for_evaluations_says_how_each_headline_is_tried(few, tmp_path,
         assert (f"Expected: **{claim.expected}**" in text) == (claim.id in THEORY)
 
 
+def test_a_bare_command_fits_a_screen_with_what_matters():
+    told = call("claims", "--results", ROOT / "results", code=None).stdout.splitlines()
+    assert len(told) <= 35
+    assert max(map(len, told)) <= 80
+    for paper in PAPERS.values():
+        assert all(any(name in line for line in told) for name in paper.headlines)
+    listed = call("claims", "--format", "table", "--results", ROOT / "results", code=None).stdout
+    assert all(name in listed for name in BY_ID)
+
+
+@pytest.mark.parametrize("paper", [paper for paper in PAPERS.values() if paper.claims], ids=lambda paper: paper.id)
+def test_a_page_begins_with_what_to_know_and_what_its_authors_should(paper, tmp_path):
+    """The letter has every statement that did not come out as printed, and no other, with the paper's own words."""
+    assert len(paper.what_to_know) == 5
+    call("claims", "--paper", paper.id, "--results", ROOT / "results", "--out", tmp_path, code=None)
+    text = (tmp_path / "claims" / f"{paper.id}.md").read_text()
+    know, to_authors, rest = re.split("^## (?:What its authors should know|The claims)$", text, flags=re.MULTILINE)
+    assert all(sentence in know for sentence in paper.what_to_know)
+    last = verdicts.read(ROOT / "results").verdicts
+    for claim in paper.claims:
+        told = f"\u201c{claim.quote}\u201d" in to_authors and f"(`{claim.id}`)" in to_authors
+        wrong = last[claim.id].found["verdict"] in ("misprint", "false", "misleading")
+        assert told == (claim.source == "paper" and wrong), claim.id
+        assert f"### {claim.id}" in rest
+
+
 def test_headlines_are_claims_of_their_papers():
     named = [(paper.id, name) for paper in PAPERS.values() for name in paper.headlines]
     assert 8 <= len(named) <= 10
     assert all(name in BY_ID and BY_ID[name].paper == paper for paper, name in named)
 
 
-def test_costs_are_of_the_work_alone():
-    """In a process of its own: a child begins with the free memory of its parent, which here is that of other tests."""
-    code = (
-        "import numpy as np; from dpexp.reporting.ledger.measuring import cost_apart;"
-        "small, large = cost_apart(lambda: None), cost_apart(lambda: np.ones(60 * 2**17));"
-        "print(large.memory_mb - small.memory_mb)"
-    )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert 40 < float(told) < 90  # 60 MiB
-
-
-def test_what_cannot_be_measured_says_so():
-    from dpexp.reporting.ledger.measuring import cost_apart
-
-    with pytest.raises(RuntimeError, match="failed"):
-        cost_apart(lambda: [][1])
-
-
-def test_costs_are_kept_until_they_are_measured_again(few, tmp_path):
-    call("claims", *THEORY, "--judge", "--costs", "-q", "--results", tmp_path)
-    kept_costs = (tmp_path / "costs.json").read_bytes()
+def test_costs_are_kept_as_long_as_they_are_of_what_is_stored(few, tmp_path):
     call("claims", *THEORY, "--judge", "-q", "--results", tmp_path)
-    assert (tmp_path / "costs.json").read_bytes() == kept_costs
+    before = (tmp_path / "costs.json").read_bytes()
+    assert set(json.loads(before)["claims"]) == set(THEORY)
+    call("claims", *THEORY, "--judge", "-q", "--results", tmp_path)
+    assert (tmp_path / "costs.json").read_bytes() == before
+    assert Costs(tmp_path).words(THEORY[1], []).endswith("to judge")
+    assert Costs(tmp_path).words(STORED[0], []) == ""  # never measured
+    old = verdicts.read(tmp_path).verdicts
+    other = {name: replace(one, code={**one.code, "dpexp.core.text": "other"}) for name, one in old.items()}
+    verdicts.write(tmp_path, other, None)
+    assert Costs(tmp_path).words(THEORY[1], []) == ""
+    costs.keep(tmp_path, {THEORY[1]: 17.123})
+    assert Costs(tmp_path).words(THEORY[1], []) == "17 CPU seconds to judge"
+    assert Costs(tmp_path).words(THEORY[0], []) == ""
+    assert costs.keep(tmp_path, {THEORY[1]: 99.0}) is None  # it is current
+    assert Costs(tmp_path).words(THEORY[1], []) == "17 CPU seconds to judge"
+
+
+def test_an_experiment_costs_what_its_cells_took_and_nothing_once_its_numbers_are_others(results):
+    (name,) = NEEDED
+    cells = read_document(results / name / "provenance.json")["cells"].values()
+    spent = sum(cell["cpu_s"] for cell in cells)
+    assert Costs(results).experiments[name] == float(f"{spent:.2g}")
+    assert (
+        Costs(results).words(STORED[0], [name]).startswith(("less than a CPU second to run", f"{spent:.0f} CPU second"))
+    )
+    manifest = read_document(results / name / "manifest.json")
+    write_document(results / name / "manifest.json", {**manifest, "seals": {}})
+    assert Costs(results).experiments == {}
+    assert Costs(results).words(STORED[0], [name]) == ""
+
+
+def test_a_processor_is_not_charged_for_what_waits(monkeypatch):
+    """The time of a chunk is that of its thread: it does not grow with what runs beside it."""
+    from dpexp.store import run
+
+    done = Done(None, 0.0)
+    monkeypatch.setattr(run, "simulate", lambda *_: (time.sleep(0.3), done)[1])
+    chunk = SimpleNamespace(cells=[None, None], replicates=[0], deployment=False, key="x")
+    assert run.simulate_chunk(chunk)[0].wall_s < 0.05
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """`dp-sgld`: Renyi privacy of stochastic gradient Langevin dynamics."""
 
 from dpexp.papers.dp_sgld.claims import CLAIMS
-from dpexp.papers.dp_sgld.in_brief import HEADLINES
+from dpexp.papers.dp_sgld.in_brief import HEADLINES, WHAT_TO_KNOW
 from dpexp.papers.dp_sgld.not_claimed import NOT_CLAIMED
 from dpexp.papers.dp_sgld.region import LANGEVIN_REGION
 from dpexp.papers.dp_sgld.tables.accuracy import SGLD_TABLES
@@ -17,6 +17,7 @@ PAPER = Paper(
     authors="Théo Ryffel, Francis Bach, David Pointcheval",
     bibliography={"archiveprefix": "arXiv", "eprint": "2201.11980", "year": "2022"},
     headlines=HEADLINES,
+    what_to_know=WHAT_TO_KNOW,
     claims=CLAIMS,
     not_claimed=NOT_CLAIMED,
     figures=(LANGEVIN_REGION, SAMPLING_NOISE_FIGURE),

@@ -4,7 +4,7 @@ from dpexp.papers.hidden_state import memory
 from dpexp.papers.hidden_state.attained_map import ATTAINED_MAP, ATTAINED_MAP_FIGURE
 from dpexp.papers.hidden_state.claims import CLAIMS
 from dpexp.papers.hidden_state.figure import HIDDEN_STATE_FIGURE
-from dpexp.papers.hidden_state.in_brief import HEADLINES
+from dpexp.papers.hidden_state.in_brief import HEADLINES, WHAT_TO_KNOW
 from dpexp.papers.hidden_state.memory_figure import MEMORY_WIDTH
 from dpexp.reporting.paper import NotClaimed, Paper
 
@@ -52,6 +52,7 @@ PAPER = Paper(
         "note": "reproduced from the slides",
     },
     headlines=HEADLINES,
+    what_to_know=WHAT_TO_KNOW,
     claims=(*CLAIMS, *memory.CLAIMS),
     not_claimed=NOT_CLAIMED,
     figures=(HIDDEN_STATE_FIGURE, MEMORY_WIDTH, ATTAINED_MAP_FIGURE),

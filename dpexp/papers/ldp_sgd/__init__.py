@@ -5,7 +5,7 @@ from dpexp.papers.ldp_sgd.figures import trajectories
 from dpexp.papers.ldp_sgd.figures.figure1 import FIGURE1
 from dpexp.papers.ldp_sgd.figures.rates import RATES as RATES_FIGURE
 from dpexp.papers.ldp_sgd.figures.sweeps import SWEEPS
-from dpexp.papers.ldp_sgd.in_brief import HEADLINES
+from dpexp.papers.ldp_sgd.in_brief import HEADLINES, WHAT_TO_KNOW
 from dpexp.papers.ldp_sgd.not_claimed import NOT_CLAIMED
 from dpexp.papers.ldp_sgd.of_cells import LDP_SGD_THEORY
 from dpexp.papers.ldp_sgd.tables.final import FINAL_LINEAR, FINAL_LOGISTIC
@@ -19,6 +19,7 @@ PAPER = Paper(
     authors="Anonymous",
     bibliography={"note": "under double-blind review"},
     headlines=HEADLINES,
+    what_to_know=WHAT_TO_KNOW,
     claims=CLAIMS,
     not_claimed=NOT_CLAIMED,
     figures=(FIGURE1, *(trajectories.figure(plan) for plan in trajectories.plans()), RATES_FIGURE, SWEEPS),

@@ -5,7 +5,7 @@ from dpexp.papers.momentum.figures.epochs import MOMENTUM_EPOCHS
 from dpexp.papers.momentum.figures.runs import MOMENTUM_PRESCRIBED, MOMENTUM_TUNED
 from dpexp.papers.momentum.figures.sizes import MOMENTUM_SIZES
 from dpexp.papers.momentum.grids import GRIDS, MOMENTUM_GRID
-from dpexp.papers.momentum.in_brief import HEADLINES
+from dpexp.papers.momentum.in_brief import HEADLINES, WHAT_TO_KNOW
 from dpexp.papers.momentum.not_claimed import NOT_CLAIMED
 from dpexp.papers.momentum.tables import MOMENTUM_TABLES
 from dpexp.reporting.paper import Paper
@@ -15,6 +15,7 @@ PAPER = Paper(
     title="Momentum aggregation for private non-convex ERM",
     authors="Hoang Tran, Ashok Cutkosky",
     headlines=HEADLINES,
+    what_to_know=WHAT_TO_KNOW,
     claims=CLAIMS,
     not_claimed=NOT_CLAIMED,
     figures=(MOMENTUM_EPOCHS, MOMENTUM_SIZES, MOMENTUM_PRESCRIBED, MOMENTUM_TUNED),

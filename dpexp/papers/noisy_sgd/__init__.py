@@ -3,7 +3,7 @@
 from dpexp.papers.noisy_sgd.claims import CLAIMS
 from dpexp.papers.noisy_sgd.figures.analyses import PRIVACY_ANALYSES
 from dpexp.papers.noisy_sgd.figures.last_iterate import NOISY_SGD_FIGURE1
-from dpexp.papers.noisy_sgd.in_brief import HEADLINES
+from dpexp.papers.noisy_sgd.in_brief import HEADLINES, WHAT_TO_KNOW
 from dpexp.papers.noisy_sgd.not_claimed import NOT_CLAIMED
 from dpexp.reporting.paper import Paper
 
@@ -12,6 +12,7 @@ PAPER = Paper(
     title="Privacy of noisy stochastic gradient descent: more iterations without more privacy loss",
     authors="Jason M. Altschuler, Kunal Talwar",
     headlines=HEADLINES,
+    what_to_know=WHAT_TO_KNOW,
     claims=CLAIMS,
     not_claimed=NOT_CLAIMED,
     figures=(NOISY_SGD_FIGURE1, PRIVACY_ANALYSES),

@@ -54,12 +54,25 @@ def artifact(judgements: Sequence[Judgement], papers: Mapping[str, Paper], costs
         *(_headline(number, one, headlines[one.id], costs) for number, one in enumerate(first, 1)),
         "## All the others",
         ALL,
+        *_total(judgements, costs),
         "The exit code of `dpexp claims` is 1 if a verdict is not the expected one, and 3 if one is stale or was never "
         "judged; stderr names the claim and the command that helps. Results of other code, data or configs than "
         "today's are refused. [How claims are settled](claims.md) explains verdicts and statistics, [the ledger]"
         "(../results/CLAIMS.md) has every claim with its quotation, and what of each paper no claim settles.",
     ]
     return "\n\n".join(parts)
+
+
+def _total(judgements: Sequence[Judgement], costs: Costs) -> list[str]:
+    """What everything takes, where all of it is known."""
+    needed = {name for one in judgements for name in experiments_of(one)}
+    if not needed <= set(costs.experiments) or not {one.id for one in judgements} <= set(costs.claims):
+        return []
+    running, judging = costs.running(costs.experiments), sum(costs.claims.values())
+    return [
+        f"All experiments take {running:,.0f} CPU seconds, all claims {judging:,.0f}, measured on {costs.measured_on}; "
+        "each of the commands above needs a few more to start."
+    ]
 
 
 def _headline(number: int, one: Judgement, says: str, costs: Costs) -> str:

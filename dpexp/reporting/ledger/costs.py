@@ -1,88 +1,114 @@
-"""What it costs to rerun a claim: measured once on a machine that the file names, and kept in `results/costs.json`.
+"""What runs and claims cost, in seconds of a processor: measured where they are computed, kept in `results/costs.json`.
 
-Times differ between two reproductions, and the file does not: only `dpexp claims --costs` writes it.
+A cost counts as long as what it was measured of is what is stored: the numbers of an experiment, the code and results
+of a verdict. It is measured anew with these and not otherwise, so that two reproductions do not differ in it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from dpexp.core.digests import digest
 from dpexp.core.files import MOST_OF_DOCUMENT, Damaged, read_ordinary
-from dpexp.core.text import duration
-from dpexp.reporting.ledger.measuring import Cost
+from dpexp.core.text import counted
+from dpexp.reporting.ledger import verdicts
+from dpexp.reporting.ledger.verdicts import Verdict
 from dpexp.store.files import read_document, write_text
 from dpexp.store.folder import Folder
+from dpexp.store.generation import identity_of
 from dpexp.store.provenance import machine
 
 FILE = "costs.json"
-SHORT = 0.05
-"""seconds that are not worth a number"""
 
 
-@dataclass(frozen=True)
 class Costs:
-    """Seconds on one core, and MiB."""
+    """Seconds of a processor by claim and by experiment, as far as they are known of what a results folder holds."""
 
-    measured_on: str = ""
-    claims: dict[str, dict[str, float]] = field(default_factory=dict)
-    """by id: `seconds` and `memory_mb` of judging, with results that are stored"""
-    experiments: dict[str, float] = field(default_factory=dict)
-    """by name: seconds of running"""
+    def __init__(self, results: Path) -> None:
+        self.results = results
+        self.kept = _kept(results)
 
-    def words(self, claim_id: str, experiments: Sequence[str]) -> str:
-        """The cost of a claim in words; empty where it is not known."""
-        own = self.claims.get(claim_id)
-        if own is None:
+    @cached_property
+    def claims(self) -> dict[str, float]:
+        """By id: judging, the reading of the results included."""
+        found, kept = verdicts.read(self.results).verdicts, self.kept["claims"]
+        return {name: one["cpu_s"] for name, one in kept.items() if name in found and one["of"] == _of(found[name])}
+
+    @cached_property
+    def experiments(self) -> dict[str, float]:
+        """By name: running all settings."""
+        kept = self.kept["experiments"]
+        return {name: one["cpu_s"] for name, one in kept.items() if one["of"] == _identity(self.results, name)}
+
+    @property
+    def measured_on(self) -> str:
+        """The processors, in words; empty where nothing is known."""
+        entries = [one for some in self.kept.values() for one in some.values()]
+        return " and ".join(dict.fromkeys(str(one["on"]) for one in entries))
+
+    def words(self, claim_id: str, experiments: Iterable[str]) -> str:
+        """What a rerun of a claim takes, in words; empty where it is not known."""
+        needed = list(experiments)
+        if claim_id not in self.claims or any(name not in self.experiments for name in needed):
             return ""
-        parts = [f"{duration(own['seconds']) if own['seconds'] >= SHORT else 'no time'} to judge"]
-        if experiments:
-            known = all(name in self.experiments for name in experiments)
-            parts.insert(0, f"{duration(self.running(experiments))} to run" if known else "time to run unknown")
-        return f"{', '.join(parts)}, {own['memory_mb']:.0f} MB"
+        judging = f"{_seconds(self.claims[claim_id])} to judge"
+        return f"{_seconds(self.running(needed))} to run, {judging}" if needed else judging
 
-    def running(self, experiments: Sequence[str]) -> float:
-        """Seconds to run some experiments on one core."""
-        return sum(self.experiments.get(name, 0.0) for name in experiments)
+    def running(self, experiments: Iterable[str]) -> float:
+        return sum(self.experiments[name] for name in experiments)
 
 
-def read(results: Path) -> Costs:
-    """What is known; nothing where there is no such file."""
-    with suppress(OSError, ValueError, TypeError):
-        return Costs(**json.loads(read_ordinary(results / FILE, MOST_OF_DOCUMENT)))
-    return Costs()
+def keep(results: Path, judged: Mapping[str, float]) -> None:
+    """Keep what was measured, in two digits, of what has no cost yet, beside what else is known and still there."""
+    kept, on = _kept(results), str(machine()["processor"])
+    found = verdicts.read(results).verdicts
+    fresh = {"claims": {name: (judged[name], _of(one)) for name, one in found.items() if name in judged}}
+    folders = sorted(path.parent.name for path in results.glob("*/manifest.json"))
+    ran = {name: (_seconds_of_run(results, name), _identity(results, name)) for name in folders}
+    fresh["experiments"] = {name: (spent, of) for name, (spent, of) in ran.items() if spent is not None}
+    document = {}
+    for kind, there in (("claims", list(found)), ("experiments", folders)):
+        entries = dict(kept[kind])
+        for name, (spent, of) in fresh[kind].items():
+            if name not in entries or entries[name]["of"] != of:
+                entries[name] = {"cpu_s": float(f"{spent:.2g}"), "of": of, "on": on}
+        document[kind] = {name: entries[name] for name in there if name in entries}
+    if document != kept:
+        write_text(results / FILE, json.dumps(document, indent=1))
 
 
-def keep(results: Path, judged: Mapping[str, Cost], experiments: Sequence[str], known: Sequence[str]) -> None:
-    """Write what was measured, in two digits, beside what is known of other claims that are still there."""
-    old = read(results)
-    claims = old.claims | {
-        name: {"seconds": _two_digits(cost.cpu_s), "memory_mb": _two_digits(cost.memory_mb)}
-        for name, cost in judged.items()
-    }
-    ran = old.experiments | {
-        name: _two_digits(seconds) for name in experiments if (seconds := _seconds_of_run(results, name)) is not None
-    }
-    document: dict[str, Any] = {
-        "measured_on": str(machine()["processor"]),
-        "claims": {name: claims[name] for name in known if name in claims},
-        "experiments": dict(sorted(ran.items())),
-    }
-    write_text(results / FILE, json.dumps(document, indent=1))
+def _kept(results: Path) -> dict[str, dict[str, Any]]:
+    """The file; nothing where there is none that can be used."""
+    with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
+        document = json.loads(read_ordinary(results / FILE, MOST_OF_DOCUMENT))
+        if all({"cpu_s", "of", "on"} <= set(one) for kind in document for one in document[kind].values()):
+            return {kind: dict(document[kind]) for kind in ("claims", "experiments")}
+    return {"claims": {}, "experiments": {}}
+
+
+def _of(verdict: Verdict) -> str:
+    return digest([verdict.code, verdict.results], 12)
+
+
+def _identity(results: Path, experiment: str) -> str:
+    """Which numbers are stored; empty where that cannot be said."""
+    with suppress(OSError, Damaged, KeyError):
+        return identity_of(read_document(Folder(results, experiment).manifest))
+    return ""
 
 
 def _seconds_of_run(results: Path, experiment: str) -> float | None:
-    """What the run of an experiment took in all cells, on one core each; None where this machine does not know."""
-    try:
+    """What all cells took together; None where this folder does not know."""
+    with suppress(OSError, Damaged, KeyError, TypeError):
         cells = read_document(Folder(results, experiment).provenance)["cells"]
-    except (Damaged, OSError):
-        return None
-    return float(sum(cell["wall_s"] for cell in cells.values()))
+        return float(sum(cell["cpu_s"] for cell in cells.values()))
+    return None
 
 
-def _two_digits(value: float) -> float:
-    return float(f"{value:.2g}")
+def _seconds(spent: float) -> str:
+    return "less than a CPU second" if spent < 1 else counted(round(spent), "CPU second")

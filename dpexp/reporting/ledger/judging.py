@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from dpexp.core.errors import DpexpError, ResultsMissing
@@ -15,7 +15,6 @@ from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.ledger import verdicts
 from dpexp.reporting.ledger.code_of_claims import code_of_claim
-from dpexp.reporting.ledger.measuring import Cost, Meter, cost_apart
 from dpexp.reporting.ledger.settling import settled
 from dpexp.reporting.ledger.standing import Standing, unchanged
 from dpexp.reporting.ledger.verdicts import Verdict
@@ -23,18 +22,16 @@ from dpexp.store import Folder
 from dpexp.store.fingerprint import edited_after
 from dpexp.store.reading import config_typed
 
-Said = Callable[[int, int, Claim], None]
-"""told before each claim: how many are done, of how many, and which one is next"""
-Carry = Callable[[Sequence[Claim], Path], Iterator[tuple[str, Outcome, Cost]]]
-"""carries the checks of some claims out on results, in any order: the id, what was found and what it cost"""
+Carry = Callable[[Sequence[Claim], Path], Iterator[tuple[str, Outcome, float]]]
+"""carries the checks of some claims out on results, in any order: the id, what was found, seconds of a processor"""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Fresh verdicts by claim, and what each cost, its share of the reading included."""
+    """Fresh verdicts by claim, and the seconds of a processor that each took, the reading of its results included."""
 
     verdicts: dict[str, Verdict]
-    costs: dict[str, Cost]
+    costs: dict[str, float]
 
 
 def require(claims: Sequence[Claim], evidence: Evidence) -> None:
@@ -56,23 +53,20 @@ def require(claims: Sequence[Claim], evidence: Evidence) -> None:
         )
 
 
-def costs_apart(claims: Sequence[Claim], results: Path, said: Said) -> dict[str, Cost]:
-    """What judging each claim alone costs, by its id: in a process of its own, which reads what the claim needs."""
-    require(claims, Evidence(results))
-    found = {}
-    for number, claim in enumerate(claims):
-        said(number, len(claims), claim)
-        found[claim.id] = cost_apart(partial(settled, claim, Evidence(results)))
-    return found
-
-
-def one_by_one(claims: Sequence[Claim], results: Path) -> Iterator[tuple[str, Outcome, Cost]]:
-    """The checks of some claims, one after the other: what one has read or computed, the next need not."""
+def one_by_one(claims: Sequence[Claim], results: Path) -> Iterator[tuple[str, Outcome, float]]:
+    """The checks of some claims, one after the other: what one has read, the next need not, and it costs both."""
     evidence = Evidence(results)
+    reading: dict[str, float] = {}
     for claim in claims:
-        with Meter() as meter:
-            outcome = settled(claim, evidence)
-        yield claim.id, outcome, meter.cost
+        for name in claim.experiments:
+            if name not in reading:
+                begin = time.process_time()
+                evidence.runs(name)
+                reading[name] = time.process_time() - begin
+        begin = time.process_time()
+        outcome = settled(claim, evidence)
+        spent = time.process_time() - begin + sum(reading[name] for name in claim.experiments)
+        yield claim.id, outcome, spent
 
 
 def judge(claims: Sequence[Claim], results: Path, carry: Carry = one_by_one) -> Judged:
@@ -103,13 +97,15 @@ def _identities(claims: Sequence[Claim], results: Path) -> dict[str, str]:
     return {name: standing.identity(name)[0] for claim in claims for name in claim.experiments}
 
 
-def keep(results: Path, fresh: dict[str, Verdict], known: Sequence[Claim]) -> None:
+def keep(
+    results: Path, fresh: dict[str, Verdict], known: Sequence[Claim], headlines: Mapping[str, str] | None = None
+) -> None:
     """Put fresh verdicts into the file, beside those of other claims; nothing is written where nothing changes."""
     with verdicts.held(results):
         ledger = verdicts.read(results)
         everything = verdicts.merged(ledger, fresh, [claim.id for claim in known])
         standing = Standing(results, verdicts.Ledger(everything))
         current = all(standing.judgement(claim).is_current for claim in known)
-        seen = unchanged(results, everything, [claim.id for claim in known]) if current else None
+        seen = unchanged(results, everything, [claim.id for claim in known], headlines or {}) if current else None
         if (everything, seen) != (ledger.verdicts, ledger.unchanged) or ledger.fault:
             verdicts.write(results, everything, seen)

@@ -1,4 +1,4 @@
-"""The ledger as pages: `CLAIMS.md`, which counts and links, and `claims/<paper>.md` with all about each claim."""
+"""The ledger as pages: `CLAIMS.md`, which leads to `claims/<paper>.md`, all about a paper and each claim."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from collections.abc import Mapping, Sequence
 
 from dpexp.reporting.ledger.costs import Costs
 from dpexp.reporting.ledger.judgement import Judgement
-from dpexp.reporting.ledger.printed import counts, experiments_of, section
+from dpexp.reporting.ledger.letter import letter
+from dpexp.reporting.ledger.printed import counts, experiments_of, in_short, section, with_surprise
 from dpexp.reporting.paper import NotClaimed, Paper
 from dpexp.reporting.table import markdown_table
 
 INDEX, FOLDER = "CLAIMS.md", "claims"
 ABOUT = (
-    "What the papers say, quoted, against what stored results show. Written by `dpexp claims` from the results of "
-    "`make reproduce`; nothing here is typed in. *Holds as a bound* gives the looseness, bound over measured mean. "
-    "*Misleading* is true in a sense that readers will not take; a *misprint* is false as printed and plainly not what "
-    "is meant. Statements whose source is *ours* complete, correct or sharpen the paper's."
+    "These lines come first of what was settled: what the papers say, quoted, against what stored results show. "
+    "`dpexp claims` writes them, and for each paper a page that begins with what to know. *Holds as a bound* gives the "
+    "looseness, bound over measured mean. *Misleading* is true in a sense that readers will not take; a *misprint* is "
+    "false as printed and plainly not what is meant. Statements of *ours* complete, correct or sharpen the paper's."
 )
 
 
@@ -30,57 +31,44 @@ def anchor(claim_id: str) -> str:
 
 
 def index(judgements: Sequence[Judgement], papers: Mapping[str, Paper]) -> str:
-    """Counts, and every claim with its verdict and a link to its page."""
-    parts = ["# Claims", ABOUT]
+    """The headlines, what the verdicts mean, and counts that lead to the pages."""
+    by_id = {one.id: one for one in judgements}
+    headlines = [(name, says) for paper in papers.values() for name, says in paper.headlines.items() if name in by_id]
+    parts = ["# Claims", "\n".join(_headline(by_id[name], says) for name, says in headlines), ABOUT]
     for title, source in (("The papers' claims", "paper"), ("Ours", "ours")):
         head, rows = counts(judgements, source)
-        parts += [f"## {title}", markdown_table(head, [[_to_page(row[0]), *row[1:]] for row in rows])]
-    for paper in dict.fromkeys(one.paper for one in judgements):
-        mine = [one for one in judgements if one.paper == paper]
-        parts += [
-            f"## {paper}",
-            _title(paper, papers),
-            markdown_table(["place", "claim", "source", "verdict"], _rows(mine)),
-        ]
-    return "\n\n".join(part for part in parts if part)
+        parts += [f"## {title}", markdown_table(head, [[f"[{row[0]}]({name_of(row[0])})", *row[1:]] for row in rows])]
+    return "\n\n".join(filter(None, parts))
 
 
-def _to_page(paper: str) -> str:
-    return f"[{paper}]({name_of(paper)})"
+def _headline(one: Judgement, says: str) -> str:
+    found = f"; {in_short(one)}" if one.is_current else ""
+    link = f"[{one.id}]({name_of(one.paper)}{anchor(one.id)})"
+    return f"* **{says}** *{with_surprise(one)}*{found} ({link})"
 
 
-def _title(paper: str, papers: Mapping[str, Paper]) -> str:
-    if paper not in papers:
-        return ""
-    one = papers[paper]
-    missing = (
-        f" What no claim settles stands [at its end]({name_of(paper)}#not-claimed-here)." if one.not_claimed else ""
-    )
-    return f"{one.authors}: *{one.title}*. [All about each claim]({name_of(paper)}).{missing}"
-
-
-def _rows(judgements: Sequence[Judgement]) -> list[list[str]]:
-    rows = []
-    for one in judgements:
-        surprise = f" (expected: {one.expected})" if one.is_surprising else ""
-        link = f"[{one.claim['statement']}]({name_of(one.paper)}{anchor(one.id)})"
-        rows.append([one.claim["place"], link, one.claim["source"], one.verdict.strip("[]") + surprise])
-    return rows
+def _table(judgements: Sequence[Judgement]) -> str:
+    rows = [
+        [one.claim["place"], f"[{one.claim['statement']}]({anchor(one.id)})", one.claim["source"], with_surprise(one)]
+        for one in judgements
+    ]
+    return markdown_table(["place", "claim", "source", "verdict"], rows)
 
 
 def page(paper: str, judgements: Sequence[Judgement], of: Paper | None, costs: Costs) -> str:
     """Everything about every claim of a paper, and what of it no claim settles."""
-    not_claimed: Sequence[NotClaimed] = () if of is None else of.not_claimed
     parts = [f"# Claims of {paper}"]
+    not_claimed: Sequence[NotClaimed] = ()
     if of is not None:
+        not_claimed = of.not_claimed
         parts.append(f"{of.authors}: *{of.title}*. [All papers](../{INDEX}).")
-    if costs.measured_on:
-        parts.append(
-            f"Times are those of one core ({costs.measured_on}); running is needed once, then results are stored."
-        )
-    for title, source in (("The paper's claims", "paper"), ("Ours", "ours")):
+        if of.what_to_know:
+            parts += ["## What to know", "\n".join(f"* {sentence}" for sentence in of.what_to_know)]
+    parts += [*letter(judgements), "## The claims"]
+    for title, source in (("The paper's", "paper"), ("Ours", "ours")):
         head, rows = counts(judgements, source)
         parts.append(f"{title}: {_counted(head, rows)}.")
+    parts.append(_table(judgements))
     parts += [section(one, costs.words(one.id, experiments_of(one))) for one in judgements]
     if not_claimed:
         parts += [

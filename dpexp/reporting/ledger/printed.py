@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from dpexp.core.text import columns
 from dpexp.reporting.ledger.judgement import Judgement
@@ -11,6 +11,29 @@ from dpexp.reporting.noticed import noticed
 from dpexp.reporting.verdict import VERDICTS
 
 NOT_CURRENT = "stale or missing"
+
+
+def overview(judgements: Sequence[Judgement], headlines: Mapping[str, str]) -> str:
+    """What fits a screen: the headlines with their verdicts, and how many claims of each paper have which verdict."""
+    by_id = {one.id: one for one in judgements}
+    first = [f"{says}\n  {with_surprise(by_id[name])}: {name}" for name, says in headlines.items() if name in by_id]
+    of = list(dict.fromkeys(one.paper for one in judgements))
+    rows = []
+    for verdict in (*VERDICTS, NOT_CURRENT):
+        found = Counter(one.paper for one in judgements if _verdict(one) == verdict)
+        if found:
+            rows.append([verdict, *(str(found[paper]) for paper in of)])
+    ended = f"{len(judgements)} claims. dpexp claims ID says all about one, --format table lists all."
+    return "\n\n".join(filter(None, ["\n".join(first), columns(rows, ["", *of]), ended]))
+
+
+def with_surprise(one: Judgement) -> str:
+    """The verdict, and the expected one where it differs."""
+    return one.verdict + (f" (expected: {one.expected})" if one.is_surprising else "")
+
+
+def _verdict(one: Judgement) -> str:
+    return str(one.found["verdict"]) if one.is_current else NOT_CURRENT
 
 
 def listed(judgements: Sequence[Judgement]) -> str:
@@ -32,7 +55,7 @@ def counts(judgements: Sequence[Judgement], source: str) -> tuple[list[str], lis
     rows = []
     for paper in dict.fromkeys(one.paper for one in judgements):
         mine = [one for one in judgements if one.paper == paper and one.claim["source"] == source]
-        counted = Counter(one.found["verdict"] if one.is_current else NOT_CURRENT for one in mine)
+        counted = Counter(_verdict(one) for one in mine)
         rows.append([paper, str(len(mine)), *(str(counted[name]) for name in head[2:])])
     return head, rows
 

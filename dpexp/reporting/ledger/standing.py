@@ -49,7 +49,9 @@ def at_once(results: Path, ledger: Ledger) -> list[Judgement] | None:
     return [Judgement(ledger.verdicts[name].claim, ledger.verdicts[name].found, "current") for name in seen.order]
 
 
-def unchanged(results: Path, verdicts: Mapping[str, Verdict], order: Sequence[str]) -> Unchanged | None:
+def unchanged(
+    results: Path, verdicts: Mapping[str, Verdict], order: Sequence[str], headlines: Mapping[str, str]
+) -> Unchanged | None:
     """What `at_once` compares next time, for verdicts that are all current; None where it could not know."""
     from dpexp.store.reading import load_generation
 
@@ -68,7 +70,7 @@ def unchanged(results: Path, verdicts: Mapping[str, Verdict], order: Sequence[st
         if named := generation.manifest["config"]["path"]:
             paths.append(f"{experiment}/{named}")  # also where it is not there now: it may come back as another one
         files |= {path: _hash(results / path) for path in paths}
-    return Unchanged(hash_of_all(), files, list(order))
+    return Unchanged(hash_of_all(), files, list(order), dict(headlines))
 
 
 def _hash(path: Path) -> str:

@@ -75,6 +75,8 @@ class Unchanged:
     """hashes of results and configs, by their path from the results folder; empty for one that is not there"""
     order: list[str]
     """the ids of all claims, in the papers' order"""
+    headlines: dict[str, str] = field(default_factory=dict)
+    """what the papers say to see first: `Paper.headlines`, all of them"""
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def read(results: Path) -> Ledger:
         if wrong := [name for name, one in verdicts.items() if one.claim["id"] != name]:
             raise Damaged(f"{FILE} has the verdict of another claim under {wrong[0]}")
         seen = document["unchanged"]
-        return Ledger(verdicts, None if seen is None else Unchanged(seen["code"], seen["files"], seen["order"]))
+        return Ledger(verdicts, None if seen is None else Unchanged(**seen))
     except FileNotFoundError:
         return Ledger()
     except Damaged as error:

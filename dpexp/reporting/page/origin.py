@@ -51,7 +51,8 @@ def seconds(one: Stored) -> float | None:
     cells = one.provenance.get("cells")
     if not isinstance(cells, dict) or not cells:
         return None
-    return sum(float(cell["wall_s"]) for cell in cells.values())
+    spent = [cell.get("cpu_s") for cell in cells.values()]
+    return None if None in spent else sum(map(float, spent))
 
 
 def steps(one: Stored) -> int:
