@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 from scipy.optimize import brentq
+from scipy.special import log_ndtr
 
 BLOCK = 200
 
@@ -104,6 +105,20 @@ class Inverted:
 def epsilon(parts, delta, pairs=("remove", "add")):
     """eps(delta) of steps of several kinds (q, noise, steps), the larger of the orders given."""
     return max(Inverted([(q, 1 / noise, steps) for q, noise, steps in parts], pair).eps(delta) for pair in pairs)
+
+
+def gaussian_eps(mu, delta):
+    """Epsilon of N(mu, 1) against N(0, 1): the largest log((P - delta) / Q) over half lines, which are optimal."""
+    low, high, best = -10.0, mu + 12.0, 0.0
+    for _ in range(5):
+        x = np.linspace(low, high, 201)
+        above = np.exp(log_ndtr(mu - x)) * (1 - 1e-14) - delta
+        with np.errstate(invalid="ignore", divide="ignore"):
+            value = np.where(above > 0, np.log(above) - log_ndtr(-x), -np.inf)
+        k = int(np.argmax(value))
+        best = max(best, float(value[k]))
+        low, high = float(x[max(0, k - 1)]), float(x[min(200, k + 1)])
+    return best
 
 
 def _nodes(mu, pair):

@@ -1,6 +1,6 @@
 """Exact pairs of batches that are drawn epoch by epoch, from the literal law of what a record's batches are.
 
-Everything comes from `dpexp.privacy.exact`, which shares no code with the analyses.
+Everything comes from `dpexp.privacy.exact` and from other oracles, which share no code with the analyses.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any, get_args
 import numpy as np
 
 from dpexp.privacy.exact import bins
-from dpexp.privacy.exact.composition import composed_eps, gaussian_eps
 from dpexp.privacy.exact.outcome import EitherOrder
 from dpexp.privacy.mechanisms import Mechanism
 from dpexp.privacy.mechanisms.epoch_gaussian import EpochGaussian, EpochSampling
+from tests.oracles.composition import epsilon, gaussian_eps
 
 WIDTH = 0.05
 """of the cells in which atoms are merged: pairs are lower by about a percent, and the survey is short"""
@@ -36,8 +36,8 @@ def constant_gradients(sampling: str, relation: str, rng: np.random.Generator) -
     replaced = relation == "replace-one"
     attained: dict[str, Callable[[float], float]] = {}
     if sampling == "cyclic-poisson":
-        kind = "opposite" if replaced else "add-remove"
-        attained["all iterates"] = lambda delta: composed_eps(kind, q, 1 / noise, epochs, delta, False)  # type: ignore[arg-type]
+        orders = ("opposite",) if replaced else ("remove", "add")
+        attained["all iterates"] = lambda delta: epsilon([(q, noise, epochs)], delta, orders)
         return mechanism, attained
     # of records that draw their batches for themselves a replaced one is compared with one of gradient 0, and of a
     # partition with the opposite one, where all others pull the other way

@@ -21,11 +21,11 @@ from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.audit.statistics.epochs_of_steps import log_likelihood_ratio_of
 from dpexp.privacy.batch_sampling import Epochs
 from dpexp.privacy.exact import bins
-from dpexp.privacy.exact.composition import composed_eps
 from dpexp.privacy.exact.outcome import Cells, EitherOrder
 from dpexp.privacy.mechanisms import EpochGaussian
 from dpexp.privacy.targets import Target
 from dpexp.problems.softmax import Softmax
+from tests.oracles.composition import epsilon
 
 DIGITS = Softmax(regulariser=1e-2)
 CONSTANT, DECREASING = SCHEDULES["langevin"](), SCHEDULES["langevin"](decreasing=True)
@@ -161,7 +161,7 @@ def test_groups_are_sampled_in_their_own_steps_alone():
     used, q = -(-n // 6), 30 * 6 / DIGITS.n
     assert mechanism.mechanism.sampling_probability == q
     z = mechanism.row((1e-5,))["noise_multiplier"]
-    low, high = (composed_eps("add-remove", q, 1 / z, k, 1e-5, False) for k in (used - 1, used))
+    low, high = (epsilon([(q, z, k)], 1e-5) for k in (used - 1, used))
     assert low < 0.995
     assert 0.98 < high <= 1
     # all of a group in turn: nothing is random but the noise
@@ -208,7 +208,7 @@ def test_groups_in_an_epoch_that_ends_early():
     early = EpochGaussian(noise_multiplier=2.0, batches=4, epochs=3, sampling="cyclic-poisson", sampling_probability=0.3, unfinished=1)  # fmt: skip
     (high,) = [a.eps(1e-5) for a in early.analyses() if a.name == "pld-composition"]
     everything, last = (b.eps(1e-5) for b in early.lower_bounds())
-    assert composed_eps("add-remove", 0.3, 0.5, 4, 1e-5, False) <= high <= 1.001 * everything
+    assert epsilon([(0.3, 2.0, 4)], 1e-5) <= high <= 1.001 * everything
     # the last iterate: binomially many of four steps against the noise of thirteen
     x = np.linspace(-40, 45, 400_001)
     counts, spread = binom.pmf(np.arange(5), 4, 0.3), 2.0 * math.sqrt(13)
@@ -240,7 +240,7 @@ def test_dp_sgld_takes_each_epoch_at_its_least_noise():
         elif sampling == "balls-in-bins":
             exact = EitherOrder(product([(1 / (z * noise), 1) for noise in least], t)).eps(1e-5)
         else:
-            alike = [composed_eps("add-remove", 7 * 60 / DIGITS.n, 1 / (z * f), len(least), 1e-5, False) for f in (least[0], least[-1])]  # fmt: skip
+            alike = [epsilon([(7 * 60 / DIGITS.n, z * f, len(least))], 1e-5) for f in (least[0], least[-1])]  # fmt: skip
             assert alike[1] < 1 < alike[0] * 1.02
             continue
         assert 0.97 < exact <= 1
@@ -404,8 +404,8 @@ def test_the_noise_of_a_scheme_is_bracketed_by_other_programs():
     kinds = {(scheme.name, scheme.relation): scheme for scheme in SCHEMES}
     assert len(kinds) == len(SCHEMES)
     exact = {
-        "poisson": lambda z: composed_eps("add-remove", 1 / 16, 1 / z, 16, 1e-5, False),
-        "cyclic-poisson": lambda z: composed_eps("add-remove", 5 / 16, 1 / z, 4, 1e-5, False),
+        "poisson": lambda z: epsilon([(1 / 16, z, 16)], 1e-5),
+        "cyclic-poisson": lambda z: epsilon([(5 / 16, z, 4)], 1e-5),
         "balls-in-bins": lambda z: EitherOrder(bins.epochs(1 / z, 16, 1)).eps(1e-5),
     }
     for name, eps in exact.items():

@@ -10,13 +10,14 @@ import pytest
 
 import dpexp.privacy.exact
 from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.exact import bins, composition, memory
-from dpexp.privacy.exact.composition import LowerLoss, Step, composed_eps, composed_renyi, gaussian_eps, inverted
+from dpexp.privacy.exact import bins, memory
+from dpexp.privacy.exact.composition import composed_renyi
 from dpexp.privacy.exact.grid import GridPair
 from dpexp.privacy.exact.linear import linear
 from dpexp.privacy.exact.nodes import pair
 from dpexp.privacy.exact.recursion import statistic_law
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
+from tests.oracles.composition import epsilon, gaussian_eps
 from tests.oracles.linear_losses import full
 
 SAMPLINGS = ("fixed-size", "poisson", "full-batch", "cyclic", "shuffled", "reshuffled")
@@ -182,37 +183,11 @@ def test_no_linear_loss_tells_more_than_with_all_its_counts(setting):
     assert len(rare.counts) + (rare.rare[:, 1] - rare.rare[:, 0] + 1).sum() == setting[2] + 1
 
 
-# adversary.md 2.4: eps at 1e-12, by inversion; the last is the relative distance that a lower bound may have
-COMPOSED = [
-    ((0.01, 1, 1000), 1e-12, 3.91429816, 1e-4),
-    ((0.01, 1, 1000), 1e-14, 4.54370199, 1e-4),
-    ((0.9, 20, 10_000), 1e-12, 41.18841945, 3e-4),
-    ((0.02, 5, 100_000), 1e-14, 10.28855693, 5e-3),
-]
-
-
-@pytest.mark.parametrize(("setting", "delta", "eps", "short"), COMPOSED)
-def test_composition_from_below(setting, delta, eps, short):
-    q, noise, steps = setting
-    low = LowerLoss(Step("add-remove", q, 1 / noise), steps).eps(delta)
-    assert eps * (1 - short) < low < eps
-
-
-def test_composition_by_inversion():
-    assert inverted(Step("add-remove", 0.01, 1.0), 1000, 4.54370199) == pytest.approx(1e-14, rel=1e-6)
-    for step in (Step("add-remove", 0.1, 0.5, True), Step("opposite", 0.05, 1.0)):
-        low = LowerLoss(step, 100).eps(1e-6)
-        exact = inverted(step, 100, low)
-        assert 1e-6 < exact < 1.02e-6  # delta at an epsilon that is .1% low
-
-
 def test_composition_of_normal_steps_and_renyi():
     assert gaussian_eps(1.0, 1e-5) == pytest.approx(eps_of(1.0, 1e-5), rel=1e-9)
-    assert composed_eps("opposite", 1.0, 0.1, 100, 1e-5) == pytest.approx(eps_of(2.0, 1e-5), rel=1e-9)
     assert composed_renyi("add-remove", 0.01, 1, 1, 2) == pytest.approx(1.718134220745e-4, rel=1e-8)
     assert composed_renyi("add-remove", 0.01, 1, 1, 32) == pytest.approx(11.24627593705, rel=1e-8)
-    assert composed_renyi("opposite", 0.01, 0.5, 1, 8) == pytest.approx(4.03165248e-4, rel=1e-7)
-    assert composition.composed_eps("add-remove", 0.01, 1, 1000, 1e-5, fine=False) < 1.8283
+    assert composed_renyi("replace-one", 0.01, 0.5, 1, 8) == pytest.approx(4.03165248e-4, rel=1e-7)
 
 
 # adversary.md 5.2: t, E, s and the brackets of eps at 1e-3 (remove, add) and 1e-5
@@ -243,9 +218,7 @@ def test_a_loss_that_remembers():
     assert chain.width == 24
     assert chain.pair.eps(1e-5) == pytest.approx(1.97580568, rel=1e-7)
     assert linear("poisson", False, 0.001, 0.6, 10_000).eps(1e-5) == pytest.approx(0.6137, abs=1e-4)
-    assert (
-        inverted(Step("add-remove", 0.001, 0.99 / 0.6), 10_000, chain.pair.eps(1e-5)) > 1e-5
-    )  # all iterates leak more
+    assert chain.pair.eps(1e-5) < epsilon([(0.001, 0.6 / 0.99, 10_000)], 1e-5, ("remove",))  # all iterates leak more
 
 
 def test_the_memory_by_simulation():

@@ -26,16 +26,20 @@ from dpexp.privacy.exact.linear import linear
 from dpexp.privacy.judge import judge
 from dpexp.privacy.judge.bound import from_function
 from dpexp.privacy.judge.competitors import analyses
-from dpexp.privacy.judge.search import Search
+from dpexp.privacy.judge.families import FAMILIES
+from dpexp.privacy.judge.search import Search, exact_pair
 from dpexp.privacy.judge.setting import Assumes, Setting, from_cube, parameter
 from dpexp.privacy.judge.verdict import rerun
+from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from tests.campaigns.survey_of_bounds import Case, cases, survey, table
+from tests.oracles.composition import epsilon
 from tests.oracles.untilted_composition import StepLoss
 
 LAST = {"relation": "replace-one", "released": "last-iterate", "bounded": True}
 SMOOTH = {**LAST, "convex": True, "smooth": True}
 STRONG = {**SMOOTH, "strongly_convex": True}
 ALL = {"released": "all-iterates"}
+(COMPOSITION,) = (family for family in FAMILIES if family.name == "composition")
 
 
 def printed(order, *, batch_size, noise_std, lipschitz, sampling_probability, diameter, parameter_noise_std, steps):
@@ -279,6 +283,39 @@ def test_sound_bounds_pass(name):
     if name == "normal":  # attained: the tolerance is tested too
         assert document["looseness"]["0"] == pytest.approx(1.0, abs=1e-6)
         assert dpexp.judge(lambda order, noise_multiplier, steps: normal(order, noise_multiplier=noise_multiplier, steps=steps) * (1 - 1e-5), assumes=assumes, comparisons=20).refuted  # fmt: skip
+
+
+RELATION = {"poisson": ("add-remove", "replace-one"), "fixed-size": ("replace-one",)}
+
+
+@pytest.mark.parametrize("sampling", RELATION)
+def test_judge_and_statement_say_the_same_of_all_iterates(sampling):
+    """Constant gradients at random settings: one number from both, to all digits, and that of another program."""
+    rng = np.random.default_rng(8)
+    for k in range(12):
+        relation = RELATION[sampling][k % len(RELATION[sampling])]
+        assumes = Assumes(sampling, relation, "all-iterates")
+        setting, against = from_cube(rng.random(9), assumes), float(k % 3 == 0)
+        if setting.q == 1 or not 0.2 < setting.multiplier < 50:
+            continue
+        pair = exact_pair(COMPOSITION, setting, assumes, (against,))
+        delta = float(10 ** rng.uniform(-12, -4))
+        found, z = pair.eps(delta), setting.multiplier
+        flipped = sampling == "fixed-size" and against < 0.7
+        # a record of a batch of fixed size that is turned round is one that is there or not, with half of the noise
+        stated = SampledGaussian(
+            noise_multiplier=z / 2 if flipped else z,
+            sampling_probability=setting.q,
+            steps=setting.steps,
+            neighboring_relation="add-remove" if flipped else relation,
+        )
+        (low,) = [b for b in stated.lower_bounds() if b.name == "exact-composition"]
+        assert found == low.eps(delta)
+        orders = ("remove", "add") if stated.neighboring_relation == "add-remove" else ("opposite",)
+        # with less noise that program is off by 1e-6: 40.25026, where a transform of the five steps has 40.25031
+        if 1e-3 < found < 100 and stated.noise_multiplier > 1 / 3:
+            exact = epsilon([(setting.q, stated.noise_multiplier, setting.steps)], delta, orders)
+            assert 0.998 * exact < found < exact * (1 + 1e-9)
 
 
 def test_the_same_seed_the_same_verdict():

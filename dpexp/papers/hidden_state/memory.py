@@ -13,9 +13,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from dpexp.privacy.accounting.loss_distributions import Scheme
+from dpexp.privacy.accounting.loss_distributions import Scheme, step_loss
 from dpexp.privacy.attained.linear_loss import linear_loss_eps
-from dpexp.privacy.exact.composition import composed_eps
 from dpexp.privacy.exact.linear import linear
 from dpexp.privacy.exact.memory import Memory, W
 from dpexp.privacy.exact.nodes import pair
@@ -80,7 +79,7 @@ def linear_law(setting: str, scheme: Scheme = "fixed-size") -> float:
 def composition(setting: str, share: float = SHARE) -> float:
     """What all iterates attain with the record's step of the memory."""
     q, z, steps = SETTINGS[setting]
-    return composed_eps("add-remove", q, share / z, steps, DELTA)
+    return step_loss(q, z / share, "add-remove").attained(steps, DELTA)
 
 
 def over_linear() -> dict[str, float]:

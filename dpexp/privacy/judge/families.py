@@ -14,6 +14,8 @@ from typing import Protocol
 
 import numpy as np
 
+from dpexp.privacy.accounting.gdp import eps_of
+from dpexp.privacy.accounting.loss_distributions import step_loss
 from dpexp.privacy.exact import bins, composition, linear, memory, nodes, recursion
 from dpexp.privacy.exact.outcome import EitherOrder
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
@@ -52,23 +54,24 @@ class Family:
 
 @dataclass(frozen=True)
 class Composed:
-    """All iterates of constant gradients: the loss of a step, summed."""
+    """All iterates of constant gradients: the loss of a step, summed, as privacy statements have it."""
 
     pair: composition.Pair
     q: float
-    mu: float
+    multiplier: float
+    """noise over the distance that one record moves a step"""
     steps: int
-    fine: bool = False
 
     def eps(self, delta: float) -> float:
-        return composition.composed_eps(self.pair, self.q, self.mu, self.steps, delta, self.fine)
+        return step_loss(self.q, self.multiplier, self.pair).attained(self.steps, delta)
 
     def renyi(self, order: float) -> float:
-        return composition.composed_renyi(self.pair, self.q, self.mu, self.steps, order)
+        return composition.composed_renyi(self.pair, self.q, 1 / self.multiplier, self.steps, order)
 
     @property
     def variation(self) -> float:
-        return min(0.9, self.q * math.erf(self.mu / 2**1.5) * math.sqrt(self.steps) * (2 - (self.pair != "opposite")))
+        sides = 2 if self.pair == "replace-one" else 1
+        return min(0.9, self.q * math.erf(1 / self.multiplier / 2**1.5) * math.sqrt(self.steps) * sides)
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ class Normal:
     mu: float
 
     def eps(self, delta: float) -> float:
-        return composition.gaussian_eps(self.mu, delta)
+        return eps_of(self.mu, delta) * (1 - 1e-12)
 
     def renyi(self, order: float) -> float:
         return order * self.mu**2 / 2 * (1 - 1e-12)
@@ -293,10 +296,10 @@ def _composition(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None
     if a.sampling == "reshuffled":
         return EitherOrder(bins.epochs(distance, s.batches, epochs, 0.05)) if 0 < epochs <= 200 else None
     if a.sampling == "poisson":
-        return Composed("opposite" if replaced else "add-remove", s.q, step, s.steps)
-    return (
-        Composed("add-remove", s.q, 2 * step, s.steps) if shape[0] < 0.7 else Composed("opposite", s.q, step, s.steps)
-    )
+        return Composed("replace-one" if replaced else "add-remove", s.q, s.multiplier, s.steps)
+    if shape[0] < 0.7:  # all others pull one way, and one record is turned round
+        return Composed("add-remove", s.q, s.multiplier / 2, s.steps)
+    return Composed("replace-one", s.q, s.multiplier, s.steps)
 
 
 FAMILIES = (
