@@ -45,8 +45,8 @@ def artifact(judgements: Sequence[Judgement], papers: Mapping[str, Paper], costs
         "of an accelerator. All data come with the package; nothing is downloaded while it runs.",
         "## In two minutes",
         TIRES,
-        "The last command must say `identical` of three files. It says `within tolerance` where libraries have other "
-        "versions, and then what the tolerance is.",
+        "The last command must say `identical` of both tables, cells and summary. A file is `within tolerance` where "
+        "libraries have other versions, or where a manifest only says in another way how its numbers were confirmed.",
         "## The headlines",
         "Each command runs the experiments that the claim reads, judges it, and prints what it found beside what is "
         "stored. It must exit with 0 and say `same values`. Another machine may be off in the last digits; a result "
