@@ -30,10 +30,6 @@ class Paper:
     authors: str
     claims: tuple[Claim, ...] = ()
     """in the order of the paper"""
-    headlines: Mapping[str, str] = field(default_factory=dict)
-    """the claims that a reader should see first, by their ids, each with what it found in one sentence"""
-    what_to_know: tuple[str, ...] = ()
-    """five sentences for a reader who will use the paper"""
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
     configs: tuple[str, ...] = ()
@@ -46,3 +42,7 @@ class Paper:
     """what else is known of where it appeared, by BibTeX's names: eprint, year, note"""
     theory: Theory | None = None
     """what it predicts of cells of any experiment, for reference slopes and `dpexp plot RESULT --theory`"""
+    headlines: Mapping[str, str] = field(default_factory=dict)
+    """the claims that a reader should see first, by their ids, each with what it found in one sentence"""
+    what_to_know: tuple[str, ...] = ()
+    """five sentences for a reader who will use the paper"""
