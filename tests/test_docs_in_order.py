@@ -21,9 +21,11 @@ import pytest
 
 from tests import test_docs as docs
 from tests.conftest import ROOT, call
-from tests.test_docs import PAGES, Example, agrees, all_blocks, begins, commands, examples
+from tests.test_docs import Example, agrees, all_blocks, begins, commands, examples
 
 TUTORIAL = docs.IN_ORDER
+PAGES = [page for page in docs.PAGES if page.name != "artifact.md"]
+"""the page for evaluations, which `dpexp claims` writes, computes everything at full size: its commands only have to parse"""
 
 
 class Reason(NamedTuple):
