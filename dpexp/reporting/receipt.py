@@ -23,6 +23,7 @@ from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.analyses.composition import batches_of, divides
 from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
+from dpexp.privacy.mechanisms.epoch_gaussian import SAMPLING
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.reporting.tradeoff import profile_of
 
@@ -35,8 +36,10 @@ MU_LEVELS = tuple(10.0**-k for k in range(2, 11))
 PRIVATE_N = "sampling probability, steps and divisor are not computed from the number of records, which is private"
 OTHER_GROUPS = "the microbatches of all other records stay as they are"
 ALL_LAYERS = "the noise is over the norm of all layers together"
-ORDERED = ("shuffled", "reshuffled", "balls-in-bins")
-EPOCHWISE = ("balls-in-bins", "shuffled", "reshuffled", "cyclic-poisson")
+CUT = ("shuffled", "reshuffled", "balls-in-bins")
+"""batches of an epoch, of the share q each"""
+DRAWN = ("drawn", "drawn-visible")
+"""divisors that are the size of the batch"""
 ROUNDED = 1 + 1e-9
 
 
@@ -93,7 +96,7 @@ def readings(card: Card) -> list[Reading]:
     told = card.accounted_as if card.accounted_as not in (None, "unknown") else "poisson"
     assert told is not None
     found = [_reading(card, told, f"if the code samples as it was accounted ({told})")]
-    if told not in EPOCHWISE and max(phase.sampling_probability for phase in card.phases) < 1:
+    if told not in SAMPLING and max(phase.sampling_probability for phase in card.phases) < 1:
         found.append(_reading(card, "reshuffled", "if it shuffles the records in every epoch"))
     return found
 
@@ -112,7 +115,7 @@ def _reading(card: Card, sampler: Sampler, condition: str) -> Reading:
     more += [OTHER_GROUPS] if card.clipping == "microbatch" else []
     more += [ALL_LAYERS] if card.clipping == "per-layer" else []
     lower = one.lower_bounds() if _pairs_are_the_programs(card, sampler) else []
-    if card.normaliser in ("drawn", "drawn-visible"):  # the last iterate adds up means, and the pairs' adds up sums
+    if card.normaliser in DRAWN:  # the last iterate adds up means, and the pairs' adds up sums
         lower = [b for b in lower if b.released == ALL]
     found = Reading(condition, every, lower, more)
     if not math.isfinite(found.best(card.delta[0])[0]):
@@ -129,12 +132,14 @@ def _pairs_are_the_programs(card: Card, sampler: Sampler) -> bool:
     and where epochs are not cut evenly.
     """
     hidden = card.normaliser == "drawn" and not card.batch_sizes_logged and card.relation == "add-remove"
-    uneven = sampler in ORDERED and not divides(card.phases[0].sampling_probability)
+    uneven = sampler in CUT and not divides(card.phases[0].sampling_probability)
+    if sampler == "k-of-t":
+        uneven = phase_steps(card) % (card.steps_per_epoch or 1) > 0
     return not (hidden or uneven or card.clipping == "microbatch")
 
 
 def _shows(card: Card) -> bool:
-    return card.batch_sizes_logged or card.normaliser in ("drawn", "drawn-visible")
+    return card.batch_sizes_logged or card.normaliser in DRAWN
 
 
 def _not_covered(card: Card, sampler: Sampler) -> tuple[str, str]:
@@ -173,7 +178,7 @@ def _mechanism(card: Card, sampler: Sampler, runs: int) -> Mechanism:
         epochs = math.ceil(phase_steps(card) / card.steps_per_epoch) * runs
         drawn = {"steps_per_epoch": card.steps_per_epoch, "selected": card.selected, "epochs": epochs}
         return MECHANISMS[sampler].model_validate(values | drawn)
-    if sampler in EPOCHWISE:
+    if sampler in SAMPLING:
         batches = card.groups if sampler == "cyclic-poisson" and card.groups else batches_of(shares[0])
         epochs, rest = divmod(phase_steps(card), batches)
         values |= {"batches": batches, "epochs": epochs, "sampling": sampler}
@@ -258,7 +263,7 @@ class Receipt(Printed):
         if card.accounted_as not in (None, "unknown", card.sampler):
             said = f"it is the number of {card.accounted_as} batches, and the code's are {card.sampler}"
             changes.append(("sampler", {"sampler": card.accounted_as}, said))
-        if card.batch_sizes_logged or card.normaliser in ("drawn", "drawn-visible"):
+        if _shows(card):
             said = "it is the number of sizes that nobody sees; shown or divided by, they double the sensitivity"
             changes.append(("normaliser", {"batch_sizes_logged": False, "normaliser": "public"}, said))
         if card.relation != "add-remove":
@@ -388,13 +393,16 @@ class Receipt(Printed):
 
     def appendix(self, form: str) -> str:
         """A paragraph and a table for a paper's appendix, in Markdown or LaTeX."""
+        from dpexp.reporting import latex
+        from dpexp.reporting.table import markdown_table
+
         found = [(reading, delta, reading.best(delta), reading.attained(delta)) for reading in self.readings
                  for delta in self.card.delta]  # fmt: skip
         rows = [
             [r.condition or self.card.sampler, f"{d:g}", up(best[0]), down(shown[0])] for r, d, best, shown in found
         ]
         head = ["batches", "delta", "epsilon", "attained"]
-        return _paragraph(self.card) + "\n\n" + (_tex(head, rows) if form == "tex" else _markdown(head, rows))
+        return _paragraph(self.card) + "\n\n" + (latex.tabular if form == "tex" else markdown_table)(head, rows)
 
 
 def _paragraph(card: Card) -> str:
@@ -408,16 +416,6 @@ def _paragraph(card: Card) -> str:
         "and the guarantee covers all iterates. `attained` is the privacy loss of one pair of neighbours: "
         "no guarantee can be less."
     )
-
-
-def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def _tex(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    body = " \\\\\n".join(" & ".join(line) for line in [head, *rows])
-    return f"\\begin{{tabular}}{{lrrr}}\n{body} \\\\\n\\end{{tabular}}"
 
 
 def _and_attained(value: float | None) -> str:

@@ -98,6 +98,9 @@ def test_no_pair_is_that_of_a_program_which_it_does_not_fit(card):
         _, row, _ = only(document(card, *given, code=3))
         assert row["attained"] == 0
         card.write_text(CARD)
+    for steps_per_epoch, some in ((100, True), (300, False)):  # of 1,000 steps: the last epoch ends early
+        given = ["sampler=k-of-t", f"steps_per_epoch={steps_per_epoch}", "selected=1"]
+        assert (only(document(card, *given))[1]["attained"] > 0) == some
     _, row, stated = only(document(card, "tuning_runs=1", code=3))
     assert stated["word"] == "selection-not-charged"
     assert row["attained"] == pytest.approx(1.8281, abs=1e-4)

@@ -27,7 +27,7 @@ from dpexp.engine.elementary import exp
 from dpexp.privacy.accounting import hockey_sticks
 from dpexp.privacy.accounting.binomials import binomial_log_masses, likely_counts
 from dpexp.privacy.accounting.discrete_losses import Discrete, from_above
-from dpexp.privacy.accounting.loss_distributions import Curve, Scheme, StepLoss
+from dpexp.privacy.accounting.loss_distributions import REACHES, Curve, Scheme, StepLoss
 from dpexp.privacy.accounting.tilted import Side
 
 LEAST_KIND = 1e-19
@@ -84,19 +84,24 @@ class MixedStep(StepLoss):
 
     def top(self, reach: float) -> float:
         """The largest loss of a kind at `reach` noise units beyond its far mean, its own log ratio included."""
-        shift = np.abs(np.log(self.present / self.absent))
-        return max(
-            by + StepLoss(q, 1 / mu, self.scheme).top(reach)
-            for by, q, mu in zip(shift, self.shares, self.distances, strict=True)
-        )
+        return self._ends[reach][0]
 
     def beyond(self, reach: float) -> float:
         """The mass above `top`, and that of step (b)."""
-        weights = np.maximum(self.present, self.absent)
-        return self.lost + sum(
-            weight * StepLoss(q, 1 / mu, self.scheme).beyond(reach)
-            for weight, q, mu in zip(weights, self.shares, self.distances, strict=True)
-        )
+        return self._ends[reach][1]
+
+    @cached_property
+    def _ends(self) -> dict[float, tuple[float, float]]:
+        """`top` and `beyond` at all reaches, which every delta asks for."""
+        kinds = [StepLoss(q, 1 / mu, self.scheme) for q, mu in zip(self.shares, self.distances, strict=True)]
+        shift, weights = np.abs(np.log(self.present / self.absent)), np.maximum(self.present, self.absent)
+        return {
+            reach: (
+                max(by + kind.top(reach) for by, kind in zip(shift, kinds, strict=True)),
+                self.lost + sum(weight * kind.beyond(reach) for weight, kind in zip(weights, kinds, strict=True)),
+            )
+            for reach in REACHES
+        }
 
     def laws(self, interval: float, reach: float, side: Side) -> list[Discrete]:
         """One step on a grid, from above."""
