@@ -2,8 +2,6 @@
 
 import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +28,7 @@ from dpexp.inference.predicted import expected_ratio, hessian_error, largest_err
 from dpexp.inference.staged_newton import Design
 from dpexp.privacy.accounting.gdp import eps_of
 from tests.campaigns.central_coverage import LAWS, linear, logistic, m_estimate, target
+from tests.conftest import call, share
 
 N = 40_000
 PUBLIC = """\
@@ -57,9 +56,7 @@ def lab(tmp_path_factory):
 
 
 def command(*arguments):
-    done = subprocess.run([sys.executable, "-m", "dpexp", "fit", *map(str, arguments)], capture_output=True, text=True)
-    assert "Traceback" not in done.stderr
-    return done
+    return call("fit", *arguments, code=None)
 
 
 TRUTH = {"(intercept)": 10, "age": 0.5, "job=cook": 3, "job=nurse": -2, "(scale)": 4}
@@ -391,7 +388,9 @@ def test_central_newton_without_noise_is_the_m_estimator(name, slopes, spread, s
     assert np.sqrt(found.covariance.diagonal()) == pytest.approx(np.sqrt(sandwich.diagonal()), rel=0.03)
 
 
-@pytest.mark.parametrize(("law", "n", "mu"), [("steep", 3000, 1.0), ("R2 = .996", 2000, 1.0), ("base", 1000, 0.5)])
+@pytest.mark.parametrize(
+    ("law", "n", "mu"), share([("steep", 3000, 1.0), ("R2 = .996", 2000, 1.0), ("base", 1000, 0.5)])
+)
 def test_central_intervals_cover_where_the_guess_is_wrong(law, n, mu):
     """300 fits: with 12 fixed steps and .05 under the moments, steep logistic slopes were covered .79 to .86."""
     drawn, truth, hits = LAWS[law], target(law), []

@@ -12,7 +12,7 @@ from dpexp.config import read_experiment
 from dpexp.core.errors import UsageError
 from dpexp.store import load_cell, load_parameters
 from dpexp.store.run import Options, run
-from tests.conftest import installed
+from tests.conftest import installed, share
 
 CONFIG = """\
 experiment: levels
@@ -62,7 +62,7 @@ def test_all_words_of_certainty_hold_together(folder):
         assert row["certain"] <= (row["ci"][0] > 0 or row["ci"][1] < 0)  # together is harder than alone
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", share(range(5)))
 def test_a_difference_of_nothing_is_seldom_certain(seed, monkeypatch, folder):
     """2,000 families of four comparisons without a difference: at most 5 % call one certain, and 20 % would alone."""
     rng = np.random.default_rng(seed)

@@ -5,6 +5,7 @@ import re
 import signal
 import sys
 import textwrap
+from itertools import product
 from pathlib import Path
 
 import pandas as pd
@@ -23,7 +24,7 @@ from dpexp.store.executors import loky
 from dpexp.store.fingerprint import changed, code_of, plugins_missing
 from dpexp.store.planning import plan
 from dpexp.store.run import Options, run
-from tests.conftest import call
+from tests.conftest import call, share
 
 PLUGIN = '''\
 """An algorithm whose every number is a value that it finds somewhere."""
@@ -153,8 +154,7 @@ def stored(path):
         return float(load_cell(Path("results"), "toy", cell.cell_id).values.ravel()[0])
 
 
-@pytest.mark.parametrize("when", ["running", "loading"])
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("way", "when"), share(product(WAYS, ["running", "loading"])))
 def test_an_edit_of_what_is_read_makes_cells_stale(lab, monkeypatch, way, when):
     path = plug_in(lab, **{when: WAYS[way]})
     assert go(path) == 1
