@@ -5,9 +5,12 @@ Importing `scipy.optimize` takes a quarter of a second, which a command that sol
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+_INFINITE = 1e150
+"""in place of infinity, of which a parabola through three places makes no number; products of it with itself are one"""
 ROUNDING = 4 * 2.0**-52
 """the least relative tolerance that `brentq` takes"""
 
@@ -40,10 +43,10 @@ class Least(NamedTuple):
 
 
 def least(function: Callable[[float], float], low: float, high: float, xatol: float = 1e-5) -> Least:
-    """A local minimum between two ends, to about xatol."""
+    """A local minimum between two ends, to about xatol. Where the function is infinite it may be so at both ends."""
     from scipy.optimize import minimize_scalar
 
     found = minimize_scalar(
-        lambda x: function(float(x)), bounds=(low, high), method="bounded", options={"xatol": xatol}
+        lambda x: min(function(float(x)), _INFINITE), bounds=(low, high), method="bounded", options={"xatol": xatol}
     )
-    return Least(float(found.x), float(found.fun))
+    return Least(float(found.x), math.inf if found.fun == _INFINITE else float(found.fun))
