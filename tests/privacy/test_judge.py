@@ -637,3 +637,16 @@ def test_corners_come_first_and_find_what_is_lost_at_small_deltas():
     found = judge(eps, POISSON, comparisons=50, seconds=1e6)
     assert found.refuted
     assert found.document["worst"]["at"]["delta"] <= 1e-10
+
+
+def test_all_mistakes_of_assumes_are_said_at_once():
+    wrong = {"sampling": "fixed-size", "relation": "add-remove", "released": "all", "convex": 1, "smoth": True}
+    with pytest.raises(UsageError) as caught:
+        judge(lambda delta: 1.0, wrong)
+    for part in (
+        "no 'smoth'",
+        "released is one of",
+        "convex is True or False",
+        "fixed size are defined for replace-one",
+    ):
+        assert part in caught.value.message

@@ -127,22 +127,24 @@ def assumptions(given: Any, where: str) -> Assumes:
     if not isinstance(given, Mapping):
         raise UsageError(f"{where}: ASSUMES is a dict, not {type(given).__name__}")
     known = [field.name for field in fields(Assumes)]
+    faults: list[tuple[str, str]] = []
     for key, value in given.items():
         if key not in known:
-            raise UsageError(f"{where}: ASSUMES has no {key!r}", f"{guess(str(key), known)}it takes {', '.join(known)}")
-        if key in WORDS and value not in WORDS[key]:
-            raise UsageError(f"{where}: {key} is one of {', '.join(WORDS[key])}, not {value!r}")
-        if key not in WORDS and not isinstance(value, bool):
-            raise UsageError(f"{where}: {key} is True or False, not {value!r}")
+            faults.append((f"ASSUMES has no {key!r}", f"{guess(str(key), known)}it takes {', '.join(known)}"))
+        elif key in WORDS and value not in WORDS[key]:
+            faults.append((f"{key} is one of {', '.join(WORDS[key])}, not {value!r}", ""))
+        elif key not in WORDS and not isinstance(value, bool):
+            faults.append((f"{key} is True or False, not {value!r}", ""))
     missing = [key for key in NEEDED if key not in given]
     if missing:
-        raise UsageError(f"{where}: ASSUMES lacks {', '.join(missing)}", "; ".join(f"{k}: {WORDS[k]}" for k in missing))
-    assumes = Assumes(**given)
-    if assumes.strongly_convex and not assumes.convex:
-        raise UsageError(f"{where}: strongly convex losses are convex", "say convex: True")
-    if assumes.sampling == "fixed-size" and assumes.relation == "add-remove":
-        raise UsageError(f"{where}: batches of fixed size are defined for replace-one neighbours")
-    return assumes
+        faults.append((f"ASSUMES lacks {', '.join(missing)}", "; ".join(f"{k}: {WORDS[k]}" for k in missing)))
+    if given.get("strongly_convex") is True and given.get("convex") is not True:
+        faults.append(("strongly convex losses are convex", "say convex: True"))
+    if given.get("sampling") == "fixed-size" and given.get("relation") == "add-remove":
+        faults.append(("batches of fixed size are defined for replace-one neighbours", ""))
+    if faults:
+        raise UsageError(f"{where}: {'; '.join(said for said, _ in faults)}", "; ".join(h for _, h in faults if h))
+    return Assumes(**given)
 
 
 def _taken(function: Callable[..., Any], kind: Kind, assumes: Assumes, where: str) -> tuple[str, ...]:
