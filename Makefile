@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: reproduce confirm test test-fast test-lowest smoke lint check bench soak mutants review build clean
+.PHONY: reproduce confirm test test-fast test-lowest smoke lint check bench soak mutants review build build-data clean
 
 # Every experiment at full size, then every figure and table, the ledger of claims and the page of it all, into results/; at
 # the end every file beside the published one.
@@ -105,6 +105,11 @@ build: $(VENV_RELEASE)/.ready
 	$(VENV_RELEASE)/bin/python -m venv build/empty/venv
 	build/empty/venv/bin/python -m pip install --quiet dist/*.whl
 	cd build/empty && venv/bin/dpexp run @linear_d5 --profile smoke && venv/bin/dpexp privacy @linear_d5 && venv/bin/dpexp --version
+
+# The records of `fashion`, into build/data: a package of its own that is published once.
+build-data: $(VENV_RELEASE)/.ready
+	$(VENV_RELEASE)/bin/python -m build --quiet --wheel --outdir build/data tools/fashion
+	$(VENV_RELEASE)/bin/twine check --strict build/data/*
 
 # What scientific Python projects are expected to have (pyproject.toml gives the reason for each check that is left out),
 # spelling, and the workflows' permissions.
