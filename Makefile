@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV ?= .venv
 PYTHON_LOWEST ?= python3.11
 VENV_LOWEST ?= .venv-lowest
+VENV_RELEASE ?= .venv-release
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: reproduce confirm test test-lowest smoke check bench soak mutants clean
+.PHONY: reproduce confirm test test-fast test-lowest smoke lint check bench soak mutants review build build-data clean
 
 # Every experiment at full size, then every figure and table, the ledger of claims and the page of it all, into results/; at
 # the end every file beside the published one.
@@ -34,6 +35,10 @@ confirm: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
+# The fast tests alone, as part of `make check`.
+test-fast: $(READY)
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
+
 # The fast tests on the lowest Python with the lowest versions that pyproject.toml declares, in an environment of its own.
 test-lowest: $(VENV_LOWEST)/.ready
 	$(VENV_LOWEST)/bin/python -m pytest -n 2 --dist loadfile -m "not slow"
@@ -46,11 +51,14 @@ smoke: $(READY)
 	$(BIN)/dpexp table --all --results results-smoke --out results-smoke/tables
 	$(BIN)/dpexp claims --judge --paper ldp-sgd --results results-smoke --out results-smoke || test $$? -eq 1  # toy runs settle little
 
-# Format, lint, types, stored numbers after an edit, and the fast tests.
-check: $(READY)
+# Format, lint and types.
+lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+# Format, lint, types, stored numbers after an edit, and the fast tests.
+check: lint
 	$(BIN)/dpexp run --confirm configs/*.yaml
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
@@ -89,8 +97,29 @@ mutants: $(READY)
 	  (test -e session.sqlite || cosmic-ray init tools/mutants.toml session.sqlite) && cosmic-ray baseline tools/mutants.toml && \
 	  cosmic-ray exec tools/mutants.toml session.sqlite && cr-report session.sqlite
 
+# The sdist and the wheel, into dist/; then the wheel alone in an empty environment, and one toy run with it.
+build: $(VENV_RELEASE)/.ready
+	rm -rf dist build/empty
+	$(VENV_RELEASE)/bin/python -m build --quiet
+	$(VENV_RELEASE)/bin/twine check --strict dist/*
+	$(VENV_RELEASE)/bin/python -m venv build/empty/venv
+	build/empty/venv/bin/python -m pip install --quiet dist/*.whl
+	cd build/empty && venv/bin/dpexp run @linear_d5 --profile smoke && venv/bin/dpexp privacy @linear_d5 && venv/bin/dpexp --version
+
+# The records of `fashion`, into build/data: a package of its own that is published once.
+build-data: $(VENV_RELEASE)/.ready
+	$(VENV_RELEASE)/bin/python -m build --quiet --wheel --outdir build/data tools/fashion
+	$(VENV_RELEASE)/bin/twine check --strict build/data/*
+
+# What scientific Python projects are expected to have (pyproject.toml gives the reason for each check that is left out),
+# spelling, and the workflows' permissions.
+review: $(VENV_RELEASE)/.ready
+	$(VENV_RELEASE)/bin/repo-review . --show err
+	$(VENV_RELEASE)/bin/codespell
+	$(VENV_RELEASE)/bin/zizmor --offline --quiet .github
+
 clean:
-	rm -rf $(VENV) $(VENV_LOWEST) build dist *.egg-info results-smoke .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV_LOWEST) $(VENV_RELEASE) build dist *.egg-info results-smoke .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # What has to be there before anything is installed; each line says what to do where it is not.
@@ -111,4 +140,10 @@ $(VENV_LOWEST)/.ready: pyproject.toml constraints-lowest.txt
 	$(call REQUIRE,$(PYTHON_LOWEST))
 	$(PYTHON_LOWEST) -m venv $(VENV_LOWEST)
 	PIP_CONSTRAINT=constraints-lowest.txt $(VENV_LOWEST)/bin/python -m pip install --quiet --editable '.[test]'
+	touch $@
+
+$(VENV_RELEASE)/.ready:
+	$(call REQUIRE,$(PYTHON))
+	$(PYTHON) -m venv $(VENV_RELEASE)
+	PIP_CONSTRAINT= $(VENV_RELEASE)/bin/python -m pip install --quiet build twine 'sp-repo-review[cli]' codespell zizmor
 	touch $@

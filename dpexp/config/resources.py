@@ -17,6 +17,8 @@ from dpexp.config.yamlfile import Issue, Position
 from dpexp.core.memory import in_bytes as _bytes
 from dpexp.core.memory import memory_of_machine
 from dpexp.core.text import counted
+from dpexp.data import fashion
+from dpexp.data.dataset import DataError
 
 MOST_BYTES = 10**12
 """of memory, whatever the machine has"""
@@ -104,10 +106,22 @@ def _results(cell: Cell, replicates: int) -> int:
 
 
 def require_room(experiment: Experiment, workers: int = 0, cluster: bool = False, processes: bool = False) -> None:
-    """Raises ConfigError, with the bytes and days, where an experiment is too large for this machine or a `cluster`."""
+    """Raises ConfigError where an experiment is too large for this machine or a `cluster`, with the bytes and days, and
+    where its records are not installed."""
     found = list(_too_large(experiment, needs(experiment, workers, cluster, processes), memory_of_machine()))
+    found += _not_installed(experiment)
     if found:
         raise ConfigError(found)
+
+
+def _not_installed(experiment: Experiment) -> Iterator[Issue]:
+    """Shipped records that are a package of their own."""
+    asked = [getattr(cell.problem, "data", None) for cell in experiment.cells]
+    if "fashion" in [getattr(data, "name", data) for data in asked]:
+        try:
+            fashion.file()
+        except DataError as error:
+            yield Issue(experiment.where or Position(str(experiment.path)), error.message, error.hint)
 
 
 def fit_together(experiments: Sequence[Experiment], workers: int) -> bool:

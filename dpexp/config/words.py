@@ -104,7 +104,7 @@ def explain(error: ValidationError, name: str, value: Located, hint: str = "") -
         details = [detail for detail in details if detail["type"] != "too_short"]
     literals = [detail for detail in details if detail["type"] == "literal_error"]
     for detail in literals[:1] or details:
-        path = [part for part in detail["loc"] if isinstance(part, int | str)]
+        path = [part for part in detail["loc"] if isinstance(part, int | str)]  # type: ignore[redundant-expr]
         around, at = _descend(value, path)
         context = dict(detail.get("ctx", {}))
         if detail["type"] == "extra_forbidden":

@@ -43,7 +43,7 @@ def _written(value: Any) -> Any:
     while isinstance(value, partial):
         value = value.func
     if inspect.isclass(value) or inspect.isfunction(value) or inspect.ismethod(value):
-        return inspect.unwrap(value) if callable(value) else value
+        return inspect.unwrap(value)
     if isinstance(value, tuple):
         return next(filter(None, map(_written, value)), None)
     if is_dataclass(value) and not isinstance(value, type):  # a figure, claim or paper: by the functions that it holds

@@ -6,13 +6,15 @@ comparable with theirs. Private: the Fashion-MNIST images. Public: the network, 
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
-from dpexp.data.dataset import Dataset
+from dpexp.data.dataset import DataError, Dataset
 
 FILE = Path(__file__).parent / "files" / "fashion.npz"
+"""in a clone; four fifths of what dpexp would weigh, so that for others it is a package of its own (`tools/fashion`)"""
 DIMENSIONS = 256
 STEP = 1 / 3
 """coordinates are rounded to (k + 1/2) STEP, k = -8 .. 7: four bits each"""
@@ -46,8 +48,18 @@ def unpack(packed: np.ndarray) -> np.ndarray:
     return out
 
 
-def read(path: Path = FILE) -> Dataset:
-    """All 70000 records, the published test part last."""
-    with np.load(path) as stored:
+def file() -> Path:
+    """Where the records lie. Raises DataError where they are not installed."""
+    package = None if FILE.is_file() else find_spec("dpexp_fashion")
+    if package and package.origin:
+        return Path(package.origin).with_name(FILE.name)
+    if not FILE.is_file():
+        raise DataError("the records of fashion are a package of their own", "run: pip install 'dpexp[fashion]'")
+    return FILE
+
+
+def read() -> Dataset:
+    """All 70000 records, the published test part last. Raises DataError where they are not installed."""
+    with np.load(file()) as stored:
         features, labels = unpack(stored["features"]), stored["labels"].astype(np.int64)
     return Dataset("fashion", features, labels, CLASSES, LICENCE, NOTE)

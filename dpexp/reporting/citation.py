@@ -15,7 +15,7 @@ from dpexp.reporting.latex import escaped
 from dpexp.reporting.paper import Paper
 from dpexp.theory.theorem import Theorem
 
-AUTHORS = "dpexp contributors"
+AUTHORS = "dpexp contributors"  # the names of people, once they want to be named
 RAW = frozenset({"eprint", "archiveprefix", "year", "version", "license"})
 """fields in which no character has a meaning for TeX"""
 
@@ -105,6 +105,11 @@ def citation_file(papers: Mapping[str, Paper]) -> str:
         f"  - name: {_quoted(AUTHORS)}",
         f"version: {VERSION}",
         f"license: {_licence()}",
+        *(
+            f"repository-code: {_quoted(url[8:])}"
+            for url in about.get_all("Project-URL") or ()
+            if url.startswith("Source, ")
+        ),
         "references:",
     ]
     for paper in papers.values():

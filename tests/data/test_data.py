@@ -18,6 +18,7 @@ from dpexp.data.encode import limits_of
 from dpexp.data.labelled import read_labelled
 from dpexp.data.public_inputs import PublicInputs
 from tests.campaigns import rebuild_adult, rebuild_fashion
+from tests.conftest import ROOT, call
 
 RAW_FASHION = Path("/usr/share/datasets/fashion-mnist")
 
@@ -46,8 +47,27 @@ def test_shipped_data(shipped, name, train, test, p, classes):
 
 
 def test_shipped_files_are_compact():
-    sizes = [path.stat().st_size for path in fashion.FILE.parent.iterdir()]
-    assert sum(sizes) < 10e6
+    sizes = {path.name: path.stat().st_size for path in fashion.FILE.parent.iterdir()}
+    assert sum(sizes.values()) - sizes["fashion.npz"] < 0.5e6  # that one is a package of its own
+    assert sum(sizes.values()) < 10e6
+
+
+def test_records_that_are_not_installed_are_refused_before_anything_runs(tmp_path, monkeypatch):
+    """As with the wheel alone: a config that needs them is shown, and neither validated nor run."""
+    shipped = fashion.FILE
+    monkeypatch.setattr(fashion, "FILE", tmp_path / "fashion.npz")
+    for command in ("validate", "run"):
+        said = call(command, ROOT / "configs/dp_sgld_table1.yaml", "--set", "run.seed=7", code=2, cwd=tmp_path).stderr
+        assert "the records of fashion are a package of their own" in said
+        assert "hint: run: pip install 'dpexp[fashion]'" in said
+    assert "fashion" in call("show", ROOT / "configs/dp_sgld_table1.yaml").stdout
+    call("validate", ROOT / "configs/momentum_tuned.yaml")
+    (tmp_path / "dpexp_fashion").mkdir()  # what `tools/fashion` installs
+    (tmp_path / "dpexp_fashion/__init__.py").touch()
+    (tmp_path / "dpexp_fashion/fashion.npz").symlink_to(shipped)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert len(fashion.read()) == 70_000
+    call("validate", ROOT / "configs/dp_sgld_table1.yaml")
 
 
 @pytest.mark.parametrize(("name", "reached"), [("digits", 0.93), ("adult", 0.82), ("fashion", 0.80)])

@@ -72,7 +72,7 @@ class Rule(NamedTuple):
         with np.errstate(all="ignore"):
             theta, *others = map(np.float64, (0.5, 1.0, 0.1, 0.2))
             result = self.update(theta, received_at(theta, *others), self.memory, self.floats())
-        kept = result[1] if isinstance(result, tuple) and len(result) == 2 else None
+        kept = result[1] if isinstance(result, tuple) and len(result) == 2 else None  # type: ignore[redundant-expr]
         if type(kept) is not type(self.memory):
             code = inspect.unwrap(self.update).__code__
             raise UsageError(

@@ -118,7 +118,7 @@ class Search:
                 tries += 1
                 self._point(x)
                 if self._over:
-                    return
+                    return  # type: ignore[unreachable]  # _point sets it
 
     def _point(self, x: np.ndarray) -> None:
         """One setting, all families at one level; the bound is asked once for all that share the setting."""

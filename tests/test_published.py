@@ -1,0 +1,74 @@
+"""What strangers meet before they ask: workflows, the versions that are named, the address to fill in, what is imported."""
+
+import re
+import subprocess
+import sys
+import tomllib
+
+import pytest
+import yaml
+
+from dpexp.core.version import VERSION
+from tests.conftest import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+TARGETS = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+HOME = "https://forge.invalid/dpexp"
+"""stands for the project's address until an account holder fills it in"""
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflows_call_targets_of_make_and_nothing_else(path):
+    jobs = yaml.safe_load(path.read_text())["jobs"]
+    asked = set()
+    for job in jobs.values():
+        matrix = job.get("strategy", {}).get("matrix", {})
+        asked |= {*matrix.get("target", ()), *(row["target"] for row in matrix.get("include", ()) if "target" in row)}
+        for step in job["steps"]:
+            if "run" in step:
+                (target,) = re.fullmatch(r'make ("\$TARGET"|[a-z-]+)(?: [A-Z_]+=\w+)*', step["run"]).groups()
+                asked |= {target} - {'"$TARGET"'}
+    assert asked
+    assert asked <= TARGETS
+
+
+def test_the_version_has_one_place():
+    assert "version" in PROJECT["project"]["dynamic"]
+    assert f"version: {VERSION}\n" in (ROOT / "CITATION.cff").read_text()
+    assert re.search(rf"^## \[?{re.escape(VERSION)}\b", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+
+
+def test_every_address_of_the_project_is_the_one_to_fill_in():
+    """A second spelling would be left behind when an account holder replaces the first."""
+    urls = PROJECT["project"]["urls"]
+    source = urls["Source"]
+    assert all(url.startswith(source) for url in urls.values())
+    assert f'repository-code: "{source}"' in (ROOT / "CITATION.cff").read_text()
+    if source == HOME:
+        for path in (*ROOT.glob("*.md"), *ROOT.glob("*.yml"), *ROOT.glob(".github/**/*.yml"), *ROOT.glob("docs/*.md")):
+            assert set(re.findall(r"https?://forge\.invalid/\w+", path.read_text())) <= {HOME}, path
+
+
+def loaded(statements):
+    """Packages other than dpexp that a new process has imported after some statements."""
+    script = f"""
+import sys, sysconfig
+{statements}
+home = sysconfig.get_paths()["purelib"]
+files = {{name.partition(".")[0]: getattr(module, "__file__", None) or "" for name, module in sys.modules.items()}}
+print(sorted(name for name, file in files.items() if file.startswith(home)))
+"""
+    printed = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
+    ).stdout
+    return {name for name in re.findall(r"'(\w+)'", printed.splitlines()[-1]) if not name.startswith(("_", "dpexp"))}
+
+
+def test_a_first_statement_loads_numbers_and_nothing_that_runs_draws_or_reads_tables():
+    """scipy finds roots. Its import is late: what is refused or malformed is told without it."""
+    light = {"numpy", "pydantic", "pydantic_core", "annotated_types", "typing_extensions", "typing_inspection"}
+    assert loaded("import dpexp") == set()
+    question = 'import dpexp\nasked = dpexp.privacy("sampled-gaussian", noise_multiplier=1, sampling_probability=.01, steps=1000)'
+    assert loaded(question) <= light
+    assert loaded(f"{question}\nprint(asked.text())") <= light | {"scipy"}
