@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dpexp.commands.check import Verdict
     from dpexp.commands.fit_shown import Report
     from dpexp.commands.model import ReleasedModel
-    from dpexp.config import Experiment
+    from dpexp.config.cells import Experiment
     from dpexp.privacy.judge import judge as judge
     from dpexp.reporting.figure import Drawing
     from dpexp.reporting.receipt import Receipt
@@ -91,7 +91,8 @@ def load(
 
     `set` changes values as `--set` does: ["run.n=1000"]. Raises ConfigError with everything that is wrong.
     """
-    from dpexp.config import Experiment, load_experiment, read_experiment
+    from dpexp.config.cells import Experiment
+    from dpexp.config.experiment_file import load_experiment, read_experiment
     from dpexp.core.flow import flow
 
     if isinstance(config, Experiment):

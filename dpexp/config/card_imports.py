@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from dpexp.config.reader import ConfigError
-from dpexp.config.yamlfile import Issue, Located, Position
+from dpexp.config.yamlfile import ConfigError, Issue, Located, Position
 from dpexp.privacy.accounting.gaussian_events import NotAccounted, is_event, kinds_of
 
 HISTORY = "an accountant's history says what was accounted, not what ran: the sampler is not known from it"

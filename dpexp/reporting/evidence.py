@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from dpexp.config import Cell
+from dpexp.config.cells import Cell
 from dpexp.config.stored import stored_cell
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.text import fraction

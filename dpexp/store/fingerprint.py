@@ -30,7 +30,7 @@ from dpexp.plugins.loaded import LOADED, Loaded, owners_of, patching
 from dpexp.store.source_code import Code, Import, code_in, imports_and_words, tree_of
 
 if TYPE_CHECKING:
-    from dpexp.config import Cell
+    from dpexp.config.cells import Cell
 
 ROOT = Path(__file__).parent.parent
 REGISTRIES = frozenset(

@@ -29,7 +29,7 @@ from dpexp.store.stats import CI_NAME
 from dpexp.store.trajectories import Stored, stored_cell_file
 
 if TYPE_CHECKING:
-    from dpexp.config import Cell, Experiment
+    from dpexp.config.cells import Cell, Experiment
 
 PATIENCE_S = 5.0
 """how long a reader waits for a writer that is between two files; a generation is put in place within milliseconds"""
@@ -318,7 +318,8 @@ def _sha256(path: Path) -> str:
 @lru_cache(maxsize=64)
 def _today(path: Path, sha256: str, overrides: tuple[str, ...], profile: str) -> Experiment | None:
     """What a config file with this content means today; None where it is not valid."""
-    from dpexp.config import ConfigError, load_experiment
+    from dpexp.config.experiment_file import load_experiment
+    from dpexp.config.yamlfile import ConfigError
 
     try:
         return load_experiment(path, overrides, profile=profile)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
-from dpexp.config import Experiment
+from dpexp.config.cells import Experiment
 from dpexp.config.resources import fit_together
 from dpexp.store.executors import Crew, Outcome
 from dpexp.store.partials import Chunk

@@ -24,7 +24,7 @@ from dpexp.store.fingerprint import data_of, statement_of
 from dpexp.store.trajectories import Stored, id_of
 
 if TYPE_CHECKING:
-    from dpexp.config import Cell
+    from dpexp.config.cells import Cell
     from dpexp.store.folder import Folder
 
 

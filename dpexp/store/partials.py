@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.config import Cell
+from dpexp.config.cells import Cell
 from dpexp.core.digests import digest
 from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
 from dpexp.engine.result import Passed

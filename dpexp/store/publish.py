@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dpexp.config import Cell, Experiment
+from dpexp.config.cells import Cell, Experiment
 from dpexp.core.files import Damaged, settle
 from dpexp.engine.result import CellData
 from dpexp.plugins import observed

@@ -78,7 +78,7 @@ def _load_plugins(manifest: dict[str, Any], folder: Folder) -> None:
     What the results say of their code is the name of the plug-in, and never where it lies. Raises ResultsMissing where
     the config is not there or does not name it.
     """
-    from dpexp.config import load_experiment
+    from dpexp.config.experiment_file import load_experiment
 
     if (path := config_path(manifest, folder)) is not None:
         with suppress(UsageError):

@@ -10,7 +10,7 @@ from dpexp.engine.result import CellData
 from dpexp.store.summaries import too_far
 
 if TYPE_CHECKING:
-    from dpexp.config import Cell
+    from dpexp.config.cells import Cell
 
 
 class Ended(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dpexp.config import Cell, Experiment
+from dpexp.config.cells import Cell, Experiment
 from dpexp.config.dealing import dealt_in_secret
 from dpexp.config.resources import needs_of_worker
 from dpexp.config.settings import setting

@@ -20,7 +20,7 @@ from dpexp.store.summaries import summary_table, too_far
 from dpexp.store.trajectories import Stored, digest_of
 
 if TYPE_CHECKING:
-    from dpexp.config import Cell
+    from dpexp.config.cells import Cell
 
 
 class Stamp(NamedTuple):

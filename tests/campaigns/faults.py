@@ -33,7 +33,7 @@ import numpy as np
 
 from dpexp.algorithms.schedules import Power
 from dpexp.commands.model import released_model
-from dpexp.config import load_experiment
+from dpexp.config.experiment_file import load_experiment
 from dpexp.core.digests import hash_of_data
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.core.standard_json import standard_json

@@ -11,8 +11,8 @@ from scipy.optimize import minimize
 
 import dpexp
 from dpexp.commands import init
-from dpexp.config import ConfigError
 from dpexp.config.public_file import read_public
+from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import UsageError
 from dpexp.core.standard_json import standard_json
 from dpexp.data.dataset import DataError

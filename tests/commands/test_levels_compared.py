@@ -8,7 +8,7 @@ import pytest
 import dpexp
 from dpexp.commands import diff
 from dpexp.commands.diff import _compare
-from dpexp.config import read_experiment
+from dpexp.config.experiment_file import read_experiment
 from dpexp.core.errors import UsageError
 from dpexp.store import load_cell, load_parameters
 from dpexp.store.run import Options, run

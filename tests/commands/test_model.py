@@ -16,7 +16,8 @@ from dpexp.algorithms import ALGORITHMS
 from dpexp.commands import model as command
 from dpexp.commands import privacy
 from dpexp.commands.sharing import NOT_PRIVATE, joint
-from dpexp.config import ConfigError, load_experiment, read_experiment
+from dpexp.config.experiment_file import load_experiment, read_experiment
+from dpexp.config.yamlfile import ConfigError
 from dpexp.core.digests import hash_of_data
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.data.dataset import prepare

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dpexp.algorithms.covering import METRICS, efficient_errors, measured
-from dpexp.config import ConfigError, read_experiment
+from dpexp.config.experiment_file import read_experiment
+from dpexp.config.yamlfile import ConfigError
 from dpexp.inference.interval import symmetric_interval
 from dpexp.inference.models import model_of
 from dpexp.inference.populations import Population

@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dpexp.config import load_experiment
+from dpexp.config.experiment_file import load_experiment
 from dpexp.core.bytecode import altered
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.plugins import loading as plugins

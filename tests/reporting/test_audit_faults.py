@@ -7,7 +7,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from dpexp.config import read_experiment
+from dpexp.config.experiment_file import read_experiment
 from dpexp.engine.softmax import steps as kernel
 from dpexp.reporting.audit import audit as auditing
 from dpexp.reporting.audit.plan import plan_of

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpexp.config import load_experiment
+from dpexp.config.experiment_file import load_experiment
 from dpexp.core.errors import ResultsMissing
 from dpexp.engine.result import CellData
 from dpexp.reporting import evidence as stored

@@ -110,7 +110,7 @@ def test_budgets_of_all_kinds_have_names_of_their_own():
 
 
 def test_cases_have_a_setting_in_lists():
-    from dpexp.config import read_experiment
+    from dpexp.config.experiment_file import read_experiment
 
     text = TOY.replace("privacy: {mu: [1, {uniform: [1, 2]}, inf]}\n", "") + (
         "cases:\n  - {algorithm: {name: ldp-sgd}, privacy: {mu: [1, inf]}}\n"

@@ -12,7 +12,8 @@ from functools import cache, partial
 import pytest
 
 from dpexp.algorithms import ALGORITHMS
-from dpexp.config import ConfigError, read_experiment
+from dpexp.config.experiment_file import read_experiment
+from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import ResultsMissing
 from dpexp.papers import claims, figures, tables
 from dpexp.problems import PROBLEMS

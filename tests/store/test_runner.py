@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpexp.config import load_experiment
+from dpexp.config.experiment_file import load_experiment
 from dpexp.core import files as whole
 from dpexp.core.errors import DpexpError
 from dpexp.engine.compiling import tell
