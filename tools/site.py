@@ -12,6 +12,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import jupytext
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
@@ -40,6 +41,9 @@ def on_files(files: Files, config: Any) -> Files:
     pictures = {found for page in files.documentation_pages() for found in shown(page)}
     for name in sorted(pictures):
         files.append(File.generated(config, name, abs_src_path=str(ROOT / name)))
+    for script in sorted((ROOT / "docs/gallery").glob("*.py")):
+        notebook = jupytext.writes(jupytext.read(script), fmt="ipynb")
+        files.append(File.generated(config, f"gallery/{script.stem}.ipynb", content=notebook))
     return files
 
 
@@ -79,7 +83,9 @@ def _link(link: re.Match[str], page: str, config: Any) -> str:
         inside = name
     else:
         kind = "tree" if (ROOT / name).is_dir() else "blob"
-        return f"{link['shown']}{config.repo_url.rstrip('/')}/{kind}/main/{name}{'#' + anchor if anchor else ''})"
+        outside = f"{link['shown']}{config.repo_url.rstrip('/')}/{kind}/main/{name}{'#' + anchor if anchor else ''})"
+        script = name.startswith("docs/gallery/")
+        return f"{outside} · [notebook]({target.removesuffix('.py')}.ipynb)" if script else outside
     relative = posixpath.relpath(inside, posixpath.dirname(page) or ".")
     return f"{link['shown']}{relative}{'#' + anchor if anchor else ''})"
 
