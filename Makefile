@@ -4,12 +4,13 @@ VENV ?= .venv
 PYTHON_LOWEST ?= python3.11
 VENV_LOWEST ?= .venv-lowest
 VENV_RELEASE ?= .venv-release
+VENV_DOCS ?= .venv-docs
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: reproduce confirm test test-fast test-lowest smoke lint check bench soak mutants review build build-data clean
+.PHONY: reproduce confirm test test-fast test-lowest smoke lint check bench soak mutants review build build-data docs docs-ready clean
 
 # Every experiment at full size, then every figure and table, the ledger of claims and the page of it all, into results/; at
 # the end every file beside the published one.
@@ -111,6 +112,13 @@ build-data: $(VENV_RELEASE)/.ready
 	$(VENV_RELEASE)/bin/python -m build --quiet --wheel --outdir build/data tools/fashion
 	$(VENV_RELEASE)/bin/twine check --strict build/data/*
 
+# The site of docs/, into site/: a link that leads nowhere is an error, and a page asks nobody for anything when it is read.
+SITE ?= site
+docs: docs-ready
+	NO_MKDOCS_2_WARNING=1 $(VENV_DOCS)/bin/python -m mkdocs build --clean --site-dir "$(SITE)"
+
+docs-ready: $(VENV_DOCS)/.ready
+
 # What scientific Python projects are expected to have (pyproject.toml gives the reason for each check that is left out),
 # spelling, and the workflows' permissions.
 review: $(VENV_RELEASE)/.ready
@@ -119,7 +127,7 @@ review: $(VENV_RELEASE)/.ready
 	$(VENV_RELEASE)/bin/zizmor --offline --quiet .github
 
 clean:
-	rm -rf $(VENV) $(VENV_LOWEST) $(VENV_RELEASE) build dist *.egg-info results-smoke .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV_LOWEST) $(VENV_RELEASE) $(VENV_DOCS) site build dist *.egg-info results-smoke .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # What has to be there before anything is installed; each line says what to do where it is not.
@@ -140,6 +148,12 @@ $(VENV_LOWEST)/.ready: pyproject.toml constraints-lowest.txt
 	$(call REQUIRE,$(PYTHON_LOWEST))
 	$(PYTHON_LOWEST) -m venv $(VENV_LOWEST)
 	PIP_CONSTRAINT=constraints-lowest.txt $(VENV_LOWEST)/bin/python -m pip install --quiet --editable '.[test]'
+	touch $@
+
+$(VENV_DOCS)/.ready: pyproject.toml constraints.txt
+	$(call REQUIRE,$(PYTHON))
+	$(PYTHON) -m venv $(VENV_DOCS)
+	$(VENV_DOCS)/bin/python -m pip install --quiet --editable '.[docs]'
 	touch $@
 
 $(VENV_RELEASE)/.ready:

@@ -57,8 +57,11 @@ def _print_json(document: Any) -> None:
 def _version(value: bool) -> None:
     if value:
         from dpexp.core.version import VERSION
+        from dpexp.store.provenance import commit
 
-        say(f"dpexp {VERSION}")
+        built = commit()
+        at = f" (commit {built['commit'][:12]}{', modified' if built['dirty'] else ''})" if built["commit"] else ""
+        say(f"dpexp {VERSION}{at}")
         raise typer.Exit
 
 
@@ -77,7 +80,10 @@ def _use_plugins(files: list[Path] | None) -> None:
 @app.callback()
 def common(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Print the version, and the commit of a checkout."
+        ),
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", expose_value=False, help="Show tracebacks.")] = False,
     plugin: Annotated[

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from dpexp.commands import list as listing
 from dpexp.commands.cli import app
 from dpexp.config.experiment_file import load_experiment
+from dpexp.core.version import VERSION
 from tests.config.test_config import GOOD, MISTAKES
 from tests.conftest import AT_LENGTH, COMMAND, COSTLY, ROOT, call
 
@@ -53,7 +54,21 @@ def test_help_imports_nothing_heavy():
 
 
 def test_version():
-    assert re.fullmatch(r"dpexp \d+\.\d+\.\d+\n", call("--version").stdout)
+    said = call("--version").stdout
+    assert re.fullmatch(r"dpexp \d+\.\d+\.\d+( \(commit [0-9a-f]{12}(, modified)?\))?\n", said)
+
+
+@pytest.mark.parametrize(
+    ("built", "said"),
+    [
+        ({"commit": "0123456789abcdef", "dirty": True}, " (commit 0123456789ab, modified)"),
+        ({"commit": "0123456789abcdef", "dirty": False}, " (commit 0123456789ab)"),
+        ({"commit": None, "dirty": None}, ""),
+    ],
+)
+def test_the_version_of_a_checkout_says_its_commit(built, said, monkeypatch):
+    monkeypatch.setattr("dpexp.store.provenance.commit", lambda: built)
+    assert call("--version").stdout == f"dpexp {VERSION}{said}\n"
 
 
 USAGE = [["frobnicate"], ["run", "--frob"], ["run", "absent.yaml"], ["plot", "figure99"], ["run"], ["table", "tabel1"],

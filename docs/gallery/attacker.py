@@ -1,0 +1,33 @@
+# %% [markdown]
+# # What an attacker can tell
+#
+# True against false positive rates of a test for one record, after a thousand sampled steps. No test lies above a
+# guarantee, and some test reaches what is attained: where the two meet, nothing better can be proved.
+#
+# Commands: `dpexp privacy --mechanism sampled-gaussian noise_multiplier=1 sampling_probability=0.01 steps=1000 --tradeoff`
+
+# %%
+import matplotlib.pyplot as plt
+
+import dpexp
+
+asked = dpexp.privacy(
+    "sampled-gaussian",
+    noise_multiplier=1,
+    sampling_probability=0.01,
+    steps=1000,
+    fpr=[0.001, 0.01, 0.05, 0.1, 0.2, 0.4],
+)
+rows = asked.document()["tradeoff"]["statements"]
+
+# %%
+picture, axes = plt.subplots(figsize=(4.2, 3.8))
+for row in rows:
+    rates, found = zip(*row["tpr"], strict=True)
+    axes.loglog(rates, found, "o-" if row["role"] == "guarantee" else "s--", label=f"{row['role']}: {row['analysis']}")
+axes.loglog(rates, rates, ":", color="grey", label="guessing")
+axes.set_xlabel("false positive rate")
+axes.set_ylabel("true positive rate")
+axes.legend(frameon=False, fontsize=7)
+picture.tight_layout()
+picture

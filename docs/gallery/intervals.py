@@ -1,0 +1,36 @@
+# %% [markdown]
+# # Private regression with intervals
+#
+# Coefficients of the census records with mu = 0.3, which is epsilon = 1.13 at delta = 1e-5, and their 95% intervals. What
+# is known of the columns without the records stands in a file of its own.
+#
+# Commands: `dpexp fit census.csv --target over_50k --model mallows-logistic --public census.yaml --mu 0.3 --central`
+
+# %%
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+
+import dpexp
+from dpexp.data.census import census
+
+census().to_csv("census.csv", index=False)
+Path("census.yaml").write_text("""
+ranges: {age: [18, 70], education: [6, 16], hours: [15, 65]}
+categories: {sex: [Female, Male], married: [no, yes]}
+""")
+fitted = dpexp.fit(
+    "census.csv", target="over_50k", model="mallows-logistic", public="census.yaml", mu=0.3, central=True
+).document()
+
+# %%
+shown = [line for line in fitted["estimates"] if line["name"] not in ("(intercept)", "age", "hours")]
+picture, axes = plt.subplots(figsize=(5.2, 2.2))
+for place, line in enumerate(shown):
+    axes.plot([line["ci_lo"], line["ci_hi"]], [place, place], color="#2b6cb8", lw=2)
+    axes.plot(line["value"], place, "o", color="#2b6cb8")
+axes.set_yticks(range(len(shown)), [line["name"] for line in shown])
+axes.axvline(0, color="grey", lw=0.8)
+axes.set_xlabel("coefficient, log odds of an income over 50,000")
+picture.tight_layout()
+picture

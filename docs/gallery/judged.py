@@ -1,0 +1,30 @@
+# %% [markdown]
+# # A bound of your own, refuted
+#
+# Somebody accounts for replaced records as if they were added or removed. Exact laws of runs in one dimension find a pair
+# of data sets that attains more.
+#
+# Commands: `dpexp judge` with the file of the function
+
+# %%
+import matplotlib.pyplot as plt
+
+import dpexp
+from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base
+
+
+def rdp(order, *, sampling_probability, noise_multiplier, steps):
+    return steps * mixture_from_base(order, sampling_probability, noise_multiplier)
+
+
+assumes = {"sampling": "poisson", "relation": "replace-one", "released": "all-iterates"}
+verdict = dpexp.judge(rdp, assumes=assumes)
+print(verdict)
+
+# %%
+worst = verdict.document["worst"]
+picture, axes = plt.subplots(figsize=(5.2, 1.6))
+axes.barh(["the bound", "a pair attains"], [worst["bound"], worst["exact"]], color=["#2b6cb8", "#a50f4c"])
+axes.set_xlabel(f"Renyi divergence of order {worst['at']['order']:.3g}")
+picture.tight_layout()
+picture
