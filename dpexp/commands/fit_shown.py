@@ -28,6 +28,10 @@ NARROWER = (
     "A fit says of each coefficient whether it is told. The n are those of columns that vary as stated, and are "
     "independent: one that varies half as much needs {} times as many, a level that 1 in 20 hold {} times."
 )
+WEIGHED = {
+    False: "They weigh the messages, so they must not depend on the data; if they may, take --weights equal.",
+    True: "All messages weigh the same, so the estimates are right even where budgets depend on the data.",
+}
 TARGETS = {
     "huber-linear": (
         "The target is the minimiser of the weighted Huber risk. Its slopes are those of the linear model if errors "
@@ -58,6 +62,8 @@ class Report(Printed):
     seed: int = 0
     deployment: bool = False
     person: str | None = None
+    budgets: str | None = None
+    """the column that they are from"""
     file: str = ""
     remarks: Sequence[str] = ()
     """of a rehearsal, read off the records: for their owner on stderr, and no part of text or document"""
@@ -142,7 +148,7 @@ class Report(Printed):
             "level": self.level,
             "method": self.method,
             "model": self.model,
-            "budget": {"mu": self.largest, "per_user": self.per_user, "eps": eps},
+            "budget": {"mu": self.largest, "per_user": self.per_user, "eps": eps, **self._weights},
             "diagnostics": {
                 "n": self.planned.n, **checked.values, "warnings": list(checked.warnings), "notes": self.notes,
                 "n_needed": checked.n_needed,
@@ -177,6 +183,13 @@ class Report(Printed):
         if not self.central:
             found["schedule"] = {"shares": SHARES, "T": TIMES, "hessian_every": self.planned.every}
         return found
+
+    @property
+    def _weights(self) -> dict[str, str]:
+        """Where budgets are from and what they weigh; nothing where all are alike."""
+        if self.budgets is None:
+            return {}
+        return {"column": self.budgets, "weights": "equal" if self.planned.equal else "budget"}
 
     @property
     def largest(self) -> float:
@@ -293,6 +306,9 @@ class Report(Printed):
             who = (
                 f"Record i has mu_i-GDP with its own mu_i, from {low:.4g} to {self.largest:.4g}. At the largest: {eps}."
             )
+        if self.budgets:
+            who += f" Budgets are {self.budgets}, which is public: mu_i is held fixed where record i is replaced. "
+            who += WEIGHED[self.planned.equal]
         many = (
             ""
             if self.person

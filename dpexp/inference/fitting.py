@@ -69,6 +69,8 @@ class Planned:
     """those under heavier tails or correlated columns, whichever is worse [p]"""
     every: int = 0
     """local: every k-th user sends a Hessian"""
+    equal: bool = False
+    """local: whether all messages weigh the same, so that budgets may depend on the data"""
 
 
 @dataclass(frozen=True)
@@ -84,15 +86,19 @@ class Fitted:
     """from which intervals follow, coordinate by coordinate"""
 
 
-def plan_local(model: Model, mu: np.ndarray, n: int) -> Planned:
-    """The design for budgets mu [users], of which there may be fewer than n if all are alike."""
+def plan_local(model: Model, mu: np.ndarray, n: int, equal: bool = False) -> Planned:
+    """The design for budgets mu [users], of which there may be fewer than n if all are alike.
+
+    With `equal` weights E[m | past] = grad F for messages whose budgets are any function of the data: given mu_i the
+    noise has the mean 0, and the gradient is unbiased. Weighted by v(mu_i) the target would be that of a tilted law.
+    """
     model = careful(model)
-    noise = noise_of(model, mu)
+    noise = noise_of(model, mu, equal)
     every = min(MOST_EVERY, best_every(model, n, noise))
     design = Design(n, guessed_curvature(model), every)
     expected = expected_errors(model, design, noise, made_up=True)
     careful_ones = careful_errors(model, design, noise)
-    return Planned(model, n, "local", expected, _advice(before(model, design, noise)), careful_ones, every)
+    return Planned(model, n, "local", expected, _advice(before(model, design, noise)), careful_ones, every, equal)
 
 
 def _advice(checked: Checked) -> Checked:
@@ -111,7 +117,7 @@ def fit_local(
     """
     model = plan.model
     design = Design(plan.n, guessed_curvature(model), plan.every)
-    outcome = staged_newton(model, design, model.problem.start(), Records(model, x, y, mu, normals, usable))
+    outcome = staged_newton(model, design, model.problem.start(), Records(model, x, y, mu, normals, usable, plan.equal))
     checked, final = after_local(model, design, outcome), outcome.final
     return Fitted(final.theta[0], final.covariance[0], checked, released(model, outcome))
 

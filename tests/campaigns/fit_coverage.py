@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -174,6 +175,8 @@ class Crowd:
     law: Law
     rngs: list[np.random.Generator]
     mu: float
+    budgets: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
+    """of covariates [users, d, 8] and responses [users, 8]; messages then weigh the same"""
 
     def block(self, count: int, first: int, every: int) -> Users:
         model, sent = self.law.model, hessian_users(count, first, every)
@@ -183,15 +186,18 @@ class Crowd:
         noise = [np.stack([rng.standard_normal(shape) for rng in self.rngs], axis=-1) for shape in shapes]
         weights = np.minimum(1.0, 2 / (1 + np.sum(x * x, axis=1)))
         ones = np.ones_like(y)
-        return Users(x, y, weights, ones / self.mu, ones, ones, *noise)
+        mu = ones * self.mu if self.budgets is None else self.budgets(x, y)
+        return Users(x, y, weights, 1 / mu, ones, ones, *noise)
 
 
-def local_fits(law: Law, n: int, mu: float, runs: int, seed: int) -> Iterator[tuple[np.ndarray, Checked, Release]]:
+def local_fits(
+    law: Law, n: int, mu: float, runs: int, seed: int, budgets: Any = None
+) -> Iterator[tuple[np.ndarray, Checked, Release]]:
     """The estimates, what was checked, and what intervals follow from."""
     planned = plan_local(law.model, np.array([mu]), n)
     design = Design(n, guessed_curvature(planned.model), planned.every)
     for first in range(0, runs, 8):
-        crowd = Crowd(law, [np.random.default_rng([seed, first + lane]) for lane in range(8)], mu)
+        crowd = Crowd(law, [np.random.default_rng([seed, first + lane]) for lane in range(8)], mu, budgets)
         outcome = staged_newton(planned.model, design, law.model.problem.start(), crowd)
         for lane in range(8):
             checked = after_local(planned.model, design, outcome, lane)

@@ -175,6 +175,33 @@ def test_weights_of_budgets_are_worth_a_factor():
     assert noise_of(model, np.array([2.0])).gradients == 0.25
 
 
+def test_equal_weights_are_right_where_budgets_rise_with_the_outcome(tmp_path):
+    """Weighed by budget the intercept is tens of standard errors off; the fit says where budgets are from."""
+    rng, n = np.random.default_rng(4), 40_000
+    frame = pd.DataFrame({"a": rng.standard_normal(n)})
+    frame["y"] = 0.5 * frame.a + rng.standard_normal(n)
+    frame["mu"] = 2 * np.exp(0.3 * frame.y)
+    frame.to_csv(tmp_path / "rising.csv", index=False)
+    off = {}
+    for weights in ("budget", "equal"):
+        report = dpexp.fit(tmp_path / "rising.csv", target="y", mu_column="mu", weights=weights)
+        first = report.document()["estimates"][0]
+        off[weights] = abs(first["value"]) / first["se"]
+        assert report.document()["budget"]["column"] == "mu"
+        assert report.document()["budget"]["weights"] == weights
+        assert ("must not depend on the data" in str(report)) == (weights == "budget")
+    assert off["budget"] > 10
+    assert off["equal"] < 4.5
+
+
+def test_equal_weights_cover_where_budgets_rise_with_the_outcome():
+    law, truth = LAWS["base"], target("base")
+    rising = lambda x, y: 2 * np.exp(0.25 * (y - 0.5) - 0.1)  # noqa: E731
+    found = local_fits(law, 20_000, 3.0, 120, 6, rising)
+    hits = [np.abs(theta[0] - truth[0]) < 1.96 * math.sqrt(release.sandwich()[2][0, 0]) for theta, _, release in found]
+    assert abs(np.mean(hits) - 0.95) < 3 * 0.02
+
+
 def test_one_record_of_each_person(tmp_path):
     rng, n = np.random.default_rng(2), 4000
     frame = pd.DataFrame({"a": rng.standard_normal(n), "who": np.arange(n) // 2})
@@ -685,6 +712,7 @@ def test_a_known_scale_is_not_estimated(tmp_path, lab):
         (["--mu", "1", "--out", "."], "is a folder"),
         (["--mu", "1", "--public", "nowhere.yaml"], "no such file"),
         (["--mu-column", "nope"], "no column 'nope'"),
+        (["--mu", "1", "--weights", "equal"], "--weights is budget or equal"),
     ],
 )
 def test_wrong_words_are_said_in_a_line(lab, arguments, message):
