@@ -275,6 +275,7 @@ def fit(
     seed: int | None = None,
     out: str | os.PathLike[str] | None = None,
     again: bool = False,
+    weights: Literal["budget", "equal"] = "budget",
 ) -> Report:
     """Private regression with confidence intervals on a table of your own; a deployment keeps it in `out`.
 
@@ -288,6 +289,7 @@ def fit(
         command.Request(
             Path(data), target, model, mu_, mu_column, eps_, delta_, central, None if public is None else Path(public),
             level, person, False, None, force, deployment, seed, None if out is None else Path(out), again,
+            weights,
         )
     )  # fmt: skip
 

@@ -336,6 +336,12 @@ def fit(
     again: Annotated[
         bool, typer.Option("--again", help="Spend a further budget, although --out has a receipt of one.")
     ] = False,
+    weights: Annotated[
+        str,
+        typer.Option(
+            metavar="budget|equal", help="What messages of --mu-column count; equal: budgets may depend on the data."
+        ),
+    ] = "budget",
     neighbour: Annotated[
         Path | None, typer.Option("--audit", metavar="FILE", help="Audit fits of DATA and a neighbour.")
     ] = None,
@@ -347,7 +353,7 @@ def fit(
 
     request = command.Request(
         _home(data), target, model, mu, mu_column, eps, delta, central, _home(public), level, person, plan, n, force,
-        deployment, seed, _home(out), again,
+        deployment, seed, _home(out), again, weights,
     )  # fmt: skip
     if neighbour is not None:
         from dpexp.commands import audit_files

@@ -31,6 +31,10 @@ MU = (1e-6, 1e6)
 """a budget that is not inf lies between these"""
 
 
+WEIGHTS = ("budget", "equal")
+"""of a message: what its budget makes it worth, or the same for all: right where budgets depend on the data"""
+
+
 @dataclass(frozen=True)
 class Request:
     """What the command line says."""
@@ -53,6 +57,7 @@ class Request:
     seed: int | None = None
     out: Path | None = None
     again: bool = False
+    weights: str = "budget"
 
 
 def fit(request: Request) -> Report:
@@ -100,6 +105,8 @@ def _check(request: Request) -> None:
         _budget(request)
     if request.central and request.mu_column is not None:
         raise UsageError("--central spends one budget on every record", "give --mu, or leave out --central")
+    if request.weights not in WEIGHTS or (request.weights == "equal" and request.mu_column is None):
+        raise UsageError("--weights is budget or equal, and says what messages of --mu-column count", "leave it out")
     if not 0.5 <= request.level < 1:
         raise UsageError(f"--level is a share from 0.5 to below 1, not {request.level:g}", "for instance --level 0.95")
     if request.deployment and request.out is None:
@@ -150,7 +157,11 @@ def _model(request: Request, units: Units) -> Model:
 def _planned(request: Request, model: Model, mu: np.ndarray, n: int) -> Planned:
     from dpexp.inference.fitting import plan_central, plan_local
 
-    return plan_central(model, float(mu[0]), n) if request.central else plan_local(model, mu, n)
+    return (
+        plan_central(model, float(mu[0]), n)
+        if request.central
+        else plan_local(model, mu, n, request.weights == "equal")
+    )
 
 
 def _plan(request: Request, public: PublicInputs) -> Report:
@@ -173,7 +184,17 @@ def _plan(request: Request, public: PublicInputs) -> Report:
         raise UsageError("--plan reads no data: how many records are there?", "for instance --n 100000")
     n = len(mu) if request.n is None else round(_number("--n", request.n, 0, 1e12))
     planned = _planned(request, _model(request, units), mu, n)
-    return Report(units, planned, mu, request.central, request.level, planned.checked, plan=True, model=request.model)
+    return Report(
+        units,
+        planned,
+        mu,
+        request.central,
+        request.level,
+        planned.checked,
+        plan=True,
+        model=request.model,
+        budgets=request.mu_column,
+    )
 
 
 def _fit(request: Request, public: PublicInputs) -> tuple[Report, Receipt | None]:
@@ -187,6 +208,7 @@ def _fit(request: Request, public: PublicInputs) -> tuple[Report, Receipt | None
     shown: dict[str, Any] = {
         "order_seed": order_seed, "seed": request.seed if request.seed is not None else SEED, "remarks": remarks,
         "deployment": request.deployment, "person": request.person, "model": request.model, "file": str(request.data),
+        "budgets": request.mu_column,
     }  # fmt: skip
     fewest = model.p + 1 if request.central else FEWEST_TO_COMPUTE
     before = Report(records.units, planned, mu, request.central, request.level, planned.checked, **shown)

@@ -24,6 +24,14 @@ DELTAS = (1e-5, 1e-6)
 CAREFUL = (
     "careful: if errors have tails like Student's t with 3 degrees of freedom, or any two columns are correlated by .5"
 )
+NARROWER = (
+    "A fit says of each coefficient whether it is told. The n are those of columns that vary as stated, and are "
+    "independent: one that varies half as much needs {} times as many, a level that 1 in 20 hold {} times."
+)
+WEIGHED = {
+    False: "They weigh the messages, so they must not depend on the data; if they may, take --weights equal.",
+    True: "All messages weigh the same, so the estimates are right even where budgets depend on the data.",
+}
 TARGETS = {
     "huber-linear": (
         "The target is the minimiser of the weighted Huber risk. Its slopes are those of the linear model if errors "
@@ -54,6 +62,8 @@ class Report(Printed):
     seed: int = 0
     deployment: bool = False
     person: str | None = None
+    budgets: str | None = None
+    """the column that they are from"""
     file: str = ""
     remarks: Sequence[str] = ()
     """of a rehearsal, read off the records: for their owner on stderr, and no part of text or document"""
@@ -61,8 +71,13 @@ class Report(Printed):
 
     @property
     def exit_code(self) -> int:
-        """3 where intervals are refused."""
-        return 3 if self.checked.reasons else 0
+        """3 where no coefficient is told, or nothing was fitted."""
+        return 3 if len(self.lost) == len(self.units.names) else 0
+
+    @property
+    def lost(self) -> set[int]:
+        """Places of the parameters that are not told, whatever their intervals would be."""
+        return self.checked.lost(len(self.units.names))
 
     @property
     def method(self) -> str:
@@ -88,12 +103,6 @@ class Report(Printed):
         assert fitted is not None
         assert self.values is not None
         matrix, offset = self.units.to_user()
-        if fitted.release is None:
-            covariance = matrix @ fitted.covariance @ matrix.T
-            errors = standard_errors(covariance)
-            ends = self.values - self.quantile * errors, self.values + self.quantile * errors
-            lines = zip(self.values.tolist(), errors.tolist(), *(end.tolist() for end in ends), strict=True)
-            return [Interval("wald", *line) for line in lines], covariance
         found, covariance = intervals(fitted.release, fitted.theta, matrix, self.level)
         return [
             replace(one, low=one.low + o, high=one.high + o) for one, o in zip(found, offset, strict=True)
@@ -122,12 +131,12 @@ class Report(Printed):
         for j, name in enumerate(self.units.names):
             value = None if self.values is None or not math.isfinite(self.values[j]) else float(self.values[j])
             one: dict[str, Any] = {"name": name, "value": value, "ci_lo": None, "ci_hi": None}
-            if value is not None and not self.checked.reasons:
-                interval = self._intervals[0][j]
-                bounded = interval.kind != "unbounded"
-                if bounded:
-                    one |= {"ci_lo": interval.low, "ci_hi": interval.high}
-                one |= {"interval": interval.kind, "bounded": bounded, "se": float(self.errors[j]) if bounded else None}
+            if self.fitted is not None:
+                interval = None if j in self.lost else self._intervals[0][j]
+                bounded = interval is not None and math.isfinite(interval.high - interval.low)
+                one |= {"interval": "unbounded", "bounded": bounded, "se": None}
+                if interval is not None and bounded:
+                    one |= {"ci_lo": interval.low, "ci_hi": interval.high, "interval": interval.kind, "se": interval.se}
             found.append(one)
         return found
 
@@ -139,14 +148,14 @@ class Report(Printed):
             "level": self.level,
             "method": self.method,
             "model": self.model,
-            "budget": {"mu": self.largest, "per_user": self.per_user, "eps": eps},
+            "budget": {"mu": self.largest, "per_user": self.per_user, "eps": eps, **self._weights},
             "diagnostics": {
                 "n": self.planned.n, **checked.values, "warnings": list(checked.warnings), "notes": self.notes,
                 "n_needed": checked.n_needed,
             },
             "refused": [{"rule": r.rule, "reason": r.why, "n_needed": r.n_needed} for r in checked.reasons],
         }  # fmt: skip
-        if self.fitted is not None and not checked.reasons:
+        if self.fitted is not None and self.exit_code == 0:
             document["covariance"] = self._intervals[1].tolist()
         if self.plan or self.fitted is None:
             document["expected"] = [
@@ -174,6 +183,13 @@ class Report(Printed):
         if not self.central:
             found["schedule"] = {"shares": SHARES, "T": TIMES, "hessian_every": self.planned.every}
         return found
+
+    @property
+    def _weights(self) -> dict[str, str]:
+        """Where budgets are from and what they weigh; nothing where all are alike."""
+        if self.budgets is None:
+            return {}
+        return {"column": self.budgets, "weights": "equal" if self.planned.equal else "budget"}
 
     @property
     def largest(self) -> float:
@@ -237,40 +253,40 @@ class Report(Printed):
         for name, one, error in zip(self.names, self.estimates(), self.errors, strict=True):
             value = "not finite" if one["value"] is None else _digits(one["value"], error)
             if one["ci_lo"] is None:
-                rows.append([name, value, "", "unbounded" if "bounded" in one else "refused", ""])
+                rows.append([name, value, "", "unbounded", ""])
             else:
                 rows.append([name, value, f"{error:.2g}", _digits(one["ci_lo"], error), _digits(one["ci_hi"], error)])
         percent = f"{100 * self.level:.4g}%"
         return columns(rows, ["name", "estimate", "se", f"{percent} from", "to"])
 
     def _refusals(self) -> list[str]:
-        checked = self.checked
-        if not checked.reasons:
+        if not self.checked.reasons:
             return []
-        kept = "estimates are kept" if self.fitted is not None else "no data were used and nothing was spent"
-        lines = [f"Intervals are refused; {kept}:"]
-        for reason in checked.reasons:
-            which = [self.names[j] for j in reason.parameters] if self.fitted is not None else []
-            where = f"; flattest in {few(which)}" if which and len(which) <= 4 else ""
-            more = f"; n = {reason.n_needed:,} would do" if reason.n_needed and checked.n_needed else ""
-            lines.append(f"  {reason.rule}: {reason.why}{where}{more}")
+        told = (
+            "This release tells no coefficient:" if self.fitted is not None else "No data were used; nothing was spent:"
+        )
+        lines = [told]
+        for reason in self.checked.reasons:
+            more = f"; n = {reason.n_needed:,} would do" if reason.n_needed else ""
+            lines.append(f"  {reason.rule}: {reason.why}{more}")
         if self.fitted is None and not self.plan:
             lines.append("  --force fits all the same, and prints estimates without intervals.")
         return ["\n".join(lines)]
 
     def _unbounded(self) -> str:
         """Which parameters this release does not tell, and from which n on it might; "" where it tells all."""
-        if self.fitted is None or self.fitted.release is None or self.checked.reasons:
+        if self.fitted is None or self.exit_code:
             return ""
-        names = [name for name, one in zip(self.names, self.estimates(), strict=True) if not one["bounded"]]
+        found = enumerate(zip(self.names, self.estimates(), strict=True))
+        names = [name for j, (name, one) in found if not one["bounded"] and j not in self.lost]
         if not names:
             return ""
         ratio = self.fitted.release.hessian_ratio
         said = f"Unbounded: this release does not tell {few(names)}."
         if math.isinf(ratio):
             return f"{said} Columns there cannot be told apart, or one is constant."
-        # The noise of the Hessian falls like 1 / n, and its eigenvalues are known to 1.96 standard errors.
-        least = math.ceil(self.planned.n * FLAT / (ratio + 1.96))
+        # The eigenvalues are known to 1.96 errors, which fall like 1 / n, and with a message of every user like n^-1/2.
+        least = math.ceil(self.planned.n * (FLAT / (ratio + 1.96)) ** (1 if self.central else 2))
         return (
             f"{said} The curvature there is {ratio:.1f} standard errors from 0: columns can hardly be told apart, one "
             f"is nearly constant, or varies less than was stated. At least n = {least:,} is needed, maybe far more."
@@ -290,6 +306,9 @@ class Report(Printed):
             who = (
                 f"Record i has mu_i-GDP with its own mu_i, from {low:.4g} to {self.largest:.4g}. At the largest: {eps}."
             )
+        if self.budgets:
+            who += f" Budgets are {self.budgets}, which is public: mu_i is held fixed where record i is replaced. "
+            who += WEIGHED[self.planned.equal]
         many = (
             ""
             if self.person
@@ -302,6 +321,9 @@ class Report(Printed):
 
     def _remarks(self) -> list[str]:
         said = [f"Warning: {one}." for one in self.checked.warnings] + [f"Note: {one}." for one in self.notes]
+        if self.checked.advice:
+            said += [f"Advice: {reason.why}; n = {reason.n_needed:,} would do." for reason in self.checked.advice]
+            said.append(NARROWER.format(*((4, 5) if self.central else (16, 28))))
         if self.fitted is not None:
             if not self.central:
                 said.append(

@@ -1,6 +1,7 @@
 """One fit of a user's own records, in the local or in the central model: public numbers first, then the data.
 
-Whatever is refused before the data are used costs nobody anything. What is refused after keeps its estimates.
+What some columns do not tell is said of each coefficient by `intervals`. A fit is refused where so few records were
+never tried: before the data are used, which costs nobody anything. Where it did not arrive no coefficient is told.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from dpexp.inference.central_newton import allocation, central_newton, hessian_deviation, step_deviation
 from dpexp.inference.intervals import Release
 from dpexp.inference.models import Doubt, Model, careful
-from dpexp.inference.newton import standard_errors
+from dpexp.inference.newton import mean_hessian, standard_errors
 from dpexp.inference.predicted import (
     FEWEST_FOR_EACH,
     best_every,
@@ -32,7 +33,8 @@ from dpexp.inference.refusals import (
     of_guess,
     of_scale,
 )
-from dpexp.inference.staged_newton import Design, staged_newton
+from dpexp.inference.staged_newton import Design, Outcome, staged_newton
+from dpexp.inference.sums import symmetric
 from dpexp.inference.users import Normals, Records
 
 Kind = Literal["local", "central"]
@@ -42,7 +44,15 @@ MOST_MOVED = 1.0
 """scales by which the last correction of the central fit may change predictions, in the root mean square. Standard
 errors are no unit for this: they fall with more records, while what the steps left does not"""
 MOST_CENTRAL = 0.25
-"""the largest se_H / lambda_min of the guessed D H D; up to it .92 to .99 were covered, for 4 to 12 parameters"""
+"""se_H / lambda_min of the guessed D H D above which a plan warns that some coefficients may not be told"""
+MOST_EVERY = 5
+"""at least every so manieth user of the local model sends a Hessian, however many there are: fewer would be shorter by
+up to a tenth if the guess is right, and curvature in a direction that is flatter than it would never be told"""
+FARTHEST_SCALE, FARTHEST_CENTRE = 16.0, 10.0
+"""how many times larger or smaller than its guess the scale of a local fit may be, and how many guessed scales the
+target may lie from its stated centre. Intervals held up to there; with a large budget not at 20 times, or 12 scales"""
+STOPPING = ("too-few", "diverged", "projected", "not-arrived", "not-linear")
+"""rules by which no coefficient is told, or not those that they name; the others are left to the intervals"""
 
 
 @dataclass(frozen=True)
@@ -59,6 +69,8 @@ class Planned:
     """those under heavier tails or correlated columns, whichever is worse [p]"""
     every: int = 0
     """local: every k-th user sends a Hessian"""
+    equal: bool = False
+    """local: whether all messages weigh the same, so that budgets may depend on the data"""
 
 
 @dataclass(frozen=True)
@@ -70,19 +82,30 @@ class Fitted:
     covariance: np.ndarray
     """[p, p]"""
     checked: Checked
-    release: Release | None = None
-    """central: from which intervals follow, coordinate by coordinate"""
+    release: Release
+    """from which intervals follow, coordinate by coordinate"""
 
 
-def plan_local(model: Model, mu: np.ndarray, n: int) -> Planned:
-    """The design for budgets mu [users], of which there may be fewer than n if all are alike."""
+def plan_local(model: Model, mu: np.ndarray, n: int, equal: bool = False) -> Planned:
+    """The design for budgets mu [users], of which there may be fewer than n if all are alike.
+
+    With `equal` weights E[m | past] = grad F for messages whose budgets are any function of the data: given mu_i the
+    noise has the mean 0, and the gradient is unbiased. Weighted by v(mu_i) the target would be that of a tilted law.
+    """
     model = careful(model)
-    noise = noise_of(model, mu)
-    every = best_every(model, n, noise)
+    noise = noise_of(model, mu, equal)
+    every = min(MOST_EVERY, best_every(model, n, noise))
     design = Design(n, guessed_curvature(model), every)
     expected = expected_errors(model, design, noise, made_up=True)
     careful_ones = careful_errors(model, design, noise)
-    return Planned(model, n, "local", expected, before(model, design, noise), careful_ones, every)
+    return Planned(model, n, "local", expected, _advice(before(model, design, noise)), careful_ones, every, equal)
+
+
+def _advice(checked: Checked) -> Checked:
+    """With the rules that stop nothing as advice."""
+    stopping = tuple(reason for reason in checked.reasons if reason.rule in STOPPING)
+    rest = tuple(reason for reason in checked.reasons if reason.rule not in STOPPING)
+    return Checked(checked.values, stopping, (), rest)
 
 
 def fit_local(
@@ -94,8 +117,33 @@ def fit_local(
     """
     model = plan.model
     design = Design(plan.n, guessed_curvature(model), plan.every)
-    outcome = staged_newton(model, design, model.problem.start(), Records(model, x, y, mu, normals, usable))
-    return Fitted(outcome.final.theta[0], outcome.final.covariance[0], after(model, design, outcome))
+    outcome = staged_newton(model, design, model.problem.start(), Records(model, x, y, mu, normals, usable, plan.equal))
+    checked, final = after_local(model, design, outcome), outcome.final
+    return Fitted(final.theta[0], final.covariance[0], checked, released(model, outcome))
+
+
+def after_local(model: Model, design: Design, outcome: Outcome, lane: int = 0) -> Checked:
+    """What the released numbers of one replicate say beside its intervals."""
+    checked, theta = after(model, design, outcome, lane), outcome.final.theta[lane]
+    own = {"projected": (model.p - 1,)}  # of which it speaks alone: the others were covered where it was met
+    stopping = [replace(r, parameters=own.get(r.rule, ())) for r in checked.reasons if r.rule in STOPPING]
+    if model.has_scale and not (1 / FARTHEST_SCALE <= theta[-1] <= FARTHEST_SCALE and abs(theta[0]) <= FARTHEST_CENTRE):
+        why = f"errors are {theta[-1]:.2g} times as large as was guessed, and the target lies {abs(theta[0]):.2g} such"
+        stopping.append(Reason("not-arrived", f"{why} guesses from its stated centre: state its range, or error_scale"))
+    return Checked(checked.values, tuple(stopping), checked.warnings)
+
+
+def released(model: Model, outcome: Outcome, lane: int = 0) -> Release:
+    """What the intervals of one replicate of the local model follow from: means of the messages of the last two stages.
+
+    Their gradients have all noise in the sum of squares. Of a logistic model that is longer by what `flatter` found.
+    """
+    sums = outcome.sums
+    total = float(sums.v[0, lane])
+    mean, error = mean_hessian(sums, model.p)
+    squares = symmetric(sums.squares[:, lane : lane + 1], model.p)[0] / total**2 / outcome.flatter[lane] ** 2
+    point, gradient = sums.points[:, lane] / total, sums.gradients[:, lane] / total
+    return Release(point, gradient, squares, mean[lane], float(error[lane]), model.hessian_scaling)
 
 
 def plan_central(model: Model, mu: float, n: int) -> Planned:
@@ -118,7 +166,7 @@ def plan_central(model: Model, mu: float, n: int) -> Planned:
         digits = n * ratio / MOST_CENTRAL
         digit = 10 ** max(0, math.floor(math.log10(digits)) - 1)
         reasons.append(Reason("hessian-too-noisy", why, math.ceil(digits / digit) * digit))
-    checked = Checked({"expected_hessian_error": ratio}, tuple(reasons), ())
+    checked = _advice(Checked({"expected_hessian_error": ratio}, tuple(reasons), ()))
     return Planned(model, n, "central", errors[0], checked, errors.max(axis=0))
 
 
@@ -130,9 +178,8 @@ def fit_central(
     rows = slice(None) if usable is None else usable
     found = central_newton(model, model.problem.start(), x[rows], y[rows], mu, normals, n)
     if not (np.isfinite(found.theta).all() and np.isfinite(found.covariance).all()):
-        return Fitted(
-            found.theta, found.covariance, Checked({}, (Reason("diverged", "the estimates are not finite"),), ())
-        )
+        diverged = Checked({}, (Reason("diverged", "the estimates are not finite"),), ())
+        return Fitted(found.theta, found.covariance, diverged, found.release)
     warnings, reasons = list[str](), list[Reason]()
     values = {"hessian_ratio": found.release.hessian_ratio, "moved": found.moved}
     values["moved_predictions"] = found.moved_predictions

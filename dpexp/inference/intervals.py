@@ -14,7 +14,7 @@ parameters. Its level is measured, not proved, unless se_H = 0, where it is Wald
     b   the test is inverted where both e_j > .2 (`uneven_lengths`, the variation of Wald's length) and more than .3 of
         the variance lies along directions with |lambda| < 4 se_H; either alone loses coordinates that are known
     c   Q = 0 at t_1 = -Hhat^-1 D g, which is inside. From it each side is walked until the least Q at this value of a't
-        is above the quantile, and the end is found by halving. Omega moves with t, so Q as a whole is made least
+        is above the quantile, and a root is the end. Omega moves with t, so Q as a whole is made least
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ UNEVEN, ALONG_FLAT, FLAT = 0.2, 0.3, 4.0
 """e_j, share of the variance, and standard errors of an eigenvalue, of step b"""
 SINGULAR = 1e-6
 """of the largest eigenvalue, below which columns cannot be told apart even without noise"""
-GROWTH, STEPS_OUT, HALVINGS = 1.8, 80, 30
+GROWTH, STEPS_OUT = 1.8, 80
 
 
 class Release(NamedTuple):
@@ -120,7 +120,7 @@ def intervals(
 
 def _inverted(release: Release, a: np.ndarray, most: float, step: float, wald: np.ndarray) -> tuple[float, float]:
     """The ends of {a't: the least Q is at most `most`}; step c."""
-    from scipy.optimize import least_squares
+    from scipy.optimize import brentq, least_squares
 
     p, half = len(a), release.hessian_error**2 / 2
     gradient = release.scaling * release.gradient
@@ -141,27 +141,21 @@ def _inverted(release: Release, a: np.ndarray, most: float, step: float, wald: n
         best = min(found, key=lambda one: one.cost)
         return 2 * float(best.cost), base + others @ best.x
 
+    def above(v: float, starts: list[np.ndarray]) -> float:
+        return least(v, starts)[0] - most
+
     # c
-    ends = []
+    ends = list[float]()
     for side in (-1, 1):
         inside, last, away = float(a @ zero), zero, step
         for _ in range(STEPS_OUT):
             outside = inside + side * away
             q, last_out = least(outside, [wald, zero, last])
-            if q > most:
+            if q > most * (1 + 1e-9):
                 break
             inside, last, away = outside, last_out, away * GROWTH
         else:
             ends.append(side * math.inf)
             continue
-        for _ in range(HALVINGS):
-            middle_point = (inside + outside) / 2
-            q, t = least(middle_point, [last, last_out, zero])
-            if q > most:
-                outside, last_out = middle_point, t
-            else:
-                inside, last = middle_point, t
-            if abs(outside - inside) < 1e-7 * step:
-                break
-        ends.append((inside + outside) / 2)
+        ends.append(brentq(above, inside, outside, args=([last, last_out],), xtol=1e-7 * step))
     return ends[0], ends[1]

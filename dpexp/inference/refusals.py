@@ -70,7 +70,7 @@ class Reason:
     n_needed: int | None = None
     """users with whom it would be met, under the same budgets; None where more users are not the cure"""
     parameters: tuple[int, ...] = ()
-    """those of which it speaks, by their places"""
+    """those of which it speaks, by their places; none: all of them"""
 
 
 @dataclass(frozen=True)
@@ -80,21 +80,27 @@ class Checked:
     values: dict[str, float]
     reasons: tuple[Reason, ...]
     warnings: tuple[str, ...]
+    advice: tuple[Reason, ...] = ()
+    """of a plan: what is expected to be told badly, though nothing is refused"""
+
+    def lost(self, p: int) -> set[int]:
+        """Which of p parameters are not told."""
+        whole = any(not reason.parameters for reason in self.reasons)
+        return set(range(p)) if whole else {place for reason in self.reasons for place in reason.parameters}
 
     def after_plan(self, planned: Checked) -> Checked:
-        """With what was said before: a fit that was made against a refusal stays refused."""
+        """A fit that was made against a refusal stays refused; what a plan only warned of, the fit has found out."""
         rules = {reason.rule for reason in planned.reasons}
         more = tuple(reason for reason in self.reasons if reason.rule not in rules)
-        return Checked(
-            {**planned.values, **self.values}, (*planned.reasons, *more), (*planned.warnings, *self.warnings)
-        )
+        return Checked({**planned.values, **self.values}, (*planned.reasons, *more), self.warnings)
 
     @property
     def n_needed(self) -> int | None:
         """Users with whom all rules would be met that more users can meet."""
-        if any(reason.rule in NOT_CURED_BY_USERS for reason in self.reasons):
+        rules = (*self.reasons, *self.advice)
+        if any(reason.rule in NOT_CURED_BY_USERS for reason in rules):
             return None
-        return max((reason.n_needed for reason in self.reasons if reason.n_needed), default=None)
+        return max((reason.n_needed for reason in rules if reason.n_needed), default=None)
 
 
 def enough(n: int, value: float, most: float) -> int:

@@ -22,12 +22,20 @@ from dpexp.data.records import read_table
 from dpexp.data.regression import Roles, one_record_a_person, read_budgets, read_records
 from dpexp.data.remarks import of_unread
 from dpexp.inference.central_newton import central_newton, scale_stretch, symmetric_noise
-from dpexp.inference.fitting import fit_central, plan_central, plan_local
+from dpexp.inference.fitting import fit_central, plan_central, plan_local, released
+from dpexp.inference.intervals import intervals
 from dpexp.inference.models import unit_model
-from dpexp.inference.predicted import expected_ratio, hessian_error, largest_error, least_ratio, noise_of
-from dpexp.inference.staged_newton import Design
+from dpexp.inference.predicted import (
+    expected_ratio,
+    guessed_curvature,
+    hessian_error,
+    largest_error,
+    least_ratio,
+    noise_of,
+)
+from dpexp.inference.staged_newton import Design, staged_newton
 from dpexp.privacy.accounting.gdp import eps_of
-from tests.campaigns.central_coverage import LAWS, linear, logistic, m_estimate, target
+from tests.campaigns.fit_coverage import LAWS, Crowd, linear, local_fits, logistic, m_estimate, target
 from tests.conftest import call, share
 
 N = 40_000
@@ -164,6 +172,33 @@ def test_weights_of_budgets_are_worth_a_factor():
     assert noise_of(model, np.array([2.0])).gradients == 0.25
 
 
+def test_equal_weights_are_right_where_budgets_rise_with_the_outcome(tmp_path):
+    """Weighed by budget the intercept is tens of standard errors off; the fit says where budgets are from."""
+    rng, n = np.random.default_rng(4), 40_000
+    frame = pd.DataFrame({"a": rng.standard_normal(n)})
+    frame["y"] = 0.5 * frame.a + rng.standard_normal(n)
+    frame["mu"] = 2 * np.exp(0.3 * frame.y)
+    frame.to_csv(tmp_path / "rising.csv", index=False)
+    off = {}
+    for weights in ("budget", "equal"):
+        report = dpexp.fit(tmp_path / "rising.csv", target="y", mu_column="mu", weights=weights)
+        first = report.document()["estimates"][0]
+        off[weights] = abs(first["value"]) / first["se"]
+        assert report.document()["budget"]["column"] == "mu"
+        assert report.document()["budget"]["weights"] == weights
+        assert ("must not depend on the data" in str(report)) == (weights == "budget")
+    assert off["budget"] > 10
+    assert off["equal"] < 4.5
+
+
+def test_equal_weights_cover_where_budgets_rise_with_the_outcome():
+    law, truth = LAWS["base"], target("base")
+    rising = lambda x, y: 2 * np.exp(0.25 * (y - 0.5) - 0.1)  # noqa: E731
+    found = local_fits(law, 20_000, 3.0, 120, 6, rising)
+    hits = [np.abs(theta[0] - truth[0]) < 1.96 * math.sqrt(release.sandwich()[2][0, 0]) for theta, _, release in found]
+    assert abs(np.mean(hits) - 0.95) < 3 * 0.02
+
+
 def test_one_record_of_each_person(tmp_path):
     rng, n = np.random.default_rng(2), 4000
     frame = pd.DataFrame({"a": rng.standard_normal(n), "who": np.arange(n) // 2})
@@ -200,60 +235,79 @@ def test_the_record_of_a_person_is_chosen_by_its_own_rows(tmp_path):
 # --- refusals -------------------------------------------------------------------------------------------------------
 
 
-def test_a_public_refusal_spends_nothing_and_says_which_n_would_do(tmp_path):
-    people(3000).drop(columns="job").to_csv(tmp_path / "few.csv", index=False)
-    public = tmp_path / "p.yaml"
-    public.write_text("ranges: {age: [20, 70], y: [0, 60]}\nerror_scale: 3")
+def test_a_fit_of_fewer_records_than_were_ever_tried_is_refused_and_spends_nothing(tmp_path):
+    people(300).drop(columns="job").to_csv(tmp_path / "few.csv", index=False)
+    public = write(tmp_path / "p.yaml", "ranges: {age: [20, 70], y: [0, 60]}\nerror_scale: 3")
     done = command(tmp_path / "few.csv", "--target", "y", "--mu", "1", "--public", public)
     assert done.returncode == 3
     assert "nothing was spent" in done.stdout
+    assert "n = 600 would do" in done.stdout
     report = dpexp.fit(tmp_path / "few.csv", target="y", mu=1, public=public)
-    document = report.document()
-    assert all(one["value"] is None for one in document["estimates"])
-    needed = document["diagnostics"]["n_needed"]
-    assert needed > 3000
-    model = report.planned.model
-    assert plan_local(model, np.array([1.0]), needed).checked.reasons == ()
-    assert plan_local(model, np.array([1.0]), needed // 2).checked.reasons != ()
+    assert all(one["value"] is None for one in report.document()["estimates"])
     forced = dpexp.fit(tmp_path / "few.csv", target="y", mu=1, public=public, force=True)
     assert forced.exit_code == 3
     assert all(one["value"] is not None and one["ci_lo"] is None for one in forced.document()["estimates"])
 
 
+@pytest.mark.parametrize("central", [False, True])
+def test_a_plan_advises_and_a_fit_says_what_it_did_not_tell(tmp_path, central):
+    n, mu = (3000, 0.02) if central else (10_000, 0.6)
+    people(n).drop(columns="job").to_csv(tmp_path / "few.csv", index=False)
+    public = write(tmp_path / "p.yaml", "ranges: {age: [20, 70], y: [0, 60]}\nerror_scale: 3")
+    report = dpexp.fit(tmp_path / "few.csv", target="y", mu=mu, public=public, central=central)
+    assert report.exit_code == 0
+    assert "unbounded" in str(report)
+    assert "would do" not in str(report)
+    assert "Advice" not in str(report)
+    plan = command(
+        "--plan", "--target", "y", "--mu", mu, "--n", n, "--public", public, *["--central"] * central, "--json"
+    )
+    assert plan.returncode == 0
+    needed = json.loads(plan.stdout)["diagnostics"]["n_needed"]
+    assert needed > n
+    planned = (lambda k: plan_central(report.planned.model, mu, k)) if central else (
+        lambda k: plan_local(report.planned.model, np.array([mu]), k))  # fmt: skip
+    assert planned(needed).checked.advice == ()
+    assert planned(needed // 2).checked.advice != ()
+
+
+@pytest.mark.parametrize("central", [False, True])
 @pytest.mark.parametrize("mu", [2.0, math.inf])
-def test_collinear_and_constant_columns_are_refused_or_unbounded(tmp_path, mu):
-    """The local fit as a whole; the central one tells the coefficients that the columns do tell."""
+def test_collinear_and_constant_columns_are_unbounded(tmp_path, mu, central):
     rng, n = np.random.default_rng(3), 30_000
     frame = pd.DataFrame({"a": rng.standard_normal(n), "b": 1.0})
-    frame["twice"], frame["y"] = 2 * frame.a, frame.a + rng.standard_normal(n)
-    for kept, told in ((["a", "twice", "y"], ["(intercept)", "(scale)"]), (["a", "b", "y"], ["a", "(scale)"])):
+    frame["twice"], frame["y"], chance = 2 * frame.a, frame.a + rng.standard_normal(n), 0
+    for kept, told in ((["a", "twice", "y"], {"(intercept)", "(scale)"}), (["a", "b", "y"], {"a", "(scale)"})):
         frame[kept].to_csv(tmp_path / "flat.csv", index=False)
-        report = dpexp.fit(tmp_path / "flat.csv", target="y", mu=mu)
-        assert report.exit_code == 3
-        assert {reason.rule for reason in report.checked.reasons} & {"collinear", "hessian-too-noisy"}
-        assert "would do" not in str(report)  # no number of records helps
         for seed in range(1, 6):
-            report = dpexp.fit(tmp_path / "flat.csv", target="y", mu=mu, central=True, seed=seed)
+            report = dpexp.fit(tmp_path / "flat.csv", target="y", mu=mu, central=central, seed=seed)
             estimates = report.document()["estimates"]
-            assert [one["name"] for one in estimates if one["bounded"]] == told
+            bounded = {one["name"] for one in estimates if one["bounded"]}
+            chance += not bounded <= told
+            assert bounded == told or not (central or math.isinf(mu))
             assert all((one["ci_lo"] is None) == (one["se"] is None) == (not one["bounded"]) for one in estimates)
-            assert str(report).count(" unbounded") == 2
-            assert "does not tell" in str(report)
+            assert str(report).count(" unbounded") == len(estimates) - len(bounded)
+            assert ("does not tell" in str(report)) == (len(bounded) < len(estimates))
+            assert "would do" not in str(report)  # no number of records helps
             assert report.exit_code == 0
             covariance = np.array(report.document()["covariance"])
             places = [k for k, one in enumerate(estimates) if one["bounded"]]
             assert np.sqrt(covariance.diagonal()[places]) == pytest.approx([estimates[k]["se"] for k in places])
+    assert (
+        chance <= 2
+    )  # of ten: the noise of a Hessian that is 0 along a direction is two errors large in one of twenty
     frame[["a", "y"]].to_csv(tmp_path / "good.csv", index=False)
-    assert dpexp.fit(tmp_path / "good.csv", target="y", mu=mu).exit_code == 0
+    report = dpexp.fit(tmp_path / "good.csv", target="y", mu=mu, central=central)
+    assert all(one["bounded"] for one in report.document()["estimates"])
 
 
-def test_a_target_far_from_its_guess_is_refused(tmp_path):
+def test_a_target_far_from_its_guess_is_not_told(tmp_path):
     frame = people(30_000)[["age", "y"]]
     frame["y"] = frame.y * 1e6 + 5e6
     frame.to_csv(tmp_path / "far.csv", index=False)
     for central in (False, True):
         report = dpexp.fit(tmp_path / "far.csv", target="y", mu=3, central=central)
-        assert report.exit_code == 3
+        assert all(one["ci_lo"] is None and not one["bounded"] for one in report.document()["estimates"])
         assert "no range is stated of y" in str(report)
 
 
@@ -400,6 +454,32 @@ def test_central_intervals_cover_where_the_guess_is_wrong(law, n, mu):
         found = central_newton(drawn.model, drawn.model.problem.start(), x, y, mu, rng.standard_normal)
         hits.append(np.abs(found.theta - truth) < 1.959964 * np.sqrt(found.covariance.diagonal()))
     assert np.all(np.abs(np.mean(hits, axis=0) - 0.95) < 0.045)
+
+
+def test_local_intervals_of_a_rare_level_cover_over_all_runs():
+    """64 fits, nothing left out: a level that 1 in 50 hold, of which Wald's intervals cover about .57."""
+    law, truth, hits, wald = LAWS["level 2%"], target("level 2%"), [], []
+    for theta, checked, release in local_fits(law, 60_000, 2.0, 64, 5):
+        each, covariance = intervals(release, theta, np.eye(law.model.p), 0.95)
+        lost = checked.lost(law.model.p)
+        hits.append([j in lost or i.low <= t <= i.high for j, (i, t) in enumerate(zip(each, truth, strict=True))])
+        wald.append(np.abs(theta - truth) < 1.96 * np.sqrt(covariance.diagonal()))
+    assert np.all(np.mean(hits, axis=0) >= 0.95 - 3 * 0.0273)
+    assert np.mean(wald, axis=0)[5] < 0.75
+
+
+def test_the_local_release_has_the_covariance_of_the_corrected_average():
+    law = LAWS["base"]
+    planned = plan_local(law.model, np.array([2.0]), 20_000)
+    design, rngs = (
+        Design(20_000, guessed_curvature(planned.model), planned.every),
+        [np.random.default_rng(k) for k in range(8)],
+    )
+    outcome = staged_newton(planned.model, design, law.model.problem.start(), Crowd(law, rngs, 2.0))
+    for lane in range(8):
+        release = released(planned.model, outcome, lane)
+        _, covariance = intervals(release, outcome.final.theta[lane], np.eye(7), 0.95)
+        assert covariance == pytest.approx(outcome.final.covariance[lane])
 
 
 @pytest.mark.parametrize("law", ["steep", "R2 = .996", "base"])
@@ -631,6 +711,7 @@ def test_a_known_scale_is_not_estimated(tmp_path, lab):
         (["--mu", "1", "--out", "."], "is a folder"),
         (["--mu", "1", "--public", "nowhere.yaml"], "no such file"),
         (["--mu-column", "nope"], "no column 'nope'"),
+        (["--mu", "1", "--weights", "equal"], "--weights is budget or equal"),
     ],
 )
 def test_wrong_words_are_said_in_a_line(lab, arguments, message):
@@ -658,9 +739,8 @@ def test_a_plan_reads_no_record(lab, tmp_path):
             assert 0.3 * expected[one["name"]] < one["se"] < 2 * careful[one["name"]]
     alone = command("--plan", "--target", "y", "--mu", "4", "--n", "40000", "--public", right, "--json")
     assert sorted(json.loads(alone.stdout)["expected"], key=str) == sorted(document["expected"], key=str)
-    assert (
-        command("--plan", "--target", "y", "--mu", ".1", "--n", "4e4", "--public", lab / "public.yaml").returncode == 3
-    )
+    little = command("--plan", "--target", "y", "--mu", ".1", "--n", "4e4", "--public", lab / "public.yaml")
+    assert "Advice: the curvature would be measured too noisily" in little.stdout
     assert command("--plan", "--target", "y", "--mu", "1", "--public", lab / "public.yaml").returncode == 2
 
 

@@ -44,6 +44,7 @@ from dpexp.core.standard_json import standard_json
 from dpexp.data.encode import Encoded
 from dpexp.data.labelled import read_labelled
 from dpexp.data.public_inputs import Column, PublicInputs
+from dpexp.inference.intervals import Release
 from dpexp.inference.refusals import Checked
 
 # --- files ----------------------------------------------------------------------------------------------------------
@@ -173,7 +174,8 @@ def seen_of_fit(*words: str, person: bool = False, deployment: bool = False) -> 
             usable = np.ones(len(y), dtype=bool) if usable is None else usable
             given.update(plan=planned, x=x, y=y, usable=usable, mu=mu)
             p = planned.model.p
-            return fitting.Fitted(np.linspace(1, 2, p), np.eye(p), Checked({}, (), ()))
+            release = Release(np.linspace(1, 2, p), np.zeros(p), np.eye(p), np.eye(p), 0.0, np.ones(p))
+            return fitting.Fitted(release.point, np.eye(p), Checked({}, (), ()), release)
 
         arguments = ["fit", str(folder / "t.csv"), "--target", "y", "--public", str(folder / "p.yaml"), "--mu", "1",
                      "--force", "--json", *words]  # fmt: skip
