@@ -232,6 +232,8 @@ def _read(path: Path, module: str, read_at: int, simulated: bool) -> tuple[str, 
     package = module.removesuffix(".__init__") if path.name == "__init__.py" else _above(module)
     imports = parsed.simulated if simulated else parsed.imports
     named = _names(imports, package)
+    if ":" in module:  # a plug-in may import what it names in a text: `import_module("dpexp.problems.hinge")`
+        named += [(word.rstrip("."), "") for word in parsed.words if word.startswith("dpexp.")]
     imported = {name for base, alias in named for name in (base, _inside(base, alias))}
     imported |= {f"{whole}.__init__" for one in named if (whole := ".".join(filter(None, one))) in REGISTRIES}
     return parsed.digest, tuple(sorted(name for name in imported if name != module and not name.endswith(".")))

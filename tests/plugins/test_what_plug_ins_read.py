@@ -271,6 +271,22 @@ def test_libraries_and_dpexp_itself_are_not_followed(lab):
         assert observed.found(code_of(experiment.cells[0])) == {}
 
 
+BY_TEXT = [
+    'importlib.import_module("dpexp.problems.pinball_linear")',
+    '__import__("dpexp.problems.pinball_linear", fromlist=["name"])',
+    'importlib.import_module(f"dpexp.problems.{chr(112)}inball_linear")',
+]
+
+
+@pytest.mark.parametrize("way", BY_TEXT)
+def test_a_module_of_dpexp_that_a_text_names_counts(lab, way):
+    """An import statement is followed; a call that imports is not one, so that its text is."""
+    for loading, counts in ((way, True), ("0", False)):
+        with plugins.using(plug_in(lab, loading=loading)):
+            (cell,) = load_experiment("toy.yaml").cells
+            assert ("dpexp.problems.pinball_linear" in code_of(cell)) is counts
+
+
 PATCHES = {
     "a method": "HuberLinear.score = staticmethod(lambda t, y, scale, k: (t - y, 0.0))",
     "a function of a module": "mallows.moment_matrix = lambda *arguments, **options: None",
