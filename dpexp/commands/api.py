@@ -258,7 +258,7 @@ def receipt(card: str | os.PathLike[str] | object | None = None, **fields: Any) 
 
 
 def fit(
-    data: str | os.PathLike[str],
+    data: str | os.PathLike[str] | pd.DataFrame,
     *,
     target: str,
     model: Literal["huber-linear", "mallows-logistic"] = "huber-linear",
@@ -276,20 +276,22 @@ def fit(
     out: str | os.PathLike[str] | None = None,
     again: bool = False,
     weights: Literal["budget", "equal"] = "budget",
+    contrasts: Sequence[str] = (),
 ) -> Report:
     """Private regression with confidence intervals on a table of your own; a deployment keeps it in `out`.
 
-    `str` of it is the text that the command prints, `.document()` the same for programs, `.exit_code` 3 where intervals
-    are refused.
+    `str` of it is the text that the command prints, `.document()` the same for programs, `.exit_code` 3 where no
+    coefficient is told. `.frame()`, `.covariance`, `.contrasts`, `.predict(table)` and `.forest()` follow from it.
     """
     from dpexp.commands import fit as command
 
     mu_, eps_, delta_ = (None if value is None else repr(float(value)) for value in (mu, eps, delta))
+    source = Path(data) if isinstance(data, str | os.PathLike) else data
     return command.fit(
         command.Request(
-            Path(data), target, model, mu_, mu_column, eps_, delta_, central, None if public is None else Path(public),
+            source, target, model, mu_, mu_column, eps_, delta_, central, None if public is None else Path(public),
             level, person, False, None, force, deployment, seed, None if out is None else Path(out), again,
-            weights,
+            weights, tuple(contrasts),
         )
     )  # fmt: skip
 

@@ -59,7 +59,7 @@ def of_fit(request: Request, other: Path, effort: Effort) -> Audited:
     from dpexp.commands import fit as command
     from dpexp.commands.fit_shown import DELTAS
 
-    if request.data is None or request.plan or request.deployment or request.out is not None:
+    if not isinstance(request.data, Path) or request.plan or request.deployment or request.out is not None:
         raise UsageError(
             "--audit runs fits of DATA and of its neighbour, and keeps none", "leave out --plan, --out, ..."
         )

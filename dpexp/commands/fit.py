@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpexp.commands import fit_receipt
+from dpexp.commands.fit_after import row_of
 from dpexp.commands.fit_receipt import Receipt
 from dpexp.commands.fit_shown import Report
 from dpexp.core.errors import UsageError
 from dpexp.core.scalars import scalar
 from dpexp.core.text import guess
 from dpexp.data.public_inputs import PublicInputs
-from dpexp.data.records import Kind, read_header, read_table
+from dpexp.data.records import Header, Kind, Table, read_header, read_table, table_of_frame
 from dpexp.data.regression import Roles, one_record_a_person, read_budgets, read_records, units_of
 from dpexp.data.remarks import of_unread
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from dpexp.data.regression import Records, Units
     from dpexp.inference.fitting import Planned
     from dpexp.inference.models import Model
@@ -39,7 +42,7 @@ WEIGHTS = ("budget", "equal")
 class Request:
     """What the command line says."""
 
-    data: Path | None
+    data: Path | pd.DataFrame | None
     target: str
     model: str = "huber-linear"
     mu: str | None = None
@@ -58,10 +61,14 @@ class Request:
     out: Path | None = None
     again: bool = False
     weights: str = "budget"
+    contrasts: tuple[str, ...] = ()
 
 
 def fit(request: Request) -> Report:
     """The fit, or the plan of one. Raises UsageError, among them DataError and ConfigError."""
+    folder = request.out is not None and (request.out.is_dir() or not request.out.suffix)
+    if folder and request.out is not None:
+        request = replace(request, out=request.out / "fit.json")
     _check(request)
     if request.out is not None:
         fit_receipt.check(request.out, request.deployment, request.again)
@@ -73,6 +80,8 @@ def fit(request: Request) -> Report:
         receipt.done(report.document())
     elif request.out is not None:
         fit_receipt.write(request.out, report.document())
+    if folder and request.out is not None and report.fitted is not None and report.exit_code == 0:
+        report.write_beside(request.out if receipt is None else receipt.result)
     return report
 
 
@@ -83,6 +92,18 @@ def public_inputs(request: Request) -> PublicInputs:
     from dpexp.config.public_file import read_public
 
     return read_public(request.public)
+
+
+def _table(data: Path | pd.DataFrame) -> Table:
+    return read_table(data) if isinstance(data, Path) else table_of_frame(data)
+
+
+def _name(data: Path | pd.DataFrame | None) -> str:
+    return str(data) if isinstance(data, Path) else "a frame"
+
+
+def _header(data: Path | pd.DataFrame) -> Header:
+    return read_header(data) if isinstance(data, Path) else table_of_frame(data).header
 
 
 def _check(request: Request) -> None:
@@ -170,14 +191,14 @@ def _plan(request: Request, public: PublicInputs) -> Report:
     binary = request.model == "mallows-logistic"
     kinds: dict[str, Kind]
     if request.data is not None:
-        kinds = dict(read_header(request.data).kinds)
+        kinds = dict(_header(request.data).kinds)
     else:
         kinds = dict.fromkeys([*public.named, *roles.named], "unknown")
     units = units_of(kinds, roles, public, binary)
     if request.mu_column is not None:
         if request.data is None:
             raise UsageError("--mu-column is a column of DATA", "name the file")
-        mu = read_budgets(read_table(request.data), request.mu_column)
+        mu = read_budgets(_table(request.data), request.mu_column)
     else:
         mu = np.array([_budget(request)])
     if request.n is None and request.mu_column is None:
@@ -203,12 +224,14 @@ def _fit(request: Request, public: PublicInputs) -> tuple[Report, Receipt | None
 
     order_seed, key, normals = _randomness(request)
     records, mu, remarks = entering(request, public, order_seed, key)
+    for text in request.contrasts:  # before anything is spent
+        row_of(text, records.units.names)
     model = _model(request, records.units)
     planned = _planned(request, model, mu, len(mu))
     shown: dict[str, Any] = {
         "order_seed": order_seed, "seed": request.seed if request.seed is not None else SEED, "remarks": remarks,
-        "deployment": request.deployment, "person": request.person, "model": request.model, "file": str(request.data),
-        "budgets": request.mu_column,
+        "deployment": request.deployment, "person": request.person, "model": request.model, "file": _name(request.data),
+        "budgets": request.mu_column, "asked": request.contrasts,
     }  # fmt: skip
     fewest = model.p + 1 if request.central else FEWEST_TO_COMPUTE
     before = Report(records.units, planned, mu, request.central, request.level, planned.checked, **shown)
@@ -216,7 +239,7 @@ def _fit(request: Request, public: PublicInputs) -> tuple[Report, Receipt | None
         return before, None
     receipt, spent = None, ""
     if request.deployment and request.out is not None:
-        words = {"data": str(request.data), "target": request.target, "model": request.model, "method": before.method,
+        words = {"data": _name(request.data), "target": request.target, "model": request.model, "method": before.method,
                  "unit": request.person or "record"}  # fmt: skip
         receipt = fit_receipt.begin(request.out, before.largest, before.public(), words)
         mus = [told["mu"] for told in fit_receipt.receipts(request.out)]
@@ -236,7 +259,7 @@ def entering(
     """The records that a fit uses, in their public order; their budgets; and what their owner should know of them."""
     assert request.data is not None
     roles = Roles(request.target, request.mu_column, request.person)
-    table = read_table(request.data)
+    table = _table(request.data)
     records = read_records(table, roles, public, request.model == "mallows-logistic")
     quiet = request.deployment or bool(records.usable.all())
     remarks = [] if quiet else of_unread(table, records.units.read)

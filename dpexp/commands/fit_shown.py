@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpexp.commands.fit_after import MANY, Contrasts, Inference, contrasts, digits, forest, in_digits, told
 from dpexp.commands.fit_receipt import NOT_COVERED
+from dpexp.core.errors import UsageError
+from dpexp.core.files import atomically
 from dpexp.core.text import Printed, columns, counted, few, up
-from dpexp.data.regression import Units
+from dpexp.data.records import read_table, table_of_frame
+from dpexp.data.regression import Units, covariates
 from dpexp.inference.fitting import Fitted, Planned
-from dpexp.inference.intervals import FLAT, Interval, intervals
+from dpexp.inference.intervals import FLAT
 from dpexp.inference.newton import standard_errors
 from dpexp.inference.refusals import Checked
 from dpexp.inference.staged_newton import SHARES, TIMES
 from dpexp.privacy.accounting.gdp import eps_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 DELTAS = (1e-5, 1e-6)
 CAREFUL = (
@@ -68,6 +77,8 @@ class Report(Printed):
     remarks: Sequence[str] = ()
     """of a rehearsal, read off the records: for their owner on stderr, and no part of text or document"""
     spent: str = ""
+    asked: tuple[str, ...] = ()
+    """contrasts"""
 
     @property
     def exit_code(self) -> int:
@@ -94,19 +105,17 @@ class Report(Printed):
         """Standard errors [p] on the user's scale: those of the fit, or those that are expected."""
         if self.fitted is None:
             return self._on_users_scale(np.diag(self.planned.errors**2))
-        return standard_errors(self._intervals[1])
+        matrix, _ = self.units.to_user()
+        told = self.exit_code == 0
+        return standard_errors(self.inference.parameters[1] if told else matrix @ self.fitted.covariance @ matrix.T)
 
     @cached_property
-    def _intervals(self) -> tuple[list[Interval], np.ndarray]:
-        """Intervals of the parameters on the user's scale, and their covariance [p, p]."""
-        fitted = self.fitted
-        assert fitted is not None
-        assert self.values is not None
-        matrix, offset = self.units.to_user()
-        found, covariance = intervals(fitted.release, fitted.theta, matrix, self.level)
-        return [
-            replace(one, low=one.low + o, high=one.high + o) for one, o in zip(found, offset, strict=True)
-        ], covariance
+    def inference(self) -> Inference:
+        """What follows from the release. Raises UsageError where there is none."""
+        if self.fitted is None or self.exit_code:
+            raise UsageError("no coefficient was told, so nothing follows")
+        binary = self.model == "mallows-logistic"
+        return Inference(self.fitted.release, self.fitted.theta, self.units, self.level, binary)
 
     @cached_property
     def careful(self) -> np.ndarray:
@@ -125,6 +134,50 @@ class Report(Printed):
         matrix, offset = self.units.to_user()
         return np.asarray(matrix @ self.fitted.theta + offset)
 
+    @cached_property
+    def contrasts(self) -> Contrasts | None:
+        """Those that were asked for, and the test of all of them."""
+        return contrasts(self.inference, self.asked) if self.asked and self.exit_code == 0 and self.fitted else None
+
+    def frame(self) -> pd.DataFrame:
+        """The estimates as a table, a row each."""
+        import pandas as pd
+
+        return pd.DataFrame(self.estimates())
+
+    @property
+    def covariance(self) -> pd.DataFrame:
+        """Of all parameters on the user's scale. Raises UsageError where nothing was released."""
+        import pandas as pd
+
+        return pd.DataFrame(self.inference.parameters[1], self.units.names, self.units.names)
+
+    def predict(self, table: str | Path | pd.DataFrame) -> pd.DataFrame:
+        """The mean of the target for every record of a file or a frame: `mean`, `se`, `ci_lo`, `ci_hi`.
+
+        Not the spread of single targets about it. Nothing is said of a record with a value that cannot be read. What is
+        predicted costs no privacy of the records of the fit; that of the table is its owner's affair.
+        """
+        import pandas as pd
+
+        records = table_of_frame(table) if isinstance(table, pd.DataFrame) else read_table(Path(table).expanduser())
+        records.header.require([column.name for column in self.units.columns], records.where)
+        x, read = covariates(records, self.units)
+        found = self.inference.means(x[read])
+        frame = pd.DataFrame(np.nan, range(len(read)), ["mean", "se", "ci_lo", "ci_hi"])
+        frame.loc[read] = found
+        return frame
+
+    def forest(self) -> Figure:
+        """What each column does, with intervals, as a figure. Raises UsageError where nothing was told."""
+        return forest(self.units, self.estimates(), self.level, self.inference.binary)
+
+    def write_beside(self, result: Path) -> None:
+        """The estimates and their covariance as csv, and the forest plot, beside a result."""
+        atomically(result.with_suffix(".csv"), lambda path: self.frame().to_csv(path, index=False))
+        atomically(result.with_suffix(".covariance.csv"), lambda path: self.covariance.to_csv(path))
+        atomically(result.with_suffix(".png"), lambda path: self.forest().savefig(path, format="png"))
+
     def estimates(self) -> list[dict[str, Any]]:
         """The contract's list; null where there is nothing."""
         found = []
@@ -132,11 +185,10 @@ class Report(Printed):
             value = None if self.values is None or not math.isfinite(self.values[j]) else float(self.values[j])
             one: dict[str, Any] = {"name": name, "value": value, "ci_lo": None, "ci_hi": None}
             if self.fitted is not None:
-                interval = None if j in self.lost else self._intervals[0][j]
-                bounded = interval is not None and math.isfinite(interval.high - interval.low)
-                one |= {"interval": "unbounded", "bounded": bounded, "se": None}
-                if interval is not None and bounded:
-                    one |= {"ci_lo": interval.low, "ci_hi": interval.high, "interval": interval.kind, "se": interval.se}
+                one |= {"interval": "unbounded", "bounded": False, "se": None, "p": None}
+                one |= {} if j in self.lost else told(self.inference.parameters[0][j])
+                if self.units.has_scale and name == self.units.names[-1]:
+                    one["p"] = None  # it is above 0
             found.append(one)
         return found
 
@@ -156,7 +208,8 @@ class Report(Printed):
             "refused": [{"rule": r.rule, "reason": r.why, "n_needed": r.n_needed} for r in checked.reasons],
         }  # fmt: skip
         if self.fitted is not None and self.exit_code == 0:
-            document["covariance"] = self._intervals[1].tolist()
+            document["covariance"] = self.inference.parameters[1].tolist()
+            document["contrasts"] = self.contrasts.document() if self.contrasts else None
         if self.plan or self.fitted is None:
             document["expected"] = [
                 {"name": name, "se": float(e), "length": 2 * self.quantile * float(e), "careful_se": float(c)}
@@ -224,6 +277,8 @@ class Report(Printed):
             self._table(),
             *self._refusals(),
             self._unbounded(),
+            self.contrasts.text() if self.contrasts else "",
+            MANY if self.fitted is not None and not self.exit_code else "",
             self._budget(),
             TARGETS[self.model],
             *self._remarks(),
@@ -251,13 +306,14 @@ class Report(Printed):
             return f"{title}\n\n{table}\n\n{CAREFUL}"
         rows = []
         for name, one, error in zip(self.names, self.estimates(), self.errors, strict=True):
-            value = "not finite" if one["value"] is None else _digits(one["value"], error)
+            value = "not finite" if one["value"] is None else digits(one["value"], error)
             if one["ci_lo"] is None:
-                rows.append([name, value, "", "unbounded", ""])
+                rows.append([name, value, "", "unbounded", "", ""])
             else:
-                rows.append([name, value, f"{error:.2g}", _digits(one["ci_lo"], error), _digits(one["ci_hi"], error)])
+                ends = [digits(one[key], error) for key in ("ci_lo", "ci_hi")]
+                rows.append([name, value, f"{error:.2g}", *ends, in_digits(one["p"])])
         percent = f"{100 * self.level:.4g}%"
-        return columns(rows, ["name", "estimate", "se", f"{percent} from", "to"])
+        return columns(rows, ["name", "estimate", "se", f"{percent} from", "to", "p"])
 
     def _refusals(self) -> list[str]:
         if not self.checked.reasons:
@@ -340,11 +396,3 @@ class Report(Printed):
                     "was made with --deployment."
                 )
         return ["\n".join(said)]
-
-
-def _digits(value: float, error: float) -> str:
-    """A number with as many decimals as its standard error needs for two digits."""
-    if not math.isfinite(error) or error <= 0:
-        return f"{value:.6g}"
-    decimals = max(0, 1 - math.floor(math.log10(error)))
-    return f"{value:.{min(decimals, 12)}f}" if abs(value) < 1e15 else f"{value:.6g}"

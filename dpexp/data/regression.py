@@ -197,8 +197,16 @@ def read_records(table: Table, roles: Roles, public: PublicInputs, binary: bool)
         units = units_of(table.header.kinds, roles, public, binary)
     except DataError as error:
         raise DataError(f"{table.where}: {error.message}", error.hint) from None
-    y, usable = encoded(table, units.read[-1])
-    x = np.empty((len(table), len(units.entries)))
+    (y, known), (x, read) = encoded(table, units.read[-1]), covariates(table, units)
+    usable = known & read
+    response = y if binary else np.clip((y - units.centre) / units.scale, -FARTHEST, FARTHEST)
+    mu = None if roles.mu is None else read_budgets(table, roles.mu)
+    return Records(units, np.where(usable[:, None], x, 0.0), np.where(usable, response, 0.0), usable, mu)
+
+
+def covariates(table: Table, units: Units) -> tuple[np.ndarray, np.ndarray]:
+    """The covariates of every record [n, d], and whether all of them could be read [n]."""
+    x, usable = np.empty((len(table), len(units.entries))), np.ones(len(table), dtype=bool)
     j = 0
     for column in units.columns:
         values, read = encoded(table, column)
@@ -209,9 +217,7 @@ def read_records(table: Table, roles: Roles, public: PublicInputs, binary: bool)
             z = np.clip((raw - entry.centre) / entry.scale, -FARTHEST, FARTHEST)
             x[:, j] = (z if entry.of_missing else np.where(missing, 0.0, z)) / math.sqrt(len(units.entries))
             j += 1
-    response = y if binary else np.clip((y - units.centre) / units.scale, -FARTHEST, FARTHEST)
-    mu = None if roles.mu is None else read_budgets(table, roles.mu)
-    return Records(units, np.where(usable[:, None], x, 0.0), np.where(usable, response, 0.0), usable, mu)
+    return x, usable
 
 
 def read_budgets(table: Table, column: str) -> np.ndarray:

@@ -708,7 +708,6 @@ def test_a_known_scale_is_not_estimated(tmp_path, lab):
         (["--mu", "1", "--deployment", "--seed", "3"], "--deployment keeps its result"),
         (["--mu", "1", "--deployment", "--out", "f.json", "--seed", "3"], "--deployment takes its noise"),
         (["--mu", "1", "--again"], "--again a deployment's"),
-        (["--mu", "1", "--out", "."], "is a folder"),
         (["--mu", "1", "--public", "nowhere.yaml"], "no such file"),
         (["--mu-column", "nope"], "no column 'nope'"),
         (["--mu", "1", "--weights", "equal"], "--weights is budget or equal"),
@@ -768,3 +767,97 @@ def test_the_budget_is_stated(lab):
     assert "2-GDP for every record: eps = 9.9973 at delta = 1e-05" in text
     assert "Users were simulated" in text
     assert "minimiser of the weighted Huber risk" in text
+
+
+# --- what follows from a release ------------------------------------------------------------------------------------
+
+
+def test_contrasts_are_coefficients_of_other_columns(lab):
+    """cook - nurse by the covariance; a single name is its coefficient; the joint test of one is its own."""
+    names = ("job=cook - job=nurse", "age", "- 2*age + job=cook")
+    report = dpexp.fit(lab / "people.csv", target="y", mu=2, central=True, public=lab / "public.yaml", contrasts=names)
+    found = report.document()["contrasts"]
+    estimates = {one["name"]: one for one in report.document()["estimates"]}
+    c = report.covariance
+    first, age, third = found["rows"]
+    assert first["value"] == pytest.approx(estimates["job=cook"]["value"] - estimates["job=nurse"]["value"])
+    variance = c.loc["job=cook", "job=cook"] + c.loc["job=nurse", "job=nurse"] - 2 * c.loc["job=cook", "job=nurse"]
+    assert first["se"] == pytest.approx(math.sqrt(variance), rel=0.01)  # lengths are made up for each by itself
+    assert abs(first["value"] - 5) < 4.5 * first["se"]
+    assert {key: age[key] for key in ("value", "se", "ci_lo", "p")} == {
+        key: estimates["age"][key] for key in ("value", "se", "ci_lo", "p")
+    }
+    assert third["value"] == pytest.approx(estimates["job=cook"]["value"] - 2 * estimates["age"]["value"])
+    assert found["joint"]["p"] < 1e-6
+    assert "That all 3 are 0: p < 1e-4." in str(report)
+    assert "one has p below .05" in str(report)
+    with pytest.raises(UsageError, match="no parameter 'cook'"):
+        dpexp.fit(lab / "people.csv", target="y", mu=2, public=lab / "public.yaml", contrasts=["cook - age"])
+
+
+def test_p_values_and_joint_tests_have_their_level_where_nothing_is_explained():
+    """300 central fits of a target that two columns do not explain, one of which is a rare level."""
+    from dpexp.inference.intervals import level_of
+
+    model, found = unit_model("huber-linear", 3), []
+    planned = plan_central(model, 1.0, 2000)
+    draw = linear((0.0, 0.0, 0.0), 1.0, 0.03)
+    for r in range(300):
+        rng = np.random.default_rng([8, r])
+        fitted = fit_central(planned, *draw(rng, 2000), 1.0, rng.standard_normal)
+        rows = np.eye(model.p)[1:4]
+        one = [level_of(fitted.release, fitted.theta, rows[k : k + 1], np.zeros(1)) for k in range(3)]
+        found.append([*one, level_of(fitted.release, fitted.theta, rows, np.zeros(3))])
+    shares = np.mean(np.array(found) < 0.05, axis=0)
+    assert np.all(shares < 0.05 + 3 * 0.0126)
+    assert shares[0] > 0.02
+
+
+@pytest.mark.parametrize("model", ["huber-linear", "mallows-logistic"])
+def test_predictions_are_means_with_their_errors(tmp_path, model):
+    rng, n = np.random.default_rng(9), 6000
+    frame = pd.DataFrame({"a": rng.standard_normal(n), "g": rng.choice(["u", "v"], n)})
+    eta = 0.3 + frame.a - 0.5 * (frame.g == "v")
+    binary = model == "mallows-logistic"
+    frame["y"] = (rng.random(n) < 1 / (1 + np.exp(-eta))).astype(float) if binary else eta + rng.standard_normal(n)
+    public = write(tmp_path / "p.yaml", "ranges: {a: [-3, 1]}\ncategories: {g: [u, v]}")
+    report = dpexp.fit(frame, target="y", mu=3, central=True, model=model, public=public)
+    new = pd.DataFrame({"g": ["v", "u", "?"], "a": [0.5, 0.0, 1.0]})
+    found = report.predict(new)
+    value = {one["name"]: one["value"] for one in report.document()["estimates"]}
+    by_hand = [value["(intercept)"] + 0.5 * value["a"] + value["g=v"], value["(intercept)"]]
+    row, c = np.array([1, 0.5, 1, 0][: len(value)]), report.covariance.to_numpy()
+    se = math.sqrt(row @ c @ row)
+    if binary:
+        by_hand = [1 / (1 + math.exp(-one)) for one in by_hand]
+        se *= by_hand[0] * (1 - by_hand[0])
+    assert found["mean"][:2].tolist() == pytest.approx(by_hand)
+    assert found["se"][0] == pytest.approx(se, rel=0.02)
+    assert found["ci_lo"][0] < found["mean"][0] < found["ci_hi"][0]
+    assert found.loc[2].isna().all()
+    assert report.frame()["name"].tolist() == list(value)
+
+
+def test_a_folder_gets_the_result_its_tables_and_its_plot(lab, tmp_path):
+    given = {"target": "y", "mu": 2, "central": True, "public": lab / "public.yaml", "out": tmp_path / "fit"}
+    report = dpexp.fit(people(), **given, deployment=True)
+    kept = sorted(path.name for path in (tmp_path / "fit").iterdir())
+    assert kept == ["fit.covariance.csv", "fit.csv", "fit.json", "fit.png", "fit.receipt.json"]
+    assert pd.read_csv(tmp_path / "fit" / "fit.csv")["value"].tolist() == report.frame()["value"].tolist()
+    covariance = pd.read_csv(tmp_path / "fit" / "fit.covariance.csv", index_col=0)
+    assert covariance.to_numpy() == pytest.approx(report.covariance.to_numpy())
+    again = dpexp.fit(people(), **given, deployment=True, again=True)
+    assert (tmp_path / "fit" / "fit-2.csv").exists()
+    assert "sqrt(2^2 + 2^2)" in str(again)
+
+
+def test_a_forest_shows_every_coefficient_and_says_which_are_not_told(tmp_path):
+    rng, n = np.random.default_rng(3), 20_000
+    frame = pd.DataFrame({"a": rng.standard_normal(n), "b": 1.0})
+    frame["y"] = frame.a + rng.standard_normal(n)
+    report = dpexp.fit(frame, target="y", mu=2, central=True)
+    (axes,) = report.forest().axes
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["a", "b"]
+    assert [text.get_position()[1] for text in axes.texts] == [1]
+    low, high = (report.document()["estimates"][1][key] for key in ("ci_lo", "ci_hi"))
+    assert [low, high] in [pytest.approx(line.get_xdata()) for line in axes.lines]
