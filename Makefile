@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: reproduce confirm test test-fast test-lowest smoke lint check bench soak mutants review build build-data docs docs-ready clean
+.PHONY: reproduce confirm test test-fast test-lowest smoke lint check bench soak mutants review build build-data docs docs-ready paper clean
 
 # Every experiment at full size, then every figure and table, the ledger of claims and the page of it all, into results/; at
 # the end every file beside the published one.
@@ -118,6 +118,15 @@ docs: docs-ready
 	NO_MKDOCS_2_WARNING=1 $(VENV_DOCS)/bin/python -m mkdocs build --clean --site-dir "$(SITE)"
 
 docs-ready: $(VENV_DOCS)/.ready
+
+# The article, and a summary of each reproduction from the ledger's rows, as PDF where pandoc and xelatex are there (on
+# Debian: apt-get install pandoc texlive-xetex texlive-latex-recommended lmodern); into build/paper.
+paper: $(READY)
+	$(BIN)/python -m tools.summaries build/paper
+	command -v pandoc >/dev/null || { echo "no pandoc here: build/paper has the summaries as Markdown" >&2; exit 1; }
+	cd paper && pandoc paper.md --citeproc $(PDF) --output ../build/paper/paper.pdf
+	cd build/paper && for name in *.md; do pandoc "$$name" $(PDF) --output "$${name%.md}.pdf" || exit 1; done
+PDF := --pdf-engine=xelatex --variable geometry:margin=22mm --variable fontsize=10pt --variable colorlinks=true
 
 # What scientific Python projects are expected to have (pyproject.toml gives the reason for each check that is left out),
 # spelling, and the workflows' permissions.
