@@ -100,9 +100,10 @@ mutants: $(READY)
 
 # The sdist and the wheel, into dist/; then the wheel alone in an empty environment, and one toy run with it.
 build: $(VENV_RELEASE)/.ready
-	rm -rf dist build/empty
+	rm -rf dist build/empty build/lib dpexp.egg-info
 	$(VENV_RELEASE)/bin/python -m build --quiet
 	$(VENV_RELEASE)/bin/twine check --strict dist/*
+	test -z "$$(find dist -size +3M)"  # a package index, and everybody who installs, is spared what is not needed
 	$(VENV_RELEASE)/bin/python -m venv build/empty/venv
 	build/empty/venv/bin/python -m pip install --quiet dist/*.whl
 	cd build/empty && venv/bin/dpexp run @linear_d5 --profile smoke && venv/bin/dpexp privacy @linear_d5 && venv/bin/dpexp --version
