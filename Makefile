@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: reproduce confirm test test-fast test-lowest smoke lint check bench soak mutants review build build-data docs docs-ready clean
+.PHONY: reproduce confirm test test-fast test-lowest smoke lint check bench soak mutants review build build-data docs docs-ready paper clean
 
 # Every experiment at full size, then every figure and table, the ledger of claims and the page of it all, into results/; at
 # the end every file beside the published one.
@@ -100,9 +100,10 @@ mutants: $(READY)
 
 # The sdist and the wheel, into dist/; then the wheel alone in an empty environment, and one toy run with it.
 build: $(VENV_RELEASE)/.ready
-	rm -rf dist build/empty
+	rm -rf dist build/empty build/lib dpexp.egg-info
 	$(VENV_RELEASE)/bin/python -m build --quiet
 	$(VENV_RELEASE)/bin/twine check --strict dist/*
+	test -z "$$(find dist -size +3M)"  # a package index, and everybody who installs, is spared what is not needed
 	$(VENV_RELEASE)/bin/python -m venv build/empty/venv
 	build/empty/venv/bin/python -m pip install --quiet dist/*.whl
 	cd build/empty && venv/bin/dpexp run @linear_d5 --profile smoke && venv/bin/dpexp privacy @linear_d5 && venv/bin/dpexp --version
@@ -118,6 +119,15 @@ docs: docs-ready
 	NO_MKDOCS_2_WARNING=1 $(VENV_DOCS)/bin/python -m mkdocs build --clean --site-dir "$(SITE)"
 
 docs-ready: $(VENV_DOCS)/.ready
+
+# The article, and a summary of each reproduction from the ledger's rows, as PDF where pandoc and xelatex are there (on
+# Debian: apt-get install pandoc texlive-xetex texlive-latex-recommended lmodern); into build/paper.
+paper: $(READY)
+	$(BIN)/python -m tools.summaries build/paper
+	command -v pandoc >/dev/null || { echo "no pandoc here: build/paper has the summaries as Markdown" >&2; exit 1; }
+	cd paper && pandoc paper.md --citeproc $(PDF) --output ../build/paper/paper.pdf
+	cd build/paper && for name in *.md; do pandoc "$$name" $(PDF) --output "$${name%.md}.pdf" || exit 1; done
+PDF := --pdf-engine=xelatex --variable geometry:margin=22mm --variable fontsize=10pt --variable colorlinks=true
 
 # What scientific Python projects are expected to have (pyproject.toml gives the reason for each check that is left out),
 # spelling, and the workflows' permissions.

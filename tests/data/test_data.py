@@ -56,6 +56,8 @@ def test_records_that_are_not_installed_are_refused_before_anything_runs(tmp_pat
     """As with the wheel alone: a config that needs them is shown, and neither validated nor run."""
     shipped = fashion.FILE
     monkeypatch.setattr(fashion, "FILE", tmp_path / "fashion.npz")
+    find = fashion.find_spec
+    monkeypatch.setattr(fashion, "find_spec", lambda name: None)  # whether or not it is installed here
     for command in ("validate", "run"):
         said = call(command, ROOT / "configs/dp_sgld_table1.yaml", "--set", "run.seed=7", code=2, cwd=tmp_path).stderr
         assert "the records of fashion are a package of their own" in said
@@ -66,6 +68,7 @@ def test_records_that_are_not_installed_are_refused_before_anything_runs(tmp_pat
     (tmp_path / "dpexp_fashion/__init__.py").touch()
     (tmp_path / "dpexp_fashion/fashion.npz").symlink_to(shipped)
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(fashion, "find_spec", find)
     assert len(fashion.read()) == 70_000
     call("validate", ROOT / "configs/dp_sgld_table1.yaml")
 

@@ -1,0 +1,90 @@
+"""The article and the summaries of reproductions: every number of theirs is one that is stored."""
+
+import re
+from collections import Counter
+
+import pytest
+
+from tests.conftest import ROOT
+from tools import summaries
+
+PAPER = " ".join((ROOT / "paper/paper.md").read_text().split())
+
+
+def rows(path):
+    """Cells of the rows of the tables of a page, headers and rules left out."""
+    found = [line.strip("| ").split("|") for line in (ROOT / path).read_text().splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in cells] for cells in found if not set("".join(cells)) <= set("- ")]
+
+
+def test_counts_are_those_of_the_ledger():
+    head, *papers = (row for row in rows("results/CLAIMS.md"))
+    ends = papers.index(head)
+    total = dict(
+        zip(head[1:], (sum(map(int, column)) for column in list(zip(*papers[:ends], strict=True))[1:]), strict=True)
+    )
+    ours = sum(int(row[1]) for row in papers[ends + 1 :])
+    said = (
+        "It has {all} rows, {claims} of them statements of the papers: {reproduced} are reproduced, {holds as a bound} hold "
+        "as bounds, {not at this sample size} cannot be seen at the sample size that was run, {misleading} are misleading, "
+        "{misprint} are misprints, {false} are false, and {not testable} cannot be tested"
+    )
+    assert said.format(all=total["claims"] + ours, **total) in PAPER
+
+
+def test_coverage_is_that_of_the_table():
+    settings = [row for row in rows("results/tables/coverage.md") if row[0] != "setting"]
+    own = [row for row in settings if row[3] == "staged-newton"]
+    found = Counter(row[11] for row in own)
+    assert {float(row[5]) for row in own if row[11] == "refused"} == {0}
+    assert [row[5] for row in own if row[11] == "fails"] == ["0.01"]
+    said = "in {} settings. In {refused} of them all runs are refused. Where runs are accepted, the intervals of accepted runs hold in {holds} settings and are too long in {conservative}; they fail in {fails}, where 1%"
+    assert said.format(len(own), **found) in PAPER
+    others = {row[3] for row in settings} - {"staged-newton"}
+    assert len(others) == 9
+    assert {row[3] for row in settings if row[11] == "fails"} >= others
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "numbers"),
+    [
+        ("benchmarks/results.md", r"d = 5, numpy, float64 +25\.1 +[\d.]+ +35\.0", ("25.1 ns at d = 5", "35.0 times")),
+        ("benchmarks/results.md", r"d = 20, numpy, float64 .* 18\.2\n", ("the factor is 18.2",)),
+        ("benchmarks/results.md", r"d = 5, whole command .* 1\.00 +0\.99 +1\.05\n", ("ratio 1.00, from 0.99 to 1.05",)),
+        (
+            "benchmarks/results.md",
+            r" 257 +1 +81 +147 +1\.81 ",
+            ("257 features take 81 microseconds", "1.81 times less"),
+        ),
+        ("README.md", r"pld-composition +all-iterates +2\.6179 ", ("epsilon = 2.6179 at delta = 1e-5",)),
+        ("README.md", r"hybrid +last-iterate +0\.19545 .*best for last-iterate", ("best bound is 0.19545",)),
+        ("README.md", r"exact-walk +last-iterate +0\.019337 .*attained", ("attains 0.019337",)),
+        (
+            "results/CLAIMS.md",
+            r"alpha = 1/3: -0\.69 \[-0\.70, -0\.68\] \(slower\)",
+            ("is -0.69, with 95% interval from -0.70 to -0.68",),
+        ),
+    ],
+)
+def test_numbers_are_those_of_their_source(source, line, numbers):
+    assert re.search(line, (ROOT / source).read_text()), f"{source} has changed: change the article"
+    assert all(number in PAPER for number in numbers)
+
+
+def test_every_citation_has_an_entry_and_the_papers_are_cited_as_dpexp_cites_them():
+    own, others = ((ROOT / "paper" / name).read_text() for name in ("paper.bib", "others.bib"))
+    assert own == summaries.bibliography()
+    keys = set(re.findall(r"^@\w+\{([\w-]+),", own + others, re.MULTILINE))
+    assert set(re.findall(r"@([a-z][\w-]+)", PAPER)) <= keys
+    assert all((ROOT / "paper" / picture).exists() for picture in re.findall(r"\]\(([^)]+\.png)\)", PAPER))
+
+
+def test_a_summary_has_the_rows_that_fail(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    found = summaries.summaries()
+    assert set(found) == {"ldp-sgd", "noisy-sgd", "hidden-state", "dp-sgld", "momentum"}
+    assert "(`ldp-sgd/table-1/strong/asgd/below-half`)" in found["ldp-sgd"]
+    assert "**False**: exact delta above 1e-5 in 6 of 10 settings" in found["dp-sgld"]
+    for name, text in found.items():
+        assert len(text.split()) < 1200, f"{name} does not fit on two pages"
+        assert " None" not in text

@@ -1,0 +1,132 @@
+"""python -m tools.summaries FOLDER: a summary of each reproduction, of two pages, and the bibliography of the papers.
+
+The form is that of reproduction reports: what was reproduced, how, what came out, what did not, and how to try it. All
+of it follows from the ledger's rows and from what a paper's reproduction declares; nothing is written here twice.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+MOST = 9
+"""rows of a list: more of them do not fit on two pages"""
+LONGEST = 150
+"""characters of what was found"""
+HOLDS, WRONG = ("reproduced", "holds as a bound"), ("false", "misprint")
+ABSTRACT = (
+    "A reproduction, with dpexp, of the paper of this name by {authors}. {theirs} of its statements, figures and "
+    "tables are settled ({verdicts}); {left} are not, each with its reason. {own} statements of our own say what holds "
+    "beside them."
+)
+METHOD = (
+    "Statements about privacy are held against exact laws. Every row of the ledger quotes its place, names its "
+    "hypotheses and what would make it false, and is refused outside of them. It is *reproduced* if the whole interval "
+    "of what was measured lies within its tolerance, and *holds as a bound* with the looseness that is given. A "
+    "*misprint* is false as printed and plainly not what is meant; *misleading* is true in a sense that readers will "
+    "not take."
+)
+TRY = (
+    "`dpexp claims --paper {id}` shows all rows, `dpexp claims ID --rerun` runs what a row needs and judges it anew, "
+    "and `make reproduce` runs everything and compares it with what is published. The whole page is "
+    "`results/claims/{id}.md`, and `dpexp cite {id}` prints the reference."
+)
+
+
+def stored(claim: dict[str, Any]) -> dict[str, Any]:
+    """The verdict of a row, and what was measured; the last ones that were stored where they are not current."""
+    return claim if claim["verdict"] else {**claim, **(claim["before"] or {})}
+
+
+def found(claim: dict[str, Any]) -> str:
+    """The first thing that was measured, cut where a sentence of it ends."""
+    text = str(claim["measured"]).split("; ")[0]
+    return text if len(text) <= LONGEST else text[:LONGEST].rpartition(" ")[0] + " ..."
+
+
+def row(claim: dict[str, Any]) -> str:
+    """One line of a list."""
+    verdict = claim["verdict"].capitalize()
+    return f"* *{claim['place']}.* {claim['statement']} **{verdict}**: {found(claim)} (`{claim['id']}`)"
+
+
+def listed(title: str, claims: list[dict[str, Any]]) -> list[str]:
+    """A section of rows, and how many there are beside those that are shown."""
+    if not claims:
+        return []
+    more = [f"{len(claims) - MOST} more stand in the ledger."] if len(claims) > MOST else []
+    return [f"# {title}", "\n".join(map(row, claims[:MOST])), *more]
+
+
+def runs(paper: Any, costs: dict[str, Any]) -> str:
+    """What is run, and what is known of its cost."""
+    if not paper.configs:
+        return "No run is needed: its statements are held against exact laws."
+    known = [costs[name]["cpu_s"] for name in paper.configs if name in costs]
+    took = f"; {len(known)} of them, whose cost is known, take {sum(known):,.0f} CPU seconds" if known else ""
+    return f"{len(paper.configs)} experiments are run from configs{took}: {', '.join(paper.configs)}."
+
+
+def summary(paper: Any, claims: list[dict[str, Any]], costs: dict[str, Any]) -> str:
+    """One report, in Markdown for pandoc."""
+    claims = [stored(claim) for claim in claims]
+    theirs = [claim for claim in claims if claim["source"] == "paper"]
+    counts = Counter(claim["verdict"] for claim in theirs)
+    first = [claim for claim in theirs if claim["id"] in paper.headlines and claim["verdict"] in HOLDS]
+    holds = first or [claim for claim in theirs if claim["verdict"] in HOLDS][:4]
+    abstract = ABSTRACT.format(
+        authors=paper.authors,
+        theirs=len(theirs),
+        verdicts=", ".join(f"{verdict}: {count}" for verdict, count in counts.most_common()),
+        left=len(paper.not_claimed),
+        own=len(claims) - len(theirs),
+    )
+    parts = [
+        f'---\ntitle: "[Re] {paper.title}"\nauthor: dpexp contributors\nabstract: |\n  {abstract}\n---',
+        "# What to know",
+        "\n".join(f"* {sentence}" for sentence in paper.what_to_know),
+        "# How it was reproduced",
+        f"{runs(paper, costs)} {METHOD}",
+        *listed("What holds", holds),
+        *listed("What does not hold as it is printed", [c for v in WRONG for c in theirs if c["verdict"] == v]),
+        *listed("What a reader may take for more than it says", [c for c in theirs if c["verdict"] == "misleading"]),
+        "# How to try it",
+        TRY.format(id=paper.id),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def bibliography() -> str:
+    """paper/paper.bib: dpexp and the papers, as `dpexp cite` prints them."""
+    from dpexp.commands.cite import cite
+    from dpexp.papers import PAPERS
+
+    names = (None, *(name for name, paper in PAPERS.items() if paper.what_to_know))
+    entries = [one["bibtex"] for name in names for one in cite(name)[0] if one["kind"] in ("dpexp", "paper")]
+    return "\n\n".join(entries) + "\n"
+
+
+def summaries() -> dict[str, str]:
+    """The summary of each reproduction of somebody's paper, by its name."""
+    from dpexp.commands.claims import Request, claims
+    from dpexp.papers import PAPERS
+
+    costs = json.loads(Path("results/costs.json").read_text())["experiments"]
+    rows = json.loads(claims(Request((), None, (), "json", None, Path("results"))).text)
+    told = [paper for paper in PAPERS.values() if paper.what_to_know]
+    return {paper.id: summary(paper, [row for row in rows if row["paper"] == paper.id], costs) for paper in told}
+
+
+def main(folder: Path) -> None:
+    """Write the summaries into a folder, and the bibliography beside the article."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in summaries().items():
+        (folder / f"{name}.md").write_text(text)
+    Path("paper/paper.bib").write_text(bibliography())
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
