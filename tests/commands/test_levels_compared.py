@@ -10,7 +10,7 @@ from dpexp.commands import diff
 from dpexp.commands.diff import _compare
 from dpexp.config.experiment_file import read_experiment
 from dpexp.core.errors import UsageError
-from dpexp.store import load_cell, load_parameters
+from dpexp.store import cell_of, load_generation, load_parameters
 from dpexp.store.run import Options, run
 from tests.conftest import installed, share
 
@@ -34,7 +34,7 @@ def final(folder, eta, mu):
     """Values by replicate of SGD, read from the trajectory and not through the command."""
     for cell_id, tree in load_parameters(folder.parent, folder.name).items():
         if tree["schedule"]["eta"] == eta and tree["budget"]["mu"] == (mu if mu < math.inf else "inf"):
-            data = load_cell(folder.parent, folder.name, cell_id)
+            data = cell_of(load_generation(folder.parent, folder.name), cell_id)
             return data.values[data.estimators.index("sgd"), -1, data.metrics.index("param_distance_sq")]
     raise LookupError
 

@@ -18,7 +18,7 @@ from dpexp.plugins import loading as plugins
 from dpexp.plugins import observed
 from dpexp.problems import mallows
 from dpexp.problems.huber_linear import HuberLinear
-from dpexp.store import Folder, load_cell, partials, simulating
+from dpexp.store import Folder, cell_of, load_generation, partials, simulating
 from dpexp.store import run as running
 from dpexp.store.executors import loky
 from dpexp.store.fingerprint import changed, code_of, plugins_missing
@@ -151,7 +151,7 @@ def stored(path):
     """The stored number, as a reader finds it."""
     with plugins.using(path):
         (cell,) = load_experiment("toy.yaml").cells
-        return float(load_cell(Path("results"), "toy", cell.cell_id).values.ravel()[0])
+        return float(cell_of(load_generation(Path("results"), "toy"), cell.cell_id).values.ravel()[0])
 
 
 @pytest.mark.parametrize(("way", "when"), share(product(WAYS, ["running", "loading"])))
