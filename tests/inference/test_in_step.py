@@ -86,7 +86,7 @@ def test_paths_do_not_depend_on_the_other_settings():
 
 def test_batches_of_a_path_share_its_users_after_the_burn_in(monkeypatch):
     """Eight of equal length up to rounding, from the end of the burn-in to the last user."""
-    from dpexp.inference import batch_means as module
+    from dpexp.inference import methods as module
 
     seen, plain = [], module.batch_means
 
