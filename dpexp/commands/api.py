@@ -260,7 +260,8 @@ def receipt(card: str | os.PathLike[str] | object | None = None, **fields: Any) 
 def fit(
     data: str | os.PathLike[str] | pd.DataFrame,
     *,
-    target: str,
+    target: str = "",
+    formula: str | None = None,
     model: Literal["huber-linear", "mallows-logistic"] = "huber-linear",
     mu: float | None = None,
     mu_column: str | None = None,
@@ -291,7 +292,7 @@ def fit(
         command.Request(
             source, target, model, mu_, mu_column, eps_, delta_, central, None if public is None else Path(public),
             level, person, False, None, force, deployment, seed, None if out is None else Path(out), again,
-            weights, tuple(contrasts),
+            weights, tuple(contrasts), formula,
         )
     )  # fmt: skip
 

@@ -303,7 +303,12 @@ def receipt(
 @app.command()
 def fit(
     data: Annotated[Path | None, typer.Argument(metavar="DATA", help="Your records: csv, tsv, parquet or npz.")] = None,
-    target: Annotated[str, typer.Option("--target", metavar="COLUMN", help="The column to explain.")] = ...,  # type: ignore[assignment]
+    target: Annotated[
+        str, typer.Option("--target", metavar="COLUMN", help="The column to explain, by all others.")
+    ] = "",
+    formula: Annotated[
+        str | None, typer.Option(metavar="'Y ~ X'", help="Or which, by what: 'log(y) ~ x * C(g)'; needs formulaic.")
+    ] = None,
     model: Annotated[
         str, typer.Option(metavar="huber-linear|mallows-logistic", help="The regression.")
     ] = "huber-linear",
@@ -363,6 +368,7 @@ def fit(
     request = command.Request(
         _home(data), target, model, mu, mu_column, eps, delta, central, _home(public), level, person, plan, n, force,
         deployment, seed, _home(out), again, weights, tuple(contrasts or ()),
+        formula,
     )  # fmt: skip
     if neighbour is not None:
         from dpexp.commands import audit_files

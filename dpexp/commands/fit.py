@@ -16,6 +16,7 @@ from dpexp.commands.fit_shown import Report
 from dpexp.core.errors import UsageError
 from dpexp.core.scalars import scalar
 from dpexp.core.text import guess
+from dpexp.data.formulas import read_formula
 from dpexp.data.public_inputs import PublicInputs
 from dpexp.data.records import Header, Kind, Table, read_header, read_table, table_of_frame
 from dpexp.data.regression import Roles, one_record_a_person, read_budgets, read_records, units_of
@@ -62,6 +63,13 @@ class Request:
     again: bool = False
     weights: str = "budget"
     contrasts: tuple[str, ...] = ()
+    formula: str | None = None
+
+    @property
+    def roles(self) -> Roles:
+        """Which column is what. Raises UsageError for what is no formula."""
+        formula = None if self.formula is None else read_formula(self.formula)
+        return Roles(formula.target.column if formula else self.target, self.mu_column, self.person, formula)
 
 
 def fit(request: Request) -> Report:
@@ -112,6 +120,10 @@ def _check(request: Request) -> None:
 
     if request.model not in MODELS:
         raise UsageError(f"no model {request.model!r}", f"{guess(request.model, MODELS)}models: {', '.join(MODELS)}")
+    if bool(request.target) == bool(request.formula):
+        raise UsageError(
+            "what is explained? give --target, or --formula", "--target COLUMN or --formula 'y ~ x + C(g)'"
+        )
     given = [
         name
         for name, value in (("--mu", request.mu), ("--mu-column", request.mu_column), ("--eps", request.eps))
@@ -187,13 +199,14 @@ def _planned(request: Request, model: Model, mu: np.ndarray, n: int) -> Planned:
 
 def _plan(request: Request, public: PublicInputs) -> Report:
     """What is expected, from names, public inputs and budgets; no other value of a file is read."""
-    roles = Roles(request.target, request.mu_column, request.person)
+    roles = request.roles
     binary = request.model == "mallows-logistic"
     kinds: dict[str, Kind]
     if request.data is not None:
         kinds = dict(_header(request.data).kinds)
     else:
-        kinds = dict.fromkeys([*public.named, *roles.named], "unknown")
+        columns = roles.formula.columns if roles.formula else []
+        kinds = dict.fromkeys([*public.named, *roles.named, *columns], "unknown")
     units = units_of(kinds, roles, public, binary)
     if request.mu_column is not None:
         if request.data is None:
@@ -239,8 +252,8 @@ def _fit(request: Request, public: PublicInputs) -> tuple[Report, Receipt | None
         return before, None
     receipt, spent = None, ""
     if request.deployment and request.out is not None:
-        words = {"data": _name(request.data), "target": request.target, "model": request.model, "method": before.method,
-                 "unit": request.person or "record"}  # fmt: skip
+        words = {"data": _name(request.data), "target": request.formula or request.target, "model": request.model,
+                 "method": before.method, "unit": request.person or "record"}  # fmt: skip
         receipt = fit_receipt.begin(request.out, before.largest, before.public(), words)
         mus = [told["mu"] for told in fit_receipt.receipts(request.out)]
         spent = f"Kept in {receipt.result}, with its receipt {receipt.path.name}. Spent by the receipts there: "
@@ -258,7 +271,7 @@ def entering(
 ) -> tuple[Records, np.ndarray, list[str]]:
     """The records that a fit uses, in their public order; their budgets; and what their owner should know of them."""
     assert request.data is not None
-    roles = Roles(request.target, request.mu_column, request.person)
+    roles = request.roles
     table = _table(request.data)
     records = read_records(table, roles, public, request.model == "mallows-logistic")
     quiet = request.deployment or bool(records.usable.all())

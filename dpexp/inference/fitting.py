@@ -6,7 +6,6 @@ never tried: before the data are used, which costs nobody anything. Where it did
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -24,15 +23,7 @@ from dpexp.inference.predicted import (
     guessed_curvature,
     noise_of,
 )
-from dpexp.inference.refusals import (
-    MOST_RELEASED_OF_SCALE,
-    Checked,
-    Reason,
-    after,
-    before,
-    of_guess,
-    of_scale,
-)
+from dpexp.inference.refusals import Checked, Reason, after, before, of_guess, too_few, two_digits
 from dpexp.inference.staged_newton import Design, Outcome, staged_newton
 from dpexp.inference.sums import symmetric
 from dpexp.inference.users import Normals, Records
@@ -48,11 +39,6 @@ MOST_CENTRAL = 0.25
 MOST_EVERY = 5
 """at least every so manieth user of the local model sends a Hessian, however many there are: fewer would be shorter by
 up to a tenth if the guess is right, and curvature in a direction that is flatter than it would never be told"""
-FARTHEST_SCALE, FARTHEST_CENTRE = 16.0, 10.0
-"""how many times larger or smaller than its guess the scale of a local fit may be, and how many guessed scales the
-target may lie from its stated centre. Intervals held up to there; with a large budget not at 20 times, or 12 scales"""
-STOPPING = ("too-few", "diverged", "projected", "not-arrived", "not-linear")
-"""rules by which no coefficient is told, or not those that they name; the others are left to the intervals"""
 
 
 @dataclass(frozen=True)
@@ -98,14 +84,7 @@ def plan_local(model: Model, mu: np.ndarray, n: int, equal: bool = False) -> Pla
     design = Design(n, guessed_curvature(model), every)
     expected = expected_errors(model, design, noise, made_up=True)
     careful_ones = careful_errors(model, design, noise)
-    return Planned(model, n, "local", expected, _advice(before(model, design, noise)), careful_ones, every, equal)
-
-
-def _advice(checked: Checked) -> Checked:
-    """With the rules that stop nothing as advice."""
-    stopping = tuple(reason for reason in checked.reasons if reason.rule in STOPPING)
-    rest = tuple(reason for reason in checked.reasons if reason.rule not in STOPPING)
-    return Checked(checked.values, stopping, (), rest)
+    return Planned(model, n, "local", expected, before(model, design, noise), careful_ones, every, equal)
 
 
 def fit_local(
@@ -118,19 +97,8 @@ def fit_local(
     model = plan.model
     design = Design(plan.n, guessed_curvature(model), plan.every)
     outcome = staged_newton(model, design, model.problem.start(), Records(model, x, y, mu, normals, usable, plan.equal))
-    checked, final = after_local(model, design, outcome), outcome.final
+    checked, final = after(model, design, outcome), outcome.final
     return Fitted(final.theta[0], final.covariance[0], checked, released(model, outcome))
-
-
-def after_local(model: Model, design: Design, outcome: Outcome, lane: int = 0) -> Checked:
-    """What the released numbers of one replicate say beside its intervals."""
-    checked, theta = after(model, design, outcome, lane), outcome.final.theta[lane]
-    own = {"projected": (model.p - 1,)}  # of which it speaks alone: the others were covered where it was met
-    stopping = [replace(r, parameters=own.get(r.rule, ())) for r in checked.reasons if r.rule in STOPPING]
-    if model.has_scale and not (1 / FARTHEST_SCALE <= theta[-1] <= FARTHEST_SCALE and abs(theta[0]) <= FARTHEST_CENTRE):
-        why = f"errors are {theta[-1]:.2g} times as large as was guessed, and the target lies {abs(theta[0]):.2g} such"
-        stopping.append(Reason("not-arrived", f"{why} guesses from its stated centre: state its range, or error_scale"))
-    return Checked(checked.values, tuple(stopping), checked.warnings)
 
 
 def released(model: Model, outcome: Outcome, lane: int = 0) -> Release:
@@ -154,19 +122,13 @@ def plan_central(model: Model, mu: float, n: int) -> Planned:
     laws = [model, *(replace(model, doubt=doubt) for doubt in get_args(Doubt))]
     inverses = np.linalg.inv([law.guessed_hessian for law in laws])
     errors = standard_errors(inverses @ message @ inverses)
-    reasons = []
-    fewest = FEWEST_FOR_EACH // 5 * model.p
-    if n < fewest:
-        reasons.append(
-            Reason("too-few", f"{n:,} records are fewer than {FEWEST_FOR_EACH // 5} for each parameter", fewest)
-        )
     ratio = hessian_deviation(model, n, mu, shares, model.problem.fixed_scale) / model.least_curvature
+    advice = []
     if ratio > MOST_CENTRAL:
         why = f"the curvature would be measured too noisily (relative error {ratio:.2g}, at most {MOST_CENTRAL:.2g})"
-        digits = n * ratio / MOST_CENTRAL
-        digit = 10 ** max(0, math.floor(math.log10(digits)) - 1)
-        reasons.append(Reason("hessian-too-noisy", why, math.ceil(digits / digit) * digit))
-    checked = _advice(Checked({"expected_hessian_error": ratio}, tuple(reasons), ()))
+        advice.append(Reason("hessian-too-noisy", why, two_digits(n * ratio / MOST_CENTRAL)))
+    few = too_few(model, n, FEWEST_FOR_EACH // 5)
+    checked = Checked({"expected_hessian_error": ratio}, few, (), tuple(advice))
     return Planned(model, n, "central", errors[0], checked, errors.max(axis=0))
 
 
@@ -178,19 +140,15 @@ def fit_central(
     rows = slice(None) if usable is None else usable
     found = central_newton(model, model.problem.start(), x[rows], y[rows], mu, normals, n)
     if not (np.isfinite(found.theta).all() and np.isfinite(found.covariance).all()):
-        diverged = Checked({}, (Reason("diverged", "the estimates are not finite"),), ())
+        diverged = Checked({}, (Reason("diverged", "the estimates are not finite"),))
         return Fitted(found.theta, found.covariance, diverged, found.release)
-    warnings, reasons = list[str](), list[Reason]()
+    reasons = list[Reason]()
+    warnings = of_guess(model, float(found.theta[-1])) if model.has_scale else ()
     values = {"hessian_ratio": found.release.hessian_ratio, "moved": found.moved}
     values["moved_predictions"] = found.moved_predictions
-    if model.has_scale:
-        scale = float(found.theta[-1])
-        values["scale_ratio"] = share = float(standard_errors(found.covariance)[-1]) / scale if scale > 0 else math.inf
-        reasons += of_scale(share, n, "is", MOST_RELEASED_OF_SCALE) if math.isinf(share) else []
-        warnings += of_guess(model, scale)
     if not found.moved_predictions <= MOST_MOVED:
         why = (
             f"the last correction changes predictions by {found.moved_predictions:.2g} scales, more than {MOST_MOVED:g}"
         )
         reasons.append(Reason("not-arrived", f"{why}: the public guesses are far off"))
-    return Fitted(found.theta, found.covariance, Checked(values, tuple(reasons), tuple(warnings)), found.release)
+    return Fitted(found.theta, found.covariance, Checked(values, tuple(reasons), warnings), found.release)

@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.inference.fitting import after_local, fit_central, plan_central, plan_local, released
+from dpexp.inference.fitting import fit_central, plan_central, plan_local, released
 from dpexp.inference.intervals import Release, intervals
 from dpexp.inference.messages import Users
 from dpexp.inference.models import Model, unit_model
 from dpexp.inference.newton import standard_errors
 from dpexp.inference.predicted import guessed_curvature
-from dpexp.inference.refusals import Checked
+from dpexp.inference.refusals import Checked, after
 from dpexp.inference.staged_newton import Design, staged_newton
 from dpexp.inference.users import hessian_users
 
@@ -123,6 +123,7 @@ LAWS = {
     "steep": Law(LOGIT3, logistic((3.0, -3.0, 1.5)), ((3000, 1.0), (6000, 1.0), (24_000, 1.0), (24_000, 3.0))),
     "steep, off centre": Law(LOGIT3, logistic((3.0, -2.0, 1.5), 1.0), ((4000, 1.0), (40_000, 0.3), (40_000, 3.0))),
     "flat": Law(LOGIT3, logistic((0.5, 0.5, 0.5)), ((2000, 1.0),)),
+    "ones 2%": Law(LOGIT3, logistic((0.5, 0.5, 0.5), -4.1), ((5000, 1.0),), ((60_000, 4.0),)),
     "incomes": Law(unit_model("mallows-logistic", 6), _incomes, ((4000, 1.0), (8000, 1.0), (40_000, 1.0))),
 }  # fmt: skip
 
@@ -200,7 +201,7 @@ def local_fits(
         crowd = Crowd(law, [np.random.default_rng([seed, first + lane]) for lane in range(8)], mu, budgets)
         outcome = staged_newton(planned.model, design, law.model.problem.start(), crowd)
         for lane in range(8):
-            checked = after_local(planned.model, design, outcome, lane)
+            checked = after(planned.model, design, outcome, lane)
             yield outcome.final.theta[lane], checked, released(planned.model, outcome, lane)
 
 

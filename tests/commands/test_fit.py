@@ -2,6 +2,7 @@
 
 import json
 import math
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,9 @@ from dpexp.core.errors import UsageError
 from dpexp.core.standard_json import standard_json
 from dpexp.data.dataset import DataError
 from dpexp.data.drafting import draft_public
+from dpexp.data.formulas import read_formula
 from dpexp.data.public_inputs import PublicInputs
-from dpexp.data.records import read_table
+from dpexp.data.records import read_table, table_of_frame
 from dpexp.data.regression import Roles, one_record_a_person, read_budgets, read_records
 from dpexp.data.remarks import of_unread
 from dpexp.inference.central_newton import central_newton, scale_stretch, symmetric_noise
@@ -767,6 +769,117 @@ def test_the_budget_is_stated(lab):
     assert "2-GDP for every record: eps = 9.9973 at delta = 1e-05" in text
     assert "Users were simulated" in text
     assert "minimiser of the weighted Huber risk" in text
+
+
+# --- formulas -------------------------------------------------------------------------------------------------------
+
+
+needs_formulaic = pytest.mark.skipif(find_spec("formulaic") is None, reason="the extra [formula]")
+
+
+def wages(n=20_000, seed=5):
+    rng = np.random.default_rng(seed)
+    age, job = rng.uniform(20, 60, n), rng.choice(["cook", "nurse", "pilot"], n, p=[0.5, 0.3, 0.2])
+    log_wage = 1 + 0.05 * age - 0.0004 * age**2 + 0.2 * (job == "nurse") + (0.5 - 0.01 * age) * (job == "pilot")
+    wage = np.exp(log_wage + 0.3 * rng.standard_normal(n))
+    return pd.DataFrame({"wage": wage, "age": age, "job": job, "years": rng.uniform(1, 30, n)})
+
+
+WAGES = (
+    "ranges: {wage: [2, 60], age: [20, 60], years: [1, 30]}\ncategories: {job: [cook, nurse, pilot]}\nerror_scale: .3"
+)
+
+
+@needs_formulaic
+def test_a_formula_without_noise_is_least_squares_on_its_columns(tmp_path):
+    """On the user's scale, whatever the public centres: a square, levels, a product, logarithms."""
+    frame, public = wages(), write(tmp_path / "p.yaml", WAGES)
+    frame["y"] = np.log(frame.wage)
+    report = dpexp.fit(
+        frame, formula="log(wage) ~ I(age**2) + age*C(job) + log(years)", mu=math.inf, central=True, public=public
+    )
+    found = {one["name"]: one for one in report.document()["estimates"]}
+    nurse, pilot = (frame.job == "nurse") * 1.0, (frame.job == "pilot") * 1.0
+    columns = {"(intercept)": np.ones(len(frame)), "age**2": frame.age**2, "age": frame.age, "job=nurse": nurse,
+               "job=pilot": pilot, "age:job=nurse": nurse * frame.age, "age:job=pilot": pilot * frame.age,
+               "log(years)": np.log(frame.years)}  # fmt: skip
+    assert set(found) == {*columns, "(scale)"}
+    exact, *_ = np.linalg.lstsq(np.stack(list(columns.values()), axis=1), frame.y, rcond=None)
+    for name, value in zip(columns, exact, strict=True):
+        assert abs(found[name]["value"] - value) < 1.0 * found[name]["se"]  # Huber's loss and weights are others
+        assert found[name]["interval"] == "wald"
+    assert "log(wage)" in str(report.document()["public"]["target"])
+    mean = report.predict(frame.iloc[:5].drop(columns="wage"))["mean"]
+    assert mean.to_numpy() == pytest.approx((np.stack(list(columns.values()), axis=1) @ exact)[:5], abs=0.03)
+
+
+@needs_formulaic
+@pytest.mark.parametrize(("formula", "message"), [
+    ("wage ~ age +", "misplaced"),
+    ("wage ~ .", "operator requires"),
+    ("~ age", "one target stands before ~"),
+    ("wage + age ~ years", "one target stands before ~"),
+    ("wage ~ age - 1", "intercept cannot be left out"),
+    ("wage ~ center(age)", "looks at other records"),
+    ("wage ~ bs(age, df=4)", "looks at other records"),
+    ("wage ~ C(job, contr.sum)", "looks at other records"),
+    ("wage ~ age:years", "age:years needs years too"),
+    ("wage ~ I(age**2)", "age:age needs age too"),
+    ("wage ~ wage + age", "the target is wage"),
+    ("wage ~ C(age)", "no categories of age are stated"),
+    ("wage ~ log(job)", "job has categories"),
+    ("wage ~ log(height)", "no column 'height'"),
+    ("wage ~ log(low)", "not finite on the stated range of low"),
+    ("log(free) ~ age", "no range of free is stated"),
+])  # fmt: skip
+def test_what_is_wrong_with_a_formula_is_said(tmp_path, formula, message):
+    public = write(tmp_path / "p.yaml", WAGES.replace("years:", "low: [-1, 1], years:"))
+    frame = wages(500).assign(low=0.5, free=1.0)
+    with pytest.raises((UsageError, DataError)) as caught:
+        dpexp.fit(frame, formula=formula, mu=1, central=True, public=public)
+    assert message in f"{caught.value}"
+
+
+@needs_formulaic
+def test_target_or_formula(lab):
+    for words in ([], ["--target", "y", "--formula", "y ~ age"]):
+        done = command(lab / "people.csv", "--mu", "1", *words)
+        assert done.returncode == 2
+        assert "give --target, or --formula" in done.stderr
+    done = command(
+        lab / "people.csv", "--mu", "1", "--central", "--formula", "y ~ age", "--public", lab / "public.yaml", "--json"
+    )
+    assert [one["name"] for one in json.loads(done.stdout)["estimates"]] == ["(intercept)", "age", "(scale)"]
+    plan = command(
+        "--plan",
+        "--n",
+        "5000",
+        "--mu",
+        "1",
+        "--central",
+        "--formula",
+        "y ~ age*C(job)",
+        "--public",
+        lab / "public.yaml",
+    )
+    assert "age:job=cook" in plan.stdout
+
+
+def test_without_formulaic_it_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "formulaic", None)
+    with pytest.raises(UsageError, match="needs formulaic"):
+        read_formula("y ~ x")
+
+
+@needs_formulaic
+def test_a_record_of_which_a_function_has_no_value_sends_noise_alone(tmp_path):
+    frame, public = wages(3000), write(tmp_path / "p.yaml", WAGES)
+    frame.loc[7, "years"] = -2.0
+    records = read_records(
+        table_of_frame(frame), Roles("wage", formula=read_formula("wage ~ log(years)")), read_public(public), False
+    )
+    assert np.flatnonzero(~records.usable).tolist() == [7]
+    assert not records.x[7].any()
 
 
 # --- what follows from a release ------------------------------------------------------------------------------------

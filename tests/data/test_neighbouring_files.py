@@ -18,6 +18,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -179,7 +180,8 @@ def seen_of_fit(*words: str, person: bool = False, deployment: bool = False) -> 
             release = Release(np.linspace(1, 2, p), np.zeros(p), np.eye(p), np.eye(p), 0.0, np.ones(p))
             return fitting.Fitted(release.point, np.eye(p), Checked({}, (), ()), release)
 
-        arguments = ["fit", str(folder / "t.csv"), "--target", "y", "--public", str(folder / "p.yaml"), "--mu", "1",
+        target = [] if "--formula" in words else ["--target", "y"]
+        arguments = ["fit", str(folder / "t.csv"), *target, "--public", str(folder / "p.yaml"), "--mu", "1",
                      "--force", "--json", *words]  # fmt: skip
         arguments += ["--person", "who"] * person
         if deployment:
@@ -284,10 +286,13 @@ class Entry(NamedTuple):
     examples: int = 30
 
 
+FORMULA = {} if find_spec("formulaic") is None else {
+    "fit, formula": Entry(replaced, seen_of_fit("--central", "--formula", "y ~ log(age)*C(zone) + age + I(age**2) + ok"))}  # fmt: skip
 ENTRIES = {
     "fit, central": Entry(replaced, seen_of_fit("--central")),
     "fit, central, deployment": Entry(replaced, seen_of_fit("--central", deployment=True)),
     "fit, local": Entry(replaced, seen_of_fit(), 15),
+    **FORMULA,
     "fit, logistic": Entry(replaced, seen_of_fit("--central", "--model", "mallows-logistic")),
     "fit, person": Entry(person_replaced, seen_of_fit("--central", person=True)),
     "fit, person, deployment": Entry(person_replaced, seen_of_fit("--central", person=True, deployment=True)),
