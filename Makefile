@@ -98,10 +98,15 @@ mutants: $(READY)
 	  (test -e session.sqlite || cosmic-ray init tools/mutants.toml session.sqlite) && cosmic-ray baseline tools/mutants.toml && \
 	  cosmic-ray exec tools/mutants.toml session.sqlite && cr-report session.sqlite
 
-# The sdist and the wheel, into dist/; then the wheel alone in an empty environment, and one toy run with it.
+# The sdist and the wheel of what is committed, into dist/; then the wheel alone in an empty environment, and one toy run
+# with it. On the index's page, which shows README, links lead to the project's address.
+SOURCE = $(shell sed -n 's/^Source = "\(.*\)"/\1/p' pyproject.toml)
 build: $(VENV_RELEASE)/.ready
-	rm -rf dist build/empty build/lib dpexp.egg-info
-	$(VENV_RELEASE)/bin/python -m build --quiet
+	rm -rf dist build/empty build/source
+	mkdir -p build/source && git archive HEAD | tar -x -C build/source
+	sed -E -e 's#(!\[[^]]*\]\()([a-z])#\1$(SOURCE)/raw/main/\2#' \
+	  -e 's#(\]\()((docs|results|configs|benchmarks)/|[A-Z]+\.md)#\1$(SOURCE)/blob/main/\2#g' README.md > build/source/README.md
+	$(VENV_RELEASE)/bin/python -m build --quiet --outdir dist build/source
 	$(VENV_RELEASE)/bin/twine check --strict dist/*
 	test -z "$$(find dist -size +3M)"  # a package index, and everybody who installs, is spared what is not needed
 	$(VENV_RELEASE)/bin/python -m venv build/empty/venv

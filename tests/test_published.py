@@ -50,6 +50,25 @@ def test_every_address_of_the_project_is_the_one_to_fill_in():
             assert set(re.findall(r"https?://forge\.invalid/\w+", path.read_text())) <= {HOME}, path
 
 
+def test_the_site_has_every_page():
+    """`make docs` refuses a page that its menu leaves out; here whoever adds one is told before that."""
+    menu = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    named = set(re.findall(r": (\S+\.md)$", menu, re.MULTILINE))
+    brought = {name for name in named if not (ROOT / "docs" / name).exists()}
+    assert pages == named - brought
+    assert all(
+        f'"{name}"' in (ROOT / "tools/site.py").read_text() or name.startswith("results/claims/") for name in brought
+    )
+
+
+def test_hooks_before_a_commit_are_of_the_versions_that_make_installs():
+    pinned = (ROOT / "constraints.txt").read_text()
+    hooks = {one["repo"]: one["rev"] for one in yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]}
+    for repository, package in (("astral-sh/ruff-pre-commit", "ruff"), ("pre-commit/mirrors-mypy", "mypy")):
+        assert f"\n{package}=={hooks[f'https://github.com/{repository}'].removeprefix('v')}\n" in pinned
+
+
 def loaded(statements):
     """Packages other than dpexp that a new process has imported after some statements."""
     script = f"""

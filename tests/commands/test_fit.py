@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
