@@ -6,8 +6,6 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import yaml
-
 from dpexp.core.parameters import Parameters
 from dpexp.privacy.accounting.conversions import classic_eps
 from dpexp.privacy.accounting.loss_distributions import step_loss
@@ -57,6 +55,8 @@ class Found(NamedTuple):
 
 def entries() -> tuple[Entry, ...]:
     """The rows of the shelf."""
+    import yaml
+
     rows = yaml.safe_load((Path(__file__).parent / "entries.yaml").read_text())
     return tuple(Entry(**row) for row in rows)
 
