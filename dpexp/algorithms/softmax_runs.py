@@ -241,8 +241,11 @@ def _together(
             run_of(m.problem, noise, e, seed, replicate) for m, noise, e in zip(members, noises, sizes, strict=True)
         ]
         iterates = learnt(algorithm, problem, runs, steps, seed, replicate)
-        for e, s, k in np.ndindex(iterates.shape[:3]):
-            values[s, e, k, :, r] = measured(members[s].problem, iterates[e, s, k])
+        places = list(np.ndindex(iterates.shape[:3]))
+        regularisers = [members[s].problem.regulariser for _, s, _ in places]
+        rows = measured(problem, iterates.reshape(-1, *iterates.shape[3:]), regularisers)
+        for (e, s, k), row in zip(places, rows, strict=True):
+            values[s, e, k, :, r] = row
         if parameters is not None:
             parameters[:, :, r] = iterates[:, :, -1].swapaxes(0, 1)
     return Passed(steps, estimators, metrics, values, parameters)
@@ -285,11 +288,18 @@ def run_of(problem: Softmax, noise: Noise, sizes: np.ndarray, seed: int, replica
 
 
 @np.errstate(over="ignore", invalid="ignore")  # a diverged replicate is a result
-def measured(problem: Softmax, weights: np.ndarray) -> tuple[float, float, float]:
-    """The `metrics` of one iterate."""
+def measured(problem: Softmax, weights: np.ndarray, regularisers: Sequence[float]) -> list[tuple[float, float, float]]:
+    """The `metrics` of iterates [n, classes, p], each with the regulariser that it has learnt with."""
+    from dpexp.engine.softmax.measuring import tallies
+
     train, test = problem.split
-    size = float(np.sum(np.square(weights, dtype=np.float64)))
-    if not math.isfinite(size):
-        return size, math.nan, math.nan
-    held_out = engine.accuracy(weights, test.features, test.labels)
-    return size, held_out, engine.loss(weights, train.features, train.labels, problem.regulariser)
+    held_out, own = (tallies(weights, part.features, part.labels) for part in (test, train))
+    rows = []
+    for one, regulariser, seen, learnt_from in zip(weights, regularisers, held_out, own, strict=True):
+        size = float(np.sum(np.square(one, dtype=np.float64)))
+        if not math.isfinite(size):
+            rows.append((size, math.nan, math.nan))
+            continue
+        loss = learnt_from.loss / (len(train) or math.nan) + regulariser / 2 * size
+        rows.append((size, seen.right / (len(test) or math.nan), loss))
+    return rows

@@ -271,9 +271,10 @@ class Tuned(SoftmaxAlgorithm):
             one = self.budget_of_a_run(problem, candidates, budget)
             for r, replicate in enumerate(replicates):
                 best = self.selected(problem, candidates, one, steps, seed, replicate)
+                chosen = (best.runs if parameters is None else -1, best.candidate, best.score)
                 for e, k in np.ndindex(best.iterates.shape[:2]):
-                    chosen = (best.runs if parameters is None else -1, best.candidate, best.score)
-                    values[s, e, k, :, r] = *measured(problem, best.iterates[e, k]), *chosen
+                    (row,) = measured(problem, best.iterates[e, k][None], [problem.regulariser])
+                    values[s, e, k, :, r] = *row, *chosen
                 if parameters is not None:
                     parameters[s, :, r] = best.iterates[:, -1]
         return Passed(steps, self.estimators, self.metrics, values, parameters)

@@ -90,7 +90,8 @@ def confirm(request: Request, how: Anew) -> Shown:
             mine.append(claim)
         except ResultsMissing as error:  # a clone has summaries, and a check that reads replicates needs more
             remarks.append(f"cannot be confirmed: {claim.id}: {error.message}; {error.hint}")
-    judged = judge(mine, request.results, partial(_carried, jobs=how.jobs)) if mine else Judged({}, {})
+    # in one process: several would each load and compile what one has, which takes longer than most checks
+    judged = judge(mine, request.results, partial(_carried, jobs=1)) if mine else Judged({}, {})
     fresh = judged.verdicts
     same = {name: one for name, one in fresh.items() if one.found == before.verdicts[name].found}
     remarks += [f"not as stored: {name}: {fresh[name].found['measured']}" for name in fresh if name not in same]

@@ -38,10 +38,6 @@ AHEAD = 2
 GIVEN_BACK = "finished chunks are kept, run again to continue"
 
 
-class Lost(DpexpError):
-    """The cluster went away: nothing is wrong with the experiment, and another run goes on where this one stopped."""
-
-
 class Room(NamedTuple):
     """Bytes that a worker needs: for every task that it runs at a time, and once."""
 
@@ -72,8 +68,8 @@ def on_cluster(
 ) -> Generator[tuple[int, Any], None, None]:
     """(task number, result) as results come in, from the workers of the cluster.
 
-    Raises UsageError where the cluster cannot be reached, has no worker, or has one that is not like this process; Lost
-    where the cluster goes away; DpexpError where a task kills its workers.
+    Raises UsageError where the cluster cannot be reached, has no worker, or has one that is not like this process;
+    DpexpError where the cluster goes away, or a task kills its workers.
     """
     require_dask()
     if not tasks:
@@ -183,7 +179,7 @@ def _accepted(client: Client, scheduler: str, asked: Asked, expected: Mapping[st
         more = f" (and {len(complaints) - 3} more)" if len(complaints) > 3 else ""
         raise UsageError("; ".join(complaints[:3]) + more, _advice(complaints))
     if not answered:
-        raise Lost(f"all workers of {scheduler} have left", GIVEN_BACK)
+        raise DpexpError(f"all workers of {scheduler} have left", GIVEN_BACK)
     return sum(client.nthreads().values())
 
 
@@ -292,7 +288,7 @@ class _Errand:
         return len(self.out)
 
     def _threads(self) -> int:
-        """Of all workers that are there now. Raises Lost where there has been none for long."""
+        """Of all workers that are there now. Raises DpexpError where there has been none for long."""
         self._require_scheduler()
         try:
             threads: int = sum(self.client.nthreads().values())
@@ -302,7 +298,9 @@ class _Errand:
         if threads:
             self.seen = now
         elif now - self.seen > patience():
-            raise Lost(f"no worker of {self.scheduler} is left, and none has come in {patience():g} s", GIVEN_BACK)
+            raise DpexpError(
+                f"no worker of {self.scheduler} is left, and none has come in {patience():g} s", GIVEN_BACK
+            )
         return threads
 
     def _result_of(self, future: Future[Any]) -> Any:
@@ -317,7 +315,9 @@ class _Errand:
                 self._threads()
             except CancelledError:
                 self._require_scheduler()
-                raise Lost(f"the cluster at {self.scheduler} gave up a task: was it restarted?", GIVEN_BACK) from None
+                raise DpexpError(
+                    f"the cluster at {self.scheduler} gave up a task: was it restarted?", GIVEN_BACK
+                ) from None
             except KilledWorker as error:
                 what = f"{counted(error.allowed_failures + 1, 'worker')} of {self.scheduler} died of one task"
                 hint = f"was memory too small? a worker with fewer threads needs less; {GIVEN_BACK}"
@@ -336,5 +336,5 @@ class _Errand:
         if self.client.status != "running":
             raise self._lost()
 
-    def _lost(self) -> Lost:
-        return Lost(f"the scheduler {self.scheduler} is gone", GIVEN_BACK)
+    def _lost(self) -> DpexpError:
+        return DpexpError(f"the scheduler {self.scheduler} is gone", GIVEN_BACK)

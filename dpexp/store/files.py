@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dpexp.core.digests import digest
 from dpexp.core.files import MOST_OF_DOCUMENT, Damaged, atomically, read_ordinary
 
@@ -101,6 +103,13 @@ class Sealed:
             plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
             table = table.filter(getattr(pc, _COMPARISONS[comparison])(plain, value))
         return table.select(wanted)
+
+
+def coded(codes: np.ndarray, labels: Sequence[str]) -> pa.Array:
+    """A column of texts, by the place of each among the labels: these are kept once."""
+    import pyarrow as pa
+
+    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(list(labels)))
 
 
 def write_table(path: Path, table: pa.Table, metadata: dict[str, Any]) -> str:

@@ -154,8 +154,7 @@ class Generation:
     @property
     def deployed(self) -> dict[str, str]:
         """When deployments released cells, by cell id."""
-        origins = self.manifest["computed_from"].items()
-        return {cell_id: str(origin["deployment"]) for cell_id, origin in origins if origin.get("deployment")}
+        return _deployed(self.manifest)
 
     def describes(self, description: dict[str, Any]) -> bool:
         """Whether this generation was computed from what the description says."""
@@ -239,10 +238,14 @@ def _sealed(path: Path, manifest: dict[str, Any]) -> Sealed:
 def deployed_in(folder: Folder) -> dict[str, str]:
     """When deployments released cells, by cell id, by the manifest alone; empty where that cannot be read."""
     try:
-        origins = read_document(folder.manifest)["computed_from"]
+        return _deployed(read_document(folder.manifest))
     except (FileNotFoundError, Damaged):
         return {}
-    return {cell_id: str(origin["deployment"]) for cell_id, origin in origins.items() if origin.get("deployment")}
+
+
+def _deployed(manifest: dict[str, Any]) -> dict[str, str]:
+    origins = manifest["computed_from"].items()
+    return {cell_id: str(origin["deployment"]) for cell_id, origin in origins if origin.get("deployment")}
 
 
 def _stale_files(code: dict[str, str], simulated: bool) -> list[str]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from dpexp.core.digests import digest
 from dpexp.core.files import Damaged
-from dpexp.store.files import read_sealed, write_table
+from dpexp.store.files import coded, read_sealed, write_table
 from dpexp.store.fingerprint import statement_of
 from dpexp.store.trajectories import Stored, id_of
 
@@ -122,10 +122,8 @@ def write_model(
     kept = values[:, : wanted.replicates]
     e, r = kept.shape[:2]
     each = int(np.prod(kept.shape[2:]))
-    codes = pa.array(np.repeat(np.arange(e, dtype=np.int32), r * each))
-    estimators = pa.DictionaryArray.from_arrays(codes, pa.array(list(wanted.estimators)))
     columns = {
-        "estimator": estimators,
+        "estimator": coded(np.repeat(np.arange(e), r * each), wanted.estimators),
         "replicate": np.tile(np.repeat(np.arange(r, dtype=np.int32), each), e),
         "parameter": np.tile(np.arange(each, dtype=np.int32), e * r),
         "value": kept.ravel(),

@@ -49,16 +49,7 @@ class Chunk:
     def key(self) -> str:
         """Names the chunk by all that its content depends on: cells, code, data, replicates and arithmetic; and what
         decides which parameters are released, where any can be."""
-        codes: dict[tuple[Any, ...], dict[str, str]] = {}
-        places = []
-        for cell in self.cells:
-            # code follows from classes and files, which the settings of a sweep share: it is asked once for each
-            parts = (cell.problem, cell.algorithm, cell.schedule, cell.privacy.mu)
-            kind = (*map(type, parts), *cell.problem.files())
-            if kind not in codes:
-                codes[kind] = code_of(cell)
-            places.append([cell.cell_id, list(codes).index(kind), cell.received_numbers])
-        content = [places, list(codes.values())]
+        content = [[cell.cell_id, digest(code_of(cell)), cell.received_numbers] for cell in self.cells]
         released = [[cell.run.release, statement_of(cell)] for cell in self.cells if cell.problem.files()]
         return digest([content, self.replicates, arithmetic(), *released, *["deployment"] * self.deployment], 20)
 

@@ -87,13 +87,12 @@ def _load_plugins(manifest: dict[str, Any], folder: Folder) -> None:
     if not names:
         note(f"{path} names the plug-ins of {folder.root}: they are loaded")
         return
-    which = ", ".join(names)
-    options = " ".join(f"--plugin {name}" if name.endswith(".py") else f"(install {name})" for name in names)
-    hint = f"add {options} to the command, with the path of the file"
-    if not any(name.endswith(".py") for name in names):
-        hint = f"install the package that offers {which}"
-    what = "plug-in" if len(names) == 1 else "plug-ins"
-    raise ResultsMissing(f"{folder.root}: was computed with the {what} {which}, not loaded here", hint)
+    options = " ".join(f"--plugin {name}" for name in names if name.endswith(".py"))
+    packages = ", ".join(name for name in names if not name.endswith(".py"))
+    hints = [f"add {options} to the command, with the path of the file"] * bool(options)
+    hints += [f"install the package that offers {packages}"] * bool(packages)
+    what = f"{'plug-in' if len(names) == 1 else 'plug-ins'} {', '.join(names)}"
+    raise ResultsMissing(f"{folder.root}: was computed with the {what}, not loaded here", "; ".join(hints))
 
 
 def _config_of(experiment: str) -> Path | None:

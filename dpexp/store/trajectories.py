@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import numpy as np
 from dpexp.core.digests import digest
 from dpexp.core.files import Damaged
 from dpexp.engine.result import CellData
-from dpexp.store.files import Sealed, read_sealed, write_table
+from dpexp.store.files import Sealed, coded, read_sealed, write_table
 from dpexp.store.folder import Folder
 from dpexp.store.summaries import with_distance
 
@@ -102,14 +101,11 @@ def write_cell(
     rows = e * k * r
     cell_id = id_of(parameters)
 
-    def names(codes: np.ndarray, values: Sequence[str]) -> pa.Array:
-        return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(list(values)))
-
     columns = {
-        "cell_id": names(np.zeros(rows, np.int32), [cell_id]),
+        "cell_id": coded(np.zeros(rows), [cell_id]),
         "replicate": np.tile(np.arange(r, dtype=np.int32), e * k),
         "step": np.tile(np.repeat(data.steps, r), e),
-        "estimator": names(np.repeat(np.arange(e, dtype=np.int32), k * r), data.estimators),
+        "estimator": coded(np.repeat(np.arange(e), k * r), data.estimators),
         **{name: column.ravel() for name, column in with_distance(data)},
         "diverged": diverged.ravel(),
     }

@@ -19,6 +19,7 @@ from dpexp.config.experiment_file import load_experiment, read_experiment
 from dpexp.core.seeds import generator
 from dpexp.engine.softmax import batches as drawn
 from dpexp.engine.softmax import loop as engine
+from dpexp.engine.softmax.measuring import tally
 from dpexp.privacy.accounting.gdp import eps_of, rdp_of
 from dpexp.privacy.analyses.selection import curve_of_run, selection
 from dpexp.privacy.mechanisms.tuned_runs import TunedRuns
@@ -261,9 +262,7 @@ def test_the_released_run_is_the_best_by_its_private_score():
             )  # fmt: skip
             ends.append(found.last[0, 0])
             noise = algorithm.score_noise(one) * generator(3, replicate, "response", k).standard_normal()
-            scores.append(
-                engine.accuracy(ends[-1], problem.split.test.features, problem.split.test.labels) * 359 + noise
-            )
+            scores.append(tally(ends[-1], problem.split.test.features, problem.split.test.labels).right + noise)
         sizes.append(count)
         assert best.runs == count
         if count:
@@ -356,7 +355,7 @@ def test_the_count_is_that_of_the_held_out_records():
     weights = np.random.default_rng(0).standard_normal((10, 65)).astype(np.float32)
     test = problem.split.test
     wanted = sum(int(np.argmax(weights @ x)) == y for x, y in zip(test.features, test.labels, strict=True))
-    assert correct(problem, weights) == wanted == round(engine.accuracy(weights, test.features, test.labels) * 359)
+    assert correct(problem, weights) == wanted
 
 
 # --- configs ---------------------------------------------------------------------------------------------------

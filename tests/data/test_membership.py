@@ -101,9 +101,9 @@ class Caught:
 
             return batches
 
-        def measuring(problem, weights):
+        def measuring(problem, *rest):
             self.held.append(contents(problem.split.test.features, problem.split.test.labels))
-            return measured(problem, weights)
+            return measured(problem, *rest)
 
         measured = softmax_runs.measured
         seeds = iter(range(7, 1000))

@@ -16,6 +16,7 @@ from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.yamlfile import ConfigError
 from dpexp.engine.softmax.batches import balls_in_bins, batches_of, cyclic_poisson, poisson, secret_bins, shuffled
+from dpexp.engine.softmax.measuring import tally
 from dpexp.privacy.accounting import langevin_accounting as accounting
 from dpexp.privacy.accounting.epoch_losses import MOST_NOISES, coarser, epoch_loss, varying_epochs_eps
 from dpexp.privacy.accounting.gdp import eps_of
@@ -341,7 +342,6 @@ def test_epochs_are_whole_unless_the_config_says_otherwise(tmp_path):
 def test_sums_are_divided_by_the_nominal_size_whatever_is_drawn(sampling, groups):
     """Without noise or momentum: theta is the literal recursion on the batches that the generator gives."""
     from dpexp.core.seeds import generator
-    from dpexp.engine.softmax import loop as engine
 
     algorithm, step, steps = SGD(batch_size=2, sampling=sampling, groups=groups), SCHEDULES["constant"](eta=0.7), 40
     train, w, sizes = DIGITS.train, np.zeros((10, 65)), []
@@ -359,9 +359,8 @@ def test_sums_are_divided_by_the_nominal_size_whatever_is_drawn(sampling, groups
     free = Target(eps=math.inf)
     passed = algorithm.simulate(DIGITS, [(step, free)], np.array([steps]), 5, [1])
     assert passed.values[0, 0, 0, 0, 0] == pytest.approx(np.sum(w**2), rel=1e-4)
-    assert passed.values[0, 0, 0, 2, 0] == pytest.approx(
-        engine.loss(w, train.features, train.labels, DIGITS.regulariser), rel=1e-4
-    )
+    loss = tally(w, train.features, train.labels).loss / len(train) + DIGITS.regulariser / 2 * np.sum(w**2)
+    assert passed.values[0, 0, 0, 2, 0] == pytest.approx(loss, rel=1e-4)
     assert not algorithm.mechanism(DIGITS, step, free, steps).row((1e-5,))["guarantee"]
 
 

@@ -13,7 +13,7 @@ from dpexp.config.experiment_file import load_experiment
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.plugins import loading as plugins
 from dpexp.store import Folder, cluster
-from dpexp.store.cluster import Lost, Room, on_cluster
+from dpexp.store.cluster import Room, on_cluster
 from dpexp.store.run import Options, run
 from dpexp.store.worker import Asked, Stage, asked_of
 from tests.conftest import AT_LENGTH, COMMAND, SMALL, call, numbers
@@ -322,7 +322,7 @@ def test_a_killed_worker_and_a_new_one_change_no_bit_and_a_lost_scheduler_loses_
 
         other = threading.Thread(target=end)
         other.start()
-        with pytest.raises(Lost, match=r"the scheduler tcp://.* is gone") as lost:
+        with pytest.raises(DpexpError, match=r"the scheduler tcp://.* is gone") as lost:
             go(config, tmp_path / "again", lan)
         other.join(PATIENCE)
     assert lost.value.exit_code == 1

@@ -191,18 +191,3 @@ def _followed(
     if not set(checkpoints) <= kept.keys():
         raise ValueError("checkpoints must lie in 0 .. number of steps")
     return Iterates(*(np.stack([kept[k][which] for k in checkpoints], axis=1) for which in (0, 1)))
-
-
-def loss(weights: np.ndarray, features: np.ndarray, labels: np.ndarray, regulariser: float) -> float:
-    """Mean of -log softmax(W x)_y plus lambda/2 |W|^2, summed in float64; NaN without records."""
-    from dpexp.engine.softmax.measuring import tally
-
-    mean = tally(weights, features, labels).loss / len(labels) if len(labels) else math.nan
-    return mean + regulariser / 2 * float(np.sum(np.square(weights, dtype=np.float64)))
-
-
-def accuracy(weights: np.ndarray, features: np.ndarray, labels: np.ndarray) -> float:
-    """Share of records whose class has the largest score; NaN without records."""
-    from dpexp.engine.softmax.measuring import tally
-
-    return tally(weights, features, labels).right / len(labels) if len(labels) else math.nan

@@ -55,17 +55,23 @@ def _tallied(scores: np.ndarray, labels: np.ndarray) -> tuple[float, int]:
 
 
 def tally(weights: np.ndarray, features: np.ndarray, labels: np.ndarray) -> Tally:
-    """Of weights [classes, p] on features [n, p] and labels [n]; the loss is NaN where scores overflow.
+    """`tallies` of one iterate [classes, p]."""
+    return tallies(weights[None], features, labels)[0]
+
+
+def tallies(weights: np.ndarray, features: np.ndarray, labels: np.ndarray) -> list[Tally]:
+    """Of each of weights [runs, classes, p] on features [n, p] and labels [n]; a loss is NaN where scores overflow.
 
     Scores are of the type of the weights. In float32 the error of one is at most p 6e-8 times the sum of the sizes of
-    its terms; that of the mean loss is smaller.
+    its terms; that of the mean loss is smaller. Records are turned into columns once for all runs.
     """
-    loss, right = 0.0, 0
     weights = np.ascontiguousarray(weights)
+    sums = [(0.0, 0)] * len(weights)
     for first in range(0, len(features), RECORDS):
         columns = np.ascontiguousarray(features[first : first + RECORDS].T, weights.dtype)
-        scores = np.zeros((len(weights), columns.shape[1]), weights.dtype)
-        add_product(scores, weights, columns)
-        sums = _tallied(scores, labels[first : first + RECORDS])
-        loss, right = loss + sums[0], right + sums[1]
-    return Tally(float(loss), int(right))
+        for r, own in enumerate(weights):
+            scores = np.zeros((len(own), columns.shape[1]), weights.dtype)
+            add_product(scores, own, columns)
+            loss, right = _tallied(scores, labels[first : first + RECORDS])
+            sums[r] = sums[r][0] + loss, sums[r][1] + right
+    return [Tally(float(loss), int(right)) for loss, right in sums]
