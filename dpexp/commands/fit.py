@@ -18,7 +18,7 @@ from dpexp.core.scalars import scalar
 from dpexp.core.text import guess
 from dpexp.data.formulas import read_formula
 from dpexp.data.public_inputs import PublicInputs
-from dpexp.data.records import Header, Kind, Table, read_header, read_table, table_of_frame
+from dpexp.data.records import Kind, Table, read_header, read_table, texts_of_frame
 from dpexp.data.regression import Roles, one_record_a_person, read_budgets, read_records, units_of
 from dpexp.data.remarks import of_unread
 
@@ -66,6 +66,11 @@ class Request:
     formula: str | None = None
 
     @property
+    def file(self) -> str:
+        """What the data are called."""
+        return str(self.data) if isinstance(self.data, Path) else "a frame"
+
+    @property
     def roles(self) -> Roles:
         """Which column is what. Raises UsageError for what is no formula."""
         formula = None if self.formula is None else read_formula(self.formula)
@@ -103,15 +108,7 @@ def public_inputs(request: Request) -> PublicInputs:
 
 
 def _table(data: Path | pd.DataFrame) -> Table:
-    return read_table(data) if isinstance(data, Path) else table_of_frame(data)
-
-
-def _name(data: Path | pd.DataFrame | None) -> str:
-    return str(data) if isinstance(data, Path) else "a frame"
-
-
-def _header(data: Path | pd.DataFrame) -> Header:
-    return read_header(data) if isinstance(data, Path) else table_of_frame(data).header
+    return read_table(data) if isinstance(data, Path) else texts_of_frame(data)
 
 
 def _check(request: Request) -> None:
@@ -202,8 +199,8 @@ def _plan(request: Request, public: PublicInputs) -> Report:
     roles = request.roles
     binary = request.model == "mallows-logistic"
     kinds: dict[str, Kind]
-    if request.data is not None:
-        kinds = dict(_header(request.data).kinds)
+    if isinstance(request.data, Path):
+        kinds = dict(read_header(request.data).kinds)
     else:
         columns = roles.formula.columns if roles.formula else []
         kinds = dict.fromkeys([*public.named, *roles.named, *columns], "unknown")
@@ -243,7 +240,7 @@ def _fit(request: Request, public: PublicInputs) -> tuple[Report, Receipt | None
     planned = _planned(request, model, mu, len(mu))
     shown: dict[str, Any] = {
         "order_seed": order_seed, "seed": request.seed if request.seed is not None else SEED, "remarks": remarks,
-        "deployment": request.deployment, "person": request.person, "model": request.model, "file": _name(request.data),
+        "deployment": request.deployment, "person": request.person, "model": request.model, "file": request.file,
         "budgets": request.mu_column, "asked": request.contrasts,
     }  # fmt: skip
     fewest = model.p + 1 if request.central else FEWEST_TO_COMPUTE
@@ -252,7 +249,7 @@ def _fit(request: Request, public: PublicInputs) -> tuple[Report, Receipt | None
         return before, None
     receipt, spent = None, ""
     if request.deployment and request.out is not None:
-        words = {"data": _name(request.data), "target": request.formula or request.target, "model": request.model,
+        words = {"data": request.file, "target": request.formula or request.target, "model": request.model,
                  "method": before.method, "unit": request.person or "record"}  # fmt: skip
         receipt = fit_receipt.begin(request.out, before.largest, before.public(), words)
         mus = [told["mu"] for told in fit_receipt.receipts(request.out)]

@@ -114,25 +114,25 @@ def row_of(text: str, names: Sequence[str]) -> np.ndarray:
 class Contrasts(Printed):
     """Combinations of the parameters with intervals, and the test that all of them are 0."""
 
-    texts: tuple[str, ...]
-    found: list[Followed]
+    rows: list[dict[str, Any]]
     joint: float
 
     def document(self) -> dict[str, Any]:
         """As JSON has it."""
-        rows = [{"contrast": text, **told(one)} for text, one in zip(self.texts, self.found, strict=True)]
-        return {"rows": rows, "joint": {"p": self.joint, "df": len(self.texts)}}
+        return {"rows": self.rows, "joint": {"p": self.joint, "df": len(self.rows)}}
 
     def text(self) -> str:
-        rows = [[t, *shown(one)] for t, one in zip(self.texts, self.found, strict=True)]
-        together = f"\n\nThat all {len(self.texts)} are 0: p {_is(self.joint)}." if len(self.texts) > 1 else ""
+        rows = [[one["contrast"], *shown(one, one["se"] or math.nan)] for one in self.rows]
+        p = level_in_digits(self.joint, "= ")
+        together = f"\n\nThat all {len(self.rows)} are 0: p {p}." if len(self.rows) > 1 else ""
         return columns(rows, ["contrast", "estimate", "se", "from", "to", "p"]) + together
 
 
 def contrasts(inference: Inference, texts: Sequence[str]) -> Contrasts:
     """Raises UsageError for what names no parameter."""
     rows = np.array([row_of(text, inference.units.names) for text in texts])
-    return Contrasts(tuple(texts), inference.combined(rows)[0], inference.joint(rows))
+    found, _ = inference.combined(rows)
+    return Contrasts([{"contrast": t, **told(one)} for t, one in zip(texts, found, strict=True)], inference.joint(rows))
 
 
 def told(one: Followed) -> dict[str, Any]:
@@ -145,22 +145,18 @@ def told(one: Followed) -> dict[str, Any]:
             "p": None, **ends}  # fmt: skip
 
 
-def shown(one: Followed) -> list[str]:
+def shown(one: dict[str, Any], error: float) -> list[str]:
     """Estimate, error, ends and p as a table has them."""
-    interval, error = one.interval, one.interval.se
-    if not math.isfinite(interval.high - interval.low):
-        return [digits(interval.value, error), "", "unbounded", "", ""]
-    ends = digits(interval.low, error), digits(interval.high, error)
-    return [digits(interval.value, error), f"{error:.2g}", *ends, in_digits(one.p)]
+    value = "not finite" if one["value"] is None else digits(one["value"], error)
+    if one["ci_lo"] is None:
+        return [value, "", "unbounded", "", ""]
+    ends = [digits(one[key], error) for key in ("ci_lo", "ci_hi")]
+    return [value, f"{error:.2g}", *ends, level_in_digits(one["p"])]
 
 
-def _is(p: float) -> str:
-    return in_digits(p) if p < 1e-4 else f"= {in_digits(p)}"
-
-
-def in_digits(p: float | None) -> str:
+def level_in_digits(p: float | None, equals: str = "") -> str:
     """A p-value; where it is tiny its digits say more of the normal law than of the table."""
-    return "" if p is None else "< 1e-4" if p < 1e-4 else f"{p:.2g}"
+    return "" if p is None else "< 1e-4" if p < 1e-4 else f"{equals}{p:.2g}"
 
 
 def digits(value: float, error: float) -> str:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpexp.commands.fit_after import MANY, Contrasts, Inference, contrasts, digits, forest, in_digits, told
+from dpexp.commands.fit_after import MANY, Contrasts, Inference, contrasts, forest, shown, told
 from dpexp.commands.fit_receipt import NOT_COVERED
 from dpexp.core.errors import UsageError
 from dpexp.core.files import atomically
 from dpexp.core.text import Printed, columns, counted, few, up
 from dpexp.data.records import read_table, table_of_frame
 from dpexp.data.regression import Units, covariates
+from dpexp.inference.critical_values import normal
 from dpexp.inference.fitting import Fitted, Planned
 from dpexp.inference.intervals import FLAT
 from dpexp.inference.newton import standard_errors
@@ -94,20 +95,18 @@ class Report(Printed):
     def method(self) -> str:
         return "central-newton" if self.central else "staged-newton"
 
-    @cached_property
+    @property
     def quantile(self) -> float:
-        from scipy.special import ndtri
-
-        return float(ndtri((1 + self.level) / 2))
+        return normal(self.level)
 
     @cached_property
     def errors(self) -> np.ndarray:
         """Standard errors [p] on the user's scale: those of the fit, or those that are expected."""
         if self.fitted is None:
             return self._on_users_scale(np.diag(self.planned.errors**2))
-        matrix, _ = self.units.to_user()
-        told = self.exit_code == 0
-        return standard_errors(self.inference.parameters[1] if told else matrix @ self.fitted.covariance @ matrix.T)
+        if self.exit_code:
+            return self._on_users_scale(self.fitted.covariance)
+        return standard_errors(self.inference.parameters[1])
 
     @cached_property
     def inference(self) -> Inference:
@@ -200,16 +199,19 @@ class Report(Printed):
             "level": self.level,
             "method": self.method,
             "model": self.model,
-            "budget": {"mu": self.largest, "per_user": self.per_user, "eps": eps, **self._weights},
+            "budget": {"mu": self.largest, "per_user": self.per_user, "eps": eps},
             "diagnostics": {
                 "n": self.planned.n, **checked.values, "warnings": list(checked.warnings), "notes": self.notes,
                 "n_needed": checked.n_needed,
             },
             "refused": [{"rule": r.rule, "reason": r.why, "n_needed": r.n_needed} for r in checked.reasons],
         }  # fmt: skip
+        if self.budgets is not None:
+            document["budget"] |= {"column": self.budgets, "weights": "equal" if self.planned.equal else "budget"}
         if self.fitted is not None and self.exit_code == 0:
             document["covariance"] = self.inference.parameters[1].tolist()
-            document["contrasts"] = self.contrasts.document() if self.contrasts else None
+            if self.contrasts:
+                document["contrasts"] = self.contrasts.document()
         if self.plan or self.fitted is None:
             document["expected"] = [
                 {"name": name, "se": float(e), "length": 2 * self.quantile * float(e), "careful_se": float(c)}
@@ -236,13 +238,6 @@ class Report(Printed):
         if not self.central:
             found["schedule"] = {"shares": SHARES, "T": TIMES, "hessian_every": self.planned.every}
         return found
-
-    @property
-    def _weights(self) -> dict[str, str]:
-        """Where budgets are from and what they weigh; nothing where all are alike."""
-        if self.budgets is None:
-            return {}
-        return {"column": self.budgets, "weights": "equal" if self.planned.equal else "budget"}
 
     @property
     def largest(self) -> float:
@@ -304,14 +299,10 @@ class Report(Printed):
             ]
             table = columns(rows, ["name", "expected se", "interval", "careful"])
             return f"{title}\n\n{table}\n\n{CAREFUL}"
-        rows = []
-        for name, one, error in zip(self.names, self.estimates(), self.errors, strict=True):
-            value = "not finite" if one["value"] is None else digits(one["value"], error)
-            if one["ci_lo"] is None:
-                rows.append([name, value, "", "unbounded", "", ""])
-            else:
-                ends = [digits(one[key], error) for key in ("ci_lo", "ci_hi")]
-                rows.append([name, value, f"{error:.2g}", *ends, in_digits(one["p"])])
+        rows = [
+            [name, *shown(one, error)]
+            for name, one, error in zip(self.names, self.estimates(), self.errors, strict=True)
+        ]
         percent = f"{100 * self.level:.4g}%"
         return columns(rows, ["name", "estimate", "se", f"{percent} from", "to", "p"])
 

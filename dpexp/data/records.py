@@ -145,6 +145,22 @@ def table_of_frame(frame: Any) -> Table:
     return Table("frame", header, {name: _of_type(found.column(name), kind) for name, kind in header.kinds.items()})
 
 
+def texts_of_frame(frame: Any) -> Table:
+    """The records of a pandas frame as a csv file would have them: every value by itself.
+
+    What type a column got may be due to one value of one record, so it is no public kind.
+    """
+    names = [str(name) for name in frame.columns]
+    header, missing = _once([(name, "unknown") for name in names], "frame"), frame.isna().to_numpy()
+    columns = {
+        name: ["" if gone else str(value) for value, gone in zip(frame.iloc[:, k].tolist(), missing[:, k], strict=True)]
+        for k, name in enumerate(names)
+    }
+    if not len(frame):
+        raise DataError("the frame holds no records", "one record a row")
+    return Table("frame", header, columns)
+
+
 # --- csv and tsv ----------------------------------------------------------------------------------------------------
 
 

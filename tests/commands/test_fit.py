@@ -952,6 +952,21 @@ def test_predictions_are_means_with_their_errors(tmp_path, model):
     assert report.frame()["name"].tolist() == list(value)
 
 
+def test_a_frame_is_read_like_its_csv_whatever_type_one_value_gives_a_column(lab, tmp_path):
+    """One record with a word makes a column of numbers one of objects, and one that is missing one of truth values."""
+    frame = people(2000).assign(ok=lambda f: f.age > 40)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    given = {"target": "y", "mu": 2, "central": True, "public": lab / "public.yaml"}
+    there = dpexp.fit(tmp_path / "t.csv", **given).frame()
+    assert dpexp.fit(frame, **given).frame().equals(there)
+    for column, value in (("ok", None), ("age", "old"), ("y", "?")):
+        other = frame.astype({column: object})
+        other.loc[3, column] = value
+        report = dpexp.fit(other, **given)
+        assert report.planned.n == 2000
+        assert report.frame()["name"].tolist() == there["name"].tolist()
+
+
 def test_a_folder_gets_the_result_its_tables_and_its_plot(lab, tmp_path):
     given = {"target": "y", "mu": 2, "central": True, "public": lab / "public.yaml", "out": tmp_path / "fit"}
     report = dpexp.fit(people(), **given, deployment=True)
