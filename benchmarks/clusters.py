@@ -16,7 +16,7 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 
-from dpexp.config import read_experiment
+from dpexp.config.experiment_file import read_experiment
 from dpexp.store.cluster import Room, on_cluster
 from dpexp.store.run import Options, run
 from dpexp.store.worker import asked_of

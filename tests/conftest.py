@@ -65,6 +65,11 @@ def in_share(name: str, one_of: int = 4) -> bool:
     return AT_LENGTH or zlib.crc32(name.encode()) % one_of == 0
 
 
+def share(cases, one_of: int = 3):
+    """Some of many alike cases, in equal distances and the same in every run; `make soak` tries all."""
+    return list(cases)[:: 1 if AT_LENGTH else one_of]
+
+
 LONGEST = (
     "conformance/test_shown.py", "conformance/test_conformance.py", "engine/test_compiled.py", "reporting/test_stored_verdicts.py",
     "store/test_faults.py", "reporting/test_audit_files.py", "test_docs.py", "privacy/test_iterates.py", "algorithms/test_one_pass.py",

@@ -347,8 +347,8 @@ def completed(text: str) -> str:
 
 @pytest.mark.parametrize("block", all_blocks("yaml"), ids=str)
 def test_configs_are_valid(block, desk):
-    from dpexp.config import read_experiment
     from dpexp.config.card import card_of
+    from dpexp.config.experiment_file import read_experiment
     from dpexp.config.yamlfile import parse
 
     if block.text.startswith("card:"):

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -22,14 +23,17 @@ LEVELS = [
     {"papers", "protocols"},
     {"conformance"},
     {"commands"},
-    {"__main__", "__init__"},
+    {"roof"},
 ]
 """rooms from the ground up: a room imports from lower floors, and from its own"""
+ROOF = {"__init__", "__main__", "accounting"}
+"""files that others import or start, and no room does"""
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
 def room(module: Path) -> str:
-    return module.relative_to(PACKAGE).with_suffix("").parts[0]
+    name = module.relative_to(PACKAGE).with_suffix("").parts[0]
+    return "roof" if name in ROOF else name
 
 
 def level(name: str) -> int:
@@ -55,15 +59,20 @@ def _file_of(name: str) -> Path:
     return next((file for file in files if file.is_file()), None) or _file_of(name.rpartition(".")[0])
 
 
-IMPORTS = {module: imported(module) for module in MODULES}
-ARROWS = {(room(a), room(b)) for a, below in IMPORTS.items() for b in below if room(a) != room(b)}
+@cache
+def imports() -> dict[Path, set[Path]]:
+    return {module: imported(module) for module in MODULES}
+
+
+def arrows() -> set[tuple[str, str]]:
+    return {(room(a), room(b)) for a, below in imports().items() for b in below if room(a) != room(b)}
 
 
 def test_imports_point_one_way():
     """Prediction and measurement cannot share a fault, so theory and privacy know neither problems nor algorithms."""
     upward = [
         f"{module.relative_to(PACKAGE)} imports {other.relative_to(PACKAGE)}"
-        for module, below in IMPORTS.items()
+        for module, below in imports().items()
         for other in below
         if level(room(other)) > level(room(module))
         or (room(module) in ("theory", "privacy") and room(other) in ("problems", "algorithms"))
@@ -72,8 +81,8 @@ def test_imports_point_one_way():
 
 
 def test_no_room_and_no_file_needs_what_needs_it():
-    rooms = {here: {b for a, b in ARROWS if a == here} for here, _ in ARROWS}
-    for graph in (rooms, IMPORTS):
+    rooms = {here: {b for a, b in arrows() if a == here} for here, _ in arrows()}
+    for graph in (rooms, imports()):
         TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
     with pytest.raises(CycleError):  # as it would where the engine asked the store for something
         TopologicalSorter({**rooms, "engine": {"store"}}).prepare()
@@ -81,8 +90,8 @@ def test_no_room_and_no_file_needs_what_needs_it():
 
 def test_the_house_stays_small():
     """Few rooms, and few pairs of rooms that know each other: these numbers may only fall."""
-    assert len(set().union(*LEVELS)) <= 18
-    assert len(ARROWS) <= 87
+    assert len(set().union(*LEVELS)) <= 17
+    assert len(arrows()) <= 87
 
 
 def test_every_name_in_a_registry_is_its_own():

@@ -99,12 +99,16 @@ def summary(paper: Any, claims: list[dict[str, Any]], costs: dict[str, Any]) -> 
     return "\n\n".join(parts) + "\n"
 
 
+SHELF = "shelf"
+"""a list of published numbers, of which there is no paper to reproduce"""
+
+
 def bibliography() -> str:
     """paper/paper.bib: dpexp and the papers, as `dpexp cite` prints them."""
     from dpexp.commands.cite import cite
     from dpexp.papers import PAPERS
 
-    names = (None, *(name for name, paper in PAPERS.items() if paper.what_to_know))
+    names = (None, *(name for name, paper in PAPERS.items() if paper.what_to_know and name != SHELF))
     entries = [one["bibtex"] for name in names for one in cite(name)[0] if one["kind"] in ("dpexp", "paper")]
     return "\n\n".join(entries) + "\n"
 
@@ -116,7 +120,7 @@ def summaries() -> dict[str, str]:
 
     costs = json.loads(Path("results/costs.json").read_text())["experiments"]
     rows = json.loads(claims(Request((), None, (), "json", None, Path("results"))).text)
-    told = [paper for paper in PAPERS.values() if paper.what_to_know]
+    told = [paper for paper in PAPERS.values() if paper.what_to_know and paper.id != SHELF]
     return {paper.id: summary(paper, [row for row in rows if row["paper"] == paper.id], costs) for paper in told}
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dpexp.algorithms.schedules import Schedule
-    from dpexp.inference.interval import Interval
+    from dpexp.inference.methods import Interval
     from dpexp.inference.models import Model
     from dpexp.inference.populations import Population
     from dpexp.inference.targets import Target

@@ -16,7 +16,7 @@ from dpexp.algorithms.covering import Covering
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 if TYPE_CHECKING:
-    from dpexp.inference.interval import Interval
+    from dpexp.inference.methods import Interval
     from dpexp.inference.models import Model
     from dpexp.inference.paths import Path
     from dpexp.inference.populations import Population
@@ -81,12 +81,16 @@ class PathIntervals(Covering):
         """The intervals of one setting."""
         from dpexp.core.seeds import generator
         from dpexp.engine.lanes.vectors import LANES
-        from dpexp.inference.batch_means import batch_means
-        from dpexp.inference.chains import averages, hulc, t_chains
-        from dpexp.inference.newton_oracle import newton_oracle
-        from dpexp.inference.plug_in import plug_in
-        from dpexp.inference.plug_in_free import plug_in_free
-        from dpexp.inference.random_scaling import random_scaling
+        from dpexp.inference.methods import (
+            averages,
+            batch_means,
+            hulc,
+            newton_oracle,
+            plug_in,
+            plug_in_free,
+            random_scaling,
+            t_chains,
+        )
         from dpexp.inference.targets import target_of
 
         level, first, last, with_hessians = self.level, path.snapshots[0], path.snapshots[-1], measured.snapshots

@@ -19,8 +19,8 @@ from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
-    from dpexp.inference.interval import Interval
     from dpexp.inference.lockstep import Participant
+    from dpexp.inference.methods import Interval
     from dpexp.inference.models import Model
     from dpexp.inference.populations import Budgets, Population
     from dpexp.inference.predicted import Noise
@@ -73,8 +73,8 @@ class StagedNewton(Covering):
     ) -> list[list[tuple[Interval, np.ndarray]]]:
         """All settings meet the same users, and so do both estimators."""
         from dpexp.inference.critical_values import normal
-        from dpexp.inference.interval import symmetric_interval
         from dpexp.inference.lockstep import Talk, together
+        from dpexp.inference.methods import symmetric_interval
         from dpexp.inference.models import balanced, careful
         from dpexp.inference.newton import standard_errors
         from dpexp.inference.one_step import one_step

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dpexp.config import Cell, load_experiment, read_experiment
+from dpexp.config.cells import Cell
+from dpexp.config.experiment_file import load_experiment, read_experiment
 from dpexp.config.shipped import MARK, shipped
 from dpexp.core.errors import UsageError
 from dpexp.core.text import columns, fraction, guess

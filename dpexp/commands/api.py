@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dpexp.commands.check import Verdict
     from dpexp.commands.fit_shown import Report
     from dpexp.commands.model import ReleasedModel
-    from dpexp.config import Experiment
+    from dpexp.config.cells import Experiment
     from dpexp.privacy.judge import judge as judge
     from dpexp.reporting.figure import Drawing
     from dpexp.reporting.receipt import Receipt
@@ -91,7 +91,8 @@ def load(
 
     `set` changes values as `--set` does: ["run.n=1000"]. Raises ConfigError with everything that is wrong.
     """
-    from dpexp.config import Experiment, load_experiment, read_experiment
+    from dpexp.config.cells import Experiment
+    from dpexp.config.experiment_file import load_experiment, read_experiment
     from dpexp.core.flow import flow
 
     if isinstance(config, Experiment):
@@ -257,9 +258,10 @@ def receipt(card: str | os.PathLike[str] | object | None = None, **fields: Any) 
 
 
 def fit(
-    data: str | os.PathLike[str],
+    data: str | os.PathLike[str] | pd.DataFrame,
     *,
-    target: str,
+    target: str = "",
+    formula: str | None = None,
     model: Literal["huber-linear", "mallows-logistic"] = "huber-linear",
     mu: float | None = None,
     mu_column: str | None = None,
@@ -274,19 +276,23 @@ def fit(
     seed: int | None = None,
     out: str | os.PathLike[str] | None = None,
     again: bool = False,
+    weights: Literal["budget", "equal"] = "budget",
+    contrasts: Sequence[str] = (),
 ) -> Report:
     """Private regression with confidence intervals on a table of your own; a deployment keeps it in `out`.
 
-    `str` of it is the text that the command prints, `.document()` the same for programs, `.exit_code` 3 where intervals
-    are refused.
+    `str` of it is the text that the command prints, `.document()` the same for programs, `.exit_code` 3 where no
+    coefficient is told. `.frame()`, `.covariance`, `.contrasts`, `.predict(table)` and `.forest()` follow from it.
     """
     from dpexp.commands import fit as command
 
     mu_, eps_, delta_ = (None if value is None else repr(float(value)) for value in (mu, eps, delta))
+    source = Path(data) if isinstance(data, str | os.PathLike) else data
     return command.fit(
         command.Request(
-            Path(data), target, model, mu_, mu_column, eps_, delta_, central, None if public is None else Path(public),
+            source, target, model, mu_, mu_column, eps_, delta_, central, None if public is None else Path(public),
             level, person, False, None, force, deployment, seed, None if out is None else Path(out), again,
+            weights, tuple(contrasts), formula,
         )
     )  # fmt: skip
 

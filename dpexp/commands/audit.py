@@ -79,7 +79,7 @@ def audit_all(
 
 def of_config(path: Path, sets: Sequence[str], runs: int, confidence: float, seed: int) -> Audited:
     """Audit every mechanism of a config. Raises UsageError where there is nothing to audit."""
-    from dpexp.config import load_experiment
+    from dpexp.config.experiment_file import load_experiment
 
     effort = Effort(runs, confidence, seed)
     experiment = load_experiment(path, sets)

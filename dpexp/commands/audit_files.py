@@ -20,7 +20,7 @@ from dpexp.reporting.audit.files import Leaves, TwoFiles, bare, flat, neighbours
 
 if TYPE_CHECKING:
     from dpexp.commands.fit import Request
-    from dpexp.config import Cell, Experiment
+    from dpexp.config.cells import Cell, Experiment
 
 STORED = 4
 """deployments of each file, in turn, whose stored and printed words are compared"""
@@ -59,7 +59,7 @@ def of_fit(request: Request, other: Path, effort: Effort) -> Audited:
     from dpexp.commands import fit as command
     from dpexp.commands.fit_shown import DELTAS
 
-    if request.data is None or request.plan or request.deployment or request.out is not None:
+    if not isinstance(request.data, Path) or request.plan or request.deployment or request.out is not None:
         raise UsageError(
             "--audit runs fits of DATA and of its neighbour, and keeps none", "leave out --plan, --out, ..."
         )
@@ -100,7 +100,7 @@ def _entering(request: Request) -> list[tuple[str, bytes, float, float]]:
 
 def _on(path: Path, sets: Sequence[str], file: Path) -> Experiment:
     """The experiment with a file in the place of its own records'."""
-    from dpexp.config import load_experiment
+    from dpexp.config.experiment_file import load_experiment
 
     own = load_experiment(path, sets)
     problems = [cell.problem for cell in own.cells if isinstance(cell.problem, Softmax) and cell.problem.data.path]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from dpexp.commands import advise, diff, model, plot, report, table
 from dpexp.commands.privacy import of_experiment
-from dpexp.config import load_experiment
+from dpexp.config.experiment_file import load_experiment
 from dpexp.conformance.check import Check, Subject, carry_out
 from dpexp.conformance.experiments import ToyExperiments
 from dpexp.conformance.failures import Failed, NotTried

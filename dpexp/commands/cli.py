@@ -303,7 +303,12 @@ def receipt(
 @app.command()
 def fit(
     data: Annotated[Path | None, typer.Argument(metavar="DATA", help="Your records: csv, tsv, parquet or npz.")] = None,
-    target: Annotated[str, typer.Option("--target", metavar="COLUMN", help="The column to explain.")] = ...,  # type: ignore[assignment]
+    target: Annotated[
+        str, typer.Option("--target", metavar="COLUMN", help="The column to explain, by all others.")
+    ] = "",
+    formula: Annotated[
+        str | None, typer.Option(metavar="'Y ~ X'", help="Or which, by what: 'log(y) ~ x * C(g)'; needs formulaic.")
+    ] = None,
     model: Annotated[
         str, typer.Option(metavar="huber-linear|mallows-logistic", help="The regression.")
     ] = "huber-linear",
@@ -325,29 +330,45 @@ def fit(
     ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Expected lengths, before any record is read.")] = False,
     n: Annotated[str | None, typer.Option("-n", "--n", metavar="N", help="Records, with --plan.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Fit although intervals are refused beforehand.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Fit fewer records than were ever tried.")] = False,
     deployment: Annotated[
         bool, typer.Option("--deployment", help="Noise from the operating system, kept nowhere.")
     ] = False,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of a rehearsal.", show_default=False)] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the result; a deployment needs it.", show_default=False)
+        Path | None,
+        typer.Option(
+            metavar="FILE|FOLDER",
+            help="Keep the result, as a deployment must; a folder: tables and plot too.",
+            show_default=False,
+        ),
     ] = None,
     again: Annotated[
         bool, typer.Option("--again", help="Spend a further budget, although --out has a receipt of one.")
     ] = False,
+    weights: Annotated[
+        str,
+        typer.Option(
+            metavar="budget|equal", help="What messages of --mu-column count; equal: budgets may depend on the data."
+        ),
+    ] = "budget",
+    contrasts: Annotated[
+        list[str] | None,
+        typer.Option("--contrast", metavar="'A - B'", help="Test a combination; repeatable, and then all together."),
+    ] = None,
     neighbour: Annotated[
         Path | None, typer.Option("--audit", metavar="FILE", help="Audit fits of DATA and a neighbour.")
     ] = None,
     runs: Annotated[int, typer.Option(metavar="N", help="Runs of --audit.")] = 2000,
     as_json: Json = False,
 ) -> None:
-    """Private regression with confidence intervals on your own records; exit code 3 if intervals are refused."""
+    """Private regression with confidence intervals on your own records; exit code 3 if it tells no coefficient."""
     from dpexp.commands import fit as command
 
     request = command.Request(
         _home(data), target, model, mu, mu_column, eps, delta, central, _home(public), level, person, plan, n, force,
-        deployment, seed, _home(out), again,
+        deployment, seed, _home(out), again, weights, tuple(contrasts or ()),
+        formula,
     )  # fmt: skip
     if neighbour is not None:
         from dpexp.commands import audit_files

@@ -10,17 +10,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpexp.commands import fit_receipt
+from dpexp.commands.fit_after import row_of
 from dpexp.commands.fit_receipt import Receipt
 from dpexp.commands.fit_shown import Report
 from dpexp.core.errors import UsageError
 from dpexp.core.scalars import scalar
 from dpexp.core.text import guess
+from dpexp.data.formulas import read_formula
 from dpexp.data.public_inputs import PublicInputs
-from dpexp.data.records import Kind, read_header, read_table
+from dpexp.data.records import Header, Kind, Table, read_header, read_table, table_of_frame
 from dpexp.data.regression import Roles, one_record_a_person, read_budgets, read_records, units_of
 from dpexp.data.remarks import of_unread
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from dpexp.data.regression import Records, Units
     from dpexp.inference.fitting import Planned
     from dpexp.inference.models import Model
@@ -31,11 +35,15 @@ MU = (1e-6, 1e6)
 """a budget that is not inf lies between these"""
 
 
+WEIGHTS = ("budget", "equal")
+"""of a message: what its budget makes it worth, or the same for all: right where budgets depend on the data"""
+
+
 @dataclass(frozen=True)
 class Request:
     """What the command line says."""
 
-    data: Path | None
+    data: Path | pd.DataFrame | None
     target: str
     model: str = "huber-linear"
     mu: str | None = None
@@ -53,10 +61,22 @@ class Request:
     seed: int | None = None
     out: Path | None = None
     again: bool = False
+    weights: str = "budget"
+    contrasts: tuple[str, ...] = ()
+    formula: str | None = None
+
+    @property
+    def roles(self) -> Roles:
+        """Which column is what. Raises UsageError for what is no formula."""
+        formula = None if self.formula is None else read_formula(self.formula)
+        return Roles(formula.target.column if formula else self.target, self.mu_column, self.person, formula)
 
 
 def fit(request: Request) -> Report:
     """The fit, or the plan of one. Raises UsageError, among them DataError and ConfigError."""
+    folder = request.out is not None and (request.out.is_dir() or not request.out.suffix)
+    if folder and request.out is not None:
+        request = replace(request, out=request.out / "fit.json")
     _check(request)
     if request.out is not None:
         fit_receipt.check(request.out, request.deployment, request.again)
@@ -68,6 +88,8 @@ def fit(request: Request) -> Report:
         receipt.done(report.document())
     elif request.out is not None:
         fit_receipt.write(request.out, report.document())
+    if folder and request.out is not None and report.fitted is not None and report.exit_code == 0:
+        report.write_beside(request.out if receipt is None else receipt.result)
     return report
 
 
@@ -80,12 +102,28 @@ def public_inputs(request: Request) -> PublicInputs:
     return read_public(request.public)
 
 
+def _table(data: Path | pd.DataFrame) -> Table:
+    return read_table(data) if isinstance(data, Path) else table_of_frame(data)
+
+
+def _name(data: Path | pd.DataFrame | None) -> str:
+    return str(data) if isinstance(data, Path) else "a frame"
+
+
+def _header(data: Path | pd.DataFrame) -> Header:
+    return read_header(data) if isinstance(data, Path) else table_of_frame(data).header
+
+
 def _check(request: Request) -> None:
     """Everything that can be wrong with the words of the command line alone."""
     from dpexp.inference.models import MODELS
 
     if request.model not in MODELS:
         raise UsageError(f"no model {request.model!r}", f"{guess(request.model, MODELS)}models: {', '.join(MODELS)}")
+    if bool(request.target) == bool(request.formula):
+        raise UsageError(
+            "what is explained? give --target, or --formula", "--target COLUMN or --formula 'y ~ x + C(g)'"
+        )
     given = [
         name
         for name, value in (("--mu", request.mu), ("--mu-column", request.mu_column), ("--eps", request.eps))
@@ -100,6 +138,8 @@ def _check(request: Request) -> None:
         _budget(request)
     if request.central and request.mu_column is not None:
         raise UsageError("--central spends one budget on every record", "give --mu, or leave out --central")
+    if request.weights not in WEIGHTS or (request.weights == "equal" and request.mu_column is None):
+        raise UsageError("--weights is budget or equal, and says what messages of --mu-column count", "leave it out")
     if not 0.5 <= request.level < 1:
         raise UsageError(f"--level is a share from 0.5 to below 1, not {request.level:g}", "for instance --level 0.95")
     if request.deployment and request.out is None:
@@ -150,30 +190,45 @@ def _model(request: Request, units: Units) -> Model:
 def _planned(request: Request, model: Model, mu: np.ndarray, n: int) -> Planned:
     from dpexp.inference.fitting import plan_central, plan_local
 
-    return plan_central(model, float(mu[0]), n) if request.central else plan_local(model, mu, n)
+    return (
+        plan_central(model, float(mu[0]), n)
+        if request.central
+        else plan_local(model, mu, n, request.weights == "equal")
+    )
 
 
 def _plan(request: Request, public: PublicInputs) -> Report:
     """What is expected, from names, public inputs and budgets; no other value of a file is read."""
-    roles = Roles(request.target, request.mu_column, request.person)
+    roles = request.roles
     binary = request.model == "mallows-logistic"
     kinds: dict[str, Kind]
     if request.data is not None:
-        kinds = dict(read_header(request.data).kinds)
+        kinds = dict(_header(request.data).kinds)
     else:
-        kinds = dict.fromkeys([*public.named, *roles.named], "unknown")
+        columns = roles.formula.columns if roles.formula else []
+        kinds = dict.fromkeys([*public.named, *roles.named, *columns], "unknown")
     units = units_of(kinds, roles, public, binary)
     if request.mu_column is not None:
         if request.data is None:
             raise UsageError("--mu-column is a column of DATA", "name the file")
-        mu = read_budgets(read_table(request.data), request.mu_column)
+        mu = read_budgets(_table(request.data), request.mu_column)
     else:
         mu = np.array([_budget(request)])
     if request.n is None and request.mu_column is None:
         raise UsageError("--plan reads no data: how many records are there?", "for instance --n 100000")
     n = len(mu) if request.n is None else round(_number("--n", request.n, 0, 1e12))
     planned = _planned(request, _model(request, units), mu, n)
-    return Report(units, planned, mu, request.central, request.level, planned.checked, plan=True, model=request.model)
+    return Report(
+        units,
+        planned,
+        mu,
+        request.central,
+        request.level,
+        planned.checked,
+        plan=True,
+        model=request.model,
+        budgets=request.mu_column,
+    )
 
 
 def _fit(request: Request, public: PublicInputs) -> tuple[Report, Receipt | None]:
@@ -182,11 +237,14 @@ def _fit(request: Request, public: PublicInputs) -> tuple[Report, Receipt | None
 
     order_seed, key, normals = _randomness(request)
     records, mu, remarks = entering(request, public, order_seed, key)
+    for text in request.contrasts:  # before anything is spent
+        row_of(text, records.units.names)
     model = _model(request, records.units)
     planned = _planned(request, model, mu, len(mu))
     shown: dict[str, Any] = {
         "order_seed": order_seed, "seed": request.seed if request.seed is not None else SEED, "remarks": remarks,
-        "deployment": request.deployment, "person": request.person, "model": request.model, "file": str(request.data),
+        "deployment": request.deployment, "person": request.person, "model": request.model, "file": _name(request.data),
+        "budgets": request.mu_column, "asked": request.contrasts,
     }  # fmt: skip
     fewest = model.p + 1 if request.central else FEWEST_TO_COMPUTE
     before = Report(records.units, planned, mu, request.central, request.level, planned.checked, **shown)
@@ -194,8 +252,8 @@ def _fit(request: Request, public: PublicInputs) -> tuple[Report, Receipt | None
         return before, None
     receipt, spent = None, ""
     if request.deployment and request.out is not None:
-        words = {"data": str(request.data), "target": request.target, "model": request.model, "method": before.method,
-                 "unit": request.person or "record"}  # fmt: skip
+        words = {"data": _name(request.data), "target": request.formula or request.target, "model": request.model,
+                 "method": before.method, "unit": request.person or "record"}  # fmt: skip
         receipt = fit_receipt.begin(request.out, before.largest, before.public(), words)
         mus = [told["mu"] for told in fit_receipt.receipts(request.out)]
         spent = f"Kept in {receipt.result}, with its receipt {receipt.path.name}. Spent by the receipts there: "
@@ -213,8 +271,8 @@ def entering(
 ) -> tuple[Records, np.ndarray, list[str]]:
     """The records that a fit uses, in their public order; their budgets; and what their owner should know of them."""
     assert request.data is not None
-    roles = Roles(request.target, request.mu_column, request.person)
-    table = read_table(request.data)
+    roles = request.roles
+    table = _table(request.data)
     records = read_records(table, roles, public, request.model == "mallows-logistic")
     quiet = request.deployment or bool(records.usable.all())
     remarks = [] if quiet else of_unread(table, records.units.read)

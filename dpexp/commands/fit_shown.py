@@ -4,26 +4,43 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpexp.commands.fit_after import MANY, Contrasts, Inference, contrasts, digits, forest, in_digits, told
 from dpexp.commands.fit_receipt import NOT_COVERED
+from dpexp.core.errors import UsageError
+from dpexp.core.files import atomically
 from dpexp.core.text import Printed, columns, counted, few, up
-from dpexp.data.regression import Units
+from dpexp.data.records import read_table, table_of_frame
+from dpexp.data.regression import Units, covariates
 from dpexp.inference.fitting import Fitted, Planned
-from dpexp.inference.intervals import FLAT, Interval, intervals
+from dpexp.inference.intervals import FLAT
 from dpexp.inference.newton import standard_errors
 from dpexp.inference.refusals import Checked
 from dpexp.inference.staged_newton import SHARES, TIMES
 from dpexp.privacy.accounting.gdp import eps_of
 
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
 DELTAS = (1e-5, 1e-6)
 CAREFUL = (
     "careful: if errors have tails like Student's t with 3 degrees of freedom, or any two columns are correlated by .5"
 )
+NARROWER = (
+    "A fit says of each coefficient whether it is told. The n are those of columns that vary as stated, and are "
+    "independent: one that varies half as much needs {} times as many, a level that 1 in 20 hold {} times."
+)
+WEIGHED = {
+    False: "They weigh the messages, so they must not depend on the data; if they may, take --weights equal.",
+    True: "All messages weigh the same, so the estimates are right even where budgets depend on the data.",
+}
 TARGETS = {
     "huber-linear": (
         "The target is the minimiser of the weighted Huber risk. Its slopes are those of the linear model if errors "
@@ -54,15 +71,24 @@ class Report(Printed):
     seed: int = 0
     deployment: bool = False
     person: str | None = None
+    budgets: str | None = None
+    """the column that they are from"""
     file: str = ""
     remarks: Sequence[str] = ()
     """of a rehearsal, read off the records: for their owner on stderr, and no part of text or document"""
     spent: str = ""
+    asked: tuple[str, ...] = ()
+    """contrasts"""
 
     @property
     def exit_code(self) -> int:
-        """3 where intervals are refused."""
-        return 3 if self.checked.reasons else 0
+        """3 where no coefficient is told, or nothing was fitted."""
+        return 3 if len(self.lost) == len(self.units.names) else 0
+
+    @property
+    def lost(self) -> set[int]:
+        """Places of the parameters that are not told, whatever their intervals would be."""
+        return self.checked.lost(len(self.units.names))
 
     @property
     def method(self) -> str:
@@ -79,25 +105,17 @@ class Report(Printed):
         """Standard errors [p] on the user's scale: those of the fit, or those that are expected."""
         if self.fitted is None:
             return self._on_users_scale(np.diag(self.planned.errors**2))
-        return standard_errors(self._intervals[1])
+        matrix, _ = self.units.to_user()
+        told = self.exit_code == 0
+        return standard_errors(self.inference.parameters[1] if told else matrix @ self.fitted.covariance @ matrix.T)
 
     @cached_property
-    def _intervals(self) -> tuple[list[Interval], np.ndarray]:
-        """Intervals of the parameters on the user's scale, and their covariance [p, p]."""
-        fitted = self.fitted
-        assert fitted is not None
-        assert self.values is not None
-        matrix, offset = self.units.to_user()
-        if fitted.release is None:
-            covariance = matrix @ fitted.covariance @ matrix.T
-            errors = standard_errors(covariance)
-            ends = self.values - self.quantile * errors, self.values + self.quantile * errors
-            lines = zip(self.values.tolist(), errors.tolist(), *(end.tolist() for end in ends), strict=True)
-            return [Interval("wald", *line) for line in lines], covariance
-        found, covariance = intervals(fitted.release, fitted.theta, matrix, self.level)
-        return [
-            replace(one, low=one.low + o, high=one.high + o) for one, o in zip(found, offset, strict=True)
-        ], covariance
+    def inference(self) -> Inference:
+        """What follows from the release. Raises UsageError where there is none."""
+        if self.fitted is None or self.exit_code:
+            raise UsageError("no coefficient was told, so nothing follows")
+        binary = self.model == "mallows-logistic"
+        return Inference(self.fitted.release, self.fitted.theta, self.units, self.level, binary)
 
     @cached_property
     def careful(self) -> np.ndarray:
@@ -116,18 +134,61 @@ class Report(Printed):
         matrix, offset = self.units.to_user()
         return np.asarray(matrix @ self.fitted.theta + offset)
 
+    @cached_property
+    def contrasts(self) -> Contrasts | None:
+        """Those that were asked for, and the test of all of them."""
+        return contrasts(self.inference, self.asked) if self.asked and self.exit_code == 0 and self.fitted else None
+
+    def frame(self) -> pd.DataFrame:
+        """The estimates as a table, a row each."""
+        import pandas as pd
+
+        return pd.DataFrame(self.estimates())
+
+    @property
+    def covariance(self) -> pd.DataFrame:
+        """Of all parameters on the user's scale. Raises UsageError where nothing was released."""
+        import pandas as pd
+
+        return pd.DataFrame(self.inference.parameters[1], self.units.names, self.units.names)
+
+    def predict(self, table: str | Path | pd.DataFrame) -> pd.DataFrame:
+        """The mean of the target for every record of a file or a frame: `mean`, `se`, `ci_lo`, `ci_hi`.
+
+        Not the spread of single targets about it. Nothing is said of a record with a value that cannot be read. What is
+        predicted costs no privacy of the records of the fit; that of the table is its owner's affair.
+        """
+        import pandas as pd
+
+        records = table_of_frame(table) if isinstance(table, pd.DataFrame) else read_table(Path(table).expanduser())
+        records.header.require([column.name for column in self.units.columns], records.where)
+        x, read = covariates(records, self.units)
+        found = self.inference.means(x[read])
+        frame = pd.DataFrame(np.nan, range(len(read)), ["mean", "se", "ci_lo", "ci_hi"])
+        frame.loc[read] = found
+        return frame
+
+    def forest(self) -> Figure:
+        """What each column does, with intervals, as a figure. Raises UsageError where nothing was told."""
+        return forest(self.units, self.estimates(), self.level, self.inference.binary)
+
+    def write_beside(self, result: Path) -> None:
+        """The estimates and their covariance as csv, and the forest plot, beside a result."""
+        atomically(result.with_suffix(".csv"), lambda path: self.frame().to_csv(path, index=False))
+        atomically(result.with_suffix(".covariance.csv"), lambda path: self.covariance.to_csv(path))
+        atomically(result.with_suffix(".png"), lambda path: self.forest().savefig(path, format="png"))
+
     def estimates(self) -> list[dict[str, Any]]:
         """The contract's list; null where there is nothing."""
         found = []
         for j, name in enumerate(self.units.names):
             value = None if self.values is None or not math.isfinite(self.values[j]) else float(self.values[j])
             one: dict[str, Any] = {"name": name, "value": value, "ci_lo": None, "ci_hi": None}
-            if value is not None and not self.checked.reasons:
-                interval = self._intervals[0][j]
-                bounded = interval.kind != "unbounded"
-                if bounded:
-                    one |= {"ci_lo": interval.low, "ci_hi": interval.high}
-                one |= {"interval": interval.kind, "bounded": bounded, "se": float(self.errors[j]) if bounded else None}
+            if self.fitted is not None:
+                one |= {"interval": "unbounded", "bounded": False, "se": None, "p": None}
+                one |= {} if j in self.lost else told(self.inference.parameters[0][j])
+                if self.units.has_scale and name == self.units.names[-1]:
+                    one["p"] = None  # it is above 0
             found.append(one)
         return found
 
@@ -139,15 +200,16 @@ class Report(Printed):
             "level": self.level,
             "method": self.method,
             "model": self.model,
-            "budget": {"mu": self.largest, "per_user": self.per_user, "eps": eps},
+            "budget": {"mu": self.largest, "per_user": self.per_user, "eps": eps, **self._weights},
             "diagnostics": {
                 "n": self.planned.n, **checked.values, "warnings": list(checked.warnings), "notes": self.notes,
                 "n_needed": checked.n_needed,
             },
             "refused": [{"rule": r.rule, "reason": r.why, "n_needed": r.n_needed} for r in checked.reasons],
         }  # fmt: skip
-        if self.fitted is not None and not checked.reasons:
-            document["covariance"] = self._intervals[1].tolist()
+        if self.fitted is not None and self.exit_code == 0:
+            document["covariance"] = self.inference.parameters[1].tolist()
+            document["contrasts"] = self.contrasts.document() if self.contrasts else None
         if self.plan or self.fitted is None:
             document["expected"] = [
                 {"name": name, "se": float(e), "length": 2 * self.quantile * float(e), "careful_se": float(c)}
@@ -174,6 +236,13 @@ class Report(Printed):
         if not self.central:
             found["schedule"] = {"shares": SHARES, "T": TIMES, "hessian_every": self.planned.every}
         return found
+
+    @property
+    def _weights(self) -> dict[str, str]:
+        """Where budgets are from and what they weigh; nothing where all are alike."""
+        if self.budgets is None:
+            return {}
+        return {"column": self.budgets, "weights": "equal" if self.planned.equal else "budget"}
 
     @property
     def largest(self) -> float:
@@ -208,6 +277,8 @@ class Report(Printed):
             self._table(),
             *self._refusals(),
             self._unbounded(),
+            self.contrasts.text() if self.contrasts else "",
+            MANY if self.fitted is not None and not self.exit_code else "",
             self._budget(),
             TARGETS[self.model],
             *self._remarks(),
@@ -235,42 +306,43 @@ class Report(Printed):
             return f"{title}\n\n{table}\n\n{CAREFUL}"
         rows = []
         for name, one, error in zip(self.names, self.estimates(), self.errors, strict=True):
-            value = "not finite" if one["value"] is None else _digits(one["value"], error)
+            value = "not finite" if one["value"] is None else digits(one["value"], error)
             if one["ci_lo"] is None:
-                rows.append([name, value, "", "unbounded" if "bounded" in one else "refused", ""])
+                rows.append([name, value, "", "unbounded", "", ""])
             else:
-                rows.append([name, value, f"{error:.2g}", _digits(one["ci_lo"], error), _digits(one["ci_hi"], error)])
+                ends = [digits(one[key], error) for key in ("ci_lo", "ci_hi")]
+                rows.append([name, value, f"{error:.2g}", *ends, in_digits(one["p"])])
         percent = f"{100 * self.level:.4g}%"
-        return columns(rows, ["name", "estimate", "se", f"{percent} from", "to"])
+        return columns(rows, ["name", "estimate", "se", f"{percent} from", "to", "p"])
 
     def _refusals(self) -> list[str]:
-        checked = self.checked
-        if not checked.reasons:
+        if not self.checked.reasons:
             return []
-        kept = "estimates are kept" if self.fitted is not None else "no data were used and nothing was spent"
-        lines = [f"Intervals are refused; {kept}:"]
-        for reason in checked.reasons:
-            which = [self.names[j] for j in reason.parameters] if self.fitted is not None else []
-            where = f"; flattest in {few(which)}" if which and len(which) <= 4 else ""
-            more = f"; n = {reason.n_needed:,} would do" if reason.n_needed and checked.n_needed else ""
-            lines.append(f"  {reason.rule}: {reason.why}{where}{more}")
+        told = (
+            "This release tells no coefficient:" if self.fitted is not None else "No data were used; nothing was spent:"
+        )
+        lines = [told]
+        for reason in self.checked.reasons:
+            more = f"; n = {reason.n_needed:,} would do" if reason.n_needed else ""
+            lines.append(f"  {reason.rule}: {reason.why}{more}")
         if self.fitted is None and not self.plan:
             lines.append("  --force fits all the same, and prints estimates without intervals.")
         return ["\n".join(lines)]
 
     def _unbounded(self) -> str:
         """Which parameters this release does not tell, and from which n on it might; "" where it tells all."""
-        if self.fitted is None or self.fitted.release is None or self.checked.reasons:
+        if self.fitted is None or self.exit_code:
             return ""
-        names = [name for name, one in zip(self.names, self.estimates(), strict=True) if not one["bounded"]]
+        found = enumerate(zip(self.names, self.estimates(), strict=True))
+        names = [name for j, (name, one) in found if not one["bounded"] and j not in self.lost]
         if not names:
             return ""
         ratio = self.fitted.release.hessian_ratio
         said = f"Unbounded: this release does not tell {few(names)}."
         if math.isinf(ratio):
             return f"{said} Columns there cannot be told apart, or one is constant."
-        # The noise of the Hessian falls like 1 / n, and its eigenvalues are known to 1.96 standard errors.
-        least = math.ceil(self.planned.n * FLAT / (ratio + 1.96))
+        # The eigenvalues are known to 1.96 errors, which fall like 1 / n, and with a message of every user like n^-1/2.
+        least = math.ceil(self.planned.n * (FLAT / (ratio + 1.96)) ** (1 if self.central else 2))
         return (
             f"{said} The curvature there is {ratio:.1f} standard errors from 0: columns can hardly be told apart, one "
             f"is nearly constant, or varies less than was stated. At least n = {least:,} is needed, maybe far more."
@@ -290,6 +362,9 @@ class Report(Printed):
             who = (
                 f"Record i has mu_i-GDP with its own mu_i, from {low:.4g} to {self.largest:.4g}. At the largest: {eps}."
             )
+        if self.budgets:
+            who += f" Budgets are {self.budgets}, which is public: mu_i is held fixed where record i is replaced. "
+            who += WEIGHED[self.planned.equal]
         many = (
             ""
             if self.person
@@ -302,6 +377,9 @@ class Report(Printed):
 
     def _remarks(self) -> list[str]:
         said = [f"Warning: {one}." for one in self.checked.warnings] + [f"Note: {one}." for one in self.notes]
+        if self.checked.advice:
+            said += [f"Advice: {reason.why}; n = {reason.n_needed:,} would do." for reason in self.checked.advice]
+            said.append(NARROWER.format(*((4, 5) if self.central else (16, 28))))
         if self.fitted is not None:
             if not self.central:
                 said.append(
@@ -318,11 +396,3 @@ class Report(Printed):
                     "was made with --deployment."
                 )
         return ["\n".join(said)]
-
-
-def _digits(value: float, error: float) -> str:
-    """A number with as many decimals as its standard error needs for two digits."""
-    if not math.isfinite(error) or error <= 0:
-        return f"{value:.6g}"
-    decimals = max(0, 1 - math.floor(math.log10(error)))
-    return f"{value:.{min(decimals, 12)}f}" if abs(value) < 1e15 else f"{value:.6g}"

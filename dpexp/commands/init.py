@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from dpexp.config import located
+from dpexp.config.experiment_file import located
 from dpexp.config.starter import starter
 from dpexp.config.yamlfile import YamlErrors
 from dpexp.core.errors import UsageError

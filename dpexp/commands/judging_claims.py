@@ -28,8 +28,10 @@ from dpexp.store.generation import config_path
 
 TOGETHER = 5
 """claims of one task: neighbours read the same results and ask the same theorems, and each task reads its own"""
-WORTH_PROCESSES = 20
-"""claims from which it pays to start processes"""
+WORTH_PROCESSES_S = 10.0
+"""seconds of a processor from which it pays to start processes, each of which loads and compiles for itself"""
+USUAL_S = 0.2
+"""seconds of a claim whose cost is not known"""
 
 
 @dataclass(frozen=True)
@@ -107,8 +109,10 @@ def _papers(known: Sequence[Claim]) -> list[str]:
 
 
 def _carried(claims: Sequence[Claim], results: Path, jobs: int) -> Iterator[tuple[str, Outcome, float]]:
-    """Checks of few claims in this process, and of many in several; the verdicts are the same."""
-    if jobs < 2 or len(claims) < WORTH_PROCESSES:
+    """Checks that take little in this process, and others in several; the verdicts are the same."""
+    known = costs.Costs(results).kept["claims"]  # also those of other code, which tell about as much
+    spent = sum(known[claim.id]["cpu_s"] if claim.id in known else USUAL_S for claim in claims)
+    if jobs < 2 or spent < WORTH_PROCESSES_S:
         told = each(claims, "judging claim", lambda claim: claim.id)
         yield from (one for _, one in zip(told, one_by_one(claims, results), strict=True))
         return

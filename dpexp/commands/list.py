@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from dpexp.commands.fitted import fitting_columns, in_lines
-from dpexp.config import ConfigError, load_experiment
+from dpexp.config.experiment_file import load_experiment
 from dpexp.config.shipped import shipped
 from dpexp.config.words import listed
+from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import ResultsMissing
 from dpexp.core.files import Damaged
 from dpexp.core.text import counted

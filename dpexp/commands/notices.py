@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpexp.config import Experiment
+from dpexp.config.cells import Experiment
 
 
 def notices(experiment: Experiment, own: bool = False) -> list[str]:

@@ -17,7 +17,7 @@ from dpexp.reporting.statement import LOCAL, ConfigStatement, MechanismStatement
 
 if TYPE_CHECKING:
     from dpexp.commands.choosing import Best
-    from dpexp.config import Cell, Experiment
+    from dpexp.config.cells import Cell, Experiment
     from dpexp.privacy.mechanisms.mechanism import Mechanism
     from dpexp.privacy.mechanisms.released import Released
     from dpexp.privacy.number_of_runs import NumberOfRuns
@@ -54,7 +54,7 @@ def of_config_asked(
 
 def of_config(path: Path, sets: Sequence[str], deployment: bool = False) -> Located:
     """The privacy statement of a config's mechanisms, each once; of a deployment, where that is asked for."""
-    from dpexp.config import load_experiment
+    from dpexp.config.experiment_file import load_experiment
 
     return of_experiment(load_experiment(path, sets), deployment)
 

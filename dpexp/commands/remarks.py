@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from dpexp.config import Experiment
+from dpexp.config.cells import Experiment
 from dpexp.problems.softmax import DataSource, Softmax
 
 

@@ -208,7 +208,7 @@ def _statements(experiments: Sequence[Stored], alone: bool) -> dict[str, str]:
     from dpexp.commands.notices import notices
     from dpexp.commands.privacy import of_experiment
     from dpexp.commands.sharing import cautions
-    from dpexp.config import load_experiment
+    from dpexp.config.experiment_file import load_experiment
     from dpexp.store.folder import Folder
     from dpexp.store.generation import deployed_in
 

@@ -13,10 +13,12 @@ from dpexp.commands.notices import notices
 from dpexp.commands.profiles import known_profile
 from dpexp.commands.remarks import remarks
 from dpexp.commands.sharing import cautions
-from dpexp.config import Cell, ConfigError, Experiment, load_experiment
+from dpexp.config.cells import Cell, Experiment
+from dpexp.config.experiment_file import load_experiment
 from dpexp.config.expressions import matches
 from dpexp.config.resources import require_room
 from dpexp.config.settings import label, setting
+from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import UsageError
 from dpexp.core.terminal import note
 from dpexp.core.text import columns, counted, duration, few

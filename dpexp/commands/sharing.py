@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
-from dpexp.config import Cell, Experiment
+from dpexp.config.cells import Cell, Experiment
 from dpexp.config.noise import is_noisy
 from dpexp.core.text import counted, up
 from dpexp.privacy.analyses.analysis import ALL, Analysis

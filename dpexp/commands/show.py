@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dpexp.commands.profiles import known_profile
-from dpexp.config import load_experiment
+from dpexp.config.experiment_file import load_experiment
 from dpexp.config.resolved import resolved_yaml
 from dpexp.config.settings import setting
 

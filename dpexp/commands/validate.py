@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from dpexp.commands.notices import notices
 from dpexp.commands.profiles import known_profile
 from dpexp.commands.remarks import remarks
-from dpexp.config import ConfigError, load_experiment
+from dpexp.config.experiment_file import load_experiment
 from dpexp.config.resources import require_room
-from dpexp.config.yamlfile import Issue
+from dpexp.config.yamlfile import ConfigError, Issue
 from dpexp.core.text import counted
 
 

@@ -12,9 +12,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, ValidationError, model_validator
 
-from dpexp.config.reader import ConfigError
 from dpexp.config.words import explain, suggest
-from dpexp.config.yamlfile import Issue, Located, Position, YamlErrors, read
+from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, YamlErrors, read
 from dpexp.core.parameters import Count, Parameters, RecordCount
 
 Sampler = Literal[

@@ -7,13 +7,12 @@ needed. An accountant writes its history by `json.dump(engine.accountant.state_d
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from dpexp.config.reader import ConfigError
-from dpexp.config.yamlfile import Issue, Located, Position
+from dpexp.config.yamlfile import ConfigError, Issue, Located, Position
+from dpexp.privacy.accounting.gaussian_events import NotAccounted, is_event, kinds_of
 
 HISTORY = "an accountant's history says what was accounted, not what ran: the sampler is not known from it"
 TREE = "an event says what was accounted, not what ran: the sampler is not known from it"
@@ -27,7 +26,7 @@ def imported(root: Located) -> tuple[Located, tuple[str, ...]] | None:
     if isinstance(root.value, dict) and "history" in root.value:
         return _of_history(root)
     value = root.plain()
-    if isinstance(value, tuple) and len(value) >= 2 and _is_event(value):
+    if is_event(value):
         return _of_event(value, root.where)
     return None
 
@@ -55,57 +54,23 @@ def _fields(phases: Sequence[PhaseValues], more: dict[str, Any], own: dict[str, 
     return Located(values | own, at, dict(root.keys))
 
 
-def _is_event(value: tuple[Any, ...]) -> bool:
-    return isinstance(value[0], str) and isinstance(value[1], str) and value[1].endswith("Event")
-
-
 def _of_event(tree: tuple[Any, ...], at: Position) -> tuple[Located, tuple[str, ...]]:
-    """A tree of `[module, class, fields...]`, the fields in the order of the class."""
-    found: list[tuple[str, PhaseValues, dict[str, Any]]] = []
-    _walk(tree, 1, found, at)
-    samplers = {sampler for sampler, phase, _ in found if phase[1] < 1} or {"full-batch"}
+    """The tree of an event of dp_accounting, as nested lists."""
+    try:
+        kinds = kinds_of(tree)
+    except NotAccounted as error:
+        raise _refused(str(error), at) from None
+    samplers = {kind.sampler for kind in kinds if kind.sampling_probability < 1} or {"full-batch"}
     if len(samplers) > 1:
         raise _refused(f"batches of several kinds ({', '.join(sorted(samplers))})", at)
-    ((sampler),) = samplers
-    extra = next((more for _, _, more in found if more), {})
-    root = Located({}, at)
-    return _fields([phase for _, phase, _ in found], {"accounted_as": sampler, **extra}, {}, root), (TREE,)
-
-
-def _walk(node: Any, times: int, found: list[tuple[str, PhaseValues, dict[str, Any]]], at: Position) -> None:
-    """Step by step through a tree: what each event becomes, or why it is refused. Nothing is left out."""
-    if not (isinstance(node, tuple) and len(node) >= 2 and _is_event(node)):
-        raise _refused("something that is no event", at)
-    name, fields = node[1], node[2:]
-    if name == "NoOpDpEvent":
-        return
-    if name == "ComposedDpEvent":
-        for part in fields[0]:
-            _walk(part, times, found, at)
-    elif name == "SelfComposedDpEvent":
-        _walk(fields[0], times * int(fields[1]), found, at)
-    elif name == "GaussianDpEvent":
-        found.append(("full-batch", (float(fields[0]), 1.0, times), {}))
-    elif name == "PoissonSampledDpEvent":
-        found.append(("poisson", (_gaussian(fields[1], at), float(fields[0]), times), {}))
-    elif name == "SampledWithoutReplacementDpEvent":
-        size, batch = int(fields[0]), int(fields[1])
-        more = {"records": size, "relation": "replace-one"}
-        found.append(("fixed-size", (_gaussian(fields[2], at), batch / size, times), more))
-    elif name == "TruncatedSubsampledGaussianDpEvent":
-        size, q, cap, z = fields
-        found.append(("truncated-poisson", (float(z), float(q), times), {"records": int(size), "cap": int(cap)}))
-    else:
-        raise _refused(name, at)
-
-
-def _gaussian(node: Any, at: Position) -> float:
-    """The noise multiplier of Gaussian releases on one draw of a batch: k looks at it are one of z / sqrt(k)."""
-    looks: list[tuple[str, PhaseValues, dict[str, Any]]] = []
-    _walk(node, 1, looks, at)
-    if not looks or any(sampler != "full-batch" for sampler, _, _ in looks):
-        raise _refused("a sampled event that is not of Gaussian ones", at)
-    return 1 / math.sqrt(math.fsum(times / z**2 for _, (z, _, times), _ in looks))
+    (sampler,) = samplers
+    more: dict[str, Any] = {"accounted_as": sampler}
+    for kind in kinds:
+        more |= {name: value for name in ("records", "cap") if (value := getattr(kind, name)) is not None}
+    if sampler == "fixed-size":
+        more["relation"] = "replace-one"
+    phases = [(kind.noise_multiplier, kind.sampling_probability, kind.steps) for kind in kinds]
+    return _fields(phases, more, {}, Located({}, at)), (TREE,)
 
 
 def _refused(what: str, at: Position) -> ConfigError:

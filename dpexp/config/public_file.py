@@ -7,8 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dpexp.config.reader import ConfigError
-from dpexp.config.yamlfile import Issue, Located, YamlErrors, read
+from dpexp.config.yamlfile import ConfigError, Issue, Located, YamlErrors, read
 from dpexp.core.text import guess
 from dpexp.data.drafting import BLANKS
 from dpexp.data.encode import limits_of

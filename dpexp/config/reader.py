@@ -22,7 +22,7 @@ from dpexp.config.cells import OF_THE_EXPERIMENT, SECTIONS, Cell, Experiment, Ru
 from dpexp.config.settings import differences
 from dpexp.config.tuning import OVER, TUNE, merged, place
 from dpexp.config.words import allowed, explain, kind, listed, show, suggest
-from dpexp.config.yamlfile import Issue, Located, Position
+from dpexp.config.yamlfile import ConfigError, Issue, Located, Position
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Parameters
 from dpexp.plugins.loading import use, use_installed
@@ -54,22 +54,6 @@ REGISTRIES: dict[str, Mapping[str, type[Named]]] = {
 PLUGINS_EXAMPLE = "for instance plugins: [my_algorithm.py], by the path from this file"
 CASES_EXAMPLE = "for instance cases: [{problem: {d: 5}}, {problem: {d: 10}, privacy: {mu: 2}}]"
 DEFAULT_NAMES = {"algorithm": "ldp-sgd", "schedule": "power"}
-
-
-MOST_SHOWN = 50
-"""issues that are told apart; of more only the number is said"""
-
-
-class ConfigError(UsageError):
-    """Everything that is wrong with a config; `issues` lists it with positions, the first 50 one by one."""
-
-    def __init__(self, issues: Sequence[Issue]) -> None:
-        found = list(dict.fromkeys(issues))
-        self.issues = found[:MOST_SHOWN]
-        if len(found) > MOST_SHOWN:
-            more = f"and {len(found) - MOST_SHOWN:,} more that are wrong"
-            self.issues.append(Issue(found[MOST_SHOWN].where, more, "mend those above first"))
-        super().__init__("\n".join(map(str, self.issues)))
 
 
 class _Choice(NamedTuple):

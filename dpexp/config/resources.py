@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from dpexp.config.cells import Cell, Experiment
-from dpexp.config.reader import ConfigError
-from dpexp.config.yamlfile import Issue, Position
+from dpexp.config.yamlfile import ConfigError, Issue, Position
 from dpexp.core.memory import in_bytes as _bytes
 from dpexp.core.memory import memory_of_machine
 from dpexp.core.text import counted

@@ -12,9 +12,9 @@ from typing import Any
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.config.cells import RunSettings
-from dpexp.config.reader import REGISTRIES, ConfigError, parameters_of, problems_of, takes_a_list
+from dpexp.config.reader import REGISTRIES, parameters_of, problems_of, takes_a_list
 from dpexp.config.words import allowed, suggest
-from dpexp.config.yamlfile import Issue
+from dpexp.config.yamlfile import ConfigError, Issue
 from dpexp.core.errors import UsageError
 from dpexp.core.flow import flow
 from dpexp.core.parameters import Parameters
@@ -84,7 +84,7 @@ def starter(
 
 
 def _read(text: str) -> None:
-    from dpexp.config import read_experiment
+    from dpexp.config.experiment_file import read_experiment
 
     read_experiment(text.replace("[ONE, OTHER]", "[0, 1]"), "starter.yaml")  # blanks of a table are the user's to fill
 

@@ -8,13 +8,14 @@ errors.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from dpexp.core.errors import UsageError
 from dpexp.core.files import read_ordinary
 from dpexp.core.scalars import scalar
 
@@ -71,12 +72,28 @@ class Located:
         return self.value
 
 
+MOST_SHOWN = 50
+"""issues that are told apart; of more only the number is said"""
+
+
 class YamlErrors(Exception):
     """All problems found while reading YAML."""
 
     def __init__(self, issues: list[Issue]) -> None:
         super().__init__("\n".join(map(str, issues)))
         self.issues = issues
+
+
+class ConfigError(UsageError):
+    """Everything that is wrong with a config; `issues` lists it with positions, the first 50 one by one."""
+
+    def __init__(self, issues: Sequence[Issue]) -> None:
+        found = list(dict.fromkeys(issues))
+        self.issues = found[:MOST_SHOWN]
+        if len(found) > MOST_SHOWN:
+            more = f"and {len(found) - MOST_SHOWN:,} more that are wrong"
+            self.issues.append(Issue(found[MOST_SHOWN].where, more, "mend those above first"))
+        super().__init__("\n".join(map(str, self.issues)))
 
 
 def read(path: Path) -> Located:

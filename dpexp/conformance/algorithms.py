@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from dpexp.algorithms.algorithm import Member
 from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.config import Cell
+from dpexp.config.cells import Cell
 from dpexp.conformance.check import Check, Subject
 from dpexp.conformance.experiments import ToyExperiments
 from dpexp.conformance.failures import Failed, NotTried

@@ -83,7 +83,7 @@ def sabotage(subject: Thing, toys: ToyExperiments) -> str:
 
 def _are_smaller(claim: Claim, toys: ToyExperiments) -> bool:
     """Whether the toy results of a claim are not of the settings that its configs ask for."""
-    from dpexp.config import load_experiment
+    from dpexp.config.experiment_file import load_experiment
 
     def settings(path: Path, profile: str) -> set[str]:
         return {cell.cell_id for cell in load_experiment(path, profile=profile).cells}

@@ -54,7 +54,7 @@ class ToyExperiments:
     def _computed(self, experiment: str) -> Path:
         from filelock import FileLock
 
-        from dpexp.config import load_experiment
+        from dpexp.config.experiment_file import load_experiment
         from dpexp.store.run import Options, run
 
         config = self.config_of(experiment)

@@ -50,7 +50,7 @@ def names(subject: Thing, toys: ToyExperiments) -> str:
 
 
 def configs(subject: Thing, toys: ToyExperiments) -> str:
-    from dpexp.config import load_experiment
+    from dpexp.config.experiment_file import load_experiment
 
     paper = subject.value
     for name in paper.configs:

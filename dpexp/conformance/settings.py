@@ -11,8 +11,10 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args
 from pydantic import ValidationError
 
 from dpexp.algorithms import ALGORITHMS
-from dpexp.config import Cell, ConfigError, read_experiment
+from dpexp.config.cells import Cell
+from dpexp.config.experiment_file import read_experiment
 from dpexp.config.reader import parameters_of
+from dpexp.config.yamlfile import ConfigError
 from dpexp.core.parameters import Parameters
 from dpexp.problems import PROBLEMS
 

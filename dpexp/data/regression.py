@@ -9,15 +9,18 @@ sends is noise alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from itertools import compress, product
 
 import numpy as np
 
+from dpexp.core.errors import UsageError
 from dpexp.core.text import few
 from dpexp.data.dataset import DataError
 from dpexp.data.encode import columns_of, encoded
+from dpexp.data.formulas import Factor, Formula, applied, limits_of
 from dpexp.data.public_inputs import Column, PublicInputs
 from dpexp.data.records import Header, Kind, Table
 
@@ -38,6 +41,15 @@ class Entry:
     place: int = 0
     """of this level among all"""
     of_missing: bool = False
+    function: str = ""
+    """of the value (`formulas`)"""
+    times: tuple[Entry, ...] = ()
+    """of a product: what is multiplied, each about its centre and over its scale"""
+
+    @property
+    def factors(self) -> tuple[Entry, ...]:
+        """Those of a product, or this one."""
+        return self.times or (self,)
 
 
 TYPICAL_RANGE = (-2.0, 2.0)
@@ -69,6 +81,32 @@ def _indicator(
     return Entry(name, column, share, (share * (1 - share)) ** 0.5, level, place, of_missing)
 
 
+def entries_of_term(term: Sequence[Factor], columns: Mapping[str, Column]) -> list[Entry]:
+    """The covariates of a product of factors: one for each combination of levels; for a column alone, as above."""
+    parts = [_factor_entries(factor, columns[factor.column]) for factor in term]
+    if len(parts) == 1:
+        return parts[0]
+    found = []
+    for times in product(*([one for one in part if not one.of_missing] for part in parts)):
+        names = [entry.name for entry in times]
+        name = f"{names[0]}**{len(names)}" if len(set(names)) == 1 else ":".join(names)
+        found.append(Entry(name, "", 0.0, 1.0, times=times))
+    return found
+
+
+def _factor_entries(factor: Factor, column: Column) -> list[Entry]:
+    if (factor.function == "C") > (column.levels is not None):
+        raise UsageError(f"{factor.text}: no categories of {column.name} are stated", "--public FILE with categories")
+    if factor.function in ("", "C"):
+        return entries_of(column)
+    if column.levels is not None:
+        raise UsageError(f"{factor.text}: {column.name} has categories", f"C({column.name})")
+    low, high = limits_of(factor, column.limits)
+    plain, *missing = entries_of(column)
+    own = replace(plain, name=factor.text, centre=(low + high) / 2, scale=(high - low) / 4, function=factor.function)
+    return [own, *missing]
+
+
 @dataclass(frozen=True)
 class Roles:
     """Which column is what."""
@@ -76,6 +114,7 @@ class Roles:
     target: str
     mu: str | None = None
     person: str | None = None
+    formula: Formula | None = None
 
     @property
     def named(self) -> list[str]:
@@ -100,6 +139,8 @@ class Units:
     """what is read for the covariates"""
     response: Column | None = None
     """what is read for the response"""
+    function: str = ""
+    """of the response (`formulas`)"""
 
     @property
     def read(self) -> list[Column]:
@@ -119,12 +160,20 @@ class Units:
         d, p = len(self.entries), len(self.names)
         matrix, offset = np.zeros((p, p)), np.zeros(p)
         matrix[0, 0], offset[0] = self.scale, self.centre
+        places = {_key(entry.factors): j for j, entry in enumerate(self.entries, 1)} | {(): 0}
         for j, entry in enumerate(self.entries, 1):
-            matrix[j, j] = self.scale / (entry.scale * math.sqrt(d))
-            matrix[0, j] = -matrix[j, j] * entry.centre
+            factors = entry.factors
+            own = self.scale / (math.prod(one.scale for one in factors) * math.sqrt(d))
+            for kept in product((True, False), repeat=len(factors)):  # of a product of differences, every term
+                rest = math.prod(-one.centre for one, stays in zip(factors, kept, strict=True) if not stays)
+                matrix[places[_key(compress(factors, kept))], j] += own * rest
         if self.has_scale:
             matrix[-1, -1] = self.scale
         return matrix, offset
+
+
+def _key(factors: Iterable[Entry]) -> tuple[str, ...]:
+    return tuple(sorted(one.name for one in factors))
 
 
 @dataclass(frozen=True)
@@ -156,8 +205,13 @@ def units_of(kinds: Mapping[str, Kind], roles: Roles, public: PublicInputs, bina
     header.require(roles.named, "the table")
     header.require(public.named, "the table", public.where)
     used = [name for name in kinds if name not in roles.named and name not in public.leave_out]
+    if roles.formula is not None:
+        used = roles.formula.columns
+        header.require(used, "the table", "the formula")
     columns = columns_of(header, used, public)
-    entries = tuple(entry for column in columns for entry in entries_of(column))
+    terms = roles.formula.terms if roles.formula else [(Factor(name, name),) for name in used]
+    by_name = {column.name: column for column in columns}
+    entries = tuple({e.name: e for term in terms for e in entries_of_term(term, by_name)}.values())
     if not entries:
         raise DataError("there is no column besides the target", "a regression needs a covariate")
     unranged = [column.name for column in columns if column.limits is None and column.levels is None]
@@ -178,9 +232,10 @@ def units_of(kinds: Mapping[str, Kind], roles: Roles, public: PublicInputs, bina
         raise DataError(
             f"{roles.target}, the target, has categories", "it is a number, or take --model mallows-logistic"
         )
-    centre, scale = 0.0, public.error_scale
-    if response.limits is not None:
-        low, high = response.limits
+    centre, scale, target = 0.0, public.error_scale, roles.formula.target if roles.formula else None
+    function = target.function if target else ""
+    if response.limits is not None or function:
+        low, high = limits_of(target, response.limits) if target and function else response.limits or TYPICAL_RANGE
         centre, scale = (low + high) / 2, scale or (high - low) / 4
     else:
         said = "its values are taken to lie around 0" + (
@@ -188,7 +243,8 @@ def units_of(kinds: Mapping[str, Kind], roles: Roles, public: PublicInputs, bina
         )
         notes.append(f"no range is stated of {roles.target}, the target: {said}")
     has_scale, response = not public.error_scale_is_known, response._replace(may_miss=False)
-    return Units(entries, roles.target, centre, scale or 1.0, has_scale, tuple(notes), tuple(columns), response)
+    name = target.text if target else roles.target
+    return Units(entries, name, centre, scale or 1.0, has_scale, tuple(notes), tuple(columns), response, function)
 
 
 def read_records(table: Table, roles: Roles, public: PublicInputs, binary: bool) -> Records:
@@ -197,21 +253,33 @@ def read_records(table: Table, roles: Roles, public: PublicInputs, binary: bool)
         units = units_of(table.header.kinds, roles, public, binary)
     except DataError as error:
         raise DataError(f"{table.where}: {error.message}", error.hint) from None
-    y, usable = encoded(table, units.read[-1])
-    x = np.empty((len(table), len(units.entries)))
-    j = 0
-    for column in units.columns:
-        values, read = encoded(table, column)
-        usable = usable & read
-        missing = np.isnan(values)
-        for entry in entries_of(column):
-            raw = missing if entry.of_missing else values if entry.level is None else values == entry.place
-            z = np.clip((raw - entry.centre) / entry.scale, -FARTHEST, FARTHEST)
-            x[:, j] = (z if entry.of_missing else np.where(missing, 0.0, z)) / math.sqrt(len(units.entries))
-            j += 1
+    (y, known), (x, read) = encoded(table, units.read[-1]), covariates(table, units)
+    y = applied(units.function, y) if units.function else y
+    usable = known & read & np.isfinite(y)
     response = y if binary else np.clip((y - units.centre) / units.scale, -FARTHEST, FARTHEST)
     mu = None if roles.mu is None else read_budgets(table, roles.mu)
     return Records(units, np.where(usable[:, None], x, 0.0), np.where(usable, response, 0.0), usable, mu)
+
+
+def covariates(table: Table, units: Units) -> tuple[np.ndarray, np.ndarray]:
+    """The covariates of every record [n, d], and whether all of them could be read [n]."""
+    found = {column.name: encoded(table, column) for column in units.columns}
+    usable = np.all([one.read for one in found.values()], axis=0)
+    x = np.empty((len(table), len(units.entries)))
+    for j, entry in enumerate(units.entries):
+        z = math.prod(_standardised(one, found[one.column].values) for one in entry.factors)
+        usable = usable & np.isfinite(z)
+        x[:, j] = np.clip(z, -FARTHEST, FARTHEST) / math.sqrt(len(units.entries))
+    return x, usable
+
+
+def _standardised(entry: Entry, values: np.ndarray) -> np.ndarray:
+    """(value - centre) / scale [n]; 0 where a value is missing, which has an entry of its own."""
+    missing = np.isnan(values)
+    raw = missing if entry.of_missing else values if entry.level is None else values == entry.place
+    raw = applied(entry.function, raw) if entry.function else raw
+    z = np.clip((raw - entry.centre) / entry.scale, -FARTHEST, FARTHEST)
+    return np.asarray(z if entry.of_missing else np.where(missing, 0.0, z))
 
 
 def read_budgets(table: Table, column: str) -> np.ndarray:

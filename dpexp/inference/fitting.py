@@ -1,11 +1,11 @@
 """One fit of a user's own records, in the local or in the central model: public numbers first, then the data.
 
-Whatever is refused before the data are used costs nobody anything. What is refused after keeps its estimates.
+What some columns do not tell is said of each coefficient by `intervals`. A fit is refused where so few records were
+never tried: before the data are used, which costs nobody anything. Where it did not arrive no coefficient is told.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -14,7 +14,7 @@ import numpy as np
 from dpexp.inference.central_newton import allocation, central_newton, hessian_deviation, step_deviation
 from dpexp.inference.intervals import Release
 from dpexp.inference.models import Doubt, Model, careful
-from dpexp.inference.newton import standard_errors
+from dpexp.inference.newton import mean_hessian, standard_errors
 from dpexp.inference.predicted import (
     FEWEST_FOR_EACH,
     best_every,
@@ -23,16 +23,9 @@ from dpexp.inference.predicted import (
     guessed_curvature,
     noise_of,
 )
-from dpexp.inference.refusals import (
-    MOST_RELEASED_OF_SCALE,
-    Checked,
-    Reason,
-    after,
-    before,
-    of_guess,
-    of_scale,
-)
-from dpexp.inference.staged_newton import Design, staged_newton
+from dpexp.inference.refusals import Checked, Reason, after, before, of_guess, too_few, two_digits
+from dpexp.inference.staged_newton import Design, Outcome, staged_newton
+from dpexp.inference.sums import symmetric
 from dpexp.inference.users import Normals, Records
 
 Kind = Literal["local", "central"]
@@ -42,7 +35,10 @@ MOST_MOVED = 1.0
 """scales by which the last correction of the central fit may change predictions, in the root mean square. Standard
 errors are no unit for this: they fall with more records, while what the steps left does not"""
 MOST_CENTRAL = 0.25
-"""the largest se_H / lambda_min of the guessed D H D; up to it .92 to .99 were covered, for 4 to 12 parameters"""
+"""se_H / lambda_min of the guessed D H D above which a plan warns that some coefficients may not be told"""
+MOST_EVERY = 5
+"""at least every so manieth user of the local model sends a Hessian, however many there are: fewer would be shorter by
+up to a tenth if the guess is right, and curvature in a direction that is flatter than it would never be told"""
 
 
 @dataclass(frozen=True)
@@ -59,6 +55,8 @@ class Planned:
     """those under heavier tails or correlated columns, whichever is worse [p]"""
     every: int = 0
     """local: every k-th user sends a Hessian"""
+    equal: bool = False
+    """local: whether all messages weigh the same, so that budgets may depend on the data"""
 
 
 @dataclass(frozen=True)
@@ -70,19 +68,23 @@ class Fitted:
     covariance: np.ndarray
     """[p, p]"""
     checked: Checked
-    release: Release | None = None
-    """central: from which intervals follow, coordinate by coordinate"""
+    release: Release
+    """from which intervals follow, coordinate by coordinate"""
 
 
-def plan_local(model: Model, mu: np.ndarray, n: int) -> Planned:
-    """The design for budgets mu [users], of which there may be fewer than n if all are alike."""
+def plan_local(model: Model, mu: np.ndarray, n: int, equal: bool = False) -> Planned:
+    """The design for budgets mu [users], of which there may be fewer than n if all are alike.
+
+    With `equal` weights E[m | past] = grad F for messages whose budgets are any function of the data: given mu_i the
+    noise has the mean 0, and the gradient is unbiased. Weighted by v(mu_i) the target would be that of a tilted law.
+    """
     model = careful(model)
-    noise = noise_of(model, mu)
-    every = best_every(model, n, noise)
+    noise = noise_of(model, mu, equal)
+    every = min(MOST_EVERY, best_every(model, n, noise))
     design = Design(n, guessed_curvature(model), every)
     expected = expected_errors(model, design, noise, made_up=True)
     careful_ones = careful_errors(model, design, noise)
-    return Planned(model, n, "local", expected, before(model, design, noise), careful_ones, every)
+    return Planned(model, n, "local", expected, before(model, design, noise), careful_ones, every, equal)
 
 
 def fit_local(
@@ -94,8 +96,22 @@ def fit_local(
     """
     model = plan.model
     design = Design(plan.n, guessed_curvature(model), plan.every)
-    outcome = staged_newton(model, design, model.problem.start(), Records(model, x, y, mu, normals, usable))
-    return Fitted(outcome.final.theta[0], outcome.final.covariance[0], after(model, design, outcome))
+    outcome = staged_newton(model, design, model.problem.start(), Records(model, x, y, mu, normals, usable, plan.equal))
+    checked, final = after(model, design, outcome), outcome.final
+    return Fitted(final.theta[0], final.covariance[0], checked, released(model, outcome))
+
+
+def released(model: Model, outcome: Outcome, lane: int = 0) -> Release:
+    """What the intervals of one replicate of the local model follow from: means of the messages of the last two stages.
+
+    Their gradients have all noise in the sum of squares. Of a logistic model that is longer by what `flatter` found.
+    """
+    sums = outcome.sums
+    total = float(sums.v[0, lane])
+    mean, error = mean_hessian(sums, model.p)
+    squares = symmetric(sums.squares[:, lane : lane + 1], model.p)[0] / total**2 / outcome.flatter[lane] ** 2
+    point, gradient = sums.points[:, lane] / total, sums.gradients[:, lane] / total
+    return Release(point, gradient, squares, mean[lane], float(error[lane]), model.hessian_scaling)
 
 
 def plan_central(model: Model, mu: float, n: int) -> Planned:
@@ -106,19 +122,13 @@ def plan_central(model: Model, mu: float, n: int) -> Planned:
     laws = [model, *(replace(model, doubt=doubt) for doubt in get_args(Doubt))]
     inverses = np.linalg.inv([law.guessed_hessian for law in laws])
     errors = standard_errors(inverses @ message @ inverses)
-    reasons = []
-    fewest = FEWEST_FOR_EACH // 5 * model.p
-    if n < fewest:
-        reasons.append(
-            Reason("too-few", f"{n:,} records are fewer than {FEWEST_FOR_EACH // 5} for each parameter", fewest)
-        )
     ratio = hessian_deviation(model, n, mu, shares, model.problem.fixed_scale) / model.least_curvature
+    advice = []
     if ratio > MOST_CENTRAL:
         why = f"the curvature would be measured too noisily (relative error {ratio:.2g}, at most {MOST_CENTRAL:.2g})"
-        digits = n * ratio / MOST_CENTRAL
-        digit = 10 ** max(0, math.floor(math.log10(digits)) - 1)
-        reasons.append(Reason("hessian-too-noisy", why, math.ceil(digits / digit) * digit))
-    checked = Checked({"expected_hessian_error": ratio}, tuple(reasons), ())
+        advice.append(Reason("hessian-too-noisy", why, two_digits(n * ratio / MOST_CENTRAL)))
+    few = too_few(model, n, FEWEST_FOR_EACH // 5)
+    checked = Checked({"expected_hessian_error": ratio}, few, (), tuple(advice))
     return Planned(model, n, "central", errors[0], checked, errors.max(axis=0))
 
 
@@ -130,20 +140,15 @@ def fit_central(
     rows = slice(None) if usable is None else usable
     found = central_newton(model, model.problem.start(), x[rows], y[rows], mu, normals, n)
     if not (np.isfinite(found.theta).all() and np.isfinite(found.covariance).all()):
-        return Fitted(
-            found.theta, found.covariance, Checked({}, (Reason("diverged", "the estimates are not finite"),), ())
-        )
-    warnings, reasons = list[str](), list[Reason]()
+        diverged = Checked({}, (Reason("diverged", "the estimates are not finite"),))
+        return Fitted(found.theta, found.covariance, diverged, found.release)
+    reasons = list[Reason]()
+    warnings = of_guess(model, float(found.theta[-1])) if model.has_scale else ()
     values = {"hessian_ratio": found.release.hessian_ratio, "moved": found.moved}
     values["moved_predictions"] = found.moved_predictions
-    if model.has_scale:
-        scale = float(found.theta[-1])
-        values["scale_ratio"] = share = float(standard_errors(found.covariance)[-1]) / scale if scale > 0 else math.inf
-        reasons += of_scale(share, n, "is", MOST_RELEASED_OF_SCALE) if math.isinf(share) else []
-        warnings += of_guess(model, scale)
     if not found.moved_predictions <= MOST_MOVED:
         why = (
             f"the last correction changes predictions by {found.moved_predictions:.2g} scales, more than {MOST_MOVED:g}"
         )
         reasons.append(Reason("not-arrived", f"{why}: the public guesses are far off"))
-    return Fitted(found.theta, found.covariance, Checked(values, tuple(reasons), tuple(warnings)), found.release)
+    return Fitted(found.theta, found.covariance, Checked(values, tuple(reasons), warnings), found.release)

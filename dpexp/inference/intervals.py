@@ -14,7 +14,7 @@ parameters. Its level is measured, not proved, unless se_H = 0, where it is Wald
     b   the test is inverted where both e_j > .2 (`uneven_lengths`, the variation of Wald's length) and more than .3 of
         the variance lies along directions with |lambda| < 4 se_H; either alone loses coordinates that are known
     c   Q = 0 at t_1 = -Hhat^-1 D g, which is inside. From it each side is walked until the least Q at this value of a't
-        is above the quantile, and the end is found by halving. Omega moves with t, so Q as a whole is made least
+        is above the quantile, and a root is the end. Omega moves with t, so Q as a whole is made least
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ UNEVEN, ALONG_FLAT, FLAT = 0.2, 0.3, 4.0
 """e_j, share of the variance, and standard errors of an eigenvalue, of step b"""
 SINGULAR = 1e-6
 """of the largest eigenvalue, below which columns cannot be told apart even without noise"""
-GROWTH, STEPS_OUT, HALVINGS = 1.8, 80, 30
+GROWTH, STEPS_OUT = 1.8, 80
 
 
 class Release(NamedTuple):
@@ -71,11 +71,14 @@ class Release(NamedTuple):
         return inverse, change, inverse @ (self.gradient_covariance + noise) @ inverse
 
 
+Kind = Literal["wald", "anderson-rubin", "unbounded"]
+
+
 @dataclass(frozen=True)
 class Interval:
     """Of one combination of the parameters."""
 
-    kind: Literal["wald", "anderson-rubin", "unbounded"]
+    kind: Kind
     value: float
     se: float
     """of Wald's interval, with its made-up length"""
@@ -90,78 +93,105 @@ def intervals(
 
     theta can differ from point - Hr^-1 gradient by a bias that was subtracted; intervals move with it.
     """
+    z, (_, change, covariance) = normal(level), release.sandwich()
+    errors, kinds = judged(release, combinations, level)
+    found, through = [], combinations @ covariance
+    for k, a in enumerate(combinations):
+        error, value = float(errors[k]), float(a @ theta)
+        low, high = {"wald": (value - z * error, value + z * error)}.get(kinds[k], (-math.inf, math.inf))
+        if kinds[k] == "anderson-rubin":
+            ends = _inverted(release, a * release.scaling, z * z, error, -change / release.scaling)
+            low, high = (float(a @ (theta + change)) + end for end in ends)  # about the point, less the bias
+        found.append(Interval(kinds[k], value, error, low, high))
+    factors = errors / np.sqrt(np.maximum(np.sum(through * combinations, axis=1), 1e-300))
+    return found, through @ combinations.T * np.outer(factors, factors)
+
+
+def judged(release: Release, combinations: np.ndarray, level: float) -> tuple[np.ndarray, list[Kind]]:
+    """Standard errors [k] of Wald's intervals of combinations [k, p], and which interval is right; steps b and a."""
     z, se, scaling = normal(level), release.hessian_error, release.scaling
     values, vectors = np.linalg.eigh(release.hessian)
     singular = vectors[:, np.abs(values) <= SINGULAR * np.abs(values).max()]
     flat, lost = vectors[:, np.abs(values) < FLAT * se], vectors[:, np.abs(values) <= z * se]
-    inverse, change, covariance = release.sandwich()
-    through = combinations @ covariance
+    inverse, _, covariance = release.sandwich()
+    through, turned = combinations @ covariance, combinations * scaling
     variances = np.maximum(np.sum(through * combinations, axis=1), 1e-300)
     uneven = relative_errors(through, combinations @ inverse, variances, np.array(se), scaling, release.middle_error)
-    factors = lengthened(uneven)
-    errors, bias = np.sqrt(variances) * factors, release.point - change - theta
     of_flat = flat.T @ (covariance / np.outer(scaling, scaling)) @ flat
-    found = []
-    for k, a in enumerate(combinations * scaling):
-        error, value, in_flat = float(errors[k]), float(combinations[k] @ theta), a @ flat
-        along = float(in_flat @ of_flat @ in_flat) / variances[k]
-        # b, then a
-        parallel = bool(np.any(np.abs(a @ singular) > SINGULAR * np.linalg.norm(a)))
-        if not parallel and (along <= ALONG_FLAT or uneven[k] <= UNEVEN):
-            found.append(Interval("wald", value, error, value - z * error, value + z * error))
-        elif parallel or np.any(np.abs(a @ lost) > 1e-9 * np.linalg.norm(a)):
-            found.append(Interval("unbounded", value, error, -math.inf, math.inf))
-        else:
-            low, high = _inverted(release, a, z * z, error, -change / scaling)
-            centre = float(combinations[k] @ (release.point - bias))
-            found.append(Interval("anderson-rubin", value, error, centre + low, centre + high))
-    return found, through @ combinations.T * np.outer(factors, factors)
+    along = np.sum((turned @ flat @ of_flat) * (turned @ flat), axis=1) / variances
+    lengths = np.linalg.norm(turned, axis=1)[:, None]
+    parallel = np.any(np.abs(turned @ singular) > SINGULAR * lengths, axis=1)
+    unbounded = parallel | np.any(np.abs(turned @ lost) > 1e-9 * lengths, axis=1)
+    wald = ~parallel & ((along <= ALONG_FLAT) | (uneven <= UNEVEN))
+    kinds: list[Kind] = [
+        "wald" if held else "unbounded" if away else "anderson-rubin"
+        for held, away in zip(wald.tolist(), unbounded.tolist(), strict=True)
+    ]
+    return np.sqrt(variances) * lengthened(uneven), kinds
+
+
+def level_of(release: Release, theta: np.ndarray, combinations: np.ndarray, values: np.ndarray) -> float:
+    """The p-value of the test that `combinations` [k, p] of the target have these `values` [k], all at once.
+
+    The least Q where they have is compared with chi2_k: as for the intervals H may be singular. For k = 1 the interval
+    of a combination has the values whose p-value is above 1 - level; without noise of the Hessian it is Wald's test.
+    """
+    from scipy.special import chdtrc
+
+    _, change, _ = release.sandwich()
+    centre = theta + change  # the point, less the bias
+    wald = -change / release.scaling
+    least, _ = _least(release, combinations * release.scaling, values - combinations @ centre, [wald, 0 * wald])
+    return float(chdtrc(np.linalg.matrix_rank(combinations), least))
+
+
+def _least(
+    release: Release, rows: np.ndarray, values: np.ndarray, starts: list[np.ndarray]
+) -> tuple[float, np.ndarray]:
+    """The least Q where rows t = values, for rows [k, p], and a t [p] that has it; from the best of the starts."""
+    from scipy.linalg import null_space
+    from scipy.optimize import least_squares
+
+    p, half = len(release.point), release.hessian_error**2 / 2
+    gradient = release.scaling * release.gradient
+    middle = release.gradient_covariance * np.outer(release.scaling, release.scaling)
+    base, others = np.linalg.lstsq(rows, values)[0], null_space(rows)  # [p], and [p, p - k], orthonormal
+
+    def residual(z: np.ndarray) -> np.ndarray:
+        t = base + others @ z
+        omega = middle + half * (t @ t * np.eye(p) + np.outer(t, t))
+        return np.asarray(np.linalg.solve(np.linalg.cholesky(omega), gradient + release.hessian @ t))
+
+    if not others.shape[1]:
+        return float(np.sum(residual(np.empty(0)) ** 2)), base
+    best = min((least_squares(residual, others.T @ t, method="lm") for t in starts), key=lambda one: float(one.cost))
+    return 2 * float(best.cost), base + others @ best.x
 
 
 def _inverted(release: Release, a: np.ndarray, most: float, step: float, wald: np.ndarray) -> tuple[float, float]:
     """The ends of {a't: the least Q is at most `most`}; step c."""
-    from scipy.optimize import least_squares
+    from scipy.optimize import brentq
 
-    p, half = len(a), release.hessian_error**2 / 2
-    gradient = release.scaling * release.gradient
-    middle = release.gradient_covariance * np.outer(release.scaling, release.scaling)
-    zero = -np.linalg.solve(release.hessian, gradient)
-    others = np.linalg.svd(a[None])[2][1:].T  # [p, p - 1], orthonormal, across a
-
-    def residual(t: np.ndarray) -> np.ndarray:
-        omega = middle + half * (t @ t * np.eye(p) + np.outer(t, t))
-        return np.asarray(np.linalg.solve(np.linalg.cholesky(omega), gradient + release.hessian @ t))
+    zero = -np.linalg.solve(release.hessian, release.scaling * release.gradient)
 
     def least(v: float, starts: list[np.ndarray]) -> tuple[float, np.ndarray]:
-        base = a * (v / (a @ a))
-        found = [
-            least_squares(lambda z: residual(base + others @ z), others.T @ t, method="lm" if p > 1 else "trf")
-            for t in starts
-        ]
-        best = min(found, key=lambda one: one.cost)
-        return 2 * float(best.cost), base + others @ best.x
+        return _least(release, a[None], np.array([v]), starts)
+
+    def above(v: float, starts: list[np.ndarray]) -> float:
+        return least(v, starts)[0] - most
 
     # c
-    ends = []
+    ends = list[float]()
     for side in (-1, 1):
         inside, last, away = float(a @ zero), zero, step
         for _ in range(STEPS_OUT):
             outside = inside + side * away
             q, last_out = least(outside, [wald, zero, last])
-            if q > most:
+            if q > most * (1 + 1e-9):
                 break
             inside, last, away = outside, last_out, away * GROWTH
         else:
             ends.append(side * math.inf)
             continue
-        for _ in range(HALVINGS):
-            middle_point = (inside + outside) / 2
-            q, t = least(middle_point, [last, last_out, zero])
-            if q > most:
-                outside, last_out = middle_point, t
-            else:
-                inside, last = middle_point, t
-            if abs(outside - inside) < 1e-7 * step:
-                break
-        ends.append((inside + outside) / 2)
+        ends.append(brentq(above, inside, outside, args=([last, last_out],), xtol=1e-7 * step))
     return ends[0], ends[1]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from dpexp.inference import critical_values
-from dpexp.inference.interval import Interval, symmetric_interval
 from dpexp.inference.lockstep import Conversation, Stage
+from dpexp.inference.methods import Interval, symmetric_interval
 from dpexp.inference.newton import newton_corrected, standard_errors
 from dpexp.inference.staged_newton import Design, Server
 

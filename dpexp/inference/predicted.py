@@ -47,8 +47,8 @@ class Noise:
     """1 / mu_eff^2 of Hessians"""
 
 
-def noise_of(model: Model, mu: np.ndarray) -> Noise:
-    """The effective noise of the budgets mu [users] under the weights that are used."""
+def noise_of(model: Model, mu: np.ndarray, equal: bool = False) -> Noise:
+    """The effective noise of the budgets mu [users] under the weights that are used; `equal`: all weights are 1."""
     with np.errstate(divide="ignore"):
         inverse = 1 / np.asarray(mu, dtype=np.float64)
     if np.ptp(inverse) == 0:
@@ -57,6 +57,8 @@ def noise_of(model: Model, mu: np.ndarray) -> Noise:
     def effective(weights: np.ndarray) -> float:
         return float(np.mean((weights * inverse) ** 2) / np.mean(weights) ** 2)
 
+    if equal:
+        return Noise(effective(np.ones_like(inverse)), effective(np.ones_like(inverse)))
     return Noise(effective(gradient_weights(model, inverse)), effective(hessian_weights(model, inverse)))
 
 

@@ -26,7 +26,7 @@ from dpexp.inference.lockstep import Conversation, Stage, alone
 from dpexp.inference.messages import Constants, Users, compiled_messages
 from dpexp.inference.models import Model
 from dpexp.inference.newton import Corrected, corrected, newton_corrected
-from dpexp.inference.pace import curvature_ratio, guessed_median, measured_pace
+from dpexp.inference.pace import measured_pace
 from dpexp.inference.scale_bias import scale_bias
 from dpexp.inference.sums import Sums, no_sums
 from dpexp.inference.uneven_lengths import made_up
@@ -80,8 +80,8 @@ class Outcome(NamedTuple):
     """whether the jump before the last stage was longer than is allowed [8]"""
     projections: np.ndarray
     """steps at which the scale was projected [8]"""
-    curvature: np.ndarray
-    """what the Hessians of stages 2 and 3 say of the curvature, over the guess h of the design [8]"""
+    flatter: np.ndarray
+    """by which standard errors were divided [8]; at most 1, and 1 where the model is not logistic"""
 
 
 class Server:
@@ -168,11 +168,12 @@ def stages(server: Server, design: Design) -> Conversation[Outcome]:
     final = newton_corrected(second + third, server.model)
     times = sum(pace * design.step_sizes(s).sum() for s, pace in enumerate(paces, start=1))
     final.theta[:, -1] -= scale_bias(server.model, second + third, final, times)
-    longer = 1 / flatter(server.model, (second, third), final.theta) ** 2
+    flatness = flatter(server.model, (second, third), final.theta)
+    longer = 1 / flatness**2
     final = made_up(final._replace(covariance=final.covariance * longer[:, None, None]), server.model.hessian_scaling)
     alone_each = tuple(corrected(sums, final.hessian, final.hessian_error) for sums in (second, third))
-    relative = curvature_ratio(server.model, second + third)[0] * guessed_median(server.model) / design.curvature
-    return Outcome(final, (alone_each[0], alone_each[1]), second + third, shortened, server.hits[0], relative)
+    found = alone_each[0], alone_each[1]
+    return Outcome(final, found, second + third, shortened, server.hits[0], flatness)
 
 
 def staged_newton(model: Model, design: Design, start: np.ndarray, source: Source) -> Outcome:

@@ -73,13 +73,17 @@ class Records:
     normals: Normals
     usable: np.ndarray | None = None
     """whose record is used [n]; the others weigh 0 and send noise alone"""
+    equal: bool = False
+    """whether all messages have one weight, whatever their budgets"""
 
     def __post_init__(self) -> None:
         self.taken = 0
         with np.errstate(divide="ignore"):
             self.inverse_mu = 1 / self.mu
-        self.v = of_mean_one(gradient_weights(self.model, self.inverse_mu))
-        self.u = of_mean_one(hessian_weights(self.model, self.inverse_mu))
+        self.v = self.u = np.ones_like(self.mu)
+        if not self.equal:
+            self.v = of_mean_one(gradient_weights(self.model, self.inverse_mu))
+            self.u = of_mean_one(hessian_weights(self.model, self.inverse_mu))
         self.w = mallows_weight(1 + np.sum(self.x * self.x, axis=1))
         if self.usable is not None:
             self.w = self.w * self.usable

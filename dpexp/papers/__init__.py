@@ -13,6 +13,7 @@ from dpexp.papers.inference import PAPER as INFERENCE
 from dpexp.papers.ldp_sgd import PAPER as LDP_SGD
 from dpexp.papers.momentum import PAPER as MOMENTUM
 from dpexp.papers.noisy_sgd import PAPER as NOISY_SGD
+from dpexp.papers.shelf import PAPER as SHELF
 from dpexp.plugins.loaded import LOADED, Loaded
 from dpexp.plugins.loading import where
 from dpexp.plugins.plugin import Plugin
@@ -24,7 +25,7 @@ from dpexp.reporting.table import Table
 
 T = TypeVar("T")
 PAPERS: Registry[Paper] = Registry(
-    "paper", {paper.id: paper for paper in (LDP_SGD, NOISY_SGD, HIDDEN_STATE, DP_SGLD, MOMENTUM, INFERENCE)}
+    "paper", {paper.id: paper for paper in (LDP_SGD, NOISY_SGD, HIDDEN_STATE, DP_SGLD, MOMENTUM, INFERENCE, SHELF)}
 )
 """the reproductions that dpexp itself brings"""
 

@@ -126,10 +126,8 @@ def _raise_at(error: BaseException, root: Path, shown: Path) -> NoReturn:
     what = error.message if isinstance(error, DpexpError) else f"{type(error).__name__}: {error}"
     hint = "--debug shows the traceback"
     if isinstance(error, ModuleNotFoundError) and error.name:
-        beside = [file.stem for file in root.glob("*.py")]
-        hint = (
-            guess(error.name.rpartition(".")[2], beside).strip() or f"{error.name} is neither installed nor in {shown}"
-        )
+        near = guess(error.name.rpartition(".")[2], [file.stem for file in root.glob("*.py")])
+        hint = near.strip() or f"{error.name} is neither installed nor in {shown}"
     elif isinstance(error, ImportError) and "relative import" in str(error):
         hint = "a plug-in's own files are those in its folder: write `from helper import f` for helper.py beside it"
     raise UsageError(f"{place}: {what}", hint) from error

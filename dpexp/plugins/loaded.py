@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from traceback import walk_tb
@@ -103,27 +102,20 @@ def inside_folder(root: Path, imported: str) -> str | None:
 def owners_of(kind: type) -> list[Loaded]:
     """The plug-ins that a class comes from: those that add it, or else all whose folder it lies in."""
     near = [loaded for loaded in LOADED.values() if loaded.inside_of(kind.__module__) is not None]
-    return [loaded for loaded in near if kind in _classes(loaded.plugin)] or near
-
-
-def _classes(plugin: Plugin) -> list[type]:
-    kinds = (plugin.problems, plugin.algorithms, plugin.schedules, plugin.budgets, plugin.mechanisms)
-    return [value for mapping in kinds for value in mapping.values()]
-
-
-def frames_of(error: BaseException) -> Iterator[str]:
-    """The lines of plug-ins that an error passed through, `file:line`, from the outermost to the innermost."""
-    for frame, line in walk_tb(error.__traceback__):
-        for loaded in LOADED.values():
-            if loaded.inside_of(frame.f_globals.get("__name__", "")) is not None:
-                yield f"{loaded.shown_as(Path(frame.f_code.co_filename))}:{line}"
-                break
+    fields = ("problems", "algorithms", "schedules", "budgets", "mechanisms")
+    adding = [one for one in near if any(kind in getattr(one.plugin, field).values() for field in fields)]
+    return adding or near
 
 
 def blame(error: BaseException) -> str:
-    """`file:line: ` of the plug-in's line that an error comes from; empty where no plug-in took part."""
-    lines = list(frames_of(error))
-    return f"{lines[-1]}: " if lines else ""
+    """`file:line: ` of the innermost line of a plug-in that an error passed through; empty where none took part."""
+    place = ""
+    for frame, line in walk_tb(error.__traceback__):
+        for loaded in LOADED.values():
+            if loaded.inside_of(frame.f_globals.get("__name__", "")) is not None:
+                place = f"{loaded.shown_as(Path(frame.f_code.co_filename))}:{line}: "
+                break
+    return place
 
 
 def patching() -> tuple[str, ...]:

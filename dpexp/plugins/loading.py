@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
+from pkgutil import resolve_name
 from types import ModuleType
 from typing import Any
 
@@ -54,11 +55,12 @@ def load_file(path: Path | str, shown: Path | str | None = None) -> Plugin:
     """
     shown = Path(path if shown is None else shown)
     file = _checked(Path(path), shown)
-    if known := _known(file):
-        return known.plugin
-    if file.name in LOADED:
-        other = LOADED[file.name].shown
-        raise UsageError(f"{shown}: another plug-in is called {file.name} too: {other}", "rename one of the files")
+    if other := LOADED.get(file.name):
+        if other.file == file and not other.installed:
+            return other.plugin
+        raise UsageError(
+            f"{shown}: another plug-in is called {file.name} too: {other.shown}", "rename one of the files"
+        )
     package = package_of(file.parent)
     begun = time.time_ns()
     before, ours = set(sys.modules), altered()
@@ -151,11 +153,6 @@ def files_in_use() -> tuple[str, ...]:
     return tuple(str(loaded.file) for loaded in LOADED.values() if not loaded.installed)
 
 
-def _known(path: Path) -> Loaded | None:
-    file = path.expanduser().resolve()
-    return next((loaded for loaded in LOADED.values() if loaded.file == file and not loaded.installed), None)
-
-
 def _checked(path: Path, shown: Path) -> Path:
     """The file as an absolute path. Raises UsageError where there is none, or its name cannot be one of a module."""
     try:
@@ -169,9 +166,8 @@ def _checked(path: Path, shown: Path) -> Path:
         near = guess(path.name, [other.name for other in sorted(file.parent.glob("*.py"))])
         raise UsageError(f"{shown}: no such plug-in file", near.strip() or "check the path")
     if not re.fullmatch(r"[A-Za-z0-9_-]+\.py", file.name):
-        raise UsageError(
-            f"{shown}: cannot be a plug-in", "a plug-in's file is called NAME.py, of letters, digits, _ and -"
-        )
+        hint = "a plug-in's file is called NAME.py, of letters, digits, _ and -"
+        raise UsageError(f"{shown}: cannot be a plug-in", hint)
     return file
 
 
@@ -191,32 +187,26 @@ def _plugin_in(module: ModuleType, name: str, file: Path, shown: Path) -> Plugin
 
 def _names(plugin: Plugin) -> Iterator[tuple[Registry[Any], Mapping[str, Any]]]:
     """Every registry that a plug-in adds to, and what it adds; `dpexp.papers` lists papers and what they show."""
-    for field in REGISTRIES:
+    for field, place in REGISTRIES.items():
         if names := getattr(plugin, field):
-            yield _registry(field), names
+            yield resolve_name(place), names
 
 
 REGISTRIES = {
-    "problems": ("dpexp.problems", "PROBLEMS"),
-    "algorithms": ("dpexp.algorithms", "ALGORITHMS"),
-    "schedules": ("dpexp.algorithms.schedules", "SCHEDULES"),
-    "budgets": ("dpexp.privacy.budgets", "BUDGETS"),
-    "mechanisms": ("dpexp.privacy.mechanisms", "MECHANISMS"),
-    "analyses": ("dpexp.privacy.mechanisms", "ANALYSES"),
-    "theorems": ("dpexp.theory", "THEOREMS"),
+    "problems": "dpexp.problems:PROBLEMS",
+    "algorithms": "dpexp.algorithms:ALGORITHMS",
+    "schedules": "dpexp.algorithms.schedules:SCHEDULES",
+    "budgets": "dpexp.privacy.budgets:BUDGETS",
+    "mechanisms": "dpexp.privacy.mechanisms:MECHANISMS",
+    "analyses": "dpexp.privacy.mechanisms:ANALYSES",
+    "theorems": "dpexp.theory:THEOREMS",
 }
 """which field of a Plugin is added to which dictionary, imported when there is something to add"""
 
 
 def registries() -> dict[str, Registry[Any]]:
     """Every registry that a plug-in can add to, by the field of a Plugin."""
-    return {field: _registry(field) for field in REGISTRIES}
-
-
-def _registry(field: str) -> Registry[Any]:
-    module, name = REGISTRIES[field]
-    registry: Registry[Any] = getattr(importlib.import_module(module), name)
-    return registry
+    return {field: resolve_name(place) for field, place in REGISTRIES.items()}
 
 
 def register(plugin: Plugin, source: str) -> None:

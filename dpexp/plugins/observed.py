@@ -197,7 +197,7 @@ def _behind(direct: bool = False, imports: bool = False) -> str | None:
         through_store = through_store or name.startswith("dpexp.store.")
         if top in WATCHED:
             return None if through_store and not _is_simulating(frame) else top
-        if top in _IMPORTED and top != "dpexp" and not file.startswith((*_LIBRARIES, "<")):
+        if _is_from_elsewhere(top, file):
             foreign = ""
         elif not imports and (
             file.startswith("<frozen importlib") or name.startswith(("dpexp.plugins", "dpexp.engine"))
@@ -207,6 +207,11 @@ def _behind(direct: bool = False, imports: bool = False) -> str | None:
             return foreign
         frame = frame.f_back
     return foreign
+
+
+def _is_from_elsewhere(top: str, file: str) -> bool:
+    """Whether a module is one that a plug-in has imported, and is neither dpexp's nor a library's."""
+    return top in _IMPORTED and top != "dpexp" and not file.startswith((*_LIBRARIES, "<"))
 
 
 def _is_simulating(frame: FrameType | None) -> bool:
@@ -317,8 +322,4 @@ def _variable_for() -> str | None:
     top = str(frame.f_globals.get("__name__")).partition(".")[0]
     if top in WATCHED:
         return top
-    return (
-        ""
-        if top in _IMPORTED and top != "dpexp" and not frame.f_code.co_filename.startswith((*_LIBRARIES, "<"))
-        else None
-    )
+    return "" if _is_from_elsewhere(top, frame.f_code.co_filename) else None

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from pydantic import ValidationError
@@ -54,10 +55,27 @@ MEMBERS = {
     "mechanism": ("noise_field", "analyses", "describe"),
 }
 """what a class must have of its own or from a base; `dpexp.protocols` says what each is for"""
-OF_PREDICTOR = ("response_noise", "response", "score", "conditional_risk", "score_bounds", "optimum", "loss")
-"""what a problem on `dpexp.problems.linear_predictor.LinearPredictorProblem` must have of its own"""
-OF_SUM = ("coercive", "count", "dimension", "lipschitz", "smoothness", "build")
-"""what a problem on `dpexp.problems.finite_sum.FiniteSum` must have of its own"""
+OF_A_PROBLEM = {
+    "dpexp.problems.linear_predictor:LinearPredictorProblem": (
+        ("response_noise", "response", "score", "conditional_risk", "score_bounds", "optimum", "loss"),
+        "docs/extending.md",
+    ),
+    "dpexp.problems.finite_sum:FiniteSum": (
+        ("coercive", "count", "dimension", "lipschitz", "smoothness", "build"), "dpexp.problems.finite_sum",
+    ),
+}  # fmt: skip
+"""what a problem on one of these classes must have of its own, and the page that explains it"""
+BASES = {
+    "schedule": "dpexp.algorithms.schedules:Schedule",
+    "budget": "dpexp.privacy.budgets:Budget",
+    "mechanism": "dpexp.privacy.mechanisms.mechanism:Mechanism",
+}
+"""what a class must inherit from; parameters alone where nothing is named"""
+INTERFACES = BASES | {
+    "problem": "dpexp.problems.problem:Problem",
+    "algorithm": "dpexp.algorithms.algorithm:Algorithm",
+}
+"""the classes whose methods say how those of a plug-in are called"""
 
 
 def complaints(plugin: Plugin) -> Iterator[Complaint]:
@@ -75,13 +93,12 @@ def complaints(plugin: Plugin) -> Iterator[Complaint]:
             continue
         for name, kind in value.items():
             if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,99}", name):
-                yield (
-                    f"{name!r} cannot be the name of a {one}",
-                    "a name has letters, digits, '-', '_', '.' and '/'",
-                    name,
-                )
+                hint = "a name has letters, digits, '-', '_', '.' and '/'"
+                yield f"{name!r} cannot be the name of a {one}", hint, name
             elif one == "theorem":
-                yield from _wrong_theorem(name, kind)
+                if not isinstance(kind, resolve_name("dpexp.theory.theorem:Theorem")):
+                    hint = "a theorem is a dpexp.theory.theorem.Theorem"
+                    yield f"theorem '{name}' is a value of type {type(kind).__name__}", hint, name
             elif one == "analysis":
                 if not callable(kind) or "/" not in name:
                     hint = "an analysis is 'mechanism/analysis': a function of the mechanism that returns an Analysis"
@@ -94,28 +111,13 @@ SHOWN = ("papers", "figures", "tables", "claims")
 ONE_OF = {entry.name: entry.name.removesuffix("s") for entry in fields(Plugin)} | {"analyses": "analysis"}
 
 
-def _wrong_theorem(name: str, value: object) -> Iterator[Complaint]:
-    from dpexp.theory.theorem import Theorem
-
-    if not isinstance(value, Theorem):
-        yield (
-            f"theorem '{name}' is a value of type {type(value).__name__}",
-            "a theorem is a dpexp.theory.theorem.Theorem",
-            name,
-        )
-
-
 def _wrong_class(one: str, name: str, kind: Any) -> Iterator[Complaint]:
     """What is wrong with a class that a config or a command line can name."""
-    base = _base_of(one)
+    base: type[Parameters] = resolve_name(BASES.get(one, "dpexp.core.parameters:Parameters"))
     if not isinstance(kind, type) or not issubclass(kind, base):
         given = f"the class {kind.__name__}" if isinstance(kind, type) else f"a value of type {type(kind).__name__}"
-        at = kind if isinstance(kind, type) else name
-        yield (
-            f"{one} '{name}' is {given}",
-            f"it has to be a class that inherits from {base.__module__}.{base.__name__}",
-            at,
-        )
+        hint = f"it has to be a class that inherits from {base.__module__}.{base.__name__}"
+        yield f"{one} '{name}' is {given}", hint, kind if isinstance(kind, type) else name
         return
     if one in ("problem", "algorithm", "schedule"):
         field = kind.model_fields.get("name")
@@ -145,67 +147,30 @@ def _wrong_defaults(one: str, name: str, kind: type[Parameters]) -> Iterator[Com
             field = issue["loc"][0]
             if issue["type"] != "missing":
                 wrong = f"the default of `{field}` is {issue['input']!r}: {issue['msg'].lower()}"
-                hint = (
-                    "dpexp.core.parameters has the ranges: a Positive is from 1e-6 to 1e6, a StepSize from 1e-9 to 1e30"
-                )
+                hint = "dpexp.core.parameters has the ranges: a Positive from 1e-6 to 1e6, a StepSize from 1e-9 to 1e30"
                 yield f"{one} '{name}': {wrong}", hint, kind
-
-
-def _base_of(one: str) -> type[Parameters]:
-    if one == "schedule":
-        from dpexp.algorithms.schedules import Schedule
-
-        return Schedule
-    if one == "budget":
-        from dpexp.privacy.budgets import Budget
-
-        return Budget
-    if one == "mechanism":
-        from dpexp.privacy.mechanisms.mechanism import Mechanism
-
-        return Mechanism
-    return Parameters
 
 
 def _wanted(one: str, kind: type[Parameters], base: type[Parameters]) -> tuple[type[Parameters], Sequence[str], str]:
     """The base whose members a class must have made its own, these members, and the page that explains them."""
-    if one == "problem":
-        from dpexp.problems.finite_sum import FiniteSum
-        from dpexp.problems.linear_predictor import LinearPredictorProblem
-
-        if issubclass(kind, LinearPredictorProblem):
-            return LinearPredictorProblem, OF_PREDICTOR, "docs/extending.md"
-        if issubclass(kind, FiniteSum):
-            return FiniteSum, OF_SUM, "dpexp.problems.finite_sum"
+    for name, (members, page) in OF_A_PROBLEM.items() if one == "problem" else ():
+        if issubclass(kind, own := resolve_name(name)):
+            return own, members, page
     return base, MEMBERS[one], "dpexp.protocols"
-
-
-def _interface_of(one: str) -> type:
-    """The class whose methods say how those of a plug-in are called."""
-    if one == "problem":
-        from dpexp.problems.problem import Problem
-
-        return Problem
-    if one == "algorithm":
-        from dpexp.algorithms.algorithm import Algorithm
-
-        return Algorithm
-    return _base_of(one)
 
 
 def _has(kind: type, base: type, member: str) -> bool:
     """Whether a class has a member; of a schedule one of its two ways to give step sizes must be its own."""
     found = inspect.getattr_static(kind, member, None)
     if base.__name__ == "Schedule":
-        return any(
-            inspect.getattr_static(kind, way) is not inspect.getattr_static(base, way) for way in MEMBERS["schedule"]
-        )
+        ways = MEMBERS["schedule"]
+        return any(inspect.getattr_static(kind, way) is not inspect.getattr_static(base, way) for way in ways)
     return found is not None and found is not inspect.getattr_static(base, member, None)
 
 
 def _wrong_signature(one: str, kind: type, member: str) -> str:
     """How a method's parameters differ from those that it is called with; empty where it can be called so."""
-    wanted = inspect.getattr_static(_interface_of(one), member, None)
+    wanted = inspect.getattr_static(resolve_name(INTERFACES[one]), member, None)
     method = inspect.getattr_static(kind, member)
     if not inspect.isfunction(wanted) or not inspect.isfunction(method):
         return ""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.config import Cell
+from dpexp.config.cells import Cell
 from dpexp.config.noise import is_noisy
 from dpexp.engine.result import CellData
 

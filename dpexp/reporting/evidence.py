@@ -11,13 +11,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from dpexp.config import Cell
+from dpexp.config.cells import Cell
 from dpexp.config.stored import stored_cell
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.text import fraction
 from dpexp.engine.result import CellData
 from dpexp.reporting.contradictions import contradiction
-from dpexp.store import Folder, load_cell, load_cells, load_parameters, not_as_configured, require_trajectories
+from dpexp.store import Folder, cell_of, load_generation, not_as_configured, require_trajectories
 from dpexp.store.reading import command_of
 
 
@@ -132,13 +132,12 @@ class Evidence:
         require_trajectories(self.results, experiment)
 
     def _load(self, experiment: str) -> list[Run]:
-        rows = load_cells(self.results, experiment).to_dict("records")
-        parameters = load_parameters(self.results, experiment)
+        generation = load_generation(self.results, experiment)
         runs = []
-        for row in rows:
+        for row in generation.cells.table().to_pandas(use_threads=False).to_dict("records"):
             cell_id = str(row["cell_id"])
-            data = load_cell(self.results, experiment, cell_id)
-            run = Run(stored_cell(experiment, parameters[cell_id]), {str(k): v for k, v in row.items()}, data)
+            cell = stored_cell(experiment, generation.manifest["cells"][cell_id])
+            run = Run(cell, {str(k): v for k, v in row.items()}, cell_of(generation, cell_id))
             if fault := contradiction(run.cell, run.row, run.data):
                 raise ResultsMissing(
                     f"{experiment}: the stored cell {cell_id} contradicts itself: {fault}",

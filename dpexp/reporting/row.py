@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from functools import cache
 from typing import Literal
 
 from dpexp.core.text import few
@@ -64,6 +65,7 @@ def as_it_stands(printed: float, found: float) -> float:
     return printed
 
 
+# Cases are evaluated once for all papers that a rule is tried on: only what is printed differs.
 def near(
     cases: Callable[[], Mapping[str, tuple[float, float]]],
     tolerance: float,
@@ -73,6 +75,8 @@ def near(
     uncertainty: str = EVALUATED,
 ) -> Rule:
     """Reproduced where in every case what is found is what is printed, up to a tolerance. `cases`: printed, found."""
+
+    cases = cache(cases)
 
     def rule(printing: Printing) -> Outcome:
         digits = 2 - math.floor(math.log10(tolerance or 1e-12))  # what is below depends on the machine
@@ -103,6 +107,8 @@ def above(
     otherwise: Verdict = "false",
 ) -> Rule:
     """Holds as a bound where no bound over exact value is below 1. `more`: further words, from the least ratio."""
+
+    ratios = cache(ratios)
 
     def rule(printing: Printing) -> Outcome:
         found = {label: printing(ratio, 1.0) for label, ratio in ratios().items()}

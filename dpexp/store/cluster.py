@@ -106,19 +106,13 @@ def _call(function: Callable[[Any], Any], argument: Any) -> bytes:
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """Without dask's log on stderr: what goes wrong is said once, in our words."""
-    import distributed  # noqa: F401  it sets its levels when it is imported
-
-    log = logging.getLogger("distributed")
-    loggers = [logging.getLogger(name) for name in logging.root.manager.loggerDict if name.startswith("distributed")]
-    before = [(one, one.level) for one in (log, *loggers)]
-    for one, _ in before:
-        one.setLevel(logging.CRITICAL + 1)
+    """Without logs on stderr, dask's above all: what goes wrong is said once, in our words."""
+    before = logging.root.manager.disable
+    logging.disable()
     try:
         yield
     finally:
-        for one, level in before:
-            one.setLevel(level)
+        logging.disable(before)
 
 
 @contextmanager

@@ -10,11 +10,10 @@ Machine code is kept under a key of all that it was made from (`dpexp.engine.ide
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpexp.config import Cell, Experiment
+from dpexp.config.cells import Cell, Experiment
 from dpexp.core.digests import digest
 from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged
@@ -22,14 +21,14 @@ from dpexp.core.terminal import note
 from dpexp.core.text import few
 from dpexp.store.executors import EXECUTORS
 from dpexp.store.files import write_document
-from dpexp.store.fingerprint import changed, code_of, edited_after
+from dpexp.store.fingerprint import changed, code_of, edited_after, statement_of
 from dpexp.store.folder import Folder
 from dpexp.store.generation import Generation, config_today, read_generation, summary_code, what_changed
 from dpexp.store.partials import chunks_of
-from dpexp.store.rows import Ended, row_of
+from dpexp.store.rows import Ended, row_of, same
 from dpexp.store.run import AGAIN, Options, simulate_chunk
 from dpexp.store.simulating import Done
-from dpexp.store.stamps import confirmed_by, moved, stamp_in, statement_today, witness_of
+from dpexp.store.stamps import confirmed_by, moved, stamp_in, witness_of
 
 CURRENT, CONFIRMED, STALE = "current", "confirmed", "stale"
 RIGHT = (CURRENT, CONFIRMED)
@@ -62,7 +61,7 @@ def _confirmed(cells: Sequence[Cell], experiment: Experiment, generation: Genera
     known = {cell.cell_id: _settled(cell, experiment, generation, rows) for cell in cells}
     todo = [cell for cell in cells if known[cell.cell_id] is None]
     found = {cell_id: one for cell_id, one in known.items() if one is not None}
-    codes = [code_of(cell) | statement_today(cell) for cell in todo]
+    codes = [code_of(cell) | statement_of(cell) for cell in todo]
     before = edited_after(codes, experiment.read_at)
     fresh = _witnesses(todo, generation.manifest, options)
     if late := before or edited_after(codes, experiment.read_at):
@@ -93,7 +92,7 @@ def _settled(
     if origin["replicates"] < experiment.replicates:
         return "incomplete", f"{origin['replicates']} of {experiment.replicates} replicates"
     stamp, summaries = stamp_in(manifest, cell.cell_id), changed(manifest["summary_code"], summary_code())
-    (files, received), other = moved(cell, stamp), stamp.statement != statement_today(cell)
+    (files, received), other = moved(cell, stamp), stamp.statement != statement_of(cell)
     files += summaries
     own = bool(cell.problem.files())
     if not (files or received or other) and (stamp.witness is not None or own):
@@ -103,28 +102,17 @@ def _settled(
         return STALE, f"{what_changed(files or ['.py'])} changed, and {why}"
     if received or _sorted(cell.received_numbers) != _sorted(stamp.received):
         return STALE, f"what the run receives changed: {few(received)}".strip(": ")  # a chunk need not use all of it
-    if other and (what := _other_row(cell, experiment, rows[cell.cell_id])):
-        return STALE, f"its row is another one: {what}"
+    if other:
+        told = rows[cell.cell_id]
+        now = row_of(cell, experiment.deltas, Ended(told["replicates"], told["n_diverged"], told.get("projections")))
+        if names := [name for name in now.keys() | told.keys() if not same(now.get(name), told.get(name))]:
+            return STALE, f"its row is another one: {few(sorted(names))}"
     return None if files or stamp.witness is None else (CONFIRMED, "what it receives and states is the same")
 
 
 def _sorted(received: dict[str, list[Any]] | None) -> list[str]:
     """The values that a run receives, whatever the functions are called that compute them."""
     return sorted(repr(value) for some in (received or {}).values() for value in some)
-
-
-def _other_row(cell: Cell, experiment: Experiment, stored: dict[str, Any]) -> str:
-    """Where today's row of a cell differs from the stored one; empty where it does not."""
-    outcome = Ended(stored["replicates"], stored["n_diverged"], stored.get("projections"))
-    now = row_of(cell, experiment.deltas, outcome)
-    names = [name for name in now.keys() | stored.keys() if not _same(now.get(name), stored.get(name))]
-    return few(sorted(names))
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Equal, to the last bit; an entry that a row does not have is a null of the table."""
-    both = isinstance(one, float) and isinstance(other, float)
-    return bool(one == other) or (both and math.isnan(one) and math.isnan(other))
 
 
 def _witnesses(cells: Sequence[Cell], manifest: Mapping[str, Any], options: Options) -> dict[str, dict[str, Any] | str]:
@@ -154,7 +142,7 @@ def _stamp(
     confirmed = [cell for cell in experiment.cells if found.get(cell.cell_id, ("",))[0] == CONFIRMED]
     for cell in confirmed:
         origin = dict(origins[cell.cell_id])
-        for name, code in (("code", code_of(cell)), ("statement", statement_today(cell))):
+        for name, code in (("code", code_of(cell)), ("statement", statement_of(cell))):
             origin[name] = digest(code, 12)
             codes[origin[name]] = code
         if cell.cell_id in fresh:

@@ -131,15 +131,11 @@ def opened(sealed: Sealed) -> Task:
     return task
 
 
-def _one(number: int, task: Task) -> tuple[int, Any]:
-    function, arguments = task
-    return number, function(*arguments)
-
-
 def _pinned(number: int, sealed: Sealed) -> tuple[int, Any, dict[str, str]]:
     """In a process of its own, with what plug-ins have read there."""
     with _ready_to_compute():
-        return *_one(number, opened(sealed)), observed.report()
+        function, arguments = opened(sealed)
+        return number, function(*arguments), observed.report()
 
 
 @contextmanager
@@ -154,10 +150,6 @@ def _no_word_of_the_rest() -> Iterator[None]:
 
 def threads(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
     """Threads of this process."""
-    if jobs == 1:
-        with _ready_to_compute():
-            yield from (_one(number, task) for number, task in enumerate(tasks))
-        return
     with Crew(jobs) as crew:
         for number, task in enumerate(tasks):
             crew.give(0, number, task)

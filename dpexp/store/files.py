@@ -46,20 +46,27 @@ def write_document(path: Path, document: dict[str, Any]) -> None:
 
 def read_document(path: Path) -> dict[str, Any]:
     """A JSON document that `write_document` wrote. Raises Damaged, FileNotFoundError."""
+    content = _content(path, MOST_OF_DOCUMENT)
     try:
-        document: dict[str, Any] = json.loads(read_ordinary(path, MOST_OF_DOCUMENT))
+        document: dict[str, Any] = json.loads(content)
         stated = document.pop("checksum", None)
-    except FileNotFoundError:
-        raise
-    except NotADirectoryError:  # a file is in the place of the folder
-        raise FileNotFoundError(path) from None
-    except (OSError, ValueError, AttributeError, TypeError, RecursionError) as error:
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise Damaged(f"{path.name} is damaged ({type(error).__name__})") from None
     if document.get("schema_version") != SCHEMA_VERSION:
         raise Damaged(f"{path.name} was written by another version of dpexp, or is damaged")
     if stated != digest(document, 64):
         raise Damaged(f"{path.name} is damaged (its checksum does not agree)")
     return document
+
+
+def _content(path: Path, most: int | None = None) -> bytes:
+    """The bytes of a file. Raises Damaged, and FileNotFoundError also where a file is in the place of its folder."""
+    try:
+        return read_ordinary(path, most)
+    except (FileNotFoundError, NotADirectoryError):
+        raise FileNotFoundError(path) from None
+    except OSError as error:
+        raise Damaged(f"{path.name} cannot be read ({error.strerror})") from None
 
 
 @dataclass(frozen=True)
@@ -142,14 +149,7 @@ def read_sealed(path: Path) -> Sealed:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
-        data = read_ordinary(path)
-    except FileNotFoundError:
-        raise
-    except NotADirectoryError:  # a file is in the place of the folder
-        raise FileNotFoundError(path) from None
-    except OSError as error:
-        raise Damaged(f"{path.name} cannot be read ({error.strerror})") from None
+    data = _content(path)
     view = memoryview(data)
     cut = len(data) - _TAIL - int.from_bytes(view[-_TAIL:-4], "little")
     if cut < len(_MAGIC) + _SEAL or data[-4:] != _MAGIC or data[cut - _SEAL : cut - 32] != _MARKER:

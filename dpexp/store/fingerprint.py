@@ -30,7 +30,7 @@ from dpexp.plugins.loaded import LOADED, Loaded, owners_of, patching
 from dpexp.store.source_code import Code, Import, code_in, imports_and_words, tree_of
 
 if TYPE_CHECKING:
-    from dpexp.config import Cell
+    from dpexp.config.cells import Cell
 
 ROOT = Path(__file__).parent.parent
 REGISTRIES = frozenset(
@@ -80,8 +80,8 @@ def code_of(cell: Cell, root: Path = ROOT) -> dict[str, str]:
 
 
 def statement_of(cell: Cell, root: Path = ROOT) -> dict[str, str]:
-    """Hashes of the modules that a cell's row comes from: those of both stages, and its own."""
-    return closure((*_modules_of(cell), *ROWS), root)
+    """Hashes of what a cell's row comes from: the modules of both stages and its own, and the user's data files."""
+    return closure((*_modules_of(cell), *ROWS), root) | data_of(cell)
 
 
 def data_of(cell: Cell) -> dict[str, str]:
@@ -96,12 +96,7 @@ def _modules_of(cell: Cell) -> tuple[str, ...]:
 def modules_of(*values: object) -> tuple[str, ...]:
     """The modules that define the classes of some values, and the classes that these are made from; sorted."""
     kinds = {kind for value in values for kind in type(value).__mro__}
-    return tuple(sorted({module for kind in kinds for module in _modules_of_class(kind)}))
-
-
-def _modules_of_class(kind: type) -> list[str]:
-    """The module that a class is written in; of a plug-in's class also the plug-in's file, which may have made it."""
-    return _keys(owners_of(kind), kind.__module__)
+    return tuple(sorted({module for kind in kinds for module in _keys(owners_of(kind), kind.__module__)}))
 
 
 def modules_named(module: str) -> list[str]:
@@ -110,6 +105,7 @@ def modules_named(module: str) -> list[str]:
 
 
 def _keys(owners: Iterable[Loaded], module: str) -> list[str]:
+    """A module, or that of a plug-in with the plug-in's file, which may have made what is written there."""
     own = [(loaded, loaded.inside_of(module) or "") for loaded in owners]
     return [loaded.key(inside) for loaded, below in own for inside in (loaded.inside, below)] or [module]
 
@@ -146,7 +142,8 @@ def _closure(
             continue
         loaded, _ = _split(module)
         hashes[module], imported = _read(path, module, 0 if loaded is None else loaded.read_at, simulated)
-        hashes |= {f"data {name}": _hash_file(file) for name, file in _data_of(module, path, root).items()}
+        if loaded is None:  # of plug-ins, what they read is seen
+            hashes |= {f"data {name}": _hash_file(root / name) for name in _named_files(path, root)}
         waiting += imported
         if ":" in module:
             waiting += _packages_above(module)
@@ -232,6 +229,8 @@ def _read(path: Path, module: str, read_at: int, simulated: bool) -> tuple[str, 
     package = module.removesuffix(".__init__") if path.name == "__init__.py" else _above(module)
     imports = parsed.simulated if simulated else parsed.imports
     named = _names(imports, package)
+    if ":" in module:  # a plug-in may import what it names in a text: `import_module("dpexp.problems.hinge")`
+        named += [(word.rstrip("."), "") for word in parsed.words if word.startswith("dpexp.")]
     imported = {name for base, alias in named for name in (base, _inside(base, alias))}
     imported |= {f"{whole}.__init__" for one in named if (whole := ".".join(filter(None, one))) in REGISTRIES}
     return parsed.digest, tuple(sorted(name for name in imported if name != module and not name.endswith(".")))
@@ -280,11 +279,6 @@ def _absolute(name: str, loaded: Loaded | None) -> str:
     """What an absolute import means: in a plug-in, the files of its folder come first."""
     own = None if loaded is None else loaded.own(name)
     return name if loaded is None or own is None else loaded.key(own)
-
-
-def _data_of(module: str, path: Path, root: Path) -> dict[str, Path]:
-    """The data files that a module of ours names, by their names in results; what plug-ins read is seen."""
-    return {} if ":" in module else {name: root / name for name in _named_files(path, root)}
 
 
 @lru_cache(maxsize=2048)
@@ -360,18 +354,9 @@ def edited_after(codes: Iterable[dict[str, str]], data_read_at: int) -> list[str
 
 def forget() -> None:
     """Read everything anew when asked next: for a process that outlives an edit."""
-    of_files = (
-        _closure,
-        _read,
-        _parsed,
-        _listing,
-        _own_source,
-        _named_files,
-        _shipped_files,
-        _hash_file,
-    )
-    for cached in (*of_files, hash_of_data):
+    for cached in (_closure, _read, _parsed, _listing, _own_source, _named_files, _shipped_files, _hash_file):
         cached.cache_clear()
+    hash_of_data.cache_clear()
 
 
 def changed(stored: dict[str, str], now: dict[str, str]) -> list[str]:

@@ -34,26 +34,13 @@ class Folder:
     def __init__(self, results: Path, experiment: str) -> None:
         self.root = results / experiment
         self.experiment = experiment
-
-    @property
-    def cells(self) -> Path:
-        return self.root / "cells.parquet"
-
-    @property
-    def summary(self) -> Path:
-        return self.root / "summary.parquet"
-
-    @property
-    def manifest(self) -> Path:
-        return self.root / "manifest.json"
-
-    @property
-    def provenance(self) -> Path:
-        return self.root / "provenance.json"
-
-    @property
-    def partial(self) -> Path:
-        return self.root / "partial"
+        self.cells = self.root / "cells.parquet"
+        self.summary = self.root / "summary.parquet"
+        self.manifest = self.root / "manifest.json"
+        self.provenance = self.root / "provenance.json"
+        self.partial = self.root / "partial"
+        self.released = self.root / "released"
+        """where what a deployment releases becomes whole: a folder of this name for every cell, for a moment"""
 
     def trajectory(self, cell_id: str) -> Path:
         return self.root / "trajectories" / f"{cell_id}.parquet"
@@ -63,11 +50,6 @@ class Folder:
 
     def orphan(self, cell_id: str) -> Path:
         return self.root / "orphaned" / f"{cell_id}.parquet"
-
-    @property
-    def released(self) -> Path:
-        """Where what a deployment releases becomes whole: a folder of this name for every cell, for a moment."""
-        return self.root / "released"
 
     def finish_releases(self) -> None:
         """Put what deployments have released into its places.
@@ -92,11 +74,9 @@ class Folder:
         for path in folders:
             if os.path.lexists(path) and not path.is_dir():
                 _set_aside(path)
-        files = [self.manifest, self.cells, self.summary, self.provenance]
-        files += [
-            p for folder in folders if folder.is_dir() for p in folder.iterdir() if p.suffix in (".parquet", ".chunk")
-        ]
-        for path in files:
+        inside = (path for folder in folders if folder.is_dir() for path in folder.iterdir())
+        files = (path for path in inside if path.suffix in (".parquet", ".chunk"))
+        for path in (self.manifest, self.cells, self.summary, self.provenance, *files):
             if path.is_dir():
                 _set_aside(path)
 
@@ -120,11 +100,12 @@ class Folder:
                 self.finish_releases()
                 stack.enter_context(self._noted())
             except Held:
-                raise DpexpError(f"{self.root} is being written by {self._holder()}", self._what_helps()) from None
+                marked = "; if no such process exists any more: dpexp run --unlock" * (self.root / MARK).exists()
+                hint = f"wait for it, or use --results DIR{marked}"
+                raise DpexpError(f"{self.root} is being written by {self._holder()}", hint) from None
             except OSError as error:
-                raise NotWritable(
-                    f"{self.root} cannot be written: {error.strerror}", "use --results DIR for another folder"
-                ) from None
+                hint = "use --results DIR for another folder"
+                raise NotWritable(f"{self.root} cannot be written: {error.strerror}", hint) from None
             yield
 
     @contextmanager
@@ -167,9 +148,8 @@ class Folder:
             with held(self.root / LOCK):
                 pass
         except Held:
-            raise DpexpError(
-                f"{self.root} is being written by {self._holder()}", "end that process: its lock ends with it"
-            ) from None
+            hint = "end that process: its lock ends with it"
+            raise DpexpError(f"{self.root} is being written by {self._holder()}", hint) from None
         except OSError:
             pass  # no such folder, or no locks in it
         if not (self.root / MARK).exists():
@@ -177,12 +157,6 @@ class Folder:
         by = self._holder()
         (self.root / MARK).unlink(missing_ok=True)
         return f"{self.root}: unlocked; it was held by {by}"
-
-    def _what_helps(self) -> str:
-        wait = "wait for it, or use --results DIR"
-        return (
-            f"{wait}; if no such process exists any more: dpexp run --unlock" if (self.root / MARK).exists() else wait
-        )
 
     def _holder(self) -> str:
         """What the note says."""

@@ -21,15 +21,15 @@ from dpexp.core.digests import digest, hash_of_data
 from dpexp.core.files import MOST_OF_DOCUMENT, Damaged, State, read_ordinary, state_of
 from dpexp.core.text import few
 from dpexp.store.files import SCHEMA_VERSION, Sealed, read_document, read_sealed
-from dpexp.store.fingerprint import changed, closure
+from dpexp.store.fingerprint import changed, closure, statement_of
 from dpexp.store.folder import Folder
 from dpexp.store.models import Due, Model, due, model_if_whole, stored_model
-from dpexp.store.stamps import stamp_of, statement_today
+from dpexp.store.stamps import stamp_of
 from dpexp.store.stats import CI_NAME
 from dpexp.store.trajectories import Stored, stored_cell_file
 
 if TYPE_CHECKING:
-    from dpexp.config import Cell, Experiment
+    from dpexp.config.cells import Cell, Experiment
 
 PATIENCE_S = 5.0
 """how long a reader waits for a writer that is between two files; a generation is put in place within milliseconds"""
@@ -64,8 +64,10 @@ def describe(
             "numbers": file.numbers,
             "replicates": file.replicates,
             "code": key(stamp.code),
-            "statement": key(file.code if file.deployment else statement_today(cell)),  # a deployment's row is kept
-            **stamp.entries(),
+            "statement": key(file.code if file.deployment else statement_of(cell)),  # a deployment's row is kept
+            "received": stamp.received,
+            "witness": stamp.witness,
+            "confirmed": stamp.confirmed,
             **_released(cell, experiment.replicates, folder, file),
         }
     return {
@@ -250,12 +252,9 @@ def _stale_files(code: dict[str, str], simulated: bool) -> list[str]:
     """
     now = closure(tuple(name for name in code if " " not in name), simulated=simulated)
     then = {name: digest for name, digest in code.items() if not name.startswith("file ")}
-    return changed(then, now) + _changed_data(code)
-
-
-def _changed_data(code: dict[str, str]) -> list[str]:
-    paths = {name.removeprefix("file "): digest for name, digest in code.items() if name.startswith("file ")}
-    return [path for path, digest in paths.items() if _there(path) and hash_of_data(path) != digest]
+    paths = {name[5:]: digest for name, digest in code.items() if name.startswith("file ")}
+    data = [path for path, digest in paths.items() if _there(path) and hash_of_data(path) != digest]
+    return changed(then, now) + data
 
 
 def _there(path: str) -> bool:
@@ -318,7 +317,8 @@ def _sha256(path: Path) -> str:
 @lru_cache(maxsize=64)
 def _today(path: Path, sha256: str, overrides: tuple[str, ...], profile: str) -> Experiment | None:
     """What a config file with this content means today; None where it is not valid."""
-    from dpexp.config import ConfigError, load_experiment
+    from dpexp.config.experiment_file import load_experiment
+    from dpexp.config.yamlfile import ConfigError
 
     try:
         return load_experiment(path, overrides, profile=profile)

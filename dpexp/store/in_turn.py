@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
-from dpexp.config import Experiment
+from dpexp.config.cells import Experiment
 from dpexp.config.resources import fit_together
+from dpexp.store import run
 from dpexp.store.executors import Crew, Outcome
 from dpexp.store.partials import Chunk
-from dpexp.store.run import Options, Report, Running, steps_of_run, task_of
+from dpexp.store.run import Options, Report, Running, steps_of_run
 
 AT_ONCE = 2
 """experiments on their way: the chunks of a second are enough for all cores"""
@@ -105,7 +106,7 @@ class _UnderWay:
         try:
             for number, chunk in enumerate(step()):
                 early = number == 0 and place not in self.compiled  # the first in line has nobody to come before
-                self.crew.give(place, number, task_of(chunk), early)
+                self.crew.give(place, number, (run.simulate_chunk, (chunk,)), early)
         except StopIteration as end:
             self._end(place, end.value)
         except Exception as error:

@@ -10,7 +10,6 @@ Those of a deployment come into being together (`Folder.finish_releases`), since
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,11 +19,11 @@ import numpy as np
 from dpexp.core.digests import digest
 from dpexp.core.files import Damaged
 from dpexp.store.files import read_sealed, write_table
-from dpexp.store.fingerprint import data_of, statement_of
+from dpexp.store.fingerprint import statement_of
 from dpexp.store.trajectories import Stored, id_of
 
 if TYPE_CHECKING:
-    from dpexp.config import Cell
+    from dpexp.config.cells import Cell
     from dpexp.store.folder import Folder
 
 
@@ -70,15 +69,11 @@ class Model:
         return bool(self.metadata["numbers"] == stored.numbers and self.metadata["code"] == stored.code)
 
     def of_first(self, count: int) -> str:
-        """Digest of the parameters of the first replicates."""
-        return digest_of_parameters(self.estimators, self.values[:, :count])
-
-
-def digest_of_parameters(estimators: Sequence[str], values: np.ndarray) -> str:
-    """The same wherever and whenever the same bits were computed."""
-    hashed = hashlib.sha256(repr((tuple(estimators), values.shape, values.dtype.str)).encode())
-    hashed.update(np.ascontiguousarray(values).data)
-    return hashed.hexdigest()[:32]
+        """Digest of the parameters of the first replicates, the same wherever the same bits were computed."""
+        values = self.values[:, :count]
+        hashed = hashlib.sha256(repr((self.estimators, values.shape, values.dtype.str)).encode())
+        hashed.update(np.ascontiguousarray(values).data)
+        return hashed.hexdigest()[:32]
 
 
 def due(cell: Cell, replicates: int, model: Model | None) -> Due:
@@ -86,15 +81,10 @@ def due(cell: Cell, replicates: int, model: Model | None) -> Due:
     count = replicates if cell.run.release == "all" else 1
     if not cell.problem.files():
         return Due((), 0)
-    if model is not None and model.metadata["statement"] == statement_key(cell):
+    if model is not None and model.metadata["statement"] == digest(statement_of(cell)):
         return Due(model.estimators, count)
     names = cell.algorithm.releases(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
     return Due(tuple(names), count if names else 0)
-
-
-def statement_key(cell: Cell) -> str:
-    """Names the code and the data that decide which estimators are released."""
-    return digest(statement_of(cell) | data_of(cell))
 
 
 def lacking(cell: Cell, replicates: int, file: Stored, folder: Folder) -> str:
@@ -144,7 +134,7 @@ def write_model(
         "parameters": cell.parameters,
         "estimators": list(wanted.estimators),
         "shape": list(kept.shape),
-        "statement": None if metadata["deployment"] else statement_key(cell),  # it depends on the records
+        "statement": None if metadata["deployment"] else digest(statement_of(cell)),  # it depends on the records
         "legend": dict(cell.problem.legend()),
     }
     write_table(at or folder.model(cell.cell_id), pa.table(columns), {**metadata, **more})

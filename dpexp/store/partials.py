@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.config import Cell
+from dpexp.config.cells import Cell
 from dpexp.core.digests import digest
 from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
 from dpexp.engine.result import Passed
@@ -63,11 +63,6 @@ class Chunk:
         return digest([content, self.replicates, arithmetic(), *released, *["deployment"] * self.deployment], 20)
 
 
-def place(folder: Path, chunk: Chunk) -> Path:
-    """Where a chunk is kept."""
-    return folder / f"{chunk.key}.chunk"
-
-
 def save(folder: Path, chunk: Chunk, done: Done) -> None:
     """Keep a finished chunk, in numpy's own format."""
     read = json.dumps(observed.found({name for cell in chunk.cells for name in code_of(cell)}))
@@ -75,13 +70,13 @@ def save(folder: Path, chunk: Chunk, done: Done) -> None:
     arrays: dict[str, Any] = {"steps": passed.steps, "wall_s": done.wall_s, "read": read, "values": passed.values}
     arrays |= {f"model {k}": model for k, model in enumerate(done.models) if model is not None}
     np.savez(stored, **arrays)
-    write_bytes_sealed(place(folder, chunk), stored.getbuffer())
+    write_bytes_sealed(folder / f"{chunk.key}.chunk", stored.getbuffer())
 
 
-class Keeping:
+class Keeping(contextlib.AbstractContextManager["Keeping"]):
     """Keeps the chunks of a run; where an error ends it, all of them.
 
-    Use as a context manager. A run that ends well has written its results and needs none of them.
+    A run that ends well has written its results and needs none of them.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -89,9 +84,6 @@ class Keeping:
         self._waiting: list[tuple[Chunk, Done]] = []
         self._seconds = 0.0
         """that the waiting ones took to compute"""
-
-    def __enter__(self) -> Keeping:
-        return self
 
     def keep(self, chunk: Chunk, done: Done) -> None:
         """Keep a chunk, now or when there is more that could be lost."""
@@ -114,7 +106,7 @@ class Keeping:
 
 def load(folder: Path, chunk: Chunk) -> Done | None:
     """A kept chunk, or None where there is none or it is damaged."""
-    path, algorithm = place(folder, chunk), chunk.cells[0].algorithm
+    path, algorithm = folder / f"{chunk.key}.chunk", chunk.cells[0].algorithm
     try:
         stored = np.load(io.BytesIO(read_bytes_sealed(path)))
         read: dict[str, str] = json.loads(str(stored["read"]))

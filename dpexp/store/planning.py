@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpexp.config import Cell, Experiment
+from dpexp.config.cells import Cell, Experiment
 from dpexp.core.files import Damaged
 from dpexp.core.text import counted, few
 from dpexp.store import Folder
 from dpexp.store.files import read_document
 from dpexp.store.fingerprint import changed, code_of
-from dpexp.store.generation import deployed_in, describe, read_generation, what_changed
+from dpexp.store.generation import describe, read_generation, what_changed
 from dpexp.store.models import lacking, stored_model
 from dpexp.store.provenance import arithmetic
 from dpexp.store.stamps import moved, stamp_of
@@ -51,7 +52,9 @@ def plan(experiment: Experiment, results: Path, force: bool = False, deployment:
     A run makes it while it holds the folder: what another process writes in between would not be seen.
     """
     folder = Folder(results, experiment.name)
-    manifest = _manifest(folder)
+    manifest: dict[str, Any] = {"computed_from": {}}
+    with suppress(FileNotFoundError, Damaged):
+        manifest = read_document(folder.manifest)
     return [_plan_cell(cell, experiment.replicates, folder, manifest, force, deployment) for cell in experiment.cells]
 
 
@@ -73,15 +76,14 @@ def _plan_cell(
     cell: Cell, wanted: int, folder: Folder, manifest: dict[str, Any], force: bool, deployment: bool
 ) -> CellPlan:
     everything = range(wanted)
-    orphaned = not folder.trajectory(cell.cell_id).exists()
-    released = _deployed(cell, folder, manifest, orphaned) if cell.problem.files() else None
+    released = _deployed(cell, folder, manifest) if cell.problem.files() else None
     if released is not None:
         if not force:
             return released
         reason = f"--force, although {released.reason}"
         return CellPlan(cell, "stale", reason, everything, 0, released.file)
     try:
-        file = stored_cell_file(folder, cell.cell_id, orphaned)
+        file = stored_cell_file(folder, cell.cell_id)
     except FileNotFoundError:
         return CellPlan(cell, "missing", "not computed yet", everything, 0)
     except Damaged as error:
@@ -111,32 +113,23 @@ def _plan_cell(
     return CellPlan(cell, "current", reason, range(0), stored, file, warning)
 
 
-def _deployed(cell: Cell, folder: Folder, manifest: dict[str, Any], orphaned: bool) -> CellPlan | None:
+def _deployed(cell: Cell, folder: Folder, manifest: dict[str, Any]) -> CellPlan | None:
     """The plan of a cell that a deployment has released: it is kept, and never computed again unasked.
 
     Every further run is a further release of the same records. So any sign of a deployment counts, in the trajectory,
     in the model or in the manifest, and where what was released cannot be read the run is refused.
     """
-    file, model = None, None
-    faults = []
+    file, model, faults = None, None, []
     try:
-        file = stored_cell_file(folder, cell.cell_id, orphaned)
-    except FileNotFoundError:
-        faults.append(f"trajectories/{cell.cell_id}.parquet is missing")
-    except Damaged as error:
-        faults.append(str(error))
+        file = stored_cell_file(folder, cell.cell_id)
+    except (FileNotFoundError, Damaged) as error:
+        faults.append(str(error) if isinstance(error, Damaged) else f"{cell.cell_id}.parquet is missing")
     try:
         model = stored_model(folder, cell.cell_id)
-    except FileNotFoundError:
-        faults.append(f"models/{cell.cell_id}.parquet is missing")
-    except Damaged as error:
-        faults.append(str(error))
-    at = [
-        file.deployment.get("at", "") if file else "",
-        model.deployment if model else "",
-        deployed_in(folder).get(cell.cell_id, ""),
-    ]
-    when = next(filter(None, at), "")
+    except (FileNotFoundError, Damaged) as error:
+        faults.append(str(error) if isinstance(error, Damaged) else f"models/{cell.cell_id}.parquet is missing")
+    told = manifest["computed_from"].get(cell.cell_id, {}).get("deployment")
+    when = (file and file.deployment.get("at")) or (model and model.deployment) or told
     if not when:
         return None
     if file is not None and model is not None and not (file.deployment and model.belongs_to(file)):
@@ -148,14 +141,6 @@ def _deployed(cell: Cell, folder: Folder, manifest: dict[str, Any], orphaned: bo
     reason = f"released by a deployment on {when}, and kept"
     reason += f" ({what_changed(since)} changed since: {few(since)})" if since else ""
     return CellPlan(cell, "deployed", reason, range(0), file.replicates, file)
-
-
-def _manifest(folder: Folder) -> dict[str, Any]:
-    """The stored manifest; one that holds no cells where there is none."""
-    try:
-        return read_document(folder.manifest)
-    except (FileNotFoundError, Damaged):
-        return {"computed_from": {}}
 
 
 def _mixture(stored: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 import sys
+from contextlib import suppress
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,21 +17,15 @@ NUMERICAL = ("numpy", "numba", "llvmlite", "scipy")
 """libraries whose version can change the last bits of a result"""
 
 
-def versions() -> dict[str, str]:
-    """Versions of Python, dpexp and the libraries it computes with."""
-    return dict(_versions())
-
-
 @lru_cache(maxsize=1)
-def _versions() -> tuple[tuple[str, str], ...]:
-    """They are asked for every cell, and the description of a package takes a millisecond to read."""
-    found = [("python", platform.python_version())]
+def versions() -> dict[str, str]:
+    """Versions of Python, dpexp and the libraries it computes with, asked once: a package takes a millisecond."""
+    found = {"python": platform.python_version()}
     for name in ("dpexp", *LIBRARIES):
-        try:
-            found.append((name, version(name)))
-        except PackageNotFoundError:
-            found.append((name, "not installed"))
-    return tuple(found)
+        found[name] = "not installed"
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 @lru_cache(maxsize=1)
@@ -77,11 +72,9 @@ def commit() -> dict[str, Any]:
 def machine() -> dict[str, Any]:
     """Processor, cores and system."""
     name = platform.processor()
-    try:
+    with suppress(OSError, StopIteration):
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         name = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        pass
     return {"processor": name, "cores": os.cpu_count(), "system": platform.system(), "architecture": platform.machine()}
 
 

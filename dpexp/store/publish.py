@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dpexp.config import Cell, Experiment
+from dpexp.config.cells import Cell, Experiment
 from dpexp.core.files import Damaged, settle
 from dpexp.engine.result import CellData
 from dpexp.plugins import observed
 from dpexp.store.files import write_document, write_table
 from dpexp.store.fingerprint import code_of, data_of
 from dpexp.store.folder import Folder
-from dpexp.store.generation import Generation, describe, read_generation, summary_code
+from dpexp.store.generation import Generation, describe, read_generation
 from dpexp.store.models import due, keep_what_is_due, model_if_whole, write_model
 from dpexp.store.planning import CellPlan
 from dpexp.store.provenance import arithmetic, commit, machine, versions
@@ -82,13 +83,11 @@ def publish(
         elif cell.problem.files() and cell.cell_id not in failures:
             keep_what_is_due(folder, cell, experiment.replicates)
     outcomes = {cell_id: one.ended for cell_id, one in written.items()}
-    stored = {
-        p.cell.cell_id: p.file if p.cell.cell_id not in written else written[p.cell.cell_id].file
-        for p in plans
-        if p.cell.cell_id in written or (p.file is not None and p.cell.cell_id not in failures)
-    }
-    files = {cell_id: file for cell_id, file in stored.items() if file is not None}
-    old = _old_generation(folder)
+    stored = {p.cell.cell_id: p.file for p in plans if p.file is not None and p.cell.cell_id not in failures}
+    files = stored | {cell_id: one.file for cell_id, one in written.items()}
+    old: Generation | None = None
+    with suppress(FileNotFoundError, Damaged):
+        old = read_generation(folder)
     description = describe(experiment, folder, files, old)
     if old is not None and not failures and old.describes(description):
         return outcomes
@@ -99,10 +98,11 @@ def publish(
             rows.append({"cell_id": cell.cell_id, **cell.columns(), **failed})
         elif cell.cell_id in files:
             file = files[cell.cell_id]
-            outcome, summary = _derived(cell, file, old) if cell.cell_id not in written else written[cell.cell_id][1:]
+            new = written.get(cell.cell_id)
+            new = new or _written(cell, file, file.data())
             # what a deployment stated belongs to the noise that it drew, whatever today's code would draw
-            rows.append(file.deployment.get("row") or row_of(cell, experiment.deltas, outcome))
-            pieces.append(summary)
+            rows.append(file.deployment.get("row") or row_of(cell, experiment.deltas, new.ended))
+            pieces.append(new.summary)
     names = list(dict.fromkeys(name for row in rows for name in row)) or ["cell_id", "status"]
     table = pa.table({name: [row.get(name) for row in rows] for name in names})
     seals = {"cells.parquet": write_table(folder.cells, table, {}), "summary.parquet": ""}
@@ -145,49 +145,27 @@ def _write(
     places = {name: waiting / f"{name}.parquet" if at else None for name in ("model", "trajectory")}
     wanted = due(cell, experiment.replicates, None)
     if computed.model is not None and wanted.estimators:
-        tied = {"numbers": digest_of(data), "code": code, "deployment": at, "earlier": _earlier(folder, cell)}
+        old = model_if_whole(folder, cell.cell_id)  # which remembers when deployments released the cell so far
+        earlier = [] if old is None else [*old.earlier, *filter(None, [old.deployment])]
+        tied = {"numbers": digest_of(data), "code": code, "deployment": at, "earlier": earlier}
         write_model(folder, cell, wanted, computed.model, tied, places["model"])
     else:
         model.unlink(missing_ok=True)
-    diverged = too_far(data, cell.run.diverged_above)
     outcome = ended(cell, data)
     made = {"code": code, "received": cell.received_numbers, "witness": witness_of(cell, data), "versions": versions(),
             "arithmetic": arithmetic(), "cpu_s": computed.cpu_s}  # fmt: skip
     if at:
         made["deployment"] = {"at": at, "row": row_of(cell, experiment.deltas, outcome, deployment=True)}
+    diverged = too_far(data, cell.run.diverged_above)
     file = write_cell(folder, cell.parameters, data, diverged, made, places["trajectory"])
     if at:
         settle(waiting)
         waiting.rename(folder.released / cell.cell_id)
         settle(folder.released, folder.root)
         folder.finish_releases()
-    return Written(file, outcome, summary_table(cell.cell_id, data, diverged))
+    return _written(cell, file, data)
 
 
-def _earlier(folder: Folder, cell: Cell) -> list[str]:
-    """When deployments released a cell into this folder so far, as far as the model that is there remembers."""
-    old = model_if_whole(folder, cell.cell_id)
-    return [] if old is None else [*old.earlier, *filter(None, [old.deployment])]
-
-
-def _old_generation(folder: Folder) -> Generation | None:
-    """The stored generation, if its files are whole and belong together."""
-    try:
-        return read_generation(folder)
-    except (FileNotFoundError, Damaged):
-        return None
-
-
-def _derived(cell: Cell, file: Stored, old: Generation | None) -> tuple[Ended, pa.Table]:
-    """How a stored cell ended, and its summary rows: the stored ones, if today's code made them from these numbers."""
-    import pyarrow.compute as pc
-
-    data = file.data()
+def _written(cell: Cell, file: Stored, data: CellData) -> Written:
     diverged = too_far(data, cell.run.diverged_above)
-    outcome = ended(cell, data)
-    origin = None if old is None else old.manifest["computed_from"].get(cell.cell_id)
-    same = origin is not None and (origin["numbers"], origin["replicates"]) == (file.numbers, file.replicates)
-    if old is not None and old.summary is not None and same and old.manifest["summary_code"] == summary_code():
-        table = old.summary.table()
-        return outcome, table.filter(pc.equal(table["cell_id"], cell.cell_id)).replace_schema_metadata(None)
-    return outcome, summary_table(cell.cell_id, data, diverged)
+    return Written(file, ended(cell, data), summary_table(cell.cell_id, data, diverged))

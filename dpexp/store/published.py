@@ -33,8 +33,7 @@ def of(results: Path, against: Path | None = None) -> Published:
             raise UsageError(f"--against {against}: no such folder", "name a results folder")
         return Published(dict(_in_folder(against)), str(against))
     kept = results / KEPT
-    files = _in_git(results)
-    if files:
+    if files := _in_git(results):
         return Published(files, "the last commit")
     if kept.is_dir():
         return Published(dict(_in_folder(kept)), str(kept))
@@ -79,10 +78,8 @@ def _in_git(results: Path) -> dict[str, bytes]:
         return {}
     if told.returncode != 0:
         return {}
-    files = {}
     with tarfile.open(fileobj=io.BytesIO(told.stdout)) as archive:
-        for member in archive:
-            content = archive.extractfile(member) if member.isfile() else None
-            if content is not None:
-                files[member.name.removeprefix("./")] = content.read()
-    return files
+        opened = (
+            (member.name.removeprefix("./"), archive.extractfile(member)) for member in archive if member.isfile()
+        )
+        return {name: content.read() for name, content in opened if content is not None}

@@ -78,7 +78,7 @@ def _load_plugins(manifest: dict[str, Any], folder: Folder) -> None:
     What the results say of their code is the name of the plug-in, and never where it lies. Raises ResultsMissing where
     the config is not there or does not name it.
     """
-    from dpexp.config import load_experiment
+    from dpexp.config.experiment_file import load_experiment
 
     if (path := config_path(manifest, folder)) is not None:
         with suppress(UsageError):
@@ -165,11 +165,15 @@ def _frame(sealed: Sealed) -> pd.DataFrame:
 
 def load_cells(results: Path, experiment: str, needs: Sequence[str] = (), renamed: bool = False) -> pd.DataFrame:
     """cells.parquet, one row per cell, with the columns `needs` among others. Raises ResultsMissing."""
-    generation = load_generation(results, experiment, renamed)
+    return _cells(load_generation(results, experiment, renamed), needs)
+
+
+def _cells(generation: Generation, needs: Sequence[str]) -> pd.DataFrame:
     cells = _frame(generation.cells)
-    lacking = [name for name in needs if name not in cells.columns]
-    if lacking:
-        raise not_as_configured(results, experiment, f"no column {', '.join(lacking)}")
+    if lacking := [name for name in needs if name not in cells.columns]:
+        raise not_as_configured(
+            generation.folder.root.parent, generation.folder.root.name, f"no column {', '.join(lacking)}"
+        )
     return cells
 
 
@@ -184,8 +188,8 @@ def load_summary(results: Path, experiment: str, needs: Sequence[str] = (), rena
     No column of the cells is lost: where the summary has one of that name, its section stands before it. So `n` is the
     number of replicates and `run.n` that of steps; `n_diverged` counts them at one step, `cell.n_diverged` at any.
     """
-    cells = load_cells(results, experiment, needs, renamed)
     generation = load_generation(results, experiment, renamed)
+    cells = _cells(generation, needs)
     if generation.summary is None:
         raise missing(generation.folder, "no cell has been computed")
     summary = _frame(generation.summary)
@@ -210,21 +214,15 @@ def load_trajectories(
     import pandas as pd
 
     generation = load_generation(results, experiment)
-    wanted = list(generation.manifest["cells"]) if cell_ids is None else list(cell_ids)
-    frames: list[pd.DataFrame] = []
-    for cell_id in wanted:
-        sealed = _trajectory(generation, cell_id, Stored.open)
-        frames.append(sealed.table(list(columns) if columns else None, filters).to_pandas(use_threads=False))
-    return pd.concat(frames, ignore_index=True)
-
-
-def load_cell(results: Path, experiment: str, cell_id: str, renamed: bool = False) -> CellData:
-    """The numbers of one cell, replicate by replicate. Raises ResultsMissing, also where only summaries are there."""
-    return cell_of(load_generation(results, experiment, renamed), cell_id)
+    wanted = generation.manifest["cells"] if cell_ids is None else cell_ids
+    files = (_trajectory(generation, cell_id, Stored.open) for cell_id in wanted)
+    frames = [file.table(columns, filters).to_pandas(use_threads=False) for file in files]
+    rows: pd.DataFrame = pd.concat(frames, ignore_index=True)
+    return rows
 
 
 def cell_of(generation: Generation, cell_id: str) -> CellData:
-    """`load_cell` of a generation that was checked: a caller that asks for every cell checks it once."""
+    """The numbers of one cell, replicate by replicate. Raises ResultsMissing, also where only summaries are there."""
     return _trajectory(generation, cell_id, Stored.data)
 
 

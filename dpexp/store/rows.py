@@ -10,7 +10,7 @@ from dpexp.engine.result import CellData
 from dpexp.store.summaries import too_far
 
 if TYPE_CHECKING:
-    from dpexp.config import Cell
+    from dpexp.config.cells import Cell
 
 
 class Ended(NamedTuple):
@@ -72,10 +72,11 @@ def beside(stated: Mapping[str, Any], taken: Mapping[str, Any]) -> dict[str, Any
     that a config names: then one column holds it.
     """
     return {
-        (name if name not in taken or _same(taken[name], value) else f"privacy.{name}"): value
+        (name if name not in taken or same(taken[name], value) else f"privacy.{name}"): value
         for name, value in stated.items()
     }
 
 
-def _same(one: Any, other: Any) -> bool:
-    return bool(one == other) or (one != one and other != other)  # nan is the same as nan here
+def same(one: Any, other: Any) -> bool:
+    """Equal, to the last bit, and nan is the same as nan."""
+    return bool(one == other) or (one != one and other != other)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dpexp.config import Cell, Experiment
+from dpexp.config.cells import Cell, Experiment
 from dpexp.config.dealing import dealt_in_secret
 from dpexp.config.resources import needs_of_worker
 from dpexp.config.settings import setting
@@ -130,7 +130,7 @@ def steps_of_run(experiment: Experiment, options: Options) -> Running:
     report = Report(experiment.name, folder.root)
     try:
         with folder.locked():
-            _recover(folder, [cell.cell_id for cell in experiment.cells])
+            _sort_out(folder, {cell.cell_id for cell in experiment.cells}, options)
             plans = plan(experiment, options.results, options.force, options.deployment)
             chosen = _choose(plans, options)
             ended, failures = yield from _bring_up_to_date(experiment, folder, plans, chosen, options, started, begin)
@@ -146,7 +146,7 @@ def steps_of_run(experiment: Experiment, options: Options) -> Running:
         raise DpexpError(what, hint) from error
     except Damaged as error:
         raise DpexpError(f"{folder.root}: {error}", "another program writes to this folder; run again") from None
-    _account(report, plans, chosen, ended, failures)
+    _account(report, chosen, ended, failures)
     report.wall_s = time.perf_counter() - begin
     return report
 
@@ -185,16 +185,21 @@ def _bring_up_to_date(
         raise DpexpError(f"{experiment.name}: {', '.join(late)} changed after this process had read it", AGAIN)
 
     def check() -> None:
-        """Nothing is kept that was computed while code or data changed."""
-        if (now := source_states(codes.values())) != sources:
-            touched = {name for name in now if name.startswith("file ") and now[name] != sources[name]}
-            _refuse_changed_sources(experiment, todo, codes, touched)
+        """Raise DpexpError where code or data have changed meanwhile: nothing is kept that was computed with them."""
+        if (now := source_states(codes.values())) == sources:
+            return
+        forget()
+        files = {name for p in todo for name in changed(codes[p.cell.cell_id], _of_both_stages(p.cell))}
+        # data that were touched count even if they hold the same again: they may have been read in between
+        files |= {name[5:] for name in now if name.startswith("file ") and now[name] != sources[name]}
+        if files:
+            names = ", ".join(sorted(files))
+            raise DpexpError(f"{experiment.name}: {names} changed while the run was using it", AGAIN)
 
     with Keeping(folder.partial) as keeping:
         results = yield from _compute(experiment, todo, keeping, options, check)
         check()
         fresh, failures = _assemble(todo, results, folder, options.deployment)
-        _retire(folder, plans, options)
         ended = publish(experiment, folder, plans, fresh, failures, started, time.perf_counter() - begin)
     if not failures:
         shutil.rmtree(folder.partial, ignore_errors=True)
@@ -206,44 +211,18 @@ def _of_both_stages(cell: Cell) -> dict[str, str]:
     return statement_of(cell) | code_of(cell)
 
 
-def _refuse_changed_sources(
-    experiment: Experiment, todo: Sequence[CellPlan], codes: dict[str, dict[str, str]], touched: set[str]
-) -> None:
-    """Raise DpexpError where code or data are no longer what the numbers of this run were to be computed from.
-
-    Data files that were `touched` count even if they hold the same again: they may have been read in between.
-    """
-    forget()
-    files = {name for p in todo for name in changed(codes[p.cell.cell_id], _of_both_stages(p.cell))}
-    files |= {name.removeprefix("file ") for name in touched}
-    if files:
-        names = ", ".join(sorted(files))
-        raise DpexpError(f"{experiment.name}: {names} changed while the run was using it", AGAIN)
-
-
-def _recover(folder: Folder, cell_ids: Sequence[str]) -> None:
-    """Bring back the trajectories of cells that had left the config."""
-    for cell_id in cell_ids:
-        orphan, target = folder.orphan(cell_id), folder.trajectory(cell_id)
-        if orphan.exists() and not target.exists():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            orphan.rename(target)
-
-
-def _retire(folder: Folder, plans: Sequence[CellPlan], options: Options) -> None:
-    """Set aside the trajectories of cells that are no longer in the config; nothing is deleted."""
-    wanted = {p.cell.cell_id for p in plans}
-    stored = sorted((folder.root / "trajectories").glob("[!.]*.parquet"))
-    orphans = [path for path in stored if path.stem not in wanted]
-    for path in orphans:
-        target = folder.orphan(path.stem)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        path.replace(target)
-    if orphans:
-        note(
-            f"{folder.experiment}: {len(orphans)} stored cells are not in the config; set aside in {target.parent}",
-            options.quiet,
-        )
+def _sort_out(folder: Folder, wanted: set[str], options: Options) -> None:
+    """Set aside the trajectories of cells that have left the config, and bring back those of cells that have returned;
+    nothing is deleted."""
+    there, aside = folder.trajectory("").parent, folder.orphan("").parent
+    back = [path for path in aside.glob("[!.]*.parquet") if path.stem in wanted and not (there / path.name).exists()]
+    leaving = [path for path in there.glob("[!.]*.parquet") if path.stem not in wanted]
+    for path, place in (*((one, there) for one in back), *((one, aside) for one in leaving)):
+        place.mkdir(parents=True, exist_ok=True)
+        path.replace(place / path.name)
+    if leaving:
+        what = f"{len(leaving)} stored cells are not in the config; set aside in {aside}"
+        note(f"{folder.experiment}: {what}", options.quiet)
 
 
 def _compute(
@@ -317,7 +296,7 @@ def _executed(
     chunks: Sequence[Chunk], experiment: Experiment, options: Options
 ) -> Generator[tuple[int, Result], None, None]:
     """Compute chunks where the options say."""
-    tasks = [task_of(chunk) for chunk in chunks]
+    tasks: list[Task] = [(simulate_chunk, (chunk,)) for chunk in chunks]
     if options.backend != "dask":
         yield from EXECUTORS[options.backend](tasks, max(1, min(options.jobs, len(tasks))))
         return
@@ -326,11 +305,6 @@ def _executed(
 
     names = {name for chunk in chunks for cell in chunk.cells for name in _of_both_stages(cell)}
     yield from on_cluster(tasks, options.scheduler, asked_of(names), Room(*needs_of_worker(experiment)))
-
-
-def task_of(chunk: Chunk) -> Task:
-    """The task of computing a chunk."""
-    return simulate_chunk, (chunk,)
 
 
 def _assemble(
@@ -365,19 +339,10 @@ def _assemble(
     return fresh, failures
 
 
-def _account(
-    report: Report,
-    plans: Sequence[CellPlan],
-    chosen: Sequence[CellPlan],
-    ended: dict[str, Ended],
-    failures: dict[str, str],
-) -> None:
+def _account(report: Report, chosen: Sequence[CellPlan], ended: dict[str, Ended], failures: dict[str, str]) -> None:
     """Fill in the report."""
-    picked = {p.cell.cell_id for p in chosen}
-    for p in plans:
+    for p in chosen:
         name = p.cell.cell_id
-        if name not in picked:
-            continue
         if name in failures:
             status, reason = "failed", failures[name]
         elif name in ended:

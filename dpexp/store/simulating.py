@@ -23,7 +23,7 @@ from dpexp.engine.result import Passed
 from dpexp.plugins.loaded import said
 
 if TYPE_CHECKING:
-    from dpexp.config import Cell
+    from dpexp.config.cells import Cell
 
 
 class Done(NamedTuple):

@@ -86,8 +86,8 @@ def imports_and_words(tree: ast.Module) -> tuple[tuple[Import, ...], tuple[Impor
             if isinstance(node.value, str):
                 words.add(node.value)
             continue
-        if _is_for_types(node):
-            continue
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING" and not node.orelse:
+            continue  # imports for types never run
         if isinstance(node, ast.Import):
             imports.append((Import(0, None, tuple(alias.name for alias in node.names)), simulated))
         if isinstance(node, ast.ImportFrom):
@@ -117,11 +117,6 @@ def _plain(value: Any) -> Any:
         fields = [(name, _plain(v)) for name, v in ast.iter_fields(value) if v is not None and v != []]
         return (type(value).__name__, *fields)
     return [_plain(v) for v in value] if isinstance(value, list) else value
-
-
-def _is_for_types(node: ast.AST) -> bool:
-    """Whether this is an `if TYPE_CHECKING:` without an else: its imports never run."""
-    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING" and not node.orelse
 
 
 def _is_text(statement: Any) -> bool:

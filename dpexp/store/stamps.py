@@ -15,12 +15,12 @@ import numpy as np
 
 from dpexp.core.text import counted
 from dpexp.engine.result import CellData
-from dpexp.store.fingerprint import changed, code_of, data_of, statement_of
+from dpexp.store.fingerprint import changed, code_of, statement_of
 from dpexp.store.summaries import summary_table, too_far
 from dpexp.store.trajectories import Stored, digest_of
 
 if TYPE_CHECKING:
-    from dpexp.config import Cell
+    from dpexp.config.cells import Cell
 
 
 class Stamp(NamedTuple):
@@ -36,10 +36,6 @@ class Stamp(NamedTuple):
     """of both stages and of the row; None where no manifest tells"""
     confirmed: str = ""
     """how it was found that this code gives these numbers; empty where it computed them"""
-
-    def entries(self) -> dict[str, Any]:
-        """What the manifest holds of it beside the code."""
-        return {"received": self.received, "witness": self.witness, "confirmed": self.confirmed}
 
 
 def witness_of(cell: Cell, data: CellData) -> dict[str, Any]:
@@ -70,22 +66,13 @@ def stamp_in(manifest: Mapping[str, Any], cell_id: str) -> Stamp:
 def stamp_of(cell: Cell, file: Stored, manifest: Mapping[str, Any] | None) -> Stamp:
     """What is known of a trajectory file: by the manifest, where it speaks of these numbers and knows more."""
     own = Stamp(file.code, file.metadata.get("received"), file.metadata.get("witness"))
-    origin = None if manifest is None else manifest["computed_from"].get(cell.cell_id)
-    if (
-        manifest is None
-        or origin is None
-        or (origin["numbers"], origin["replicates"]) != (file.numbers, file.replicates)
-    ):
+    origin = {} if manifest is None else manifest["computed_from"].get(cell.cell_id, {})
+    if manifest is None or (origin.get("numbers"), origin.get("replicates")) != (file.numbers, file.replicates):
         return own
     told = stamp_in(manifest, cell.cell_id)
     if told.code == own.code or own.code == code_of(cell):
         return own._replace(statement=told.statement if told.received == own.received else None)
     return told
-
-
-def statement_today(cell: Cell) -> dict[str, str]:
-    """What a row of cells.parquet is computed with; the ledger of a row counts the records."""
-    return statement_of(cell) | data_of(cell)
 
 
 def moved(cell: Cell, stamp: Stamp) -> tuple[list[str], list[str]]:
@@ -95,7 +82,7 @@ def moved(cell: Cell, stamp: Stamp) -> tuple[list[str], list[str]]:
     """
     if files := changed(stamp.code, code_of(cell)):
         return files, []
-    if stamp.statement == statement_today(cell) or (now := cell.received_numbers) == stamp.received:
+    if stamp.statement == statement_of(cell) or (now := cell.received_numbers) == stamp.received:
         return [], []
     then, now = stamp.received or {}, now or {}
     return [], sorted(name for name in then.keys() | now.keys() if then.get(name) != now.get(name))

@@ -63,10 +63,8 @@ def _order_statistics(ordered: np.ndarray, q: float, level: float) -> tuple[np.n
     count = ordered.shape[-1]
     below, above = _ranks(count, q, level)
     nothing = np.full(ordered.shape[:-1], math.inf)
-    return (
-        ordered[..., below - 1] if below >= 1 else -nothing,
-        ordered[..., above - 1] if above <= count else nothing,
-    )
+    low = ordered[..., below - 1] if below >= 1 else -nothing
+    return low, ordered[..., above - 1] if above <= count else nothing
 
 
 @lru_cache(maxsize=64)
@@ -193,9 +191,8 @@ def _quantile(ordered: np.ndarray, q: float) -> np.ndarray:
     part = place - low
     if part == 0:
         return ordered[..., low]
-    return np.where(
-        np.isinf(ordered[..., low + 1]), math.inf, (1 - part) * ordered[..., low] + part * ordered[..., low + 1]
-    )
+    between = (1 - part) * ordered[..., low] + part * ordered[..., low + 1]
+    return np.where(np.isinf(ordered[..., low + 1]), math.inf, between)
 
 
 @dataclass(frozen=True)

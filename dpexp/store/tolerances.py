@@ -53,8 +53,3 @@ BY_METRIC = {
 }
 EVIDENCE = Tolerance(1e-6, 1e-9, "numbers behind a verdict, which follow from all of these")
 STATED = Tolerance(1e-9, 0.0, "parameters and privacy statements, which are sums and quadratures")
-
-
-def of_metric(name: str) -> Tolerance:
-    """That of a metric; of a plug-in's the one of long runs."""
-    return BY_METRIC.get(name, LONG)

@@ -25,9 +25,7 @@ from dpexp.store.summaries import with_distance
 
 def id_of(parameters: dict[str, Any]) -> str:
     """A cell's id: a hash of the parameters that determine its numbers."""
-    from dpexp.config.cells import (
-        ID_LENGTH,
-    )  # with all that a config can name, of which a reader of verdicts needs none
+    from dpexp.config.cells import ID_LENGTH  # with all that a config names, which a reader of verdicts does not need
 
     return digest(parameters, ID_LENGTH)
 
@@ -131,9 +129,11 @@ def write_cell(
     return Stored(path, seal, json.loads(json.dumps(stated)))  # lists where there were tuples, as a reader sees it
 
 
-def stored_cell_file(folder: Folder, cell_id: str, orphaned: bool = False) -> Stored:
-    """The checked trajectory file of a cell. Raises Damaged, FileNotFoundError."""
-    path = folder.orphan(cell_id) if orphaned else folder.trajectory(cell_id)
+def stored_cell_file(folder: Folder, cell_id: str) -> Stored:
+    """The checked trajectory file of a cell, also one that was set aside. Raises Damaged, FileNotFoundError."""
+    path = folder.trajectory(cell_id)
+    if not path.exists() and folder.orphan(cell_id).exists():
+        path = folder.orphan(cell_id)
     sealed = read_sealed(path)
     if id_of(sealed.metadata.get("parameters", {})) != cell_id:
         raise Damaged(f"{path.name} holds another cell's numbers")

@@ -10,7 +10,8 @@ import pytest
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.commands import notices, privacy, validate
-from dpexp.config import ConfigError, load_experiment
+from dpexp.config.experiment_file import load_experiment
+from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import ResultsMissing
 from dpexp.core.seeds import generator
 from dpexp.data import DATASETS
@@ -530,7 +531,7 @@ def test_cells_of_one_pass_are_what_each_is_alone():
     """Cells that share records and batches run together, whatever their algorithm; no bit depends on the company."""
     from collections import defaultdict
 
-    from dpexp.config import read_experiment
+    from dpexp.config.experiment_file import read_experiment
     from dpexp.store.simulating import Done, simulate
 
     passes = defaultdict(list)

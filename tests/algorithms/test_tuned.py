@@ -15,7 +15,7 @@ from dpexp.algorithms import tuned as module
 from dpexp.algorithms.dp_sgd import DpSgd
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.algorithms.tuned import TunedDpSgd, TunedDpSgld, TunedSgd, correct
-from dpexp.config import load_experiment, read_experiment
+from dpexp.config.experiment_file import load_experiment, read_experiment
 from dpexp.core.seeds import generator
 from dpexp.engine.softmax import batches as drawn
 from dpexp.engine.softmax import loop as engine

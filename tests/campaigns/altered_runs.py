@@ -15,7 +15,7 @@ import pandas as pd
 from dpexp.config.stored import stored_cell
 from dpexp.core.errors import ResultsMissing
 from dpexp.reporting.evidence import Evidence, Run
-from dpexp.store import load_cell, load_cells, load_parameters, load_summary
+from dpexp.store import cell_of, load_cells, load_generation, load_parameters, load_summary
 from dpexp.store.stats import summarise
 from dpexp.store.summaries import too_far, with_distance
 from dpexp.theory.theorem import Theorem
@@ -71,7 +71,7 @@ class Stored:
             runs = []
             for row in load_cells(self.results, experiment, renamed=self.aged).to_dict("records"):
                 cell_id = str(row["cell_id"])
-                data = load_cell(self.results, experiment, cell_id, self.aged)
+                data = cell_of(load_generation(self.results, experiment, self.aged), cell_id)
                 cell = stored_cell(experiment, parameters[cell_id])
                 runs.append(Run(cell, {str(k): v for k, v in row.items()}, data))
             self._runs[experiment] = sorted(runs, key=order)

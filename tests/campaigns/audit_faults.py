@@ -20,7 +20,7 @@ from unittest.mock import patch
 import numpy as np
 
 from dpexp.algorithms import dp_sgd, softmax_runs
-from dpexp.config import read_experiment
+from dpexp.config.experiment_file import read_experiment
 from dpexp.engine.finite_sum import noise_process
 from dpexp.engine.linear import one_pass
 from dpexp.engine.softmax import batches as schemes

@@ -36,7 +36,8 @@ import numpy as np
 
 from dpexp.commands import run as running
 from dpexp.commands import validate
-from dpexp.config import Experiment, load_experiment
+from dpexp.config.cells import Experiment
+from dpexp.config.experiment_file import load_experiment
 from dpexp.config.reader import REGISTRIES
 from dpexp.core.errors import DpexpError
 

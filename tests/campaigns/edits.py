@@ -22,7 +22,7 @@ from dpexp.store import fingerprint
 from dpexp.store.fingerprint import ROOT, code_of, source_of, statement_of
 from dpexp.store.rows import ended, row_of
 from dpexp.store.simulating import simulate
-from tests.store.test_fingerprint_of_what_runs import CANNOT_CHANGE_A_NUMBER, CELLS, ran
+from tests.store.test_fingerprint_of_what_runs import CANNOT_CHANGE_A_NUMBER, PAIRS, cell_of, ran
 
 OTHER_OPERATORS: dict[type, type] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.Pow: ast.Mult, ast.Lt: ast.LtE,
@@ -117,8 +117,8 @@ class Copy:
 def campaign(edits: int, harmless_edits: int, seed: int = 0) -> tuple[list[str], list[str], int]:
     """Edits that were missed, harmless edits that were taken for changes, and how many modules were edited."""
     draws = random.Random(seed)
-    names = sorted(CELLS)
-    stages = {name: used(CELLS[name]) for name in draws.sample(names, min(len(names), 6 + edits // 10))}
+    names = sorted(PAIRS)
+    stages = {name: used(cell_of(name)) for name in draws.sample(names, min(len(names), 6 + edits // 10))}
     chosen = {name: sorted(found) for name, found in stages.items()}
     missed, alarms, touched = [], [], set()
     with tempfile.TemporaryDirectory(prefix="dpexp-edits-") as folder:
@@ -132,14 +132,14 @@ def campaign(edits: int, harmless_edits: int, seed: int = 0) -> tuple[list[str],
             edits -= 1
             touched.add(module)
             what = change(tree, draws)
-            if not copy.edited(CELLS[name], module, ast.unparse(tree), stages[name][module]):
+            if not copy.edited(cell_of(name), module, ast.unparse(tree), stages[name][module]):
                 missed.append(f"{name}: {module}, {what}")
         everything = [
             ".".join(["dpexp", *p.relative_to(ROOT).with_suffix("").parts]) for p in sorted(ROOT.rglob("*.py"))
         ]
         for k in range(harmless_edits):
             name = draws.choice(sorted(chosen))
-            cell = CELLS[name]
+            cell = cell_of(name)
             if k % 3:
                 module = draws.choice(chosen[name])
                 text, what = harmless(source_of(module).read_text(), draws)  # type: ignore[union-attr]

@@ -33,12 +33,21 @@ import numpy as np
 
 from dpexp.algorithms.schedules import Power
 from dpexp.commands.model import released_model
-from dpexp.config import load_experiment
+from dpexp.config.experiment_file import load_experiment
 from dpexp.core.digests import hash_of_data
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.core.standard_json import standard_json
 from dpexp.problems import softmax
-from dpexp.store import Folder, fingerprint, load_cell, load_cells, load_parameters, load_summary, load_trajectories
+from dpexp.store import (
+    Folder,
+    cell_of,
+    fingerprint,
+    load_cells,
+    load_generation,
+    load_parameters,
+    load_summary,
+    load_trajectories,
+)
 from dpexp.store.run import Options, run
 
 CONFIG = """\
@@ -127,7 +136,7 @@ def picture() -> dict[str, bytes]:
     """Every number that readers can be shown, as bytes, by reader."""
     results = Path("results")
     cells = load_cells(results, EXPERIMENT)
-    values = [load_cell(results, EXPERIMENT, cell_id).values.tobytes() for cell_id in cells.cell_id]
+    values = [cell_of(load_generation(results, EXPERIMENT), cell_id).values.tobytes() for cell_id in cells.cell_id]
     return {
         "cells": cells.to_csv().encode(),
         "parameters": str(load_parameters(results, EXPERIMENT)).encode(),

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dpexp.config import load_experiment
+from dpexp.config.experiment_file import load_experiment
 from dpexp.papers.momentum.rows import G
 from dpexp.privacy.momentum import certificates
 from dpexp.store import at_last_step, load_summary

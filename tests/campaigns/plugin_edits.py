@@ -20,7 +20,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from dpexp.config import Cell, load_experiment
+from dpexp.config.cells import Cell
+from dpexp.config.experiment_file import load_experiment
 from dpexp.plugins import loaded as plugin
 from dpexp.plugins import loading as plugins
 from dpexp.plugins import observed

@@ -16,7 +16,7 @@ import numpy as np
 
 import dpexp
 from dpexp.reporting.slopes import RATE_TOLERANCE, SlopeError, loglog_slope, rate
-from dpexp.store import load_cell
+from dpexp.store import cell_of, load_generation
 
 SIZES = (2e3, 5e3, 2e4, 5e4, 1e5, 2e5)
 
@@ -50,7 +50,7 @@ def judged(folder: Path, name: str) -> list[tuple[bool, bool, bool]]:
     """Of every slope of a long run: whether it is called settled, whether two decades agree, and whether it is wrong."""
     found = []
     for cell_id in dpexp.read(name, results=folder).cells.cell_id:
-        data = load_cell(folder, name, cell_id)
+        data = cell_of(load_generation(folder, name), cell_id)
         for estimator in range(len(data.estimators)):
             for metric in ("param_distance_sq", "loss_gap"):
                 values = data.values[estimator, :, data.metrics.index(metric)]

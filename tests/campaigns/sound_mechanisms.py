@@ -20,7 +20,8 @@ from unittest.mock import patch
 
 import numpy as np
 
-from dpexp.config import ConfigError, read_experiment
+from dpexp.config.experiment_file import read_experiment
+from dpexp.config.yamlfile import ConfigError
 from dpexp.reporting.audit import audit as auditing
 from dpexp.reporting.audit import batches, plan
 from dpexp.reporting.audit.audit import Row, audit

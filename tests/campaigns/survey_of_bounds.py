@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from dpexp.privacy.analyses.analysis import ALL, Analysis
-from dpexp.privacy.judge.families import FAMILIES, Exact, Normal, admitted
-from dpexp.privacy.judge.search import FLOOR, MARGIN, SHAPES, SHRINK, STEP, confirmed, level, value
+from dpexp.privacy.judge.families import FAMILIES, Normal, admitted
+from dpexp.privacy.judge.kinds import KINDS, Attained, level, value
+from dpexp.privacy.judge.search import FLOOR, MARGIN, SHAPES, SHRINK, STEP, confirmed
 from dpexp.privacy.judge.setting import DIMENSIONS, Assumes, Setting, from_cube
 from dpexp.privacy.mechanisms import MECHANISMS, Mechanism
 from tests.oracles import literal_epochs
@@ -219,22 +220,22 @@ def _again(case: Case, like: Ratio, x: np.ndarray) -> Ratio | None:
     exact = family.build(s, _assumes(case, like.convex, like.seen), shape)
     if exact is None:
         return None
-    at = level(like.kind, float(x[DIMENSIONS]), exact.variation)
+    at = level(KINDS[like.kind], float(x[DIMENSIONS]), exact.variation)
     return _ratio(analysis, exact, s, x, at, like)
 
 
-def _ratio(a: Analysis, exact: Exact, s: Setting, x: np.ndarray, at: float, like: Ratio) -> Ratio | None:
+def _ratio(a: Analysis, exact: Attained, s: Setting, x: np.ndarray, at: float, like: Ratio) -> Ratio | None:
     """One comparison; None where one of the two says nothing."""
     here = replace(like, cube=tuple(float(v) for v in x), at=at, words=_words(s))
     try:
         bound = a.eps(at) if like.kind == "eps" or a.rdp is None else a.rdp(at)
     except (ArithmeticError, ValueError) as error:  # an analysis that fails is a finding like a violation
         return replace(here, ratio=0.0, violated=True, words=f"fails with {error!r} at {here.words}")
-    low = value(exact, like.kind, at)
+    low = value(exact, KINDS[like.kind], at)
     if not math.isfinite(bound) or low <= FLOOR:
         return None
     if bound < NEAR * low:
-        low = confirmed(exact, like.kind, at)[0]
+        low = confirmed(exact, KINDS[like.kind], at)[0]
     if low <= FLOOR:
         return None
     return replace(here, ratio=bound / low, violated=bool(low > bound * (1 + MARGIN)))
@@ -262,7 +263,7 @@ def _at(case: Case, s: Setting, x: np.ndarray, valid: list[Analysis], held: Held
             continue
         variation = max(exact.variation for _, exact in here)
         for kind, place in (("eps", x[DIMENSIONS]), ("eps", 0.7 + 0.3 * x[DIMENSIONS]), ("rdp", 0.7 * x[DIMENSIONS])):
-            at = level(kind, float(place), variation)
+            at = level(KINDS[kind], float(place), variation)
             for family, exact in here:
                 for a in valid:
                     if (seen == "all-iterates" and a.released != ALL) or (kind == "rdp" and a.rdp is None):

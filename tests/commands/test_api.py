@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpexp
-from dpexp.config import ConfigError
+from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.core.standard_json import standard_json
 

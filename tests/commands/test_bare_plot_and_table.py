@@ -2,7 +2,7 @@
 
 import shutil
 
-from tests.conftest import installed
+from tests.conftest import call, installed
 
 CONFIG = """\
 experiment: {name}
@@ -16,7 +16,7 @@ run: {{n: 200, replicates: 8, seed: 1, checkpoints: 10}}
 def run(folder, *names):
     for name in names:
         (folder / f"{name}.yaml").write_text(CONFIG.format(name=name))
-    installed("run", *(f"{name}.yaml" for name in names), "-q", cwd=folder)
+    call("run", *(f"{name}.yaml" for name in names), "-q", cwd=folder)
 
 
 def test_a_folder_without_results_says_what_to_run(tmp_path):
@@ -37,21 +37,21 @@ def test_what_a_folder_allows_is_made_and_the_rest_has_a_line_each(tmp_path):
     assert sum("old: not made, because" in line and "run: dpexp run old.yaml" in line for line in lines) == 1
     assert sum("figures of the papers for other experiments" in line for line in lines) == 1
 
-    done = installed("table", cwd=tmp_path)
+    done = call("table", cwd=tmp_path)
     assert "Results of mine" in done.stdout
     assert "Results of linear_d5" in done.stdout, "no table shows it with these results alone"
     lines = done.stderr.splitlines()
     assert sum("final_linear: not made, because it shows linear_d10, linear_d20 too" in line for line in lines) == 1
-    done = installed("table", "--out", "tables", "--format", "csv", cwd=tmp_path)
+    done = call("table", "--out", "tables", "--format", "csv", cwd=tmp_path)
     assert sorted(done.stdout.split()) == ["tables/linear_d5.csv", "tables/mine.csv"]
 
     shutil.rmtree(tmp_path / "results/linear_d5")
     shutil.rmtree(tmp_path / "results/mine")
-    done = installed("plot", cwd=tmp_path, code=3)
+    done = call("plot", cwd=tmp_path, code=3)
     assert "old.yaml has changed since" in done.stderr
     assert "run: dpexp run old.yaml" in done.stderr
 
 
 def test_options_of_one_figure_need_a_name(tmp_path):
-    done = installed("plot", "--metric", "loss_gap", cwd=tmp_path, code=2)
+    done = call("plot", "--metric", "loss_gap", cwd=tmp_path, code=2)
     assert "dpexp plot NAME" in done.stderr

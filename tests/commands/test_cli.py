@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from dpexp.commands import list as listing
 from dpexp.commands.cli import app
-from dpexp.config import load_experiment
+from dpexp.config.experiment_file import load_experiment
 from dpexp.core.version import VERSION
 from tests.config.test_config import GOOD, MISTAKES
 from tests.conftest import AT_LENGTH, COMMAND, COSTLY, ROOT, call

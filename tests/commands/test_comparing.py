@@ -12,8 +12,8 @@ import pytest
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.commands import diff
-from dpexp.config import Cell, read_experiment
-from dpexp.config.cells import OF_THE_EXPERIMENT, OTHER_COLUMNS, RunSettings
+from dpexp.config.cells import OF_THE_EXPERIMENT, OTHER_COLUMNS, Cell, RunSettings
+from dpexp.config.experiment_file import read_experiment
 from dpexp.config.expressions import matches
 from dpexp.config.reader import REGISTRIES
 from dpexp.core.errors import ResultsMissing, UsageError

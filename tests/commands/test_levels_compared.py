@@ -8,11 +8,11 @@ import pytest
 import dpexp
 from dpexp.commands import diff
 from dpexp.commands.diff import _compare
-from dpexp.config import read_experiment
+from dpexp.config.experiment_file import read_experiment
 from dpexp.core.errors import UsageError
-from dpexp.store import load_cell, load_parameters
+from dpexp.store import cell_of, load_generation, load_parameters
 from dpexp.store.run import Options, run
-from tests.conftest import installed
+from tests.conftest import installed, share
 
 CONFIG = """\
 experiment: levels
@@ -34,7 +34,7 @@ def final(folder, eta, mu):
     """Values by replicate of SGD, read from the trajectory and not through the command."""
     for cell_id, tree in load_parameters(folder.parent, folder.name).items():
         if tree["schedule"]["eta"] == eta and tree["budget"]["mu"] == (mu if mu < math.inf else "inf"):
-            data = load_cell(folder.parent, folder.name, cell_id)
+            data = cell_of(load_generation(folder.parent, folder.name), cell_id)
             return data.values[data.estimators.index("sgd"), -1, data.metrics.index("param_distance_sq")]
     raise LookupError
 
@@ -62,7 +62,7 @@ def test_all_words_of_certainty_hold_together(folder):
         assert row["certain"] <= (row["ci"][0] > 0 or row["ci"][1] < 0)  # together is harder than alone
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", share(range(5)))
 def test_a_difference_of_nothing_is_seldom_certain(seed, monkeypatch, folder):
     """2,000 families of four comparisons without a difference: at most 5 % call one certain, and 20 % would alone."""
     rng = np.random.default_rng(seed)

@@ -122,7 +122,7 @@ def test_advice_takes_a_shipped_config(tmp_path):
 
 
 def test_debug_may_stand_behind_the_command(tmp_path):
-    from dpexp.config import ConfigError
+    from dpexp.config.yamlfile import ConfigError
 
     assert "no such file" in call("validate", "nothing.yaml", "--debug", cwd=tmp_path, code=2).stderr
     with pytest.raises(ConfigError):

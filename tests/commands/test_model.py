@@ -16,7 +16,8 @@ from dpexp.algorithms import ALGORITHMS
 from dpexp.commands import model as command
 from dpexp.commands import privacy
 from dpexp.commands.sharing import NOT_PRIVATE, joint
-from dpexp.config import ConfigError, load_experiment, read_experiment
+from dpexp.config.experiment_file import load_experiment, read_experiment
+from dpexp.config.yamlfile import ConfigError
 from dpexp.core.digests import hash_of_data
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.data.dataset import prepare
@@ -25,7 +26,7 @@ from dpexp.data.public_inputs import PublicInputs
 from dpexp.privacy.analyses.together import together
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.problems import softmax
-from dpexp.store import Folder, fingerprint, generation, load_cell, load_cells, publish, simulating
+from dpexp.store import Folder, cell_of, fingerprint, generation, load_cells, load_generation, publish, simulating
 from dpexp.store import run as running
 from dpexp.store.run import Options, run
 from tests.conftest import call
@@ -94,7 +95,7 @@ def test_the_parameters_are_those_of_the_run_whose_numbers_are_stored(here):
     """Norm, accuracy and the user's own scale, each computed from the stored parameters in another way."""
     go()
     found, (cell,) = released(), load_experiment("mine.yaml").cells
-    data = load_cell(Path("results"), "mine", cell.cell_id)
+    data = cell_of(load_generation(Path("results"), "mine"), cell.cell_id)
     norm, accuracy = (data.values[0, -1, data.metrics.index(name), 0] for name in ("param_norm_sq", "test_accuracy"))
     assert np.sum(found.parameters.astype(np.float64) ** 2) == pytest.approx(norm, rel=1e-12)
     other = data.values[0, -1, data.metrics.index("param_norm_sq"), 1]

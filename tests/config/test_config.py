@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import yaml
 
-from dpexp.config import ConfigError, checkpoint_steps, load_experiment
+from dpexp.config.experiment_file import load_experiment
 from dpexp.config.resolved import resolved_yaml
-from dpexp.config.yamlfile import scalar
+from dpexp.config.yamlfile import ConfigError, scalar
+from dpexp.core.checkpoints import checkpoint_steps
 
 CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("*.yaml"))
 GOOD = """experiment: good

@@ -8,9 +8,10 @@ import pytest
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.commands import init as command
-from dpexp.config import ConfigError, load_experiment, located, read_experiment
+from dpexp.config.experiment_file import load_experiment, located, read_experiment
 from dpexp.config.shipped import shipped, spelled
 from dpexp.config.starter import docstrings, starter
+from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import UsageError
 from dpexp.problems import PROBLEMS
 from dpexp.problems.softmax import DataSource

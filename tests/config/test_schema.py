@@ -7,10 +7,10 @@ import jsonschema
 import pytest
 import yaml
 
-from dpexp.config import ConfigError, read_experiment
+from dpexp.config.experiment_file import read_experiment
 from dpexp.config.reader import REGISTRIES
 from dpexp.config.schema import json_schema
-from dpexp.config.yamlfile import YamlErrors, parse
+from dpexp.config.yamlfile import ConfigError, YamlErrors, parse
 from tests.campaigns.config_mutants import CONFIGS, mutants, own_configs
 
 IN_ONE_VALUE = re.compile(

@@ -24,7 +24,7 @@ from dpexp.plugins.loading import forget, load_file, using
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.pinball_linear import PinballLinear
 from dpexp.theory.theorem import Theorem
-from tests.conftest import at_length, call
+from tests.conftest import call, share
 from tests.plugins_to_check import RIGHT, TINY, WRONG
 
 DATA = Path(__file__).parents[1] / "data" / "plugins"
@@ -149,7 +149,7 @@ def test_a_search_finds_a_narrow_range_of_lengths_that_are_sent_far(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["smooth_quantile", pytest.param("adagrad", marks=at_length), "adam"])
+@pytest.mark.parametrize("name", share(["smooth_quantile", "adagrad", "adam"]))
 def test_plug_ins_of_newcomers_go_through_every_command(name, tmp_path, monkeypatch):
     path = tmp_path / f"{name}.py"
     path.write_text((DATA / f"{name}.py").read_text())

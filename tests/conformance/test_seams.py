@@ -8,7 +8,7 @@ import pytest
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.algorithms.softmax_runs import no_target, target
-from dpexp.config import load_experiment
+from dpexp.config.experiment_file import load_experiment
 from dpexp.core.errors import UsageError
 from dpexp.papers.ldp_sgd.predictions import linear
 from dpexp.privacy.budgets import ConstantBudget, UniformBudget

@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 from dpexp.commands import calibrate, privacy, validate
-from dpexp.config import ConfigError, checkpoint_steps, load_experiment, read_experiment
-from dpexp.config.reader import MAX_CELLS, MOST_SHOWN
+from dpexp.config.experiment_file import load_experiment, read_experiment
+from dpexp.config.reader import MAX_CELLS
 from dpexp.config.resources import LIBRARIES, fit_together, memory_of_machine, needs, needs_of_worker, require_room
+from dpexp.config.yamlfile import MOST_SHOWN, ConfigError
+from dpexp.core.checkpoints import checkpoint_steps
 from dpexp.core.errors import UsageError
 from dpexp.engine.result import CellData
 from dpexp.problems import PROBLEMS

@@ -25,7 +25,7 @@ from dpexp.data import loading
 from dpexp.data.dataset import Dataset, split
 from dpexp.data.membership import GROUP, TEST, VALIDATION, split_by_draws, with_draws
 from dpexp.engine.softmax import batches as schemes
-from tests.conftest import call
+from tests.conftest import call, share
 from tests.data.test_neighbouring_files import LEARNT, removed, replaced
 
 CONFIG = """experiment: mine
@@ -179,7 +179,7 @@ def test_a_record_that_is_replaced_moves_nobody_else(tmp_path, monkeypatch):
     """Places decide, so it stays in its part, and even the batches are the same."""
     seen, unreadable = set(), set()
     for number, (algorithm, tune) in enumerate(
-        [*product(REPLACED, [""]), ("name: dp-sgd, sampling: fixed-size", TUNE)]
+        [*product(share(REPLACED, 2), [""]), ("name: dp-sgd, sampling: fixed-size", TUNE)]
     ):
         path, records = config(tmp_path, algorithm, None, tune), lines(number, 42)
         whole = Caught(tmp_path, path, records, monkeypatch)

@@ -17,7 +17,6 @@ from numba import njit, types
 from dpexp.core import files as whole
 from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
 from dpexp.engine import compiled as compiled_code
-from tests.conftest import AT_LENGTH, ROOT
 
 HELPER = """
 FACTOR = 2.0
@@ -132,27 +131,8 @@ def test_every_edit_of_what_a_kernel_calls_is_seen_and_no_comment_is(place):
     for what, (changed, expected) in edits.items():
         value, hits, misses = run(**changed)
         assert (value, hits, misses) == (pytest.approx(expected, rel=1e-15), 0, 1), what
-        assert run(**changed)[1:] == (1, 0), what
+    assert run(**changed)[1:] == (1, 0)  # the last edit again: it is kept
     assert run(kernel="# a comment\n" + KERNEL.replace("found = 0.0", "found = 0.0  # so far"))[1:] == (1, 0)
-
-
-def test_no_edit_of_a_kernel_is_missed():
-    """A share of the campaign, which `make soak` makes whole: an edit in each file takes two minutes of a processor."""
-    edits = "11" if AT_LENGTH else "1"
-    command = [
-        sys.executable,
-        "-m",
-        "tests.campaigns.kernel_edits",
-        "--edits",
-        edits,
-        "--harmless",
-        "1",
-        "--confirmed",
-        edits,
-    ]
-    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert found.returncode == 0, found.stdout + found.stderr
-    assert found.stdout.splitlines()[0] == f"{edits} edits of what kernels call: 0 missed"
 
 
 def test_the_options_of_a_function_that_is_an_argument_count():

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from dpexp.algorithms.covering import METRICS, efficient_errors, measured
-from dpexp.config import ConfigError, read_experiment
-from dpexp.inference.interval import symmetric_interval
+from dpexp.config.experiment_file import read_experiment
+from dpexp.config.yamlfile import ConfigError
+from dpexp.inference.methods import symmetric_interval
 from dpexp.inference.models import model_of
 from dpexp.inference.populations import Population
 from dpexp.inference.predicted import noise_of

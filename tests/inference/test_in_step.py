@@ -22,7 +22,6 @@ from dpexp.inference.predicted import (
     guessed_curvature,
     noise_of,
 )
-from dpexp.inference.refusals import MOST_OF_SCALE, before, largest_share, users_needed
 from dpexp.inference.staged_newton import Design, Server, staged_newton, stages
 from dpexp.inference.users import BLOCK, SPREAD
 from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, UniformBudget
@@ -87,7 +86,7 @@ def test_paths_do_not_depend_on_the_other_settings():
 
 def test_batches_of_a_path_share_its_users_after_the_burn_in(monkeypatch):
     """Eight of equal length up to rounding, from the end of the burn-in to the last user."""
-    from dpexp.inference import batch_means as module
+    from dpexp.inference import methods as module
 
     seen, plain = [], module.batch_means
 
@@ -166,21 +165,10 @@ def test_the_length_of_the_correction_is_that_of_a_quadratic_risk():
     assert np.mean(d**2, axis=0) == pytest.approx(predicted, rel=0.1)
 
 
-def test_the_users_that_a_plan_asks_for_are_enough_and_not_many_too_many():
-    model, noise = model_of(HuberLinear(d=5, sensitivity="exact")), Noise(4.0, 4.0)
-    design = Design(100_000, guessed_curvature(model))
-    needed = users_needed(model, design, noise, MOST_OF_SCALE)
-    for n, holds in ((needed, True), (round(0.85 * needed), False)):
-        share = largest_share(model, Design(n, design.curvature), noise)
-        assert (share <= MOST_OF_SCALE) is holds
-
-
 def test_logistic_steps_are_shorter_than_plans_are_careful():
     model = careful(model_of(MallowsLogistic(d=5)))
     assert guessed_curvature(model) == pytest.approx(guessed_curvature(model_of(MallowsLogistic(d=5))))
     assert guessed_curvature(model) < np.median(np.linalg.eigvalsh(model.guessed_hessian))
-    reasons = before(model, Design(100_000, guessed_curvature(model)), noise_of(model, np.array([1.0]))).reasons
-    assert "coefficients-too-uncertain" in {reason.rule for reason in reasons}
 
 
 # --- compiled records -------------------------------------------------------------------------------------------------

@@ -6,16 +6,20 @@ import numpy as np
 import pytest
 
 from dpexp.inference import critical_values
-from dpexp.inference.batch_means import batch_means
-from dpexp.inference.chains import chains_of_hulc, hulc, t_chains
 from dpexp.inference.flatter import covariates
+from dpexp.inference.methods import (
+    batch_means,
+    chains_of_hulc,
+    free_hessian,
+    hulc,
+    newton_oracle,
+    random_scaling,
+    t_chains,
+)
 from dpexp.inference.models import model_of, unit_model
 from dpexp.inference.newton import corrected, newton_corrected, regularise
-from dpexp.inference.newton_oracle import newton_oracle
 from dpexp.inference.paths import run_path
-from dpexp.inference.plug_in_free import free_hessian
 from dpexp.inference.populations import Population, Simulated
-from dpexp.inference.random_scaling import random_scaling
 from dpexp.inference.staged_newton import Design, Server, staged_newton
 from dpexp.inference.sums import symmetric
 from dpexp.inference.users import (

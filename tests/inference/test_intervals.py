@@ -7,6 +7,7 @@ import pytest
 
 from dpexp.inference.intervals import Release, _inverted, intervals
 from dpexp.inference.newton import regularise
+from tests.conftest import share
 
 Z = 1.959963984540054
 D3 = np.array([1, 1, 0.65])
@@ -67,7 +68,7 @@ def test_a_combination_is_the_coordinate_of_other_units():
     assert (found[1].low, found[1].high) == pytest.approx((3 * plain[1].low, 3 * plain[1].high))
 
 
-@pytest.mark.parametrize("seed", range(1, 6))
+@pytest.mark.parametrize("seed", share(range(1, 6)))
 def test_a_flat_direction_is_covered(seed):
     """q = D xi + W t at the truth, drawn: H has an eigenvalue of 2.5 standard errors."""
     rng, se, runs = np.random.default_rng(seed), 0.04, 60

@@ -21,6 +21,7 @@ from dpexp.inference.models import unit_model
 from dpexp.inference.staged_newton import Server
 from dpexp.inference.sums import Sums, symmetric
 from dpexp.inference.users import Records, hessian_users
+from tests.conftest import share
 
 SEEDS = range(1, 6)
 SCALES = (1 / 2, 2 / 3, 3 / 2)
@@ -206,7 +207,7 @@ def test_noise_of_another_size_is_rejected(estimator, model, kind, scale):
     """In one kind of message alone, and with every seed."""
     messages, _ = ESTIMATORS[estimator]
     more = {"runs": 20} if estimator != "local" else {"n": 800}
-    for seed in SEEDS:
+    for seed in share(SEEDS):
         assert kind in wrong_in(messages(model, seed, kind, scale, **more))
 
 

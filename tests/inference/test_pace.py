@@ -10,7 +10,6 @@ from dpexp.inference.models import careful, model_of
 from dpexp.inference.pace import FARTHEST_PACE, guessed_median, measured_pace
 from dpexp.inference.populations import Population, Simulated
 from dpexp.inference.predicted import best_every, careful_errors, expected_errors, guessed_curvature, noise_of
-from dpexp.inference.refusals import CURVATURE_OF_LOGISTIC, after, of_curvature
 from dpexp.inference.staged_newton import Design, staged_newton
 from dpexp.inference.sums import no_sums
 from dpexp.privacy.budgets import ConstantBudget
@@ -102,18 +101,3 @@ def test_users_who_measure_are_fewer_where_noise_is_small_and_their_number_is_th
     }
     assert min(lengths, key=lengths.__getitem__) == chosen[1]
     assert best_every(model, 2000, noise) == 3
-
-
-@pytest.mark.parametrize("guess", [1.0, 8.0])
-def test_a_logistic_guess_that_is_far_off_is_refused_and_a_right_one_is_not(guess):
-    model, n = careful(model_of(MallowsLogistic(d=2, sensitivity="exact"))), 30_000
-    design = Design(n, guess * guessed_curvature(model), 5)
-    source = Simulated(model, Population(2, binary=True), ConstantBudget(mu=4.0), 5, range(8))
-    outcome = staged_newton(model, design, model.problem.start(), source)
-    rules = [{reason.rule for reason in after(model, design, outcome, lane).reasons} for lane in range(8)]
-    assert all(("far-from-guess" in one) == (guess > 1) for one in rules)
-    for relative in CURVATURE_OF_LOGISTIC:
-        values: dict[str, float] = {}
-        factor = relative * 0.15 / 0.07
-        assert of_curvature(model, 0.99 * factor, values) or of_curvature(model, 1.01 * factor, values)
-        assert not (of_curvature(model, 0.99 * factor, values) and of_curvature(model, 1.01 * factor, values))

@@ -28,7 +28,7 @@ from dpexp.reporting.ledger.settling import kept
 from dpexp.reporting.ledger.verdicts import Verdict
 from dpexp.theory.dp_sgld.decreasing import lemma11
 from dpexp.theory.dp_sgld.privacy import corollary33
-from tests.conftest import ROOT, at_length
+from tests.conftest import ROOT
 
 RESULTS = ROOT / "results"
 CLAIMS = claims()
@@ -495,25 +495,6 @@ def test_claims_without_results_can_fail_too(name, monkeypatch):
     assert verdict != claim.expected
     monkeypatch.setattr(f"{claim.check.__module__}.{used}", wrong)
     assert claim.check(None).verdict == verdict
-
-
-DEAR = {"noisy-sgd/theorem-4-1", "hidden-state/linear-loss/attained"}
-"""rows that compute for a quarter of a minute or more; `dpexp check` tries them, too, in tests/conformance/test_shown.py"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=at_length if name in DEAR else ())
-        for name, claim in BY_ID.items()
-        if claim.sabotage is not None
-    ],
-)
-def test_a_row_says_otherwise_of_a_wrong_paper(name, good):
-    claim = BY_ID[name]
-    assert claim.check(good).verdict == claim.expected
-    assert claim.check(claim.sabotage(good)).verdict != claim.expected
 
 
 def grows(factor):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dpexp.config import load_experiment
+from dpexp.config.experiment_file import load_experiment
 from dpexp.papers.momentum import grids
 from dpexp.papers.momentum import rows as stored
 from dpexp.papers.momentum.ends import ends

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpexp.config import load_experiment
+from dpexp.config.experiment_file import load_experiment
 from dpexp.papers.dp_sgld.tables import tuned
 from dpexp.papers.dp_sgld.tables.accuracy import _note
 from dpexp.reporting import accuracies as errors

@@ -15,10 +15,11 @@ from dpexp.commands import claims as claiming
 from dpexp.commands import list as listing
 from dpexp.commands.claims import Request
 from dpexp.commands.judging_claims import Anew, judge_anew
-from dpexp.config import ConfigError, load_experiment
+from dpexp.config.experiment_file import load_experiment
 from dpexp.config.resolved import resolved_yaml
 from dpexp.config.schema import json_schema
 from dpexp.config.stored import stored_cell
+from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.papers import claims, figures, papers, tables
 from dpexp.plugins import loaded as plugin
@@ -512,8 +513,8 @@ def test_a_worker_that_served_another_plug_in_or_an_older_one_loads_what_it_need
 def test_compiled_algorithms_of_plug_ins_give_the_same_bits_under_every_backend(tmp_path):
     file = write_lab(tmp_path / "lab", "again")
     found = {}
-    for name, options in {"one": ("-j", 1), "two": ("-j", 2), "loky": ("-j", 2, "--backend", "loky")}.items():
+    for name, options in {"threads": ("-j", 2), "loky": ("-j", 2, "--backend", "loky")}.items():
         installed("run", "lab.yaml", "--plugin", file.name, "-q", *options, "--results", name, cwd=file.parent)
         found[name] = numbers(file.parent / name / "lab")
-    assert len(found["one"]) == 2
-    assert found["one"] == found["two"] == found["loky"]
+    assert len(found["loky"]) == 2
+    assert found["threads"] == found["loky"]

@@ -5,25 +5,26 @@ import re
 import signal
 import sys
 import textwrap
+from itertools import product
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from dpexp.config import load_experiment
+from dpexp.config.experiment_file import load_experiment
 from dpexp.core.bytecode import altered
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.plugins import loading as plugins
 from dpexp.plugins import observed
 from dpexp.problems import mallows
 from dpexp.problems.huber_linear import HuberLinear
-from dpexp.store import Folder, load_cell, partials, simulating
+from dpexp.store import Folder, cell_of, load_generation, partials, simulating
 from dpexp.store import run as running
 from dpexp.store.executors import loky
 from dpexp.store.fingerprint import changed, code_of, plugins_missing
 from dpexp.store.planning import plan
 from dpexp.store.run import Options, run
-from tests.conftest import call
+from tests.conftest import call, share
 
 PLUGIN = '''\
 """An algorithm whose every number is a value that it finds somewhere."""
@@ -150,11 +151,10 @@ def stored(path):
     """The stored number, as a reader finds it."""
     with plugins.using(path):
         (cell,) = load_experiment("toy.yaml").cells
-        return float(load_cell(Path("results"), "toy", cell.cell_id).values.ravel()[0])
+        return float(cell_of(load_generation(Path("results"), "toy"), cell.cell_id).values.ravel()[0])
 
 
-@pytest.mark.parametrize("when", ["running", "loading"])
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("way", "when"), share(product(WAYS, ["running", "loading"])))
 def test_an_edit_of_what_is_read_makes_cells_stale(lab, monkeypatch, way, when):
     path = plug_in(lab, **{when: WAYS[way]})
     assert go(path) == 1
@@ -269,6 +269,22 @@ def test_libraries_and_dpexp_itself_are_not_followed(lab):
         experiment = load_experiment("toy.yaml")
         run(experiment, Options(Path("results"), quiet=True))
         assert observed.found(code_of(experiment.cells[0])) == {}
+
+
+BY_TEXT = [
+    'importlib.import_module("dpexp.problems.pinball_linear")',
+    '__import__("dpexp.problems.pinball_linear", fromlist=["name"])',
+    'importlib.import_module(f"dpexp.problems.{chr(112)}inball_linear")',
+]
+
+
+@pytest.mark.parametrize("way", BY_TEXT)
+def test_a_module_of_dpexp_that_a_text_names_counts(lab, way):
+    """An import statement is followed; a call that imports is not one, so that its text is."""
+    for loading, counts in ((way, True), ("0", False)):
+        with plugins.using(plug_in(lab, loading=loading)):
+            (cell,) = load_experiment("toy.yaml").cells
+            assert ("dpexp.problems.pinball_linear" in code_of(cell)) is counts
 
 
 PATCHES = {

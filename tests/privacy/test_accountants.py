@@ -25,6 +25,7 @@ from dpexp.privacy.analyses.shifted_interpolation import (
     full_batch_strongly_convex,
 )
 from dpexp.privacy.attained.walk import Law, Walk, hockey_stick, renyi, shifting
+from tests.conftest import share
 
 STEPS = """
 1.1 .02 .8 6.720579978031e-4 7.485020049315e-4 1.266603725523e-3
@@ -54,7 +55,7 @@ def test_one_step_divergences(row):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("q", [1e-4, 0.01, 0.2, 0.9])
-@pytest.mark.parametrize("sigma", [0.3, 1.0, 7.0])
+@pytest.mark.parametrize("sigma", share([0.3, 1.0, 7.0]))
 def test_one_step_divergence_against_high_precision(q, sigma):
     with mpmath.workdps(30):
         for order in (1.05, 1.7, 3, 12.5, 60):
@@ -70,8 +71,8 @@ def test_one_step_divergence_against_high_precision(q, sigma):
 
 
 @pytest.mark.parametrize("q", [1e-6, 0.01, 0.5])
-@pytest.mark.parametrize("sigma", [0.021, 0.03, 0.051])
-@pytest.mark.parametrize("order", [1.1, 40.0])
+@pytest.mark.parametrize("sigma", share([0.021, 0.03, 0.051]))
+@pytest.mark.parametrize("order", share([1.1, 40.0], 2))
 def test_little_noise_keeps_all_digits(q, sigma, order):
     """Where the two laws are 12 to 50 deviations apart: beside 30 digits."""
     with mpmath.workdps(30):

@@ -13,7 +13,8 @@ from scipy.stats import binom, chi2, norm
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.config import ConfigError, load_experiment
+from dpexp.config.experiment_file import load_experiment
+from dpexp.config.yamlfile import ConfigError
 from dpexp.engine.softmax.batches import balls_in_bins, batches_of, cyclic_poisson, poisson, secret_bins, shuffled
 from dpexp.privacy.accounting import langevin_accounting as accounting
 from dpexp.privacy.accounting.epoch_losses import MOST_NOISES, coarser, epoch_loss, varying_epochs_eps

@@ -13,6 +13,7 @@ from dpexp.privacy.accounting.sampled_gaussian import largest_order, mixture_fro
 from dpexp.privacy.analyses.contracted import any_loss
 from dpexp.privacy.analyses.hybrid import hybrid_delta
 from dpexp.privacy.mechanisms import MECHANISMS, SampledGaussian
+from tests.conftest import share
 
 
 @pytest.mark.parametrize("eta", [1e-3, 0.5, 7.0])
@@ -141,7 +142,7 @@ def test_the_hybrid_delta_is_the_inverse_of_the_hybrid_epsilon_up_to_its_grid():
     (bound,) = [a for a in mechanism.analyses() if a.name == "hybrid"]
     loss = step_loss(0.001, 1.0, "fixed-size")
     steps = np.array([10, 5000])
-    for delta in (1e-3, 1e-6):
+    for delta in share((1e-6, 1e-3), 2):
         eps = bound.eps(delta)
         early, late = hybrid_delta(loss.delta, lambda e1: any_loss(e1, 2.0), steps, eps)
         assert 0.5 * delta < late < 3 * delta

@@ -12,7 +12,7 @@ from dpexp.privacy.accounting.mixtures import GaussianMixture, _log_g, renyi_of
 from dpexp.privacy.attained import langevin as exact_langevin
 from dpexp.privacy.attained.langevin import LANGEVIN_ORDERS, QuadraticLangevin
 from dpexp.theory.dp_sgld.privacy import corollary32, eps_of_slope
-from tests.conftest import at_length
+from tests.conftest import at_length, share
 
 # eta, K, m, n, lambda, B, R; D_2, D_8; exact delta at the claimed eps; exact eps at 1e-5
 COUNTEREXAMPLES = [
@@ -150,7 +150,7 @@ def test_the_region_where_the_theorem_fails(setting):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("setting", [k for k in MAP if k[1] > 1])
+@pytest.mark.parametrize("setting", share([k for k in MAP if k[1] > 1]))
 def test_the_region_for_many_steps(setting):
     assert [first_failing_order(*setting, s, refine=False) for s in SHIFTS] == MAP[setting]
 

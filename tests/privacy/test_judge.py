@@ -15,6 +15,7 @@ from dpexp.privacy.accounting.conversions import eps_of_curve
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.loss_distributions import step_loss
 from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base
+from dpexp.privacy.accounting.tradeoff import Profile
 from dpexp.privacy.analyses.analysis import eps_of_delta
 from dpexp.privacy.analyses.contracted import convex
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
@@ -27,11 +28,13 @@ from dpexp.privacy.judge import judge
 from dpexp.privacy.judge.bound import from_function
 from dpexp.privacy.judge.competitors import analyses
 from dpexp.privacy.judge.families import FAMILIES
+from dpexp.privacy.judge.kinds import KINDS
 from dpexp.privacy.judge.search import Search, exact_pair
 from dpexp.privacy.judge.setting import Assumes, Setting, from_cube, parameter
 from dpexp.privacy.judge.verdict import rerun
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from tests.campaigns.survey_of_bounds import Case, cases, survey, table
+from tests.conftest import share
 from tests.oracles.composition import epsilon
 from tests.oracles.untilted_composition import StepLoss
 
@@ -269,7 +272,7 @@ SOUND = {
 }
 
 
-@pytest.mark.parametrize("name", SOUND)
+@pytest.mark.parametrize("name", share(SOUND, 2))
 def test_sound_bounds_pass(name):
     bound, assumes = SOUND[name]
     function = analysis(bound, assumes) if isinstance(bound, str) else bound
@@ -292,7 +295,7 @@ RELATION = {"poisson": ("add-remove", "replace-one"), "fixed-size": ("replace-on
 def test_judge_and_statement_say_the_same_of_all_iterates(sampling):
     """Constant gradients at random settings: one number from both, to all digits, and that of another program."""
     rng = np.random.default_rng(8)
-    for k in range(9):
+    for k in share(range(9), 2):
         relation = RELATION[sampling][k % len(RELATION[sampling])]
         assumes = Assumes(sampling, relation, "all-iterates")
         setting, against = from_cube(rng.random(9), assumes), float(k % 3 == 0)
@@ -448,7 +451,9 @@ def test_a_search_without_a_comparison_is_no_pass_and_says_why(tmp_path):
 
 
 def test_a_search_stops_by_the_clock():
-    search = Search("eps", Assumes("full-batch", "replace-one", "all-iterates"), lambda at, s: 1.0, 10**6, 0.3, 0)
+    search = Search(
+        KINDS["eps"], Assumes("full-batch", "replace-one", "all-iterates"), lambda at, s: 1.0, 10**6, 0.3, 0
+    )
     assert search.run()
     assert search.stopped
 
@@ -540,3 +545,108 @@ def test_phases_are_judged_where_a_step_is_a_coin_or_nothing():
     found = {c.sampling for c in cases() if c.mechanism == "sampled-gaussian-phases"}
     assert found == {"poisson", "full-batch"}
     assert {c.sampling for c in cases() if c.mechanism == "noisy-sgd"} > found
+
+
+# --- every kind of bound ------------------------------------------------------------------------------------------------
+
+POISSON = {"sampling": "poisson", "relation": "add-remove", "released": "all-iterates"}
+
+
+def profile_of(q, z, steps):
+    return Profile(SampledGaussian(noise_multiplier=z, sampling_probability=q, steps=steps).analyses()[0].eps)
+
+
+def delta_bound(eps, *, sampling_probability, noise_multiplier, steps, _factor=1.0):
+    return _factor * step_loss(sampling_probability, noise_multiplier, "add-remove").delta(steps, eps)
+
+
+def beta_bound(alpha, *, sampling_probability, noise_multiplier, steps, _power=1.0):
+    beta = profile_of(sampling_probability, noise_multiplier, steps).beta(alpha)
+    return max(0.0, 1 - _power * (1 - beta))
+
+
+@pytest.mark.parametrize(("bound", "wrong"), [(delta_bound, {"_factor": 0.9}), (beta_bound, {"_power": 0.9})])
+def test_a_sound_delta_or_trade_off_passes_and_one_a_tenth_too_small_is_refuted(bound, wrong):
+    assert not judge(bound, POISSON, comparisons=8, seconds=1e6).refuted
+    found = judge(renamed(bound, wrong), POISSON, comparisons=8, seconds=1e6)
+    assert found.refuted, found.text
+    assert found.document["worst"]["exact"] > found.document["worst"]["bound"]
+
+
+def renamed(bound, wrong):
+    """The bound with other constants, and the names of its parameters as they are."""
+
+    def of_delta(eps, *, sampling_probability, noise_multiplier, steps):
+        return bound(
+            eps, sampling_probability=sampling_probability, noise_multiplier=noise_multiplier, steps=steps, **wrong
+        )
+
+    def of_beta(alpha, *, sampling_probability, noise_multiplier, steps):
+        return bound(
+            alpha, sampling_probability=sampling_probability, noise_multiplier=noise_multiplier, steps=steps, **wrong
+        )
+
+    return of_delta if bound is delta_bound else of_beta
+
+
+MU = """
+from dpexp.accounting import Accountant
+
+ASSUMES = {"sampling": "poisson", "relation": "add-remove", "released": "all-iterates"}
+MU_FLOOR = %s
+
+
+def mu(*, sampling_probability, noise_multiplier, steps):
+    accountant = Accountant()
+    accountant.compose(["", "PoissonSampledDpEvent", sampling_probability, ["", "GaussianDpEvent", noise_multiplier]], steps)
+    return %s * accountant.get_mu(1e-2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("floor", "factor", "refuted"), [("1e-2", "1.0", False), ("1e-2", "0.9", True), ("0", "1.0", True)]
+)
+def test_mu_is_judged_above_its_floor(tmp_path, floor, factor, refuted):
+    """Below it the mu of sampled steps is never enough."""
+    (tmp_path / "mu.py").write_text(MU % (floor, factor))
+    assert judge(tmp_path / "mu.py", comparisons=8, seconds=1e6).refuted == refuted
+
+
+@pytest.mark.parametrize("said", [1.5, -0.1, math.nan, True])
+def test_a_delta_that_is_no_probability_is_refused(said):
+    with pytest.raises(UsageError, match="no bound"):
+        judge(lambda eps, steps: said, POISSON, comparisons=4, seconds=1e6)
+
+
+def test_a_counterexample_of_every_kind_can_be_run_again():
+    for bound, wrong in ((delta_bound, {"_factor": 0.9}), (beta_bound, {"_power": 0.9})):
+        held = renamed(bound, wrong)
+        worst = judge(held, POISSON, comparisons=8, seconds=1e6).document["worst"]
+        point = worst["parameters"] | worst["at"] | {"family": worst["pair"]["family"], **worst["pair"]["shape"]}
+        again = rerun(held, json.dumps(point), POISSON)
+        assert again.refuted
+        assert again.document["worst"]["exact"] == pytest.approx(worst["exact"], rel=1e-6)
+
+
+def test_corners_come_first_and_find_what_is_lost_at_small_deltas():
+    """An accountant that adds 1e-11 to every delta before it answers: right where all agree, and false below."""
+
+    def eps(delta, *, sampling_probability, noise_multiplier, steps):
+        return step_loss(sampling_probability, noise_multiplier, "add-remove").eps(steps, delta + 1e-11)
+
+    found = judge(eps, POISSON, comparisons=50, seconds=1e6)
+    assert found.refuted
+    assert found.document["worst"]["at"]["delta"] <= 1e-10
+
+
+def test_all_mistakes_of_assumes_are_said_at_once():
+    wrong = {"sampling": "fixed-size", "relation": "add-remove", "released": "all", "convex": 1, "smoth": True}
+    with pytest.raises(UsageError) as caught:
+        judge(lambda delta: 1.0, wrong)
+    for part in (
+        "no 'smoth'",
+        "released is one of",
+        "convex is True or False",
+        "fixed size are defined for replace-one",
+    ):
+        assert part in caught.value.message

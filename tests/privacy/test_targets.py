@@ -8,7 +8,8 @@ import pytest
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.config import ConfigError, read_experiment
+from dpexp.config.experiment_file import read_experiment
+from dpexp.config.yamlfile import ConfigError
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.langevin_accounting import analysis_of, sigma_for
 from dpexp.privacy.accounting.langevin_run import LangevinRun

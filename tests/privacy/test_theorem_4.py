@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from dpexp.commands import calibrate
-from dpexp.config import ConfigError, read_experiment
+from dpexp.config.experiment_file import read_experiment
+from dpexp.config.yamlfile import ConfigError
 from dpexp.core.text import up
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.mechanisms import MECHANISMS

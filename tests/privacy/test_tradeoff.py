@@ -11,6 +11,7 @@ from dpexp.privacy.accounting.gdp import delta_of, eps_of
 from dpexp.privacy.accounting.tradeoff import Profile, gaussian_beta, implied_delta
 from dpexp.privacy.attained.linear_loss import LinearLoss
 from dpexp.privacy.mechanisms import MECHANISMS
+from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.reporting.tradeoff import profile_of
 from tests.conftest import call
 
@@ -352,3 +353,11 @@ def test_calibration_to_an_advantage_and_to_rates_spends_the_target_and_no_more(
 )
 def test_mistakes_are_said(words, said):
     assert said in call(*words, code=2).stderr
+
+
+def test_a_curve_that_is_infinite_at_high_orders_has_rates_at_the_rarest_false_positives():
+    """Three rare steps: the Renyi curve ends in infinite values, and so do both ends of a search for its order."""
+    mechanism = SampledGaussian(noise_multiplier=1.7666411, sampling_probability=1 / 557, steps=3)
+    for analysis in mechanism.analyses():
+        beta = Profile(analysis.eps).beta(1.2199e-10)
+        assert 0.99 < beta < 1

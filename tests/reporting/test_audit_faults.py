@@ -7,7 +7,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from dpexp.config import read_experiment
+from dpexp.config.experiment_file import read_experiment
 from dpexp.engine.softmax import steps as kernel
 from dpexp.reporting.audit import audit as auditing
 from dpexp.reporting.audit.plan import plan_of
@@ -25,7 +25,7 @@ from tests.campaigns.audit_faults import (
     literal_steps,
     wrong_noise,
 )
-from tests.conftest import AT_LENGTH
+from tests.conftest import AT_LENGTH, share
 
 QUICK = {
     1: 800,
@@ -57,7 +57,7 @@ def few_pilots(monkeypatch):
         monkeypatch.setattr(auditing, "PILOT", 300)
 
 
-@pytest.mark.parametrize("fault", [f for f in FAULTS if AT_LENGTH or f.number in QUICK], ids=lambda f: f.name)
+@pytest.mark.parametrize("fault", share([f for f in FAULTS if AT_LENGTH or f.number in QUICK], 2), ids=lambda f: f.name)
 def test_a_fault_is_found(fault):
     runs = fault.runs if AT_LENGTH else QUICK[fault.number]
     assert fault.statistic in found(audited(fault.config, runs, 1, fault.inject, fault.copy))

@@ -26,7 +26,7 @@ from dpexp.reporting.audit import files as auditing_files
 from dpexp.reporting.audit.files import neighbours, other_records
 from dpexp.store import publish
 from tests.campaigns.audit_faults import literal_steps
-from tests.conftest import at_length, call
+from tests.conftest import at_length, call, share
 
 CONFIG = """\
 experiment: own
@@ -98,7 +98,7 @@ def audited(*sets, runs=300, files=("a.csv", "b.csv"), seed=0):
 FULL = ("algorithm.batch_size=16", "algorithm.epochs=2")
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", share(range(5)))
 def test_a_sound_run_is_left_alone(alike, seed):
     """Something is seen to be given away, no more than is claimed, and nothing without noise."""
     found = audited(*FULL, runs=300, seed=seed)

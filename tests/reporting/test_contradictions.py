@@ -1,11 +1,12 @@
 """Stored results that contradict themselves are refused, each with what disagrees."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from dpexp.config import load_experiment
+from dpexp.config.experiment_file import load_experiment
 from dpexp.core.errors import ResultsMissing
 from dpexp.engine.result import CellData
 from dpexp.reporting import evidence as stored
@@ -70,16 +71,16 @@ def test_without_noise_replicates_may_agree_and_rounding_is_no_contradiction(cel
 
 
 def test_evidence_refuses_them(cells, monkeypatch, tmp_path):
-    import pandas as pd
+    import pyarrow as pa
 
     cell = cells[True]
     row, data = sound(cell)
-    monkeypatch.setattr(stored, "load_parameters", lambda *rest: {"c": {}})
-    monkeypatch.setattr(stored, "load_cell", lambda *rest: data)
+    monkeypatch.setattr(stored, "cell_of", lambda *rest: data)
     monkeypatch.setattr(stored, "stored_cell", lambda *rest: replace(cell))
     for replicates in (3, 4):
-        rows = pd.DataFrame([row | {"cell_id": "c", "gdp_mu": 1.0, "replicates": replicates}])
-        monkeypatch.setattr(stored, "load_cells", lambda *rest, rows=rows: rows)
+        rows = pa.Table.from_pylist([row | {"cell_id": "c", "gdp_mu": 1.0, "replicates": replicates}])
+        generation = SimpleNamespace(manifest={"cells": {"c": {}}}, cells=SimpleNamespace(table=lambda rows=rows: rows))
+        monkeypatch.setattr(stored, "load_generation", lambda *rest, found=generation: found)
         evidence = stored.Evidence(tmp_path)
         if replicates == 3:
             assert len(evidence.runs("linear_d5")) == 1

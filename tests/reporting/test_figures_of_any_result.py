@@ -12,7 +12,8 @@ import pytest
 
 from dpexp.commands import plot
 from dpexp.commands.plot import Looks
-from dpexp.config import ConfigError, read_experiment
+from dpexp.config.experiment_file import read_experiment
+from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.reporting import several
 from dpexp.reporting.of_results.choose import DOTS, STEP, Wishes, choose, needed

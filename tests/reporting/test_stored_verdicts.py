@@ -122,7 +122,7 @@ def test_judging_again_writes_nothing(results):
 
 def test_many_claims_are_judged_in_several_processes_as_in_one(tmp_path, monkeypatch):
     """Also where a task fails: the error is that of the claim, and no verdict is kept."""
-    monkeypatch.setattr(judging_claims, "WORTH_PROCESSES", 4)
+    monkeypatch.setattr(judging_claims, "WORTH_PROCESSES_S", 0.0)
     quick = [
         BY_ID[name]
         for name in BY_ID

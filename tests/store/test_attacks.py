@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from dpexp.commands import diff
 from dpexp.commands.cli import app
-from dpexp.config import load_experiment
 from dpexp.config.cells import RunSettings
+from dpexp.config.experiment_file import load_experiment
 from dpexp.core.digests import hash_of_data
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.problems import softmax

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from dpexp.config import load_experiment
+from dpexp.config.experiment_file import load_experiment
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.plugins import loading as plugins
 from dpexp.store import Folder, cluster

@@ -9,7 +9,7 @@ import pytest
 
 from dpexp.algorithms.dp_sgd import DpSgd
 from dpexp.algorithms.schedules import Power
-from dpexp.config import load_experiment, read_experiment
+from dpexp.config.experiment_file import load_experiment, read_experiment
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.core.stages import OutOfStage, first_stage, plain, received, resolving, simulating
 from dpexp.engine.linear import one_pass

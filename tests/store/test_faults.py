@@ -4,7 +4,7 @@ import pytest
 
 from dpexp.store import files, generation, trajectories
 from tests.campaigns import faults
-from tests.conftest import AT_LENGTH
+from tests.conftest import share
 
 pytestmark = pytest.mark.slow
 
@@ -14,14 +14,14 @@ def compiled():
     faults.warm_up()
 
 
-@pytest.mark.parametrize("name", faults.SCENARIOS if AT_LENGTH else faults.SCENARIOS[1::3])
+@pytest.mark.parametrize("name", share(faults.SCENARIOS[1:] + faults.SCENARIOS[:1], 5))
 def test_crashes_leave_nothing_false(name):
     found = faults.crashes(name, 12)
     assert found["repaired"] >= 3
     assert found.bad == 0, dict(found)
 
 
-@pytest.mark.parametrize("name", faults.SCENARIOS if AT_LENGTH else faults.SCENARIOS[::3])
+@pytest.mark.parametrize("name", share(faults.SCENARIOS, 5))
 def test_kills_and_full_disks_leave_nothing_false(name):
     for found in (faults.kills(name, 4), faults.full_disk(name, 6)):
         assert found["repaired"] >= 4

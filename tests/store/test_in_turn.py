@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from dpexp.config import load_experiment
+from dpexp.config.experiment_file import load_experiment
 from dpexp.core.errors import DpexpError
 from dpexp.engine.compiling import tell
 from dpexp.store import Folder, in_turn, partials

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpexp.config import load_experiment
+from dpexp.config.experiment_file import load_experiment
 from dpexp.core import files as whole
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
-from dpexp.store import Folder, NotWritable, load_cell, load_cells, load_summary, load_trajectories
+from dpexp.store import Folder, NotWritable, cell_of, load_cells, load_generation, load_summary, load_trajectories
 from dpexp.store import folder as folders
 from dpexp.store import run as running
 from dpexp.store.files import read_document, read_sealed, write_document, write_table
@@ -142,7 +142,7 @@ def test_another_cells_file_is_not_taken_for_this_ones(tiny, done):
     first, second = sorted((done.root / "trajectories").glob("*.parquet"))[:2]
     shutil.copy(second, first)
     with pytest.raises(ResultsMissing, match="holds another cell's numbers"):
-        load_cell(done.root.parent, "small", first.stem)
+        cell_of(load_generation(done.root.parent, "small"), first.stem)
     report, _ = go(tiny, done.root.parent)
     assert report.computed == 1
     assert numbers(done.root) == before
@@ -181,13 +181,14 @@ def test_what_the_command_line_changed_belongs_to_the_config(tiny, done):
 
 
 def test_statements_are_computed_again_when_their_code_changes(tiny, done, monkeypatch):
-    from dpexp.store import stamps
+    from dpexp.store import generation, stamps
 
     def other(cell):
         return {**original(cell), "dpexp.privacy.accounting.gdp": "other"}
 
     original = stamps.statement_of
     monkeypatch.setattr(stamps, "statement_of", other)
+    monkeypatch.setattr(generation, "statement_of", other)
     before = done.cells.stat().st_mtime_ns
     report, _ = go(tiny, done.root.parent)
     assert report.computed == 0  # the trajectories do not depend on it

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.schedules import Constant, Power
-from dpexp.config import Cell
+from dpexp.config.cells import Cell
 from dpexp.papers.ldp_sgd.predictions import asymptote, constants, decay_of, is_flat, linear, local, predicted
 from dpexp.reporting.of_results.theory import Theory
 from dpexp.theory import THEOREMS

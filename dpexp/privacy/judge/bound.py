@@ -15,6 +15,8 @@ from typing import Any
 from dpexp.core.errors import UsageError
 from dpexp.core.files import MOST_OF_DOCUMENT, read_ordinary
 from dpexp.core.text import guess
+from dpexp.privacy.accounting.gdp import eps_of
+from dpexp.privacy.judge.kinds import KINDS, Kind
 from dpexp.privacy.judge.setting import NEEDS, RELATIONS, RELEASED, SAMPLINGS, Assumes, Setting, allowed, parameter
 
 NEEDED = ("sampling", "relation", "released")
@@ -23,37 +25,47 @@ WORDS = {"sampling": SAMPLINGS, "relation": RELATIONS, "released": RELEASED}
 
 @dataclass(frozen=True)
 class Bound:
-    """An upper bound: eps(delta, **parameters) or rdp(order, **parameters)."""
+    """A bound: a function of one of the `KINDS`, such as eps(delta, **parameters)."""
 
     function: Callable[..., Any]
-    kind: str
-    """"eps" or "rdp": what the first argument and the value are"""
+    kind: Kind
     assumes: Assumes
     takes: tuple[str, ...]
     """names of the parameters that it is called with"""
     file: str
     line: int
+    floor: float = 0.0
+    """of mu: it says nothing of deltas below"""
 
     def __call__(self, at: float, setting: Setting) -> float:
-        """The value at delta or order `at`; inf where the bound says nothing. UsageError where it fails."""
+        """The most that a pair may attain at `at`; inf where the bound says nothing. UsageError where it fails."""
+        if self.kind.function == "mu":
+            return eps_of(self._said((), setting), at) if at > self.floor else math.inf
+        said = self._said((at,), setting)
+        if self.kind.function == "beta":
+            return 1 - said if said > 0 else math.inf
+        return math.inf if said == self.kind.most else said
+
+    def _said(self, first: tuple[float, ...], setting: Setting) -> float:
         values = {name: parameter(setting, name) for name in self.takes}
+        name = self.kind.function
         try:
-            value = self.function(at, **values)
+            value = self.function(*first, **values)
         except Exception as error:
             line = _line_in(error, self.file) or self.line
-            given = ", ".join(f"{k}={v!r}" for k, v in values.items())
             raise UsageError(
-                f"{self.file}:{line}: {type(error).__name__}: {error}", f"in {self.kind}({at!r}, {given})"
+                f"{self.file}:{line}: {type(error).__name__}: {error}", f"in {name}({_given(first, values)})"
             ) from None
         try:
             number = float(value)
         except (TypeError, ValueError):
             number = math.nan
-        if isinstance(value, bool | str) or not number >= 0:
-            given = ", ".join(f"{k}={v!r}" for k, v in values.items())
+        if isinstance(value, bool | str) or not 0 <= number <= self.kind.most:
+            nothing = "0" if name == "beta" else f"{self.kind.most:g}"
+            limits = f"number from 0 to {self.kind.most:g}" if self.kind.most < math.inf else "number >= 0"
             raise UsageError(
-                f"{self.file}:{self.line}: {self.kind} returns {value!r}, which is no bound",
-                f"in {self.kind}({at!r}, {given}); a bound is a number >= 0, and inf where it says nothing",
+                f"{self.file}:{self.line}: {name} returns {value!r}, which is no bound",
+                f"in {name}({_given(first, values)}); a bound is a {limits}, and {nothing} where it says nothing",
             )
         return number
 
@@ -65,37 +77,49 @@ def from_file(path: Path) -> Bound:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             f"{path}: {getattr(error, 'strerror', 'is not UTF-8 text')}",
-            "give a Python file with ASSUMES and eps or rdp",
+            f"give a Python file with ASSUMES and one of {', '.join(KINDS)}",
         ) from None
     names = _run(source, str(path))
     assigned = _lines(source)
     if "ASSUMES" not in names:
         raise UsageError(f"{path}: there is no ASSUMES", 'for instance ASSUMES = {"sampling": "poisson", ...}')
-    found = [kind for kind in ("eps", "rdp") if callable(names.get(kind))]
+    found = [kind for name, kind in KINDS.items() if callable(names.get(name))]
     if len(found) != 1:
-        raise UsageError(
-            f"{path}: needs one function eps(delta, ...) or rdp(order, ...), not {' and '.join(found) or 'none'}"
+        known = ", ".join(
+            "mu(...)" if k.function == "mu" else f"{k.function}({k.argument}, ...)" for k in KINDS.values()
         )
+        has = " and ".join(kind.function for kind in found) or "none"
+        raise UsageError(f"{path}: needs one function of {known}, not {has}")
     where = f"{path}:{assigned.get('ASSUMES', 1)}"
-    return _bound(names[found[0]], found[0], names["ASSUMES"], where, str(path), assigned.get(found[0], 1))
+    name = found[0].function
+    floor = names.get("MU_FLOOR", 0.0)
+    if isinstance(floor, bool) or not isinstance(floor, int | float) or not 0 <= floor < 1:
+        raise UsageError(f"{path}:{assigned.get('MU_FLOOR', 1)}: MU_FLOOR is a delta from 0 to 1, not {floor!r}")
+    return _bound(names[name], found[0], names["ASSUMES"], where, str(path), assigned.get(name, 1), floor)
 
 
 def from_function(function: Callable[..., Any], assumes: Mapping[str, Any]) -> Bound:
-    """The bound of a Python function, whose first argument is called delta or order."""
+    """The bound of a Python function, whose first argument is called delta, order, eps or alpha."""
     code = getattr(function, "__code__", None)
     file, line = (code.co_filename, code.co_firstlineno) if isinstance(code, CodeType) else ("<function>", 1)
     first = next(iter(inspect.signature(function).parameters), "")
-    kind = {"delta": "eps", "order": "rdp"}.get(first)
+    kind = {kind.argument: kind for kind in KINDS.values() if kind.function != "mu"}.get(first)
     if kind is None:
-        raise UsageError(
-            f"{file}:{line}: the first argument is {first!r}", "call it delta (a bound on epsilon) or order"
-        )
+        hint = "call it delta (a bound on epsilon), order (Renyi), eps (delta) or alpha (a trade-off curve)"
+        raise UsageError(f"{file}:{line}: the first argument is {first!r}", hint)
     return _bound(function, kind, assumes, f"{file}:{line}", file, line)
 
 
-def _bound(function: Callable[..., Any], kind: str, given: Any, where: str, file: str, line: int) -> Bound:
+def _bound(
+    function: Callable[..., Any], kind: Kind, given: Any, where: str, file: str, line: int, floor: float = 0.0
+) -> Bound:
     assumes = assumptions(given, where)
-    return Bound(function, kind, assumes, _taken(function, kind, assumes, f"{file}:{line}"), file, line)
+    return Bound(function, kind, assumes, _taken(function, kind, assumes, f"{file}:{line}"), file, line, floor)
+
+
+def _given(first: tuple[float, ...], values: Mapping[str, Any]) -> str:
+    """The arguments of a call."""
+    return ", ".join([*map(repr, first), *(f"{name}={value!r}" for name, value in values.items())])
 
 
 def assumptions(given: Any, where: str) -> Assumes:
@@ -103,29 +127,31 @@ def assumptions(given: Any, where: str) -> Assumes:
     if not isinstance(given, Mapping):
         raise UsageError(f"{where}: ASSUMES is a dict, not {type(given).__name__}")
     known = [field.name for field in fields(Assumes)]
+    faults: list[tuple[str, str]] = []
     for key, value in given.items():
         if key not in known:
-            raise UsageError(f"{where}: ASSUMES has no {key!r}", f"{guess(str(key), known)}it takes {', '.join(known)}")
-        if key in WORDS and value not in WORDS[key]:
-            raise UsageError(f"{where}: {key} is one of {', '.join(WORDS[key])}, not {value!r}")
-        if key not in WORDS and not isinstance(value, bool):
-            raise UsageError(f"{where}: {key} is True or False, not {value!r}")
+            faults.append((f"ASSUMES has no {key!r}", f"{guess(str(key), known)}it takes {', '.join(known)}"))
+        elif key in WORDS and value not in WORDS[key]:
+            faults.append((f"{key} is one of {', '.join(WORDS[key])}, not {value!r}", ""))
+        elif key not in WORDS and not isinstance(value, bool):
+            faults.append((f"{key} is True or False, not {value!r}", ""))
     missing = [key for key in NEEDED if key not in given]
     if missing:
-        raise UsageError(f"{where}: ASSUMES lacks {', '.join(missing)}", "; ".join(f"{k}: {WORDS[k]}" for k in missing))
-    assumes = Assumes(**given)
-    if assumes.strongly_convex and not assumes.convex:
-        raise UsageError(f"{where}: strongly convex losses are convex", "say convex: True")
-    if assumes.sampling == "fixed-size" and assumes.relation == "add-remove":
-        raise UsageError(f"{where}: batches of fixed size are defined for replace-one neighbours")
-    return assumes
+        faults.append((f"ASSUMES lacks {', '.join(missing)}", "; ".join(f"{k}: {WORDS[k]}" for k in missing)))
+    if given.get("strongly_convex") is True and given.get("convex") is not True:
+        faults.append(("strongly convex losses are convex", "say convex: True"))
+    if given.get("sampling") == "fixed-size" and given.get("relation") == "add-remove":
+        faults.append(("batches of fixed size are defined for replace-one neighbours", ""))
+    if faults:
+        raise UsageError(f"{where}: {'; '.join(said for said, _ in faults)}", "; ".join(h for _, h in faults if h))
+    return Assumes(**given)
 
 
-def _taken(function: Callable[..., Any], kind: str, assumes: Assumes, where: str) -> tuple[str, ...]:
+def _taken(function: Callable[..., Any], kind: Kind, assumes: Assumes, where: str) -> tuple[str, ...]:
     """Which parameters the signature asks for, all of them for **."""
     names, taken = allowed(assumes), []
     for k, p in enumerate(inspect.signature(function).parameters.values()):
-        if k == 0:
+        if k == 0 and kind.function != "mu":
             continue
         if p.kind is inspect.Parameter.VAR_KEYWORD:
             return tuple(names)
@@ -138,7 +164,7 @@ def _taken(function: Callable[..., Any], kind: str, assumes: Assumes, where: str
             hint = f"{p.name} needs {NEEDS[p.name]} in ASSUMES"
         else:
             hint = f"{guess(p.name, names)}parameters here: {', '.join(names)}"
-        raise UsageError(f"{where}: {kind} takes {p.name!r}, which is no parameter of such a run", hint)
+        raise UsageError(f"{where}: {kind.function} takes {p.name!r}, which is no parameter of such a run", hint)
     return tuple(taken)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.analyses.composition import composition
+from dpexp.privacy.judge.kinds import Kind, stated
 from dpexp.privacy.judge.setting import Assumes, Setting
 from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
@@ -37,13 +38,13 @@ def analyses(s: Setting, assumes: Assumes) -> list[Analysis]:
     return ClippedNoisySgd(**shared, clip=s.lipschitz, noise_std=s.parameter_noise_std).analyses()
 
 
-def tightest(s: Setting, assumes: Assumes, kind: str, at: float) -> dict[str, Any] | None:
+def tightest(s: Setting, assumes: Assumes, kind: Kind, at: float) -> dict[str, Any] | None:
     """The smallest value of a valid analysis of the same release (or of all iterates), with its name."""
     found: list[tuple[float, Analysis]] = []
     for a in analyses(s, assumes):
         if not a.valid or (a.released == "last-iterate" and assumes.released != "last-iterate"):
             continue
-        value = a.eps(at) if kind == "eps" else a.rdp(at) if a.rdp is not None else math.inf
+        value = stated(a, kind, at)
         if math.isfinite(value):
             found.append((value, a))
     if not found:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -19,22 +18,14 @@ from dpexp.privacy.accounting.loss_distributions import step_loss
 from dpexp.privacy.exact import bins, composition, linear, memory, nodes, recursion
 from dpexp.privacy.exact.outcome import EitherOrder
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
+from dpexp.privacy.judge.kinds import Attained
 from dpexp.privacy.judge.setting import Assumes, Setting
 
 MOST_SIZES = 70
 """batch sizes that a step of Poisson sampling may mix"""
 
 
-class Exact(Protocol):
-    """What a pair attains, rounded down."""
-
-    def eps(self, delta: float) -> float: ...
-    def renyi(self, order: float) -> float: ...
-    @property
-    def variation(self) -> float: ...
-
-
-Build = Callable[[Setting, Assumes, Sequence[float]], Exact | None]
+Build = Callable[[Setting, Assumes, Sequence[float]], Attained | None]
 
 
 @dataclass(frozen=True)
@@ -99,7 +90,7 @@ def walk(
     other: Drift,
     start: float = 0.0,
     position: int | None = None,
-) -> Exact | None:
+) -> Attained | None:
     """The pair of walks; `other` is what replaces the record, and is left out where it is removed."""
     if assumes.sampling == "poisson" and others.largest > 0 and nodes.count_of_sizes(s.n, s.q) > MOST_SIZES:
         return None
@@ -117,7 +108,7 @@ def _bounded_last(a: Assumes) -> bool:
     return a.bounded and a.released == "last-iterate"
 
 
-def _linear_walk(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None:
+def _linear_walk(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
     h, u = s.width / 2, s.largest_drift
     room = u - s.flattest * h
     if room <= 1e-9 * u:
@@ -127,7 +118,7 @@ def _linear_walk(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None
     return walk(s, a, none, affine(-s.flattest, room, h), affine(-s.flattest, -sign * room, h))
 
 
-def _flipped_walk(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None:
+def _flipped_walk(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
     h, u = s.width / 2, s.largest_drift
     room = u - s.flattest * h
     if room <= 1e-9 * u:
@@ -136,7 +127,7 @@ def _flipped_walk(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | Non
     return walk(s, a, steep, back, steep, (2 * shape[0] - 1) * h)
 
 
-def _convex_walk(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None:
+def _convex_walk(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
     """Others: a quadratic with a constant drift to a wall; the record: a quadratic of its own, and steep."""
     h, u = s.width / 2, s.largest_drift
     top = min(s.steepest if math.isfinite(s.steepest) else 2.0, u / h)
@@ -157,7 +148,7 @@ def _convex_walk(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None
     )
 
 
-def _trap(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None:
+def _trap(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
     """Back to the left wall up to a, slow on a plateau up to e, on to the right wall beyond; the steps are sharp."""
     h, u = s.width / 2, s.largest_drift
     begin = (-0.3 + 1.1 * shape[0]) * h
@@ -168,13 +159,13 @@ def _trap(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None:
     return walk(s, a, others, constant(u), constant(-u), (2 * shape[3] - 1) * h)
 
 
-def _repelling(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None:
+def _repelling(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
     h, u = s.width / 2, s.largest_drift
     bend = shape[0] * min(u / h, 1.0)
     return walk(s, a, affine(bend, 0.0, h), constant(u), constant(-u if shape[1] < 0.7 else 0.0))
 
 
-def _sine(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None:
+def _sine(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
     """A wave of one to three periods, on 8 knots a period."""
     h, u = s.width / 2, s.largest_drift
     count = 8 * (1 + round(2 * shape[0]))
@@ -184,7 +175,7 @@ def _sine(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None:
     return walk(s, a, Drift(knots, values), constant(u), constant(-u))
 
 
-def _free(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None:
+def _free(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
     """Any drift of the others through seven knots, of up to four noise units."""
     h, u = s.width / 2, s.largest_drift
     knots = tuple(-h + h * k / 3 for k in range(7))
@@ -212,7 +203,7 @@ def _memory_setting(x: Sequence[float] | np.ndarray, shape: Sequence[float], a: 
     return Setting(batch * batches, batch, chain.steps, step_size, noise_std, lipschitz, width)
 
 
-def _memory(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None:
+def _memory(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
     """What the setting allows: as many cells as fit, kappa what the clip leaves."""
     step = 0.05 * (6 / 0.05) ** shape[0]
     states = math.floor(s.width / memory.W + 1e-9)
@@ -230,7 +221,7 @@ def _memory(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None:
     return chain.pair if chain is not None and chain.needs(s.batch_size) <= u * (1 + 1e-9) else None
 
 
-def _linear_free(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None:
+def _linear_free(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
     """Linear losses on an unbounded set."""
     replaced = a.relation == "replace-one"
     flipped = replaced and a.sampling != "poisson" and shape[0] < 0.5
@@ -245,7 +236,7 @@ def _linear_free(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None
 
 
 def _statistic(kind: recursion.Statistic) -> Build:
-    def build(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None:
+    def build(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
         c = 1.0
         if a.strongly_convex:
             low, high = s.flattest, min(s.steepest, 2.0)
@@ -271,7 +262,7 @@ def _statistic(kind: recursion.Statistic) -> Build:
     return build
 
 
-def _confined(s: Setting, a: Assumes, c: float) -> Exact | None:
+def _confined(s: Setting, a: Assumes, c: float) -> Attained | None:
     """A contracting walk without walls: walls 11 deviations beyond its means change nothing that can be seen."""
     most = 1 / s.multiplier / (1 - abs(c))
     half = most + 12 / math.sqrt(1 - c * c)
@@ -283,7 +274,7 @@ def _confined(s: Setting, a: Assumes, c: float) -> Exact | None:
     return walk(boxed, a, affine(bend, 0.0, half), affine(bend, step, half), affine(bend, -step, half))
 
 
-def _composition(s: Setting, a: Assumes, shape: Sequence[float]) -> Exact | None:
+def _composition(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
     step, replaced = 1 / s.multiplier, a.relation == "replace-one"
     distance = 2 * step if replaced else step
     if a.sampling == "full-batch" or s.q == 1:

@@ -11,7 +11,8 @@ import numpy as np
 
 from dpexp.privacy.exact.grid import GridPair
 from dpexp.privacy.exact.nodes import PANEL, NodePair, pair
-from dpexp.privacy.judge.families import Composed, Exact, Family, admitted
+from dpexp.privacy.judge.families import FAMILIES, Composed, Family, admitted
+from dpexp.privacy.judge.kinds import Attained, Kind, level, placed, value
 from dpexp.privacy.judge.setting import DIMENSIONS, Assumes, Setting, from_cube
 
 MARGIN = 1e-6
@@ -25,7 +26,13 @@ SPACE_FILLING = 0.4
 WORST = 7
 """points that are improved"""
 STEP, SHRINK = 0.25, 0.93
-LEAST_DELTA, MOST_DELTA = 1e-14, 0.3
+CORNERS = [
+    (noise, q, steps)
+    for noise, q in ((1.0, 0.01), (2.0, 0.05), (1.0, 0.2), (0.7, 0.004))
+    for steps in (10**3, 10**4, 10**5)
+]
+CORNER_DELTAS = (1e-5, 1e-8, 1e-10, 1e-12, 1e-14)
+"""settings of all Poisson steps that are asked first, where accountants lose digits: many steps and small deltas"""
 BoundAt = Callable[[float, Setting], float]
 
 
@@ -37,6 +44,7 @@ class Comparison:
     family: str
     shape: tuple[float, ...]
     at: float
+    """delta, order, epsilon or false positive rate"""
     exact: float
     bound: float
     cube: tuple[float, ...] = ()
@@ -53,28 +61,11 @@ class Comparison:
         return math.log(self.exact) - math.log(max(self.bound, 1e-12)) if math.isfinite(self.bound) else -90.0
 
 
-def level(kind: str, x: float, variation: float) -> float:
-    """delta between 1e-14 and the least at which epsilon is 0, or an order between 1.03 and 200.
-
-    The exponent of delta falls with the square of 1 - x, so that large deltas, where little is proved, are half of all.
-    """
-    if kind == "rdp":
-        return float(1 + 10 ** (-1.5 + 3.8 * x))
-    top = min(MOST_DELTA, 0.9 * variation)
-    if not top > LEAST_DELTA:
-        return LEAST_DELTA
-    return float(top * (LEAST_DELTA / top) ** ((1 - x) ** 2))
-
-
-def value(exact: Exact, kind: str, at: float) -> float:
-    return exact.eps(at) if kind == "eps" else exact.renyi(at)
-
-
 class Search:
     """Comparisons of one bound, in a deterministic order."""
 
     def __init__(
-        self, kind: str, assumes: Assumes, bound: BoundAt, comparisons: int, seconds: float, seed: int
+        self, kind: Kind, assumes: Assumes, bound: BoundAt, comparisons: int, seconds: float, seed: int
     ) -> None:
         self.kind, self.assumes, self.bound = kind, assumes, bound
         self.most, self.seed, self.seconds = comparisons, seed, seconds
@@ -90,6 +81,7 @@ class Search:
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits(1):
+            self._corners()
             self._fill()
             self._climb()
         return self.done
@@ -99,11 +91,27 @@ class Search:
         self.stopped = self.stopped or time.monotonic() > self.deadline
         return self.stopped
 
+    def _corners(self) -> None:
+        """At most a tenth of the comparisons; all deltas of a setting in a row, for a bound that keeps its law."""
+        a, most = self.assumes, self.most // 10
+        steps_of_poisson = a.sampling == "poisson" and a.released == "all-iterates" and not a.strongly_convex
+        if self.kind.function == "rdp" or not steps_of_poisson:
+            return
+        family = next(f for f in FAMILIES if f.name == "composition")
+        for noise, q, steps in CORNERS:
+            setting = Setting(1000, round(1000 * q), steps, 1.0, noise / round(1000 * q), 1.0)
+            exact = exact_pair(family, setting, a, (0.0,))
+            for delta in CORNER_DELTAS:
+                if len(self.done) >= most or self._over:
+                    return
+                at, attained = placed(self.kind, delta, exact)
+                self._add(family, setting, (0.0,), at, attained, self.bound(at, setting), ())
+
     def _fill(self) -> None:
         from scipy.stats import qmc
 
         sobol = qmc.Sobol(DIMENSIONS + 1 + SHAPES, seed=self.seed)
-        budget = SPACE_FILLING * self.most
+        budget = max(SPACE_FILLING * self.most, len(self.done) + 1)
         tries = 0
         while len(self.done) < budget and tries < 20 * self.most and not self._over:
             for x in sobol.random(4):
@@ -116,7 +124,7 @@ class Search:
         """One setting, all families at one level; the bound is asked once for all that share the setting."""
         shared = from_cube(x[:DIMENSIONS], self.assumes)
         shape = tuple(float(v) for v in x[DIMENSIONS + 1 :])
-        laws: list[tuple[Family, Setting, Exact]] = []
+        laws: list[tuple[Family, Setting, Attained]] = []
         for family in self.families:
             setting = shared if family.own_setting is None else family.own_setting(x[:DIMENSIONS], shape, self.assumes)
             exact = family.build(setting, self.assumes, shape)
@@ -125,12 +133,13 @@ class Search:
         if not laws:
             return
         variation = max(exact.variation for _, _, exact in laws)
-        at = level(self.kind, float(x[DIMENSIONS]), variation)
-        bounds: dict[Setting, float] = {}
+        chosen = level(self.kind, float(x[DIMENSIONS]), variation)
+        bounds: dict[tuple[float, Setting], float] = {}
         for family, setting, exact in laws:
-            if setting not in bounds:
-                bounds[setting] = self.bound(at, setting)
-            self._add(family, setting, shape, at, exact, bounds[setting], tuple(float(v) for v in x))
+            at, attained = placed(self.kind, chosen, exact)
+            if (at, setting) not in bounds:
+                bounds[at, setting] = self.bound(at, setting)
+            self._add(family, setting, shape, at, attained, bounds[at, setting], tuple(float(v) for v in x))
 
     def _add(
         self,
@@ -138,7 +147,7 @@ class Search:
         setting: Setting,
         shape: tuple[float, ...],
         at: float,
-        exact: Exact,
+        attained: float,
         bound: float,
         cube: tuple[float, ...],
     ) -> Comparison:
@@ -146,9 +155,7 @@ class Search:
             self.vacuous += 1
             found = Comparison(setting, family.name, shape[: len(family.shape)], at, 0.0, bound, cube)
             return found
-        found = Comparison(
-            setting, family.name, shape[: len(family.shape)], at, value(exact, self.kind, at), bound, cube
-        )
+        found = Comparison(setting, family.name, shape[: len(family.shape)], at, attained, bound, cube)
         self.done.append(found)
         return found
 
@@ -158,6 +165,8 @@ class Search:
         if not self.done:
             return
         starts = self._starts()
+        if not starts:
+            return
         each = max(1, (self.most - len(self.done)) // len(starts))
         for start in starts:
             family = next(f for f in self.families if f.name == start.family)
@@ -182,7 +191,7 @@ class Search:
         With one step many bounds are attained: from there on there is no way up.
         """
         first: dict[tuple[str, int], Comparison] = {}
-        for c in sorted(self.done, key=lambda c: -c.score):
+        for c in sorted((c for c in self.done if c.cube), key=lambda c: -c.score):
             first.setdefault((c.family, min(3, round(math.log10(c.setting.steps) * 0.8))), c)
         ranked = sorted(first.items(), key=lambda pair: -pair[1].score)
         several = [c for (_, size), c in ranked if size > 0][: WORST - 2]
@@ -195,11 +204,11 @@ class Search:
         exact = family.build(setting, self.assumes, shape)
         if exact is None:
             return None
-        at = level(self.kind, float(x[DIMENSIONS]), exact.variation)
-        return self._add(family, setting, shape, at, exact, self.bound(at, setting), tuple(float(v) for v in x))
+        at, attained = placed(self.kind, level(self.kind, float(x[DIMENSIONS]), exact.variation), exact)
+        return self._add(family, setting, shape, at, attained, self.bound(at, setting), tuple(float(v) for v in x))
 
 
-def exact_pair(family: Family, setting: Setting, assumes: Assumes, shape: Sequence[float]) -> Exact:
+def exact_pair(family: Family, setting: Setting, assumes: Assumes, shape: Sequence[float]) -> Attained:
     """The family's laws there; ValueError where it has none."""
     found = family.build(setting, assumes, tuple(shape))
     if found is None:
@@ -207,7 +216,7 @@ def exact_pair(family: Family, setting: Setting, assumes: Assumes, shape: Sequen
     return found
 
 
-def confirmed(exact: Exact, kind: str, at: float) -> tuple[float, float, str]:
+def confirmed(exact: Attained, kind: Kind, at: float) -> tuple[float, float, str]:
     """The value again by finer means: (value rounded down, its grid error, how)."""
     first = value(exact, kind, at)
     if isinstance(exact, Composed):
@@ -219,7 +228,7 @@ def confirmed(exact: Exact, kind: str, at: float) -> tuple[float, float, str]:
         size = 2 * one.half_width * 24 * max(1, one.steps if one.steps < 3000 else 10**9)
         if size < 3e5 and one.sampling != "shuffled":
             grid = GridPair(one, other)
-            third = grid.eps(at) if kind == "eps" else grid.renyi(at)
+            third = value(grid, kind, at)
             error, how = max(error, abs(third - first)), "nodes at half the distance, and a density grid"
         return min(first, second) - error, error, how
     return first, 1e-12 * first, "closed form"

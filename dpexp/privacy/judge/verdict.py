@@ -128,7 +128,7 @@ def _verdict(bound: Bound, search: Search | None, done: Sequence[Comparison], wo
         "families": {f.name: f.says for f in families},
         "cannot_see": _CANNOT_SEE[bound.assumes.released],
         "assumes": asdict(bound.assumes),
-        "kind": bound.kind,
+        "kind": bound.kind.function,
         "worst": None,
         "looseness": {f"{q:g}": float(np.quantile(ratios, q)) for q in QUANTILES} if ratios else {},
         "competitor": None,
@@ -139,7 +139,10 @@ def _verdict(bound: Bound, search: Search | None, done: Sequence[Comparison], wo
         document["worst"] = _shown(bound, c, error, how)
         document["competitor"] = tightest(c.setting, bound.assumes, bound.kind, c.at)
     if refuted:
-        lines.append(f"refuted: {bound.file}:{bound.line}: {bound.kind} is below what a pair of neighbours attains.")
+        side = "above" if bound.kind.function == "beta" else "below"
+        lines.append(
+            f"refuted: {bound.file}:{bound.line}: {bound.kind.function} is {side} what a pair of neighbours attains."
+        )
     elif nothing:
         return Verdict(document, f"{NOTHING}: {nothing}\nthis says nothing about the bound, neither for nor against it")
     else:
@@ -178,7 +181,7 @@ def _shown(bound: Bound, c: Comparison, error: float, how: str) -> dict[str, Any
     parameters = {k: v for k, v in asdict(c.setting).items() if not (isinstance(v, float) and math.isinf(v))}
     pair: dict[str, Any] = {"family": family.name, "says": family.says}
     pair["shape"] = dict(zip(family.shape, c.shape, strict=True))
-    key = "delta" if bound.kind == "eps" else "order"
+    key = bound.kind.argument
     point = {**parameters, key: c.at, "family": family.name, **pair["shape"]}
     return {
         "parameters": parameters,
@@ -196,9 +199,8 @@ def _worst_lines(bound: Bound, document: dict[str, Any]) -> list[str]:
     worst = document["worst"]
     refuted = document["verdict"] == REFUTED
     key, at = next(iter(worst["at"].items()))
-    name = "epsilon" if bound.kind == "eps" else "Renyi divergence"
     lines = [
-        f"  {name} at {key} = {at:.6g}: exact {worst['exact']:.9g} "
+        f"  {bound.kind.measured} at {key} = {at:.6g}: exact {worst['exact']:.9g} "
         + f"({'>' if refuted else 'against'} bound {worst['bound']:.9g}), rounded down by {worst['grid_error']:.1e}",
         f"  pair: {worst['pair']['says']}",
         "  shape: " + (", ".join(f"{k} {v:.4g}" for k, v in worst["pair"]["shape"].items()) or "none"),
@@ -220,7 +222,7 @@ def _read(at: str, bound: Bound) -> tuple[Setting, Family, tuple[float, ...], fl
         raise UsageError(f"--at: cannot read {at!r}", "copy it from the verdict: one JSON object in quotes") from None
     given = {str(k).strip(): v for k, v in given.items()}
     names = [field.name for field in fields(Setting)]
-    key = "delta" if bound.kind == "eps" else "order"
+    key = bound.kind.argument
     family = next((f for f in FAMILIES if f.name == given.get("family")), None)
     if family is None or not family.admits(bound.assumes):
         known = ", ".join(f.name for f in admitted(bound.assumes))

@@ -25,7 +25,7 @@ import numpy as np
 from dpexp.algorithms.dp_sgd import DpSgd
 from dpexp.algorithms.dp_sgld import DpSgld
 from dpexp.algorithms.softmax_runs import Noise, run_of, step_sizes
-from dpexp.config import Cell
+from dpexp.config.cells import Cell
 from dpexp.core.seeds import generator
 from dpexp.core.text import counted
 from dpexp.engine.softmax import loop as engine

@@ -12,7 +12,7 @@ from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.algorithms.path_intervals import PathIntervals
 from dpexp.algorithms.staged_newton import StagedNewton
 from dpexp.algorithms.tuned import Tuned
-from dpexp.config import Cell, Experiment
+from dpexp.config.cells import Cell, Experiment
 from dpexp.privacy.batch_sampling import RELATIONS
 from dpexp.problems.finite_sum import FiniteSum
 from dpexp.problems.linear_predictor import LinearPredictorProblem

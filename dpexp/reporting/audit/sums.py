@@ -19,7 +19,7 @@ import numpy as np
 from dpexp.algorithms.algorithm import Algorithm
 from dpexp.algorithms.batch_descent import BatchDescent
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan
-from dpexp.config import Cell
+from dpexp.config.cells import Cell
 from dpexp.core.seeds import generator
 from dpexp.engine.finite_sum.loop import Data
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis

@@ -8,7 +8,7 @@ from dpexp.reporting.ledger.judgement import Judgement
 from dpexp.reporting.ledger.printed import in_short
 
 DEAR = (
-    "Dear authors, thank you for your paper, which we have read and run line by line. This is what we noticed on the "
+    "Dear authors, thank you for your work, which we have read and run line by line. This is what we noticed on the "
     "way. Each point names the place, quotes it and says why we read it otherwise; `dpexp claims ID --rerun` tries it. "
     "We may be wrong: then we should be glad to hear it, and to correct this page."
 )

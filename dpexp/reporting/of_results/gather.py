@@ -18,7 +18,7 @@ from dpexp.store import load_cells, load_generation, load_summary
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dpexp.config import Cell
+    from dpexp.config.cells import Cell
     from dpexp.store.generation import Generation
 
 FROM = "result"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
-    from dpexp.config import Cell
+    from dpexp.config.cells import Cell
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""How often the intervals of the central fit cover, over all runs, on laws that no setting was chosen on.
+"""How often the intervals of `dpexp fit` cover, over all runs, on laws that no setting was chosen on.
 
-    nice python -m tests.campaigns.central_coverage [NAME ...] [--runs 400] [--seed 77]
+    nice python -m tests.campaigns.fit_coverage [NAME ...] [--local] [--runs 400] [--seed 77] [--at N MU]
 
 Targets of laws that are wrong for the model, or whose weights are not the guess's, are M-estimates of two million
 records. Every law is drawn anew in each run; nothing is left out.
@@ -11,13 +11,23 @@ from __future__ import annotations
 import argparse
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
+from dpexp.inference.fitting import fit_central, plan_central, plan_local, released
+from dpexp.inference.intervals import Release, intervals
+from dpexp.inference.messages import Users
 from dpexp.inference.models import Model, unit_model
+from dpexp.inference.newton import standard_errors
+from dpexp.inference.predicted import guessed_curvature
+from dpexp.inference.refusals import Checked, after
+from dpexp.inference.staged_newton import Design, staged_newton
+from dpexp.inference.users import hessian_users
 
 Draw = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
 
@@ -29,7 +39,8 @@ class Law:
     model: Model
     draw: Draw
     settings: tuple[tuple[int, float], ...]
-    """(n, mu)"""
+    """(n, mu) of central fits"""
+    local: tuple[tuple[int, float], ...] = ((60_000, 2.0),)
 
 
 def logistic(slopes: tuple[float, ...], intercept: float = 0.0) -> Draw:
@@ -81,6 +92,16 @@ def narrow(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
     return x, x @ np.full(5, 0.5 * math.sqrt(5)) + rng.standard_normal(n)
 
 
+def correlated(rho: float) -> Draw:
+    """Five columns any two of which are correlated by rho."""
+
+    def draw(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+        z = math.sqrt(1 - rho) * rng.standard_normal((n, 5)) + math.sqrt(rho) * rng.standard_normal((n, 1))
+        return z / math.sqrt(5), 0.5 * z.sum(axis=1) + rng.standard_normal(n)
+
+    return draw
+
+
 def _outliers(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
     x, y = linear((0.5, 0.5, -0.5), 0.0)(rng, n)
     return x, y + np.where(rng.random(n) < 0.05, 8.0, rng.standard_t(3, n))
@@ -92,6 +113,7 @@ LAWS = {
     "base": Law(HUBER5, linear(HALF, 1.0), ((500, 1.0), (1000, 0.5), (1000, 1.0), (3000, 0.3), (3000, 1.0))),
     "unequal variances": Law(HUBER5, linear(HALF, 1.0, unequal=0.6), ((3000, 1.0),)),
     "level 5%": Law(HUBER5, linear(HALF, 1.0, 0.05), ((3000, 1.0),)),
+    "correlated .8": Law(HUBER5, correlated(0.8), ((3000, 1.0),)),
     "range 4x": Law(HUBER5, narrow, ((3000, 1.0),)),
     "level 2%": Law(HUBER5, linear(HALF, 1.0, 0.02), ((3000, 1.0),)),
     "level 1%": Law(HUBER5, linear(HALF, 1.0, 0.01), ((3000, 1.0), (20_000, 1.0))),
@@ -101,6 +123,7 @@ LAWS = {
     "steep": Law(LOGIT3, logistic((3.0, -3.0, 1.5)), ((3000, 1.0), (6000, 1.0), (24_000, 1.0), (24_000, 3.0))),
     "steep, off centre": Law(LOGIT3, logistic((3.0, -2.0, 1.5), 1.0), ((4000, 1.0), (40_000, 0.3), (40_000, 3.0))),
     "flat": Law(LOGIT3, logistic((0.5, 0.5, 0.5)), ((2000, 1.0),)),
+    "ones 2%": Law(LOGIT3, logistic((0.5, 0.5, 0.5), -4.1), ((5000, 1.0),), ((60_000, 4.0),)),
     "incomes": Law(unit_model("mallows-logistic", 6), _incomes, ((4000, 1.0), (8000, 1.0), (40_000, 1.0))),
 }  # fmt: skip
 
@@ -146,53 +169,73 @@ def m_estimate(model: Model, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return theta
 
 
-def shown(name: str, n: int, mu: float, runs: int, seed: int) -> str:
-    """One line: coverage of what is shown over all runs, the shares of tests inverted and of unbounded intervals."""
-    from dpexp.inference.fitting import fit_central, plan_central
-    from dpexp.inference.intervals import intervals
+@dataclass
+class Crowd:
+    """Users of eight replicates who are drawn as they are asked."""
 
-    law, truth, began = LAWS[name], target(name), time.process_time()
+    law: Law
+    rngs: list[np.random.Generator]
+    mu: float
+    budgets: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
+    """of covariates [users, d, 8] and responses [users, 8]; messages then weigh the same"""
+
+    def block(self, count: int, first: int, every: int) -> Users:
+        model, sent = self.law.model, hessian_users(count, first, every)
+        drawn = [self.law.draw(rng, count) for rng in self.rngs]
+        x, y = (np.stack([part[k] for part in drawn], axis=-1) for k in (0, 1))
+        shapes = (count, model.p), (sent, model.p * (model.p + 1) // 2)
+        noise = [np.stack([rng.standard_normal(shape) for rng in self.rngs], axis=-1) for shape in shapes]
+        weights = np.minimum(1.0, 2 / (1 + np.sum(x * x, axis=1)))
+        ones = np.ones_like(y)
+        mu = ones * self.mu if self.budgets is None else self.budgets(x, y)
+        return Users(x, y, weights, 1 / mu, ones, ones, *noise)
+
+
+def local_fits(
+    law: Law, n: int, mu: float, runs: int, seed: int, budgets: Any = None
+) -> Iterator[tuple[np.ndarray, Checked, Release]]:
+    """The estimates, what was checked, and what intervals follow from."""
+    planned = plan_local(law.model, np.array([mu]), n)
+    design = Design(n, guessed_curvature(planned.model), planned.every)
+    for first in range(0, runs, 8):
+        crowd = Crowd(law, [np.random.default_rng([seed, first + lane]) for lane in range(8)], mu, budgets)
+        outcome = staged_newton(planned.model, design, law.model.problem.start(), crowd)
+        for lane in range(8):
+            checked = after(planned.model, design, outcome, lane)
+            yield outcome.final.theta[lane], checked, released(planned.model, outcome, lane)
+
+
+def central_fits(law: Law, n: int, mu: float, runs: int, seed: int) -> Iterator[tuple[np.ndarray, Checked, Release]]:
     planned = plan_central(law.model, mu, n)
-    hits, inverted, unbounded, refused = [], [], [], 0
     for r in range(runs):
         rng = np.random.default_rng([seed, r])
         x, y = law.draw(rng, n)
         found = fit_central(planned, x, y, mu, rng.standard_normal)
-        refused += bool(found.checked.reasons)
-        assert found.release is not None
-        each, _ = intervals(found.release, found.theta, np.eye(law.model.p), 0.95)
+        yield found.theta, found.checked, found.release
+
+
+def shown(name: str, local: bool, n: int, mu: float, runs: int, seed: int) -> str:
+    """One line: coverage of what is shown over all runs, the shares of tests inverted and of unbounded intervals."""
+    law, truth, began = LAWS[name], target(name), time.process_time()
+    hits, inverted, unbounded, wald, rules, warned = [], [], [], [], Counter[str](), Counter[str]()
+    for theta, checked, release in (local_fits if local else central_fits)(law, n, mu, runs, seed):
+        rules.update(reason.rule for reason in checked.reasons)
+        warned.update(one.split(":")[0][:24] for one in checked.warnings)
+        each, covariance = intervals(release, theta, np.eye(law.model.p), 0.95)
+        lost = checked.lost(law.model.p)
+        each = [
+            replace(i, kind="unbounded", low=-math.inf, high=math.inf) if j in lost else i for j, i in enumerate(each)
+        ]
         hits.append([one.low <= t <= one.high for one, t in zip(each, truth, strict=True)])
         inverted.append([one.kind == "anderson-rubin" for one in each])
         unbounded.append([one.kind == "unbounded" for one in each])
-    lists = (" ".join(f"{c:.3f}".lstrip("0") for c in np.mean(part, axis=0)) for part in (hits, inverted, unbounded))
-    cover, ar, lost = lists
+        wald.append(np.abs(theta - truth) < 1.959964 * standard_errors(covariance))
+    lists = [
+        " ".join(f"{c:.3f}".lstrip("0") for c in np.mean(part, axis=0)) for part in (hits, inverted, unbounded, wald)
+    ]
     return (
-        f"{name:18} n={n:<6} mu={mu:<4g} refused {refused}  cover {cover} | inverted {ar} | unbounded {lost} "
-        f"({time.process_time() - began:.0f} s)"
-    )
-
-
-def measured(name: str, n: int, mu: float, runs: int, seed: int) -> str:
-    """One line: coverage of every coordinate, by how much the last correction moved, length over its own spread."""
-    from dpexp.inference.central_newton import central_newton
-    from dpexp.inference.newton import standard_errors
-
-    law, truth, began = LAWS[name], target(name), time.process_time()
-    errors, estimates, moved = [], [], []
-    for r in range(runs):
-        rng = np.random.default_rng([seed, r])
-        x, y = law.draw(rng, n)
-        found = central_newton(law.model, law.model.problem.start(), x, y, mu, rng.standard_normal)
-        estimates.append(found.theta - truth)
-        errors.append(standard_errors(found.covariance))
-        moved.append(found.moved)
-    e, s = np.array(estimates), np.array(errors)
-    cover = np.mean(np.abs(e) < 1.959964 * s, axis=0)
-    said = " ".join(f"{c:.3f}".lstrip("0") for c in cover)
-    bias = np.median(e, axis=0) / np.maximum(np.std(e, axis=0), 1e-300)
-    return (
-        f"{name:18} n={n:<6} mu={mu:<4g} moved {np.median(moved):.1f}/{np.max(moved):.1f}  cover {said}  "
-        f"bias/sd {bias[np.argmax(np.abs(bias))]:+.2f}  se/sd {np.min(np.median(s, axis=0) / np.std(e, axis=0)):.2f} "
+        f"{name:18} {'local' if local else 'central'} n={n:<6} mu={mu:<4g} cover {lists[0]} | inverted {lists[1]} | "
+        f"unbounded {lists[2]} | Wald {lists[3]} | refused {dict(rules)} warned {dict(warned)} "
         f"({time.process_time() - began:.0f} s)"
     )
 
@@ -202,8 +245,10 @@ if __name__ == "__main__":
     said.add_argument("names", nargs="*")
     said.add_argument("--runs", type=int, default=400)
     said.add_argument("--seed", type=int, default=77)
-    said.add_argument("--shown", action="store_true", help="what is printed, tests inverted where that is the rule")
+    said.add_argument("--local", action="store_true")
+    said.add_argument("--at", nargs=2, type=float, metavar=("N", "MU"))
     given = said.parse_args()
     for name in given.names or LAWS:
-        for n, mu in LAWS[name].settings:
-            print((shown if given.shown else measured)(name, n, mu, given.runs, given.seed), flush=True)
+        settings = LAWS[name].local if given.local else LAWS[name].settings
+        for n, mu in [(int(given.at[0]), given.at[1])] if given.at else settings:
+            print(shown(name, given.local, n, mu, given.runs, given.seed), flush=True)

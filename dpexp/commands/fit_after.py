@@ -1,0 +1,199 @@
+"""What follows from a release at no further cost: contrasts, joint tests, predictions, and a forest plot."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dpexp.core.errors import UsageError
+from dpexp.core.text import Printed, columns, guess
+from dpexp.data.regression import Units
+from dpexp.inference.critical_values import normal
+from dpexp.inference.intervals import Interval, Release, intervals, judged, level_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MANY = "p: the test that a value is 0, each by itself. Of 20 that are 0, one has p below .05 on average."
+_TERM = r"(?:(\d+\.?\d*|\.\d+) ?\* ?)?(.*)"
+
+
+class Followed(NamedTuple):
+    """One combination of the parameters on the user's scale."""
+
+    interval: Interval
+    p: float | None
+    """of the test that it is 0; None where the release does not tell it"""
+
+
+@dataclass(frozen=True)
+class Inference:
+    """Everything that a release says on the user's scale."""
+
+    release: Release
+    theta: np.ndarray
+    """[p], in the units of the computation"""
+    units: Units
+    level: float
+    binary: bool
+    """whether the mean of the target is a probability"""
+
+    def combined(self, rows: np.ndarray) -> tuple[list[Followed], np.ndarray]:
+        """Of combinations [k, p] of the user's parameters, and their covariance [k, k]."""
+        from scipy.special import ndtr
+
+        matrix, offset = self.units.to_user()
+        own, shift = rows @ matrix, rows @ offset
+        found, covariance = intervals(self.release, self.theta, own, self.level)
+        followed = []
+        for one, a, o in zip(found, own, shift.tolist(), strict=True):
+            moved = Interval(one.kind, one.value + o, one.se, one.low + o, one.high + o)
+            p: float | None = None
+            if one.kind == "wald":
+                p = float(2 * ndtr(-abs(moved.value) / max(one.se, 1e-300)))
+            elif one.kind == "anderson-rubin":
+                p = level_of(self.release, self.theta, a[None], np.array([-o]))
+            followed.append(Followed(moved, p))
+        return followed, covariance
+
+    @cached_property
+    def parameters(self) -> tuple[list[Followed], np.ndarray]:
+        """Every parameter by itself, and the covariance of all."""
+        return self.combined(np.eye(len(self.theta)))
+
+    def means(self, x: np.ndarray) -> np.ndarray:
+        """The mean of the target, its standard error and the ends of its interval [n, 4] at covariates x [n, d].
+
+        NaN where Wald's interval would not hold (`intervals`): there the release hardly tells it.
+        """
+        q, z = x.shape[1] + 1, normal(self.level)
+        rows = np.zeros((len(x), len(self.theta)))
+        rows[:, 0], rows[:, 1:q] = 1.0, x
+        errors, kinds = judged(self.release, rows, self.level)
+        mean, errors = rows @ self.theta, np.where(np.array(kinds) == "wald", errors, np.nan)
+        found = np.stack([mean, errors, mean - z * errors, mean + z * errors], axis=1)
+        if not self.binary:
+            found[:, [0, 2, 3]] += self.units.centre / self.units.scale
+            return found * self.units.scale
+        share = 1 / (1 + np.exp(-found))
+        share[:, 1] = share[:, 0] * (1 - share[:, 0]) * errors
+        return np.asarray(share)
+
+    def joint(self, rows: np.ndarray) -> float:
+        """The p-value of the test that all combinations [k, p] of the user's parameters are 0."""
+        matrix, offset = self.units.to_user()
+        return level_of(self.release, self.theta, rows @ matrix, -rows @ offset)
+
+
+def row_of(text: str, names: Sequence[str]) -> np.ndarray:
+    """The combination [p] that a text means: names with numbers before them, `job=cook - 2 * age`.
+
+    Signs between names stand between blanks. Raises UsageError.
+    """
+    row, names, text = np.zeros(len(names)), [" ".join(name.split()) for name in names], text.strip()
+    first = "-" if text.startswith("-") else "+"
+    parts = [first, *re.split(r"\s+([+-])\s+", text.removeprefix(first).strip())]
+    for sign, term in zip(parts[::2], parts[1::2], strict=True):
+        said = " ".join(term.split())
+        number, name = (None, said) if said in names else re.fullmatch(_TERM, said).groups()  # type: ignore[union-attr]
+        if name not in names:
+            raise UsageError(
+                f"--contrast: no parameter {name!r}", f"{guess(name, names)}parameters: {', '.join(names)}"
+            )
+        row[names.index(name)] += (1 if sign == "+" else -1) * float(number or 1)
+    return row
+
+
+@dataclass(frozen=True)
+class Contrasts(Printed):
+    """Combinations of the parameters with intervals, and the test that all of them are 0."""
+
+    texts: tuple[str, ...]
+    found: list[Followed]
+    joint: float
+
+    def document(self) -> dict[str, Any]:
+        """As JSON has it."""
+        rows = [{"contrast": text, **told(one)} for text, one in zip(self.texts, self.found, strict=True)]
+        return {"rows": rows, "joint": {"p": self.joint, "df": len(self.texts)}}
+
+    def text(self) -> str:
+        rows = [[t, *shown(one)] for t, one in zip(self.texts, self.found, strict=True)]
+        together = f"\n\nThat all {len(self.texts)} are 0: p {_is(self.joint)}." if len(self.texts) > 1 else ""
+        return columns(rows, ["contrast", "estimate", "se", "from", "to", "p"]) + together
+
+
+def contrasts(inference: Inference, texts: Sequence[str]) -> Contrasts:
+    """Raises UsageError for what names no parameter."""
+    rows = np.array([row_of(text, inference.units.names) for text in texts])
+    return Contrasts(tuple(texts), inference.combined(rows)[0], inference.joint(rows))
+
+
+def told(one: Followed) -> dict[str, Any]:
+    """The keys of an estimate; the ends are null where it is not told."""
+    interval, p = one
+    bounded = math.isfinite(interval.high - interval.low)
+    ends = {"ci_lo": interval.low, "ci_hi": interval.high, "se": interval.se, "p": p} if bounded else {}
+    kind = interval.kind if bounded else "unbounded"
+    return {"value": interval.value, "ci_lo": None, "ci_hi": None, "interval": kind, "bounded": bounded, "se": None,
+            "p": None, **ends}  # fmt: skip
+
+
+def shown(one: Followed) -> list[str]:
+    """Estimate, error, ends and p as a table has them."""
+    interval, error = one.interval, one.interval.se
+    if not math.isfinite(interval.high - interval.low):
+        return [digits(interval.value, error), "", "unbounded", "", ""]
+    ends = digits(interval.low, error), digits(interval.high, error)
+    return [digits(interval.value, error), f"{error:.2g}", *ends, in_digits(one.p)]
+
+
+def _is(p: float) -> str:
+    return in_digits(p) if p < 1e-4 else f"= {in_digits(p)}"
+
+
+def in_digits(p: float | None) -> str:
+    """A p-value; where it is tiny its digits say more of the normal law than of the table."""
+    return "" if p is None else "< 1e-4" if p < 1e-4 else f"{p:.2g}"
+
+
+def digits(value: float, error: float) -> str:
+    """A number with as many decimals as its standard error needs for two digits."""
+    if not math.isfinite(error) or error <= 0:
+        return f"{value:.6g}"
+    decimals = max(0, 1 - math.floor(math.log10(error)))
+    return f"{value:.{min(decimals, 12)}f}" if abs(value) < 1e15 else f"{value:.6g}"
+
+
+def forest(units: Units, found: Sequence[dict[str, Any]], level: float, binary: bool) -> Figure:
+    """What each column does, with intervals, one below another: a level, or a quarter of a stated range.
+
+    Numbers have units of their own; a quarter of a range, which is public, makes them comparable.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    from dpexp.reporting.style import RC
+
+    with mpl.rc_context(RC):
+        canvas = Figure(figsize=(5.2, 0.8 + 0.28 * len(units.entries)), layout="constrained")
+        axes = canvas.subplots()
+        axes.axvline(0, color="#555555", linewidth=0.8)
+        for k, (entry, one) in enumerate(zip(units.entries, found[1:], strict=False)):
+            step = 1.0 if entry.level is not None or entry.of_missing else entry.scale
+            if one["bounded"]:
+                axes.plot([step * one["ci_lo"], step * one["ci_hi"]], [k, k], color="#2b6cb8")
+                axes.plot(step * one["value"], k, "o", color="#2b6cb8", markersize=4)
+            else:
+                axes.text(0, k, "  unbounded", va="center", color="#7a4fa3")
+        axes.set_yticks(range(len(units.entries)), [" ".join(entry.name.split()) for entry in units.entries])
+        axes.set_ylim(len(units.entries) - 0.5, -0.5)
+        what = f"log odds of {units.target}" if binary else units.target
+        axes.set_xlabel(f"{what}, with {100 * level:g}% intervals,\nfor a level, or a quarter of a column's range")
+    return canvas

@@ -1,0 +1,114 @@
+"""Formulas such as `log(wage) ~ age + I(age**2) + C(job) + age:C(job)`: `formulaic` reads them, and computes nothing.
+
+What a formula may do to a record is a function of this record and of the code book: levels, logarithms, roots, powers,
+products. What looks at other records (center, scale, poly, bs) is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from dpexp.core.errors import UsageError
+
+FUNCTIONS = {"log": np.log, "log10": np.log10, "sqrt": np.sqrt, "exp": np.exp}
+_FACTOR = re.compile(
+    r"(?:(?:np\.)?(C|log|log10|sqrt|exp)\()?(`[^`]+`|[^\W\d]\w*)(\))?|I\((`[^`]+`|[^\W\d]\w*) \*\* (\d)\)"
+)
+GRID = 257
+"""points of a range at which a function is looked at"""
+
+
+class Factor(NamedTuple):
+    """A column, or a function of one."""
+
+    text: str
+    column: str
+    function: str = ""
+    """C, or a name of `FUNCTIONS`; empty: the column itself"""
+
+
+@dataclass(frozen=True)
+class Formula:
+    """What is explained, and by what: products of factors, of which a power has several that are alike."""
+
+    target: Factor
+    terms: tuple[tuple[Factor, ...], ...]
+
+    @property
+    def columns(self) -> list[str]:
+        """Of the terms, each once."""
+        return list(dict.fromkeys(factor.column for term in self.terms for factor in term))
+
+
+def applied(function: str, values: np.ndarray) -> np.ndarray:
+    """A function of values, each by itself; NaN or infinite where it has none."""
+    with np.errstate(all="ignore"):
+        return np.asarray(FUNCTIONS[function](values))
+
+
+def limits_of(factor: Factor, limits: tuple[float, float] | None) -> tuple[float, float]:
+    """Between which values a function of a column lies, whose range is public. Raises UsageError."""
+    if limits is None:
+        raise UsageError(f"{factor.text}: no range of {factor.column} is stated", "--public FILE with ranges")
+    found = applied(factor.function, np.linspace(*limits, GRID))
+    if not np.isfinite(found).all():
+        raise UsageError(f"{factor.text} is not finite on the stated range of {factor.column}", "state another range")
+    return float(found.min()), float(found.max())
+
+
+def read_formula(text: str) -> Formula:
+    """Raises UsageError for what is no formula, or not understood here."""
+    try:
+        import formulaic
+        from formulaic.errors import FormulaicError
+    except ImportError:
+        raise UsageError("--formula needs formulaic", "pip install 'dpexp[formula]'") from None
+    try:
+        found = formulaic.Formula(text)
+        left, right = [list(found.lhs), list(found.rhs)] if hasattr(found, "lhs") else [[], []]
+        terms = [[str(factor.expr) for factor in term.factors] for term in right]
+    except (FormulaicError, AttributeError) as error:
+        raise UsageError(
+            f"--formula {text!r}: {str(error).split('. ')[0].splitlines()[0]}", "for instance 'y ~ x + C(g)'"
+        ) from None
+    if len(left) != 1 or len(left[0].factors) != 1:
+        raise UsageError(f"--formula {text!r}: one target stands before ~", "for instance 'log(y) ~ x + C(g)'")
+    if ["1"] not in terms:
+        raise UsageError(f"--formula {text!r}: the intercept cannot be left out", "leave out - 1 and + 0")
+    read = tuple(tuple(one for text in term for one in _factors(text)) for term in terms if term != ["1"])
+    target = _factors(str(left[0].factors[0].expr))
+    if len(target) > 1 or target[0].function == "C" or target[0].column in {f.column for term in read for f in term}:
+        raise UsageError(
+            f"--formula: the target is {text.partition('~')[0].strip()}", "a column, or log(y), sqrt(y), ..."
+        )
+    _require_lower(read)
+    return Formula(target[0], read)
+
+
+def _factors(text: str) -> list[Factor]:
+    """What stands between two colons; a power is a product of a column with itself."""
+    match = _FACTOR.fullmatch(text)
+    if match is None and re.fullmatch(r"[\w .,/%$€-]+", text):
+        return [Factor(text, text)]  # a name in backquotes, of which formulaic takes these away
+    if match is None or bool(match[1]) != bool(match[3]):
+        hint = f"understood: a column, C(g), I(x**2), {', '.join(f'{name}(x)' for name in FUNCTIONS)}, and products"
+        raise UsageError(f"--formula: {text} is not understood, or looks at other records", hint)
+    if match[4]:
+        return [Factor(match[4].strip("`"), match[4].strip("`"))] * int(match[5])
+    return [Factor(text, match[2].strip("`"), match[1] or "")]
+
+
+def _require_lower(terms: Sequence[tuple[Factor, ...]]) -> None:
+    """Raises UsageError for a product without what it is made of: its coefficients would depend on public centres."""
+    there = {tuple(sorted(term)) for term in terms}
+    for term in terms:
+        for k, _ in enumerate(term if len(term) > 1 else ()):
+            less = [*term[:k], *term[k + 1 :]]
+            if tuple(sorted(less)) not in there:
+                said = [":".join(factor.text for factor in part) for part in (term, less)]
+                raise UsageError(f"--formula: {said[0]} needs {said[1]} too", "a * b stands for a + b + a:b")

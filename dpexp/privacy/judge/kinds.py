@@ -1,0 +1,95 @@
+"""What a bound can say: epsilon, a Renyi divergence, delta, a trade-off curve, or one mu for all of it.
+
+Every kind is held against exact laws as an upper limit of something that a pair attains. A trade-off curve beta(alpha)
+is an upper limit of the power 1 - beta of a test, and mu one of epsilon at every delta above its floor.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, Protocol
+
+from dpexp.privacy.accounting.tradeoff import Profile
+from dpexp.privacy.analyses.analysis import Analysis
+
+LEAST_DELTA, MOST_DELTA = 1e-14, 0.3
+
+
+class Law(Protocol):
+    """What a pair attains, rounded down."""
+
+    def eps(self, delta: float) -> float: ...
+    def renyi(self, order: float) -> float: ...
+
+
+class Attained(Law, Protocol):
+    """The same, with about the largest delta at which it attains anything."""
+
+    @property
+    def variation(self) -> float: ...
+
+
+class Kind(NamedTuple):
+    """One way to state a bound."""
+
+    function: str
+    """its name in the file; `mu` takes no first argument, and is asked at every delta"""
+    argument: str
+    measured: str
+    """what a pair attains more of, in words"""
+    most: float
+    """largest value that the function may return; inf says nothing"""
+
+
+KINDS = {
+    kind.function: kind
+    for kind in (
+        Kind("eps", "delta", "epsilon", float("inf")),
+        Kind("rdp", "order", "Renyi divergence", float("inf")),
+        Kind("delta", "eps", "delta", 1.0),
+        Kind("beta", "alpha", "power of a test, 1 - beta,", 1.0),
+        Kind("mu", "delta", "epsilon", float("inf")),
+    )
+}
+
+
+def level(kind: Kind, x: float, variation: float) -> float:
+    """An order between 1.03 and 200, or a delta or rate between 1e-14 and the least at which epsilon is 0.
+
+    The exponent of delta falls with the square of 1 - x, so that large deltas, where little is proved, are half of all.
+    """
+    if kind.function == "rdp":
+        return float(1 + 10 ** (-1.5 + 3.8 * x))
+    top = min(MOST_DELTA, 0.9 * variation)
+    if not top > LEAST_DELTA:
+        return LEAST_DELTA
+    return float(top * (LEAST_DELTA / top) ** ((1 - x) ** 2))
+
+
+def placed(kind: Kind, level: float, exact: Attained) -> tuple[float, float]:
+    """The argument at which a bound is asked, and what the pair attains there, without a search."""
+    if kind.function == "delta":
+        return exact.eps(level), level
+    return level, value(exact, kind, level)
+
+
+def value(exact: Law, kind: Kind, at: float) -> float:
+    """What the pair attains at that argument, rounded down."""
+    if kind.function == "rdp":
+        return exact.renyi(at)
+    if kind.function == "delta":
+        return Profile(exact.eps, attained=True).delta(at)
+    if kind.function == "beta":
+        return 1 - Profile(exact.eps, attained=True).beta(at)
+    return exact.eps(at)
+
+
+def stated(analysis: Analysis, kind: Kind, at: float) -> float:
+    """What an analysis states there, rounded up; inf where it states nothing of that kind."""
+    if kind.function == "rdp":
+        return analysis.rdp(at) if analysis.rdp is not None else math.inf
+    if kind.function == "delta":
+        return Profile(analysis.eps).delta(at)
+    if kind.function == "beta":
+        return 1 - Profile(analysis.eps).beta(at)
+    return analysis.eps(at)
