@@ -103,7 +103,7 @@ mutants: $(READY)
 SOURCE = $(shell sed -n 's/^Source = "\(.*\)"/\1/p' pyproject.toml)
 build: $(VENV_RELEASE)/.ready
 	rm -rf dist build/empty build/source
-	mkdir -p build/source && git archive HEAD | tar -x -C build/source
+	mkdir -p build/source && git archive HEAD | tar -x -f - -C build/source
 	sed -E -e 's#(!\[[^]]*\]\()([a-z])#\1$(SOURCE)/raw/main/\2#' \
 	  -e 's#(\]\()((docs|results|configs|benchmarks)/|[A-Z]+\.md)#\1$(SOURCE)/blob/main/\2#g' README.md > build/source/README.md
 	$(VENV_RELEASE)/bin/python -m build --quiet --outdir dist build/source

@@ -17,7 +17,6 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parent.parent
-LEDGER = ("ldp-sgd", "noisy-sgd", "hidden-state", "dp-sgld", "momentum")
 BROUGHT = {
     "index.md": "README.md",
     "contributing.md": "CONTRIBUTING.md",
@@ -25,7 +24,7 @@ BROUGHT = {
     "changelog.md": "CHANGELOG.md",
     "results/CLAIMS.md": "results/CLAIMS.md",
     "results/tables/judged.md": "results/tables/judged.md",
-    **{f"results/claims/{name}.md": f"results/claims/{name}.md" for name in LEDGER},
+    **{path: path for path in (f"results/claims/{page.name}" for page in (ROOT / "results/claims").glob("*.md"))},
 }
 """pages of the site that lie outside docs/"""
 LINK = re.compile(r"(?P<shown>!?\[(?:[^\[\]]|\[[^\]]*\])*\]\()(?P<target>[^)\s]+)\)")
