@@ -38,8 +38,8 @@ def artifact(judgements: Sequence[Judgement], papers: Mapping[str, Paper], costs
     parts = [
         "# Evaluating dpexp",
         f"dpexp settles {counted(len(judgements), 'statement')} of papers on private SGD, and of pages about "
-        f"it. Each is quoted, held against stored results or exact laws, and ends in a verdict. `dpexp claims --format artifact` writes "
-        "this page; its numbers are those of the stored verdicts.",
+        "it. Each is quoted, held against stored results or exact laws, and ends in a verdict. `dpexp claims --format "
+        "artifact` writes this page; its numbers are those of the stored verdicts.",
         "You need Python 3.11 or newer and make, on x86-64 or ARM, and 2 GB of disk. There is no need of a compiler or "
         "of an accelerator. All data come with the package; nothing is downloaded while it runs.",
         "## In two minutes",
