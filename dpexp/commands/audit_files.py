@@ -80,7 +80,7 @@ def of_fit(request: Request, other: Path, effort: Effort) -> Audited:
     stated = gaussian_analysis("gdp", "the fit's own budget", ALL, largest, ())
     audited = TwoFiles(
         "central-newton" if request.central else "staged-newton",
-        f"fit of {request.target} on {files[0].name} or {files[1].name}",
+        f"fit of {request.formula or request.target} on {files[0].name} or {files[1].name}",
         stated,
         "replace-one",
         tuple(printed(own) for own in requests),
