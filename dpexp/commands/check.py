@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from dpexp.commands import advise, diff, model, plot, report, table
 from dpexp.commands.privacy import of_experiment
 from dpexp.config.experiment_file import load_experiment
+from dpexp.config.shipped import FOLDER
 from dpexp.conformance.check import Check, Subject, carry_out
 from dpexp.conformance.experiments import ToyExperiments
 from dpexp.conformance.failures import Failed, NotTried
@@ -76,11 +77,12 @@ def check(file: Path | None) -> Verdict:
     """Try everything that the plug-in file adds, or everything built in where there is none.
 
     Configs of the experiments that its figures, tables and claims need are looked for beside the file, in `configs`
-    beside it, and in `configs` here. Raises UsageError, with file and line, where the file cannot be loaded.
+    beside it, in `configs` here, and among those that come with dpexp. Raises UsageError, with file and line, where the
+    file cannot be loaded.
     """
     from dpexp.conformance.suite import built_in, hold, subjects_of
 
-    here: tuple[Path, ...] = (Path("configs"), Path())
+    here: tuple[Path, ...] = (Path("configs"), Path(), FOLDER)
     with tempfile.TemporaryDirectory(prefix="dpexp-check-") as folder:
         if file is None:
             subjects, places = list(built_in()), here

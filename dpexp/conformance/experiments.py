@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from dpexp.config.shipped import FOLDER
 from dpexp.conformance.failures import Failed
 from dpexp.core.digests import digest
 from dpexp.core.text import counted
@@ -59,7 +60,7 @@ class ToyExperiments:
 
         config = self.config_of(experiment)
         if config is None:
-            places = ", ".join(map(str, self.configs))
+            places = ", ".join("the shipped ones" if one == FOLDER else str(one) for one in self.configs)
             raise Failed(f"needs the experiment '{experiment}', of which there is no config in {places}")
         done = self.root / f"{experiment}.done"
         with FileLock(self.root / f"{experiment}.lock"):

@@ -14,6 +14,7 @@ from dpexp.commands import check as checking
 from dpexp.commands.cli import app
 from dpexp.conformance.check import Subject, carry_out
 from dpexp.conformance.experiments import ToyExperiments
+from dpexp.conformance.failures import Failed
 from dpexp.conformance.problems import furthest
 from dpexp.conformance.suite import SUITE, hold, subjects_of
 from dpexp.core.errors import UsageError
@@ -24,7 +25,7 @@ from dpexp.plugins.loading import forget, load_file, using
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.pinball_linear import PinballLinear
 from dpexp.theory.theorem import Theorem
-from tests.conftest import call, share
+from tests.conftest import ROOT, call, share
 from tests.plugins_to_check import RIGHT, TINY, WRONG
 
 DATA = Path(__file__).parents[1] / "data" / "plugins"
@@ -244,3 +245,15 @@ def test_a_file_that_cannot_be_loaded_is_refused_at_its_line(tmp_path):
         assert message in found.exception.message
         assert str(path) in found.exception.message
     assert "no such plug-in file" in said(tmp_path / "gone.py").exception.message
+
+
+def test_what_is_built_in_finds_the_configs_that_come_with_dpexp(tmp_path, monkeypatch):
+    """In a folder of a user's own, as after an installation: 349 checks failed there for want of a config."""
+    asked = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("dpexp.conformance.suite.built_in", lambda: ())
+    monkeypatch.setattr("dpexp.conformance.suite.hold", lambda subjects, toys: asked.append(toys) or [])
+    checking.check(None)
+    assert asked[0].config_of("linear_d5").samefile(ROOT / "configs/linear_d5.yaml")
+    with pytest.raises(Failed, match=r"no config in configs, \., the shipped ones"):
+        asked[0].results(["linear_d6"])
