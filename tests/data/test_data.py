@@ -86,7 +86,7 @@ def test_shipped_data_can_be_learnt(shipped, name, reached):
         gradient = softmax.clipped_sum(weights, train.features, train.labels, None, math.inf) / n
         velocity = 0.9 * velocity - 1.5 * gradient
         weights += velocity
-    assert softmax.accuracy(weights, test.features, test.labels) > reached
+    assert np.mean((test.features @ weights.T).argmax(axis=1) == test.labels) > reached
 
 
 def test_random_splits_are_seeded():
