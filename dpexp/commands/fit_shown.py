@@ -1,4 +1,4 @@
-"""What `dpexp fit` prints: the table on the user's scale, the budget, the target, and why intervals are refused."""
+"""What `dpexp fit` prints: the table on the user's scale, what is not told, the budget and the target."""
 
 from __future__ import annotations
 

@@ -133,10 +133,8 @@ class Central(NamedTuple):
     """the mean of the used points and of their noisy gradients, and the noisy Hessian"""
     bias: float
     """of the scale, which was subtracted"""
-    moved: float
-    """how far the correction of step g goes, in standard errors: the largest |Hr^-1 gbar| over errors"""
     moved_predictions: float
-    """the same as a change of predictions, in scales"""
+    """how far the correction of step g goes as a change of predictions, in scales"""
     mu_spent: float
     """by composition of all releases; equal to mu"""
 
@@ -279,14 +277,13 @@ def central_newton(
     inverse, change, covariance = release.sandwich()
     factor = longer(covariance, inverse, np.array(error), model.hessian_scaling, scores_noise / n)
     covariance *= np.outer(factor, factor)
-    errors = np.maximum(standard_errors(covariance), 1e-300)
-    theta, bias = point - change, _scale_bias(model, point - change, inverse, step_noise, float(errors[-1]))
+    of_scale = float(standard_errors(covariance)[-1])
+    theta, bias = point - change, _scale_bias(model, point - change, inverse, step_noise, of_scale)
     if model.has_scale:
         theta[-1] -= bias
     coefficients = change[: model.d + 1]
     predictions = math.sqrt(coefficients @ moments @ coefficients) / scale
-    moved = float(np.max(np.abs(change) / errors))
-    return Central(theta, covariance, release, bias, moved, predictions, mu * math.sqrt(shares.total))
+    return Central(theta, covariance, release, bias, predictions, mu * math.sqrt(shares.total))
 
 
 def _guessed_curvature(model: Model, moments: np.ndarray) -> np.ndarray:

@@ -144,8 +144,7 @@ def fit_central(
         return Fitted(found.theta, found.covariance, diverged, found.release)
     reasons = list[Reason]()
     warnings = of_guess(model, float(found.theta[-1])) if model.has_scale else ()
-    values = {"hessian_ratio": found.release.hessian_ratio, "moved": found.moved}
-    values["moved_predictions"] = found.moved_predictions
+    values = {"hessian_ratio": found.release.hessian_ratio, "moved_predictions": found.moved_predictions}
     if not found.moved_predictions <= MOST_MOVED:
         why = (
             f"the last correction changes predictions by {found.moved_predictions:.2g} scales, more than {MOST_MOVED:g}"

@@ -21,7 +21,7 @@ from dpexp.inference.small_matrices import eigensystems, inverses, products, tim
 from dpexp.inference.sums import Sums, symmetric
 
 NEGLIGIBLE = 1e-8
-"""share of the largest eigenvalue; `refusals` refuses long before"""
+"""share of the largest eigenvalue; `intervals` finds it not told long before"""
 
 
 class Corrected(NamedTuple):

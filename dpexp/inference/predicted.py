@@ -25,7 +25,7 @@ DRAWS = 128
 FEWEST_FOR_EACH = 200
 """users for every parameter below which nothing was ever tried; also without any noise"""
 QUANTILE = 0.1
-"""the share of fits that may be refused for a noisy Hessian after their budget is spent, if the guess is right"""
+"""the share of fits whose Hessian may look like noise though their plan advises nothing, if the guess is right"""
 EVERY = (20, 15, 10, 8, 6, 5, 4, 3)
 """designs in which every k-th user sends a Hessian"""
 SURE, SURE_OF_LOGISTIC = 1.3, 1.7
@@ -147,8 +147,7 @@ def best_every(model: Model, n: int, noise: Noise) -> int:
 
     Users who measure H are lost for the gradient, and an H that is badly known makes intervals longer: what is least is
     the mean over coordinates of expected standard errors, each over its own least one. Designs count that measure H
-    surely enough; where there is none, the one with the most Hessians is left for `refusals` to judge. All of this is
-    public.
+    surely enough; where there is none, the one with the most Hessians is taken. All of this is public.
     """
     measured = [every for every in EVERY if n >= MEASURED_BY * every] or EVERY[-1:]
     designs = [Design(n, guessed_curvature(model), every) for every in measured]

@@ -112,10 +112,13 @@ def add(reported: dict[str, str]) -> None:
 
 def again(code: Iterable[str]) -> dict[str, str]:
     """What the entries among the names of a fingerprint hold now."""
-    split = {name: name[5:].partition(":") for name in code if name.startswith("data ")}
-    return {
-        name: _hash(_path(LOADED[plugin], inside)) for name, (plugin, _, inside) in split.items() if plugin in LOADED
-    }
+    held: dict[str, str] = {}
+    for name in code:
+        plugin, _, inside = name.removeprefix("data ").partition(":")
+        if name.startswith("data ") and plugin in LOADED:
+            path = os.path.normpath(LOADED[plugin].root / inside) + "/" * inside.endswith("/")
+            held[name] = _hash(inside if inside.startswith("$") else path)
+    return held
 
 
 def forget(package: str) -> None:
@@ -137,13 +140,6 @@ def _entry(loaded: Loaded, path: str) -> str:
     """What is read is called by its place as seen from the plug-in's folder, wherever that lies."""
     inside = path if path.startswith("$") else os.path.relpath(path, loaded.root) + "/" * path.endswith("/")
     return f"data {loaded.key(inside)}"
-
-
-def _path(loaded: Loaded, inside: str) -> str:
-    """What an entry is of: a path, that of a folder with a slash at its end, or a variable."""
-    if inside.startswith("$"):
-        return inside
-    return os.path.normpath(loaded.root / inside) + "/" * inside.endswith("/")
 
 
 def _hash(path: str) -> str:

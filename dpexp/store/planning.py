@@ -123,7 +123,7 @@ def _deployed(cell: Cell, folder: Folder, manifest: dict[str, Any]) -> CellPlan 
     try:
         file = stored_cell_file(folder, cell.cell_id)
     except (FileNotFoundError, Damaged) as error:
-        faults.append(str(error) if isinstance(error, Damaged) else f"{cell.cell_id}.parquet is missing")
+        faults.append(str(error) if isinstance(error, Damaged) else f"trajectories/{cell.cell_id}.parquet is missing")
     try:
         model = stored_model(folder, cell.cell_id)
     except (FileNotFoundError, Damaged) as error:

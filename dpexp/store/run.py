@@ -214,7 +214,7 @@ def _of_both_stages(cell: Cell) -> dict[str, str]:
 def _sort_out(folder: Folder, wanted: set[str], options: Options) -> None:
     """Set aside the trajectories of cells that have left the config, and bring back those of cells that have returned;
     nothing is deleted."""
-    there, aside = folder.trajectory("").parent, folder.orphan("").parent
+    there, aside = folder.root / "trajectories", folder.root / "orphaned"
     back = [path for path in aside.glob("[!.]*.parquet") if path.stem in wanted and not (there / path.name).exists()]
     leaving = [path for path in there.glob("[!.]*.parquet") if path.stem not in wanted]
     for path, place in (*((one, there) for one in back), *((one, aside) for one in leaving)):

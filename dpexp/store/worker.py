@@ -49,14 +49,10 @@ def asked_of(names: Iterable[str]) -> Asked:
     """What a run asks whose cells have these names in their fingerprints (`dpexp.store.fingerprint.code_of`)."""
     code = sorted(name for name in names if not name.startswith("file "))
     records = sorted(name.removeprefix("file ") for name in names if name.startswith("file "))
-    modules = [fingerprint.source_of(name) for name in code if _is_own_plugin(name) and not name.startswith("data ")]
-    return Asked(uuid4().hex, loading.files_in_use(), tuple(code), (*map(str, filter(None, modules)), *records))
-
-
-def _is_own_plugin(name: str) -> bool:
-    """Whether a name of a fingerprint is of a plug-in that the user names by its path."""
-    loaded = LOADED.get(fingerprint.plugin_of(name) or "")
-    return loaded is not None and not loaded.installed
+    named = {name for name, loaded in LOADED.items() if not loaded.installed}  # by its path, not installed
+    modules = [name for name in code if fingerprint.plugin_of(name) in named and not name.startswith("data ")]
+    sources = filter(None, map(fingerprint.source_of, modules))
+    return Asked(uuid4().hex, loading.files_in_use(), tuple(code), (*map(str, sources), *records))
 
 
 class Unlike(NamedTuple):

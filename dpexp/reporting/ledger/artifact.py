@@ -35,12 +35,11 @@ def artifact(judgements: Sequence[Judgement], papers: Mapping[str, Paper], costs
     headlines = {name: says for paper in papers.values() for name, says in paper.headlines.items()}
     by_id = {one.id: one for one in judgements}
     first = [by_id[name] for name in headlines if name in by_id]
-    of = len({one.paper for one in judgements})
     parts = [
         "# Evaluating dpexp",
-        f"dpexp settles {counted(len(judgements), 'statement')} of {of} papers on private SGD. Each is quoted, held "
-        f"against stored results or exact laws, and ends in a verdict. `dpexp claims --format artifact` writes "
-        "this page; its numbers are those of the stored verdicts.",
+        f"dpexp settles {counted(len(judgements), 'statement')} of papers on private SGD, and of pages about "
+        "it. Each is quoted, held against stored results or exact laws, and ends in a verdict. `dpexp claims --format "
+        "artifact` writes this page; its numbers are those of the stored verdicts.",
         "You need Python 3.11 or newer and make, on x86-64 or ARM, and 2 GB of disk. There is no need of a compiler or "
         "of an accelerator. All data come with the package; nothing is downloaded while it runs.",
         "## In two minutes",
