@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dpexp.config.shipped import FOLDER
-from dpexp.conformance.failures import Failed
+from dpexp.conformance.failures import Failed, NotTried
 from dpexp.core.digests import digest
 from dpexp.core.text import counted
 
@@ -56,6 +56,8 @@ class ToyExperiments:
         from filelock import FileLock
 
         from dpexp.config.experiment_file import load_experiment
+        from dpexp.config.resources import require_room
+        from dpexp.config.yamlfile import ConfigError
         from dpexp.store.run import Options, run
 
         config = self.config_of(experiment)
@@ -66,6 +68,10 @@ class ToyExperiments:
         with FileLock(self.root / f"{experiment}.lock"):
             if not done.exists():
                 toy = load_experiment(config, profile="smoke")
+                try:
+                    require_room(toy)
+                except ConfigError as error:
+                    raise NotTried(f"the experiment '{experiment}': {error.issues[0].message}") from None
                 report = run(toy, Options(self.root / "all" / "results", quiet=True))
                 if report.failed:
                     raise Failed(f"{counted(report.failed, 'cell')} of the experiment '{experiment}' ({config}) failed")

@@ -14,7 +14,7 @@ from dpexp.commands import check as checking
 from dpexp.commands.cli import app
 from dpexp.conformance.check import Subject, carry_out
 from dpexp.conformance.experiments import ToyExperiments
-from dpexp.conformance.failures import Failed
+from dpexp.conformance.failures import Failed, NotTried
 from dpexp.conformance.problems import furthest
 from dpexp.conformance.suite import SUITE, hold, subjects_of
 from dpexp.core.errors import UsageError
@@ -257,3 +257,13 @@ def test_what_is_built_in_finds_the_configs_that_come_with_dpexp(tmp_path, monke
     assert asked[0].config_of("linear_d5").samefile(ROOT / "configs/linear_d5.yaml")
     with pytest.raises(Failed, match=r"no config in configs, \., the shipped ones"):
         asked[0].results(["linear_d6"])
+
+
+def test_what_needs_records_that_are_not_installed_is_not_tried(tmp_path, monkeypatch):
+    from dpexp.data import fashion
+
+    monkeypatch.setattr(fashion, "FILE", tmp_path / "fashion.npz")
+    monkeypatch.setattr(fashion, "find_spec", lambda name: None)
+    toys = ToyExperiments(tmp_path, (ROOT / "configs",))
+    with pytest.raises(NotTried, match="'dp_sgld_table3': the records of fashion are a package of their own"):
+        toys.results(["dp_sgld_table3"])
