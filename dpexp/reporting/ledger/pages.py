@@ -49,10 +49,15 @@ def _headline(one: Judgement, says: str) -> str:
 
 def _table(judgements: Sequence[Judgement]) -> str:
     rows = [
-        [one.claim["place"], f"[{one.claim['statement']}]({anchor(one.id)})", one.claim["source"], with_surprise(one)]
+        [one.claim["place"], f"[{_quoted(one)}]({anchor(one.id)})", one.claim["source"], with_surprise(one)]
         for one in judgements
     ]
     return markdown_table(["place", "claim", "source", "verdict"], rows)
+
+
+def _quoted(one: Judgement) -> str:
+    """Its statement as the text of a link: an interval such as [0, 1) would end it."""
+    return str(one.claim["statement"]).replace("[", r"\[").replace("]", r"\]")
 
 
 def page(paper: str, judgements: Sequence[Judgement], of: Paper | None, costs: Costs) -> str:
