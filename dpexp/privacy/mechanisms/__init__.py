@@ -18,6 +18,7 @@ from dpexp.privacy.mechanisms.private_selection import PrivateSelection
 from dpexp.privacy.mechanisms.reduced_momentum import NoisyReducedMomentum
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.privacy.mechanisms.shown_sizes import ShownSizes
+from dpexp.privacy.mechanisms.strategy_matrix import StrategyMatrix
 from dpexp.privacy.mechanisms.tree_momentum import NoisyTreeMomentum
 from dpexp.privacy.mechanisms.truncated_poisson import TruncatedPoisson
 
@@ -35,6 +36,7 @@ __all__ = [
     "PrivateSelection",
     "SampledGaussian",
     "ShownSizes",
+    "StrategyMatrix",
     "TruncatedPoisson",
 ]
 
@@ -47,6 +49,7 @@ MECHANISMS: Registry[type[Mechanism]] = Registry(
         "truncated-poisson": TruncatedPoisson,
         "shown-sizes": ShownSizes,
         "k-of-t": KOfT,
+        "strategy-matrix": StrategyMatrix,
         "private-selection": PrivateSelection,
         "noisy-sgd": NoisySgd,
         "clipped-noisy-sgd": ClippedNoisySgd,

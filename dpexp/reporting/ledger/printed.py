@@ -17,14 +17,18 @@ def overview(judgements: Sequence[Judgement], headlines: Mapping[str, str]) -> s
     """What fits a screen: the headlines with their verdicts, and how many claims of each paper have which verdict."""
     by_id = {one.id: one for one in judgements}
     first = [f"{says}\n  {with_surprise(by_id[name])}: {name}" for name, says in headlines.items() if name in by_id]
-    of = list(dict.fromkeys(one.paper for one in judgements))
-    rows = []
-    for verdict in (*VERDICTS, NOT_CURRENT):
-        found = Counter(one.paper for one in judgements if _verdict(one) == verdict)
-        if found:
-            rows.append([verdict, *(str(found[paper]) for paper in of)])
+    found = Counter((one.paper, _verdict(one)) for one in judgements)
+    every = list(dict.fromkeys(one.paper for one in judgements))
+    of = [paper for paper in every if any(name.startswith(f"{paper}/") for name in headlines)]
+    verdicts = [verdict for verdict in (*VERDICTS, NOT_CURRENT) if any(found[paper, verdict] for paper in every)]
+    rows = [[verdict, *(str(found[paper, verdict]) for paper in of)] for verdict in verdicts]
+    others = [
+        f"{paper}: " + ", ".join(f"{found[paper, verdict]} {verdict}" for verdict in verdicts if found[paper, verdict])
+        for paper in every
+        if paper not in of
+    ]
     ended = f"{len(judgements)} claims. dpexp claims ID says all about one, --format table lists all."
-    return "\n\n".join(filter(None, ["\n".join(first), columns(rows, ["", *of]), ended]))
+    return "\n\n".join(filter(None, ["\n".join(first), columns(rows, ["", *of]), "\n".join(others), ended]))
 
 
 def with_surprise(one: Judgement) -> str:
