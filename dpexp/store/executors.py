@@ -131,8 +131,12 @@ def opened(sealed: Sealed) -> Task:
     return task
 
 
-def _pinned(number: int, sealed: Sealed) -> tuple[int, Any, dict[str, str]]:
-    """In a process of its own, with what plug-ins have read there."""
+def _pinned(number: int, place: str, sealed: Sealed) -> tuple[int, Any, dict[str, str]]:
+    """In a process of its own, with what plug-ins have read there.
+
+    Processes are kept for the next call, and the caller may have changed its working folder `place` in between.
+    """
+    os.chdir(place)
     with _ready_to_compute():
         function, arguments = opened(sealed)
         return number, function(*arguments), observed.report()
@@ -177,13 +181,15 @@ def loky(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
     from joblib import Parallel, delayed, parallel_config
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    waiting = dict(enumerate(tasks))
+    waiting, place = dict(enumerate(tasks)), os.getcwd()
     for attempt in range(2):
         try:
             with parallel_config("loky", initializer=end_with, initargs=(os.getpid(),)), _no_word_of_the_rest():
                 parallel = Parallel(n_jobs=jobs, return_as="generator_unordered")
                 with _deaf_to_interrupts():
-                    results = parallel(delayed(_pinned)(number, seal(task)) for number, task in list(waiting.items()))
+                    results = parallel(
+                        delayed(_pinned)(number, place, seal(task)) for number, task in list(waiting.items())
+                    )
                 for number, result, read in results:
                     waiting.pop(number)
                     observed.add(read)

@@ -56,3 +56,18 @@ def test_long_pieces_are_given_out_first_and_outcomes_stay_in_order(monkeypatch)
         found = several(squared, [(k, 0) for k in range(6)], "piece", names, long=long)
         assert [value for value, _ in found] == [k * k for k in range(6)]
         assert given == order
+
+
+def here():
+    return os.getcwd()
+
+
+def test_work_is_done_in_the_folder_that_the_caller_is_in_now(tmp_path, monkeypatch):
+    """Processes are kept: relative names of a notebook that has changed its folder must not mean the old one's."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        assert (
+            several(here, [()] * WORTH_PROCESSES, "piece", [str(k) for k in range(WORTH_PROCESSES)])
+            == [str(tmp_path / name)] * WORTH_PROCESSES
+        )
