@@ -17,6 +17,7 @@ from numba import njit, types
 from dpexp.core import files as whole
 from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
 from dpexp.engine import compiled as compiled_code
+from tests.conftest import at_length
 
 HELPER = """
 FACTOR = 2.0
@@ -250,6 +251,7 @@ else:
 """
 
 
+@at_length
 def test_a_closure_of_another_process_takes_no_place_where_a_third_function_calls_both(tmp_path):
     """`large` is the second function of the first process. Where it is the second of another one too, but another
     closure, both would be the same symbol."""

@@ -35,7 +35,7 @@ from dpexp.store.run import Options, run
 from dpexp.store.simulating import simulate
 from dpexp.theory import THEOREMS
 from tests.campaigns.plugin_edits import campaign
-from tests.conftest import call, installed, numbers
+from tests.conftest import at_length, call, installed, numbers
 from tests.plugin_lab import write_lab
 
 
@@ -509,7 +509,7 @@ def test_a_worker_that_served_another_plug_in_or_an_older_one_loads_what_it_need
         plugins.forget("lab.py")
 
 
-@pytest.mark.slow
+@at_length
 def test_compiled_algorithms_of_plug_ins_give_the_same_bits_under_every_backend(tmp_path):
     file = write_lab(tmp_path / "lab", "again")
     found = {}

@@ -300,7 +300,7 @@ def test_cells_of_latex(text, shown):
 def test_every_shipped_table_is_whole_latex(toys):
     from dpexp.papers import tables
 
-    for one in share([one for _, one in sorted(tables().items())], 4):
+    for one in share([one for _, one in sorted(tables().items())], 8):
         if COSTLY & set(one.needs):
             continue
         text = render(one, toys.results(one.needs), "tex")
