@@ -197,8 +197,13 @@ def _secret() -> bytes:
     with suppress(OSError, RuntimeError):  # no home
         place = Path.home() / ".cache" / "dpexp" / "secret"
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with suppress(FileExistsError), open(place, "xb", opener=lambda name, how: os.open(name, how, 0o600)) as file:
-            file.write(os.urandom(32))
+        if not place.exists():  # made whole under another name: a process that comes meanwhile must not find half of it
+            new = place.with_name(f"secret.{os.getpid()}")
+            with open(new, "xb", opener=lambda name, how: os.open(name, how, 0o600)) as file:
+                file.write(os.urandom(32))
+            with suppress(FileExistsError):
+                os.link(new, place)
+            new.unlink()
         with opened(place) as kept:
             state, content = os.fstat(kept.fileno()), kept.read(33)
         if is_ours_alone(state) and not state.st_mode & (stat.S_IRGRP | stat.S_IROTH) and len(content) == 32:

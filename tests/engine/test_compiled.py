@@ -17,7 +17,7 @@ from numba import njit, types
 from dpexp.core import files as whole
 from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
 from dpexp.engine import compiled as compiled_code
-from tests.conftest import at_length
+from tests.conftest import ROOT, at_length
 
 HELPER = """
 FACTOR = 2.0
@@ -320,6 +320,18 @@ def test_the_secret_is_this_users_alone(tmp_path, monkeypatch, way):
     elif way == "no home":
         monkeypatch.setattr(Path, "home", lambda: (_ for _ in ()).throw(RuntimeError))
     assert (whole._secret.__wrapped__() == first) == (way == "ours")
+
+
+def test_processes_that_are_first_in_a_home_share_one_secret(tmp_path):
+    """None finds half of what another is writing: it would believe nothing that is kept, and store what nobody reads."""
+    program = "from dpexp.core.files import _secret\nprint(_secret().hex())"
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    started = [
+        subprocess.Popen([sys.executable, "-c", program], env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        for _ in range(6)
+    ]
+    assert len({process.communicate(timeout=100)[0] for process in started}) == 1
+    assert [path.name for path in (tmp_path / ".cache/dpexp").iterdir()] == ["secret"]
 
 
 @pytest.mark.slow
