@@ -93,13 +93,14 @@ class Accountant:
         """Trade-offs of what is composed so far: delta at epsilon, advantage, rates, Bayes error."""
         from dpexp.privacy.accounting.gdp import eps_of
         from dpexp.privacy.accounting.loss_distributions import eps_of_steps
+        from dpexp.privacy.analyses.composition import distance
 
-        kinds = tuple(self._kinds)
+        kinds = tuple(kind for kind in self._kinds if math.isfinite(kind.noise_multiplier))
         if any(kind.noise_multiplier == 0 for kind in kinds):
             return Profile(lambda delta: math.inf, direct=lambda eps: 1.0)
         if all(kind.sampling_probability == 1 and kind.sampler != "truncated-poisson" for kind in kinds):
             each = math.fsum(kind.steps / kind.noise_multiplier**2 for kind in kinds)
-            mu = math.sqrt(each) * (2 if self.neighboring_relation == "replace-one" else 1)
+            mu = math.sqrt(each) * distance(self.neighboring_relation)
             return Profile(lambda delta: eps_of(mu, delta), mu=mu)
         steps = tuple((self._loss(kind), kind.steps) for kind in kinds)
         if len(steps) == 1:

@@ -13,7 +13,7 @@ import os
 import re
 import socket
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -96,8 +96,8 @@ def read_ordinary(path: Path, most: int | None = None) -> bytes:
         return file.read()
 
 
-def atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a temporary file beside `path`, then put it in place.
+def atomically(path: Path, write: Callable[[Path], object], over: bool = True) -> None:
+    """Let `write` fill a temporary file beside `path`, then put it in place; not `over` what another process put there.
 
     The temporary file names its process, so that what a killed process left behind can be told from what another one is
     writing; leftovers of dead processes are cleared here.
@@ -109,7 +109,11 @@ def atomically(path: Path, write: Callable[[Path], object]) -> None:
         write(temporary)
         with temporary.open("rb") as handle:
             os.fsync(handle.fileno())
-        os.replace(temporary, path)
+        if over:
+            os.replace(temporary, path)
+        else:
+            with suppress(FileExistsError):
+                os.link(temporary, path)
     except OSError as error:  # of a write that fails only the number is known
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
     finally:
@@ -153,12 +157,13 @@ def write_bytes_sealed(path: Path, *data: bytes | memoryview, private: bool = Fa
     for piece in data:
         hashed.update(piece)
 
-    def write(temporary: Path) -> None:
-        mode = 0o600 if private else 0o666
-        with open(temporary, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as handle:
-            handle.writelines([hashed.digest(), *data])
+    atomically(path, lambda temporary: _write(temporary, [hashed.digest(), *data], private))
 
-    atomically(path, write)
+
+def _write(path: Path, pieces: Sequence[bytes | memoryview], private: bool) -> None:
+    mode = 0o600 if private else 0o666
+    with open(path, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as handle:
+        handle.writelines(pieces)
 
 
 def read_bytes_sealed(path: Path, private: bool = False) -> bytes:
@@ -197,13 +202,8 @@ def _secret() -> bytes:
     with suppress(OSError, RuntimeError):  # no home
         place = Path.home() / ".cache" / "dpexp" / "secret"
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not place.exists():  # made whole under another name: a process that comes meanwhile must not find half of it
-            new = place.with_name(f"secret.{os.getpid()}")
-            with open(new, "xb", opener=lambda name, how: os.open(name, how, 0o600)) as file:
-                file.write(os.urandom(32))
-            with suppress(FileExistsError):
-                os.link(new, place)
-            new.unlink()
+        if not place.exists():  # a process that comes meanwhile must not find half of it, and the first one's stays
+            atomically(place, lambda temporary: _write(temporary, [os.urandom(32)], private=True), over=False)
         with opened(place) as kept:
             state, content = os.fstat(kept.fileno()), kept.read(33)
         if is_ours_alone(state) and not state.st_mode & (stat.S_IRGRP | stat.S_IROTH) and len(content) == 32:

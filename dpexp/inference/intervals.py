@@ -21,10 +21,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
 
+from dpexp.core.brent import root
 from dpexp.inference.critical_values import normal
 from dpexp.inference.newton import regularise
 from dpexp.inference.uneven_lengths import lengthened, relative_errors
@@ -170,8 +172,6 @@ def _least(
 
 def _inverted(release: Release, a: np.ndarray, most: float, step: float, wald: np.ndarray) -> tuple[float, float]:
     """The ends of {a't: the least Q is at most `most`}; step c."""
-    from scipy.optimize import brentq
-
     zero = -np.linalg.solve(release.hessian, release.scaling * release.gradient)
 
     def least(v: float, starts: list[np.ndarray]) -> tuple[float, np.ndarray]:
@@ -193,5 +193,5 @@ def _inverted(release: Release, a: np.ndarray, most: float, step: float, wald: n
         else:
             ends.append(side * math.inf)
             continue
-        ends.append(brentq(above, inside, outside, args=([last, last_out],), xtol=1e-7 * step))
+        ends.append(root(partial(above, starts=[last, last_out]), inside, outside, xtol=1e-7 * step))
     return ends[0], ends[1]

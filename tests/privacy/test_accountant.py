@@ -93,6 +93,11 @@ REFUSED = {
     "no event": 3,
     "a share above 1": poisson(1.5),
     "noise that is no number": poisson(0.1, math.nan),
+    "noise that is a word": poisson(0.1, "x"),
+    "no fields": tree("PoissonSampled"),
+    "fields that are missing": tree("TruncatedSubsampledGaussian", 10, 0.1),
+    "parts that are no list": tree("Composed", 3),
+    "batches of no records": tree("SampledWithoutReplacement", 0, 1, gaussian()),
 }
 
 
@@ -121,6 +126,15 @@ def test_nothing_costs_nothing_and_no_noise_has_no_guarantee():
     bare = Accountant().compose(poisson(0.1, 0.0))
     assert bare.get_epsilon(1e-5) == math.inf
     assert bare.get_delta(3.0) == 1
+
+
+@pytest.mark.parametrize("event", [poisson(0.1, math.inf), gaussian(math.inf)])
+def test_noise_without_end_gives_nothing_away(event):
+    assert Accountant().compose(event, 3).get_epsilon(1e-5) == 0
+    assert Accountant().compose(event).compose(poisson(), 10).history[1] == (1.0, 0.01, 10)
+    assert Accountant().compose(event).compose(poisson(), 10).get_epsilon(1e-5) == Accountant().compose(
+        poisson(), 10
+    ).get_epsilon(1e-5)
 
 
 def random_tree(rng, depth=0):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from dpexp.core.parameters import Parameters
 from dpexp.privacy.accounting.conversions import classic_eps
@@ -72,12 +72,13 @@ def found(entry: Entry) -> Found:
 
 def _attained(entry: Entry, relation: str) -> float:
     """What constant gradients attain when all iterates are seen."""
-    values = {"noise_multiplier": entry.noise_multiplier, "neighboring_relation": relation}
+    values: dict[str, Any] = {"noise_multiplier": entry.noise_multiplier, "neighboring_relation": relation}
     if entry.sampler == "poisson":
-        name, more = "sampled-gaussian", {"sampling_probability": entry.q, "steps": entry.steps}
+        name = "sampled-gaussian"
+        values |= {"sampling_probability": entry.q, "steps": entry.steps}
     else:
         assert entry.batch_size is not None
-        more = {"batches": RECORDS // entry.batch_size, "epochs": entry.epochs, "sampling": "reshuffled"}  # type: ignore[dict-item]
         name = "epoch-gaussian"
-    lower = MECHANISMS[name].model_validate(values | more).lower_bounds()
+        values |= {"batches": RECORDS // entry.batch_size, "epochs": entry.epochs, "sampling": "reshuffled"}
+    lower = MECHANISMS[name].model_validate(values).lower_bounds()
     return max(bound.eps(entry.delta) for bound in lower if bound.released == "all-iterates")

@@ -38,6 +38,15 @@ def is_event(value: object) -> bool:
 
 def kinds_of(tree: Any, times: int = 1) -> list[Kind]:
     """The steps of a tree that is composed so often, in its order. Raises NotAccounted."""
+    try:
+        return _kinds(tree, times)
+    except NotAccounted:
+        raise
+    except (IndexError, TypeError, ValueError, ArithmeticError):  # fields that are missing, or no numbers of such steps
+        raise NotAccounted(f"{tree[1]} with such fields") from None
+
+
+def _kinds(tree: Any, times: int) -> list[Kind]:
     if not is_event(tree):
         raise NotAccounted("something that is no event")
     name, fields = tree[1], tree[2:]
@@ -67,4 +76,5 @@ def _one_look(tree: Any) -> float:
         raise NotAccounted("a sampled event that is not of Gaussian ones")
     if any(look.noise_multiplier == 0 for look in looks):
         return 0.0
-    return 1 / math.sqrt(math.fsum(look.steps / look.noise_multiplier**2 for look in looks))
+    told = math.fsum(look.steps / look.noise_multiplier**2 for look in looks)
+    return 1 / math.sqrt(told) if told else math.inf
