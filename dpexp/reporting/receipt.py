@@ -17,7 +17,6 @@ from typing import Any
 from dpexp.config.card import Card, CardRead, Sampler, Stated
 from dpexp.core.text import Printed, columns, counted, down, up
 from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.accounting.gdp_summary import mu_up_to, regret
 from dpexp.privacy.accounting.tradeoff import Profile
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.analyses.composition import batches_of, divides
@@ -25,7 +24,7 @@ from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.privacy.mechanisms.epoch_gaussian import SAMPLING
 from dpexp.privacy.mechanisms.mechanism import Mechanism
-from dpexp.reporting.tradeoff import profile_of
+from dpexp.reporting.tradeoff import gaussian_of, gaussian_words, profile_of
 
 HOLDS, REFUTED, UNSUPPORTED = "holds", "refuted", "unsupported"
 EXITS = {HOLDS: 0, REFUTED: 1, UNSUPPORTED: 3}
@@ -332,10 +331,8 @@ class Receipt(Printed):
             return {}
         promised = profile_of(by)
         shown = Profile(pair.eps, attained=True) if pair else None
-        mu = by.mu if by.mu is not None else mu_up_to(promised, floor)
-        gap = regret(mu, shown) if shown and math.isfinite(mu) else None
         return {
-            "gdp": {"mu": mu, "floor": 0.0 if by.mu is not None else floor, "regret": gap},
+            "gdp": gaussian_of(by, shown, floor),
             "advantage": [promised.advantage, shown.advantage if shown else None],
             "tpr": [[rate, promised.tpr(rate), shown.tpr(rate) if shown else None] for rate in RATES],
         }
@@ -380,9 +377,7 @@ class Receipt(Printed):
         head = ["delta", "eps", "attained by all iterates", "by the last", "analysis"]
         yield from ("  " + line for line in columns(rows, head).splitlines())
         gdp, (advantage, shown) = found["gdp"], found["advantage"]
-        floor = f" up to delta {gdp['floor']:g}" if gdp["floor"] else ""
-        gap = "" if gdp["regret"] is None else f", regret {up(gdp['regret'], 3)}"
-        yield f"  Gaussian DP: mu {up(gdp['mu'])}{floor}{gap}"
+        yield f"  Gaussian DP: {gaussian_words(gdp)}"
         yield f"  An attacker's advantage: at most {up(advantage)}" + _and_attained(shown)
         for rate, most, least in found["tpr"]:
             yield f"  True positives at {rate:g} false positives: at most {up(most)}" + _and_attained(least)

@@ -17,6 +17,7 @@ from dpexp.core.errors import DpexpError
 from dpexp.core.steps import each
 from dpexp.core.text import Printed, columns, down, short, up
 from dpexp.privacy.accounting.gdp import delta_of, eps_of
+from dpexp.privacy.accounting.tradeoff import Profile
 from dpexp.privacy.analyses.analysis import ALL, LAST, ORDERS, Analysis
 from dpexp.privacy.attained.refuted import refuted
 from dpexp.privacy.mechanisms import every_analysis
@@ -25,6 +26,7 @@ from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.mechanisms.stated import Stated
 from dpexp.privacy.pairs.stated import every_lower_bound
 from dpexp.reporting.plain import ALWAYS, MEANS, NEIGHBOURS, OTHERS, RECORD, SEES, sentence, success
+from dpexp.reporting.tradeoff import gaussian_of, gaussian_words
 
 if TYPE_CHECKING:
     from dpexp.privacy.attained.lower_bounds import LowerBound
@@ -85,6 +87,15 @@ class MechanismStatement(Printed):
         kinds = {ALL: [pair for pair in valid if pair[0].released == ALL], LAST: valid}
         return {kind: min(found, key=lambda pair: pair[1])[0] for kind, found in kinds.items() if found}
 
+    def gaussian(self, kind: str) -> dict[str, float | None]:
+        """The mu of the best analysis of a release, up to the smallest delta.
+
+        With the regret where an own pair shows all iterates: the rates of others are searches, which take seconds.
+        """
+        pairs = [bound for bound in self.mechanism.lower_bounds() if bound.released == kind == ALL]
+        shown = Profile(pairs[0].eps, attained=True) if pairs else None
+        return gaussian_of(self.best[kind], shown, min(self.deltas))
+
     def _ahead(self, orders: Sequence[float]) -> None:
         """Tell the analyses what they will be asked for."""
         for analysis in self._raw:
@@ -94,7 +105,10 @@ class MechanismStatement(Printed):
     def document(self) -> dict[str, Any]:
         """With the keys of `dpexp privacy --json`."""
         self._ahead(self.orders)
-        best = {kind: {"analysis": a.name, "eps": _pairs(a, self.deltas)} for kind, a in self.best.items()}
+        best = {
+            kind: {"analysis": a.name, "eps": _pairs(a, self.deltas), "gdp": self.gaussian(kind)}
+            for kind, a in self.best.items()
+        }
         return {
             "plain": self.plain,
             "mechanism": self.name,
@@ -142,6 +156,8 @@ class MechanismStatement(Printed):
             "",
             *_table(rows, self.deltas),
         ]
+        if ALL in self.best:
+            lines += ["", f"  Gaussian DP, all iterates: {gaussian_words(self.gaussian(ALL))}"]
         lines.append("")
         for a in self.analyses:
             lines.append(f"  {a.name}: {a.source}" if a.source else f"  {a.name}")
@@ -190,10 +206,7 @@ class ConfigStatement(Printed):
     def plain(self) -> list[str]:
         """What the guarantees mean: of the mechanism whose releases tell most, of those that promise anything."""
         told = [(success(a, self.deltas), "replace-one", "all that is sent") for a in self._best_of_budgets().values()]
-        for label, analyses in self.analyses.items():
-            valid = [a for a in analyses if a.valid]
-            every = [a for a in valid if a.released == ALL] or valid  # all that a run releases, where that is known
-            best = min(every, key=lambda a: a.at(self.deltas)[0], default=None)
+        for label, best in self._best_of_runs().items():
             sees = SEES[ALL if best is None else best.released] + " of a run"
             told.append((success(best, self.deltas), self.central[label].neighboring_relation, sees))
         some = [one for one in told if one[0] < ALWAYS] or told
@@ -229,6 +242,11 @@ class ConfigStatement(Printed):
                 **{prefix + budget: self._held(a) for budget, a in self._best_of_budgets().items()},
                 **{label: m.row(self.deltas) for label, m in self.central.items()},
             },
+            "gdp": {
+                label: gaussian_of(best, None, min(self.deltas))
+                for label, best in self._best_of_runs().items()
+                if best is not None
+            },
             "data": self.data,
             "cautions": self.cautions,
         }
@@ -244,6 +262,15 @@ class ConfigStatement(Printed):
             label = mechanism.mu.label
             if label not in best or _mu(tightest) > _mu(best[label]):
                 best[label] = tightest
+        return best
+
+    def _best_of_runs(self) -> dict[str, Analysis | None]:
+        """The tightest valid analysis of each that is not local: of all that a run releases, where there is one."""
+        best = {}
+        for label, analyses in self.analyses.items():
+            valid = [a for a in analyses if a.valid]
+            every = [a for a in valid if a.released == ALL] or valid
+            best[label] = min(every, key=lambda a: a.at(self.deltas)[0], default=None)
         return best
 
     def text(self) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpexp.core.steps import each
 from dpexp.core.text import columns, down, up
+from dpexp.privacy.accounting.gdp_summary import CLOSE as CLOSE_MU
+from dpexp.privacy.accounting.gdp_summary import mu_up_to, regret
 from dpexp.privacy.accounting.group_losses import of_group
 from dpexp.privacy.accounting.loss_distributions import eps_of_steps
 from dpexp.privacy.accounting.tradeoff import Group, Profile
@@ -195,6 +198,32 @@ def profile_of(analysis: Analysis) -> Profile:
         ((loss, count),) = analysis.steps
         direct = partial(loss.delta, count)
     return Profile(analysis.eps, mu=analysis.mu, direct=direct)
+
+
+SLOW = 1e-3
+"""how near the mu of a last-iterate analysis is to the least one: each of its epsilons is a search of its own"""
+
+
+def gaussian_of(analysis: Analysis, shown: Profile | None, floor: float) -> dict[str, float | None]:
+    """The mu of Gaussian differential privacy that an analysis gives, up to the delta `floor` (0 where it holds without
+    one), and its regret beside what a pair of neighbours shows; None where none is known."""
+    close = CLOSE_MU if analysis.steps else SLOW
+    mu = analysis.mu if analysis.mu is not None else mu_up_to(profile_of(analysis), floor, close)
+    known = math.isfinite(mu)
+    gap = regret(mu, shown) if shown and known else None
+    return {"mu": mu if known else None, "floor": 0.0 if analysis.mu is not None else floor, "regret": gap}
+
+
+def gaussian_words(found: Mapping[str, float | None]) -> str:
+    """The same in words: mu 0.4628 up to delta 1e-05, regret 0.011."""
+    mu, floor, gap = found["mu"], found["floor"], found["regret"]
+    if mu is None:
+        return "no mu is known"
+    return (
+        f"mu {up(mu)}"
+        + (f" up to delta {floor:g}" if floor else "")
+        + ("" if gap is None else f", regret {up(gap, 3)}")
+    )
 
 
 def _draw(attacker: Attacker, name: str, setting: str, _: Path) -> Drawing:

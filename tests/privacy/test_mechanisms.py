@@ -3,13 +3,16 @@
 import json
 import math
 
+import numpy as np
 import pytest
 
 from dpexp.privacy.accounting.calibration import Unreachable, calibrate
 from dpexp.privacy.accounting.gdp import eps_of, mu_of
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.momentum.trees import fixed_order, printed_count, squared_sensitivities
-from tests.conftest import call
+from dpexp.reporting.statement import MechanismStatement
+from dpexp.reporting.tradeoff import profile_of
+from tests.conftest import call, share
 
 NOISY = {
     "n": 10_000, "batch_size": 100, "step_size": 0.01, "noise_std": 1.0, "lipschitz": 1.0, "diameter": 1.0,
@@ -71,6 +74,20 @@ def test_statements_have_the_keys_of_the_contract(name):
         assert statement["valid"] == (statement["reason"] == "")
         assert statement["source"]
         json.dumps(statement)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", share(MECHANISMS))
+def test_the_mu_of_a_statement_covers_its_epsilons_and_no_smaller_one_does(name):
+    """delta(eps) <= max(delta_mu(eps), floor): at deltas between those of the search, and nearly attained at one."""
+    statement = MechanismStatement(name, of(name), [1e-5])
+    document = statement.document()["best"]
+    for kind, analysis in statement.best.items():
+        mu, floor = document[kind]["gdp"]["mu"], document[kind]["gdp"]["floor"]
+        most = profile_of(analysis).advantage * (1 - 1e-9)
+        asked = most * ((floor or 1e-15) / most) ** np.linspace(0, 1, 25)
+        needed = max(mu_of(analysis.eps(delta), delta) for delta in asked)
+        assert needed * (1 - 1e-12) <= mu <= 1.02 * needed
 
 
 @pytest.mark.slow

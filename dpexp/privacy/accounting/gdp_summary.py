@@ -24,8 +24,10 @@ RATES = np.concatenate([np.geomspace(1e-4, 1e-2, 9), np.linspace(1e-2, 0.99, 50)
 """false positive rates at which trade-off curves are compared: they are steep near 0"""
 
 
-def mu_up_to(profile: Profile, floor: float) -> float:
+def mu_up_to(profile: Profile, floor: float, close: float = CLOSE) -> float:
     """The least mu, rounded up, with delta(eps) <= max(delta_mu(eps), floor) for all eps >= 0; inf if none is found.
+
+    The search ends at a relative gap of `close`, on the safe side.
 
     (a) On a cell [eps(d1), eps(d2)] with d1 > d2 the curve is at most d1, and delta_mu at least its value at the right
     end. So the mu with delta_mu(eps(d2)) = d1 covers the cell, and the largest over all cells covers everything above
@@ -44,7 +46,7 @@ def mu_up_to(profile: Profile, floor: float) -> float:
     heapq.heapify(cells)
     for _ in range(MOST_CELLS):
         covering, a, b = cells[0]
-        if -covering <= needed * (1 + CLOSE):
+        if -covering <= needed * (1 + close):
             break
         middle = math.sqrt(a * b)
         at = profile.eps(middle)

@@ -31,6 +31,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from statistics import NormalDist
 
 from dpexp.core.bisection import narrow
 from dpexp.privacy.accounting.gdp import delta_of
@@ -275,6 +276,6 @@ def implied_delta(eps: float, delta: float, at: float) -> float:
 
 def gaussian_beta(mu: float, alpha: float) -> float:
     """G_mu(alpha) = Phi(Phi^-1(1 - alpha) - mu)."""
-    from scipy.special import ndtr, ndtri
-
-    return float(ndtr(-ndtri(alpha) - mu))
+    if not 0 < alpha < 1:
+        return 1.0 - alpha
+    return math.erfc((NormalDist().inv_cdf(alpha) + mu) / math.sqrt(2)) / 2
