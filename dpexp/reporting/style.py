@@ -69,21 +69,45 @@ def log_log(axes: Axes) -> None:
     axes.tick_params(which="minor", length=2, width=0.5)
 
 
+def panels(
+    width: float, height: float, columns: int = 1, log: bool = True, sharex: bool = False, sharey: bool = False
+) -> tuple[Figure, list[Axes]]:
+    """A canvas of that many inches and its panels side by side, their axes logarithmic or as they are."""
+    from matplotlib.figure import Figure as Canvas
+
+    canvas = Canvas(figsize=(width, height), layout="constrained")
+    axes: list[Axes] = list(canvas.subplots(1, columns, squeeze=False, sharex=sharex, sharey=sharey)[0])
+    for panel in axes if log else ():
+        log_log(panel)
+    return canvas, axes
+
+
+def legend_below(canvas: Figure, columns: int, of: Axes | None = None, more: Sequence[Any] = (), **looks: Any) -> None:
+    """One legend under all panels: what a panel, the first if none is named, has labels for, and further handles."""
+    handles, _ = (of or canvas.axes[0]).get_legend_handles_labels()
+    canvas.legend(handles=[*handles, *more], loc="outside lower center", ncols=columns, frameon=False, **looks)
+
+
+def note(axes: Axes, text: str, at: tuple[float, float], offset: tuple[float, float] = (0, 3), **looks: Any) -> None:
+    """Small words beside a point, so many points of type away from it."""
+    place: dict[str, Any] = {"xytext": offset, "textcoords": "offset points", "fontsize": 8}
+    axes.annotate(text, at, **(place | looks))
+
+
+def ticks_at(axes: Axes, values: Sequence[float], words: Sequence[str] = ()) -> None:
+    """Ticks of the horizontal axis at these values alone, by their words or as numbers."""
+    from matplotlib.ticker import NullLocator
+
+    axes.set_xticks(values, words or [f"{value:g}" for value in values])
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
 def reference_slope(axes: Axes, slope: float, text: str, n: float, level: float) -> None:
     """A dotted guide through (n, level) over the last decade and a half, with its slope written beside it."""
     start = n / GUIDE
     axes.plot([start, n], [level * (start / n) ** slope, level], ":", color="#444444", linewidth=1.1, zorder=1.5)
     middle = (start * n) ** 0.5
-    axes.annotate(
-        text,
-        (middle, level * (middle / n) ** slope),
-        xytext=(0, -3),
-        textcoords="offset points",
-        ha="right",
-        va="top",
-        fontsize=8,
-        color="#333333",
-    )
+    note(axes, text, (middle, level * (middle / n) ** slope), (0, -3), ha="right", va="top", color="#333333")
 
 
 def shared_legend(figure: Figure, budgets: Sequence[str], estimators: Sequence[str], band: str) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from dpexp.core.bisection import first_whole
 from dpexp.papers.dp_sgld.cases import CASES
 from dpexp.privacy.attained.langevin import LANGEVIN_ORDERS, QuadraticLangevin
+from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing, Figure
 
 if TYPE_CHECKING:
@@ -29,11 +30,8 @@ def draw(results: Path) -> Drawing:
     """A panel a number of steps: order by colour (white: none to 128 fails), settings of the table as points."""
     import pandas as pd
     from matplotlib.colors import BoundaryNorm
-    from matplotlib.figure import Figure as Canvas
-    from matplotlib.ticker import NullLocator
 
-    canvas = Canvas(figsize=(7.2, 3.7), layout="constrained")
-    axes = canvas.subplots(1, 2, sharex=True, sharey=True)
+    canvas, axes = style.panels(7.2, 3.7, 2, log=False, sharex=True, sharey=True)
     frames = []
     for panel, (eta_lambda, steps) in zip(axes, PANELS, strict=True):
         order = np.array([[failing(eta_lambda, steps, float(q), float(s)) for s in SHIFTS] for q in PROBABILITIES])
@@ -48,14 +46,10 @@ def draw(results: Path) -> Drawing:
         for k, case in enumerate(cases):
             label = "" if k else MARKED
             panel.plot(case.shift, case.q, "o", color="#2b6cb8", markeredgecolor="white", markersize=7, label=label)
-        panel.set_xlim(*_edges(SHIFTS)[[0, -1]])
-        panel.set_ylim(*_edges(PROBABILITIES)[[0, -1]])
-        panel.set_xscale("log")
-        panel.set_yscale("log")
-        panel.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
-        panel.xaxis.set_minor_locator(NullLocator())
-        panel.set_xlabel("shift $s$ of one step, in sd of its noise")
-        panel.set_title(rf"$\eta\lambda$ = {eta_lambda:g}, $K$ = {steps}")
+        panel.set(xlim=_edges(SHIFTS)[[0, -1]], ylim=_edges(PROBABILITIES)[[0, -1]], xscale="log", yscale="log")
+        style.ticks_at(panel, TICKS)
+        title = rf"$\eta\lambda$ = {eta_lambda:g}, $K$ = {steps}"
+        panel.set(xlabel="shift $s$ of one step, in sd of its noise", title=title)
         panel.grid(False)
         grid = [
             (eta_lambda, steps, s, q, order[i, j]) for i, q in enumerate(PROBABILITIES) for j, s in enumerate(SHIFTS)
@@ -65,8 +59,7 @@ def draw(results: Path) -> Drawing:
     bar = canvas.colorbar(mesh, ax=axes, ticks=LEVELS)
     bar.set_label("smallest order that fails (white: none to 128)")
     bar.ax.set_yticklabels([f"{level:g}" for level in LEVELS])
-    handles, names = axes[0].get_legend_handles_labels()
-    canvas.legend(handles, names, loc="outside lower center", frameon=False)
+    style.legend_below(canvas, 1)
     return Drawing(canvas, pd.concat(frames))
 
 
@@ -87,14 +80,8 @@ def _rule(axes: Axes, eta_lambda: float) -> None:
     """order = 8 log(1/q) v / shift^2 at order 128: where the failing orders come into view."""
     q = np.geomspace(PROBABILITIES[0], 0.3, 60)
     shift = np.sqrt(8 * np.log(1 / q) * QuadraticLangevin(eta_lambda, 1, 0.1, 1.0).variance / 128)
-    axes.plot(
-        shift,
-        q,
-        color="#333333",
-        linestyle=":",
-        linewidth=1.1,
-        label=r"$8\,v\,\log(1/q)\,/\,s^2 = 128$, where $v$ is the variance of the output over that of one step's noise",
-    )
+    words = r"$8\,v\,\log(1/q)\,/\,s^2 = 128$, where $v$ is the variance of the output over that of one step's noise"
+    axes.plot(shift, q, color="#333333", linestyle=":", linewidth=1.1, label=words)
 
 
 LANGEVIN_REGION = Figure(

@@ -77,12 +77,9 @@ def build(results: Path) -> Content:
 def draw(results: Path) -> Drawing:
     """Bound over attained, before against after: on the diagonal a search has found nothing, at 1 nothing is left."""
     import pandas as pd
-    from matplotlib.figure import Figure as Canvas
 
     data = pd.DataFrame(records())
-    canvas = Canvas(figsize=(5.6, 4.9), layout="constrained")
-    axes = canvas.subplots()
-    style.log_log(axes)
+    canvas, (axes,) = style.panels(5.6, 4.9)
     for (losses, sampling), (colour, marker) in LOOKS.items():
         part = data[(data.losses == losses) & (data.sampling == sampling)]
         axes.scatter(
@@ -90,18 +87,12 @@ def draw(results: Path) -> Drawing:
             label=f"{losses}, {sampling}",
         )  # fmt: skip
     most = 1.6 * float((data.bound / data.before).max())
-    axes.plot([1, most], [1, most], color="#999999", linewidth=1.0)
-    axes.plot([1, most], [1 / 3, most / 3], color="#999999", linewidth=1.0, linestyle="--")
-    axes.annotate(
-        "nothing found", (most / 7, most / 7), rotation=45, ha="center", va="bottom", fontsize=8, color="#666666"
-    )
-    axes.annotate(
-        "gain 3", (most / 7, most / 21), rotation=45, ha="center", va="bottom", fontsize=8, color="#666666"
-    )  # fmt: skip
-    axes.set_xlim(1, most)
-    axes.set_ylim(0.9, most)
-    axes.set_xlabel("bound over attained, the others do nothing")
-    axes.set_ylabel("bound over attained, worst pair found")
+    for gain, line, words in ((1, "-", "nothing found"), (3, "--", "gain 3")):
+        axes.plot([1, most], [1 / gain, most / gain], color="#999999", linewidth=1.0, linestyle=line)
+        place = most / 7, most / (7 * gain)
+        style.note(axes, words, place, (0, 0), rotation=45, ha="center", va="bottom", color="#666666")
+    axes.set(xlim=(1, most), xlabel="bound over attained, the others do nothing")
+    axes.set(ylim=(0.9, most), ylabel="bound over attained, worst pair found")
     axes.legend(frameon=False, fontsize=8, loc="upper left")
     return Drawing(canvas, data)
 

@@ -36,10 +36,8 @@ LOOKS: dict[str, dict[str, Any]] = {
 def draw(results: Path) -> Drawing:
     """Left: composition of the same mechanism and the hybrid bound. Right: the baseline that forgets eta."""
     import pandas as pd
-    from matplotlib.figure import Figure as Canvas
 
-    canvas = Canvas(figsize=(7.2, 4.3), layout="constrained")
-    panels = canvas.subplots(1, 2, sharey=True)
+    canvas, panels = style.panels(7.2, 4.3, 2, sharey=True)
     pieces = []
     for axes, (name, (step, title, most, corner)) in zip(panels, BASELINES.items(), strict=True):
         loss = step()
@@ -49,7 +47,6 @@ def draw(results: Path) -> Drawing:
             composed[t] = [loss.delta(t, eps) if least < 0.9 else np.nan for eps in EPSILONS]
             least = composed[t][-1] if least < 0.9 else least
         mixed = _hybrid(steps) if name == "same" else None
-        style.log_log(axes)
         for k, (eps, colour) in enumerate(zip(EPSILONS, COLOURS, strict=True)):
             curve = pd.DataFrame({"baseline": name, "eps": eps, "steps": steps})
             curve["bound"] = [last_iterate_delta(eps, REACH, Q, int(t)) for t in steps]
@@ -60,12 +57,9 @@ def draw(results: Path) -> Drawing:
             curve["crossing"] = crossing(partial(loss.delta, eps=eps), limit(eps), around)
             _curves(axes, curve, colour, corner, k)
             pieces.append(curve)
-        axes.set_xlim(1, most)
-        axes.set_ylim(LEAST, 1.0)
-        axes.set_xlabel("steps $T$")
+        axes.set(xlim=(1, most), ylim=(LEAST, 1.0), xlabel="steps $T$", title=title)
         place, side = corner
         axes.annotate("crossings:", (place, 0.04 + 0.05 * len(EPSILONS)), xycoords="axes fraction", ha=side, fontsize=8)
-        axes.set_title(title)
     panels[0].set_ylabel(r"$\delta(\epsilon, T)$")
     canvas.suptitle(r"dia = 1, C = 1, $\eta$ = 0.01, $\sigma$ = 1, p = 0.001 (b = 1)", fontsize=9.5)
     _legend(canvas)

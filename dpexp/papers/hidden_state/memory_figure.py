@@ -15,11 +15,8 @@ COLOURS = ("#2b6cb8", "#a50f4c", "#2a9d6f")
 def draw(results: Path) -> Drawing:
     """Epsilon at delta = 1e-5 of the best memory on sets of these widths; closed forms and finite chains."""
     import pandas as pd
-    from matplotlib.figure import Figure as Canvas
 
-    canvas = Canvas(figsize=(6.4, 4.9), layout="constrained")
-    axes = canvas.subplots()
-    style.log_log(axes)
+    canvas, (axes,) = style.panels(6.4, 4.9)
     records = []
     for name, colour in zip(DRAWN, COLOURS, strict=True):
         widths, line, whole = [W * k for k in CELLS], linear_law(name, "add-remove"), composition(name, 1.0)
@@ -37,10 +34,9 @@ def draw(results: Path) -> Drawing:
     axes.plot([], [], color="#555555", linestyle=(0, (5, 1.5, 1, 1.5)), linewidth=1.0, label="linear losses, 2 C apart")
     axes.plot([], [], color="#555555", linestyle=":", linewidth=1.0, label="all iterates, C apart")
     axes.set_yticks([0.5, 1, 2, 4, 8], ["0.5", "1", "2", "4", "8"])
+    axes.set(ylabel=r"$\epsilon$ of the last iterate at $\delta = 10^{-5}$", title="A clipped loss that remembers")
     axes.set_xlabel("width of the set, in standard deviations of one step's noise")
-    axes.set_ylabel(r"$\epsilon$ of the last iterate at $\delta = 10^{-5}$")
-    axes.set_title("A clipped loss that remembers")
-    canvas.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
+    style.legend_below(canvas, 2, fontsize=8)
     return Drawing(canvas, pd.DataFrame(records))
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from dpexp.papers.inference.rows import COORDINATES, EXPERIMENTS, REFUSED, rows_of, rows_of_one, wilson
+from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing, Figure
-from dpexp.reporting.style import colour_of
 
 BAND = (0.94, 0.96)
 TITLES = {"intercept": "intercept", "slopes": "slopes (mean)", "last": "scale, or last slope"}
@@ -26,13 +26,11 @@ GAP = 3
 def draw(results: Path) -> Drawing:
     """A block of rows for each method, as high as it has settings, so that no dot hides another one."""
     import pandas as pd
-    from matplotlib.figure import Figure as Canvas
 
     rows = rows_of(results)
     frame = pd.DataFrame(rows).sort_values("n", kind="stable")
     blocks = [(method, frame[frame["method"] == method]) for method in dict.fromkeys(row["method"] for row in rows)]
-    canvas = Canvas(figsize=(10, 8.2), layout="constrained")
-    panels = canvas.subplots(1, len(COORDINATES), sharey=True)
+    canvas, panels = style.panels(10, 8.2, len(COORDINATES), log=False, sharey=True)
     ticks, words, top = [], [], 0
     for k, (method, part) in enumerate(blocks):
         ticks.append(top + (len(part) - 1) / 2)
@@ -57,7 +55,7 @@ def draw(results: Path) -> Drawing:
     for verdict, colour in COLOURS.items():
         face = "white" if verdict == REFUSED else colour
         panels[0].plot([], [], "o", ms=4, color=colour, mfc=face, label=verdict)
-    canvas.legend(loc="outside lower center", ncols=len(COLOURS), frameon=False)
+    style.legend_below(canvas, len(COLOURS))
     columns = ["experiment", "setting", "budget", "n", "method", "replicates", "verdict"]
     return Drawing(canvas, frame[[*columns, *(f"covered_{name}" for name in COORDINATES)]])
 
@@ -74,18 +72,16 @@ def _unstretched(place: np.ndarray) -> np.ndarray:
 def draw_sizes(results: Path) -> Drawing:
     """Coverage of `staged-newton` and `one-step` against n, for the settings that were run with several n."""
     import pandas as pd
-    from matplotlib.figure import Figure as Canvas
 
     rows = [row for row in rows_of_one(results, LADDER) if row["method"] in STAGED]
     frame = pd.DataFrame(rows).sort_values("n", kind="stable")
-    canvas = Canvas(figsize=(10, 3.8), layout="constrained")
-    panels = canvas.subplots(1, len(COORDINATES), sharey=True)
+    canvas, panels = style.panels(10, 3.8, len(COORDINATES), log=False, sharey=True)
     for axes, name in zip(panels, COORDINATES, strict=True):
         axes.axhspan(*BAND, color="0.85", zorder=0, label="0.94 to 0.96")
         for number, (names, part) in enumerate(frame.groupby(["budget", "method"], sort=True)):
             budget, method = map(str, names)
             (line, marker), shift = STAGED[method], 1.06 ** (number - 1.5)
-            colour = colour_of(budget, sorted(set(frame["budget"])))
+            colour = style.colour_of(budget, sorted(set(frame["budget"])))
             what = f"{method}, {budget if budget == NOT_PRIVATE else f'mu = {budget}'}"
             x, y = part["n"] * shift, part[f"covered_{name}"]
             axes.plot(x, y, line, label=what, color=colour, lw=0.9, marker=marker, ms=4)
@@ -96,8 +92,7 @@ def draw_sizes(results: Path) -> Drawing:
                     axes.plot(row["n"] * shift, row[f"covered_{name}"], marker, ms=4, color=colour, mfc="white")
         axes.set(xscale="log", xlabel="users n", title=TITLES[name])
     panels[0].set_ylabel("coverage of 95% intervals")
-    handles, labels = panels[0].get_legend_handles_labels()
-    canvas.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=8, frameon=False)
+    style.legend_below(canvas, 5, fontsize=8)
     columns = ["experiment", "setting", "budget", "n", "method", "replicates", "accepted", "verdict"]
     return Drawing(canvas, frame[[*columns, *(f"covered_{name}" for name in COORDINATES)]])
 

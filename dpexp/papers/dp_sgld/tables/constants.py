@@ -8,26 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from dpexp.papers.dp_sgld.cases import CASES, EPS_AT, TESTED_ORDERS
+from dpexp.papers.dp_sgld.printed import TABLE4
 from dpexp.problems.softmax import DataSource, Softmax
 from dpexp.reporting.table import Content, Table, by_column
 from dpexp.theory.dp_sgld.privacy import best_order, slope_of_eps
 from dpexp.theory.dp_sgld.softmax import implied_order_times_d, smoothness_full, table4_ratio
 
-PRINTED = (
-    ("CIFAR-10, ResNet18", 50_000, 10, 513, 55.0, 5.5e4, 3.2e-3),
-    ("CIFAR-10, AlexNet", 50_000, 10, 257, 259.0, 2.6e5, 1.5e-4),
-    ("Pneumonia, ResNet18", 5163, 3, 513, 354.0, 7.1e4, 6.8e-5),
-)
-"""data, records, classes, features with the bias entry, beta, beta / lambda, last column as printed"""
 OURS = (("fashion", 1e-5), ("fashion", 1e-3), ("adult", 1e-5), ("adult", 1e-2), ("digits", 1e-3))
 
 
 def build4(results: Path) -> Content:
     """Printed rows with the order that they imply, then our data at the best order for (1, 1e-5)."""
     records: list[dict[str, Any]] = []
-    for name, n, classes, p, beta, condition, printed in PRINTED:
+    for name, (n, classes, width, beta, condition, printed) in TABLE4.items():
         order = implied_order_times_d(1.0, n, condition, printed) / classes
-        records.append(_record(name, n, classes, p, beta, condition, order) | {"printed": printed})
+        records.append(_record(name, n, classes, width, beta, condition, order) | {"printed": printed})
     order = best_order(slope_of_eps(1.0, 1e-5), 1e-5)
     for name, lam in OURS:
         problem = Softmax(data=DataSource(name=name), regulariser=lam)  # type: ignore[arg-type]

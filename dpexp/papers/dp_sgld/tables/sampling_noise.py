@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from dpexp.core.text import down, up
 from dpexp.papers.dp_sgld.sampling_noise import DELTA, EPS, GROUPS, SETTINGS, Needed, needed
+from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing, Figure
 from dpexp.reporting.table import Content, Table
 
@@ -59,12 +59,9 @@ def _record(one: Needed) -> dict[str, Any]:
 def draw(results: Path) -> Drawing:
     """One panel for each setting, one line for each scheme: its bracket on a logarithmic axis."""
     import pandas as pd
-    from matplotlib.figure import Figure as Canvas
-    from matplotlib.ticker import NullLocator
 
     found = rows()
-    canvas = Canvas(figsize=(10.5, 3.9), layout="constrained")
-    panels: Sequence[Any] = canvas.subplots(1, len(SETTINGS), sharey=True)
+    canvas, panels = style.panels(10.5, 3.9, len(SETTINGS), log=False, sharey=True)
     places = range(len(found), 0, -1)
     for k, (axes, (batches, epochs)) in enumerate(zip(panels, SETTINGS, strict=True)):
         for place, ((relation, _), needs) in zip(places, found.items(), strict=True):
@@ -73,17 +70,14 @@ def draw(results: Path) -> Drawing:
                 [one.low, one.high], [place, place], color=colour, linewidth=3.5, alpha=0.45, solid_capstyle="butt"
             )
             axes.plot(one.high, place, "o", color=colour, markersize=5)
-        axes.set_xscale("log")
-        axes.set_xlim(1, 30)
-        axes.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.set_title(f"{batches} batches, {_epochs(epochs)}")
-        axes.set_xlabel("noise multiplier $z$")
+        axes.set(xscale="log", xlim=(1, 30))
+        style.ticks_at(axes, TICKS)
+        axes.set(xlabel="noise multiplier $z$", title=f"{batches} batches, {_epochs(epochs)}")
         axes.grid(axis="y", linewidth=0.4)
     panels[0].set_yticks(list(places), [words for _, words in found])
     for relation, colour in COLOURS.items():
         panels[0].plot([], [], "o-", color=colour, label=f"{relation}: attained (left end) and proved (dot)")
-    canvas.legend(loc="outside lower center", ncols=2, frameon=False)
+    style.legend_below(canvas, 2)
     return Drawing(canvas, pd.DataFrame([_record(one) for needs in found.values() for one in needs]))
 
 

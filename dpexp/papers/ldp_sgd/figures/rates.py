@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dpexp.core.text import fraction
+from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing, Figure
 from dpexp.reporting.slopes import local_slopes
 from dpexp.store import load_cells, load_trajectories, not_as_configured
@@ -38,13 +39,12 @@ BAND = 0.15
 def draw(results: Path) -> Drawing:
     """Left alpha = 1/3, right alpha = 2/3; horizontal lines: the printed exponent and the corrected one."""
     import pandas as pd
-    from matplotlib.figure import Figure as Canvas
     from matplotlib.patches import Patch
 
     cells = {curve.experiment: load_cells(results, curve.experiment, ["alpha"]) for curve in CURVES}
-    canvas = Canvas(figsize=(7.2, 3.6), layout="constrained")
+    canvas, panels = style.panels(7.2, 3.6, 2, log=False, sharex=True, sharey=True)
     pieces = []
-    for axes, alpha in zip(canvas.subplots(1, 2, sharex=True, sharey=True), ALPHAS, strict=True):
+    for axes, alpha in zip(panels, ALPHAS, strict=True):
         for curve in CURVES:
             n, slopes, reach = _slopes(results, curve.experiment, cells[curve.experiment], alpha)
             axes.plot(n, slopes, color=curve.colour, linestyle=curve.style, label=curve.label)
@@ -52,16 +52,11 @@ def draw(results: Path) -> Drawing:
             columns = {"alpha": alpha, "experiment": curve.experiment, "step": n, "slope": slopes, "reach": reach}
             pieces.append(pd.DataFrame(columns))
         _lines(axes, alpha)
-        axes.set_xscale("log")
-        axes.set_xlim(1e2, 1e8)
-        axes.set_ylim(-1.9, 0.1)
-        axes.set_title(rf"LDP-ASGD, $\alpha$ = {fraction(alpha)}")
+        axes.set(xscale="log", xlim=(1e2, 1e8), ylim=(-1.9, 0.1), title=rf"LDP-ASGD, $\alpha$ = {fraction(alpha)}")
         axes.set_xlabel("users = steps $n$ (middle of a decade)")
-    canvas.axes[0].set_ylabel(r"slope of $\log \mathrm{E}\|\bar\theta_n - \theta^*\|^2$")
-    handles, names = canvas.axes[0].get_legend_handles_labels()
-    handles.append(Patch(facecolor="#777777", alpha=BAND + 0.1))
-    names.append("95% CI of the slope, delta method")
-    canvas.legend(handles, names, loc="outside lower center", ncols=2, frameon=False)
+    panels[0].set_ylabel(r"slope of $\log \mathrm{E}\|\bar\theta_n - \theta^*\|^2$")
+    shade = Patch(facecolor="#777777", alpha=BAND + 0.1, label="95% CI of the slope, delta method")
+    style.legend_below(canvas, 2, more=[shade])
     return Drawing(canvas, pd.concat(pieces, ignore_index=True))
 
 
@@ -84,16 +79,7 @@ def _lines(axes: Axes, alpha: float) -> None:
         return
     for value, text in ((printed, "Table 1"), (corrected, "corrected")):
         axes.axhline(value, color="#777777", linewidth=0.9, linestyle=(0, (1, 1)))
-        axes.annotate(
-            f"{text}: {'−' + fraction(-value)}",
-            (9e7, value),
-            xytext=(0, 3),
-            textcoords="offset points",
-            ha="right",
-            va="bottom",
-            fontsize=8,
-            color="#333333",
-        )
+        style.note(axes, f"{text}: {'−' + fraction(-value)}", (9e7, value), ha="right", va="bottom", color="#333333")
 
 
 RATES = Figure(

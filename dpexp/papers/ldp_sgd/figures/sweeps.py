@@ -22,18 +22,15 @@ LOOKS = {"sgd": ("o", "#2b6cb8"), "asgd": ("s", "#e0701a")}
 def draw(results: Path) -> Drawing:
     """Left: dimension. Middle: budget. Right: mixed budgets with one mean of 1 / mu_i^2, over mu = 2 for all."""
     import pandas as pd
-    from matplotlib.figure import Figure as Canvas
 
     names = ("sweep_d", "sweep_mu", "budget_mix")
     ends = {name: _last(load_summary(results, name, ["alpha", "d"])) for name in names}
-    canvas = Canvas(figsize=(7.2, 3.1), layout="constrained")
-    left, middle, right = canvas.subplots(1, 3)
+    canvas, (left, middle, right) = style.panels(7.2, 3.1, 3, log=False)
     _dimension(left, ends["sweep_d"])
     private = ends["sweep_mu"][np.isfinite(ends["sweep_mu"].mu) & ((ends["sweep_mu"].alpha - 1 / 3).abs() < 1e-9)]
     _budget(middle, private)
     _mixes(right, ends["budget_mix"])
-    handles, labels = left.get_legend_handles_labels()
-    canvas.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+    style.legend_below(canvas, 4)
     kept = ["experiment", "d", "alpha", "budget", "estimator", "step", "mean", "ci_lo", "ci_hi", "n", "n_diverged"]
     data = pd.concat([frame.assign(experiment=name) for name, frame in ends.items()], ignore_index=True)
     return Drawing(canvas, data[kept].sort_values(kept[:5], ignore_index=True))
@@ -63,18 +60,9 @@ def _dimension(axes: Axes, ends: pd.DataFrame) -> None:
     level = ends["mean"][(ends.d == ends.d.min()) & (ends.estimator == "sgd")].iloc[0]
     axes.plot(p, level * (p / p[0]), ":", color="#777777", linewidth=1.1, label="proportional (Remark 1)")
     axes.plot(p, level * (p / p[0]) ** 2, "--", color="#444444", linewidth=0.9, label="quadratic")
-    _ticks(axes, sorted(ends.d.unique() + 1))
-    axes.set_xlabel("parameters $p$")
-    axes.set_ylabel(r"final $\mathrm{E}\,\|\theta_n - \theta^*\|^2$")
-    axes.set_title(r"dimension ($\alpha$ = 1/2, $\mu$ = 8)")
-
-
-def _ticks(axes: Axes, values: list[float]) -> None:
-    """Tick the values that were run."""
-    from matplotlib.ticker import NullLocator
-
-    axes.set_xticks(values, [f"{value:g}" for value in values])
-    axes.xaxis.set_minor_locator(NullLocator())
+    style.ticks_at(axes, sorted(ends.d.unique() + 1))
+    error = r"final $\mathrm{E}\,\|\theta_n - \theta^*\|^2$"
+    axes.set(xlabel="parameters $p$", ylabel=error, title=r"dimension ($\alpha$ = 1/2, $\mu$ = 8)")
 
 
 def _budget(axes: Axes, ends: pd.DataFrame) -> None:
@@ -87,13 +75,10 @@ def _budget(axes: Axes, ends: pd.DataFrame) -> None:
         mu = np.array([0.5, 8.0] if estimator == "sgd" else [0.5, 4.0])
         axes.plot(mu, middle["mean"].iloc[0] * (mu / 2) ** power, ":", color="#777777", linewidth=1.1)
         end = mu[1], middle["mean"].iloc[0] * (mu[1] / 2) ** power
-        axes.annotate(
-            rf"$\mu^{{{power}}}$", end, (-2, 12 if power == -2 else -4), textcoords="offset points", fontsize=8,
-            ha="right", va="bottom" if power == -2 else "top",
-        )  # fmt: skip
-    _ticks(axes, sorted(ends.mu.unique()))
-    axes.set_xlabel(r"budget $\mu$")
-    axes.set_title(r"budget ($\alpha$ = 1/3, d = 5)")
+        height, side = (12, "bottom") if power == -2 else (-4, "top")
+        style.note(axes, rf"$\mu^{{{power}}}$", end, (-2, height), ha="right", va=side)
+    style.ticks_at(axes, sorted(ends.mu.unique()))
+    axes.set(xlabel=r"budget $\mu$", title=r"budget ($\alpha$ = 1/3, d = 5)")
 
 
 def _mixes(axes: Axes, ends: pd.DataFrame) -> None:
@@ -109,8 +94,7 @@ def _mixes(axes: Axes, ends: pd.DataFrame) -> None:
     axes.set_yticks(range(len(order)), [f"$\\mu$ = {b} for all" if b in ("1", "2") else _wrapped(b) for b in order])
     axes.tick_params(axis="y", labelsize=7)
     axes.invert_yaxis()
-    axes.set_xlabel(r"error / error at $\mu$ = 2")
-    axes.set_title("mixed budgets")
+    axes.set(xlabel=r"error / error at $\mu$ = 2", title="mixed budgets")
 
 
 def _wrapped(label: str) -> str:

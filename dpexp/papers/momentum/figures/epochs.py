@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,16 +13,9 @@ from dpexp.papers.momentum.rows import EPOCHS, METHODS, epoch_rows, problem
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing, Figure
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-GUIDE = "#777777"
-
 
 def draw(results: Path) -> Drawing:
     """Left: rms noise of a coordinate over G. Right: |grad F| over G at the last iterate. Against epochs."""
-    from matplotlib.figure import Figure as Canvas
-
     rows: Any = epoch_rows(results)
     n, d, path = int(rows.N.iloc[0]), int(rows.d.iloc[0]), float(rows.length.iloc[0])
     p = problem(n, d)
@@ -34,11 +27,7 @@ def draw(results: Path) -> Drawing:
     ]
     at = crossing(n, length, tuple(sorted(levels)))
 
-    canvas = Canvas(figsize=(7.2, 3.7), layout="constrained")
-    left, right = canvas.subplots(1, 2, sharex=True)
-    for axes in (left, right):
-        style.log_log(axes)
-        axes.set_xlabel("epochs $K$")
+    canvas, (left, right) = style.panels(7.2, 3.7, 2, sharex=True)
     for name in ("tree", "reduced"):
         part = rows[rows.method == name]
         colour, marker = LOOKS[name]
@@ -47,27 +36,23 @@ def draw(results: Path) -> Drawing:
     part = rows[rows.method == "reduced"]
     left.plot(part.epochs, part.noise_by_nodes, color=LOOKS["reduced"][0], linestyle="--", linewidth=1.0,
               label="Algorithm 2: all nodes")  # fmt: skip
-    _guide(left, rows[rows.method == "tree"])
+    part = rows[rows.method == "tree"]
+    level = part.noise.iloc[-1] * np.sqrt(part.epochs / part.epochs.iloc[-1]) * 1.25
+    left.plot(part.epochs, level, ":", color="#777777", linewidth=1.1, label=r"$\propto \sqrt{K}$")
     ticks = sorted(levels)
     left.set_xticks(ticks, [str(k) for k in ticks])
     for axes in (left, right):
         axes.tick_params(axis="x", which="minor", length=0)
         plain_ticks(axes)
-    left.set_ylabel(r"rms noise of a coordinate of $\hat m_t$ over $G$")
-    right.set_ylabel(r"final $|\nabla F|$ over $G$")
-    left.set_title("noise, in closed form")
-    right.set_title("runs")
+    noise = r"rms noise of a coordinate of $\hat m_t$ over $G$"
+    left.set(xlabel="epochs $K$", ylabel=noise, title="noise, in closed form")
+    right.set(xlabel="epochs $K$", ylabel=r"final $|\nabla F|$ over $G$", title="runs")
     setting = (
         rf"$N$ = {n}, $d$ = {d}, $\eta T$ = {length:g} $G/L$, $\varepsilon$ = 1, $\delta$ = $10^{{-5}}$, exact noise"
     )
     canvas.suptitle(setting, fontsize=9.5)
     run_legend(canvas, rows)
     return Drawing(canvas, rows.assign(crossing=at))
-
-
-def _guide(axes: Axes, tree: Any) -> None:
-    level = tree.noise.iloc[-1] * np.sqrt(tree.epochs / tree.epochs.iloc[-1]) * 1.25
-    axes.plot(tree.epochs, level, ":", color=GUIDE, linewidth=1.1, label=r"$\propto \sqrt{K}$")
 
 
 MOMENTUM_EPOCHS = Figure(

@@ -34,15 +34,13 @@ TICKS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1
 def draw_prescribed(results: Path) -> Drawing:
     """Left: mean over the run of |grad F| over G. Right: the last one. Against N, with 95% intervals."""
     import pandas as pd
-    from matplotlib.figure import Figure as Canvas
 
-    canvas = Canvas(figsize=(7.2, 4.2), layout="constrained")
-    panels = {"mean_grad_norm": "mean over the run", "grad_norm": "at the last iterate"}
+    canvas, panels = style.panels(7.2, 4.2, 2, sharex=True)
+    metrics = {"mean_grad_norm": "mean over the run", "grad_norm": "at the last iterate"}
     frames = []
-    for axes, (metric, words) in zip(canvas.subplots(1, 2, sharex=True), panels.items(), strict=True):
+    for axes, (metric, words) in zip(panels, metrics.items(), strict=True):
         rows = prescribed_rows(results, metric)
         frames.append(rows.assign(metric=metric))
-        style.log_log(axes)
         for name, short in (("tree", "Algorithm 1"), ("reduced", "Algorithm 2")):
             for kind, line in LINES.items():
                 part = rows[(rows.method == name) & (rows.variant == kind)]
@@ -51,10 +49,9 @@ def draw_prescribed(results: Path) -> Drawing:
         level = rows["mean"][(rows.method == "tree") & (rows.variant == "none")].iloc[0] / G
         axes.plot(sizes, 0.6 * level * (sizes / sizes[0]) ** -0.5, color="#777777", linewidth=0.9, label="$N^{-1/2}$")
         axes.set_xticks(sizes, [f"{n:,.0f}" for n in sizes], rotation=30)
-        axes.set_xlabel("records $N$")
-        axes.set_title(words)
+        axes.set(xlabel="records $N$", title=words)
         plain_ticks(axes)
-    canvas.axes[0].set_ylabel(r"$|\nabla F|$ over $G$")
+    panels[0].set_ylabel(r"$|\nabla F|$ over $G$")
     canvas.suptitle(r"prescribed schedules, $d$ = 10, $\varepsilon$ = 1, $\delta$ = $10^{-5}$", fontsize=9.5)
     run_legend(canvas, frames[0])
     return Drawing(canvas, pd.concat(frames, ignore_index=True).drop(columns="epochs"))  # the schedule sets the steps
@@ -62,20 +59,16 @@ def draw_prescribed(results: Path) -> Drawing:
 
 def draw_tuned(results: Path) -> Drawing:
     """Final |grad F| over G of the best setting of every method: against N, eps (infinity: without noise), and d."""
-    from matplotlib.figure import Figure as Canvas
-    from matplotlib.ticker import NullLocator
-
     rows = tuned_rows(results)
-    canvas = Canvas(figsize=(7.2, 4.4), layout="constrained")
+    canvas, panels = style.panels(7.2, 4.4, 3, sharey=True)
     private = np.isfinite(rows.eps)
     floor = float(rows["mean"][private].min()) / G / 4
-    panels = (
+    axes_of = (
         ("N", "records $N$", r"$\varepsilon$ = 1, $d$ = 10", (rows.d == 10) & (rows.eps == 1)),
         ("eps", r"$\varepsilon$", "$N$ = 2000, $d$ = 10", (rows.d == 10) & (rows.N == 2000)),
         ("d", "parameters $d$", r"$N$ = 2000, $\varepsilon$ = 1", (rows.eps == 1) & (rows.N == 2000)),
     )
-    for axes, (column, words, title, chosen) in zip(canvas.subplots(1, 3, sharey=True), panels, strict=True):
-        style.log_log(axes)
+    for axes, (column, words, title, chosen) in zip(panels, axes_of, strict=True):
         values = sorted(rows[chosen & private][column].unique())
         shown = [f"{v:g}" for v in values]
         if column == "eps" and not private[chosen].all():
@@ -91,15 +84,10 @@ def draw_tuned(results: Path) -> Drawing:
                 for x in at[some["mean"] / G < floor]:  # full batches without noise converge to rounding errors
                     axes.annotate("", (x, 0), (x, 0.07), axes.get_xaxis_transform(),
                                   arrowprops={"arrowstyle": "->", "color": LOOKS[name][0]})  # fmt: skip
-        axes.set_xticks(values, shown)
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.set_xlim(values[0] / 1.3, values[-1] * 1.3)
-        axes.set_xlabel(words)
-        axes.set_title(title)
-    first = canvas.axes[0]
-    first.set_ylim(floor, 1.0)
-    plain_ticks(first)
-    first.set_ylabel(r"final $|\nabla F|$ over $G$, best of the grid")
+        style.ticks_at(axes, values, shown)
+        axes.set(xlim=(values[0] / 1.3, values[-1] * 1.3), xlabel=words, title=title)
+    panels[0].set(ylim=(floor, 1.0), ylabel=r"final $|\nabla F|$ over $G$, best of the grid")
+    plain_ticks(panels[0])
     run_legend(canvas, rows)
     return Drawing(canvas, rows)
 

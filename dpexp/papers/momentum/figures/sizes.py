@@ -17,7 +17,6 @@ TREE, REDUCED = LOOKS["tree"][0], LOOKS["reduced"][0]
 def draw_sizes(results: Path) -> Drawing:
     """Rms |noise| over G at the prescribed schedules against N, for d = 10 and 100."""
     import pandas as pd
-    from matplotlib.figure import Figure as Canvas
 
     sizes = [round(10 ** (k / 2)) for k in range(5, 25)]
     rows = []
@@ -30,9 +29,7 @@ def draw_sizes(results: Path) -> Drawing:
         [{"d": 10, "N": n, "theorem": 6, "exact": exact_levels(n, 10, 1.0, 1e-5, 6)} for n in (300, 1000, 3000)]
         + [{"d": 10, "N": n, "theorem": 9, "exact": exact_levels(n, 10, 1.0, 1e-5, 9)} for n in (100, 300)]
     )
-    canvas = Canvas(figsize=(5.4, 3.9), layout="constrained")
-    axes = canvas.subplots()
-    style.log_log(axes)
+    canvas, (axes,) = style.panels(5.4, 3.9)
     for d, line in ((10, "-"), (100, (0, (4, 1.6)))):
         part = data[data.d == d]
         axes.plot(part.N, part.tree_printed, color=TREE, linestyle=line, label=f"Algorithm 1, printed, d = {d}")
@@ -43,15 +40,12 @@ def draw_sizes(results: Path) -> Drawing:
     size = np.array([1e4, 1e7])
     for power, words, colour in ((-1 / 2, "$N^{-1/2}$", TREE), (-2 / 3, "$N^{-2/3}$", REDUCED)):
         axes.plot(size, 0.03 * (size / size[0]) ** power, ":", color=colour, linewidth=1.1)
-        end = size[1], 0.03 * 1e3**power
-        axes.annotate(words, end, (3, -3), textcoords="offset points", fontsize=8, color=colour, va="center")
+        style.note(axes, words, (size[1], 0.03 * 1e3**power), (3, -3), color=colour, va="center")
     axes.axhline(1.0, color="#a50f4c", linewidth=0.9)
-    axes.annotate("largest gradient $G$", (data.N.max(), 1.0), (0, 3), textcoords="offset points", fontsize=8,
-                  color="#a50f4c", ha="right", va="bottom")  # fmt: skip
-    axes.set_xlabel("records $N$")
-    axes.set_ylabel(r"rms $|\hat m_t - m_t|$ over $G$")
+    style.note(axes, "largest gradient $G$", (data.N.max(), 1.0), color="#a50f4c", ha="right", va="bottom")
+    axes.set(xlabel="records $N$", ylabel=r"rms $|\hat m_t - m_t|$ over $G$")
     axes.set_title(r"noise at the prescribed schedules, $\varepsilon$ = 1, $\delta$ = $10^{-5}$, $L = G$")
-    canvas.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
+    style.legend_below(canvas, 2)
     return Drawing(canvas, data.merge(exact, how="outer", on=["d", "N"]))
 
 

@@ -32,29 +32,23 @@ LOOKS: dict[str, dict[str, Any]] = {
 def draw(results: Path) -> Drawing:
     """Epsilon at delta = 1e-5 from 1 to 10^7 steps."""
     import pandas as pd
-    from matplotlib.figure import Figure as Canvas
 
     steps = np.unique(np.geomspace(1, 1e7, 71).round().astype(np.int64))
     data = pd.DataFrame([{"steps": n, **epsilons(int(n))} for n in steps])
-    canvas = Canvas(figsize=(7.2, 5.0), layout="constrained")
-    axes = canvas.subplots()
-    style.log_log(axes)
+    canvas, (axes,) = style.panels(7.2, 5.0)
     for name, look in LOOKS.items():
         axes.plot(data.steps, data[name], **look)
     axes.fill_between(
         data.steps, data["exact-walk"], data[list(UPPER)].min(axis=1), color="#2a9d6f", alpha=0.10, linewidth=0,
         label="where the true loss lies",
     )  # fmt: skip
-    axes.set_xlabel("steps $T$")
-    axes.set_ylabel(r"$\epsilon$ at $\delta = 10^{-5}$")
-    axes.set_xlim(1, 1e7)
-    axes.set_ylim(5e-3, 500)
+    axes.set(xlabel="steps $T$", ylabel=r"$\epsilon$ at $\delta = 10^{-5}$", xlim=(1, 1e7), ylim=(5e-3, 500))
     s = SETTING
     axes.set_title(
         f"n = {s.n}, b = {s.batch_size}, L = {s.lipschitz:g}, D = {s.diameter:g}, $\\eta$ = {s.step_size:g}, "
         f"$\\sigma$ = {s.noise_std:g} on the gradient; one record replaced"
     )
-    canvas.legend(loc="outside lower center", ncols=2, frameon=False)
+    style.legend_below(canvas, 2)
     return Drawing(canvas, data)
 
 

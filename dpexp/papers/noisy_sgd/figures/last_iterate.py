@@ -9,6 +9,7 @@ import numpy as np
 
 from dpexp.privacy.analyses.last_iterate import composed, last_iterate
 from dpexp.privacy.attained.walk import Law, renyi, shifting
+from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing, Figure
 
 if TYPE_CHECKING:
@@ -21,16 +22,8 @@ WIDTH, SLOPE = DIAMETER / (STEP_SIZE * NOISE), LIPSCHITZ / (BATCH * NOISE)
 KNEE = 2 * DIAMETER * N / (LIPSCHITZ * STEP_SIZE)
 """where the linear bound meets the new one: twice the paper's T-bar"""
 LOOKS: dict[str, dict[str, Any]] = {
-    "composition": {
-        "color": "#777777",
-        "linestyle": (0, (4, 2)),
-        "label": r"composition, $T S_\alpha$ as printed",
-    },
-    "composition_symmetrised": {
-        "color": "#b5a27a",
-        "linestyle": (0, (4, 2)),
-        "label": "composition, in both orders",
-    },
+    "composition": {"color": "#777777", "linestyle": (0, (4, 2)), "label": r"composition, $T S_\alpha$ as printed"},
+    "composition_symmetrised": {"color": "#b5a27a", "linestyle": (0, (4, 2)), "label": "composition, in both orders"},
     "literal": {"color": "#e0701a", "linestyle": "-", "label": "(3.6) as printed"},
     "symmetrised": {"color": "#2b6cb8", "linestyle": "-", "label": "(3.6) repaired: in both orders"},
     "exact_pm": {"color": "#111111", "linestyle": "-", "label": r"exact law, slopes $-L$ against $+L$"},
@@ -43,39 +36,29 @@ BOUNDS = ("composition", "composition_symmetrised", "literal", "symmetrised")
 def draw(results: Path) -> Drawing:
     """Left: Renyi divergence of order 8. Right: each bound alone over the exact law of slopes -L against +L."""
     import pandas as pd
-    from matplotlib.figure import Figure as Canvas
 
     steps = np.unique(np.geomspace(1, 1e6, 61).round().astype(np.int64))
     data = pd.DataFrame([_row(int(t)) for t in steps])
-    canvas = Canvas(figsize=(7.2, 4.1), layout="constrained")
-    left, right = canvas.subplots(1, 2, sharex=True)
+    canvas, (left, right) = style.panels(7.2, 4.1, 2, log=False, sharex=True)
     for name, look in LOOKS.items():
         left.plot(data.steps, data[name], **look)
     _knee(left, 0.03)
-    left.set_ylim(1e-3, 60)
-    left.set_ylabel(rf"Renyi divergence of order {ORDER}")
-    left.set_title("privacy loss of noisy SGD")
     for name in BOUNDS:
         ratio = data[name] / data.exact_pm
         data[f"{name}_over_exact"] = ratio
         right.plot(data.steps, ratio, **LOOKS[name])
     for name, offset in (("literal", -9), ("symmetrised", 9)):
         last = data[f"{name}_over_exact"].iloc[-1]
-        right.annotate(
-            f"{last:.0f} times", (1e6, last), (0, offset), textcoords="offset points", ha="right", va="center", fontsize=8,
-            color=LOOKS[name]["color"],
-        )  # fmt: skip
+        colour = LOOKS[name]["color"]
+        style.note(right, f"{last:.0f} times", (1e6, last), (0, offset), ha="right", va="center", color=colour)
     right.axhline(1.0, color="#a50f4c", linewidth=1.0)
     right.annotate("below: no bound", (1e6, 0.85), ha="right", va="top", fontsize=8, color="#a50f4c")
     _knee(right, 0.6)
-    right.set_ylabel("bound over exact")
-    right.set_title("each bound over the exact law")
     for axes in (left, right):
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_xlabel("steps $T$")
-    right.set_ylim(0.4, 1e6)
-    canvas.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
+        axes.set(xscale="log", yscale="log", xlabel="steps $T$")
+    left.set(ylim=(1e-3, 60), ylabel=rf"Renyi divergence of order {ORDER}", title="privacy loss of noisy SGD")
+    right.set(ylim=(0.4, 1e6), ylabel="bound over exact", title="each bound over the exact law")
+    style.legend_below(canvas, 2)
     return Drawing(canvas, data)
 
 
@@ -98,10 +81,8 @@ def _row(steps: int) -> dict[str, float]:
 def _knee(axes: Axes, height: float) -> None:
     """The line at 2 T-bar, with its name at a share of the panel's height."""
     axes.axvline(KNEE, color="#999999", linewidth=0.8, linestyle=":")
-    axes.annotate(
-        r"knee $2\bar T$", (KNEE, height), xycoords=("data", "axes fraction"), xytext=(3, 0),
-        textcoords="offset points", ha="left", va="bottom", fontsize=8, color="#555555",
-    )  # fmt: skip
+    place: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "ha": "left", "va": "bottom", "color": "#555555"}
+    style.note(axes, r"knee $2\bar T$", (KNEE, height), (3, 0), **place)
 
 
 NOISY_SGD_FIGURE1 = Figure(
