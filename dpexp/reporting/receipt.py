@@ -25,7 +25,6 @@ from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.privacy.mechanisms.epoch_gaussian import SAMPLING
 from dpexp.privacy.mechanisms.mechanism import Mechanism
-from dpexp.reporting.tradeoff import profile_of
 
 HOLDS, REFUTED, UNSUPPORTED = "holds", "refuted", "unsupported"
 EXITS = {HOLDS: 0, REFUTED: 1, UNSUPPORTED: 3}
@@ -330,7 +329,7 @@ class Receipt(Printed):
         _, pair = reading.attained(floor)
         if by is None:
             return {}
-        promised = profile_of(by)
+        promised = by.profile
         shown = Profile(pair.eps, attained=True) if pair else None
         mu = by.mu if by.mu is not None else mu_up_to(promised, floor)
         gap = regret(mu, shown) if shown and math.isfinite(mu) else None

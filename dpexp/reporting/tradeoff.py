@@ -171,7 +171,7 @@ def _promised(analysis: Analysis, size: int) -> Row:
     """An analysis, with the law of the group where one is asked for and it is known."""
     together = group_profile(analysis, size) if size > 1 else None
     mark = "own law of the group" if together else ""
-    return Row(analysis.name, analysis.released, profile_of(analysis), size, mark, together)
+    return Row(analysis.name, analysis.released, analysis.profile, size, mark, together)
 
 
 def group_profile(analysis: Analysis, size: int) -> Profile | None:
@@ -186,15 +186,6 @@ def group_profile(analysis: Analysis, size: int) -> Profile | None:
     parts = of_group(analysis.steps, size)
     direct = partial(parts[0][0].delta, parts[0][1]) if len(parts) == 1 else None
     return Profile(cache(partial(eps_of_steps, parts)), direct=direct)
-
-
-def profile_of(analysis: Analysis) -> Profile:
-    """The profile of an analysis; delta at epsilon without a search where a loss distribution knows it."""
-    direct = None
-    if len(analysis.steps) == 1:
-        ((loss, count),) = analysis.steps
-        direct = partial(loss.delta, count)
-    return Profile(analysis.eps, mu=analysis.mu, direct=direct)
 
 
 def _draw(attacker: Attacker, name: str, setting: str, _: Path) -> Drawing:
