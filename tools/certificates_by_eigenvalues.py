@@ -1,7 +1,7 @@
 """What weights prove about mu at some places of a record, without writing down the K x K form of a place.
 
 Weights with their form S and cost c'x prove mu^2 <= lambda c'x at a place, lambda the largest eigenvalue of its Q
-relative to S (`dpexp.privacy.momentum.difference_bound`). `dpexp.privacy.momentum.iterates.grams` finds Q by K solves
+relative to S (`dpexp.privacy.momentum.difference_bound`). `tools.solved_forms.grams` finds Q by K solves
 and holds 3 K columns of T numbers for each of eight places: 22 GB for N = 8000 and 120 epochs. Here lambda is found by
 Lanczos' method, one solve a step, in the memory of a dozen columns, for eight places at once. Ritz values come from
 below; they are taken once a step changes none of them by more than SETTLED.
@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpexp.engine.finite_sum.window_operator import conjugate_gradients, make_rule, make_workspace
 from dpexp.engine.lanes.vectors import LANES
 from dpexp.privacy.momentum.difference_bound import weighed
-from dpexp.privacy.momentum.iterates import MOST_ITERATIONS, node_ends, visits
+from tools.solved_forms import MOST_ITERATIONS, node_ends, visits
+from tools.window_operator import conjugate_gradients, make_rule, make_workspace
 
 MOST_STEPS, SETTLED = 40, 1e-4
 TOLERANCE = 1e-4

@@ -35,14 +35,12 @@ way back comes to it, from the same numbers in the same order, so that the answe
 from __future__ import annotations
 
 import math
-from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dpexp.privacy.momentum.difference_bound import certified, largest_form
-from dpexp.privacy.momentum.iterates import Certified, refusal, rounded_up
-from dpexp.privacy.momentum.trees import cover, prefix_cover
+from dpexp.privacy.momentum.iterates import Certified, bounded, refusal, window_map
+from dpexp.privacy.momentum.trees import prefix_cover
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -55,14 +53,10 @@ LONG = 400_000
 """steps beyond which factors are computed twice rather than kept"""
 KEPT = 3
 """halvings whose factors are kept then: about as much memory as the factors inside one interval that is left"""
-_BLOCK = 256
-"""places that are bounded together"""
 _LEAF = 700
 """steps of a leaf interval: about as many as a front of two joined intervals keeps"""
 _SMALL = 1e-9
 """entries of P below it, beside 1, are differences of equal numbers"""
-_SLACK = 1.0001
-"""programs are solved until no other place can have more than this times the largest mu^2 found"""
 
 
 class _Problem(NamedTuple):
@@ -135,8 +129,7 @@ def all_grams(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray) 
 def certify_all(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray, G: float, move: float) -> Certified:
     """mu of the iterates over all N places, `move` being L eta N; see `dpexp.privacy.momentum.iterates`.
 
-    The program is solved for the place with the largest bound so far, and its weights then bound all others, until the
-    largest bound is one that was solved. Raises ValueError where `refusal` says why.
+    Raises ValueError where `refusal` says why.
     """
     import scipy.linalg  # noqa: F401  # only libraries that are loaded already are held to one thread
     from threadpoolctl import threadpool_limits
@@ -145,30 +138,7 @@ def certify_all(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray
     if why:
         raise ValueError(why)
     with threadpool_limits(limits=1):  # fronts are small, and threads wait for each other on a busy machine
-        every = all_grams(n, steps, alpha, gamma, stds)
-        best, lower, at, weights = 0.0, 0.0, 0, []
-        for count in sorted({len(gram) for gram in every}, reverse=True):
-            group = np.array([i for i, gram in enumerate(every) if len(gram) == count])
-            bounds, solved = np.full(len(group), np.inf), np.zeros(len(group), dtype=bool)
-            index, sets, most = len(group) // 2, [], (-1.0, 0)
-            while True:
-                found = largest_form(every[group[index]], 2 * G, 2 * move)
-                sets.append(found.weights)
-                open_ = np.flatnonzero(~solved & (bounds > best))
-                for first in range(0, len(open_), _BLOCK):
-                    some = open_[first : first + _BLOCK]
-                    grams = np.array([every[i] for i in group[some]])
-                    bounds[some] = np.minimum(bounds[some], certified(grams, found.weights, 2 * G, 2 * move))
-                bounds[index], solved[index] = found.upper, True
-                best, most = max(best, found.upper), max(most, (found.upper, len(sets) - 1))
-                if found.lower > lower:
-                    lower, at = found.lower, int(group[index])
-                index = int(np.argmax(np.where(solved, 0.0, bounds)))
-                if solved[index] or bounds[index] <= best * _SLACK:
-                    break
-            best = max(best, float(bounds.max()))
-            weights += [sets[0], sets[most[1]]]
-    return Certified(rounded_up(math.sqrt(best * (1 + ALLOWED))), math.sqrt(lower), at, tuple(weights))
+        return bounded(all_grams(n, steps, alpha, gamma, stds), G, move, ALLOWED)
 
 
 def _signals(count: int, keep: float, fade: float) -> np.ndarray:
@@ -180,46 +150,33 @@ def _signals(count: int, keep: float, fade: float) -> np.ndarray:
 
 
 def noise_map(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray) -> sparse.csr_matrix:
-    """P [T, nodes]: the noise of x for unit normals at the nodes.
-
-    Columns: of G, with weight gamma once two epochs are over, and of D, nodes that end within two epochs; nodes of
-    gamma G + (1 - gamma) D, which is all that enters of later ones; left nodes of the residuals, at their ends.
-    """
+    """P [T, nodes]: the noise of x for unit normals at the nodes of the windows, then at the residuals' left nodes."""
     from scipy import sparse
 
-    first, later, change, residual = map(float, stds)
-    keep = 1 - gamma
-    fade = np.exp(math.log1p(-alpha) * np.arange(2 * n + 1))
-    mixed = math.hypot(gamma * later, keep * change)
-    names: dict[tuple[str, int, int], int] = {}
-    windows, held = _entries(), _entries()
-    for t in range(1, steps + 1):
-        for y, z in cover(max(1, t - n + 1), t):
-            weight = fade[t - z]
-            if z > 2 * n:
-                kinds = [("mixed", mixed)]
-            elif t <= 2 * n:
-                kinds = [("gradient", first)]
-            else:
-                kinds = [("gradient", gamma * first), ("change", keep * change)]
-            for kind, std in kinds:
-                windows.add(t - 1, names.setdefault((kind, y, z), len(names)), weight * std)
-    logs = math.log1p(-alpha)
-    for t in range(1, steps + 1):
-        for _, z in prefix_cover(t):
-            held.add(t - 1, z - 1, residual * math.exp(logs * (t - z)))
+    keep, fade = 1 - gamma, np.exp(math.log1p(-alpha) * np.arange(n + 1))
+    windows, held = window_map(n, steps, alpha, gamma, stds), _tree(steps, alpha, float(stds[3]))
     step = sparse.eye(steps) - fade[1] * _later(steps, 1)
     epoch = _later(steps, n)
     late = sparse.diags((np.arange(steps) >= 2 * n).astype(float), format="csr")
     filtered = (sparse.eye(steps) - keep * late @ epoch) @ (sparse.eye(steps) - fade[n] * epoch)
-    seen = windows.matrix(steps, len(names))
-    moved = step @ seen
+    moved = step @ windows
     if steps > 2 * n:
-        moved = moved + sparse.csr_matrix(([keep * fade[1]], ([2 * n], [n - 1])), shape=(steps, steps)) @ seen
-    whole = sparse.hstack([moved, filtered @ step @ held.matrix(steps, steps)]).tocsr()
-    whole.data[np.abs(whole.data) < _SMALL * max(first, later, change, residual)] = 0.0
+        moved = moved + sparse.csr_matrix(([keep * fade[1]], ([2 * n], [n - 1])), shape=(steps, steps)) @ windows
+    whole = sparse.hstack([moved, filtered @ step @ held]).tocsr()
+    whole.data[np.abs(whole.data) < _SMALL * float(np.max(stds))] = 0.0
     whole.eliminate_zeros()
     return whole
+
+
+def _tree(steps: int, alpha: float, residual: float) -> sparse.csr_matrix:
+    """The noise [T, T] of the residuals' tree, by the ends of its left nodes."""
+    from scipy import sparse
+
+    every = range(1, steps + 1)
+    columns = np.fromiter((z - 1 for t in every for _, z in prefix_cover(t)), dtype=np.int32)
+    rows = np.repeat(np.arange(steps, dtype=np.int32), [t.bit_count() for t in every])  # a node for each binary digit
+    values = residual * np.exp(math.log1p(-alpha) * (rows - columns))
+    return sparse.csr_matrix((values, (rows, columns)), shape=(steps, steps))
 
 
 def _later(steps: int, count: int) -> sparse.csr_matrix:
@@ -228,32 +185,6 @@ def _later(steps: int, count: int) -> sparse.csr_matrix:
 
     to = np.arange(count, steps)
     return sparse.csr_matrix((np.ones(len(to)), (to, to - count)), shape=(steps, steps))
-
-
-class _Entries(NamedTuple):
-    """A sparse matrix while it is written down."""
-
-    rows: array[int]
-    columns: array[int]
-    values: array[float]
-
-    def add(self, row: int, column: int, value: float) -> None:
-        """One entry; equal places add up."""
-        self.rows.append(row)
-        self.columns.append(column)
-        self.values.append(value)
-
-    def matrix(self, rows: int, columns: int) -> sparse.csr_matrix:
-        """All of it."""
-        from scipy import sparse
-
-        values, *indices = (np.asarray(some) for some in (self.values, self.rows, self.columns))
-        return sparse.csr_matrix((values, tuple(indices)), shape=(rows, columns))
-
-
-def _entries() -> _Entries:
-    """None yet; 16 bytes each, where a list of numbers takes a hundred."""
-    return _Entries(array("i"), array("i"), array("d"))
 
 
 def _reach(covariance: sparse.csr_matrix, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -27,6 +27,7 @@ from dpexp.privacy.momentum.certificates import (
 )
 from dpexp.privacy.momentum.difference_bound import certified, largest_form
 from tools.certify_all_places import certify_all
+from tools.solved_forms import COARSE, grams, visits
 
 CLOSE = 1e-4
 """relative residual of the solves that examine a certificate: 1e-3 would lose more than rounding to four digits does"""
@@ -37,7 +38,7 @@ SETTINGS = [
     *((500, epochs, length / 0.75) for epochs in (10, 30, 60, 120) for length in (3, 6)),
     *((2000, epochs, length / 0.75) for epochs in (10, 30, 60) for length in (3, 6)),
     *((8000, epochs, length / 0.75) for epochs in (10, 30, 60) for length in (3, 6)),
-    *((1000, epochs, 2.2) for epochs in (3, 4, 6, 8, 12, 16)),
+    *((1000, epochs, 2.2) for epochs in (2, 3, 4, 6, 8, 12, 16)),
     *((2000, epochs, length / 0.75) for epochs in (120, 160) for length in (3, 6)),
     *((8000, epochs, length / 0.75) for epochs, length in ((120, 3), (120, 6), (160, 3))),
 ]
@@ -57,13 +58,11 @@ GRIDS = [
 
 def recheck(held: Certificate, positions: np.ndarray) -> float:
     """The largest bound on mu over some positions, by the stored weights; solved closely where these say more."""
-    from dpexp.privacy.momentum.iterates import LONG, grams, visits
-
     n, steps, alpha, gamma, ratio = held.setting
     stds, worst = np.array(held.stds), 0.0
     for count in {len(visits(n, steps, int(i))) for i in positions}:
         group = np.array([i for i in positions if len(visits(n, steps, int(i))) == count])
-        coarse = grams(n, steps, alpha, gamma, stds, group, LONG.coarse)
+        coarse = grams(n, steps, alpha, gamma, stds, group, COARSE)
         sets = [np.array(w) for w in held.weights if len(w) == 2 * count - 1]
         bounds = np.min([certified(coarse, w, 2.0, 2 * ratio) for w in sets], axis=0)
         close = np.flatnonzero(np.sqrt(bounds) > held.mu)

@@ -124,6 +124,7 @@ def run(
     `deployment` releases on private records: its noise is drawn from the operating system and cannot be drawn again.
     """
     from dpexp.commands import run as command
+    from dpexp.commands.sharing import require_private_records
     from dpexp.config.resources import require_room
     from dpexp.core.errors import DpexpError
 
@@ -136,7 +137,7 @@ def run(
     command.check_workers(request)
     require_room(experiment, jobs, cluster=scheduler is not None)
     if deployment:
-        command.require_private_records(experiment)
+        require_private_records(experiment)
     document, _, code = command.run_all([experiment], request)
     if code:
         failed = [cell for cell in document["cells"] if cell["status"] == "failed"]

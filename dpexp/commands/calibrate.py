@@ -125,16 +125,12 @@ def _goal(given: dict[str, Any]) -> Goal:
 
 def _advantage(value: Any) -> Goal:
     """The largest TPR - FPR of an attacker."""
-    from dpexp.reporting.tradeoff import profile_of
-
     level = number("advantage", value, 0, 1)
-    return Goal(lambda a: profile_of(a).advantage, level, {"advantage": level})
+    return Goal(lambda a: a.profile.advantage, level, {"advantage": level})
 
 
 def _rates(value: Any) -> Goal:
     """TPR at FPR: tpr=0.05@fpr=0.01."""
-    from dpexp.reporting.tradeoff import profile_of
-
     parts = str(value).split("@fpr=")
     if len(parts) != 2:
         raise UsageError(f"a target tpr=... is tpr=T@fpr=F, not tpr={value}", "for instance tpr=0.05@fpr=0.01")
@@ -143,7 +139,7 @@ def _rates(value: Any) -> Goal:
         raise UsageError(
             f"tpr={tpr:g} is met by guessing at fpr={fpr:g}: no noise brings it lower", "give a larger tpr"
         )
-    return Goal(lambda a: profile_of(a).tpr(fpr), tpr, {"tpr": tpr, "fpr": fpr})
+    return Goal(lambda a: a.profile.tpr(fpr), tpr, {"tpr": tpr, "fpr": fpr})
 
 
 def _calibrated(

@@ -74,14 +74,12 @@ class Located(ConfigStatement):
 
     def __init__(self, path: Path, experiment: Experiment, deployment: bool, results: Path) -> None:
         from dpexp.commands.notices import notices
-        from dpexp.commands.sharing import cautions, joint
+        from dpexp.commands.sharing import cautions, joint, require_private_records
         from dpexp.store.folder import Folder
         from dpexp.store.generation import deployed_in
 
         every = {cell.cell_id for cell in experiment.cells}
         if deployment:
-            from dpexp.commands.run import require_private_records
-
             require_private_records(experiment)
         deployed = every if deployment else deployed_in(Folder(results, experiment.name)).keys()
         self.path, self.deployment, self.name = path, every <= deployed, experiment.name

@@ -12,7 +12,7 @@ from dpexp.commands.fitted import fitting_columns
 from dpexp.commands.notices import notices
 from dpexp.commands.profiles import known_profile
 from dpexp.commands.remarks import remarks
-from dpexp.commands.sharing import cautions
+from dpexp.commands.sharing import cautions, require_private_records
 from dpexp.config.cells import Cell, Experiment
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.expressions import matches
@@ -103,27 +103,6 @@ def check_workers(request: Request) -> None:
     from dpexp.store.cluster import require_dask  # with what a worker does, which other runs do not need
 
     require_dask()
-
-
-def require_private_records(experiment: Experiment) -> None:
-    """Raises UsageError unless every cell learns from a user's own records under a guarantee.
-
-    Nothing else is worth a secret: simulated and published records are nobody's, and without a guarantee the parameters
-    show the records themselves.
-    """
-    if any(not cell.problem.files() for cell in experiment.cells):
-        hint = "it is for data: {path: ...}; simulated users and shipped data have nothing to hide"
-        raise UsageError(f"{experiment.path}: --deployment is for runs on your own records", hint)
-    open_ones = [
-        cell
-        for cell in experiment.cells
-        if not cell.algorithm.releases(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
-    ]
-    if open_ones:
-        first = " ".join(filter(None, [open_ones[0].cell_id, label(open_ones[0])]))
-        which = first if len(open_ones) == 1 else f"{len(open_ones)} settings, the first is {first}"
-        hint = "a deployment releases only what an analysis covers: see dpexp privacy"
-        raise UsageError(f"{experiment.path}: no guarantee covers {which}", hint)
 
 
 def _chosen(experiments: list[Experiment], only: str | None) -> dict[str, frozenset[str] | None]:

@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 
 from dpexp.config.cells import Cell, Experiment
 from dpexp.config.noise import is_noisy
+from dpexp.config.settings import label
+from dpexp.core.errors import UsageError
 from dpexp.core.text import counted, up
 from dpexp.privacy.analyses.analysis import ALL, Analysis
 from dpexp.privacy.analyses.together import together
@@ -96,6 +98,27 @@ def _composable(analyses: Sequence[Analysis], cell: Cell, delta: float) -> Analy
     covering = [a for a in analyses if a.valid and (a.released == ALL or names == ("last",))]
     additive = [a for a in covering if a.released == ALL and (a.steps or a.mu is not None)]
     return min(additive or covering, key=lambda a: a.eps(delta))
+
+
+def require_private_records(experiment: Experiment) -> None:
+    """Raises UsageError unless every cell learns from a user's own records under a guarantee.
+
+    Nothing else is worth a secret: simulated and published records are nobody's, and without a guarantee the parameters
+    show the records themselves.
+    """
+    if any(not cell.problem.files() for cell in experiment.cells):
+        hint = "it is for data: {path: ...}; simulated users and shipped data have nothing to hide"
+        raise UsageError(f"{experiment.path}: --deployment is for runs on your own records", hint)
+    open_ones = [
+        cell
+        for cell in experiment.cells
+        if not cell.algorithm.releases(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
+    ]
+    if open_ones:
+        first = " ".join(filter(None, [open_ones[0].cell_id, label(open_ones[0])]))
+        which = first if len(open_ones) == 1 else f"{len(open_ones)} settings, the first is {first}"
+        hint = "a deployment releases only what an analysis covers: see dpexp privacy"
+        raise UsageError(f"{experiment.path}: no guarantee covers {which}", hint)
 
 
 def cautions(experiment: Experiment, own: bool = False, deployed: Collection[str] = ()) -> list[str]:

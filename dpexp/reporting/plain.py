@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from dpexp.core.text import up
 from dpexp.privacy.accounting.tradeoff import implied_delta
 from dpexp.privacy.analyses.analysis import ALL, Analysis
-from dpexp.reporting.tradeoff import profile_of
 
 ALWAYS = 0.9995
 """from here on a probability is printed as no limit"""
@@ -36,7 +35,7 @@ def success(analysis: Analysis | None, deltas: Sequence[float]) -> float:
     """The largest probability of a right guess that the analysis allows: (b) at each delta and, if known, (c)."""
     if analysis is None or not analysis.valid:
         return 1.0
-    profile = profile_of(analysis)
+    profile = analysis.profile
     known = profile.mu is not None or profile.direct is not None
     pairs = [(eps, delta) for eps, delta in zip(analysis.at(deltas), deltas, strict=True) if eps < math.inf]
     least = min([profile.advantage if known else 1.0, *(implied_delta(*pair, 0.0) for pair in pairs)])

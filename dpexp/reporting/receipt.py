@@ -24,7 +24,7 @@ from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.privacy.mechanisms.epoch_gaussian import SAMPLING
 from dpexp.privacy.mechanisms.mechanism import Mechanism
-from dpexp.reporting.tradeoff import gaussian_of, gaussian_words, profile_of
+from dpexp.reporting.gaussian import gaussian_of, gaussian_words
 
 HOLDS, REFUTED, UNSUPPORTED = "holds", "refuted", "unsupported"
 EXITS = {HOLDS: 0, REFUTED: 1, UNSUPPORTED: 3}
@@ -329,7 +329,7 @@ class Receipt(Printed):
         _, pair = reading.attained(floor)
         if by is None:
             return {}
-        promised = profile_of(by)
+        promised = by.profile
         shown = Profile(pair.eps, attained=True) if pair else None
         return {
             "gdp": gaussian_of(by, shown, floor),

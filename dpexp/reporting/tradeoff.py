@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -11,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from dpexp.core.steps import each
 from dpexp.core.text import columns, down, up
-from dpexp.privacy.accounting.gdp_summary import CLOSE as CLOSE_MU
-from dpexp.privacy.accounting.gdp_summary import mu_up_to, regret
 from dpexp.privacy.accounting.group_losses import of_group
 from dpexp.privacy.accounting.loss_distributions import eps_of_steps
 from dpexp.privacy.accounting.tradeoff import Group, Profile
@@ -174,7 +171,7 @@ def _promised(analysis: Analysis, size: int) -> Row:
     """An analysis, with the law of the group where one is asked for and it is known."""
     together = group_profile(analysis, size) if size > 1 else None
     mark = "own law of the group" if together else ""
-    return Row(analysis.name, analysis.released, profile_of(analysis), size, mark, together)
+    return Row(analysis.name, analysis.released, analysis.profile, size, mark, together)
 
 
 def group_profile(analysis: Analysis, size: int) -> Profile | None:
@@ -189,41 +186,6 @@ def group_profile(analysis: Analysis, size: int) -> Profile | None:
     parts = of_group(analysis.steps, size)
     direct = partial(parts[0][0].delta, parts[0][1]) if len(parts) == 1 else None
     return Profile(cache(partial(eps_of_steps, parts)), direct=direct)
-
-
-def profile_of(analysis: Analysis) -> Profile:
-    """The profile of an analysis; delta at epsilon without a search where a loss distribution knows it."""
-    direct = None
-    if len(analysis.steps) == 1:
-        ((loss, count),) = analysis.steps
-        direct = partial(loss.delta, count)
-    return Profile(analysis.eps, mu=analysis.mu, direct=direct)
-
-
-SLOW = 1e-3
-"""how near the mu of a last-iterate analysis is to the least one: each of its epsilons is a search of its own"""
-
-
-def gaussian_of(analysis: Analysis, shown: Profile | None, floor: float) -> dict[str, float | None]:
-    """The mu of Gaussian differential privacy that an analysis gives, up to the delta `floor` (0 where it holds without
-    one), and its regret beside what a pair of neighbours shows; None where none is known."""
-    close = CLOSE_MU if analysis.steps else SLOW
-    mu = analysis.mu if analysis.mu is not None else mu_up_to(profile_of(analysis), floor, close)
-    known = math.isfinite(mu)
-    gap = regret(mu, shown) if shown and known else None
-    return {"mu": mu if known else None, "floor": 0.0 if analysis.mu is not None else floor, "regret": gap}
-
-
-def gaussian_words(found: Mapping[str, float | None]) -> str:
-    """The same in words: mu 0.4628 up to delta 1e-05, regret 0.011."""
-    mu, floor, gap = found["mu"], found["floor"], found["regret"]
-    if mu is None:
-        return "no mu is known"
-    return (
-        f"mu {up(mu)}"
-        + (f" up to delta {floor:g}" if floor else "")
-        + ("" if gap is None else f", regret {up(gap, 3)}")
-    )
 
 
 def _draw(attacker: Attacker, name: str, setting: str, _: Path) -> Drawing:

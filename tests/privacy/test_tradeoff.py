@@ -12,7 +12,6 @@ from dpexp.privacy.accounting.tradeoff import Profile, gaussian_beta, implied_de
 from dpexp.privacy.attained.linear_loss import LinearLoss
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
-from dpexp.reporting.tradeoff import profile_of
 from tests.conftest import call
 
 RATES = (1e-3, 0.01, 0.1, 0.3)
@@ -62,7 +61,7 @@ def sampled(q, noise, steps):
 
 
 def guarantee(mechanism, name="pld-composition"):
-    return profile_of(next(a for a in mechanism.analyses() if a.name == name))
+    return next(a for a in mechanism.analyses() if a.name == name).profile
 
 
 def profile(kind, *numbers):

@@ -14,6 +14,7 @@ from dpexp.core.bisection import narrow
 from dpexp.privacy.accounting.conversions import eps_near, eps_of_curve, improved_eps, promised_eps
 from dpexp.privacy.accounting.gdp import eps_of, rdp_of
 from dpexp.privacy.accounting.loss_distributions import Steps
+from dpexp.privacy.accounting.tradeoff import Profile
 
 Relation = Literal["replace-one", "add-remove"]
 """which data sets are neighbours"""
@@ -58,6 +59,15 @@ class Analysis:
     @property
     def valid(self) -> bool:
         return not self.refused
+
+    @property
+    def profile(self) -> Profile:
+        """Error rates of an attacker; delta at epsilon without a search where a loss distribution knows it."""
+        direct = None
+        if len(self.steps) == 1:
+            ((loss, count),) = self.steps
+            direct = partial(loss.delta, count)
+        return Profile(self.eps, mu=self.mu, direct=direct)
 
     def at(self, deltas: Sequence[float]) -> list[float]:
         """Epsilon at each of the deltas; what is promised at a smaller one holds at a larger one, where it is less."""

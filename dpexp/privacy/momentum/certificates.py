@@ -4,9 +4,9 @@ A certificate says that the iterates are mu-GDP for given deviations of the node
 holds for other deviations too: more noise in any stream only adds noise to what is released, and the same factor on
 all four divides mu. So mu is at most the certificate's times the largest ratio of its deviations to those in use.
 
-Runs of at most MOST_STEPS steps and MOST_VISITS epochs are computed when they are asked for (seconds). Longer ones need
-a stored certificate, in `iterates.json` beside this file, whose hash is in `iterates_hash`, so that cells whose noise
-rests on it become stale with it. Where there is none the release of all nodes is accounted for, which is always valid.
+Stored certificates are in `iterates.json` beside this file, whose hash is in `iterates_hash`, so that cells whose noise
+rests on it become stale with it. Runs of at most MOST_STEPS steps and MOST_VISITS epochs without one are computed when
+they are asked for (seconds). Where there is none the release of all nodes is accounted for, which is always valid.
 `python -m tools.momentum_certificates` computes what is missing from the shipped settings, and with `recheck` examines
 random positions of what is stored.
 """
@@ -76,20 +76,20 @@ def default_setting(n: int, epochs: int, length: float, times: float = 1) -> Set
 
 @lru_cache(maxsize=256)
 def certificate(setting: Setting) -> Certificate | None:
-    """The certificate for the split of `unit_split`: computed for small settings, else the stored one, else None."""
+    """The certificate for the split of `unit_split`: a stored one, else computed for small settings, else None."""
     n, steps = setting.n, setting.steps
-    if min(n, steps) < 1 or (steps <= MOST_STEPS and steps / n <= MOST_VISITS):
-        return computed(setting)
     for held in stored():
         if all(math.isclose(a, b, rel_tol=SAME) for a, b in zip(held.setting, setting, strict=True)):
             return held
+    if min(n, steps) < 1 or (steps <= MOST_STEPS and steps / n <= MOST_VISITS):
+        return computed(setting)
     return None
 
 
 def computed(setting: Setting, certify: Certify | None = None) -> Certificate | None:
     """The certificate, from scratch; None where the method does not apply.
 
-    By conjugate gradients, place by place, unless another program that certifies is given.
+    By dense algebra, unless another program that certifies is given.
     """
     from dpexp.privacy.momentum import iterates
     from dpexp.privacy.momentum.iterates import refusal

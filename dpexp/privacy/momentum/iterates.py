@@ -24,45 +24,40 @@ ratio has the law N(mu^2 / 2, mu^2), and N(-mu^2 / 2, mu^2) under the neighbour:
 
 It needs steps of constant length, true G and L, an order that is independent of the data, and T fixed in advance.
 
-Q from above. d'Qd is the least |u|^2 with C u = A U d, so any such u gives an upper bound. C = [C_win R]: for any node
-values u_win the residual nodes R^-1 (A U d - C_win u_win) complete them. So conjugate gradients may stop anywhere, and
-M = R^-1 C_win, B = R^-1 A U, Z = M M' Y give Q <= Y'Z + (B - Z)'(B - Z) for any Y, up to rounding. Columns are solved
-for differences that begin at a visit and then stay, because the worst d hardly changes over the epochs.
+Q from above, by dense algebra. With R the noise of the residuals' tree, sigma its deviation and C_win the rest,
+
+(a) row t of W is the window (t - N, t] of one epoch, over the nodes of its cover;
+(b) C_win = (1 - f E)^-1 (1 - (1 - gamma) J E)^-1 W, with f = (1 - alpha)^N, E the shift by an epoch and J the
+    projection on the steps after 2 N;
+(c) (R^-1 v)_t = v_t - (1 - alpha)^lb(t) v_{t - lb(t)}, lb(t) the lowest binary digit of t. So the noise of R^-1 m_hat
+    over sigma has the covariance S = 1 + M M', M = R^-1 C_win / sigma, which is at least 1;
+(d) with B = R^-1 A U / sigma, Q = B' S^-1 B. For any X, with F = B - S X, Q = X'B + F'(X + S^-1 F). So X'B is off by a
+    form of at most |F| (|X| + |F|), which is added, and only the rounding of these products is trusted.
 """
 
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dpexp.engine.finite_sum.window_operator import Rule, conjugate_gradients, make_rule, make_workspace
-from dpexp.engine.lanes.vectors import LANES
+from dpexp.engine.finite_sum.discounts import discounts
 from dpexp.privacy.momentum.difference_bound import certified, largest_form
+from dpexp.privacy.momentum.trees import cover
 
-FINE = 1e-3
-"""relative residual at which conjugate gradients stop for the positions that may be the largest"""
-MOST_ITERATIONS = 400
+if TYPE_CHECKING:
+    from scipy import sparse
 
-
-class Effort(NamedTuple):
-    """How closely mu is sought: tighter is less noise, at more time."""
-
-    coarse: float
-    """relative residual at which conjugate gradients stop for every position"""
-    slack: float
-    """positions are solved closely until the next coarse bound on mu^2 is below this times the largest close one"""
-
-
-SHORT, LONG = Effort(0.1, 1.01), Effort(0.3, 1.06)
-"""for at most MANY epochs, and for more, where coarse bounds of 0.1 would take three times as many steps"""
-MANY = 20
 DIGITS = 4
 """figures to which mu is rounded up, so that rounding errors of a machine do not show"""
 LONGEST = 4.0
-"""the recursions lose about (1 - alpha)^(-2 N) in relative accuracy: at most this N |log(1 - alpha)|"""
+"""solvers that serve long runs lose about (1 - alpha)^(-2 N) in relative accuracy: at most this N |log(1 - alpha)|"""
+_SLACK = 1.0001
+"""programs are solved until no other place can have more than this times the largest mu^2 found"""
+_BLOCK = 256
+"""places that are bounded together"""
 
 
 class Certified(NamedTuple):
@@ -77,11 +72,6 @@ class Certified(NamedTuple):
     """dual weights, two sets for every number of visits: those that bound nearly all positions"""
 
 
-def visits(n: int, steps: int, position: int) -> np.ndarray:
-    """The steps, from 1, at which the record at a position of the order is used."""
-    return np.arange(position + 1, steps + 1, n)
-
-
 def refusal(n: int, alpha: float, residual: float) -> str:
     """Why iterates cannot be accounted for, `residual` being the deviation of residual nodes; empty if they can."""
     if alpha >= 1 or -n * math.log1p(-alpha) > LONGEST:
@@ -91,139 +81,112 @@ def refusal(n: int, alpha: float, residual: float) -> str:
     return ""
 
 
-def grams(
-    n: int,
-    steps: int,
-    alpha: float,
-    gamma: float,
-    stds: np.ndarray,
-    positions: np.ndarray,
-    tolerance: float = FINE,
-    threads: int = 1,
-    whole: bool = False,
-) -> np.ndarray:
-    """Upper bounds [P, K, K] on Q, in the sense of semidefinite order, for positions with K visits each.
+def certify(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray, G: float, move: float) -> Certified:
+    """mu of the iterates, over all N places, rounded up; `move` is L eta N.
 
-    The nodes used for a visit begin at most about two epochs before it, which loses 0.1 % of mu over 30 to 60 epochs,
-    or anywhere in the run if `whole`.
-    `stds` [4] of the nodes of the streams, in units without alpha. Raises ValueError where `refusal` says why, and for
-    positions with different numbers of visits.
-    """
-    why = refusal(n, alpha, float(stds[3]))
-    if why:
-        raise ValueError(why)
-    counts = {len(visits(n, steps, int(i))) for i in positions}
-    if len(counts) != 1 or 0 in counts:
-        raise ValueError("positions must all have the same number of visits, at least one")
-    (count,) = counts
-    ratios = stds[0] / stds[3], stds[1] / stds[3], stds[2] / stds[3]
-    rule, out = make_rule(n, steps, alpha, gamma, ratios), np.empty((len(positions), count, count))
-
-    def solve(first: int) -> None:
-        some = np.asarray(positions[first : first + LANES])
-        padded = np.concatenate([some, np.full(LANES - len(some), some[-1])])
-        times = np.array([visits(n, steps, int(i)) for i in padded])
-        out[first : first + len(some)] = _solved(rule, times, tolerance, whole)[: len(some)]
-
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(solve, range(0, len(positions), LANES)))
-    return out / stds[3] ** 2
-
-
-def _solved(rule: Rule, times: np.ndarray, tolerance: float, whole: bool) -> np.ndarray:
-    """Upper bounds on Q for eight records that are used at `times` [8, K], residual nodes of unit deviation."""
-    count, steps = times.shape[1], rule.steps
-    y, z, b = (np.zeros((count, steps + 1, LANES)) for _ in range(3))
-    work, memory = make_workspace(rule.n, steps), np.zeros((4, steps + 1, LANES))
-    right, apart = np.zeros((steps + 1, LANES)), 1 << rule.n.bit_length()
-    for k in reversed(range(count)):
-        for lane in range(LANES):
-            ends = node_ends(int(times[lane, k]), steps)
-            right[ends, lane] += rule.fade[ends - ends[0]]
-        start = 0 if whole else max(0, int(times[:, k].min()) - 1 - 2 * rule.n) // apart * apart
-        conjugate_gradients(rule, right, start, MOST_ITERATIONS, tolerance, work, memory)
-        y[k], z[k], b[k] = memory[0], memory[1], right
-    out = np.empty((LANES, count, count))
-    for lane in range(LANES):
-        ours, mapped = np.ascontiguousarray(y[:, :, lane]), np.ascontiguousarray(z[:, :, lane])
-        left = b[:, :, lane] - mapped
-        nodes = np.triu(ours @ mapped.T)  # (j, k >= j): the nodes of column k are among those of column j
-        held = nodes + np.triu(nodes, 1).T + left @ left.T
-        held[:-1] -= held[1:].copy()  # from differences that stay to differences at one visit
-        held[:, :-1] -= held[:, 1:].copy()
-        out[lane] = held
-    return out
-
-
-def node_ends(time: int, steps: int) -> np.ndarray:
-    """Where the left nodes end that hold a step, the step itself first: R^-1 A e_time is not zero there alone."""
-    ends = []
-    while time <= steps:
-        ends.append(time)
-        time += time & -time
-    return np.array(ends)
-
-
-def certify(
-    n: int,
-    steps: int,
-    alpha: float,
-    gamma: float,
-    stds: np.ndarray,
-    G: float,
-    move: float,
-    positions: np.ndarray | None = None,
-    threads: int = 1,
-) -> Certified:
-    """mu of the iterates, over all N positions (or those given, which is then no bound for the others).
-
-    `move` is L eta N, the most that a gradient of one record changes between epochs. Every position gets a coarse
-    bound; the largest ones are then solved closely, until the next coarse one is within half a per cent of the largest
-    close one, or within 3 per cent where there are more than MANY epochs. The answer is rounded up.
+    `stds` [4] of the nodes of the streams, in units without alpha. O(T^3): for runs of a few thousand steps. Raises
+    ValueError where `refusal` says why.
     """
     from threadpoolctl import threadpool_limits
 
+    if why := refusal(n, alpha, float(stds[3])):
+        raise ValueError(why)
     with threadpool_limits(limits=1):  # matrices are small, and threads wait for each other on a busy machine
-        return _certified(n, steps, alpha, gamma, stds, G, move, positions, threads)
+        return bounded(forms(n, steps, alpha, gamma, stds), G, move)
 
 
-def _certified(
-    n: int,
-    steps: int,
-    alpha: float,
-    gamma: float,
-    stds: np.ndarray,
-    G: float,
-    move: float,
-    some: np.ndarray | None,
-    threads: int,
-) -> Certified:
-    effort = SHORT if steps <= MANY * n else LONG
-    everyone = np.arange(min(n, steps)) if some is None else np.asarray(some)
-    lengths = np.array([len(visits(n, steps, int(i))) for i in everyone])
-    best, lower, at, weights = 0.0, 0.0, int(everyone[0]), []
-    for count in sorted(set(lengths.tolist()), reverse=True):
-        group = everyone[lengths == count]
-        coarse = grams(n, steps, alpha, gamma, stds, group, effort.coarse, threads)
-        typical = largest_form(coarse[len(group) // 2], 2 * G, 2 * move).weights
-        bounds = certified(coarse, typical, 2 * G, 2 * move)
-        shared = largest_form(coarse[int(np.argmax(bounds))], 2 * G, 2 * move).weights
-        bounds = np.minimum(bounds, certified(coarse, shared, 2 * G, 2 * move))
-        weights += [typical, shared]
-        order = np.argsort(-bounds, kind="stable")
-        for first in range(0, len(order), LANES):
-            few = order[first : first + LANES]
-            if bounds[few[0]] <= best * effort.slack:
+def bounded(every: Sequence[np.ndarray], G: float, move: float, allowed: float = 0.0) -> Certified:
+    """mu of the iterates from Q [K, K] of every place; mu^2 is raised by `allowed`, relative, for errors of Q.
+
+    The program is solved for the place with the largest bound so far, and its weights then bound all others, until the
+    largest bound is one that was solved.
+    """
+    best, lower, at, weights = 0.0, 0.0, 0, []
+    for count in sorted({len(gram) for gram in every}, reverse=True):
+        group = np.array([i for i, gram in enumerate(every) if len(gram) == count])
+        bounds, solved = np.full(len(group), np.inf), np.zeros(len(group), dtype=bool)
+        index, sets, most = len(group) // 2, [], (-1.0, 0)
+        while True:
+            found = largest_form(every[group[index]], 2 * G, 2 * move)
+            sets.append(found.weights)
+            open_ = np.flatnonzero(~solved & (bounds > best))
+            for first in range(0, len(open_), _BLOCK):
+                some = open_[first : first + _BLOCK]
+                grams = np.array([every[i] for i in group[some]])
+                bounds[some] = np.minimum(bounds[some], certified(grams, found.weights, 2 * G, 2 * move))
+            bounds[index], solved[index] = found.upper, True
+            best, most = max(best, found.upper), max(most, (found.upper, len(sets) - 1))
+            if found.lower > lower:
+                lower, at = found.lower, int(group[index])
+            index = int(np.argmax(np.where(solved, 0.0, bounds)))
+            if solved[index] or bounds[index] <= best * _SLACK:
                 break
-            close = grams(n, steps, alpha, gamma, stds, group[few], FINE)
-            for gram, index in zip(close, few, strict=True):
-                found = largest_form(gram, 2 * G, 2 * move)
-                bounds[index] = min(bounds[index], found.upper)
-                if found.lower > lower:
-                    lower, at = found.lower, int(group[index])
-                best = max(best, bounds[index])
         best = max(best, float(bounds.max()))
-    return Certified(rounded_up(math.sqrt(best)), math.sqrt(lower), at, tuple(weights))
+        weights += [sets[0], sets[most[1]]]
+    return Certified(rounded_up(math.sqrt(best * (1 + allowed))), math.sqrt(lower), at, tuple(weights))
+
+
+def forms(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray) -> list[np.ndarray]:
+    """Q [K, K] from above for every place 0..N-1 that is visited."""
+    fade, residual = discounts(alpha, max(steps, 2 * n) + 1), float(stds[3])
+    windows = window_map(n, steps, alpha, gamma, stds)
+    shown = (windows @ windows.T).toarray()  # (a)
+    for _ in range(2):  # (b) and (c), for rows and then for columns
+        for weight, begin in ((1 - gamma, 2 * n), (fade[n], n)):
+            for first in range(begin, steps, n):
+                shown[first : first + n] += weight * shown[first - n : min(first, steps - n)]
+        shown = _without_tree(shown, fade).T
+    covariance = np.eye(steps) + shown / residual**2
+    lag = np.subtract.outer(np.arange(steps), np.arange(steps))
+    signal = _without_tree(np.where(lag >= 0, fade[np.maximum(lag, 0)], 0.0), fade) / residual
+    solved = np.linalg.solve(covariance, signal)  # (d), for all places at once
+    left = signal - covariance @ solved
+    found = []
+    for place in range(min(n, steps)):
+        b, x, f = (part[:, place::n] for part in (signal, solved, left))
+        form, off = x.T @ b, float(np.linalg.norm(f) * (np.linalg.norm(x) + np.linalg.norm(f)))
+        found.append((form + form.T) / 2 + off * np.eye(len(form)))
+    return found
+
+
+def _without_tree(values: np.ndarray, fade: np.ndarray) -> np.ndarray:
+    """R^-1 of columns, for residual nodes of unit deviation: step (c)."""
+    times = np.arange(1, len(values) + 1)
+    lowest = times & -times
+    held = lowest < times
+    out = values.copy()
+    out[held] -= fade[lowest[held]][:, None] * values[(times - lowest)[held] - 1]
+    return out
+
+
+def window_map(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray) -> sparse.csr_matrix:
+    """W [T, nodes] of step (a), for unit normals at the nodes.
+
+    Columns are nodes of G, with weight gamma once two epochs are over, and of D, both of those that end within two
+    epochs; later ones enter as gamma G + (1 - gamma) D alone.
+    """
+    from scipy import sparse
+
+    first, later, change = map(float, stds[:3])
+    fade, keep = discounts(alpha, 2 * n + 1), 1 - gamma
+    mixed = math.hypot(gamma * later, keep * change)
+    names: dict[tuple[str, int, int], int] = {}
+
+    def entries() -> Iterator[tuple[int, int, float]]:
+        for t in range(1, steps + 1):
+            for y, z in cover(max(1, t - n + 1), t):
+                if z > 2 * n:
+                    kinds = [("mixed", mixed)]
+                elif t <= 2 * n:
+                    kinds = [("gradient", first)]
+                else:
+                    kinds = [("gradient", gamma * first), ("change", keep * change)]
+                for kind, std in kinds:
+                    yield t - 1, names.setdefault((kind, y, z), len(names)), fade[t - z] * std
+
+    # 16 bytes an entry, where a list of numbers takes a hundred: long runs have tens of millions
+    every = np.fromiter(entries(), dtype=[("row", "i4"), ("column", "i4"), ("value", "f8")])
+    return sparse.csr_matrix((every["value"], (every["row"], every["column"])), shape=(steps, len(names)))
 
 
 def rounded_up(mu: float) -> float:

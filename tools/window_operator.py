@@ -1,7 +1,7 @@
 """The noise of Algorithm 2 of `momentum` as a matrix and its transpose, eight columns at a time, in O(1) a step.
 
-`dpexp.engine.finite_sum.noise_windows` draws the noise C z of one run; what is proved about the run
-(`dpexp.privacy.momentum.iterates`) needs to solve equations with it. The noise is C z = C_win u + R r, with u the nodes
+`dpexp.engine.finite_sum.noise_windows` draws the noise C z of one run; what is proved about long runs
+(`tools.solved_forms`) needs to solve equations with it. The noise is C z = C_win u + R r, with u the nodes
 of G and D and r the left nodes of the residuals' tree, and R^-1 is known: (R^-1 v)_t = v_t - beta^lb(t) v_{t - lb(t)},
 lb(t) the lowest binary digit of t. Here M = R^-1 C_win, for nodes of unit variance and residual nodes of unit standard
 deviation.
