@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from dpexp.core.errors import UsageError
 from dpexp.core.registry import Registry
+from dpexp.papers.answers import PAPER as ANSWERS
 from dpexp.papers.dp_sgld import PAPER as DP_SGLD
 from dpexp.papers.hidden_state import PAPER as HIDDEN_STATE
 from dpexp.papers.inference import PAPER as INFERENCE
@@ -25,7 +26,8 @@ from dpexp.reporting.table import Table
 
 T = TypeVar("T")
 PAPERS: Registry[Paper] = Registry(
-    "paper", {paper.id: paper for paper in (LDP_SGD, NOISY_SGD, HIDDEN_STATE, DP_SGLD, MOMENTUM, INFERENCE, SHELF)}
+    "paper",
+    {paper.id: paper for paper in (LDP_SGD, NOISY_SGD, HIDDEN_STATE, DP_SGLD, MOMENTUM, INFERENCE, SHELF, ANSWERS)},
 )
 """the reproductions that dpexp itself brings"""
 

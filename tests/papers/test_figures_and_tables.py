@@ -200,6 +200,7 @@ def test_captions_of_figures_without_results_name_their_parameters():
         "momentum_sizes": ("d = 10 and 100", "epsilon = 1", "delta = 1e-5"),
         "attained_map": ("delta = 1e-5",),
         "memory_width": ("delta = 1e-5", "sampling probability q, noise multiplier z and T steps"),
+        "bins_against_poisson": ("mu^2 = E v of 1, 4, 16 and 36", "delta from 0.1 to 1e-5"),
         "sampling_noise": ("epsilon = 1", "delta = 1e-05", "5 groups"),
     }
     assert set(said) == {name for name, figure in FIGURES.items() if not figure.needs}
