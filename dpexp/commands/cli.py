@@ -314,9 +314,10 @@ def fit(
     ] = "huber-linear",
     mu: Annotated[str | None, typer.Option(metavar="M", help="Budget of every record, in Gaussian DP.")] = None,
     mu_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="Budgets of the records' own.")] = None,
-    eps: Annotated[str | None, typer.Option(metavar="E", help="Budget as (eps, delta).")] = None,
+    eps: Annotated[str | None, typer.Option(metavar="E", help="Budget as epsilon; local: with delta = 0.")] = None,
     delta: Annotated[
-        str | None, typer.Option(metavar="D", help="See --eps.  [default: 1e-5]", show_default=False)
+        str | None,
+        typer.Option(metavar="D", help="See --eps.  [default: 1e-5, or 0 in the local model]", show_default=False),
     ] = None,
     central: Annotated[
         bool, typer.Option("--central/--local", help="One release by the owner, or one message of every record.")

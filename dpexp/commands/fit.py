@@ -178,10 +178,23 @@ def _number(name: str, text: str, low: float, high: float) -> float:
     return float(value)
 
 
-def _model(request: Request, units: Units) -> Model:
-    from dpexp.inference.models import unit_model
+def _model(request: Request, units: Units, mu: np.ndarray) -> tuple[Model, np.ndarray]:
+    """The model with its messages, and the budgets of users in Gaussian DP.
 
-    return unit_model(request.model, len(units.entries), not units.has_scale)  # type: ignore[arg-type]
+    With --eps in the local model messages are eps-differentially private: without --delta always, and with it where
+    they are less noisy than Gaussian ones, which is public. A very large epsilon, which protects nobody, is Gaussian.
+    """
+    from dpexp.core.cap_sampling import MOST_EPS, gaussian_mu
+    from dpexp.inference.models import unit_model
+    from dpexp.inference.pure_messages import pure
+
+    model = unit_model(request.model, len(units.entries), not units.has_scale)  # type: ignore[arg-type]
+    if request.eps is None or request.central or (eps := float(request.eps)) > MOST_EPS:
+        return model, mu
+    caps = pure(model, eps)
+    if request.delta is not None and (caps.gradient_noise > model.gradient_noise / mu[0]).any():
+        return model, mu
+    return caps, np.full(len(mu), gaussian_mu(eps))
 
 
 def _planned(request: Request, model: Model, mu: np.ndarray, n: int) -> Planned:
@@ -214,7 +227,8 @@ def _plan(request: Request, public: PublicInputs) -> Report:
     if request.n is None and request.mu_column is None:
         raise UsageError("--plan reads no data: how many records are there?", "for instance --n 100000")
     n = len(mu) if request.n is None else round(_number("--n", request.n, 0, 1e12))
-    planned = _planned(request, _model(request, units), mu, n)
+    model, mu = _model(request, units, mu)
+    planned = _planned(request, model, mu, n)
     return Report(
         units,
         planned,
@@ -236,7 +250,7 @@ def _fit(request: Request, public: PublicInputs) -> tuple[Report, Receipt | None
     records, mu, remarks = entering(request, public, order_seed, key)
     for text in request.contrasts:  # before anything is spent
         row_of(text, records.units.names)
-    model = _model(request, records.units)
+    model, mu = _model(request, records.units, mu)
     planned = _planned(request, model, mu, len(mu))
     shown: dict[str, Any] = {
         "order_seed": order_seed, "seed": request.seed if request.seed is not None else SEED, "remarks": remarks,
@@ -250,11 +264,11 @@ def _fit(request: Request, public: PublicInputs) -> tuple[Report, Receipt | None
     receipt, spent = None, ""
     if request.deployment and request.out is not None:
         words = {"data": request.file, "target": request.formula or request.target, "model": request.model,
-                 "method": before.method, "unit": request.person or "record"}  # fmt: skip
-        receipt = fit_receipt.begin(request.out, before.largest, before.public(), words)
-        mus = [told["mu"] for told in fit_receipt.receipts(request.out)]
+                 "method": before.method, "unit": request.person or "record",
+                 "not_covered": before.not_covered}  # fmt: skip
+        receipt = fit_receipt.begin(request.out, before.largest, before.pure, before.public(), words)
         spent = f"Kept in {receipt.result}, with its receipt {receipt.path.name}. Spent by the receipts there: "
-        spent += f"{fit_receipt.together(mus)}."
+        spent += f"{fit_receipt.together(fit_receipt.receipts(request.out))}."
     if request.central:
         fitted = fit_central(planned, records.x, records.y, float(mu[0]), normals, records.usable)
     else:

@@ -52,7 +52,7 @@ def check(out: Path, deployment: bool, again: bool) -> None:
         raise UsageError(f"--out {out} is a folder", f"name the file, such as {out / 'fit.json'}")
     found = receipts(out)
     if found and not (deployment and again):
-        spent = together([told["mu"] for told in found])
+        spent = together(found)
         said = f"{out}: {counted(len(found), 'deployment')} spent {spent} here, the last on {found[-1]['at']}"
         hint = "name another file for a rehearsal"
         if deployment:
@@ -61,15 +61,19 @@ def check(out: Path, deployment: bool, again: bool) -> None:
         raise UsageError(f"{said} ({found[-1]['status']})", hint)
 
 
-def begin(out: Path, mu: float, public: Mapping[str, Any], words: Mapping[str, Any]) -> Receipt:
-    """Write down what is about to be spent. Raises UsageError where another process does the same."""
+def begin(out: Path, mu: float, pure_eps: float, public: Mapping[str, Any], words: Mapping[str, Any]) -> Receipt:
+    """Write down what is about to be spent: mu, and an epsilon that holds with delta = 0, or 0.
+
+    Raises UsageError where another process does the same.
+    """
     number = len(receipts(out)) + 1
     result = _named(out, number)
     path = result.with_suffix(".receipt.json")
     told = {
         "status": "begun", "at": datetime.now(UTC).isoformat(timespec="seconds"), "result": result.name, **words,
-        "mu": mu, "eps": [[DELTA, eps_of(mu, DELTA)]], "neighboring_relation": "replace-one",
-        "public_inputs": digest(public), "not_covered": NOT_COVERED,
+        "mu": mu, "eps": [[DELTA, pure_eps or eps_of(mu, DELTA)]], "pure_eps": pure_eps or None,
+        "neighboring_relation": "replace-one",
+        "public_inputs": digest(public),
     }  # fmt: skip
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -89,18 +93,21 @@ def receipts(out: Path) -> Sequence[Mapping[str, Any]]:
         try:
             told = json.loads(path.read_text(encoding="utf-8"))
             spent = math.inf if told["mu"] is None else float(told["mu"])  # JSON has no infinity
-            found.append({"status": told["status"], "at": told["at"], "mu": spent})
+            pure = float(told.get("pure_eps") or math.inf)
+            found.append({"status": told["status"], "at": told["at"], "mu": spent, "pure_eps": pure})
         except (OSError, ValueError, KeyError, TypeError):
             hint = "what it counted is not known, so nothing more is spent beside it"
             raise UsageError(f"{path} is no receipt that can be read", hint) from None
     return found
 
 
-def together(spent: Sequence[float]) -> str:
-    """What some releases of the same records give away."""
+def together(found: Sequence[Mapping[str, Any]]) -> str:
+    """What the releases of some receipts give away; epsilons that hold with delta = 0 add up."""
+    spent = [told["mu"] for told in found]
     mu = math.sqrt(math.fsum(one**2 for one in spent))
     sum_ = f" = sqrt({' + '.join(f'{one:g}^2' for one in spent)})" if len(spent) > 1 else ""
-    return f"mu = {up(mu, 5)}{sum_}, eps = {up(eps_of(mu, DELTA), 4)} at delta = {DELTA:g}"
+    eps = min(eps_of(mu, DELTA), math.fsum(told["pure_eps"] for told in found))
+    return f"mu = {up(mu, 5)}{sum_}, eps = {up(eps, 4)} at delta = {DELTA:g}"
 
 
 def _named(out: Path, number: int) -> Path:

@@ -22,9 +22,11 @@ from dpexp.inference.critical_values import normal
 from dpexp.inference.fitting import Fitted, Planned
 from dpexp.inference.intervals import FLAT
 from dpexp.inference.newton import standard_errors
+from dpexp.inference.pure_messages import PureModel
 from dpexp.inference.refusals import Checked
 from dpexp.inference.staged_newton import SHARES, TIMES
 from dpexp.privacy.accounting.gdp import eps_of
+from dpexp.privacy.targets import Target
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -193,7 +195,7 @@ class Report(Printed):
 
     def document(self) -> dict[str, Any]:
         """The JSON document of the contract."""
-        checked, eps = self.checked, [[delta, eps_of(self.largest, delta)] for delta in DELTAS]
+        checked, eps = self.checked, [[delta, self.eps(delta)] for delta in (*([0.0] * (self.pure > 0)), *DELTAS)]
         document: dict[str, Any] = {
             "estimates": self.estimates(),
             "level": self.level,
@@ -232,6 +234,7 @@ class Report(Printed):
                 "gradient": self.planned.model.gradient_sensitivity,
                 "hessian_times_scale": float(self.planned.model.hessian_sensitivity(1.0)),
             },
+            "messages": "cap sampling" if self.pure else "Gaussian",
             "order_seed": None if self.plan else self.order_seed,
             "noise": "operating system, not stored" if self.deployment else f"seed {self.seed}: a rehearsal",
         }  # fmt: skip
@@ -242,6 +245,21 @@ class Report(Printed):
     @property
     def largest(self) -> float:
         return float(self.mu.max())
+
+    @property
+    def pure(self) -> float:
+        """Epsilon of messages that have it with delta = 0; 0 where they are Gaussian."""
+        model = self.planned.model
+        return model.eps if isinstance(model, PureModel) else 0.0
+
+    def eps(self, delta: float) -> float:
+        """What all messages of a record, or the fit, spend at a delta."""
+        return self.pure or eps_of(self.largest, delta)
+
+    @property
+    def not_covered(self) -> str:
+        """What no number of the budget counts."""
+        return "a record that sends a second message elsewhere" if self.pure else NOT_COVERED
 
     @property
     def per_user(self) -> dict[str, float] | None:
@@ -345,7 +363,9 @@ class Report(Printed):
             eps = "no privacy"
         low = float(self.mu.min())
         unit = f"every {self.person} (one record each)" if self.person else "every record"
-        if self.central:
+        if self.pure:
+            who = f"Every message is {self.pure:g}-differentially private for {unit}, with delta = 0 (cap sampling)."
+        elif self.central:
             who = f"The fit as a whole is {self.largest:.5g}-GDP for {unit}: {eps}. n is public."
         elif low == self.largest:
             who = f"The messages are {low:.5g}-GDP for {unit}: {eps}."
@@ -356,11 +376,8 @@ class Report(Printed):
         if self.budgets:
             who += f" Budgets are {self.budgets}, which is public: mu_i is held fixed where record i is replaced. "
             who += WEIGHED[self.planned.equal]
-        many = (
-            ""
-            if self.person
-            else " Somebody with k records has sqrt(k) times that mu; --person COLUMN uses one record each."
-        )
+        times = "k times that eps" if self.pure else "sqrt(k) times that mu"
+        many = "" if self.person else f" Somebody with k records has {times}; --person COLUMN uses one record each."
         if self.plan or (self.fitted is None):
             return f"Budget if it is spent. {who}{many}"
         rest = " Everything printed here is computed from one release, so it costs nothing more."
@@ -368,6 +385,10 @@ class Report(Printed):
 
     def _remarks(self) -> list[str]:
         said = [f"Warning: {one}." for one in self.checked.warnings] + [f"Note: {one}." for one in self.notes]
+        if self.plan and self.pure:
+            delta, model = DELTAS[0], self.planned.model
+            other = model.gradient_sensitivity / Target(eps=self.pure, delta=delta).constant / model.gradient_noise[0]
+            said.append(f"Gaussian messages at delta = {delta:g} would be {other:.2g} times as noisy.")
         if self.checked.advice:
             said += [f"Advice: {reason.why}; n = {reason.n_needed:,} would do." for reason in self.checked.advice]
             said.append(NARROWER.format(*((4, 5) if self.central else (16, 28))))
@@ -379,7 +400,7 @@ class Report(Printed):
                     "Anything else that is computed from the file, a plot of residuals say, is a release of its own."
                 )
             if self.deployment:
-                said.append(f"Noise came from the operating system and is not stored. Not covered: {NOT_COVERED}.")
+                said.append(f"Noise came from the operating system and is not stored. Not covered: {self.not_covered}.")
                 said.append(self.spent)
             elif not math.isinf(self.largest):
                 said.append(

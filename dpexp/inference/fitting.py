@@ -23,6 +23,7 @@ from dpexp.inference.predicted import (
     guessed_curvature,
     noise_of,
 )
+from dpexp.inference.pure_messages import PureModel, PureServer
 from dpexp.inference.refusals import Checked, Reason, after, before, of_guess, too_few, two_digits
 from dpexp.inference.staged_newton import Design, Outcome, staged_newton
 from dpexp.inference.sums import symmetric
@@ -96,7 +97,10 @@ def fit_local(
     """
     model = plan.model
     design = Design(plan.n, guessed_curvature(model), plan.every)
-    outcome = staged_newton(model, design, model.problem.start(), Records(model, x, y, mu, normals, usable, plan.equal))
+    start = model.problem.start()
+    pure = PureServer(model, start, normals) if isinstance(model, PureModel) else None
+    records = Records(model, x, y, mu, np.zeros if pure else normals, usable, plan.equal)  # caps draw their own
+    outcome = staged_newton(model, design, start, records, pure)
     checked, final = after(model, design, outcome), outcome.final
     return Fitted(final.theta[0], final.covariance[0], checked, released(model, outcome))
 

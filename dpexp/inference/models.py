@@ -118,6 +118,19 @@ class Model:
         """
         return math.sqrt(2) * self.curvature_bound / scale
 
+    @property
+    def gradient_noise(self) -> np.ndarray:
+        """The standard deviation of the noise of a gradient message at mu = 1 [p]."""
+        return np.full(self.p, self.gradient_sensitivity)
+
+    def hessian_noise(self, scale: float) -> float:
+        """That of the diagonal entries of a Hessian message."""
+        return float(self.hessian_sensitivity(scale))
+
+    def effective(self, mu: np.ndarray) -> np.ndarray:
+        """The budgets for which the noise of messages is that of `gradient_noise` over mu."""
+        return mu
+
     def scale_of(self, theta: np.ndarray) -> np.ndarray | float:
         """The scale among the parameters theta [..., p], or the one that is known."""
         return theta[..., -1] if self.has_scale else self.problem.fixed_scale

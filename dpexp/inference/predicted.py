@@ -50,7 +50,7 @@ class Noise:
 def noise_of(model: Model, mu: np.ndarray, equal: bool = False) -> Noise:
     """The effective noise of the budgets mu [users] under the weights that are used; `equal`: all weights are 1."""
     with np.errstate(divide="ignore"):
-        inverse = 1 / np.asarray(mu, dtype=np.float64)
+        inverse = 1 / np.asarray(model.effective(mu), dtype=np.float64)
     if np.ptp(inverse) == 0:
         return Noise(float(inverse[0] ** 2), float(inverse[0] ** 2))
 
@@ -98,8 +98,9 @@ def expected_ratio(model: Model, error: float) -> float:
 
 def hessian_error(model: Model, design: Design, noise: Noise) -> float:
     """se_H: the standard error of a diagonal entry of the mean Hessian that its noise makes, at the guessed scale."""
-    sensitivity = float(model.hessian_sensitivity(model.problem.fixed_scale))
-    return sensitivity * math.sqrt(noise.hessians / (MEASURING * design.n / design.every))
+    return model.hessian_noise(model.problem.fixed_scale) * math.sqrt(
+        noise.hessians / (MEASURING * design.n / design.every)
+    )
 
 
 @lru_cache(maxsize=64)
@@ -161,7 +162,7 @@ def best_every(model: Model, n: int, noise: Noise) -> int:
 
 def _scores(model: Model, noise: Noise) -> np.ndarray:
     """S_mu [p, p]: the covariance of one message, its noise included, for the optimal weights."""
-    return model.guessed_covariance + model.gradient_sensitivity**2 * noise.gradients * np.eye(model.p)
+    return model.guessed_covariance + np.diag(model.gradient_noise**2 * noise.gradients)
 
 
 def correction_moment(model: Model, design: Design, noise: Noise) -> np.ndarray:

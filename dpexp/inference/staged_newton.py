@@ -176,7 +176,9 @@ def stages(server: Server, design: Design) -> Conversation[Outcome]:
     return Outcome(final, found, second + third, shortened, server.hits[0], flatness)
 
 
-def staged_newton(model: Model, design: Design, start: np.ndarray, source: Source) -> Outcome:
-    """All three stages from theta_0 = `start` [p]."""
-    server = Server(model, start)
+def staged_newton(
+    model: Model, design: Design, start: np.ndarray, source: Source, server: Server | None = None
+) -> Outcome:
+    """All three stages from theta_0 = `start` [p], or with a server that stands somewhere already."""
+    server = server or Server(model, start)
     return alone(server, stages(server, design), source)

@@ -24,6 +24,7 @@ EXAMPLES = {
     "truncated-poisson": {"n": 1000, "sampling_probability": 0.05, "cap": 60, "noise_multiplier": 1.1, "steps": 100},
     "shown-sizes": {"n": 300, "sampling_probability": 0.05, "noise_multiplier": 2.2, "steps": 100},
     "k-of-t": {"noise_multiplier": 1.1, "steps_per_epoch": 20, "selected": 3, "epochs": 3},
+    "cap-sampling": {"pure_eps": 1.0, "dimension": 7},
     "strategy-matrix": {"coefficients": (1.0, 0.5, 0.375), "steps": 40, "separation": 10, "participations": 3, "noise_multiplier": 1.5},
     "private-selection": {"noise_multiplier": 1.1, "sampling_probability": 0.01, "steps": 300, "runs": 5.0, "shape": 1.0},
     "noisy-sgd": NOISY,

@@ -6,6 +6,7 @@ from dataclasses import replace
 from dpexp.core.errors import UsageError
 from dpexp.core.registry import Registry
 from dpexp.privacy.analyses.analysis import Analysis
+from dpexp.privacy.mechanisms.cap_sampling import CapSampling
 from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd
 from dpexp.privacy.mechanisms.epoch_gaussian import EpochGaussian
 from dpexp.privacy.mechanisms.gradient_recursion import NoisyGradientRecursion
@@ -50,6 +51,7 @@ MECHANISMS: Registry[type[Mechanism]] = Registry(
         "shown-sizes": ShownSizes,
         "k-of-t": KOfT,
         "strategy-matrix": StrategyMatrix,
+        "cap-sampling": CapSampling,
         "private-selection": PrivateSelection,
         "noisy-sgd": NoisySgd,
         "clipped-noisy-sgd": ClippedNoisySgd,

@@ -1,0 +1,60 @@
+"""One message about a bounded vector under pure differential privacy, as `dpexp fit --eps` sends it."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from dpexp.core.cap_sampling import MOST_EPS, cap, eps_at
+from dpexp.privacy.analyses.analysis import ALL, Analysis
+from dpexp.privacy.attained.lower_bounds import LowerBound
+from dpexp.privacy.mechanisms.mechanism import Mechanism
+
+SOURCE = "Bhowmick and others (2018), Asi, Feldman and Talwar (2022); delta from opposite directions, docs/privacy.md"
+HOLDS = (
+    "a record sends one message, whose vector is no longer than stated",
+    "directions are drawn and compared in floating point: their caps differ in probability by a relative 1e-10 at most",
+)
+
+
+class CapSampling(Mechanism):
+    """A random direction, more often from the cap about the record's own."""
+
+    noise_field: ClassVar[str] = "pure_eps"
+    more_noise_is_larger: ClassVar[bool] = False
+    pure_eps: Annotated[float, Field(gt=0, le=MOST_EPS)]
+    """of the message, with delta = 0"""
+    dimension: Annotated[int, Field(ge=2, le=100_000)]
+    """of the vector"""
+
+    def analyses(self) -> list[Analysis]:
+        inside = cap(self.pure_eps, self.dimension).inside
+
+        def eps(delta: float) -> float:
+            return eps_at(self.pure_eps, inside, delta) * (1 + 1e-12)
+
+        return [Analysis("cap-sampling", SOURCE, ALL, eps, HOLDS)]
+
+    def lower_bounds(self) -> list[LowerBound]:
+        """Opposite directions; the slack with which epsilon is computed is not attained."""
+        found = cap(self.pure_eps, self.dimension)
+        most = math.log(found.inside / found.q) - math.log((1 - found.inside) / (1 - found.q))
+
+        def eps(delta: float) -> float:
+            return eps_at(most, found.inside, delta) * (1 - 1e-12)
+
+        return [LowerBound("opposite-directions", ALL, "two vectors of the largest norm, one against the other", eps)]
+
+    def describe(self) -> list[tuple[str, str]]:
+        found = cap(self.pure_eps, self.dimension)
+        return [
+            ("Protected", f"every record against who sees its message; neighbours: {self.neighboring_relation}"),
+            (
+                "Released",
+                f"a direction in {self.dimension} dimensions, with probability {found.inside:.5g} from the cap",
+            ),
+            ("Cap", f"directions whose cosine with the record's is {found.gamma:.5g} or more: {found.q:.5g} of all"),
+            ("Noise", f"{1 / (found.m * math.sqrt(self.dimension)):.5g} largest norms in a coordinate"),
+        ]
