@@ -323,8 +323,6 @@ FAR_RISKS = lambda toy, steps, sigma: np.full(len(steps) + 1, 1e9)  # noqa: E731
 THEORY_ALONE = {
     "ldp-sgd/remark-2/summation": ("psi", lambda beta, k: np.zeros(len(k)), "reproduced"),
     "noisy-sgd/theorem-1-3/tight": ("at_the_end", lambda s: 1.0, "false"),
-    "noisy-sgd/theorem-1-3/large-range": ("decay", NOTHING, "false"),
-    "noisy-sgd/remark-1-4/tight": ("eps_of_delta", lambda curve, delta, tolerance: 1.0, HELD),
     "noisy-sgd/figure-1": (
         "last_iterate",
         lambda order, q, multiplier, width, steps, step: Optimum(float(steps), 1, 0.5),
@@ -335,7 +333,6 @@ THEORY_ALONE = {
         lambda q, slope, steps: 1 - math.exp(-2 * q * slope / 25 * steps),
         HELD,
     ),
-    "hidden-state/linear-loss/convex": ("linear_loss_eps", NOTHING, "false"),
     "momentum/theorem-8": ("with_l", lambda n, steps: 0.99, "false"),
     "momentum/abstract/rate": ("theorem9_printed", lambda n, *rest: float(n) ** (-2 / 3), HELD),
     "momentum/theorem-9/overtakes": ("theorem9_printed", lambda *rest: 1e-30, HELD),
