@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from dpexp.reporting.claim import Claim
 from dpexp.reporting.figure import Figure
@@ -46,3 +47,19 @@ class Paper:
     """the claims that a reader should see first, by their ids, each with what it found in one sentence"""
     what_to_know: tuple[str, ...] = ()
     """five sentences for a reader who will use the paper"""
+
+
+def in_words(module: str) -> dict[str, Any]:
+    """What a paper says to its readers, for `Paper`: headlines, what to know, and what no claim settles.
+
+    It stands in `in_words.yaml` beside the file of the module.
+    """
+    import yaml
+
+    text = (Path(module).parent / "in_words.yaml").read_text(encoding="utf-8")
+    found: dict[str, Any] = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return {
+        "headlines": found.get("headlines", {}),
+        "what_to_know": tuple(found.get("what_to_know", ())),
+        "not_claimed": tuple(NotClaimed(**entry) for entry in found.get("not_claimed", ())),
+    }

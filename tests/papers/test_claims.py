@@ -19,7 +19,6 @@ import pytest
 from dpexp.config.stored import stored_cell
 from dpexp.engine.result import CellData
 from dpexp.papers import claims
-from dpexp.papers.momentum.levels import Levels
 from dpexp.privacy.analyses.last_iterate import Optimum
 from dpexp.reporting.evidence import Evidence, Run
 from dpexp.reporting.ledger.judgement import Judgement
@@ -324,8 +323,6 @@ FAR_RISKS = lambda toy, steps, sigma: np.full(len(steps) + 1, 1e9)  # noqa: E731
 THEORY_ALONE = {
     "ldp-sgd/remark-2/summation": ("psi", lambda beta, k: np.zeros(len(k)), "reproduced"),
     "noisy-sgd/theorem-1-3/tight": ("at_the_end", lambda s: 1.0, "false"),
-    "noisy-sgd/theorem-1-3/large-range": ("decay", NOTHING, "false"),
-    "noisy-sgd/remark-1-4/tight": ("eps_of_delta", lambda curve, delta, tolerance: 1.0, HELD),
     "noisy-sgd/figure-1": (
         "last_iterate",
         lambda order, q, multiplier, width, steps, step: Optimum(float(steps), 1, 0.5),
@@ -336,20 +333,9 @@ THEORY_ALONE = {
         lambda q, slope, steps: 1 - math.exp(-2 * q * slope / 25 * steps),
         HELD,
     ),
-    "hidden-state/linear-loss/convex": ("linear_loss_eps", NOTHING, "false"),
-    "momentum/theorem-4/hypothesis": ("theorem4_printed_hypothesis", lambda eps, delta: eps < 1, HELD),
-    "momentum/equation-3/fixed": ("equation_three_errors", lambda reshuffled: [1e-3], "false"),
-    "momentum/equation-3/reshuffled": ("equation_three_errors", lambda reshuffled: [1e-16], HELD),
     "momentum/theorem-8": ("with_l", lambda n, steps: 0.99, "false"),
     "momentum/abstract/rate": ("theorem9_printed", lambda n, *rest: float(n) ** (-2 / 3), HELD),
     "momentum/theorem-9/overtakes": ("theorem9_printed", lambda *rest: 1e-30, HELD),
-    "momentum/section-2/partial-sums": ("tree_noise", lambda steps: steps**0.5, "false"),
-    "momentum/section-4/differences": ("weight_left", lambda n, alpha, reshuffled: 1e-3, HELD),
-    "momentum/section-4/noise": (
-        "fixed_path_levels",
-        lambda n, epochs, length: Levels(epochs**0.5, epochs**0.25, epochs**0.25),
-        "false",
-    ),
     "dp-sgld/lemma-3-2": ("slack", lambda *setting: -1e-6, "false"),
     "dp-sgld/table-1/privacy": ("_attained", lambda run: (0.9, 0.9), "not testable"),
     "dp-sgld/table-1/privacy/pneumonia": ("_attained", lambda run: (1.1, 1.1), "false"),

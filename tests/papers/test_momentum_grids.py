@@ -10,8 +10,10 @@ import pytest
 from dpexp.config.experiment_file import load_experiment
 from dpexp.papers.momentum import grids
 from dpexp.papers.momentum import rows as stored
+from dpexp.papers.momentum.claims import idea
 from dpexp.papers.momentum.ends import ends
 from dpexp.problems import PROBLEMS
+from dpexp.reporting.evidence import Evidence
 from dpexp.store import load_summary
 from dpexp.store.run import Options, run
 
@@ -67,15 +69,24 @@ def test_steps_are_told_in_natural_units_and_ends_of_grids_by_name(rows):
     assert rows["descent"]["edges"] == ["step"]
 
 
-def test_methods_are_compared_place_by_place(rows):
-    (found,) = grids.compared(list(rows.values()), "tree")
-    assert found["ratio"] == pytest.approx(rows["reduced"]["mean"] / rows["tree"]["mean"])
-    apart = {"tree": rows["tree"] | {"ci_lo": 9.0, "ci_hi": 10.0}, "reduced": rows["reduced"]}
-    assert [c["sign"] for c in grids.compared(list(apart.values()), "tree")] == [-1]
-    apart = {"tree": rows["tree"], "reduced": rows["reduced"] | {"ci_lo": 9.0, "ci_hi": 10.0}}
-    assert [c["sign"] for c in grids.compared(list(apart.values()), "tree")] == [1]
-    same = {"tree": rows["tree"], "reduced": rows["tree"] | {"method": "reduced"}}
-    assert [c["sign"] for c in grids.compared(list(same.values()), "tree")] == [0]
+@pytest.mark.parametrize(
+    ("apart", "verdict"), [("tree", "reproduced"), ("reduced", "false"), ("", "not at this sample size")]
+)
+def test_methods_are_compared_place_by_place(rows, monkeypatch, apart, verdict):
+    """Larger gradients of the one or of the other, with certainty, or the same."""
+    found = {
+        name: rows[name] | ({"ci_lo": 9.0, "ci_hi": 10.0} if name == apart else {}) for name in ("tree", "reduced")
+    }
+    if not apart:
+        found["reduced"] = rows["tree"] | {"method": "reduced"}
+    monkeypatch.setattr(idea, "grid_rows", lambda results: list(found.values()))
+    outcome = idea.smaller(idea.grid_places, "tree", "")(Evidence(Path()))
+    assert outcome.verdict == verdict
+    assert f"{found['reduced']['mean']:.3g} against {found['tree']['mean']:.3g}" in outcome.measured
+    assert (
+        idea.smaller(idea.grid_places, "tree", "", other=True)(Evidence(Path())).numbers["better"]
+        == outcome.numbers["worse"]
+    )
 
 
 def test_the_table_stands(results, rows):

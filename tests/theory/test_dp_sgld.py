@@ -11,6 +11,7 @@ from dpexp.privacy.accounting.conversions import eps_of_curve
 from dpexp.privacy.mechanisms.langevin import Langevin
 from dpexp.theory.dp_sgld import decreasing, privacy, softmax, utility
 from dpexp.theory.dp_sgld.ridge import Ridge
+from tests.oracles.smoothness import lipschitz_on_ball, smoothness_batches, smoothness_per_example
 
 # step, lambda, L, sigma, n, delta, epochs, iterations; eps with K = epochs and K = iterations
 RUNS = [
@@ -236,11 +237,11 @@ def test_table4_uses_the_number_of_classes():
 def test_softmax_constants_bound_the_hessian():
     rng = np.random.default_rng(3)
     x, lam, classes = rng.standard_normal((40, 4)), 0.05, 3
-    full, each = softmax.smoothness_full(x, lam), softmax.smoothness_per_example(x, lam)
+    full, each = softmax.smoothness_full(x, lam), smoothness_per_example(x, lam)
     assert full < each
     assert each == softmax.smoothness_of_norm(np.linalg.norm(x, axis=1).max(), lam)
-    assert full < softmax.smoothness_batches(x, 8, lam) < each
-    assert softmax.smoothness_batches(x, 40) == pytest.approx(full - lam)
+    assert full < smoothness_batches(x, 8, lam) < each
+    assert smoothness_batches(x, 40) == pytest.approx(full - lam)
     for _ in range(50):
         logits = 3 * rng.standard_normal((40, classes))
         p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
@@ -251,7 +252,7 @@ def test_softmax_constants_bound_the_hessian():
         assert np.all(gradients <= softmax.data_lipschitz(1.0) * np.linalg.norm(x, axis=1))
     assert softmax.data_lipschitz(math.sqrt(1.0625)) == pytest.approx(1.458, abs=5e-4)
     assert softmax.minimiser_radius(1.0, 0.01, 10) == pytest.approx(math.sqrt(200 * math.log(10)))
-    assert softmax.lipschitz_on_ball(1.0, 0.01, math.sqrt(2) / 0.01) == pytest.approx(2 * softmax.data_lipschitz(1))
+    assert lipschitz_on_ball(1.0, 0.01, math.sqrt(2) / 0.01) == pytest.approx(2 * softmax.data_lipschitz(1))
 
 
 def test_softmax_constants_are_attained_by_two_equal_classes():
@@ -262,8 +263,8 @@ def test_softmax_constants_are_attained_by_two_equal_classes():
     assert largest == pytest.approx(4.5, rel=1e-12)
     x = np.array([[2.0, 0.0], [0.0, 1.0]])
     assert softmax.smoothness_full(x, 0.1) == pytest.approx(1.1, rel=1e-12)
-    assert softmax.smoothness_per_example(x, 0.1) == pytest.approx(2.1, rel=1e-12)
-    assert softmax.smoothness_batches(x, 1, 0.1) == pytest.approx(1.35, rel=1e-12)
+    assert smoothness_per_example(x, 0.1) == pytest.approx(2.1, rel=1e-12)
+    assert smoothness_batches(x, 1, 0.1) == pytest.approx(1.35, rel=1e-12)
 
 
 def test_exact_risks_are_those_of_every_path_of_batches():

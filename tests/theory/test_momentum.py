@@ -13,22 +13,24 @@ from dpexp.theory.momentum import (
     lemma5_sharp,
     lemma7_printed,
     lemma7_terms,
-    theorem4_largest_eps,
-    theorem4_printed_hypothesis,
     theorem4_rdp,
     theorem4_sigma,
     theorem4_sigma_best_order,
     theorem6_printed,
-    theorem6_rebuilt,
     theorem6_schedule,
     theorem6_terms,
-    theorem8_largest_eps,
     theorem8_rdp,
     theorem8_sigma,
     theorem8_sigma_best_order,
     theorem9_printed,
     theorem9_schedule,
     theorem9_terms,
+)
+from tests.oracles.theorems_of_momentum import (
+    theorem4_largest_eps,
+    theorem4_printed_hypothesis,
+    theorem6_rebuilt,
+    theorem8_largest_eps,
 )
 
 DELTA = 1e-5

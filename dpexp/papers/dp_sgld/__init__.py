@@ -1,26 +1,22 @@
 """`dp-sgld`: Renyi privacy of stochastic gradient Langevin dynamics."""
 
 from dpexp.papers.dp_sgld.claims import CLAIMS
-from dpexp.papers.dp_sgld.in_brief import HEADLINES, WHAT_TO_KNOW
-from dpexp.papers.dp_sgld.not_claimed import NOT_CLAIMED
 from dpexp.papers.dp_sgld.region import LANGEVIN_REGION
 from dpexp.papers.dp_sgld.tables.accuracy import SGLD_TABLES
 from dpexp.papers.dp_sgld.tables.constants import SGLD_CONSTANTS
 from dpexp.papers.dp_sgld.tables.order import SGLD_ORDER
 from dpexp.papers.dp_sgld.tables.sampling_noise import SAMPLING_NOISE, SAMPLING_NOISE_FIGURE
 from dpexp.papers.dp_sgld.tables.tuned import CHOSEN, SGLD_TUNED, TUNED
-from dpexp.reporting.paper import Paper
+from dpexp.reporting.paper import Paper, in_words
 
 PAPER = Paper(
     id="dp-sgld",
     title="Differential privacy guarantees for stochastic gradient Langevin dynamics",
     authors="Théo Ryffel, Francis Bach, David Pointcheval",
     bibliography={"archiveprefix": "arXiv", "eprint": "2201.11980", "year": "2022"},
-    headlines=HEADLINES,
-    what_to_know=WHAT_TO_KNOW,
     claims=CLAIMS,
-    not_claimed=NOT_CLAIMED,
     figures=(LANGEVIN_REGION, SAMPLING_NOISE_FIGURE),
     tables=(*SGLD_TABLES, SGLD_ORDER, SGLD_TUNED, *SGLD_CONSTANTS, SAMPLING_NOISE),
     configs=("dp_sgld_table1", "dp_sgld_table2", "dp_sgld_table3", *TUNED, CHOSEN),
+    **in_words(__file__),
 )

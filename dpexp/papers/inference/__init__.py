@@ -3,15 +3,7 @@
 from dpexp.papers.inference.figure import COVERAGE_FIGURE, SIZES_FIGURE
 from dpexp.papers.inference.rows import EXPERIMENTS
 from dpexp.papers.inference.table import COVERAGE_TABLE, SLOPES_TABLE
-from dpexp.reporting.paper import NotClaimed, Paper
-
-NOT_CLAIMED = (
-    NotClaimed(
-        "Coverage",
-        "Intervals cover their target as often as they promise",
-        "the coverage table says for every setting and method whether they do",
-    ),
-)
+from dpexp.reporting.paper import Paper, in_words
 
 PAPER = Paper(
     id="inference",
@@ -20,5 +12,5 @@ PAPER = Paper(
     figures=(COVERAGE_FIGURE, SIZES_FIGURE),
     tables=(COVERAGE_TABLE, SLOPES_TABLE),
     configs=EXPERIMENTS,
-    not_claimed=NOT_CLAIMED,
+    **in_words(__file__),
 )

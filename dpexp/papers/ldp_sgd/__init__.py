@@ -5,23 +5,18 @@ from dpexp.papers.ldp_sgd.figures import trajectories
 from dpexp.papers.ldp_sgd.figures.figure1 import FIGURE1
 from dpexp.papers.ldp_sgd.figures.rates import RATES as RATES_FIGURE
 from dpexp.papers.ldp_sgd.figures.sweeps import SWEEPS
-from dpexp.papers.ldp_sgd.in_brief import HEADLINES, WHAT_TO_KNOW
-from dpexp.papers.ldp_sgd.not_claimed import NOT_CLAIMED
 from dpexp.papers.ldp_sgd.of_cells import LDP_SGD_THEORY
 from dpexp.papers.ldp_sgd.tables.final import FINAL_LINEAR, FINAL_LOGISTIC
 from dpexp.papers.ldp_sgd.tables.rates import RATES as RATES_TABLE
 from dpexp.papers.ldp_sgd.tables.table1 import TABLE1
-from dpexp.reporting.paper import Paper
+from dpexp.reporting.paper import Paper, in_words
 
 PAPER = Paper(
     id="ldp-sgd",
     title="Non-asymptotic analysis of stochastic gradient descent under local differential privacy guarantee",
     authors="Anonymous",
     bibliography={"note": "under double-blind review"},
-    headlines=HEADLINES,
-    what_to_know=WHAT_TO_KNOW,
     claims=CLAIMS,
-    not_claimed=NOT_CLAIMED,
     figures=(FIGURE1, *(trajectories.figure(plan) for plan in trajectories.plans()), RATES_FIGURE, SWEEPS),
     tables=(TABLE1, RATES_TABLE, FINAL_LINEAR, FINAL_LOGISTIC),
     configs=(
@@ -32,4 +27,5 @@ PAPER = Paper(
     ),
     overlays={plan.name: trajectories.theory_figure(plan) for plan in trajectories.plans()},
     theory=LDP_SGD_THEORY,
+    **in_words(__file__),
 )

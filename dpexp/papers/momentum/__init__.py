@@ -5,19 +5,14 @@ from dpexp.papers.momentum.figures.epochs import MOMENTUM_EPOCHS
 from dpexp.papers.momentum.figures.runs import MOMENTUM_PRESCRIBED, MOMENTUM_TUNED
 from dpexp.papers.momentum.figures.sizes import MOMENTUM_SIZES
 from dpexp.papers.momentum.grids import GRIDS, MOMENTUM_GRID
-from dpexp.papers.momentum.in_brief import HEADLINES, WHAT_TO_KNOW
-from dpexp.papers.momentum.not_claimed import NOT_CLAIMED
 from dpexp.papers.momentum.tables import MOMENTUM_TABLES
-from dpexp.reporting.paper import Paper
+from dpexp.reporting.paper import Paper, in_words
 
 PAPER = Paper(
     id="momentum",
     title="Momentum aggregation for private non-convex ERM",
     authors="Hoang Tran, Ashok Cutkosky",
-    headlines=HEADLINES,
-    what_to_know=WHAT_TO_KNOW,
     claims=CLAIMS,
-    not_claimed=NOT_CLAIMED,
     figures=(MOMENTUM_EPOCHS, MOMENTUM_SIZES, MOMENTUM_PRESCRIBED, MOMENTUM_TUNED),
     tables=(*MOMENTUM_TABLES, MOMENTUM_GRID),
     configs=(
@@ -25,4 +20,5 @@ PAPER = Paper(
         *("momentum_tuned", "momentum_tuned_eps", "momentum_tuned_d"),
         *GRIDS,
     ),
+    **in_words(__file__),
 )

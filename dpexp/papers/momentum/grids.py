@@ -62,22 +62,6 @@ def grid_rows(results: Path) -> list[dict[str, Any]]:
     return sorted(records, key=lambda r: (r["N"], str(r["problem"]), r["eps"], ranks.index(r["method"])))
 
 
-def compared(records: list[dict[str, Any]], other: str) -> list[dict[str, Any]]:
-    """Algorithm 2 against another method, place by place: the ratio of means, and -1, 0 or 1.
-
-    -1: certainly smaller gradients, their intervals being apart; 1: certainly larger ones; 0: undecided.
-    """
-    found = []
-    for mine in (r for r in records if r["method"] == "reduced"):
-        place = {name: mine[name] for name in PLACE}
-        theirs = next((r for r in records if r["method"] == other and all(r[k] == v for k, v in place.items())), None)
-        if theirs is None:  # none of its settings is a candidate
-            continue
-        sign = -1 if mine["ci_hi"] < theirs["ci_lo"] else 1 if mine["ci_lo"] > theirs["ci_hi"] else 0
-        found.append({**place, "ratio": mine["mean"] / theirs["mean"], "sign": sign})
-    return found
-
-
 def _last(results: Path, experiment: str) -> Any:
     """Rows of the last gradient norm over G, with F and |w| beside it."""
     summary = load_summary(results, experiment, ["problem", "N", "eps", "alpha", "length", "eta", "accountant"])

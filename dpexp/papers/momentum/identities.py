@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 
-def equation_three_errors(reshuffled: bool, sizes: tuple[int, ...] = (5, 8, 13), epochs: int = 5) -> list[float]:
-    """Largest |alpha (C_t + r_t) - m_t| over t for each N, without noise; gradients are unit normal.
+def equation_three_errors(reshuffled: bool, sizes: tuple[int, ...] = (5, 8, 13), epochs: int = 5) -> dict[int, float]:
+    """Largest |alpha (C_t + r_t) - m_t| over t by N, without noise; gradients are unit normal.
 
     Equations (2) and (3): G and D are sums over windows of one epoch, weighted by (1 - alpha)^(distance from t).
     """
-    return [_error(n, epochs * n, 1 / n, 0.3, reshuffled, np.random.default_rng(n)) for n in sizes]
+    return {n: _error(n, epochs * n, 1 / n, 0.3, reshuffled, np.random.default_rng(n)) for n in sizes}
 
 
 def _error(n: int, steps: int, alpha: float, gamma: float, reshuffled: bool, rng: np.random.Generator) -> float:

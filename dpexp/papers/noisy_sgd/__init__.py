@@ -3,17 +3,13 @@
 from dpexp.papers.noisy_sgd.claims import CLAIMS
 from dpexp.papers.noisy_sgd.figures.analyses import PRIVACY_ANALYSES
 from dpexp.papers.noisy_sgd.figures.last_iterate import NOISY_SGD_FIGURE1
-from dpexp.papers.noisy_sgd.in_brief import HEADLINES, WHAT_TO_KNOW
-from dpexp.papers.noisy_sgd.not_claimed import NOT_CLAIMED
-from dpexp.reporting.paper import Paper
+from dpexp.reporting.paper import Paper, in_words
 
 PAPER = Paper(
     id="noisy-sgd",
     title="Privacy of noisy stochastic gradient descent: more iterations without more privacy loss",
     authors="Jason M. Altschuler, Kunal Talwar",
-    headlines=HEADLINES,
-    what_to_know=WHAT_TO_KNOW,
     claims=CLAIMS,
-    not_claimed=NOT_CLAIMED,
     figures=(NOISY_SGD_FIGURE1, PRIVACY_ANALYSES),
+    **in_words(__file__),
 )

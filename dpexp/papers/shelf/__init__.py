@@ -6,7 +6,7 @@ from typing import Any
 
 from dpexp.papers.shelf.claims import CLAIMS, verdict
 from dpexp.papers.shelf.entries import entries, found
-from dpexp.reporting.paper import Paper
+from dpexp.reporting.paper import Paper, in_words
 from dpexp.reporting.table import Content, Table, by_column
 
 NOTE = (
@@ -57,15 +57,7 @@ PAPER = Paper(
     title="Published epsilons of DP-SGD",
     authors="TensorFlow Privacy, Opacus",
     bibliography={"note": "pages of two libraries, read at the commits that each row names"},
-    what_to_know=(
-        "Thirteen epsilons of the pages that most people copy from, with the parameters beside them.",
-        "None is below what a pair attains for its own batches and neighbours: the arithmetic of both libraries is right.",
-        "Renyi accounting with the old conversion prints a quarter to a half more than is needed, and three times as much after "
-        "a single epoch.",
-        "Seven are of programs that shuffle, and were accounted as Poisson batches. If one record is replaced, a pair attains "
-        "3.5 to 10 times the printed number there.",
-        "Three stand over a command whose own epsilon is another one: they come from a page with other batches.",
-    ),
     claims=CLAIMS,
     tables=(Table("shelf", "Published epsilons beside what holds and what is attained", "shelf", (), build),),
+    **in_words(__file__),
 )

@@ -21,22 +21,9 @@ def smoothness_full(features: np.ndarray, regulariser: float) -> float:
     return float(np.linalg.eigvalsh(x.T @ x / len(x))[-1]) / 2 + regulariser
 
 
-def smoothness_per_example(features: np.ndarray, regulariser: float) -> float:
-    """beta of every record's loss: max |x|^2 / 2 + lambda, features [n, p]."""
-    x = np.asarray(features, dtype=np.float64)
-    return smoothness_of_norm(math.sqrt(float(np.max(np.sum(x * x, axis=1)))), regulariser)
-
-
 def smoothness_of_norm(norm: float, regulariser: float) -> float:
     """beta of every record with |x| <= norm, since diag(p) - p p^T <= 1/2; public after normalisation."""
     return norm**2 / 2 + regulariser
-
-
-def smoothness_batches(features: np.ndarray, batch_size: int, regulariser: float = 0.0) -> float:
-    """Mean over consecutive batches of lmax(sum x x^T / m) / 2; the authors' code computes it so, without lambda."""
-    x = np.asarray(features, dtype=np.float64)
-    batches = [x[k : k + batch_size] for k in range(0, len(x), batch_size)]
-    return float(np.mean([np.linalg.norm(b, 2) ** 2 / len(b) for b in batches])) / 2 + regulariser
 
 
 def data_lipschitz(norm: float) -> float:
@@ -45,11 +32,6 @@ def data_lipschitz(norm: float) -> float:
     Only the data part depends on the record, so this is the constant of the sensitivity 2 L0 / n whatever the set.
     """
     return math.sqrt(2) * norm
-
-
-def lipschitz_on_ball(norm: float, regulariser: float, radius: float) -> float:
-    """L of the whole loss on |W| <= radius: L0 + lambda radius."""
-    return data_lipschitz(norm) + regulariser * radius
 
 
 def minimiser_radius(norm: float, regulariser: float, classes: int) -> float:

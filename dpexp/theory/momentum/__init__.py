@@ -4,15 +4,12 @@ from dpexp.theory.momentum.lemma5 import lemma5_printed, lemma5_sharp
 from dpexp.theory.momentum.lemma7 import lemma7_printed, lemma7_terms
 from dpexp.theory.momentum.prescription import Prescription
 from dpexp.theory.momentum.theorem4 import (
-    theorem4_largest_eps,
-    theorem4_printed_hypothesis,
     theorem4_rdp,
     theorem4_sigma,
     theorem4_sigma_best_order,
 )
-from dpexp.theory.momentum.theorem6 import theorem6_printed, theorem6_rebuilt, theorem6_schedule, theorem6_terms
+from dpexp.theory.momentum.theorem6 import theorem6_printed, theorem6_schedule, theorem6_terms
 from dpexp.theory.momentum.theorem8 import (
-    theorem8_largest_eps,
     theorem8_rdp,
     theorem8_sigma,
     theorem8_sigma_best_order,
@@ -25,16 +22,12 @@ __all__ = [
     "lemma5_sharp",
     "lemma7_printed",
     "lemma7_terms",
-    "theorem4_largest_eps",
-    "theorem4_printed_hypothesis",
     "theorem4_rdp",
     "theorem4_sigma",
     "theorem4_sigma_best_order",
     "theorem6_printed",
-    "theorem6_rebuilt",
     "theorem6_schedule",
     "theorem6_terms",
-    "theorem8_largest_eps",
     "theorem8_rdp",
     "theorem8_sigma",
     "theorem8_sigma_best_order",

@@ -25,16 +25,6 @@ def theorem4_sigma_best_order(eps: float, delta: float) -> float:
     return (math.sqrt(2 * log_inverse + 2 * eps) + math.sqrt(2 * log_inverse)) / (2 * eps)
 
 
-def theorem4_largest_eps(delta: float) -> float:
-    """Largest eps for which the printed sigma follows: 8 (1 - 1 / sqrt 2) log(1 / delta), about 2.34 log(1 / delta)."""
-    return 8 * (1 - math.sqrt(1 / 2)) * _log_inverse(1.0, delta)
-
-
-def theorem4_printed_hypothesis(eps: float, delta: float) -> bool:
-    """delta >= exp(-eps), as printed. It is reversed: it admits only eps beyond log(1 / delta), where it can fail."""
-    return eps >= _log_inverse(eps, delta)
-
-
 def _log_inverse(eps: float, delta: float) -> float:
     if not eps > 0 or not 0 < delta < 1:
         raise ValueError(f"eps={eps}, delta={delta}: need eps > 0 and 0 < delta < 1")

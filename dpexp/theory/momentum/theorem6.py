@@ -53,24 +53,3 @@ def theorem6_terms(
 def theorem6_printed(N: int, d: int, eps: float, delta: float, steps: float, gap: float, G: float, L: float) -> float:
     """The printed upper bound on the mean over t of E |grad F(w_t)|: the sum of `theorem6_terms`."""
     return sum(theorem6_terms(N, d, eps, delta, steps, gap, G, L))
-
-
-def theorem6_rebuilt(
-    N: int, steps: float, alpha: float, eta: float, gap: float, G: float, L: float, noise: float
-) -> tuple[float, float, float, float, float, float]:
-    """The terms of the same bound rebuilt from Lemma 5 as printed; their sum is the bound.
-
-    gap 1.5 gap / (eta T), curvature .75 L eta, noise 3 E |m_hat - m| (`noise`, mean over t), sampling 3 sqrt(alpha) G,
-    drift 3 L (eta N + eta / alpha), start 3 G / (alpha T). Any alpha, eta and T. Raises ValueError for arguments that
-    are not positive.
-    """
-    if min(N, steps, alpha, eta) <= 0:
-        raise ValueError(f"N={N}, steps={steps}, alpha={alpha}, eta={eta} must be positive")
-    return (
-        1.5 * gap / (eta * steps),
-        0.75 * L * eta,
-        3 * noise,
-        3 * math.sqrt(alpha) * G,
-        3 * L * (eta * N + eta / alpha),
-        3 * G / (alpha * steps),
-    )

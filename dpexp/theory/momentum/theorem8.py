@@ -20,13 +20,3 @@ def theorem8_sigma(eps: float, delta: float) -> float:
 def theorem8_sigma_best_order(eps: float, delta: float) -> float:
     """The smallest sigma that Mironov's conversion yields, over all orders: sqrt(3) times that of Theorem 4."""
     return math.sqrt(3) * theorem4_sigma_best_order(eps, delta)
-
-
-def theorem8_largest_eps(delta: float) -> float:
-    """Largest eps for which the printed sigma follows: (32 / 3) (1 - sqrt(3 / 8)) log(1 / delta), about 4.13 times it.
-
-    With c = 3 eps^2 / (16 log(1 / delta)), from c / 2 + sqrt(2 c log(1 / delta)) <= eps.
-    """
-    if not 0 < delta < 1:
-        raise ValueError(f"delta={delta}: need 0 < delta < 1")
-    return 32 / 3 * (1 - math.sqrt(3 / 8)) * -math.log(delta)

@@ -8,6 +8,7 @@ of runs that have settled. A sentence that is true of one and false of the other
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -53,15 +54,12 @@ def compared(drawn: Used, at_rest: Used, metric: str, faster: bool) -> Callable[
     return check
 
 
-class _Signs:
+class _Signs(NamedTuple):
     """In how many runs the stated order of the slopes holds, and in how many the other one, each with certainty."""
 
-    def __init__(self, differences: dict[str, list[float]], right: int, wrong: int) -> None:
-        self.differences = differences
-        self.words = f"{right} of {len(differences)} (the other way round in {wrong}, undecided in "
-        self.words += f"{len(differences) - right - wrong})"
-        all_right = bool(differences) and right == len(differences)
-        self.state = "wrong" if wrong else "right" if all_right else "open"
+    state: str
+    words: str
+    differences: dict[str, list[float]]
 
 
 def _signs(runs: Sequence[Run], metric: str, faster: bool) -> _Signs:
@@ -69,7 +67,9 @@ def _signs(runs: Sequence[Run], metric: str, faster: bool) -> _Signs:
     sign = -1 if faster else 1
     right = sum(sign * difference - reach > 0 for difference, reach in found.values())
     wrong = sum(sign * difference + reach < 0 for difference, reach in found.values())
-    return _Signs({name: list(pair) for name, pair in found.items()}, right, wrong)
+    state = "wrong" if wrong else "right" if found and right == len(found) else "open"
+    words = f"{right} of {len(found)} (the other way round in {wrong}, undecided in {len(found) - right - wrong})"
+    return _Signs(state, words, {name: list(pair) for name, pair in found.items()})
 
 
 def _verdict(drawn: str, settled: str) -> Verdict:

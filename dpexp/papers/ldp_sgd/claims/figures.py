@@ -72,7 +72,7 @@ def stability(evidence: Evidence) -> Outcome:
     first = sum(a < s for a, s in zip(spread["asgd"][:5], spread["sgd"][:5], strict=True))
     words = f"{outcome.measured}: sd of successive steps of log distance {spread['asgd'].mean():.3f} (average), "
     words += f"{spread['sgd'].mean():.3f} (iterate); steadier in {first} of the first 5 paths"
-    return Outcome(outcome.verdict, outcome.predicted, words, outcome.uncertainty, outcome.numbers)
+    return replace(outcome, measured=words)
 
 
 def average_in_order(runs: Used, predicted: str, closer: bool = True) -> Callable[[Evidence], Outcome]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 
 from dpexp.papers.ldp_sgd.hypotheses import between, bounded, convex_smooth, curved, iterates, strongly_smooth
 from dpexp.papers.ldp_sgd.runs import falls_like, used
@@ -36,43 +37,35 @@ FASTER = "an upper bound on the rate: this flat risk is not the worst case, for 
 OFF = "One settled slope is less steep than printed by more than the tolerance with its whole 95% interval."
 
 
-def _strong(
-    id: str, row: str, column: str, alphas: tuple[float, ...], exponent: str, expected: Verdict, why: str = ""
+def _cell(
+    convexity: str,
+    id: str,
+    row: str,
+    column: str,
+    alphas: tuple[float, ...],
+    exponent: str,
+    expected: Verdict,
+    why: str = "",
 ) -> Claim:
-    """A cell of the columns for strongly convex risks: the squared distance."""
-    estimator, low, high = _cell(row, column)
-    runs = used(STRONG, alpha=alphas)
-    return Claim(
-        f"ldp-sgd/table-1/strong/{id}", f"Table 1, row {row}, strongly convex, column {column}",
-        f"Strongly convex, alpha in {column}: the squared distance of {NAMES[estimator]} falls like n^{exponent}.",
-        "rate", STRONG, falls_like(runs, estimator, table1_exponent, STRONGLY), TOLERANCE, expected, why,
-        quote=f"{row} ... n^{exponent}", false_if=OFF,
-        hypotheses=(iterates(runs), between(runs, column, low, high), bounded(runs), curved(runs)),
-    )  # fmt: skip
-
-
-def _flat(
-    id: str, row: str, column: str, alphas: tuple[float, ...], exponent: str, expected: Verdict, why: str
-) -> Claim:
-    """A cell of the columns for risks that are not strongly convex: the loss gap."""
-    estimator, low, high = _cell(row, column)
-    runs = used(("rates_flat",), alpha=alphas)
-    return Claim(
-        f"ldp-sgd/table-1/convex/{id}", f"Table 1, row {row}, non-strongly convex, column {column}",
-        f"Not strongly convex, alpha in {column}: the loss gap of {NAMES[estimator]} falls like n^{exponent}.",
-        "rate", ("rates_flat",), falls_like(runs, estimator, table1_exponent, NON_STRONGLY, metric="loss_gap"), TOLERANCE, expected, why,
-        quote=f"{row} ... n^{exponent}", false_if=OFF,
-        hypotheses=convex_smooth(runs, between(runs, column, low, high)),
-    )  # fmt: skip
-
-
-NAMES = {"sgd": "LDP-SGD", "asgd": "LDP-ASGD"}
-
-
-def _cell(row: str, column: str) -> tuple[str, float, float]:
-    """The estimator of a row, as the table spells it, and the ends of a column."""
+    """A cell of the table: of strongly convex risks the squared distance, of others the loss gap."""
+    estimator = {"LDP-SGD": "sgd", "LDP-ASDG": "asgd"}[row]  # as the table spells them
     low, high = (float(Fraction(end.strip())) for end in column.strip("()").split(","))
-    return {"LDP-SGD": "sgd", "LDP-ASDG": "asgd"}[row], low, high
+    strong = convexity == STRONGLY
+    words = ("strongly convex", "squared distance") if strong else ("non-strongly convex", "loss gap")
+    experiments, metric = (STRONG, "param_distance_sq") if strong else (("rates_flat",), "loss_gap")
+    runs = used(experiments, alpha=alphas)
+    inside = between(runs, column, low, high)
+    return Claim(
+        f"ldp-sgd/table-1/{'strong' if strong else 'convex'}/{id}", f"Table 1, row {row}, {words[0]}, column {column}",
+        f"{'Strongly' if strong else 'Not strongly'} convex, alpha in {column}: the {words[1]} of {NAMES[estimator]} falls like n^{exponent}.",
+        "rate", experiments, falls_like(runs, estimator, table1_exponent, convexity, metric=metric), TOLERANCE, expected, why,
+        quote=f"{row} ... n^{exponent}", false_if=OFF,
+        hypotheses=(iterates(runs), inside, bounded(runs), curved(runs)) if strong else convex_smooth(runs, inside),
+    )  # fmt: skip
+
+
+_strong, _flat = partial(_cell, STRONGLY), partial(_cell, NON_STRONGLY)
+NAMES = {"sgd": "LDP-SGD", "asgd": "LDP-ASGD"}
 
 
 CLAIMS = (

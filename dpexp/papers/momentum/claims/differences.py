@@ -8,37 +8,28 @@ import numpy as np
 
 from dpexp.papers.momentum.claims.assumed import memory
 from dpexp.privacy.momentum.trees import node_counts
-from dpexp.reporting.claim import Claim, Outcome
-from dpexp.reporting.evidence import Evidence
+from dpexp.reporting.row import above, near, row
 
 LENGTHS = tuple(2**k for k in (4, 8, 12, 16, 20))
 """steps of a stream; prefixes of 2^k - 1 steps need k nodes, the most of all prefixes"""
 
 
-def partial_sums_noise(evidence: Evidence) -> Outcome:
-    """Noise of the worst prefix sum by a tree over that with noise in every term, at one privacy loss.
+def partial_sums_noise() -> dict[str, float]:
+    """What is allowed over the noise of the worst prefix sum by a tree, at one privacy loss.
 
     Every record is used once. With noise of standard deviation s in every term, one step tells as much as a tree whose
     nodes have noise sqrt(depth) s: a term is in `depth` nodes, and squared losses of Gaussians add up.
     """
-    ratios, naive = {}, {}
-    for steps in LENGTHS:
-        tree = tree_noise(steps)
-        naive[steps] = math.sqrt(steps - 1)
-        ratios[steps] = tree / naive[steps]
-    logs = [math.log2(steps) for steps in LENGTHS]
-    share = [tree_noise(steps) / power**1.5 for steps, power in zip(LENGTHS, logs, strict=True)]
-    less = ratios[LENGTHS[-1]] < 0.1
-    bounded = max(share) <= 2
-    return Outcome(
-        "holds as a bound" if less and bounded else "false",
-        "noise of the order log^1.5(t) at most, and a small part of that with noise in every term for long streams",
-        "tree over noise in every term: "
-        + ", ".join(f"{v:.3g} (t = {k:,})" for k, v in ratios.items())
-        + f"; over log2(t)^1.5 {share[0]:.3g} down to {share[-1]:.3g}",
-        "counted",
-        {"ratios": {f"{k}": v for k, v in ratios.items()}, "share": share},
-    )
+    order = {f"2 log2(t)^1.5, t = {steps:,}": 2 * math.log2(steps) ** 1.5 / tree_noise(steps) for steps in LENGTHS}
+    last = LENGTHS[-1]
+    return order | {
+        f"a tenth of that with noise in every term, t = {last:,}": 0.1 * math.sqrt(last - 1) / tree_noise(last)
+    }
+
+
+def beside_every_term(least: float) -> str:
+    found = ", ".join(f"{tree_noise(steps) / math.sqrt(steps - 1):.3g} (t = {steps:,})" for steps in LENGTHS)
+    return f"tree over noise in every term: {found}"
 
 
 def tree_noise(steps: int) -> float:
@@ -51,26 +42,18 @@ EPOCHS = 40
 SIZES = {f"N = {n:,}, alpha = 1 / N": (n, 1 / n) for n in (10, 100, 1000)}
 
 
-def difference(evidence: Evidence) -> Outcome:
+def difference() -> dict[str, tuple[float, float]]:
     """Sensitivity of m_t - m_(t-N), by the place of a record in two epochs, over that of m_t: constant gradients.
 
     A record's gradient is +G or -G wherever the iterate is, which is L-smooth for every L: iterates that are near each
     other change nothing. With one order that repeats, all weights but the oldest cancel.
     """
-    fixed = {label: weight_left(n, alpha, reshuffled=False) for label, (n, alpha) in SIZES.items()}
-    fresh = {label: weight_left(n, alpha, reshuffled=True) for label, (n, alpha) in SIZES.items()}
-    small = max(fresh.values()) < 0.01
-    return Outcome(
-        "reproduced" if small else "false",
-        "a sensitivity that scales with eta N, so 0 where gradients do not move with the iterate",
-        f"as a share of m_t's own sensitivity, constant gradients, epoch {EPOCHS}: "
-        + ", ".join(f"{v:.3g} ({k})" for k, v in fresh.items())
-        + " with the reshuffling of Algorithm 2, "
-        + ", ".join(f"{v:.1g}" for v in fixed.values())
-        + " with one order that repeats",
-        "closed form: sums of discounts",
-        {"reshuffled": fresh, "fixed": fixed},
-    )
+    return {label: (0.0, weight_left(n, alpha, reshuffled=True)) for label, (n, alpha) in SIZES.items()}
+
+
+def in_one_order() -> str:
+    found = ", ".join(f"{weight_left(n, alpha, reshuffled=False):.1g}" for n, alpha in SIZES.values())
+    return f"with one order that repeats {found}"
 
 
 def weight_left(n: int, alpha: float, reshuffled: bool) -> float:
@@ -88,13 +71,19 @@ def weight_left(n: int, alpha: float, reshuffled: bool) -> float:
 
 
 CLAIMS = (
-    Claim("momentum/section-2/partial-sums", "Section 2, tree-aggregation", "A tree's noise in any prefix sum is of the order log^1.5(t), a lot less than with noise in every term.",
-          "value", (), partial_sums_noise, "2 log2(t)^1.5, and a tenth of the other at a million steps", "holds as a bound",
+    row("momentum/section-2/partial-sums", "Section 2, tree-aggregation", "A tree's noise in any prefix sum is of the order log^1.5(t), a lot less than with noise in every term.",
+          "value",
+          above(partial_sums_noise, "noise of the order log^1.5(t) at most, and a small part of that with noise in every term for long streams",
+                "", "counted", "allowed / noise of the tree", beside_every_term),
+          "2 log2(t)^1.5, and a tenth of the other at a million steps", "holds as a bound",
           "squared losses of Gaussians add up, so that log(t) is enough; for streams of a dozen steps the tree has more noise, not less",
           quote="which is a lot less than the noise that we would add using advanced composition",
           false_if="The tree's noise grows faster than log^1.5(t), or is above a tenth of the other at a million steps."),
-    Claim("momentum/section-4/differences", "Section 4, before Algorithm 2 is derived", "The sensitivity of m_t - m_(t-N) scales with eta N.",
-          "value", (), difference, "a hundredth of the sensitivity of m_t, where the claim says 0", "false",
+    row("momentum/section-4/differences", "Section 4, before Algorithm 2 is derived", "The sensitivity of m_t - m_(t-N) scales with eta N.",
+          "value",
+          near(difference, 0.01, "weight of a record over its weight in m_t, constant gradients, reshuffled", more=in_one_order,
+               uncertainty="closed form: sums of discounts"),
+          "a hundredth of the sensitivity of m_t, where the claim says 0", "false",
           "true of one order that repeats. With a fresh order a record has another discount in each epoch, whose difference no "
           "smoothness makes small; this is why equation (3) fails, too",
           quote="we can show that the sensitivity of m_t - m_{t-N} scales by this same distance factor",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,34 +13,23 @@ from dpexp.papers.momentum.claims.assumed import mixing, scheduled
 from dpexp.papers.momentum.rows import DELTA, PRESCRIBED, bound_rows, prescribed_rows
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.slopes import RATE_TOLERANCE
+from dpexp.reporting.slopes import RATE_TOLERANCE, slope_weights
 from dpexp.theory.momentum import theorem6_printed, theorem6_schedule, theorem9_printed, theorem9_schedule
 
 
-def printed_bound(evidence: Evidence, theorem: int) -> Outcome:
-    """The bound against the runs with printed noise."""
+def printed_bound(theorem: int, evidence: Evidence) -> Outcome:
+    """The bound of a theorem against the runs of its algorithm with printed noise."""
     rows = [r for r in bound_rows(evidence.results) if r["theorem"] == theorem]
     ratios = [r["bound"] / r["ci_hi"] for r in rows]
     vacuous = all(r["bound_over_G"] > 1 for r in rows)
-    verdict = "false" if min(r["bound"] / r["ci_lo"] for r in rows) < 1 else "holds as a bound"
     return Outcome(
-        verdict,  # type: ignore[arg-type]
+        "false" if min(r["bound"] / r["ci_lo"] for r in rows) < 1 else "holds as a bound",
         "the measured mean gradient norm is below the bound",
         f"bound / measured: {min(ratios):.3g} to {max(ratios):.3g}, N = {rows[0]['N']:,} to {rows[-1]['N']:,}"
         + ("; every bound is above G, so it says nothing" if vacuous else ""),
         "95% intervals of the means",
         {"least": min(ratios), "most": max(ratios), "vacuous": vacuous},
     )
-
-
-def theorem_6(evidence: Evidence) -> Outcome:
-    """Algorithm 1."""
-    return printed_bound(evidence, 6)
-
-
-def theorem_9(evidence: Evidence) -> Outcome:
-    """Algorithm 2."""
-    return printed_bound(evidence, 9)
 
 
 def rate_6(evidence: Evidence) -> Outcome:
@@ -49,14 +39,13 @@ def rate_6(evidence: Evidence) -> Outcome:
         rows: Any = prescribed_rows(evidence.results)
         rows = rows[(rows.method == "tree") & (rows.variant == variant)].sort_values("N").tail(4)
         x, y = np.log(rows.N.to_numpy(float)), np.log(rows["mean"].to_numpy(float))
-        weights = (x - x.mean()) / np.sum((x - x.mean()) ** 2)
+        weights = slope_weights(x)
         slopes[variant] = float(weights @ y)
         errors[variant] = float(np.sqrt(np.sum((weights * (rows.se / rows["mean"]).to_numpy(float)) ** 2)))
     near = abs(slopes["exact"] + 0.5) + 2 * errors["exact"] < RATE_TOLERANCE  # the whole interval
     alike = abs(slopes["exact"] - slopes["none"]) < RATE_TOLERANCE
-    verdict = "not testable" if alike else "reproduced" if near else "false"
     return Outcome(
-        verdict,  # type: ignore[arg-type]
+        "not testable" if alike else "reproduced" if near else "false",
         "mean |grad F| falls like N^-1/2, because of the noise",
         f"slope of the four largest N: {slopes['exact']:.2f} with exact noise, {slopes['none']:.2f} without any",
         f"standard errors {errors['exact']:.3f} and {errors['none']:.3f}",
@@ -120,21 +109,22 @@ def exponent_9(n: float, d: int) -> float:
     return math.log(values[1] / values[0]) / math.log(1e4)
 
 
+AS_SCHEDULED = (scheduled("tree", theorem6_schedule, "runs follow Theorem 6's schedule, with T >= N and alpha <= 1"),)
 CLAIMS = (
     Claim("momentum/theorem-6", "Theorem 6", "The bound on the mean gradient norm of Algorithm 1.", "upper",
-          (PRESCRIBED,), theorem_6, "95% interval of every mean", "holds as a bound",
+          (PRESCRIBED,), partial(printed_bound, 6), "95% interval of every mean", "holds as a bound",
           "larger than G at every size that can be run",
           quote="(3/2 R + 6L√(log_2 T log(1/δ)) + 12G√(log_2 T log(1/δ))^(1/4)) d^(1/4)",
           false_if="A measured mean gradient norm at the prescribed schedule is certainly above the bound.",
-          hypotheses=(scheduled("tree", theorem6_schedule, "runs follow Theorem 6's schedule, with T >= N and alpha <= 1"),)),
+          hypotheses=AS_SCHEDULED),
     Claim("momentum/theorem-6/rate", "Introduction, contributions", "At Theorem 6's schedule the gradient norm falls like N^-1/2, and the noise for privacy is why.",
           "rate", (PRESCRIBED,), rate_6, "0.15 in the exponent; a noise-free twin with the same slope leaves nothing to test", "not testable",
           "the schedule's own path length gives the same slope without any noise",
           quote="This allows us to achieve the same asymptotic bound Õ(d^(1/4)/√(ϵN))",
           false_if="The runs fall at another rate than N^-1/2 while their noise-free twins do not.",
-          hypotheses=(scheduled("tree", theorem6_schedule, "runs follow Theorem 6's schedule, with T >= N and alpha <= 1"),)),
+          hypotheses=AS_SCHEDULED),
     Claim("momentum/theorem-9", "Theorem 9", "The bound on the mean gradient norm of Algorithm 2.", "upper",
-          (PRESCRIBED,), theorem_9, "95% interval of every mean", "holds as a bound", "thousands of times G",
+          (PRESCRIBED,), partial(printed_bound, 9), "95% interval of every mean", "holds as a bound", "thousands of times G",
           quote="(3/2 R + 24K(G + 2L) + 12L)d^(1/3)/(ϵN)^(2/3) + 6G/√N + 36GK√d/(ϵN) + 9KL√d/(ϵN)",
           false_if="A measured mean gradient norm at the prescribed schedule is certainly above the bound.",
           hypotheses=(scheduled("reduced", theorem9_schedule, "runs follow Theorem 9's schedule, with gamma <= 1/2 and alpha <= 1"),)),
