@@ -85,15 +85,8 @@ class MechanismStatement(Printed):
         kinds = {ALL: [pair for pair in valid if pair[0].released == ALL], LAST: valid}
         return {kind: min(found, key=lambda pair: pair[1])[0] for kind, found in kinds.items() if found}
 
-    def _ahead(self, orders: Sequence[float]) -> None:
-        """Tell the analyses what they will be asked for."""
-        for analysis in self._raw:
-            if analysis.ahead is not None:
-                analysis.ahead(self.deltas, orders)
-
     def document(self) -> dict[str, Any]:
         """With the keys of `dpexp privacy --json`."""
-        self._ahead(self.orders)
         best = {kind: {"analysis": a.name, "eps": _pairs(a, self.deltas)} for kind, a in self.best.items()}
         return {
             "plain": self.plain,
@@ -124,7 +117,6 @@ class MechanismStatement(Printed):
 
     def text(self) -> str:
         """A page to read; without the Renyi curves, which take a while."""
-        self._ahead(())
         covering = [a.at(self.deltas)[0] for a in self.analyses if a.valid and a.released == ALL]
         rows = []
         for a in self.analyses:
