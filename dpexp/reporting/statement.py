@@ -96,15 +96,8 @@ class MechanismStatement(Printed):
         shown = Profile(pairs[0].eps, attained=True) if pairs else None
         return gaussian_of(self.best[kind], shown, min(self.deltas))
 
-    def _ahead(self, orders: Sequence[float]) -> None:
-        """Tell the analyses what they will be asked for."""
-        for analysis in self._raw:
-            if analysis.ahead is not None:
-                analysis.ahead(self.deltas, orders)
-
     def document(self) -> dict[str, Any]:
         """With the keys of `dpexp privacy --json`."""
-        self._ahead(self.orders)
         best = {
             kind: {"analysis": a.name, "eps": _pairs(a, self.deltas), "gdp": self.gaussian(kind)}
             for kind, a in self.best.items()
@@ -138,7 +131,6 @@ class MechanismStatement(Printed):
 
     def text(self) -> str:
         """A page to read; without the Renyi curves, which take a while."""
-        self._ahead(())
         covering = [a.at(self.deltas)[0] for a in self.analyses if a.valid and a.released == ALL]
         rows = []
         for a in self.analyses:

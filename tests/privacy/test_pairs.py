@@ -12,7 +12,8 @@ import pytest
 import dpexp
 from dpexp.core.errors import UsageError
 from dpexp.core.files import write_bytes_sealed
-from dpexp.privacy.exact.grid import GridPair
+from dpexp.privacy.exact import cross_check
+from dpexp.privacy.exact.cross_check import WalkPair
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.pairs import certified as certifying
 from dpexp.privacy.pairs import kept, shipped, stated
@@ -21,6 +22,7 @@ from dpexp.privacy.pairs.gradient import Landscape, ways
 from dpexp.privacy.pairs.mechanisms import NotSearched, walled
 from dpexp.privacy.pairs.search import KNOTS, _refined, nothing, search, trap
 from dpexp.privacy.pairs.walled import NotAllowed, Pair, Walled
+from tests.oracles.density_grid import GridPair
 from tools import shipped_pairs as making
 
 A = Walled("fixed-size", 1000, 100, 1000, 5.0, 1.0, True)
@@ -177,22 +179,22 @@ def test_what_breaks_the_clip_is_no_pair(pair):
 def test_a_certificate_needs_two_laws_that_agree(monkeypatch):
     pair = drift([-1, -1, -1, 0.2, 0.1, 1], 0.4)
     held = certified(pair, SMALL)
-    assert held.eps <= min(*held.by_nodes, held.by_grid[1])
+    assert held.eps <= min(*held.by_nodes, held.by_walk)
     assert held.eps == pytest.approx(held.by_nodes[0], rel=1e-3)
-    assert held.by_grid[0] != held.by_grid[1]  # the finer grid is another one
-    wide, narrow, coarse, fine = *held.by_nodes, *held.by_grid
-    apart = max(abs(a - b) for a, b in ((wide, narrow), (fine, wide), (fine, narrow), (fine, coarse)))
-    assert held.eps == pytest.approx(min(wide, narrow, fine) - apart, rel=1e-12)  # down by the largest difference
+    three = *held.by_nodes, held.by_walk
+    assert len(set(three)) == 3  # each is computed by itself
+    assert held.eps == 2 * min(three) - max(three)  # down by the largest difference
+    assert held.by_walk == pytest.approx(GridPair(*pair.updates(SMALL), 24).eps(pair.delta), rel=1e-4)
     assert held.eps > evaluated(nothing(SMALL, 1e-5), SMALL, 1e-5)
 
-    class Lying(GridPair):
+    class Lying(WalkPair):
         def eps(self, delta):
             return 1.01 * super().eps(delta)
 
-    monkeypatch.setattr(certifying, "GridPair", Lying)
-    with pytest.raises(NotCertified, match="grids"):
+    monkeypatch.setattr(cross_check, "WalkPair", Lying)
+    with pytest.raises(NotCertified, match="another program"):
         certified(pair, SMALL)
-    monkeypatch.setattr(certifying, "GridPair", GridPair)
+    monkeypatch.setattr(cross_check, "WalkPair", WalkPair)
     monkeypatch.setattr(certifying.nodes, "POINTS", 3)
     with pytest.raises(NotCertified):
         certified(pair, SMALL)
@@ -202,7 +204,7 @@ def test_two_equal_runs_are_certified_to_lose_nothing():
     """All records of the neighbours but one never move, and at a delta of 1/2 that one gives nothing away."""
     held = certified(replace(drift([0, 0]), delta=0.5), SMALL)
     assert held.eps == 0
-    assert max(*held.by_nodes, *held.by_grid) == 0
+    assert max(*held.by_nodes, held.by_walk) == 0
 
 
 @pytest.mark.parametrize("knots", [4, 9, 25])
@@ -218,7 +220,7 @@ def test_a_drift_at_more_places_is_the_same_drift(knots):
 def test_many_steps_on_the_grid_are_one_after_the_other(monkeypatch):
     one, other = drift([-1, 0.3, 1], 0.1).updates(replace(SMALL, steps=40))
     step_by_step = GridPair(one, other).eps(1e-4)
-    monkeypatch.setattr("dpexp.privacy.exact.grid.MANY", 1)
+    monkeypatch.setattr("tests.oracles.density_grid.MANY", 1)
     assert GridPair(one, other).eps(1e-4) == pytest.approx(step_by_step, rel=1e-10)
 
 

@@ -5,19 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import numpy as np
-
 from dpexp.core.brent import least
 from dpexp.core.elementary import geomspace
-from dpexp.core.modelled import EACH_SIDE, least_modelled, promised_least
+from dpexp.core.modelled import least_modelled
 from dpexp.engine.elementary import log
 
 ORDERS = 1 + geomspace(5e-4, 4e3, 25)
 """orders at which curves are evaluated before the best is refined"""
 _PLACES: list[float] = log(ORDERS - 1).tolist()
 _AROUND = _PLACES[1] - _PLACES[0]
-_PER_ORDER = np.array([math.log1p(-1 / order) - math.log(order) / (order - 1) for order in ORDERS.tolist()])
-"""what `improved_eps` adds to a divergence, but for delta"""
 
 
 def classic_eps(order: float, rdp: float, delta: float) -> float:
@@ -39,22 +35,6 @@ RULES: dict[str, Callable[[float, float, float], float]] = {
     "classic": classic_eps,
     "improved": improved_eps,
 }
-
-
-def promised_eps(divergences: np.ndarray, delta: float) -> tuple[float, float]:
-    """About the smallest epsilon of the curve with these divergences at `ORDERS`, and its order: no bound.
-
-    Next to the best of them the logarithm of the divergence is a polynomial in log(order - 1). Infinite where nothing
-    is promised.
-    """
-    best = int((divergences + _PER_ORDER - math.log(delta) / (ORDERS - 1)).argmin())
-    first, end = max(0, best - EACH_SIDE), best + EACH_SIDE + 1
-    near = [(x, _log(found)) for x, found in zip(_PLACES[first:end], divergences[first:end].tolist(), strict=True)]
-    if not all(math.isfinite(y) for _, y in near):
-        return math.inf, math.nan
-    low, high = _PLACES[max(0, best - 1)], _PLACES[min(len(_PLACES) - 1, best + 1)]
-    promised = promised_least(near, _eps_at(improved_eps, delta), low, high, xatol=1e-5)
-    return promised.value, 1 + math.exp(promised.x)
 
 
 def eps_near(curve: Callable[[float], float], order: float, delta: float) -> float:

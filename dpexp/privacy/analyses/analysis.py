@@ -6,12 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, Literal, NamedTuple
-
-import numpy as np
+from typing import Any, Literal
 
 from dpexp.core.bisection import narrow
-from dpexp.privacy.accounting.conversions import eps_near, eps_of_curve, improved_eps, promised_eps
+from dpexp.privacy.accounting.conversions import eps_near, eps_of_curve
 from dpexp.privacy.accounting.gdp import eps_of, rdp_of
 from dpexp.privacy.accounting.loss_distributions import Steps
 from dpexp.privacy.accounting.tradeoff import Profile
@@ -48,8 +46,6 @@ class Analysis:
     """the kinds of steps that it composes, and how many of each, where it composes loss distributions"""
     secret: str = ""
     """what a run computes beside `released` and must not leave for this analysis, in a word or two"""
-    ahead: Callable[[Sequence[float], Sequence[float]], None] | None = None
-    """deltas and orders that will be asked for, of which some computations can be done at once for less"""
 
     @property
     def zcdp(self) -> float | None:
@@ -97,17 +93,6 @@ MISLED = 1e-4
 tried: a smooth difference of this size moves the order by about as much, and epsilon by its square"""
 
 
-class Search(NamedTuple):
-    """How the best order of a Renyi curve is found for less than by the curve."""
-
-    nearly: Callable[[float], float]
-    """order -> about the divergence: no bound"""
-    found: Callable[[float], float]
-    """the curve itself, where one order after another is another one"""
-    on_grid: Callable[[], np.ndarray] | None = None
-    """`nearly` at the orders of `conversions.ORDERS`: its best order can be read off a polynomial"""
-
-
 def renyi_analysis(
     name: str,
     source: str,
@@ -115,46 +100,25 @@ def renyi_analysis(
     curve: Callable[[float], float],
     assumptions: Sequence[str],
     refused: str = "",
-    searches: Sequence[Search] = (),
-    at_once: Callable[[Sequence[float]], None] | None = None,
+    nearly: Callable[[float], float] | None = None,
 ) -> Analysis:
     """From a Renyi curve, converted at its best real order (Canonne, Kamath and Steinke).
 
-    `searches` find that order, the first one unless it was misled; where all were, the curve itself is followed from
-    the best order they found. `at_once` tells the curve the orders at which it will be asked for.
+    `nearly` is about the curve, for less and no bound: it finds the order, from which the curve itself is followed
+    where it was misled.
     """
-
     # whatever delta is, a search begins at the same orders
-    tried = [(cache(search.nearly), cache(search.found)) for search in searches]
     every = cache(curve)
-
-    @cache
-    def promised(delta: float) -> tuple[float, float]:
-        on_grid = searches[0].on_grid if searches else None
-        return promised_eps(on_grid(), delta) if on_grid else (math.inf, math.nan)
+    about = cache(nearly) if nearly else every
 
     @cache
     def eps(delta: float) -> float:
-        best = math.inf, math.nan  # whatever is stated is the curve's own at some order
-        about, order = promised(delta)
-        if math.isfinite(about):
-            best = improved_eps(order, tried[0][1](order), delta), order
-            if math.isfinite(best[0]) and abs(best[0] - about) <= MISLED * best[0]:
-                return best[0]
-        for nearly, found in tried or [(every, every)]:
-            stated, order = eps_of_curve(nearly, delta, sharp=found)
-            best = min(best, (stated, order))
-            if math.isfinite(stated) and math.isclose(nearly(order), found(order), rel_tol=MISLED):
-                return best[0]
-        return min(best[0], eps_near(every, best[1], delta)) if math.isfinite(best[0]) else best[0]
+        stated, order = eps_of_curve(about, delta, sharp=every)  # the curve's own at some order
+        if not math.isfinite(stated) or math.isclose(about(order), every(order), rel_tol=MISLED):
+            return stated
+        return min(stated, eps_near(every, order, delta))
 
-    def ahead(deltas: Sequence[float], orders: Sequence[float]) -> None:
-        assert at_once is not None
-        at_once([*orders, *(order for _, order in map(promised, deltas) if math.isfinite(order))])
-
-    return Analysis(
-        name, source, released, eps, tuple(assumptions), curve, None, refused, ahead=ahead if at_once else None
-    )
+    return Analysis(name, source, released, eps, tuple(assumptions), curve, None, refused)
 
 
 def gaussian_analysis(

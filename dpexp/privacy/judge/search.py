@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpexp.privacy.exact.grid import GridPair
+from dpexp.privacy.exact.cross_check import ALIKE, walk_pair
 from dpexp.privacy.exact.nodes import PANEL, NodePair, pair
 from dpexp.privacy.judge.families import FAMILIES, Composed, Family, admitted
 from dpexp.privacy.judge.kinds import Attained, Kind, level, placed, value
@@ -224,11 +224,9 @@ def confirmed(exact: Attained, kind: Kind, at: float) -> tuple[float, float, str
     if isinstance(exact, NodePair):
         one, other = exact.one.update, exact.other.update
         second = value(pair(one, other, PANEL / 2), kind, at)
-        error, how = abs(second - first), "nodes at half the distance"
-        size = 2 * one.half_width * 24 * max(1, one.steps if one.steps < 3000 else 10**9)
-        if size < 3e5 and one.sampling != "shuffled":
-            grid = GridPair(one, other)
-            third = value(grid, kind, at)
-            error, how = max(error, abs(third - first)), "nodes at half the distance, and a density grid"
+        error, how = max(abs(second - first), exact.relative * first), "nodes at half the distance"
+        if one.sampling in ALIKE:
+            third = value(walk_pair(one, other), kind, at)
+            error, how = max(error, abs(third - first)), "nodes at half the distance, and another program"
         return min(first, second) - error, error, how
     return first, 1e-12 * first, "closed form"

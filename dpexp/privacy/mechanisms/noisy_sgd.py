@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import ClassVar
 
 from dpexp.privacy.accounting.batch_sizes import poisson_sizes
 from dpexp.privacy.accounting.noise_conventions import parameter_noise
-from dpexp.privacy.analyses.analysis import LAST, Analysis, Search, gaussian_analysis, renyi_analysis
+from dpexp.privacy.analyses.analysis import LAST, Analysis, gaussian_analysis, renyi_analysis
 from dpexp.privacy.analyses.composition import ONCE_AN_EPOCH, composition, visits
 from dpexp.privacy.analyses.contracted import Larger, LogContraction, convex
 from dpexp.privacy.analyses.last_iterate import last_iterate
-from dpexp.privacy.analyses.last_iterate_nearly import Nearly, enough_steps
 from dpexp.privacy.analyses.random_contraction import random_contraction
 from dpexp.privacy.analyses.shifted_interpolation import (
     cyclic_convex,
@@ -53,18 +51,12 @@ BOK = "shifted interpolation (Bok, Su and Altschuler, 2024)"
 def _iterated(
     q: float, multiplier: float, width: float, steps: int, step: str, c: float, source: str, reason: str
 ) -> Analysis:
-    """Amplification by iteration; kept, because more steps than enough have the same answers."""
+    """Amplification by iteration; kept, because its answers are asked for by several statements."""
 
     def curve(order: float, refine: bool = True) -> float:
         return last_iterate(order, q, multiplier, width, steps, step, c, refine).rdp
 
-    stated: Callable[[float], float] = curve
-    searches, at_once = [Search(partial(curve, refine=False), curve)], None
-    if c == 1:
-        nearly = Nearly(q, multiplier, width, steps, step)
-        stated, at_once = nearly.bound, nearly.bounds
-        searches.insert(0, Search(nearly, stated, lambda: nearly.on_grid))
-    return renyi_analysis(f"iteration-{step}", source, LAST, stated, CONVEX, reason, searches, at_once)
+    return renyi_analysis(f"iteration-{step}", source, LAST, curve, CONVEX, reason, partial(curve, refine=False))
 
 
 class NoisySgd(BatchedMechanism):
@@ -193,8 +185,7 @@ class NoisySgd(BatchedMechanism):
         kind = "" if c == 1 else ", strongly convex (5.3) with shifts in proportion to c^(T-t)"
         for step, (source, caveat) in (FULL_BATCH if self.q == 1 else ORIENTATIONS).items():
             setting = self.q, self.multiplier / 2, self.width
-            steps = enough_steps(*setting, self.steps, step) if c == 1 and not refused else self.steps
-            found.append(_iterated(*setting, steps, step, c, source + kind, refused or caveat))
+            found.append(_iterated(*setting, self.steps, step, c, source + kind, refused or caveat))
         return found
 
     def _full_batch(self, c: float, refused: str) -> Analysis:

@@ -1,8 +1,8 @@
 """What a pair attains, from two laws that share no code, rounded down.
 
 Any pair whose drifts keep the clip is a lower bound, so that all there is to certify is the law. It is computed on
-Gauss-Legendre nodes with two widths of their panels, and on a density grid with two spacings. The value on nodes must
-be the same to `SAME` for both widths, and lie within `CLOSE` of the grid's; what is stated is the smaller one less the
+Gauss-Legendre nodes with two widths of their panels, and by the program of walks. The value on nodes must be the same
+to `SAME` for both widths, and lie within `CLOSE` of the other program's; what is stated is the smallest one less the
 largest difference of any two.
 """
 
@@ -12,20 +12,17 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 from dpexp.core.text import down
 from dpexp.privacy.exact import nodes
-from dpexp.privacy.exact.grid import GridPair
+from dpexp.privacy.exact.cross_check import walk_pair
 from dpexp.privacy.pairs.walled import Pair, Walled
 
 SAME, CLOSE = 1e-6, 1e-3
 """relative differences, of epsilon"""
 LEAST = 1e-9
 """an epsilon below it is not told from 0"""
-PER_UNIT, PER_PIECE = 12, 12
-"""points of the coarser grid in a noise unit, and at least between two knots"""
 
 
 class NotCertified(ValueError):
@@ -41,19 +38,19 @@ class Certificate:
     """rounded down by all differences"""
     by_nodes: tuple[float, float]
     """panels as they are, and half as wide"""
-    by_grid: tuple[float, float]
-    """points as they are, and twice as many"""
+    by_walk: float
+    """by the other program"""
 
     def document(self) -> dict[str, Any]:
         """As plain numbers."""
-        numbers = {"delta": self.pair.delta, "eps": self.eps, "by_nodes": [*self.by_nodes], "by_grid": [*self.by_grid]}
+        numbers = {"delta": self.pair.delta, "eps": self.eps, "by_nodes": [*self.by_nodes], "by_walk": self.by_walk}
         return numbers | {"knots": [*self.pair.knots], "others": [*self.pair.values], "start": self.pair.start}
 
     def text(self) -> str:
         """What was found and how it was checked."""
         return (
             f"a pair with epsilon {down(self.eps)} at delta = {self.pair.delta:g}, certified: {self.by_nodes[0]:.7g} "
-            f"and {self.by_nodes[1]:.7g} on nodes, {self.by_grid[0]:.7g} and {self.by_grid[1]:.7g} on a density grid"
+            f"and {self.by_nodes[1]:.7g} on nodes, {self.by_walk:.7g} by another program"
         )
 
 
@@ -61,17 +58,13 @@ def certified(pair: Pair, walled: Walled) -> Certificate:
     """Raises NotCertified where the laws disagree, NotAllowed where the pair is none of the mechanism's."""
     one, other = pair.updates(walled)
     wide, narrow = (nodes.pair(one, other, panel).eps(pair.delta) for panel in (nodes.PANEL, nodes.PANEL / 2))
-    shortest = min(b - a for a, b in pairwise(pair.knots)) * walled.half_width
-    count = max(PER_UNIT, math.ceil(PER_PIECE / shortest))  # a grid that is too coarse takes more points of its own
-    coarse, fine = (GridPair(one, other, k * count).eps(pair.delta) for k in (1, 2))
     if abs(wide - narrow) > SAME * wide + LEAST:
         raise NotCertified(f"panels of two widths give {wide:.9g} and {narrow:.9g}")
-    # written so that what is no number is refused
-    if not max(abs(fine - wide), abs(fine - coarse)) <= CLOSE * wide + LEAST:
-        raise NotCertified(f"nodes give {wide:.9g}, grids {coarse:.9g} and {fine:.9g}")
-    low = min(wide, narrow, fine)
-    difference = max(abs(wide - narrow), abs(fine - wide), abs(fine - narrow), abs(fine - coarse))
-    return Certificate(pair, max(0.0, low - difference), (wide, narrow), (coarse, fine))
+    walk = walk_pair(one, other).eps(pair.delta)
+    if not max(abs(walk - wide), abs(walk - narrow)) <= CLOSE * wide + LEAST:  # so that what is no number is refused
+        raise NotCertified(f"nodes give {wide:.9g}, another program {walk:.9g}")
+    values = (wide, narrow, walk)
+    return Certificate(pair, max(0.0, min(values) - (max(values) - min(values))), (wide, narrow), walk)
 
 
 def curve(pair: Pair, walled: Walled, eps: float = math.inf) -> Callable[[float], float]:
