@@ -549,15 +549,15 @@ def test_claims_from_summaries_can_fail(name, monkeypatch, good):
 
 @pytest.mark.slow
 def test_the_claim_of_new_records_can_fail(monkeypatch, good):
-    from dpexp.papers.dp_sgld.tables import order
+    from dpexp.papers.dp_sgld.tables import accuracy
 
-    read = order.rows_of
+    read = accuracy.rows_of
 
     def five_points_lower(results, experiment):
         rows = read(results, experiment)
         return [r | {"accuracy": r["accuracy"] - 5} if r["method"] == "DP-SGLD" else r for r in rows]
 
-    monkeypatch.setattr(order, "rows_of", five_points_lower)
+    monkeypatch.setattr(accuracy, "rows_of", five_points_lower)
     assert BY_ID["dp-sgld/table-1/new-records"].check(good).verdict == "false"
 
 

@@ -11,7 +11,7 @@ from dpexp.config.experiment_file import load_experiment
 from dpexp.papers.momentum import grids
 from dpexp.papers.momentum import rows as stored
 from dpexp.papers.momentum.claims import idea
-from dpexp.papers.momentum.ends import ends
+from dpexp.papers.momentum.rows import ends
 from dpexp.problems import PROBLEMS
 from dpexp.reporting.evidence import Evidence
 from dpexp.store import load_summary

@@ -4,7 +4,7 @@ from dpexp.papers.hidden_state import memory
 from dpexp.papers.hidden_state.attained_map import ATTAINED_MAP, ATTAINED_MAP_FIGURE
 from dpexp.papers.hidden_state.claims import CLAIMS
 from dpexp.papers.hidden_state.figure import HIDDEN_STATE_FIGURE
-from dpexp.papers.hidden_state.memory_figure import MEMORY_WIDTH
+from dpexp.papers.hidden_state.memory import MEMORY_WIDTH
 from dpexp.reporting.paper import Paper, in_words
 
 PAPER = Paper(

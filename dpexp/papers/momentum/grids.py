@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpexp.config.reader import parameters_of
-from dpexp.papers.momentum.ends import ends
-from dpexp.papers.momentum.rows import METHODS, method
+from dpexp.papers.momentum.rows import METHODS, ends, method
 from dpexp.problems import PROBLEMS
 from dpexp.problems.finite_sum import FiniteSum
 from dpexp.reporting.table import Content, Table

@@ -1,7 +1,12 @@
-"""Stored runs of `momentum` as rows: what its figures, tables and claims share.
+"""Stored runs of `momentum` as rows: what its figures, tables and claims share, and where in its grid a best setting lies.
 
 Every row has the mean of a metric over replicates at the last step, its standard error and its 95% interval; `also`
 adds the means of what must be read beside a gradient norm: F (`objective`) and the rms of |w| (`param_norm`).
+
+The best setting of a grid is inside it, or at an end, beyond which a better one may be. A setting is looked at along one
+axis at a time, among those that share its values of the other axes. It is inside if this line goes on beyond it on both
+sides. A comparison of tuned methods is fair to the loser only if the loser's best setting is inside: more settings can
+only help the winner.
 """
 
 from __future__ import annotations
@@ -12,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpexp.papers.momentum.ends import ends
 from dpexp.problems.robust_means import RippledMean
 from dpexp.store import at_last_step, load_summary
 from dpexp.theory.momentum import theorem6_printed, theorem9_printed
@@ -170,3 +174,18 @@ def _last(results: Path, experiment: str, metric: str) -> pd.DataFrame:
     rows["param_norm"] = np.sqrt(rows.cell_id.map(means["param_norm_sq"]))
     settings = ["problem", "method", "variant", "N", "d", "eps", "epochs", "length", "eta", "step"]
     return rows[[name for name in settings if name in rows] + STATISTICS + [*beside, "param_norm"]]
+
+
+def ends(grid: pd.DataFrame, best: pd.Series, axes: Sequence[str]) -> dict[str, str]:
+    """The axes on which the best row of a grid is at an end, and which one: `least`, `largest`, or `only`.
+
+    An axis of which the grid has one value is none: it was not tuned.
+    """
+    found: dict[str, str] = {}
+    for axis in axes:
+        others = [name for name in axes if name != axis]
+        line = grid[np.logical_and.reduce([np.isclose(grid[name], best[name]) for name in others], axis=0)][axis]
+        at = (bool(np.isclose(best[axis], line.min())), bool(np.isclose(best[axis], line.max())))
+        if any(at) and not np.isclose(grid[axis].min(), grid[axis].max()):
+            found[axis] = "only" if all(at) else "least" if at[0] else "largest"
+    return found

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dpexp.papers.shelf.claims import CLAIMS, verdict
-from dpexp.papers.shelf.entries import entries, found
+from dpexp.papers.shelf.claims import CLAIMS, entries, found, verdict
 from dpexp.reporting.paper import Paper, in_words
 from dpexp.reporting.table import Content, Table, by_column
 
