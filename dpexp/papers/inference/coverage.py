@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing, Figure
-from dpexp.reporting.table import Content, Table, by_column
+from dpexp.reporting.table import Column, Content, Table, by_column
 from dpexp.store import at_last_step, load_summary
 
 EXPERIMENTS = (
@@ -117,19 +116,19 @@ NOTE = (
 
 
 def build(results: Path) -> Content:
-    columns: dict[str, Callable[[dict[str, Any]], str]] = {
-        "setting": lambda r: str(r["setting"]),
-        "mu": lambda r: str(r["budget"]),
-        "n": lambda r: f"{r['n']:,}",
-        "method": lambda r: str(r["method"]),
+    columns: dict[str, Column] = {
+        "setting": "{setting}",
+        "mu": "{budget}",
+        "n": "{n:,}",
+        "method": "{method}",
         "coverage": lambda r: " ".join(_share(r[f"covered_{name}"]) for name in COORDINATES),
-        "accepted": lambda r: f"{r['accepted']:.2f}",
+        "accepted": "{accepted:.2f}",
         "if accepted": lambda r: " ".join(_share(r[f"covered_accepted_{name}"]) for name in COORDINATES),
         "worst": lambda r: _share(r["worst"]),
         "length / bound": lambda r: " ".join(f"{r[f'length_{name}']:.2f}" for name in COORDINATES),
-        "runs": lambda r: str(r["replicates"]),
-        "verdict": lambda r: str(r["verdict"]),
-        "if accepted ": lambda r: str(r["verdict_accepted"]),
+        "runs": "{replicates}",
+        "verdict": "{verdict}",
+        "if accepted ": "{verdict_accepted}",
     }
     return by_column(columns, _alike(rows_of(results)), NOTE)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dpexp.core.text import exponent, fraction
-from dpexp.reporting.slopes import RATE_TOLERANCE, SlopeError, loglog_slope, rate
-from dpexp.reporting.table import Content, Table, by_column
+from dpexp.reporting.slopes import RATE_TOLERANCE, Slope, SlopeError, loglog_slope, rate
+from dpexp.reporting.table import Column, Content, Table, by_column
 from dpexp.store import at_last_step, load_cells, load_summary, load_trajectories
 from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, STRONGLY, corrected_exponent, remark_exponent, table1_exponent
 
@@ -24,15 +24,8 @@ def build(results: Path) -> Content:
     """One row for each experiment, quantity, alpha and estimator; a column of slopes and intervals for each budget."""
     records = [record for experiment in EXPERIMENTS for record in _records(results, experiment)]
     budgets = list(dict.fromkeys(record["budget"] for record in records))
-    head = [
-        "problem",
-        "quantity",
-        "alpha",
-        "estimator",
-        "Table 1",
-        "remarks",
-        *(b if b == "non-private" else f"mu = {b}" for b in budgets),
-    ]
+    head = ["problem", "quantity", "alpha", "estimator", "Table 1", "remarks"]
+    head += [b if b == "non-private" else f"mu = {b}" for b in budgets]
     lines: dict[tuple[str, ...], dict[str, str]] = {}
     for r in records:
         printed = [exponent(r["table1"]), exponent(r["remarks"])]
@@ -53,52 +46,64 @@ def _records(results: Path, experiment: str) -> list[dict[str, Any]]:
     cells = load_cells(results, experiment, ["alpha"]).sort_values(["alpha", "gdp_mu"])
     last = int(cells.n.max())
     window = (last / 10, last)
-    columns = ["cell_id", "replicate", "step", "estimator", *QUANTITIES.values()]
-    frame = load_trajectories(results, experiment, columns=columns, filters=[("step", ">=", window[0])])
-    groups = dict(iter(frame.groupby(["cell_id", "estimator"], observed=True)))
-    records = []
-    for convexity, metric in QUANTITIES.items():
-        for alpha in cells.alpha.unique():
-            for estimator in ("sgd", "asgd"):
-                for cell in cells[cells.alpha == alpha].to_dict("records"):
-                    values = groups[cell["cell_id"], estimator].pivot(index="step", columns="replicate", values=metric)
-                    records.append(
-                        {
-                            "experiment": experiment,
-                            "metric": metric,
-                            "alpha": float(alpha),
-                            "budget": cell["budget"],
-                            "estimator": estimator,
-                            "table1": table1_exponent(estimator, convexity, float(alpha)),
-                            "remarks": remark_exponent(estimator, convexity, float(alpha)),
-                            **_fit(values.index.to_numpy(), values.to_numpy(), window),
-                            "window": f"{window[0]:,.0f} to {window[1]:,.0f}",
-                        }
-                    )
-    return records
+    paths = _Paths(results, experiment, tuple(QUANTITIES.values()), window[0])
+    return [
+        _record(experiment, convexity, float(alpha), estimator, budget=cell["budget"])
+        | _fitted(
+            lambda steps, values: loglog_slope(steps, values, window), paths.of(cell["cell_id"], estimator, metric)
+        )
+        | {"window": f"{window[0]:,.0f} to {window[1]:,.0f}"}
+        for convexity, metric in QUANTITIES.items()
+        for alpha in cells.alpha.unique()
+        for estimator in ("sgd", "asgd")
+        for cell in cells[cells.alpha == alpha].to_dict("records")
+    ]
 
 
-def _fit(steps: np.ndarray, values: np.ndarray, window: tuple[float, float]) -> dict[str, float | None]:
+class _Paths:
+    """The paths of an experiment, read once."""
+
+    def __init__(self, results: Path, experiment: str, metrics: Sequence[str], since: float = 0) -> None:
+        columns = ["cell_id", "replicate", "step", "estimator", *metrics]
+        filters = [("step", ">=", since)] if since else []
+        frame = load_trajectories(results, experiment, columns=columns, filters=filters)
+        self._groups = dict(iter(frame.groupby(["cell_id", "estimator"], observed=True)))
+
+    def of(self, cell_id: str, estimator: str, metric: str) -> tuple[np.ndarray, np.ndarray]:
+        """Steps [K] and values [K, R] of one setting."""
+        values = self._groups[cell_id, estimator].pivot(index="step", columns="replicate", values=metric)
+        return values.index.to_numpy(), values.to_numpy()
+
+
+def _record(experiment: str, convexity: str, alpha: float, estimator: str, **setting: str) -> dict[str, Any]:
+    return {
+        "experiment": experiment,
+        "metric": QUANTITIES[convexity],
+        "alpha": alpha,
+        **setting,
+        "estimator": estimator,
+        "table1": table1_exponent(estimator, convexity, alpha),
+        "remarks": remark_exponent(estimator, convexity, alpha),
+    }
+
+
+def _fitted(fit: Callable[[np.ndarray, np.ndarray], Slope], path: tuple[np.ndarray, np.ndarray]) -> dict[str, Any]:
+    """A slope with its error; nothing in place of one that cannot be fitted."""
+    fields = ("slope", "se", "ci_lo", "ci_hi")
     try:
-        fit = loglog_slope(steps, values, window)
+        found = fit(*path)
     except SlopeError:
-        return dict.fromkeys(("slope", "se", "ci_lo", "ci_hi"))
-    return {"slope": fit.slope, "se": fit.se, "ci_lo": fit.ci_lo, "ci_hi": fit.ci_hi}
+        return dict.fromkeys(fields)
+    return {name: getattr(found, name) for name in fields}
 
 
 TABLE1 = Table("table1", "Table 1: printed exponents of n and fitted slopes", "ldp-sgd", EXPERIMENTS, build)
 
 
-REACHED = {
-    "rates_linear": (STRONGLY, "param_distance_sq"),
-    "rates_logistic": (STRONGLY, "param_distance_sq"),
-    "rates_quadratic": (STRONGLY, "param_distance_sq"),
-    "long_linear": (STRONGLY, "param_distance_sq"),
-    "rates_flat": (NON_STRONGLY, "loss_gap"),
-}
-
-COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
-    "experiment": lambda r: str(r["experiment"]),
+REACHED = dict.fromkeys(("rates_linear", "rates_logistic", "rates_quadratic", "long_linear"), STRONGLY)
+REACHED["rates_flat"] = NON_STRONGLY
+COLUMNS: dict[str, Column] = {
+    "experiment": "{experiment}",
     "alpha": lambda r: fraction(r["alpha"]),
     "estimator": lambda r: str(r["estimator"]).upper(),
     "Table 1": lambda r: exponent(r["table1"]),
@@ -122,49 +127,30 @@ def build_rates(results: Path) -> Content:
 
 
 def _records_of_rates(results: Path, experiment: str) -> list[dict[str, Any]]:
-    convexity, metric = REACHED[experiment]
-    cells = load_cells(results, experiment, ["alpha"]).sort_values("alpha")
-    columns = ["cell_id", "replicate", "step", "estimator", metric]
-    frame = load_trajectories(results, experiment, columns=columns)
-    groups = dict(iter(frame.groupby(["cell_id", "estimator"], observed=True)))
+    convexity = REACHED[experiment]
+    metric = QUANTITIES[convexity]
+    paths = _Paths(results, experiment, (metric,))
     records = []
-    for cell in cells.to_dict("records"):
-        alpha = float(cell["alpha"])
+    for cell in load_cells(results, experiment, ["alpha"]).sort_values("alpha").to_dict("records"):
         for estimator in ("sgd", "asgd"):
-            values = groups[cell["cell_id"], estimator].pivot(index="step", columns="replicate", values=metric)
+            alpha, path = float(cell["alpha"]), paths.of(cell["cell_id"], estimator, metric)
             corrected = corrected_exponent(estimator, alpha) if convexity == STRONGLY else None
             if experiment == "rates_quadratic" and estimator == "asgd":
                 corrected = -1.0
-            records.append(
-                {
-                    "experiment": experiment,
-                    "metric": metric,
-                    "alpha": alpha,
-                    "estimator": estimator,
-                    "table1": table1_exponent(estimator, convexity, alpha),
-                    "remarks": remark_exponent(estimator, convexity, alpha),
-                    "corrected": corrected,
-                    **_rate_of(values),
+            try:
+                two = rate(*path)
+                decades: dict[str, Any] = {
+                    "before": two.before.slope,
+                    "drift_se": two.drift_se,
+                    "decades_agree": two.agrees_within(RATE_TOLERANCE),
                 }
+            except SlopeError:
+                decades = dict.fromkeys(("before", "drift_se", "decades_agree"))
+            found = _fitted(lambda steps, values: rate(steps, values).last, path)
+            records.append(
+                _record(experiment, convexity, alpha, estimator) | {"corrected": corrected} | found | decades
             )
     return records
-
-
-def _rate_of(values: Any) -> dict[str, Any]:
-    try:
-        found = rate(values.index.to_numpy(), values.to_numpy())
-    except SlopeError:
-        return dict.fromkeys(("slope", "se", "ci_lo", "ci_hi", "before", "drift_se", "decades_agree"))
-    last = found.last
-    return {
-        "slope": last.slope,
-        "se": last.se,
-        "ci_lo": last.ci_lo,
-        "ci_hi": last.ci_hi,
-        "before": found.before.slope,
-        "drift_se": found.drift_se,
-        "decades_agree": found.agrees_within(RATE_TOLERANCE),
-    }
 
 
 RATES = Table(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from dpexp.papers.momentum.rows import (
 )
 from dpexp.privacy.momentum.tree_calibration import multipliers
 from dpexp.privacy.momentum.trees import fixed_order, printed_count, reshuffled_bound, squared_sensitivities
-from dpexp.reporting.table import Content, Table, by_column
+from dpexp.reporting.table import Column, Content, Table, by_column
 from dpexp.theory.momentum import theorem6_printed, theorem6_schedule, theorem9_printed, theorem9_schedule
 
 GRID = [(n, d, eps) for n in (100, 1000, 10_000, 100_000) for d in (10, 100) for eps in (0.5, 1.0, 4.0)]
@@ -135,17 +134,17 @@ def tuned(results: Path) -> Content:
     """Final |grad F| / G of the best setting of every method, with F and the parameter's norm beside it."""
     best: Any = tuned_rows(results)
     records = [{str(k): v for k, v in r.items()} for r in best.to_dict("records")]
-    columns: dict[str, Callable[[dict[str, Any]], str]] = {
-        "d": lambda r: str(r["d"]),
+    columns: dict[str, Column] = {
+        "d": "{d}",
         "eps": lambda r: "no noise" if math.isinf(r["eps"]) else f"{r['eps']:g}",
-        "N": lambda r: f"{r['N']:,}",
+        "N": "{N:,}",
         "method": lambda r: METHODS[r["method"]],
         "grad norm / G": lambda r: f"{r['mean'] / G:#.3g} [{r['ci_lo'] / G:#.3g}, {r['ci_hi'] / G:#.3g}]",
-        "F": lambda r: f"{r['objective']:.4f}",
-        "norm of w": lambda r: f"{r['param_norm']:.3f}",
-        "best of": lambda r: str(r["settings"]),
-        "epochs": lambda r: f"{r['epochs']:g}",
-        "step": lambda r: f"{r['tuned']:g}",
+        "F": "{objective:.4f}",
+        "norm of w": "{param_norm:.3f}",
+        "best of": "{settings}",
+        "epochs": "{epochs:g}",
+        "step": "{tuned:g}",
         "at an end": lambda r: r["ends"] or "-",
         "diverged": lambda r: f"{r['n_diverged']} of {r['n']}",
     }

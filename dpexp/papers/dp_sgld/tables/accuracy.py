@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from dpexp.papers.dp_sgld.printed import ACCURACIES, FINE_TUNED, beside
 from dpexp.problems.softmax import DataSource, Softmax
 from dpexp.reporting.accuracies import Accuracy, difference
-from dpexp.reporting.table import Content, Table, by_column
+from dpexp.reporting.table import Column, Content, Table, by_column
 from dpexp.store import at_last_step, load_summary
 
 METHODS = {"dp-sgld": "DP-SGLD", "dp-sgd": "DP-SGD", "sgd": "no DP"}
@@ -98,10 +97,10 @@ def printed_rows(table: int) -> list[list[str]]:
 def build(experiment: str, table: int, results: Path) -> Content:
     """Tables 1 and 2: one row for each data set, lambda, method and accounting, then what the paper prints."""
     records = rows_of(results, experiment)
-    columns: dict[str, Callable[[dict[str, Any]], str]] = {
-        "data": lambda r: str(r["data"]),
-        "lambda": lambda r: f"{r['regulariser']:g}",
-        "method": lambda r: str(r["method"]),
+    columns: dict[str, Column] = {
+        "data": "{data}",
+        "lambda": "{regulariser:g}",
+        "method": "{method}",
         "accounting": lambda r: _private(r, ACCOUNTING[r["accountant"]]),
         "neighbours": lambda r: _private(r, r["neighbours"]),
         "eps claimed": lambda r: _private(r, _number(r["eps"])),
@@ -211,17 +210,17 @@ def build_order(results: Path) -> Content:
     """Both tables as one."""
     records = [record for table in (1, 2) for record in order_rows(results, table)]
     words = {-1: "lower", 0: "undecided", 1: "higher"}
-    columns: dict[str, Callable[[dict[str, Any]], str]] = {
-        "table": lambda r: str(r["table"]),
-        "data": lambda r: str(r["data"]),
-        "lambda": lambda r: f"{r['regulariser']:g}",
-        "DP-SGLD by": lambda r: str(r["accounting"]),
-        "DP-SGLD": lambda r: f"{r['dp_sgld']:.2f}",
-        "DP-SGD": lambda r: f"{r['dp_sgd']:.2f}",
-        "no DP": lambda r: f"{r['no_dp']:.2f}",
-        "difference": lambda r: f"{r['difference']:+.2f}",
-        "± seeds": lambda r: f"{r['seeds_reach']:.2f}",
-        "± with records": lambda r: f"{r['reach']:.2f}",
+    columns: dict[str, Column] = {
+        "table": "{table}",
+        "data": "{data}",
+        "lambda": "{regulariser:g}",
+        "DP-SGLD by": "{accounting}",
+        "DP-SGLD": "{dp_sgld:.2f}",
+        "DP-SGD": "{dp_sgd:.2f}",
+        "no DP": "{no_dp:.2f}",
+        "difference": "{difference:+.2f}",
+        "± seeds": "{seeds_reach:.2f}",
+        "± with records": "{reach:.2f}",
         "over seeds": lambda r: words[r["seeds"]],
         "on new records": lambda r: words[r["records"]],
     }
