@@ -11,7 +11,7 @@ from dpexp.papers.dp_sgld.claims import decreasing
 from dpexp.papers.dp_sgld.tables import accuracy
 from dpexp.papers.momentum.claims import lemmas, privacy
 from dpexp.papers.noisy_sgd.claims import appendix, sections
-from dpexp.papers.noisy_sgd.claims.walks import MULTIPLIER, WIDTH, Q
+from dpexp.papers.noisy_sgd.claims.instances import MULTIPLIER, WIDTH, Q
 from dpexp.privacy.analyses.last_iterate import last_iterate
 
 

@@ -8,9 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from dpexp.core.bisection import first_whole
-from dpexp.papers.noisy_sgd.claims.hypotheses import Point, small_steps
-from dpexp.papers.noisy_sgd.claims.hypotheses import lemma_2_12 as lemma_2_12_assumes
-from dpexp.papers.noisy_sgd.claims.walks import MULTIPLIER, SLOPE, Q, both, opposite
+from dpexp.papers.noisy_sgd.claims.instances import MULTIPLIER, SLOPE, Point, Q, both, opposite, small_steps
+from dpexp.papers.noisy_sgd.claims.instances import lemma_2_12 as lemma_2_12_assumes
 from dpexp.privacy.accounting.sampled_gaussian import base_from_mixture, largest_order, mixture_from_base, symmetrised
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
