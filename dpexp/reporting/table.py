@@ -28,11 +28,14 @@ class Content(NamedTuple):
     records: Sequence[dict[str, Any]]
 
 
-def by_column(
-    columns: Mapping[str, Callable[[dict[str, Any]], str]], records: Sequence[dict[str, Any]], note: str
-) -> Content:
-    """The table with a row for each record: every column by its heading, and what it shows of a record."""
-    return Content(list(columns), [[shown(r) for shown in columns.values()] for r in records], note, records)
+Column = str | Callable[[dict[str, Any]], str]
+"""what a column shows of a record: a format of its fields, such as {n:,}, or a function"""
+
+
+def by_column(columns: Mapping[str, Column], records: Sequence[dict[str, Any]], note: str) -> Content:
+    """The table with a row for each record: every column by its heading."""
+    ways = [column.format_map if isinstance(column, str) else column for column in columns.values()]
+    return Content(list(columns), [[shown(record) for shown in ways] for record in records], note, records)
 
 
 @dataclass(frozen=True)

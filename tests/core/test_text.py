@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from dpexp.core.standard_json import standard_json
 from dpexp.core.text import counted, down, exponent, few, fraction, up
-from dpexp.papers.momentum.figures.runs import plain_ticks
+from dpexp.papers.momentum.figures import plain_ticks
 
 
 @pytest.mark.parametrize(

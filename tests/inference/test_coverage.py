@@ -13,7 +13,7 @@ from dpexp.inference.models import model_of
 from dpexp.inference.populations import Population
 from dpexp.inference.predicted import noise_of
 from dpexp.inference.targets import target_of
-from dpexp.papers.inference.rows import verdict
+from dpexp.papers.inference.coverage import verdict
 from dpexp.problems.huber_linear import HuberLinear
 
 

@@ -487,27 +487,27 @@ FROM_SUMMARIES = {
     "momentum/theorem-6": ("dpexp.papers.momentum.rows.prescribed_rows", lambda row: 100.0, "false"),
     "momentum/theorem-9": ("dpexp.papers.momentum.rows.prescribed_rows", lambda row: 1e6, "false"),
     "momentum/theorem-6/rate": (
-        "dpexp.papers.momentum.claims.rates.prescribed_rows",
+        "dpexp.papers.momentum.claims.runs.prescribed_rows",
         lambda row: row.N**0.4 if row.variant == "none" else 1.0,
         "reproduced",
     ),
     "momentum/section-4/practice": (
-        "dpexp.papers.momentum.claims.idea.tuned_rows",
+        "dpexp.papers.momentum.claims.runs.tuned_rows",
         lambda row: 100.0 if row.method == "reduced" else 1.0,
         "false",
     ),
     "momentum/section-4/full-batch": (
-        "dpexp.papers.momentum.claims.idea.tuned_rows",
+        "dpexp.papers.momentum.claims.runs.tuned_rows",
         lambda row: 0.01 if row.method == "reduced" else 1.0,
         "false",
     ),
     "momentum/section-4/practice-tuned": (
-        "dpexp.papers.momentum.grids._last",
+        "dpexp.papers.momentum.rows._last_of_grid",
         lambda row: 100.0 if row.method == "reduced" else 1.0,
         "false",
     ),
     "momentum/section-4/full-batch-tuned": (
-        "dpexp.papers.momentum.grids._last",
+        "dpexp.papers.momentum.rows._last_of_grid",
         lambda row: 1e-5 if row.method == "reduced" else 1.0,
         "false",
     ),
@@ -549,15 +549,15 @@ def test_claims_from_summaries_can_fail(name, monkeypatch, good):
 
 @pytest.mark.slow
 def test_the_claim_of_new_records_can_fail(monkeypatch, good):
-    from dpexp.papers.dp_sgld.tables import order
+    from dpexp.papers.dp_sgld.tables import accuracy
 
-    read = order.rows_of
+    read = accuracy.rows_of
 
     def five_points_lower(results, experiment):
         rows = read(results, experiment)
         return [r | {"accuracy": r["accuracy"] - 5} if r["method"] == "DP-SGLD" else r for r in rows]
 
-    monkeypatch.setattr(order, "rows_of", five_points_lower)
+    monkeypatch.setattr(accuracy, "rows_of", five_points_lower)
     assert BY_ID["dp-sgld/table-1/new-records"].check(good).verdict == "false"
 
 
@@ -639,10 +639,10 @@ def test_a_setting_that_validation_would_not_choose_is_refused(tuned_rows):
 
 
 def test_algorithm_2_with_the_noise_of_all_nodes_is_refused(monkeypatch):
-    from dpexp.papers.momentum.claims import idea
+    from dpexp.papers.momentum.claims import runs
 
     rows = [{"problem": "p", "N": 5, "eps": 1.0, "method": m, "iterates": m == "reduced"} for m in ("tree", "reduced")]
-    monkeypatch.setattr(idea, "grid_rows", lambda results: rows)
+    monkeypatch.setattr(runs, "grid_rows", lambda results: rows)
     (certified,) = BY_ID["momentum/section-4/practice-tuned"].hypotheses
     assert certified.broken(SimpleNamespace(results=None)) == []
     rows[1]["iterates"] = False
@@ -651,7 +651,7 @@ def test_algorithm_2_with_the_noise_of_all_nodes_is_refused(monkeypatch):
 
 @pytest.mark.parametrize("name", ["momentum/section-4/practice", "momentum/section-4/full-batch"])
 def test_settings_of_section_4_are_those_that_its_claims_speak_of(name, monkeypatch):
-    from dpexp.papers.momentum.claims import idea
+    from dpexp.papers.momentum.claims import runs
 
     accountants = {"tree": "exact-sensitivities", "reduced": "certified-iterates", "descent": "gaussian-composition"}
     sound = [
@@ -662,10 +662,10 @@ def test_settings_of_section_4_are_those_that_its_claims_speak_of(name, monkeypa
     assumed = BY_ID[name].hypotheses
     for k, (key, value) in enumerate(wrong.items()):
         rows = [{**row, key: value} if row["method"] == "reduced" else row for row in sound]
-        monkeypatch.setattr(idea, "tuned_settings", lambda results, rows=rows: rows)
+        monkeypatch.setattr(runs, "tuned_settings", lambda results, rows=rows: rows)
         where = ["Algorithm 2: reduced sensitivity, N = 500, d = 10, eps = 1"]
         assert [h.broken(SimpleNamespace(results=None)) for h in assumed] == [where if j == k else [] for j in range(3)]
-    monkeypatch.setattr(idea, "tuned_settings", lambda results: sound)
+    monkeypatch.setattr(runs, "tuned_settings", lambda results: sound)
     for hypothesis in assumed:
         assert hypothesis.broken(SimpleNamespace(results=None)) == []
         assert hypothesis.refused(SimpleNamespace(results=None))

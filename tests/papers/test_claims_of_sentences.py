@@ -9,9 +9,9 @@ from scipy.optimize import minimize
 
 from dpexp.papers.dp_sgld.claims import decreasing
 from dpexp.papers.dp_sgld.tables import accuracy
-from dpexp.papers.momentum.claims import differences, privacy
-from dpexp.papers.noisy_sgd.claims import appendix, clipping, domain, sampling
-from dpexp.papers.noisy_sgd.claims.walks import MULTIPLIER, WIDTH, Q
+from dpexp.papers.momentum.claims import lemmas, privacy
+from dpexp.papers.noisy_sgd.claims import appendix, sections
+from dpexp.papers.noisy_sgd.claims.instances import MULTIPLIER, WIDTH, Q
 from dpexp.privacy.analyses.last_iterate import last_iterate
 
 
@@ -57,57 +57,57 @@ def test_walks_above_the_ends_of_panels_by_simulation():
 
 def test_a_search_over_two_atoms_climbs_no_higher_than_one_point():
     """Lemma 2.11 by Nelder and Mead over measures in the disc, from one with mean 0."""
-    nodes, weights = sampling._grid(2)
+    nodes, weights = sections._grid(2)
 
     def divergence(x, order=4.0, q=0.3, sigma=1.0):
         points = x[:4].reshape(2, 2)
         points = points / np.maximum(1.0, np.linalg.norm(points, axis=1, keepdims=True))
         share = 1 / (1 + math.exp(-x[4]))
-        return sampling._divergence(order, q, sigma, nodes, weights, points, np.array([share, 1 - share]))
+        return sections._divergence(order, q, sigma, nodes, weights, points, np.array([share, 1 - share]))
 
     found = minimize(
         lambda x: -divergence(x), np.array([0.6, 0.2, -0.5, 0.4, 0.1]), method="Nelder-Mead", options={"maxfev": 250}
     )
-    most = sampling.base_from_mixture(4.0, 0.3, 1.0)
+    most = sections.base_from_mixture(4.0, 0.3, 1.0)
     assert 0.98 * most < -found.fun <= most * (1 + 1e-9)
 
 
 def test_a_smaller_set_has_a_smaller_bound_as_well():
-    bounds = [last_iterate(2.0, Q, MULTIPLIER, width, 10**6, "symmetrised").rdp for width in domain.WIDTHS]
+    bounds = [last_iterate(2.0, Q, MULTIPLIER, width, 10**6, "symmetrised").rdp for width in sections.WIDTHS]
     assert all(a < b for a, b in pairwise(bounds))
-    assert domain.WIDTH == WIDTH
+    assert sections.WIDTH == WIDTH
 
 
 def test_the_private_regime_stops_with_the_mixing_of_a_reflected_walk():
     """A reflected Brownian path on a width W forgets at the rate pi^2 / (2 W^2): steps to half lie at log(2) times that."""
-    limit, steps = domain._half(Q, domain.SLOPE / 10, 10_000)
-    mixing = 2 * domain.WIDTH**2 / math.pi**2
+    limit, steps = sections._half(Q, sections.SLOPE / 10, 10_000)
+    mixing = 2 * sections.WIDTH**2 / math.pi**2
     assert 0.3 < steps / (mixing * math.log(2)) < 3
     assert limit < 0.01
 
 
 def test_jacobians_of_clipped_gradients_by_finite_differences():
-    places, h = clipping.PLACES, 1e-6
+    places, h = sections.PLACES, 1e-6
 
     def clip(gradient):
         size = np.linalg.norm(gradient, axis=1)
-        return gradient * np.minimum(1, clipping.CLIP / np.maximum(size, 1e-300))[:, None]
+        return gradient * np.minimum(1, sections.CLIP / np.maximum(size, 1e-300))[:, None]
 
     def gradient(w):
-        return clip(w * clipping.CURVATURES)
+        return clip(w * sections.CURVATURES)
 
     moves = h * np.eye(2)
     numeric = np.stack([(gradient(places + m) - gradient(places - m)) / (2 * h) for m in moves], axis=2)
-    jacobian, smoothness = clipping.quadratic()
-    away = np.abs(np.linalg.norm(places * clipping.CURVATURES, axis=1) - clipping.CLIP) > 1e-3
+    jacobian, smoothness = sections.quadratic()
+    away = np.abs(np.linalg.norm(places * sections.CURVATURES, axis=1) - sections.CLIP) > 1e-3
     assert np.allclose(jacobian[away], numeric[away], atol=1e-6)
     assert smoothness == 9
 
-    x = clipping.FEATURES[0]
+    x = sections.FEATURES[0]
     share = lambda w: clip(-(1 / (1 + np.exp(w @ x)))[:, None] * x)  # noqa: E731
     numeric = np.stack([(share(places + m) - share(places - m)) / (2 * h) for m in moves], axis=2)
-    jacobian, _ = clipping.logistic(x)
-    away = np.abs(np.linalg.norm(x) / (1 + np.exp(places @ x)) - clipping.CLIP) > 1e-2
+    jacobian, _ = sections.logistic(x)
+    away = np.abs(np.linalg.norm(x) / (1 + np.exp(places @ x)) - sections.CLIP) > 1e-2
     assert np.allclose(jacobian[away], numeric[away], atol=1e-6)
 
 
@@ -115,23 +115,23 @@ def apart():
     """The factor by which a step with eta M = 2 takes two places a tenth apart, by the step itself: no derivative."""
 
     def step(w):
-        gradient = w * clipping.CURVATURES
-        scale = clipping.CLIP / np.maximum(np.linalg.norm(gradient, axis=1), clipping.CLIP)
-        return w - 2 / max(clipping.CURVATURES) * scale[:, None] * gradient
+        gradient = w * sections.CURVATURES
+        scale = sections.CLIP / np.maximum(np.linalg.norm(gradient, axis=1), sections.CLIP)
+        return w - 2 / max(sections.CURVATURES) * scale[:, None] * gradient
 
     angles = np.linspace(0, math.pi, 24, endpoint=False)
     moves = 0.1 * np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    places = clipping.PLACES
+    places = sections.PLACES
     return max(np.max(np.linalg.norm(step(places + m) - step(places), axis=1)) / 0.1 for m in moves)
 
 
 def test_clipped_steps_of_the_quadratic_expand_and_unclipped_ones_do_not(monkeypatch):
     """The factor above 1 is owed to clipping alone."""
     assert 1.1 < apart() < 1.2
-    assert 1.1 < max(clipping.stretch(*clipping.quadratic())) < apart()  # near places, on a grid
-    monkeypatch.setattr(clipping, "CLIP", 1e9)
+    assert 1.1 < max(sections.stretch(*sections.quadratic())) < apart()  # near places, on a grid
+    monkeypatch.setattr(sections, "CLIP", 1e9)
     assert apart() <= 1 + 1e-9
-    assert max(clipping.stretch(*clipping.quadratic())) <= 1 + 1e-12
+    assert max(sections.stretch(*sections.quadratic())) <= 1 + 1e-12
 
 
 @pytest.mark.parametrize("reshuffled", [False, True])
@@ -139,12 +139,12 @@ def test_weights_of_a_record_by_the_recursion_of_the_momentum(reshuffled):
     """m_t with a record's gradient 1 and all others 0, step by step; constant gradients, so that iterates do not matter."""
     n, alpha = 10, 0.1
     first = 0 if reshuffled else n - 1
-    used = {first + n * k for k in range(differences.EPOCHS - 1)} | {n * differences.EPOCHS - 1}
+    used = {first + n * k for k in range(lemmas.EPOCHS - 1)} | {n * lemmas.EPOCHS - 1}
     m = [0.0]
-    for t in range(n * differences.EPOCHS):
+    for t in range(n * lemmas.EPOCHS):
         m.append((1 - alpha) * m[-1] + alpha * (t in used))
     share = abs(m[-1] - m[-1 - n]) / m[-1]
-    assert differences.weight_left(n, alpha, reshuffled) == pytest.approx(share, abs=1e-12)
+    assert lemmas.weight_left(n, alpha, reshuffled) == pytest.approx(share, abs=1e-12)
 
 
 @pytest.mark.parametrize(("n", "most"), [(9, 2 * (1 + (8 / 9) / (1 - (8 / 9) ** 9))), (10, 4.487)])
@@ -166,10 +166,10 @@ def test_the_noise_of_a_prefix_by_a_tree_drawn_leaf_by_leaf():
     """The prefix of 15 of 16 leaves: nodes of 8, 4, 2 and 1, each with the noise of a term in 5 nodes."""
     rng = np.random.default_rng(5)
     drawn = (rng.standard_normal((100_000, 4)) * math.sqrt(5)).sum(axis=1).std()
-    assert drawn == pytest.approx(differences.tree_noise(16), rel=0.01)
-    assert drawn != pytest.approx(2 / 3 * differences.tree_noise(16), rel=0.1)
+    assert drawn == pytest.approx(lemmas.tree_noise(16), rel=0.01)
+    assert drawn != pytest.approx(2 / 3 * lemmas.tree_noise(16), rel=0.1)
     # the short form for long streams is the count
-    assert differences.tree_noise(1 << 13) == pytest.approx(math.sqrt(14 * 13))
+    assert lemmas.tree_noise(1 << 13) == pytest.approx(math.sqrt(14 * 13))
 
 
 def test_the_floor_of_the_noise_on_quadratics_in_closed_form():

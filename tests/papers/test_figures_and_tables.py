@@ -15,7 +15,7 @@ from dpexp.conformance.check import Subject
 from dpexp.conformance.shown import numbers_of
 from dpexp.core.errors import ResultsMissing
 from dpexp.papers import figures, overlays, tables
-from dpexp.papers.momentum.figures.runs import LOOKS
+from dpexp.papers.momentum.figures import LOOKS
 from dpexp.papers.momentum.rows import METHODS
 from dpexp.reporting.figure import caption_of, write
 from dpexp.reporting.style import BUDGET_COLOURS, RC

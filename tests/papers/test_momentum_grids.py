@@ -8,10 +8,9 @@ import pandas as pd
 import pytest
 
 from dpexp.config.experiment_file import load_experiment
-from dpexp.papers.momentum import grids
 from dpexp.papers.momentum import rows as stored
-from dpexp.papers.momentum.claims import idea
-from dpexp.papers.momentum.ends import ends
+from dpexp.papers.momentum.claims import runs
+from dpexp.papers.momentum.rows import ends
 from dpexp.problems import PROBLEMS
 from dpexp.reporting.evidence import Evidence
 from dpexp.store import load_summary
@@ -42,8 +41,8 @@ def results(tmp_path_factory):
 
 @pytest.fixture
 def rows(results, monkeypatch):
-    monkeypatch.setattr(grids, "GRIDS", ("toy_grid",))
-    return {r["method"]: r for r in grids.grid_rows(results)}
+    monkeypatch.setattr(stored, "GRIDS", ("toy_grid",))
+    return {r["method"]: r for r in stored.grid_rows(results)}
 
 
 def test_the_best_setting_is_read_off_over_G(results, rows):
@@ -79,18 +78,18 @@ def test_methods_are_compared_place_by_place(rows, monkeypatch, apart, verdict):
     }
     if not apart:
         found["reduced"] = rows["tree"] | {"method": "reduced"}
-    monkeypatch.setattr(idea, "grid_rows", lambda results: list(found.values()))
-    outcome = idea.smaller(idea.grid_places, "tree", "")(Evidence(Path()))
+    monkeypatch.setattr(runs, "grid_rows", lambda results: list(found.values()))
+    outcome = runs.smaller(runs.grid_places, "tree", "")(Evidence(Path()))
     assert outcome.verdict == verdict
     assert f"{found['reduced']['mean']:.3g} against {found['tree']['mean']:.3g}" in outcome.measured
     assert (
-        idea.smaller(idea.grid_places, "tree", "", other=True)(Evidence(Path())).numbers["better"]
+        runs.smaller(runs.grid_places, "tree", "", other=True)(Evidence(Path())).numbers["better"]
         == outcome.numbers["worse"]
     )
 
 
 def test_the_table_stands(results, rows):
-    content = grids.build(results)
+    content = stored.build(results)
     assert len(content.rows) == 3
     assert all(len(row) == len(content.head) for row in content.rows)
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from dpexp.papers.shelf.claims import CLAIMS, verdict
-from dpexp.papers.shelf.entries import entries, found
+from dpexp.papers.shelf.claims import CLAIMS, entries, found, verdict
 
 BY_ID = {entry.id: entry for entry in entries()}
 # recomputed, certified for Poisson batches, attained for the program's batches: added or removed, replaced. By a Renyi

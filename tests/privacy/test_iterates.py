@@ -18,7 +18,7 @@ import scipy.linalg
 
 from dpexp.algorithms.finite_sum_run import Plan
 from dpexp.algorithms.reduced_momentum import covering, unit_deviations
-from dpexp.papers.momentum.claims.alternating import attack, released
+from dpexp.papers.momentum.claims.privacy import attack, released
 from dpexp.papers.momentum.levels import crossing, fixed_path_levels
 from dpexp.privacy.accounting.gdp import delta_of
 from dpexp.privacy.mechanisms import MECHANISMS

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dpexp.papers.ldp_sgd.claims import convergence
+from dpexp.papers.ldp_sgd.claims import rates
 from dpexp.papers.ldp_sgd.claims.privacy import verdict_of
 from dpexp.reporting import noticed as noticing
 from dpexp.reporting.checks import Ratio, paired_over_decade, predictions_agree, ratio_over_decade, ratio_to
@@ -108,7 +108,7 @@ def test_noise_power_must_be_the_claimed_one_with_its_interval():
 
 
 def _compared(drawn, settled, faster=True):
-    of = convergence.compared(lambda evidence: drawn, lambda evidence: settled, "", faster)
+    of = rates.compared(lambda evidence: drawn, lambda evidence: settled, "", faster)
     return of(None).verdict
 
 

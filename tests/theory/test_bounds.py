@@ -11,9 +11,8 @@ from dpexp.papers.ldp_sgd.predictions import _settled_step, asymptote, constants
 from dpexp.privacy.budgets import ConstantBudget, UniformBudget
 from dpexp.problems import PROBLEMS
 from dpexp.theory import THEOREMS
-from dpexp.theory.ldp_sgd.composition import theorem1, theorem2
 from dpexp.theory.ldp_sgd.linearised import linearised_moments, modes_of
-from dpexp.theory.ldp_sgd.noise import fourth_moment, second_moment
+from dpexp.theory.ldp_sgd.privacy import fourth_moment, second_moment, theorem1, theorem2
 from dpexp.theory.ldp_sgd.psi import power_sum, psi
 from dpexp.theory.ldp_sgd.sandwich import (
     averaged_bias,

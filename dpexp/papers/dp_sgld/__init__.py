@@ -2,10 +2,9 @@
 
 from dpexp.papers.dp_sgld.claims import CLAIMS
 from dpexp.papers.dp_sgld.region import LANGEVIN_REGION
-from dpexp.papers.dp_sgld.tables.accuracy import SGLD_TABLES
+from dpexp.papers.dp_sgld.sampling_noise import SAMPLING_NOISE, SAMPLING_NOISE_FIGURE
+from dpexp.papers.dp_sgld.tables.accuracy import SGLD_ORDER, SGLD_TABLES
 from dpexp.papers.dp_sgld.tables.constants import SGLD_CONSTANTS
-from dpexp.papers.dp_sgld.tables.order import SGLD_ORDER
-from dpexp.papers.dp_sgld.tables.sampling_noise import SAMPLING_NOISE, SAMPLING_NOISE_FIGURE
 from dpexp.papers.dp_sgld.tables.tuned import CHOSEN, SGLD_TUNED, TUNED
 from dpexp.reporting.paper import Paper, in_words
 

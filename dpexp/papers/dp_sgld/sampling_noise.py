@@ -1,4 +1,4 @@
-"""How much noise (1, 1e-5) needs under each way to draw batches: a bracket of the noise multiplier for each scheme.
+"""How much noise (1, 1e-5) needs under each way to draw batches, as a table and as a figure: a bracket for each scheme.
 
 The upper end is the least noise with which an analysis of exactly this scheme and these neighbours states the target.
 The lower end is the largest noise with which a pair of neighbours still attains more than the target: with less noise
@@ -10,11 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from dpexp.core.text import down, up
 from dpexp.privacy.accounting.calibration import least_noise
 from dpexp.privacy.analyses.analysis import ALL, Relation
 from dpexp.privacy.mechanisms import EpochGaussian, Mechanism, SampledGaussian
+from dpexp.reporting import style
+from dpexp.reporting.figure import Drawing, Figure
+from dpexp.reporting.table import Content, Table
 
 EPS, DELTA = 1.0, 1e-5
 SETTINGS = ((16, 1), (16, 10), (128, 10))
@@ -132,3 +137,87 @@ def bracket(made: Made, unit: float = 1.0, eps: float = EPS, delta: float = DELT
     high = unit * least_noise(lambda z: states(unit * z), eps, TOLERANCE)
     low = unit * least_noise(lambda z: attains(unit * z), eps, TOLERANCE)
     return min(high, low * (1 - 2 * TOLERANCE)), high
+
+
+TIGHT = 1.002
+"""a bracket whose ends are this close is printed as its upper end"""
+TICKS = (1, 2, 5, 10, 20)
+COLOURS = {"add-remove": "#2b6cb8", "replace-one": "#e0701a"}
+NOTE = (
+    f"Least noise multiplier for epsilon = {EPS:g} at delta = {DELTA:g}, all noisy sums released: noise over one record's "
+    "largest norm. Of a single number the other end of the bracket is less than 0.2% below; of two numbers, with less "
+    "than the first a pair of neighbours attains more than the target, and with the second the target is proved. Orders "
+    "of the records are proved only as if they were known. Replacing a record moves a sum twice as far as removing one: "
+    "compare rows of one kind of neighbours. Every record is used once in an epoch, or once on average; the groups of "
+    f"cyclic Poisson are {GROUPS}, and batches as large as those of the others. Nothing is simulated."
+)
+
+
+def rows() -> dict[tuple[str, str], list[Needed]]:
+    """By neighbours and scheme, the brackets in the order of the settings; schemes with the least noise first."""
+    found: dict[tuple[str, str], list[Needed]] = {}
+    for one in needed():
+        found.setdefault((one.scheme.relation, one.scheme.words), []).append(one)
+    return dict(sorted(found.items(), key=lambda item: (item[0][0], sum(one.high for one in item[1]))))
+
+
+def build(results: Path) -> Content:
+    """One row for each scheme and kind of neighbours."""
+    head = ["neighbours", "batches", *(f"{t} batches, {_epochs(e)}" for t, e in SETTINGS)]
+    text = [[relation, words, *map(_bracket, found)] for (relation, words), found in rows().items()]
+    return Content(head, text, NOTE, [_record(one) for found in rows().values() for one in found])
+
+
+def _epochs(count: int) -> str:
+    return "1 epoch" if count == 1 else f"{count} epochs"
+
+
+def _bracket(one: Needed) -> str:
+    return up(one.high, 4) if one.high < TIGHT * one.low else f"{down(one.low, 4)} to {up(one.high, 4)}"
+
+
+def _record(one: Needed) -> dict[str, Any]:
+    return {
+        "neighboring_relation": one.scheme.relation, "sampling": one.scheme.name, "batches": one.batches,
+        "epochs": one.epochs, "eps": EPS, "delta": DELTA, "noise_multiplier_low": one.low,
+        "noise_multiplier": one.high,
+    }  # fmt: skip
+
+
+def draw(results: Path) -> Drawing:
+    """One panel for each setting, one line for each scheme: its bracket on a logarithmic axis."""
+    import pandas as pd
+
+    found = rows()
+    canvas, panels = style.panels(10.5, 3.9, len(SETTINGS), log=False, sharey=True)
+    places = range(len(found), 0, -1)
+    for k, (axes, (batches, epochs)) in enumerate(zip(panels, SETTINGS, strict=True)):
+        for place, ((relation, _), needs) in zip(places, found.items(), strict=True):
+            one, colour = needs[k], COLOURS[relation]
+            axes.plot(
+                [one.low, one.high], [place, place], color=colour, linewidth=3.5, alpha=0.45, solid_capstyle="butt"
+            )
+            axes.plot(one.high, place, "o", color=colour, markersize=5)
+        axes.set(xscale="log", xlim=(1, 30))
+        style.ticks_at(axes, TICKS)
+        axes.set(xlabel="noise multiplier $z$", title=f"{batches} batches, {_epochs(epochs)}")
+        axes.grid(axis="y", linewidth=0.4)
+    panels[0].set_yticks(list(places), [words for _, words in found])
+    for relation, colour in COLOURS.items():
+        panels[0].plot([], [], "o-", color=colour, label=f"{relation}: attained (left end) and proved (dot)")
+    style.legend_below(canvas, 2)
+    return Drawing(canvas, pd.DataFrame([_record(one) for needs in found.values() for one in needs]))
+
+
+SAMPLING_NOISE = Table("sampling_noise", "Noise that each way to draw batches needs", "dp-sgld", (), build)
+SAMPLING_NOISE_FIGURE = Figure(
+    "sampling_noise",
+    f"The noise multiplier that epsilon = {EPS:g} at delta = {DELTA:g} needs under each way to draw batches, all noisy "
+    "sums released; a row is a scheme with its neighbours. Dot: with this noise the target is proved. Left end of the "
+    "line: with less noise a pair of neighbours attains more; where no line is seen, it is shorter than the dot. A "
+    f"record is used once in an epoch, or once on average; cyclic Poisson has {GROUPS} groups. Nothing is simulated.",
+    "dp-sgld",
+    "not in the paper",
+    (),
+    draw,
+)

@@ -1,10 +1,9 @@
 """`hidden-state`: the privacy loss of the last iterate without convexity, on a bounded set."""
 
 from dpexp.papers.hidden_state import memory
-from dpexp.papers.hidden_state.attained_map import ATTAINED_MAP, ATTAINED_MAP_FIGURE
 from dpexp.papers.hidden_state.claims import CLAIMS
-from dpexp.papers.hidden_state.figure import HIDDEN_STATE_FIGURE
-from dpexp.papers.hidden_state.memory_figure import MEMORY_WIDTH
+from dpexp.papers.hidden_state.figures import ATTAINED_MAP, ATTAINED_MAP_FIGURE, HIDDEN_STATE_FIGURE
+from dpexp.papers.hidden_state.memory import MEMORY_WIDTH
 from dpexp.reporting.paper import Paper, in_words
 
 PAPER = Paper(

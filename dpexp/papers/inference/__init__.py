@@ -1,8 +1,6 @@
 """`inference`: private regression with confidence intervals, and how often the intervals of the literature hold."""
 
-from dpexp.papers.inference.figure import COVERAGE_FIGURE, SIZES_FIGURE
-from dpexp.papers.inference.rows import EXPERIMENTS
-from dpexp.papers.inference.table import COVERAGE_TABLE, SLOPES_TABLE
+from dpexp.papers.inference.coverage import COVERAGE_FIGURE, COVERAGE_TABLE, EXPERIMENTS, SIZES_FIGURE, SLOPES_TABLE
 from dpexp.reporting.paper import Paper, in_words
 
 PAPER = Paper(

@@ -1,14 +1,12 @@
 """`ldp-sgd`: SGD under local differential privacy with budgets of the users' own, and its average."""
 
+from dpexp.papers.ldp_sgd import trajectories
 from dpexp.papers.ldp_sgd.claims import CLAIMS
-from dpexp.papers.ldp_sgd.figures import trajectories
-from dpexp.papers.ldp_sgd.figures.figure1 import FIGURE1
-from dpexp.papers.ldp_sgd.figures.rates import RATES as RATES_FIGURE
-from dpexp.papers.ldp_sgd.figures.sweeps import SWEEPS
+from dpexp.papers.ldp_sgd.figures import FIGURE1, SWEEPS
+from dpexp.papers.ldp_sgd.figures import RATES as RATES_FIGURE
 from dpexp.papers.ldp_sgd.of_cells import LDP_SGD_THEORY
-from dpexp.papers.ldp_sgd.tables.final import FINAL_LINEAR, FINAL_LOGISTIC
-from dpexp.papers.ldp_sgd.tables.rates import RATES as RATES_TABLE
-from dpexp.papers.ldp_sgd.tables.table1 import TABLE1
+from dpexp.papers.ldp_sgd.tables import FINAL_LINEAR, FINAL_LOGISTIC, TABLE1
+from dpexp.papers.ldp_sgd.tables import RATES as RATES_TABLE
 from dpexp.reporting.paper import Paper, in_words
 
 PAPER = Paper(

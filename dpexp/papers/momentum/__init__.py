@@ -1,10 +1,8 @@
 """`momentum`: private non-convex empirical risk minimisation with normalised momentum and noise from binary trees."""
 
 from dpexp.papers.momentum.claims import CLAIMS
-from dpexp.papers.momentum.figures.epochs import MOMENTUM_EPOCHS
-from dpexp.papers.momentum.figures.runs import MOMENTUM_PRESCRIBED, MOMENTUM_TUNED
-from dpexp.papers.momentum.figures.sizes import MOMENTUM_SIZES
-from dpexp.papers.momentum.grids import GRIDS, MOMENTUM_GRID
+from dpexp.papers.momentum.figures import MOMENTUM_EPOCHS, MOMENTUM_PRESCRIBED, MOMENTUM_SIZES, MOMENTUM_TUNED
+from dpexp.papers.momentum.rows import GRIDS
 from dpexp.papers.momentum.tables import MOMENTUM_TABLES
 from dpexp.reporting.paper import Paper, in_words
 
@@ -14,7 +12,7 @@ PAPER = Paper(
     authors="Hoang Tran, Ashok Cutkosky",
     claims=CLAIMS,
     figures=(MOMENTUM_EPOCHS, MOMENTUM_SIZES, MOMENTUM_PRESCRIBED, MOMENTUM_TUNED),
-    tables=(*MOMENTUM_TABLES, MOMENTUM_GRID),
+    tables=MOMENTUM_TABLES,
     configs=(
         *("momentum_prescribed", "momentum_epochs", "momentum_adult"),
         *("momentum_tuned", "momentum_tuned_eps", "momentum_tuned_d"),

@@ -1,18 +1,27 @@
-"""Stored runs of `momentum` as rows: what its figures, tables and claims share.
+"""Stored runs of `momentum` as rows: what its figures, tables and claims share, and where in its grid a best setting lies.
 
 Every row has the mean of a metric over replicates at the last step, its standard error and its 95% interval; `also`
 adds the means of what must be read beside a gradient norm: F (`objective`) and the rms of |w| (`param_norm`).
+
+The best setting of a grid is inside it, or at an end, beyond which a better one may be. A setting is looked at along one
+axis at a time, among those that share its values of the other axes. It is inside if this line goes on beyond it on both
+sides. A comparison of tuned methods is fair to the loser only if the loser's best setting is inside: more settings can
+only help the winner. The best mean is read off the replicates that it is compared by, so it is a little too good for
+every method; a grid of equal size is so by about as much.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpexp.papers.momentum.ends import ends
+from dpexp.config.reader import parameters_of
+from dpexp.problems import PROBLEMS
+from dpexp.problems.finite_sum import FiniteSum
 from dpexp.problems.robust_means import RippledMean
 from dpexp.store import at_last_step, load_summary
 from dpexp.theory.momentum import theorem6_printed, theorem9_printed
@@ -158,15 +167,99 @@ def _sorted(rows: pd.DataFrame, *columns: str) -> pd.DataFrame:
 
 def _last(results: Path, experiment: str, metric: str) -> pd.DataFrame:
     """Rows at the last step of every cell, with F and |w| beside the metric."""
-    summary = load_summary(results, experiment, ["N", "eps", "noise"])
-    summary = at_last_step(summary)
+    rows = _beside(results, experiment, metric, ["N", "eps", "noise"])
+    rows["variant"] = [variant(row) for row in rows.itertuples()]
+    settings = ["problem", "method", "variant", "N", "d", "eps", "epochs", "length", "eta", "step"]
+    return rows[[name for name in settings if name in rows] + STATISTICS + [*BESIDE, "param_norm"]]
+
+
+BESIDE = ("objective", "grad_norm", "mean_grad_norm")
+
+
+def _beside(results: Path, experiment: str, metric: str, needs: Sequence[str]) -> pd.DataFrame:
+    """Rows of a metric at the last step of every cell, with the method and the means of other metrics."""
+    summary = at_last_step(load_summary(results, experiment, needs))
     rows = summary[summary.metric == metric].copy()
     rows["method"] = [method(row) for row in rows.itertuples()]
-    rows["variant"] = [variant(row) for row in rows.itertuples()]
     means = summary.pivot_table(index="cell_id", columns="metric", values="mean")
-    beside: Sequence[str] = ("objective", "grad_norm", "mean_grad_norm")
-    for name in beside:
+    for name in BESIDE:
         rows[name] = rows.cell_id.map(means[name])
     rows["param_norm"] = np.sqrt(rows.cell_id.map(means["param_norm_sq"]))
-    settings = ["problem", "method", "variant", "N", "d", "eps", "epochs", "length", "eta", "step"]
-    return rows[[name for name in settings if name in rows] + STATISTICS + [*beside, "param_norm"]]
+    return rows
+
+
+def ends(grid: pd.DataFrame, best: pd.Series, axes: Sequence[str]) -> dict[str, str]:
+    """The axes on which the best row of a grid is at an end, and which one: `least`, `largest`, or `only`.
+
+    An axis of which the grid has one value is none: it was not tuned.
+    """
+    found: dict[str, str] = {}
+    for axis in axes:
+        others = [name for name in axes if name != axis]
+        line = grid[np.logical_and.reduce([np.isclose(grid[name], best[name]) for name in others], axis=0)][axis]
+        at = (bool(np.isclose(best[axis], line.min())), bool(np.isclose(best[axis], line.max())))
+        if any(at) and not np.isclose(grid[axis].min(), grid[axis].max()):
+            found[axis] = "only" if all(at) else "least" if at[0] else "largest"
+    return found
+
+
+GRIDS = ("momentum_grid", "momentum_large")
+AXES = ("epochs", "step", "alpha_n")
+PLACE = ["problem", "N", "eps"]
+
+
+def grid_rows(results: Path) -> list[dict[str, Any]]:
+    """One record for each problem, N, eps and method: the setting with the least mean of the final |grad F|, over G.
+
+    Settings that end with a larger F than they began with are no candidates: where a loss is flat far away, gradients
+    are small there too.
+    `step` is the path's length in G / L, or eta L for descent; `alpha_n` is alpha N, 1 where a method has no momentum.
+    `edges`: in which directions of the grid the best setting is an end one, of those in which the grid has more than
+    one value. `iterates`: whether the noise of the best setting is set by what its iterates give away, certified for
+    every position of a record.
+    """
+    import pandas as pd
+
+    rows = pd.concat([_last_of_grid(results, experiment) for experiment in GRIDS], ignore_index=True)
+    records = []
+    for place, tried in rows.groupby([*PLACE, "method"]):
+        grid = tried[tried.objective <= tried.start]
+        if grid.empty:  # as in runs of a few steps
+            continue
+        best = grid.loc[grid["mean"].idxmin()]
+        records.append(
+            dict(zip([*PLACE, "method"], place, strict=True))
+            | {
+                **{name: float(best[name]) for name in (*AXES, *STATISTICS[:4], "objective", "param_norm")},
+                "settings": len(tried),
+                "edges": list(ends(tried, best, AXES)),
+                "iterates": str(best["accountant"]).startswith("certified-iterates"),
+                "seeds": int(best["n"]),
+                "diverged": int(best["n_diverged"]),
+            }
+        )
+    ranks = list(METHODS)
+    return sorted(records, key=lambda r: (r["N"], str(r["problem"]), r["eps"], ranks.index(r["method"])))
+
+
+def _last_of_grid(results: Path, experiment: str) -> Any:
+    """Rows of the last gradient norm over G, with F and |w| beside it."""
+    needs = ["problem", "N", "eps", "alpha", "length", "eta", "accountant"]
+    rows: Any = _beside(results, experiment, "grad_norm", needs)
+    places = zip(rows.problem, rows.N.astype(int), rows.d.astype(int), strict=True)
+    problems = [_problem_of_grid(name, int(n), int(d)) for name, n, d in places]
+    bound, curved = (np.array([getattr(p, name) for p in problems]) for name in ("lipschitz", "smoothness"))
+    for name in ("mean", "se", "ci_lo", "ci_hi"):
+        rows[name] /= bound
+    starts = {p: p.objective(p.start())[0] for p in set(problems)}
+    rows["start"] = [starts[p] for p in problems]
+    rows["step"] = np.where(rows.length.isna(), rows.eta * curved, rows.length * curved / bound)
+    rows["alpha_n"] = np.where(rows.alpha.isna(), 1.0, rows.alpha * rows.N)
+    return rows
+
+
+@lru_cache(maxsize=64)
+def _problem_of_grid(name: str, n: int, d: int) -> FiniteSum:
+    problem = parameters_of(PROBLEMS[name]).model_validate({"N": n, "d": d})
+    assert isinstance(problem, FiniteSum)
+    return problem

@@ -1,8 +1,7 @@
 """`noisy-sgd`: the privacy loss of the last iterate of projected noisy SGD on convex losses stops growing."""
 
 from dpexp.papers.noisy_sgd.claims import CLAIMS
-from dpexp.papers.noisy_sgd.figures.analyses import PRIVACY_ANALYSES
-from dpexp.papers.noisy_sgd.figures.last_iterate import NOISY_SGD_FIGURE1
+from dpexp.papers.noisy_sgd.figures import NOISY_SGD_FIGURE1, PRIVACY_ANALYSES
 from dpexp.reporting.paper import Paper, in_words
 
 PAPER = Paper(

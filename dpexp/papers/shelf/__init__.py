@@ -1,13 +1,10 @@
 """`shelf`: epsilons that widely read pages print, recomputed, and beside what the program that ran gives away."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from dpexp.papers.shelf.claims import CLAIMS, verdict
-from dpexp.papers.shelf.entries import entries, found
+from dpexp.papers.shelf.claims import CLAIMS, entries, found, verdict
 from dpexp.reporting.paper import Paper, in_words
-from dpexp.reporting.table import Content, Table, by_column
+from dpexp.reporting.table import Column, Content, Table, by_column
 
 NOTE = (
     "All are accounted as Poisson batches, a record added or removed. Recomputed: Renyi divergences with the conversion of "
@@ -31,25 +28,17 @@ def build(results: Path) -> Content:
         }
         for entry in entries()
     ]
-    columns: dict[str, Callable[[dict[str, Any]], str]] = {
-        "of": _text("of"),
-        "batches": _text("batches"),
-        "printed": _number("printed"),
-        "recomputed": _number("recomputed"),
-        "certified": _number("accounted"),
-        "attained": _number("attained"),
-        "attained, replaced": _number("replaced"),
-        "verdict": _text("verdict"),
+    columns: dict[str, Column] = {
+        "of": "{of}",
+        "batches": "{batches}",
+        "printed": "{printed:.4g}",
+        "recomputed": "{recomputed:.4g}",
+        "certified": "{accounted:.4g}",
+        "attained": "{attained:.4g}",
+        "attained, replaced": "{replaced:.4g}",
+        "verdict": "{verdict}",
     }
     return by_column(columns, records, NOTE)
-
-
-def _text(name: str) -> Callable[[dict[str, Any]], str]:
-    return lambda record: str(record[name])
-
-
-def _number(name: str) -> Callable[[dict[str, Any]], str]:
-    return lambda record: f"{record[name]:.4g}"
 
 
 PAPER = Paper(

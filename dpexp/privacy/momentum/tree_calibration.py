@@ -49,8 +49,12 @@ def multipliers(eps: float, delta: float, theorem: Literal[4, 8] = 4) -> Multipl
     from dpexp.core.brent import root
     from dpexp.privacy.accounting.conversions import eps_of_curve
     from dpexp.privacy.accounting.gdp import mu_of
-    from dpexp.theory.momentum.theorem4 import theorem4_sigma, theorem4_sigma_best_order
-    from dpexp.theory.momentum.theorem8 import theorem8_sigma, theorem8_sigma_best_order
+    from dpexp.theory.momentum.multipliers import (
+        theorem4_sigma,
+        theorem4_sigma_best_order,
+        theorem8_sigma,
+        theorem8_sigma_best_order,
+    )
 
     if not 0 < eps < math.inf or not 0 < delta < 1:
         raise ValueError(f"eps={eps}, delta={delta}: need 0 < eps < inf and 0 < delta < 1")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.theory.ldp_sgd.noise import fourth_moment, printed_noise, second_moment
+from dpexp.theory.ldp_sgd.privacy import fourth_moment, printed_noise, second_moment
 from dpexp.theory.ldp_sgd.psi import psi
 
 MOST = 2_000_000

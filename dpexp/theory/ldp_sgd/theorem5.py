@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dpexp.theory.ldp_sgd.noise import printed_noise, second_moment
+from dpexp.theory.ldp_sgd.privacy import printed_noise, second_moment
 from dpexp.theory.ldp_sgd.psi import psi
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpexp.theory.ldp_sgd.noise import printed_noise, second_moment
+from dpexp.theory.ldp_sgd.privacy import printed_noise, second_moment
 from dpexp.theory.ldp_sgd.psi import power_sum, psi
 
 

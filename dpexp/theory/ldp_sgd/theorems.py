@@ -1,6 +1,6 @@
 """The statements of `ldp-sgd`, with what each bounds and when it may be trusted."""
 
-from dpexp.theory.ldp_sgd.composition import theorem1, theorem2
+from dpexp.theory.ldp_sgd.privacy import theorem1, theorem2
 from dpexp.theory.ldp_sgd.table1 import corrected_exponent, remark_exponent, table1_exponent
 from dpexp.theory.ldp_sgd.theorem3 import theorem3_printed, theorem3_recursion
 from dpexp.theory.ldp_sgd.theorem4 import (

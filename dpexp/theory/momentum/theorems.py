@@ -1,11 +1,15 @@
 """The statements of `momentum`, with what each bounds and when it may be trusted."""
 
-from dpexp.theory.momentum.lemma5 import lemma5_printed, lemma5_sharp
-from dpexp.theory.momentum.lemma7 import lemma7_printed
-from dpexp.theory.momentum.theorem4 import theorem4_rdp, theorem4_sigma, theorem4_sigma_best_order
-from dpexp.theory.momentum.theorem6 import theorem6_printed, theorem6_schedule
-from dpexp.theory.momentum.theorem8 import theorem8_rdp, theorem8_sigma, theorem8_sigma_best_order
-from dpexp.theory.momentum.theorem9 import theorem9_printed, theorem9_schedule
+from dpexp.theory.momentum.lemmas import lemma5_printed, lemma5_sharp, lemma7_printed
+from dpexp.theory.momentum.multipliers import (
+    theorem4_rdp,
+    theorem4_sigma,
+    theorem4_sigma_best_order,
+    theorem8_rdp,
+    theorem8_sigma,
+    theorem8_sigma_best_order,
+)
+from dpexp.theory.momentum.schedules import theorem6_printed, theorem6_schedule, theorem9_printed, theorem9_schedule
 from dpexp.theory.theorem import Theorem
 
 _NORMALISED = ("L-smooth", "every step has length eta")

@@ -13,7 +13,7 @@ from typing import Any
 
 from dpexp.papers.dp_sgld.claims.assumed import stated
 from dpexp.papers.dp_sgld.printed import ACCURACIES, beside
-from dpexp.papers.dp_sgld.tables.order import order_rows
+from dpexp.papers.dp_sgld.tables.accuracy import order_rows
 from dpexp.papers.dp_sgld.tables.tuned import CHOSEN, METHODS, TUNED, against, tuned_accuracy_rows
 from dpexp.reporting.claim import Claim, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from dpexp.papers.dp_sgld.cases import CASES, EPS_AT, TESTED_ORDERS
 from dpexp.papers.dp_sgld.printed import TABLE4
 from dpexp.problems.softmax import DataSource, Softmax
-from dpexp.reporting.table import Content, Table, by_column
+from dpexp.reporting.table import Column, Content, Table, by_column
 from dpexp.theory.dp_sgld.privacy import best_order, slope_of_eps
 from dpexp.theory.dp_sgld.softmax import implied_order_times_d, smoothness_full, table4_ratio
 
@@ -29,16 +28,16 @@ def build4(results: Path) -> Content:
         shape, beta = problem.shape, problem.smoothness
         found = _record(f"{name}, lambda = {lam:g}", shape.records, shape.classes, shape.width, beta, beta / lam, order)
         records.append(found | {"beta_full": _full(name) + lam})
-    columns: dict[str, Callable[[dict[str, Any]], str]] = {
-        "data": lambda r: str(r["data"]),
-        "n": lambda r: f"{r['n']:,}",
-        "beta": lambda r: f"{r['beta']:.3g}",
+    columns: dict[str, Column] = {
+        "data": "{data}",
+        "n": "{n:,}",
+        "beta": "{beta:.3g}",
         "beta, full loss": lambda r: "-" if r["beta_full"] is None else f"{r['beta_full']:.3g}",
-        "beta / lambda": lambda r: f"{r['condition']:.2g}",
+        "beta / lambda": "{condition:.2g}",
         "printed ratio": lambda r: "-" if r["printed"] is None else f"{r['printed']:.2g}",
-        "alpha": lambda r: f"{r['order']:.1f}",
-        "ratio, d = classes": lambda r: f"{r['ratio_classes']:.2g}",
-        "ratio, d = parameters": lambda r: f"{r['ratio_parameters']:.2g}",
+        "alpha": "{order:.1f}",
+        "ratio, d = classes": "{ratio_classes:.2g}",
+        "ratio, d = parameters": "{ratio_parameters:.2g}",
     }
     note = (
         "Ratio: {eps n^2 / (alpha d)} / (beta / lambda)^2 at eps = 1; below 1, K of Theorem 4.2 grows as n^2. Those "

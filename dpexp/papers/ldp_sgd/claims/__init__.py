@@ -1,6 +1,6 @@
 """The claims of `ldp-sgd`, in the paper's order."""
 
-from dpexp.papers.ldp_sgd.claims import convergence, convex, figures, levels, privacy, rates, remarks, strong
+from dpexp.papers.ldp_sgd.claims import convex, figures, levels, privacy, rates, remarks, strong
 from dpexp.reporting.claim import Claim
 
 CLAIMS: tuple[Claim, ...] = (
@@ -12,5 +12,5 @@ CLAIMS: tuple[Claim, ...] = (
     *rates.CLAIMS,
     *levels.CLAIMS,
     *figures.CLAIMS,
-    *convergence.CLAIMS,
+    *rates.CONVERGENCE,
 )

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dpexp.papers.ldp_sgd.hypotheses import below_one, between, convex, convex_smooth, decays
-from dpexp.papers.ldp_sgd.runs import Used, bounded_by, falls_like, theorem_holds, used
+from dpexp.papers.ldp_sgd.runs import (
+    Used,
+    below_one,
+    between,
+    bounded_by,
+    convex,
+    convex_smooth,
+    decays,
+    falls_like,
+    theorem_holds,
+    used,
+)
 from dpexp.reporting.checks import Pair, in_order
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence

@@ -10,9 +10,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from dpexp.papers.ldp_sgd.hypotheses import between as between_alphas
-from dpexp.papers.ldp_sgd.hypotheses import convex_smooth, decays, iterates
-from dpexp.papers.ldp_sgd.runs import Used, constants_of, used
+from dpexp.papers.ldp_sgd.runs import Used, constants_of, convex_smooth, decays, iterates, used
+from dpexp.papers.ldp_sgd.runs import between as between_alphas
 from dpexp.reporting.checks import JOINT, Pair, Ratio, in_order, predictions_agree, rates_agree
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence, Run

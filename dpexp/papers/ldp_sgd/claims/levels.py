@@ -13,9 +13,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpexp.papers.ldp_sgd.hypotheses import strongly, strongly_smooth
 from dpexp.papers.ldp_sgd.predictions import asymptote, decay_of, local
-from dpexp.papers.ldp_sgd.runs import Used, constants_of, local_of, predicted_of, problem_of, used
+from dpexp.papers.ldp_sgd.runs import (
+    Used,
+    constants_of,
+    local_of,
+    predicted_of,
+    problem_of,
+    strongly,
+    strongly_smooth,
+    used,
+)
 from dpexp.reporting.checks import predictions_agree, ratio_over_decade, ratio_to
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence, Run, labels

@@ -8,16 +8,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from dpexp.papers.ldp_sgd.hypotheses import bounded, covered, iterates
 from dpexp.papers.ldp_sgd.predictions import linear
-from dpexp.papers.ldp_sgd.runs import problem_of, used
+from dpexp.papers.ldp_sgd.runs import bounded, covered, iterates, problem_of, used
 from dpexp.privacy.accounting.gdp import delta_of
 from dpexp.problems import PROBLEMS
 from dpexp.reporting.checks import JOINT, Ratio, ratio_to
 from dpexp.reporting.claim import Claim, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence, Run
 from dpexp.reporting.row import above, near, row
-from dpexp.theory.ldp_sgd.composition import theorem1, theorem2
+from dpexp.theory.ldp_sgd.privacy import theorem1, theorem2
 
 EXPERIMENTS = ("linear_d5", "linear_d10", "linear_d20", "logistic_d5", "logistic_d10", "logistic_d20")
 

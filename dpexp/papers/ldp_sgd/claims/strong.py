@@ -9,13 +9,14 @@ from inspect import signature
 
 import numpy as np
 
-from dpexp.papers.ldp_sgd.hypotheses import strongly, strongly_smooth
 from dpexp.papers.ldp_sgd.runs import (
     bounded_by,
     constants_of,
     falls_like,
     predicted_of,
     problem_of,
+    strongly,
+    strongly_smooth,
     theorem_holds,
     used,
 )

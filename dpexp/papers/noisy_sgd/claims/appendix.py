@@ -8,9 +8,8 @@ from itertools import combinations
 
 import numpy as np
 
-from dpexp.papers.noisy_sgd.claims.hypotheses import C_ALPHA, C_D, C_SIGMA, ORDER, Wide, lower_bound
+from dpexp.papers.noisy_sgd.claims.instances import C_ALPHA, C_D, C_SIGMA, ORDER, Wide, lower_bound, opposite
 from dpexp.papers.noisy_sgd.claims.lower import DRIFTING
-from dpexp.papers.noisy_sgd.claims.walks import opposite
 from dpexp.privacy.attained.walk import shifting
 from dpexp.reporting.row import above, near, row
 

@@ -10,15 +10,23 @@ from typing import NamedTuple
 import numpy as np
 
 from dpexp.core.bisection import narrow
-from dpexp.papers.noisy_sgd.claims.hypotheses import (
+from dpexp.papers.noisy_sgd.claims.instances import (
+    HALF,
+    MULTIPLIER,
     ORDER,
+    SLOPE,
+    WIDTH,
     Point,
+    Q,
     Wide,
+    both,
+    exact,
     lower_bound,
+    opposite,
+    pushed,
     small_steps,
     upper_bound,
 )
-from dpexp.papers.noisy_sgd.claims.walks import HALF, MULTIPLIER, SLOPE, WIDTH, Q, both, exact, opposite, pushed
 from dpexp.privacy.analyses.analysis import eps_of_delta
 from dpexp.privacy.analyses.last_iterate import composed, last_iterate
 from dpexp.privacy.attained.walk import HockeyStick, Law, Walk, renyi

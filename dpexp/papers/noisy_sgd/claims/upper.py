@@ -7,19 +7,23 @@ from collections.abc import Iterable
 from functools import lru_cache, partial
 
 from dpexp.core.bisection import first_whole
-from dpexp.papers.noisy_sgd.claims.hypotheses import Point, best_step, contracting, small_steps, upper_bound
-from dpexp.papers.noisy_sgd.claims.walks import (
+from dpexp.papers.noisy_sgd.claims.instances import (
     MULTIPLIER,
     SETTING,
     SLOPE,
     WIDTH,
+    Point,
     Q,
+    best_step,
     both,
     cases,
+    contracting,
     exact,
     flipped,
     opposite,
+    small_steps,
     springs,
+    upper_bound,
 )
 from dpexp.privacy.accounting.sampled_gaussian import base_from_mixture, largest_order, mixture_from_base
 from dpexp.privacy.analyses.last_iterate import composed, last_iterate, printed_strongly_convex

@@ -1,10 +1,27 @@
-"""Lemma 7 of `momentum`: how far the noise of Algorithm 2 moves the momentum."""
+"""Lemmas 5 and 7 of `momentum`: what a normalised step gains, and the noise of Algorithm 2's estimate."""
 
 from __future__ import annotations
 
 import math
 
-from dpexp.theory.momentum.prescription import require_problem
+from dpexp.theory.momentum.schedules import require_problem
+
+
+def lemma5_printed(gap: float, error: float, eta: float, steps: int, L: float) -> float:
+    """3 gap / (2 eta T) + 3 L eta / 4 + 3 error, as printed. Raises ValueError unless eta > 0 and steps >= 1."""
+    return 1.5 * lemma5_sharp(gap, error, eta, steps, L)
+
+
+def lemma5_sharp(gap: float, error: float, eta: float, steps: int, L: float) -> float:
+    """gap / (eta T) + L eta / 2 + 2 error: the printed constants divided by 3/2.
+
+    From F(w_{t+1}) <= F(w_t) - eta <grad, m> / |m| + L eta^2 / 2 and, for any two vectors, <grad, m> / |m|
+    = |m| - <m - grad, m> / |m| >= |m| - |m - grad| >= |grad| - 2 |m - grad|. Raises ValueError unless eta > 0 and
+    steps >= 1.
+    """
+    if eta <= 0 or steps < 1:
+        raise ValueError(f"eta={eta}, steps={steps}: need eta > 0 and at least one step")
+    return gap / (eta * steps) + L * eta / 2 + 2 * error
 
 
 def lemma7_terms(

@@ -1,4 +1,4 @@
-"""Runs of `momentum`: the prescribed schedules against their noise-free twins, and tuned methods against each other."""
+"""Figures of `momentum`: prescribed schedules and tuned methods by runs, and the noise of both algorithms in closed form."""
 
 from __future__ import annotations
 
@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpexp.papers.momentum.rows import METHODS, PRESCRIBED, TUNED, VARIANTS, G, prescribed_rows, tuned_rows
+from dpexp.papers.momentum.levels import crossing, exact_levels, fixed_path_levels, printed_levels
+from dpexp.papers.momentum.rows import (
+    EPOCHS,
+    METHODS,
+    PRESCRIBED,
+    TUNED,
+    VARIANTS,
+    G,
+    epoch_rows,
+    prescribed_rows,
+    problem,
+    tuned_rows,
+)
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing, Figure
 
@@ -141,4 +153,106 @@ MOMENTUM_TUNED = Figure(
     "no figure in the paper",
     TUNED,
     draw_tuned,
+)
+
+
+def draw_epochs(results: Path) -> Drawing:
+    """Left: rms noise of a coordinate over G. Right: |grad F| over G at the last iterate. Against epochs."""
+    rows: Any = epoch_rows(results)
+    n, d, path = int(rows.N.iloc[0]), int(rows.d.iloc[0]), float(rows.length.iloc[0])
+    p = problem(n, d)
+    length = round(path * p.smoothness / p.lipschitz, 12)  # in units of G / L
+    levels = {k: fixed_path_levels(n, k, length)._asdict() for k in sorted(map(int, rows.epochs.unique()))}
+    rows["noise"] = [levels[int(row.epochs)][row.method] for row in rows.itertuples()]
+    rows["noise_by_nodes"] = [
+        levels[int(r.epochs)]["nodes" if r.method == "reduced" else "tree"] for r in rows.itertuples()
+    ]
+    at = crossing(n, length, tuple(sorted(levels)))
+
+    canvas, (left, right) = style.panels(7.2, 3.7, 2, sharex=True)
+    for name in ("tree", "reduced"):
+        part = rows[rows.method == name]
+        colour, marker = LOOKS[name]
+        left.plot(part.epochs, part.noise, color=colour, marker=marker, markersize=4, label=METHODS[name])
+        intervals(right, part.epochs, part, LOOKS[name])
+    part = rows[rows.method == "reduced"]
+    left.plot(part.epochs, part.noise_by_nodes, color=LOOKS["reduced"][0], linestyle="--", linewidth=1.0,
+              label="Algorithm 2: all nodes")  # fmt: skip
+    part = rows[rows.method == "tree"]
+    level = part.noise.iloc[-1] * np.sqrt(part.epochs / part.epochs.iloc[-1]) * 1.25
+    left.plot(part.epochs, level, ":", color="#777777", linewidth=1.1, label=r"$\propto \sqrt{K}$")
+    ticks = sorted(levels)
+    left.set_xticks(ticks, [str(k) for k in ticks])
+    for axes in (left, right):
+        axes.tick_params(axis="x", which="minor", length=0)
+        plain_ticks(axes)
+    noise = r"rms noise of a coordinate of $\hat m_t$ over $G$"
+    left.set(xlabel="epochs $K$", ylabel=noise, title="noise, in closed form")
+    right.set(xlabel="epochs $K$", ylabel=r"final $|\nabla F|$ over $G$", title="runs")
+    setting = (
+        rf"$N$ = {n}, $d$ = {d}, $\eta T$ = {length:g} $G/L$, $\varepsilon$ = 1, $\delta$ = $10^{{-5}}$, exact noise"
+    )
+    canvas.suptitle(setting, fontsize=9.5)
+    run_legend(canvas, rows)
+    return Drawing(canvas, rows.assign(crossing=at))
+
+
+MOMENTUM_EPOCHS = Figure(
+    "momentum_epochs",
+    "Both algorithms at one path length as epochs grow: the noise of Algorithm 1 grows like a root, that of Algorithm "
+    "2, calibrated to what its iterates give away, by half from 2 to 16 epochs, and is smaller from the start.",
+    "momentum",
+    "section 4 (no figure in the paper)",
+    (EPOCHS,),
+    draw_epochs,
+)
+
+
+TREE, REDUCED = LOOKS["tree"][0], LOOKS["reduced"][0]
+
+
+def draw_sizes(results: Path) -> Drawing:
+    """Rms |noise| over G at the prescribed schedules against N, for d = 10 and 100."""
+    import pandas as pd
+
+    sizes = [round(10 ** (k / 2)) for k in range(5, 25)]
+    rows = []
+    for d in (10, 100):
+        for n in sizes:
+            printed = printed_levels(n, d, 1.0, 1e-5)
+            rows.append({"d": d, "N": n, "tree_printed": printed.tree, "reduced_printed": printed.reduced})
+    data = pd.DataFrame(rows)
+    exact = pd.DataFrame(
+        [{"d": 10, "N": n, "theorem": 6, "exact": exact_levels(n, 10, 1.0, 1e-5, 6)} for n in (300, 1000, 3000)]
+        + [{"d": 10, "N": n, "theorem": 9, "exact": exact_levels(n, 10, 1.0, 1e-5, 9)} for n in (100, 300)]
+    )
+    canvas, (axes,) = style.panels(5.4, 3.9)
+    for d, line in ((10, "-"), (100, (0, (4, 1.6)))):
+        part = data[data.d == d]
+        axes.plot(part.N, part.tree_printed, color=TREE, linestyle=line, label=f"Algorithm 1, printed, d = {d}")
+        axes.plot(part.N, part.reduced_printed, color=REDUCED, linestyle=line, label=f"Algorithm 2, printed, d = {d}")
+    for theorem, colour, name in ((6, TREE, "Algorithm 1, exact"), (9, REDUCED, "Algorithm 2, nodes exact")):
+        part = exact[exact.theorem == theorem]
+        axes.plot(part.N, part.exact, "o", color=colour, markersize=4, label=f"{name}, d = 10")
+    size = np.array([1e4, 1e7])
+    for power, words, colour in ((-1 / 2, "$N^{-1/2}$", TREE), (-2 / 3, "$N^{-2/3}$", REDUCED)):
+        axes.plot(size, 0.03 * (size / size[0]) ** power, ":", color=colour, linewidth=1.1)
+        style.note(axes, words, (size[1], 0.03 * 1e3**power), (3, -3), color=colour, va="center")
+    axes.axhline(1.0, color="#a50f4c", linewidth=0.9)
+    style.note(axes, "largest gradient $G$", (data.N.max(), 1.0), color="#a50f4c", ha="right", va="bottom")
+    axes.set(xlabel="records $N$", ylabel=r"rms $|\hat m_t - m_t|$ over $G$")
+    axes.set_title(r"noise at the prescribed schedules, $\varepsilon$ = 1, $\delta$ = $10^{-5}$, $L = G$")
+    style.legend_below(canvas, 2)
+    return Drawing(canvas, data.merge(exact, how="outer", on=["d", "N"]))
+
+
+MOMENTUM_SIZES = Figure(
+    "momentum_sizes",
+    "Noise in the momentum at both prescribed schedules against N, printed and exact: root mean square of the noise over "
+    "the largest gradient G, d = 10 and 100, epsilon = 1, delta = 1e-5, L = G. Closed forms and exact sensitivities; "
+    "nothing is simulated.",
+    "momentum",
+    "Theorems 6 and 9 (no figure in the paper)",
+    (),
+    draw_sizes,
 )

@@ -1,0 +1,257 @@
+"""Figures of `ldp-sgd` from runs of its own: Figure 1, local exponents (Table 1), and dimension, budget and mixture of budgets (Remark 1)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dpexp.core.text import fraction
+from dpexp.reporting import style
+from dpexp.reporting.figure import Drawing, Figure
+from dpexp.reporting.slopes import local_slopes
+from dpexp.store import load_cells, load_summary, load_trajectories, not_as_configured
+from dpexp.theory.ldp_sgd.table1 import STRONGLY, corrected_exponent, table1_exponent
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+ALPHA = 0.5
+"""the paper does not say; 1/2 is the middle of its range"""
+PATHS, USERS = 5, "users = steps $i$"
+
+
+def draw_figure1(results: Path) -> Drawing:
+    """Left: mean distance for mu = 1, mu = 2 and Uniform(1, 2). Right: the first five replicates at mu = 2."""
+    import pandas as pd
+    from matplotlib.lines import Line2D
+
+    summary = load_summary(results, "figure1", ["alpha"])
+    means = summary[(summary.metric == "param_distance") & ((summary.alpha - ALPHA).abs() < 1e-9)]
+    if "2" not in set(means.budget):
+        raise not_as_configured(results, "figure1", "no cell with alpha = 1/2 and mu = 2")
+    cell_id = means.cell_id[means.budget == "2"].iloc[0]
+    columns = ["replicate", "step", "estimator", "param_distance"]
+    paths = load_trajectories(results, "figure1", [cell_id], columns, [("replicate", "<", PATHS)])
+    canvas, (left, right) = style.panels(7.2, 3.6, 2, sharey=True)
+    budgets = sorted(means.budget.unique(), key=lambda b: -means.mu_mean_inverse_square[means.budget == b].iloc[0])
+    _means(left, means, budgets)
+    _paths(right, paths)
+    title = rf"mean of {int(means.n.max())} replicates, $\alpha$ = 1/2, d = 5"
+    left.set(xlabel=USERS, ylabel=r"distance  $\|\theta_i - \theta^*\|$", title=title)
+    right.set(xlabel=USERS, title=rf"first {PATHS} replicates, $\mu$ = 2")
+    style.shared_legend(canvas, budgets, ["sgd", "asgd"], "95% CI of the mean")
+    handles = [Line2D([], [], color=PATH_COLOURS[e], label=style.NAMES[e]) for e in ("sgd", "asgd")]
+    right.legend(handles=handles, loc="lower left", frameon=False)
+    kept = ["budget", "estimator", "step", "mean", "ci_lo", "ci_hi", "n", "n_diverged"]
+    data = pd.concat(
+        [
+            means[kept].assign(panel="left"),
+            paths.rename(columns={"param_distance": "mean"}).assign(panel="right", budget="2"),
+        ]
+    )
+    keys = ["panel", "budget", "estimator", "replicate", "step"]
+    return Drawing(canvas, data[[*keys, "mean", "ci_lo", "ci_hi", "n", "n_diverged"]].sort_values(keys))
+
+
+PATH_COLOURS = {"sgd": "#8a8a8a", "asgd": "#0b7a53"}
+
+
+def _means(axes: Axes, means: pd.DataFrame, budgets: list[str]) -> None:
+    for budget in budgets:
+        for estimator in ("sgd", "asgd"):
+            curve = means[(means.budget == budget) & (means.estimator == estimator)].sort_values("step")
+            colour = style.colour_of(budget, budgets)
+            axes.plot(curve.step, curve["mean"], color=colour, linestyle=style.LINE_STYLES[estimator])
+            axes.fill_between(curve.step, curve.ci_lo, curve.ci_hi, color=colour, alpha=style.BAND_ALPHA, linewidth=0)
+    last = means[means.step == means.step.max()]["mean"].min()
+    style.reference_slope(axes, -ALPHA / 2, r"slope $-$1/4", float(means.step.max()), last * 0.55)
+
+
+def _paths(axes: Axes, paths: pd.DataFrame) -> None:
+    for estimator in ("sgd", "asgd"):
+        for _, path in paths[paths.estimator == estimator].groupby("replicate"):
+            path = path.sort_values("step")
+            width = 0.7 if estimator == "sgd" else 1.2
+            axes.plot(path.step, path.param_distance, color=PATH_COLOURS[estimator], linewidth=width)
+
+
+FIGURE1 = Figure(
+    "figure1",
+    "Budgets that differ between users (left) and single paths (right).",
+    "ldp-sgd",
+    "Figure 1",
+    ("figure1",),
+    draw_figure1,
+)
+
+
+class Curve(NamedTuple):
+    experiment: str
+    label: str
+    colour: str
+    style: str
+
+
+CURVES = (
+    Curve("rates_linear", "linear", "#2b6cb8", "-"),
+    Curve("rates_logistic", "logistic", "#e0701a", "-"),
+    Curve("rates_quadratic", "quadratic (control)", "#2a9d6f", "--"),
+    Curve("long_linear", r"linear, the paper's $\eta$ and start, $\mu$ = 1", "#a50f4c", ":"),
+)
+ALPHAS = (1 / 3, 2 / 3)
+BAND = 0.15
+
+
+def draw_rates(results: Path) -> Drawing:
+    """Left alpha = 1/3, right alpha = 2/3; horizontal lines: the printed exponent and the corrected one."""
+    import pandas as pd
+    from matplotlib.patches import Patch
+
+    cells = {curve.experiment: load_cells(results, curve.experiment, ["alpha"]) for curve in CURVES}
+    canvas, panels = style.panels(7.2, 3.6, 2, log=False, sharex=True, sharey=True)
+    pieces = []
+    for axes, alpha in zip(panels, ALPHAS, strict=True):
+        for curve in CURVES:
+            n, slopes, reach = _slopes(results, curve.experiment, cells[curve.experiment], alpha)
+            axes.plot(n, slopes, color=curve.colour, linestyle=curve.style, label=curve.label)
+            axes.fill_between(n, slopes - reach, slopes + reach, color=curve.colour, alpha=BAND, linewidth=0)
+            columns = {"alpha": alpha, "experiment": curve.experiment, "step": n, "slope": slopes, "reach": reach}
+            pieces.append(pd.DataFrame(columns))
+        _lines(axes, alpha)
+        axes.set(xscale="log", xlim=(1e2, 1e8), ylim=(-1.9, 0.1), title=rf"LDP-ASGD, $\alpha$ = {fraction(alpha)}")
+        axes.set_xlabel("users = steps $n$ (middle of a decade)")
+    panels[0].set_ylabel(r"slope of $\log \mathrm{E}\|\bar\theta_n - \theta^*\|^2$")
+    shade = Patch(facecolor="#777777", alpha=BAND + 0.1, label="95% CI of the slope, delta method")
+    style.legend_below(canvas, 2, more=[shade])
+    return Drawing(canvas, pd.concat(pieces, ignore_index=True))
+
+
+def _slopes(
+    results: Path, experiment: str, cells: pd.DataFrame, alpha: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Local slopes of the average's mean squared error."""
+    chosen = cells.cell_id[(cells.alpha - alpha).abs() < 1e-9]
+    if chosen.empty:
+        raise not_as_configured(results, experiment, f"no cell with alpha = {fraction(alpha)}")
+    columns = ["replicate", "step", "param_distance_sq"]
+    rows = load_trajectories(results, experiment, [chosen.iloc[0]], columns, [("estimator", "==", "asgd")])
+    table = rows.pivot(index="step", columns="replicate", values="param_distance_sq")
+    return local_slopes(table.index.to_numpy(), table.to_numpy())
+
+
+def _lines(axes: Axes, alpha: float) -> None:
+    printed, corrected = table1_exponent("asgd", STRONGLY, alpha), corrected_exponent("asgd", alpha)
+    if printed is None or corrected is None:
+        return
+    for value, text in ((printed, "Table 1"), (corrected, "corrected")):
+        axes.axhline(value, color="#777777", linewidth=0.9, linestyle=(0, (1, 1)))
+        style.note(axes, f"{text}: {'−' + fraction(-value)}", (9e7, value), ha="right", va="bottom", color="#333333")
+
+
+RATES = Figure(
+    "rates",
+    "Local exponents of the averaged estimator: Table 1 against the corrected rates, with a quadratic control.",
+    "ldp-sgd",
+    "Table 1",
+    tuple(curve.experiment for curve in CURVES),
+    draw_rates,
+)
+
+
+LOOKS = {"sgd": ("o", "#2b6cb8"), "asgd": ("s", "#e0701a")}
+"""marker and colour of an estimator"""
+
+
+def draw_sweeps(results: Path) -> Drawing:
+    """Left: dimension. Middle: budget. Right: mixed budgets with one mean of 1 / mu_i^2, over mu = 2 for all."""
+    import pandas as pd
+
+    names = ("sweep_d", "sweep_mu", "budget_mix")
+    ends = {name: _last(load_summary(results, name, ["alpha", "d"])) for name in names}
+    canvas, (left, middle, right) = style.panels(7.2, 3.1, 3, log=False)
+    _dimension(left, ends["sweep_d"])
+    private = ends["sweep_mu"][np.isfinite(ends["sweep_mu"].mu) & ((ends["sweep_mu"].alpha - 1 / 3).abs() < 1e-9)]
+    _budget(middle, private)
+    _mixes(right, ends["budget_mix"])
+    style.legend_below(canvas, 4)
+    kept = ["experiment", "d", "alpha", "budget", "estimator", "step", "mean", "ci_lo", "ci_hi", "n", "n_diverged"]
+    data = pd.concat([frame.assign(experiment=name) for name, frame in ends.items()], ignore_index=True)
+    return Drawing(canvas, data[kept].sort_values(kept[:5], ignore_index=True))
+
+
+def _last(summary: pd.DataFrame) -> pd.DataFrame:
+    last: pd.DataFrame = summary[(summary.metric == "param_distance_sq") & (summary.step == summary.step.max())]
+    return last
+
+
+def _points(axes: Axes, x: Any, rows: pd.DataFrame, estimator: str) -> None:
+    error = [rows["mean"] - rows.ci_lo, rows.ci_hi - rows["mean"]]
+    axes.errorbar(x, rows["mean"], error, **_look(estimator), label=f"{style.NAMES[estimator]}, 95% CI")
+
+
+def _look(estimator: str) -> dict[str, Any]:
+    marker, colour = LOOKS[estimator]
+    return {"fmt": marker, "color": colour, "markersize": 4, "capsize": 2}
+
+
+def _dimension(axes: Axes, ends: pd.DataFrame) -> None:
+    style.log_log(axes)
+    for estimator in ("sgd", "asgd"):
+        rows = ends[ends.estimator == estimator].sort_values("d")
+        _points(axes, rows.d + 1, rows, estimator)
+    p = np.array([ends.d.min() + 1, ends.d.max() + 1])
+    level = ends["mean"][(ends.d == ends.d.min()) & (ends.estimator == "sgd")].iloc[0]
+    axes.plot(p, level * (p / p[0]), ":", color="#777777", linewidth=1.1, label="proportional (Remark 1)")
+    axes.plot(p, level * (p / p[0]) ** 2, "--", color="#444444", linewidth=0.9, label="quadratic")
+    style.ticks_at(axes, sorted(ends.d.unique() + 1))
+    error = r"final $\mathrm{E}\,\|\theta_n - \theta^*\|^2$"
+    axes.set(xlabel="parameters $p$", ylabel=error, title=r"dimension ($\alpha$ = 1/2, $\mu$ = 8)")
+
+
+def _budget(axes: Axes, ends: pd.DataFrame) -> None:
+    style.log_log(axes)
+    for estimator in ("sgd", "asgd"):
+        rows = ends[ends.estimator == estimator].sort_values("mu")
+        _points(axes, rows.mu, rows, estimator)
+        middle = rows[rows.mu == 2.0]
+        power = -2 if estimator == "sgd" else -4
+        mu = np.array([0.5, 8.0] if estimator == "sgd" else [0.5, 4.0])
+        axes.plot(mu, middle["mean"].iloc[0] * (mu / 2) ** power, ":", color="#777777", linewidth=1.1)
+        end = mu[1], middle["mean"].iloc[0] * (mu[1] / 2) ** power
+        height, side = (12, "bottom") if power == -2 else (-4, "top")
+        style.note(axes, rf"$\mu^{{{power}}}$", end, (-2, height), ha="right", va=side)
+    style.ticks_at(axes, sorted(ends.mu.unique()))
+    axes.set(xlabel=r"budget $\mu$", title=r"budget ($\alpha$ = 1/3, d = 5)")
+
+
+def _mixes(axes: Axes, ends: pd.DataFrame) -> None:
+    order = ["2", *sorted(b for b in ends.budget.unique() if b not in ("1", "2")), "1"]
+    place = {budget: k for k, budget in enumerate(order)}
+    for estimator, shift in (("sgd", -0.12), ("asgd", 0.12)):
+        rows = ends[ends.estimator == estimator]
+        base = rows["mean"][rows.budget == "2"].iloc[0]
+        x = rows.budget.map(place) + shift
+        error = np.array([rows["mean"] - rows.ci_lo, rows.ci_hi - rows["mean"]]) / base
+        axes.errorbar(rows["mean"] / base, x, xerr=error, **_look(estimator))
+    axes.axvline(1.0, color="#777777", linestyle=":", linewidth=1.1)
+    axes.set_yticks(range(len(order)), [f"$\\mu$ = {b} for all" if b in ("1", "2") else _wrapped(b) for b in order])
+    axes.tick_params(axis="y", labelsize=7)
+    axes.invert_yaxis()
+    axes.set(xlabel=r"error / error at $\mu$ = 2", title="mixed budgets")
+
+
+def _wrapped(label: str) -> str:
+    return label.replace(", ", ",\n", 1) if label.startswith("mix") else label
+
+
+SWEEPS = Figure(
+    "sweeps",
+    "The error against dimension, budget and mixture of budgets.",
+    "ldp-sgd",
+    "Remark 1",
+    ("sweep_d", "sweep_mu", "budget_mix"),
+    draw_sweeps,
+)

@@ -1,1 +1,0 @@
-"""Figures of `ldp-sgd`, one file for each figure or family."""

@@ -1,1 +1,0 @@
-"""Tables of `ldp-sgd`, one file for each table or family."""

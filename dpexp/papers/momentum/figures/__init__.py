@@ -1,1 +1,0 @@
-"""Figures of `momentum`, one file for each figure or family."""

@@ -1,1 +1,0 @@
-"""Figures of `noisy-sgd`, one file for each figure or family."""
