@@ -11,10 +11,10 @@ from typing import Any, get_args
 
 import numpy as np
 
-from dpexp.privacy.exact import bins
 from dpexp.privacy.exact.outcome import EitherOrder
 from dpexp.privacy.mechanisms import Mechanism
 from dpexp.privacy.mechanisms.epoch_gaussian import EpochGaussian, EpochSampling
+from tests.oracles import binned_epochs
 from tests.oracles.composition import epsilon, gaussian_eps
 
 WIDTH = 0.05
@@ -44,7 +44,11 @@ def constant_gradients(sampling: str, relation: str, rng: np.random.Generator) -
     ordered = sampling in ("shuffled", "reshuffled")
     mu = (2 if replaced and ordered else 1) / noise
     fresh = sampling in ("balls-in-bins", "reshuffled")
-    pair = bins.epochs(mu, batches, epochs, WIDTH) if fresh else bins.epochs(mu * math.sqrt(epochs), batches, 1, WIDTH)
+    pair = (
+        binned_epochs.epochs(mu, batches, epochs, WIDTH)
+        if fresh
+        else binned_epochs.epochs(mu * math.sqrt(epochs), batches, 1, WIDTH)
+    )
     attained["all iterates"] = EitherOrder(pair).eps
     # the sum of all releases: the record is in `epochs` of them, whichever these are
     sums = (2 if replaced else 1) * epochs / noise / math.sqrt(batches * epochs)

@@ -22,11 +22,11 @@ from dpexp.privacy.accounting.epoch_losses import MOST_NOISES, coarser, epoch_lo
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.audit.statistics.epochs_of_steps import log_likelihood_ratio_of
 from dpexp.privacy.batch_sampling import Epochs
-from dpexp.privacy.exact import bins
 from dpexp.privacy.exact.outcome import Cells, EitherOrder
 from dpexp.privacy.mechanisms import EpochGaussian
 from dpexp.privacy.targets import Target
 from dpexp.problems.softmax import Softmax
+from tests.oracles import binned_epochs
 from tests.oracles.composition import epsilon
 
 DIGITS = Softmax(regulariser=1e-2)
@@ -148,7 +148,11 @@ def test_noise_is_set_by_the_upper_end_of_the_schemes_own_bracket(sampling):
     assert row["guarantee"]
     assert row["accountant"] == "pld"
     z = row["noise_multiplier"]
-    pair = bins.epochs(1 / z, t, 3) if sampling == "balls-in-bins" else bins.epochs(math.sqrt(3) / z, t, 1)
+    pair = (
+        binned_epochs.epochs(1 / z, t, 3)
+        if sampling == "balls-in-bins"
+        else binned_epochs.epochs(math.sqrt(3) / z, t, 1)
+    )
     exact = EitherOrder(pair).eps
     assert 0.985 < exact(1e-5) <= 1
     # with the noise of the other scheme the target is missed, or much noise is wasted
@@ -238,7 +242,7 @@ def test_dp_sgld_takes_each_epoch_at_its_least_noise():
         z = row["noise_multiplier"]
         if sampling == "secret-bins":
             mu = math.sqrt(sum(1 / (z * noise) ** 2 for noise in least))
-            exact = EitherOrder(bins.epochs(mu, t, 1)).eps(1e-5)
+            exact = EitherOrder(binned_epochs.epochs(mu, t, 1)).eps(1e-5)
         elif sampling == "balls-in-bins":
             exact = EitherOrder(product([(1 / (z * noise), 1) for noise in least], t)).eps(1e-5)
         else:
@@ -254,8 +258,8 @@ def product(epochs, t):
     """The pair of epochs of several distances, from below, by the other program."""
     total = None
     for mu, count in epochs:
-        one = bins.epochs(mu, t, count)
-        total = (one.p, one.q) if total is None else bins._product(total, (one.p, one.q), 0.02)
+        one = binned_epochs.epochs(mu, t, count)
+        total = (one.p, one.q) if total is None else binned_epochs._product(total, (one.p, one.q), 0.02)
     return Cells(*total, 1e-11)
 
 
@@ -406,7 +410,7 @@ def test_the_noise_of_a_scheme_is_bracketed_by_other_programs():
     exact = {
         "poisson": lambda z: epsilon([(1 / 16, z, 16)], 1e-5),
         "cyclic-poisson": lambda z: epsilon([(5 / 16, z, 4)], 1e-5),
-        "balls-in-bins": lambda z: EitherOrder(bins.epochs(1 / z, 16, 1)).eps(1e-5),
+        "balls-in-bins": lambda z: EitherOrder(binned_epochs.epochs(1 / z, 16, 1)).eps(1e-5),
     }
     for name, eps in exact.items():
         low, high = bracket(kinds[name, "add-remove"].of(16, 1))
@@ -419,4 +423,4 @@ def test_the_noise_of_a_scheme_is_bracketed_by_other_programs():
         scheme = kinds["reshuffled", relation]
         low, high = bracket(scheme.of(16, 9), unit(scheme))
         assert eps_of(far * math.sqrt(9) / high, 1e-5) == pytest.approx(1, rel=1e-3)
-        assert EitherOrder(bins.epochs(far / low, 16, 9)).eps(1e-5) == pytest.approx(1, rel=0.02)
+        assert EitherOrder(binned_epochs.epochs(far / low, 16, 9)).eps(1e-5) == pytest.approx(1, rel=0.02)

@@ -10,13 +10,14 @@ import pytest
 
 import dpexp.privacy.exact
 from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.exact import bins, memory
-from dpexp.privacy.exact.composition import composed_renyi
+from dpexp.privacy.exact import memory
 from dpexp.privacy.exact.cross_check import ALIKE, walk_pair
 from dpexp.privacy.exact.linear import linear
 from dpexp.privacy.exact.nodes import pair
 from dpexp.privacy.exact.recursion import statistic_law
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
+from dpexp.privacy.judge.families import Composed
+from tests.oracles import binned_epochs
 from tests.oracles.composition import epsilon, gaussian_eps
 from tests.oracles.density_grid import GridPair
 from tests.oracles.linear_losses import full
@@ -193,9 +194,9 @@ def test_no_linear_loss_tells_more_than_with_all_its_counts(setting):
 
 def test_composition_of_normal_steps_and_renyi():
     assert gaussian_eps(1.0, 1e-5) == pytest.approx(eps_of(1.0, 1e-5), rel=1e-9)
-    assert composed_renyi("add-remove", 0.01, 1, 1, 2) == pytest.approx(1.718134220745e-4, rel=1e-8)
-    assert composed_renyi("add-remove", 0.01, 1, 1, 32) == pytest.approx(11.24627593705, rel=1e-8)
-    assert composed_renyi("replace-one", 0.01, 0.5, 1, 8) == pytest.approx(4.03165248e-4, rel=1e-7)
+    assert Composed("add-remove", 0.01, 1.0, 1).renyi(2) == pytest.approx(1.718134220745e-4, rel=1e-8)
+    assert Composed("add-remove", 0.01, 1.0, 1).renyi(32) == pytest.approx(11.24627593705, rel=1e-8)
+    assert Composed("replace-one", 0.01, 2.0, 1).renyi(8) == pytest.approx(4.03165248e-4, rel=1e-7)
 
 
 # adversary.md 5.2: t, E, s and the brackets of eps at 1e-3 (remove, add) and 1e-5
@@ -208,15 +209,15 @@ BINS = [
 @pytest.mark.parametrize(("setting", "remove", "add", "remove_5", "add_5"), BINS)
 def test_balls_in_bins_from_below(setting, remove, add, remove_5, add_5):
     t, epochs, noise = setting
-    cells = bins.epochs(1 / noise, t, epochs)
+    cells = binned_epochs.epochs(1 / noise, t, epochs)
     found = (cells.eps(1e-3), cells.swapped.eps(1e-3), cells.eps(1e-5), cells.swapped.eps(1e-5))
     for value, (low, high) in zip(found, (remove, add, remove_5, add_5), strict=True):
         assert low * 0.995 < value < high
 
 
 def test_one_bin_is_a_normal_step():
-    assert bins.epochs(1.0, 1, 4).eps(1e-3) == pytest.approx(gaussian_eps(2.0, 1e-3), rel=1e-3)
-    assert bins.epochs(1.0, 1, 4).eps(1e-3) < gaussian_eps(2.0, 1e-3)
+    assert binned_epochs.epochs(1.0, 1, 4).eps(1e-3) == pytest.approx(gaussian_eps(2.0, 1e-3), rel=1e-3)
+    assert binned_epochs.epochs(1.0, 1, 4).eps(1e-3) < gaussian_eps(2.0, 1e-3)
 
 
 def test_a_loss_that_remembers():
@@ -283,20 +284,3 @@ def test_the_grid_has_the_divergence_of_large_orders_too():
     for order in (2.0, 400.0, 5000.0):
         grid, nodes = GridPair(one, other).renyi(order), pair(one, other).renyi(order)
         assert grid == pytest.approx(nodes, rel=1e-5)
-
-
-@pytest.mark.parametrize(("b", "n", "drift"), [(1, 400, 3.9), (3, 60, 0.4), (2, 900, 1.5), (1, 6, 0.05)])
-def test_mixtures_of_batch_sizes_are_sums_term_by_term(b, n, drift, monkeypatch):
-    """By Horner's rule and by nodes in intervals, beside one exponential and one normal probability for every size."""
-    others = Drift((-5.0, 1.0, 1.0, 5.0), (-drift * b, -0.3 * drift * b, drift * b, 0.0))
-    one = Update("poisson", n, b, 3, 5.0, others, affine(-0.1, 1.5 * b, 5.0))
-    edges = np.linspace(-5, 5, 41)
-    fine = np.linspace(edges[7], edges[8], 101)
-
-    def all_of(law):
-        return [law.masses, law.intervals(edges), law.intervals(fine)]
-
-    fast = all_of(pair(one, replace(one, record=None)).one)
-    monkeypatch.setattr("dpexp.privacy.exact.nodes.NodeLaw._mixes", False)
-    for quick, slow in zip(fast, all_of(pair(one, replace(one, record=None)).one), strict=True):
-        np.testing.assert_allclose(quick, slow, rtol=2e-11, atol=1e-120)

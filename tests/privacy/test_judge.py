@@ -22,7 +22,7 @@ from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import hybrid_eps
 from dpexp.privacy.analyses.last_iterate import composed, last_iterate
 from dpexp.privacy.analyses.shifted_interpolation import full_batch_strongly_convex
-from dpexp.privacy.exact import bins, memory
+from dpexp.privacy.exact import memory
 from dpexp.privacy.exact.linear import linear
 from dpexp.privacy.judge import judge
 from dpexp.privacy.judge.bound import from_function
@@ -35,6 +35,7 @@ from dpexp.privacy.judge.verdict import rerun
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from tests.campaigns.survey_of_bounds import Case, cases, survey, table
 from tests.conftest import share
+from tests.oracles import binned_epochs
 from tests.oracles.composition import epsilon
 from tests.oracles.untilted_composition import StepLoss
 
@@ -100,7 +101,7 @@ def fresh_bins(delta, *, batches, noise_multiplier, epochs, steps):
     """A new secret partition in every epoch, for one that is kept; 2% for what a lower value lacks."""
     if steps % batches or epochs > 8 or batches > 8:
         return math.inf
-    cells = bins.epochs(2 / noise_multiplier, batches, epochs)
+    cells = binned_epochs.epochs(2 / noise_multiplier, batches, epochs)
     return 1.02 * max(cells.eps(delta), cells.swapped.eps(delta)) + 1e-3
 
 

@@ -11,9 +11,9 @@ from dpexp.privacy.accounting.calibration import calibrate
 from dpexp.privacy.accounting.epoch_losses import EpochLoss
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.random_allocation import Atoms, _pairs_of_twins, mixed, one_epoch_above, one_epoch_below
-from dpexp.privacy.exact import bins
 from dpexp.privacy.mechanisms import MECHANISMS, EpochGaussian
 from tests.conftest import call
+from tests.oracles import binned_epochs
 
 # adversary.md 5.2, by another program: batches, epochs, noise, and brackets of epsilon at 1e-3 and 1e-5, each for a
 # record that is removed and for one that is added
@@ -123,7 +123,7 @@ def test_two_batches_against_quadrature(mu):
 
 @pytest.mark.parametrize(("batches", "epochs", "noise"), [(20, 3, 1.0), (7, 1, 0.5)])
 def test_from_below_is_above_a_coarser_lower_bound_of_another_program(batches, epochs, noise):
-    cells, loss = bins.epochs(1 / noise, batches, epochs), EpochLoss(1 / noise, batches)
+    cells, loss = binned_epochs.epochs(1 / noise, batches, epochs), EpochLoss(1 / noise, batches)
     for delta in (1e-2, 1e-5, 1e-9):
         for pair, (low, high) in zip((cells, cells.swapped), loss.sides(epochs, delta).values(), strict=True):
             assert pair.eps(delta) <= high

@@ -113,7 +113,8 @@ class EpochLoss:
         return one_epoch_above(self.mu, self.batches)
 
     @cached_property
-    def _dominated(self) -> Atoms:
+    def dominated(self) -> Atoms:
+        """The same from below."""
         return one_epoch_below(self.mu, self.batches)
 
     def _above(self, epochs: int) -> tuple[Composed, Composed]:
@@ -133,7 +134,7 @@ class EpochLoss:
         return removed, added
 
     def _sum_below(self, epochs: int) -> tuple[Composed, Composed]:
-        pair = self._dominated
+        pair = self.dominated
         low, high, spread = pair.range
         reach = max(abs(low), abs(high))
         interval = max(spread / FINE_BELOW, reach / MOST_BELOW)

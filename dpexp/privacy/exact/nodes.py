@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 import numpy as np
 
@@ -35,14 +35,6 @@ SIDES = 4
 """intervals of one noise unit; those at which the ratio crosses its level are divided, others lose nothing"""
 DIVIDED = 100
 """into so many"""
-
-LOG_RANGE = 600.0
-"""exponents up to it, of either sign, are far from the largest and the least number: e^709 and e^-745"""
-WIDEST, WIDEST_NODES = 0.125, 11
-NARROW, NARROW_NODES = 0.00126, 3
-"""half the width of an interval, and nodes in it. n Gauss-Legendre nodes on an interval of half width w integrate a
-normal density d deviations away with the relative error 2^2n (n!)^4 (w d)^2n / ((2n + 1) (2n)!^3) times the largest
-over the mean density, at most 1 + 2 w d: below 4e-12 for w = 0.125 and d up to `FAR`, and below 1e-12 for the others"""
 
 Moves = list[tuple[float, np.ndarray]]
 """(probability, means after the drift [Y]) of a step from places [Y]"""
@@ -73,43 +65,6 @@ def _sizes(others: int, q: float) -> tuple[tuple[int, float], ...]:
         for k in range(others + 1)
     ]
     return tuple((k, math.exp(v)) for k, v in enumerate(log_p) if v > math.log(DROPPED))
-
-
-@lru_cache(maxsize=8)
-def _mixed_density(update: Update, included: bool, x_bytes: bytes, y_bytes: bytes) -> np.ndarray:
-    """Density at x [X] after a Poisson step from y [Y], inside the walls: [X, Y]; arrays as bytes.
-
-    With a the way from the mean for k_0 other records to x, and e = others(y) / b the move that one more record makes,
-
-        sum over j of p_j phi(a - j e) = phi(a) sum over j of p_j e^(-j^2 e^2 / 2) (e^(a e))^j,
-
-    a polynomial with positive terms, by Horner's rule: two operations a size in place of an exponential. It is cut into
-    pieces, each with its own a, so that no power leaves the range of numbers: within a piece j |a e| <= `LOG_RANGE`
-    where |a| <= `FAR`, and further away phi(a) is 0 as a number, as it is term by term. Every operation is relative, so
-    the sum of J sizes is accurate to about 4 J 2^-53.
-    """
-    x, y = np.frombuffer(x_bytes), np.frombuffer(y_bytes)
-    b, sizes = update.batch_size, _sizes(update.n - 1, update.q)
-    each = update.others(y) / b
-    own = update.record(y) / b if included and update.record is not None else 0.0
-    most = max(1, int(LOG_RANGE / (FAR * max(float(np.abs(each).max()), 1e-9))))
-    total = np.zeros((len(x), len(y)))
-    for first in range(0, len(sizes), most):
-        piece = sizes[first : first + most]
-        away = x[:, None] - (y + piece[0][0] * each + own)
-        ratio = np.exp(np.clip(away, -FAR, FAR) * each)
-        j = np.arange(len(piece))[:, None]
-        factors = np.array([[p] for _, p in piece]) * np.exp(-((j * each) ** 2) / 2)
-        held = np.broadcast_to(factors[-1], away.shape).copy()
-        for factor in factors[-2::-1]:
-            held *= ratio
-            held += factor
-        away *= away
-        away *= -0.5
-        held *= np.exp(away)
-        total += held
-    total *= 1 / math.sqrt(2 * math.pi)
-    return total
 
 
 def count_of_sizes(n: int, q: float) -> int:
@@ -175,17 +130,6 @@ class NodeLaw:
         h = self.update.half_width
         return np.append(self._nodes[0], [-h, h])
 
-    @property
-    def _mixes(self) -> bool:
-        """Whether a step mixes many batch sizes."""
-        u = self.update
-        return u.sampling == "poisson" and u.others.largest > 0 and u.q < 1
-
-    def _mixed(self, x: np.ndarray, y: np.ndarray, included: bool) -> np.ndarray:
-        """Both neighbours ask for the step without their record, which is the same for both."""
-        u = self.update if included else replace(self.update, record=None)
-        return _mixed_density(u, included, x.tobytes(), y.tobytes())
-
     def _kernel(self, y: np.ndarray, included: bool) -> np.ndarray:
         """Masses at `places` after a step from y, [N + 2, Y]; columns sum to 1."""
         from scipy.special import ndtr
@@ -193,13 +137,6 @@ class NodeLaw:
         x, w = self._nodes
         h = self.update.half_width
         out = np.zeros((len(x) + 2, len(y)))
-        if self._mixes:
-            sizes, means = zip(*_moves(self.update, y, included), strict=True)
-            out[:-2] = self._mixed(x, y, included)
-            out[-2] = np.array(sizes) @ ndtr(-h - np.array(means))
-            out[-1] = np.array(sizes) @ ndtr(np.array(means) - h)
-            out[:-2] *= w[:, None]
-            return out / out.sum(axis=0)
         for p, mean in _moves(self.update, y, included):
             out[:-2] += (p / math.sqrt(2 * math.pi)) * np.exp(-((x[:, None] - mean) ** 2) / 2)
             out[-2] += p * ndtr(-h - mean)
@@ -299,12 +236,6 @@ class NodeLaw:
             if not seen.any():
                 continue
             weight = mass[seen]
-            widest = float(np.diff(edges).max()) / 2
-            if self._mixes and widest <= WIDEST:
-                out += self._integrated(
-                    edges, state.y, mass, included, NARROW_NODES if widest <= NARROW else WIDEST_NODES
-                )
-                continue
             for p, mean in _moves(self.update, state.y[seen], included):
                 near = (mean > edges[0] - FAR) & (mean < edges[-1] + FAR)
                 away = edges[:, None] - mean[near]
@@ -312,14 +243,6 @@ class NodeLaw:
                 part = np.where(away[:-1] * away[1:] < 0, 1 - tail[:-1] - tail[1:], np.abs(tail[1:] - tail[:-1]))
                 out += p * (part @ weight[near])
         return out
-
-    def _integrated(self, edges: np.ndarray, y: np.ndarray, mass: np.ndarray, included: bool, count: int) -> np.ndarray:
-        """Masses between consecutive edges after a step from y with that mass, from densities at nodes of each."""
-        x, w = np.polynomial.legendre.leggauss(count)
-        half = np.diff(edges)[:, None] / 2
-        places = edges[:-1, None] + half * (1 + x)
-        density = self._mixed(places.ravel(), y, included) @ mass
-        return np.asarray((density.reshape(places.shape) * (half * w)).sum(axis=1))
 
 
 @dataclass(frozen=True)
@@ -393,24 +316,10 @@ class NodePair:
 
 def _product(steps: list[np.ndarray]) -> np.ndarray:
     """The steps one after the other; runs of the same step by squaring."""
-    total, k = np.eye(len(steps[0])), 0
-    while k < len(steps):
-        run = k
-        while run < len(steps) and steps[run] is steps[k]:
-            run += 1
-        total = _matrix_power(steps[k], run - k) @ total
-        k = run
-    return total
-
-
-def _matrix_power(step: np.ndarray, times: int) -> np.ndarray:
-    total = np.eye(len(step))
-    while times:
-        if times & 1:
-            total = step @ total
-        times >>= 1
-        if times:
-            step = step @ step
+    total = np.eye(len(steps[0]))
+    for _, same in groupby(steps, key=id):
+        run = list(same)
+        total = np.linalg.matrix_power(run[0], len(run)) @ total
     return total
 
 

@@ -13,10 +13,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpexp.privacy.accounting.epoch_losses import EpochLoss, epoch_loss
 from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.accounting.loss_distributions import step_loss
-from dpexp.privacy.exact import bins, composition, linear, memory, nodes, recursion
-from dpexp.privacy.exact.outcome import EitherOrder
+from dpexp.privacy.accounting.loss_distributions import Scheme, step_loss
+from dpexp.privacy.accounting.mixtures import GaussianMixture, renyi_of
+from dpexp.privacy.exact import linear, memory, nodes, recursion
+from dpexp.privacy.exact.outcome import Cells, EitherOrder
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
 from dpexp.privacy.judge.kinds import Attained
 from dpexp.privacy.judge.setting import Assumes, Setting
@@ -47,7 +49,7 @@ class Family:
 class Composed:
     """All iterates of constant gradients: the loss of a step, summed, as privacy statements have it."""
 
-    pair: composition.Pair
+    pair: Scheme
     q: float
     multiplier: float
     """noise over the distance that one record moves a step"""
@@ -57,12 +59,44 @@ class Composed:
         return step_loss(self.q, self.multiplier, self.pair).attained(self.steps, delta)
 
     def renyi(self, order: float) -> float:
-        return composition.composed_renyi(self.pair, self.q, 1 / self.multiplier, self.steps, order)
+        present = self._mixture(self.q, 1 / self.multiplier)
+        other = present.mirrored if self.pair == "replace-one" else self._mixture(1.0, 0.0)
+        return self.steps * max(renyi_of(present, other, order), renyi_of(other, present, order)) * (1 - 1e-9)
+
+    @staticmethod
+    def _mixture(q: float, mean: float) -> GaussianMixture:
+        """Of a step whose record moves the mean by so much with probability q."""
+        moved = np.array([1 - q, q])
+        return GaussianMixture(np.array([0.0, mean])[moved > 0], np.log(moved[moved > 0]), 1.0)
 
     @property
     def variation(self) -> float:
         sides = 2 if self.pair == "replace-one" else 1
         return min(0.9, self.q * math.erf(1 / self.multiplier / 2**1.5) * math.sqrt(self.steps) * sides)
+
+
+@dataclass(frozen=True)
+class Allocated:
+    """The same, a record being in one random batch of every epoch."""
+
+    epoch: EpochLoss
+    epochs: int
+
+    def eps(self, delta: float) -> float:
+        return self.epoch.attained(self.epochs, delta)
+
+    def renyi(self, order: float) -> float:
+        return self.epochs * self._one.renyi(order)
+
+    @property
+    def variation(self) -> float:
+        return min(0.9, self._one.variation * math.sqrt(self.epochs))
+
+    @property
+    def _one(self) -> EitherOrder:
+        """What an epoch attains."""
+        atoms = self.epoch.dominated
+        return EitherOrder(Cells(atoms.p, atoms.q, atoms.relative))
 
 
 @dataclass(frozen=True)
@@ -282,10 +316,13 @@ def _composition(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | N
     epochs, left = divmod(s.steps, s.batches)
     if a.sampling == "cyclic":
         return Normal(distance * math.sqrt(epochs + (left > 0)))
-    if a.sampling == "shuffled":
-        return EitherOrder(bins.epochs(distance * math.sqrt(epochs), s.batches, 1, 0.05)) if epochs else None
-    if a.sampling == "reshuffled":
-        return EitherOrder(bins.epochs(distance, s.batches, epochs, 0.05)) if 0 < epochs <= 200 else None
+    if a.sampling in ("shuffled", "reshuffled"):
+        if epochs == 0:
+            return None
+        # one secret order: the sums of a batch over the epochs are one epoch of less noise
+        far, times = (distance * math.sqrt(epochs), 1) if a.sampling == "shuffled" else (distance, epochs)
+        loss = epoch_loss(far, s.batches)
+        return Allocated(loss, times) if loss.written else None
     if a.sampling == "poisson":
         return Composed("replace-one" if replaced else "add-remove", s.q, s.multiplier, s.steps)
     if shape[0] < 0.7:  # all others pull one way, and one record is turned round

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpexp.privacy.exact.cross_check import ALIKE, walk_pair
 from dpexp.privacy.exact.nodes import PANEL, NodePair, pair
-from dpexp.privacy.judge.families import FAMILIES, Composed, Family, admitted
+from dpexp.privacy.judge.families import FAMILIES, Allocated, Composed, Family, admitted
 from dpexp.privacy.judge.kinds import Attained, Kind, level, placed, value
 from dpexp.privacy.judge.setting import DIMENSIONS, Assumes, Setting, from_cube
 
@@ -219,7 +219,7 @@ def exact_pair(family: Family, setting: Setting, assumes: Assumes, shape: Sequen
 def confirmed(exact: Attained, kind: Kind, at: float) -> tuple[float, float, str]:
     """The value again by finer means: (value rounded down, its grid error, how)."""
     first = value(exact, kind, at)
-    if isinstance(exact, Composed):
+    if isinstance(exact, Composed | Allocated):
         return first, 0.0, "a lower bound by construction: all rounding is charged"
     if isinstance(exact, NodePair):
         one, other = exact.one.update, exact.other.update
