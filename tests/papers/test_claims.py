@@ -299,6 +299,8 @@ WRONG = {
     "dp-sgld/table-2/ordering": (errors_times(1.2, "dp-sgld"), "false"),
     "dp-sgld/table-2/sound": (errors_times(0.5, "dp-sgld"), "reproduced"),
     "dp-sgld/table-3": (errors_times(0.5, "dp-sgd", wide=True), "false"),
+    "answers/kinks/pinball": (times(2), "false"),
+    "answers/kinks/hinge": (times(1e-2), "false"),
 }
 """claim -> (corruption, verdict that it must then give); the claims of `OTHERWISE` are tested below"""
 OTHERWISE = {
