@@ -1,0 +1,96 @@
+"""LDP-SGD whose path is extrapolated to step size 0: the intercept of the iterates, regressed on their step sizes.
+
+The pass is that of `ldp-sgd`. Around the optimum an iterate has the bias eta_k B, so that the average is off by B times
+the mean step size. Least squares of theta_k = a + eta_k B, k = 1..n, gives a without that bias: a weighted mean of
+the iterates. The path is public, so that the statement of privacy is the same (post-processing).
+
+The path is kept as its averages over windows that end at 2^(j/2): within a window step sizes differ little, and the
+weight of a window is its length. Iterates are close to independent from one window to the next, and with
+eta_k = eta k^-alpha the weights cost a variance (1 - alpha)^2 / alpha^2 times that of the average in the limit, for
+alpha <= 1/2, and nothing above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+
+from dpexp.algorithms.ldp_sgd import LdpSgd
+from dpexp.algorithms.one_pass import OnePassAlgorithm
+from dpexp.engine.linear.rule import Rule
+from dpexp.engine.result import Passed
+
+if TYPE_CHECKING:
+    from dpexp.algorithms.schedules import Schedule
+    from dpexp.privacy.budgets import Budget
+    from dpexp.problems.linear_predictor import LinearPredictorProblem
+
+FIRST, LAST = 2, 2 * 63
+"""exponents of 2^(1/2) of the ends of windows"""
+
+
+def ends(steps: int) -> list[int]:
+    """The ends of the windows of so many steps, from 0 to the last step."""
+    inner = {int(np.ceil(2 ** (j / 2))) for j in range(FIRST, LAST) if 2 ** (j / 2) <= steps}
+    return [0, *sorted({end for end in inner if end < steps} | {steps})]
+
+
+def weights(bounds: Sequence[int], summed: np.ndarray) -> np.ndarray:
+    """What every window's mean counts in the intercept, [W]; `summed` [W + 1] are step sizes summed up to the bounds.
+
+    One for a single window; the mean, where all step sizes are the same.
+    """
+    lengths = np.diff(bounds).astype(np.float64)
+    sizes = np.diff(summed) / lengths
+    mean = (lengths @ sizes) / lengths.sum()
+    away = sizes - mean
+    spread = lengths @ away**2
+    slope = away * mean / spread if spread > 1e-18 * lengths.sum() * mean**2 else 0.0
+    return np.asarray(lengths * (1 / lengths.sum() - slope))
+
+
+class ExtrapolatedLdpSgd(OnePassAlgorithm):
+    """LDP-SGD, its average, and the intercept of its iterates on their step sizes."""
+
+    name: Literal["extrapolated-ldp-sgd"] = "extrapolated-ldp-sgd"
+    estimators: ClassVar[tuple[str, ...]] = ("sgd", "asgd", "extrapolated")
+
+    def rule(self) -> Rule:
+        return LdpSgd().rule()
+
+    def simulate(
+        self,
+        problem: LinearPredictorProblem,
+        settings: Sequence[tuple[Schedule, Budget]],
+        steps: np.ndarray,
+        seed: int,
+        replicates: Sequence[int],
+    ) -> Passed:
+        """As every algorithm of one pass, with a state at every end of a window besides those at `steps`."""
+        from dpexp.engine.lanes.vectors import LANES
+        from dpexp.engine.linear.one_pass import Setting, run_lane_group
+
+        steps = np.asarray(steps, dtype=np.int64)
+        kept = np.array(sorted({end for n in steps.tolist() for end in ends(n)[1:]}))
+        summed = [np.append(0.0, np.cumsum(schedule.step_sizes(1, int(kept[-1])))) for schedule, _ in settings]
+        values = np.empty((len(settings), 3, len(steps), len(self.metrics), len(replicates)))
+        rule, model, delta = self.rule(), problem.model(), self.sensitivities(problem).noise
+        for first in range(0, len(replicates), LANES):
+            lanes = list(replicates[first : first + LANES])
+            found = run_lane_group(model, rule, [Setting(*s) for s in settings], delta, kept, seed, lanes)
+            for k, n in enumerate(steps.tolist()):
+                bounds = ends(n)
+                at = np.searchsorted(kept, bounds[1:])
+                sums = found.theta[at, 1] * np.array(bounds[1:], dtype=np.float64)[:, None, None, None]
+                means = np.diff(sums, axis=0, prepend=0.0) / np.diff(bounds)[:, None, None, None]
+                of = np.array([weights(bounds, total[bounds]) for total in summed])
+                extrapolated = np.einsum("sw,wspl->spl", of, means)
+                theta = np.concatenate([found.theta[at[-1]], extrapolated[None]])
+                for metric, numbers in enumerate(problem.look(theta.reshape(-1, problem.p, LANES))):
+                    look = numbers.reshape(3, len(settings), LANES)[..., : len(lanes)].transpose(1, 0, 2)
+                    values[:, :, k, metric, first : first + len(lanes)] = look
+                hits = found.projections[at[-1]][:, None, : len(lanes)]
+                values[:, :, k, 3, first : first + len(lanes)] = hits
+        return Passed(steps, self.estimators, self.metrics, values)

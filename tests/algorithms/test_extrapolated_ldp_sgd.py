@@ -1,0 +1,102 @@
+"""The path extrapolated to step size 0: the least squares intercept, its variance, and that of two halves of the users."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from dpexp.algorithms.extrapolated_ldp_sgd import ExtrapolatedLdpSgd, ends, weights
+from dpexp.algorithms.ldp_sgd import LdpSgd
+from dpexp.algorithms.schedules import Constant, Power
+from dpexp.engine.linear.one_pass import Setting, run_lane_group
+from dpexp.privacy.budgets import ConstantBudget
+from dpexp.problems.huber_linear import HuberLinear
+
+PROBLEM = HuberLinear(d=3)
+SETTINGS = [(Power(eta=0.3, alpha=alpha), ConstantBudget(mu=mu)) for alpha in (1 / 3, 0.55) for mu in (1.0, math.inf)]
+
+
+def of_schedule(schedule, steps):
+    bounds = ends(steps)
+    return bounds, weights(bounds, np.append(0.0, np.cumsum(schedule.step_sizes(1, steps)))[bounds])
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 1000, 4097])
+@pytest.mark.parametrize("alpha", [1 / 3, 0.5, 1.0])
+def test_weights_take_off_what_is_proportional_to_the_step_size(steps, alpha):
+    schedule = Power(eta=0.7, alpha=alpha)
+    bounds, found = of_schedule(schedule, steps)
+    assert bounds[0] == 0
+    assert bounds[-1] == steps
+    assert bounds == sorted(set(bounds))
+    assert found.sum() == pytest.approx(1)
+    path = np.add.reduceat(5 + 3 * schedule.step_sizes(1, steps), bounds[:-1]) / np.diff(bounds)
+    assert found @ path == pytest.approx(5 if len(found) > 1 else path[0])
+
+
+def test_one_step_size_leaves_the_average():
+    bounds, found = of_schedule(Constant(eta=0.2), 1000)
+    assert found == pytest.approx(np.diff(bounds) / 1000)
+
+
+@pytest.mark.parametrize(("alpha", "price"), [(1 / 3, 4.0), (0.4, 2.25)])
+def test_the_variance_of_independent_numbers_has_the_limit_that_is_stated(alpha, price):
+    bounds, found = of_schedule(Power(alpha=alpha), 10**8)
+    assert 10**8 * (found**2 / np.diff(bounds)).sum() == pytest.approx(price, rel=0.05)
+
+
+def test_it_is_the_intercept_of_the_literal_path_and_the_rest_is_ldp_sgd():
+    """Every iterate of a short run, regressed window by window with numpy's least squares."""
+    n, lanes = 300, [0, 1, 2]
+    every = np.arange(1, n + 1)
+    delta = PROBLEM.noise_sensitivity()
+    path = run_lane_group(
+        PROBLEM.model(), LdpSgd().rule(), [Setting(*s) for s in SETTINGS], delta, every, 5, lanes
+    ).theta
+    look = np.array([40, n])
+    ours = ExtrapolatedLdpSgd().simulate(PROBLEM, SETTINGS, look, 5, lanes)
+    plain = LdpSgd().simulate(PROBLEM, SETTINGS, look, 5, lanes)
+    assert np.array_equal(ours.values[:, :2], plain.values)
+    for k, steps in enumerate(look.tolist()):
+        bounds = ends(steps)
+        root = np.sqrt(np.diff(bounds))
+        for s, (schedule, _) in enumerate(SETTINGS):
+            means = np.array([path[a:b, 0, s].mean(axis=0) for a, b in itertools.pairwise(bounds)])
+            sizes = schedule.step_sizes(1, steps)
+            size = np.array([sizes[a:b].mean() for a, b in itertools.pairwise(bounds)])
+            design = np.stack([root, root * size], axis=1)
+            fit = np.linalg.lstsq(
+                design, root[:, None] * means[:, :, : len(lanes)].reshape(len(means), -1), rcond=None
+            )[0]
+            error = fit[0].reshape(PROBLEM.p, -1) - PROBLEM.optimum()[:, None]
+            assert ours.values[s, 2, k, 0] == pytest.approx((error**2).sum(axis=0), rel=1e-9)
+
+
+def test_numbers_do_not_depend_on_the_checkpoints_and_the_statement_is_that_of_ldp_sgd():
+    one = ExtrapolatedLdpSgd().simulate(PROBLEM, SETTINGS, np.array([100, 777]), 5, [3])
+    other = ExtrapolatedLdpSgd().simulate(PROBLEM, SETTINGS[:2], np.array([50, 100, 500, 777]), 5, [3])
+    assert np.array_equal(one.values[:2, :, 1], other.values[:, :, 3])
+    assert ExtrapolatedLdpSgd().mechanism(PROBLEM, *SETTINGS[0], 777) == LdpSgd().mechanism(PROBLEM, *SETTINGS[0], 777)
+
+
+def test_two_halves_of_the_users_cost_ten_times_the_variance():
+    """2 average(eta / 2) - average(eta), on disjoint halves: (4 + 1) / (n / 2), where the intercept has 4 / n."""
+    n, budget = 200_000, ConstantBudget(mu=3)
+    delta, lanes = PROBLEM.noise_sensitivity(), range(0, 96, 8)
+
+    def averages(eta, steps, first):
+        setting = [Setting(Power(eta=eta, alpha=1 / 3), budget)]
+        parts = (
+            run_lane_group(
+                PROBLEM.model(), LdpSgd().rule(), setting, delta, np.array([steps]), 5, range(k + first, k + first + 8)
+            )
+            for k in lanes
+        )
+        return np.concatenate([part.theta[0, 1, 0] for part in parts], axis=1)
+
+    plain, halves = averages(0.4, n, 0), 2 * averages(0.2, n // 2, 1000) - averages(0.4, n // 2, 2000)
+    ratio = halves.var(axis=1).sum() / plain.var(axis=1).sum()
+    assert 7 < ratio < 15
+    bias = ((plain.mean(axis=1) - PROBLEM.optimum()) ** 2).sum()
+    assert ((halves.mean(axis=1) - PROBLEM.optimum()) ** 2).sum() - halves.var(axis=1).sum() / 96 < bias / 2
