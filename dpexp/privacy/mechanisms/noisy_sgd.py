@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import ClassVar
 
@@ -50,9 +50,7 @@ BOK = "shifted interpolation (Bok, Su and Altschuler, 2024)"
 
 
 @lru_cache(maxsize=64)
-def _iterated(
-    q: float, multiplier: float, width: float, steps: int, step: str, c: float, source: str, reason: str
-) -> Analysis:
+def _iterated(q: float, multiplier: float, width: float, steps: int, step: str, c: float) -> Analysis:
     """Amplification by iteration; kept, because more steps than enough have the same answers."""
 
     def curve(order: float, refine: bool = True) -> float:
@@ -64,7 +62,7 @@ def _iterated(
         nearly = Nearly(q, multiplier, width, steps, step)
         stated, at_once = nearly.bound, nearly.bounds
         searches.insert(0, Search(nearly, stated, lambda: nearly.on_grid))
-    return renyi_analysis(f"iteration-{step}", source, LAST, stated, CONVEX, reason, searches, at_once)
+    return renyi_analysis(f"iteration-{step}", "", LAST, stated, CONVEX, "", searches, at_once)
 
 
 class NoisySgd(BatchedMechanism):
@@ -192,10 +190,36 @@ class NoisySgd(BatchedMechanism):
         found = []
         kind = "" if c == 1 else ", strongly convex (5.3) with shifts in proportion to c^(T-t)"
         for step, (source, caveat) in (FULL_BATCH if self.q == 1 else ORIENTATIONS).items():
+            found.append(self._iterated(step, c, source + kind, refused, caveat))
+        return found
+
+    def _iterated(self, step: str, c: float, source: str, refused: str, caveat: str) -> Analysis:
+        """Computed once it is asked for: a calibration asks one analysis of many noises."""
+
+        def kept() -> Analysis:
             setting = self.q, self.multiplier / 2, self.width
             steps = enough_steps(*setting, self.steps, step) if c == 1 and not refused else self.steps
-            found.append(_iterated(*setting, steps, step, c, source + kind, refused or caveat))
-        return found
+            return _iterated(*setting, steps, step, c)
+
+        def curve(order: float) -> float:
+            renyi = kept().rdp
+            assert renyi is not None
+            return renyi(order)
+
+        def ahead(deltas: Sequence[float], orders: Sequence[float]) -> None:
+            if at_once := kept().ahead:
+                at_once(deltas, orders)
+
+        return Analysis(
+            f"iteration-{step}",
+            source,
+            LAST,
+            lambda delta: kept().eps(delta),
+            CONVEX,
+            curve,
+            refused=refused or caveat,
+            ahead=ahead,
+        )
 
     def _full_batch(self, c: float, refused: str) -> Analysis:
         mu, per_step = math.inf, 2 / self.multiplier
