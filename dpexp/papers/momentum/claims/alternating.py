@@ -22,7 +22,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.engine.finite_sum.noise_windows import empty_windows, nodes_ending, window_noise
 from dpexp.privacy.momentum.tree_streams import node_sensitivities, printed_counts, printed_sensitivities
 
 FIRST_EPOCH = 3
@@ -51,6 +50,8 @@ def released(n: int, epochs: int, eta: float, sigma: float, corrected: bool) -> 
 
     `corrected` takes 4 L eta N for the sensitivity of changes and residuals, not the printed 2 eta N.
     """
+    from dpexp.engine.finite_sum.noise_windows import empty_windows, nodes_ending, window_noise
+
     steps, alpha, gamma = n * epochs, 1 / n, eta * n
     deltas = node_sensitivities(n, eta, 1.0, math.pi / eta) if corrected else printed_sensitivities(n, eta, 1.0)
     stds = alpha * sigma * np.array(deltas) * np.sqrt(printed_counts(n, steps))
