@@ -31,7 +31,7 @@ SHELL = {"cp", "apt-get", "dpkg-deb", "python3", "kill"}
 SLOW = {
     "dpexp privacy --mechanism noisy-sgd n=100 ": "four seconds of exact laws",
     "dpexp calibrate --mechanism noisy-sgd": "eight seconds: every analysis is inverted",
-    "dpexp advise huber-linear --mu 1": "twenty seconds: it simulates 300,000 users",
+    "dpexp advise huber-linear --mu 1": "ten seconds: it simulates 300,000 users",
     "dpexp judge right_bound.py": "1,200 exact laws, as in the example before it",
 }
 """examples with output that are run with the slow tests, by how they begin, and why"""

@@ -12,7 +12,7 @@ from dpexp.config.experiment_file import load_experiment, read_experiment
 from dpexp.config.shipped import MARK, shipped
 from dpexp.core.errors import UsageError
 from dpexp.core.text import columns, fraction, guess
-from dpexp.papers.ldp_sgd.advice import METRICS, Advice, Choice, advise, shown
+from dpexp.papers.ldp_sgd.advice import METRICS, Advice, Choice, Known, advise, shown
 from dpexp.papers.ldp_sgd.predictions import is_flat, linear
 from dpexp.problems import PROBLEMS
 
@@ -40,11 +40,12 @@ def recommend(
         hint = f"{near}problems: {', '.join(PROBLEMS)}"
         raise UsageError(f"'{target}' is neither a problem nor a config file", hint)
     cases = {(cell.problem, cell.privacy.mu, cell.run.n): cell for cell in experiment.cells}
-    found = [_advise(cell, metric, replicates) for cell in cases.values()]
+    known: Known = {}
+    found = [_advise(cell, metric, replicates, known) for cell in cases.values()]
     return {"advice": [_document(advice) for advice in found]}, "\n\n".join(map(_text, found))
 
 
-def _advise(cell: Cell, metric: str, replicates: int) -> Advice:
+def _advise(cell: Cell, metric: str, replicates: int, known: Known) -> Advice:
     problem = linear(cell.problem)
     if is_flat(problem):
         raise UsageError(
@@ -52,7 +53,7 @@ def _advise(cell: Cell, metric: str, replicates: int) -> Advice:
             "advise needs a problem with a positive Hessian; dpexp run compares settings of any problem",
         )
     jobs = os.cpu_count() or 1
-    return advise(problem, cell.privacy.mu, cell.run.n, metric, replicates, cell.run.seed, jobs)
+    return advise(problem, cell.privacy.mu, cell.run.n, metric, replicates, cell.run.seed, jobs, known)
 
 
 def _document(advice: Advice) -> dict[str, Any]:

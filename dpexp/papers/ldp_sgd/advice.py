@@ -7,7 +7,7 @@ of them on common random numbers, with the paper's default beside them, makes th
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -36,9 +36,13 @@ SIMULATED = 1_000_000
 """users of the trial at most; for more users its results are carried over by the recursion"""
 SHOWN = 3
 """runners-up that are confirmed with fresh users too"""
+SIFTED = 4
+"""the first trial, of all settings, has one of so many replicates: it only says which are tried again, on fresh users"""
 REFUTED = 2.0
 """factor from the nearer end of the trial's 95% interval at which a prediction (of a mean squared distance or a mean
 loss gap) counts as refuted: the recursion is a linearisation, so that less is what it is expected to miss"""
+Known = dict[tuple[Hashable, ...], np.ndarray]
+"""errors of a setting, [estimators, replicates], by trial and setting"""
 
 
 @dataclass(frozen=True)
@@ -117,8 +121,13 @@ def advise(
     replicates: int = 64,
     seed: int = 0,
     jobs: int = 1,
+    known: Known | None = None,
 ) -> Advice:
-    """Recommend a setting of LDP-SGD for n users. Raises ValueError where the Hessian at the optimum is singular."""
+    """Recommend a setting of LDP-SGD for n users. Raises ValueError where the Hessian at the optimum is singular.
+
+    `known` keeps the errors of settings from one budget to the next: without privacy they are the same.
+    """
+    known = {} if known is None else known
     trial = min(n, SIMULATED)
     nobody = ConstantBudget(mu=math.inf)
     tell("the curvature of the risk at its optimum")
@@ -136,7 +145,8 @@ def advise(
     def simulated(private: Sequence[Choice], public: Sequence[Choice], users: int) -> list[list[Choice]]:
         groups = [(private, budget), (public, nobody), (usual, budget)]
         doing = f"trial {users + 1} of 3, {trial:,} users, groups of replicates"
-        return _simulated(problem, groups, trial, metric, replicates, seed + users, jobs, doing)
+        some = replicates if users else max(2, replicates // SIFTED)
+        return _simulated(problem, groups, trial, metric, some, seed + users, jobs, doing, known)
 
     private, public, defaults = simulated(wide[0], wide[1], 0)
     leaders = _leaders([*private, *defaults])
@@ -203,21 +213,27 @@ def _simulated(
     seed: int,
     jobs: int,
     doing: str,
+    known: Known,
 ) -> list[list[Choice]]:
     """The groups' choices with their simulated errors; all on the same users and noise directions."""
-    keys = [(c.eta, c.alpha, budget) for choices, budget in groups for c in choices]
-    settings = [(Power(eta=eta, alpha=alpha), budget) for eta, alpha, budget in dict.fromkeys(keys)]
-    place = {key: k for k, key in enumerate(dict.fromkeys(keys))}
+    trials = problem, trial, replicates, seed
+
+    def key(choice: Choice, budget: Budget) -> tuple[Hashable, ...]:
+        return *trials, choice.eta, choice.alpha, budget
+
+    new = {key(c, budget): (Power(eta=c.eta, alpha=c.alpha), budget) for choices, budget in groups for c in choices}
+    new = {at: setting for at, setting in new.items() if at not in known}
     algorithm = LdpSgd()
-    lanes = [range(first, min(first + 8, replicates)) for first in range(0, replicates, 8)]
+    lanes = [range(first, min(first + 8, replicates)) for first in range(0, replicates if new else 0, 8)]
+    settings = list(new.values())
     tasks = [(algorithm.simulate, (problem, settings, np.array([trial]), seed, list(lane))) for lane in lanes]
     done = dict(finished(EXECUTORS["threads"](tasks, jobs), len(tasks), doing, alike=True))
     column = algorithm.metrics.index(METRICS[metric])
-    errors = np.concatenate([done[k].values[:, :, 0, column] for k in range(len(tasks))], axis=-1)
-    mean, reach = mean_and_reach(errors)
+    for k, at in enumerate(new):
+        known[at] = np.concatenate([done[task].values[k, :, 0, column] for task in range(len(tasks))], axis=-1)
 
     def measured(choice: Choice, budget: Budget) -> Choice:
-        at = place[choice.eta, choice.alpha, budget], algorithm.estimators.index(choice.estimator)
-        return replace(choice, simulated=float(mean[at]), reach=float(reach[at]))
+        mean, reach = mean_and_reach(known[key(choice, budget)][algorithm.estimators.index(choice.estimator)])
+        return replace(choice, simulated=float(mean), reach=float(reach))
 
     return [[measured(choice, budget) for choice in choices] for choices, budget in groups]

@@ -18,8 +18,6 @@ import numpy as np
 from dpexp.algorithms.finite_sum_run import Plan
 from dpexp.algorithms.reduced_momentum import covering, unit_deviations
 from dpexp.algorithms.tree_momentum import fixed_tree
-from dpexp.engine.finite_sum.noise_designs import tree_variance
-from dpexp.engine.finite_sum.noise_windows import stream_variances
 from dpexp.privacy.accounting.gdp import mu_of
 from dpexp.privacy.momentum.tree_calibration import exact_node_std, printed_node_std
 from dpexp.privacy.momentum.tree_streams import printed_counts, printed_sensitivities
@@ -43,6 +41,9 @@ class Levels(NamedTuple):
 @lru_cache(maxsize=128)
 def fixed_path_levels(n: int, epochs: int, length: float, eps: float = 1.0, delta: float = 1e-5) -> Levels:
     """Both algorithms with K epochs, eta = length / (K N), alpha = 1 / N and exact noise; one order that repeats."""
+    from dpexp.engine.finite_sum.noise_designs import tree_variance
+    from dpexp.engine.finite_sum.noise_windows import stream_variances
+
     steps, alpha, mu = n * epochs, 1 / n, mu_of(eps, delta)
     # a step's noise is the node noise times the root of its variance for unit noise; the mean of squares is over steps
     tree = exact_node_std(alpha, 1.0, mu, fixed_tree(n, steps, alpha)) * math.sqrt(tree_variance(alpha, steps).mean())
@@ -77,6 +78,9 @@ def exact_levels(n: int, d: int, eps: float, delta: float, theorem: int) -> floa
 
     Algorithm 2 at Theorem 9's schedule is accounted for by its nodes: there are too many epochs for its iterates.
     """
+    from dpexp.engine.finite_sum.noise_designs import tree_variance
+    from dpexp.engine.finite_sum.noise_windows import stream_variances
+
     mu = mu_of(eps, delta)
     if theorem == 6:
         schedule = theorem6_schedule(n, d, eps, delta)

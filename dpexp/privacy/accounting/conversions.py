@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from dpexp.core.brent import least
 from dpexp.core.elementary import geomspace
-from dpexp.core.modelled import least_modelled
+from dpexp.core.modelled import EACH_SIDE, least_modelled
 from dpexp.engine.elementary import log
 
 ORDERS = 1 + geomspace(5e-4, 4e3, 25)
@@ -65,12 +65,35 @@ def eps_of_curve(
         divergences[log_excess] = found = curve(1 + math.exp(log_excess))
         return _log(found)
 
-    known = [(x, log_divergence(x)) for x in _PLACES]
-    best = least_modelled(known, _eps_at(convert, delta), log_divergence, xatol=1e-4)
+    value = _eps_at(convert, delta)
+    best = least_modelled(_around_the_best(log_divergence, value), value, log_divergence, xatol=1e-4)
     if not math.isfinite(best.value):
         return math.inf, math.nan
     order, divergence = 1 + math.exp(best.x), divergences[best.x]
     return convert(order, sharp(order) if sharp else divergence, delta), order
+
+
+def _around_the_best(
+    ask: Callable[[float], float], value: Callable[[float, float], float]
+) -> list[tuple[float, float]]:
+    """Those of `_PLACES` that decide where the least value is, with what was asked there.
+
+    Epsilon times order - 1 is convex in the order, by both rules, where the curve is one of Renyi divergences: so
+    epsilon has no second valley, and every fourth place tells where its own is.
+    """
+    known: dict[int, tuple[float, float]] = {}
+    wanted = set(range(0, len(_PLACES), 4))
+    while wanted:
+        known |= {k: (_PLACES[k], ask(_PLACES[k])) for k in wanted}
+        values = {k: value(*at) for k, at in known.items()}
+        best = min(values, key=lambda k: (values[k], k))
+        around = (
+            range(max(0, best - EACH_SIDE), best + EACH_SIDE + 1)
+            if math.isfinite(values[best])
+            else range(len(_PLACES))
+        )
+        wanted = set(around) & set(range(len(_PLACES))) - set(known)
+    return [known[k] for k in sorted(known)]
 
 
 def _eps_at(convert: Callable[[float, float, float], float], delta: float) -> Callable[[float, float], float]:

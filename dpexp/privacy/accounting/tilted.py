@@ -527,7 +527,8 @@ def _power(real: np.ndarray, imaginary: np.ndarray, count: int) -> tuple[np.ndar
         if not count:
             assert found is not None
             return found
-        real, imaginary = _product(real, imaginary, real, imaginary)
+        half = real * imaginary  # twice it has the bits of the sum of the two equal products
+        real, imaginary = real * real - imaginary * imaginary, half + half
 
 
 def _product(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

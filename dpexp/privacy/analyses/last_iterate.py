@@ -133,18 +133,15 @@ def over_steps(cost: float, spread: float, most: int, contraction: float) -> tup
             return cost * most + spread / most, most
         candidates = {1, most, *(min(most, max(1, int(r))) for r in (ideal, ideal + 1) if math.isfinite(r))}
         return min((cost * r + spread / r, r) for r in candidates)
-    low, high = 1, most
-
-    def value(r: int) -> float:
-        return cost * r + spread * shift(r, contraction)
-
-    while high - low > 2:
-        a, b = low + (high - low) // 3, high - (high - low) // 3
-        if value(a) <= value(b):
-            high = b
-        else:
-            low = a
-    return min((value(r), r) for r in range(low, high + 1))
+    if contraction == 0:  # nothing is left of a shift after one step
+        return cost, 1
+    # the slope of cost R + spread shift(R) is 0 where 4 sinh(R log c)^2 = (1 - c^2) (-2 log c) spread / cost
+    rate = 2 * math.log(contraction)
+    ratio = math.expm1(rate) * rate * spread / cost if cost > 0 else math.inf
+    ideal = 2 * math.asinh(math.sqrt(ratio) / 2) / abs(rate)
+    near = (math.floor(ideal) + k for k in (-1, 0, 1, 2)) if ideal < most else ()
+    candidates = {1, most, *(min(most, max(1, r)) for r in near)}
+    return min((cost * r + spread * shift(r, contraction), r) for r in candidates)
 
 
 def shift(steps: int, contraction: float) -> float:

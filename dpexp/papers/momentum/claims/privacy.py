@@ -24,7 +24,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.engine.finite_sum.noise_windows import empty_windows, nodes_ending, window_noise
 from dpexp.papers.momentum.claims.assumed import as_printed, intended, memory, multiplier
 from dpexp.papers.momentum.rows import DELTA
 from dpexp.privacy.accounting.gdp import delta_of, mu_of
@@ -77,6 +76,8 @@ def released(n: int, epochs: int, eta: float, sigma: float, corrected: bool) -> 
 
     `corrected` takes 4 L eta N for the sensitivity of changes and residuals, not the printed 2 eta N.
     """
+    from dpexp.engine.finite_sum.noise_windows import empty_windows, nodes_ending, window_noise
+
     steps, alpha, gamma = n * epochs, 1 / n, eta * n
     deltas = node_sensitivities(n, eta, 1.0, math.pi / eta) if corrected else printed_sensitivities(n, eta, 1.0)
     stds = alpha * sigma * np.array(deltas) * np.sqrt(printed_counts(n, steps))
