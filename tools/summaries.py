@@ -99,8 +99,8 @@ def summary(paper: Any, claims: list[dict[str, Any]], costs: dict[str, Any]) -> 
     return "\n\n".join(parts) + "\n"
 
 
-SHELF = "shelf"
-"""a list of published numbers, of which there is no paper to reproduce"""
+NO_PAPERS = ("shelf", "answers")
+"""a list of published numbers, and answers of our own, of which there is no paper to reproduce"""
 
 
 def bibliography() -> str:
@@ -108,7 +108,7 @@ def bibliography() -> str:
     from dpexp.commands.cite import cite
     from dpexp.papers import PAPERS
 
-    names = (None, *(name for name, paper in PAPERS.items() if paper.what_to_know and name != SHELF))
+    names = (None, *(name for name, paper in PAPERS.items() if paper.what_to_know and name not in NO_PAPERS))
     entries = [one["bibtex"] for name in names for one in cite(name)[0] if one["kind"] in ("dpexp", "paper")]
     return "\n\n".join(entries) + "\n"
 
@@ -120,7 +120,7 @@ def summaries() -> dict[str, str]:
 
     costs = json.loads(Path("results/costs.json").read_text())["experiments"]
     rows = json.loads(claims(Request((), None, (), "json", None, Path("results"))).text)
-    told = [paper for paper in PAPERS.values() if paper.what_to_know and paper.id != SHELF]
+    told = [paper for paper in PAPERS.values() if paper.what_to_know and paper.id not in NO_PAPERS]
     return {paper.id: summary(paper, [row for row in rows if row["paper"] == paper.id], costs) for paper in told}
 
 

@@ -5,10 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from dpexp.papers.answers import bins
+from dpexp.papers.answers import bins, private_regime
 from dpexp.privacy.accounting.epoch_losses import epoch_loss
 from dpexp.privacy.accounting.loss_distributions import step_loss
 from dpexp.privacy.accounting.random_allocation import one_epoch_above
+from dpexp.privacy.attained.walk import renyi
 
 
 def composed(losses, masses, times, delta, width):
@@ -100,3 +101,64 @@ def test_the_unit_of_the_limit_is_the_slope_of_the_gaussian_curve():
         one = bins.Compared(5, 1.0, 1, 0.1, mu, (0.0, 0.0), (eps, eps))
         unit = -eps / one.scaled[0]
         assert change / slope == pytest.approx(unit * v / mu**2 * (1 - eps / mu**2), rel=1e-3, abs=1e-12)
+
+
+def test_the_private_regime_is_a_square_whose_constant_is_a_variance():
+    theta, order = 0.01, 3.0
+    for shape, power in private_regime.POWERS.items():
+        u = np.linspace(-0.5, 0.5, 100_001)
+        density = np.exp(-private_regime.AT_THE_WALL * np.abs(2 * u) ** power)
+        wanted = 2 * order * theta**2 * (density @ u**2) / density.sum()
+        assert private_regime.limit(shape, theta, order) == pytest.approx(wanted, rel=1e-3)
+    p, q = (np.exp(sign * 4 * u) / np.exp(sign * 4 * u).sum() for sign in (1, -1))
+    divergence = np.log((p**order * q ** (1 - order)).sum()) / (order - 1)
+    assert private_regime.limit("flat", 4.0, order) == pytest.approx(divergence, rel=1e-3)
+
+
+def test_the_private_regime_by_chains_of_cells_and_its_spectral_gap():
+    """A second program: cells of the set, powers of a matrix. The way to the limit has the gap of the reflected walk."""
+    width, theta = 40.0, 0.05
+    edges = np.linspace(-width / 2, width / 2, 801)
+    middle = (edges[1:] + edges[:-1]) / 2
+
+    def step(drift):
+        upper = np.array([[math.erf((b - c - drift) / math.sqrt(2)) for b in edges] for c in middle]) / 2
+        upper[:, 0], upper[:, -1] = -0.5, 0.5
+        return np.diff(upper, axis=1)
+
+    one, other = step(theta / (2 * width)), step(-theta / (2 * width))
+
+    def divergence(steps):
+        p, q = (np.linalg.matrix_power(matrix, steps)[399:401].mean(axis=0) for matrix in (one, other))
+        return math.log((p**2 / q).sum())
+
+    wide = width + 2 * 0.5826  # a walk overshoots a wall by 0.5826 deviations on average (Chernoff, 1965)
+    end = divergence(20_000)
+    assert end == pytest.approx(private_regime.limit("flat", theta, 2.0) * (wide / width) ** 2, rel=5e-3)
+    rate = math.log((end - divergence(1200)) / (end - divergence(1600))) / 400
+    assert rate == pytest.approx(math.pi**2 / (2 * wide**2), rel=0.01)
+
+
+def test_the_walk_of_the_law_is_the_one_of_the_cells(monkeypatch):
+    monkeypatch.setattr(private_regime, "WIDTH", 40.0)
+    ours = renyi(*private_regime._laws.__wrapped__("flat", 0.05, 10**6), 2.0)
+    assert ours == pytest.approx(private_regime.limit("flat", 0.05, 2.0) * (1 + 2 * 0.5826 / 40) ** 2, rel=2e-3)
+
+
+@pytest.mark.parametrize("steps", [32, 128])
+@pytest.mark.parametrize("strategy", ["independent", "square root", "banded"])
+def test_iterates_give_away_what_the_noisy_sums_do_if_the_factor_is_square(strategy, steps):
+    """A x + B z with A = B C: what a record does to the iterates, in units of their noise, is |C u|, several times seen."""
+    a = np.tril(np.ones((steps, steps)))
+    root = np.cumprod(np.append(1.0, 1 - 0.5 / np.arange(1, steps)))
+    root = (
+        np.where(np.arange(steps) < (8 if strategy == "banded" else steps), root, 0)
+        if strategy != "independent"
+        else np.eye(steps)[0]
+    )
+    c = np.array([[root[i - j] if i >= j else 0.0 for j in range(steps)] for i in range(steps)])
+    b = np.linalg.solve(c.T, a.T).T
+    u = np.zeros(steps)
+    u[:: steps // 4] = 1.0
+    of_iterates = (a @ u) @ np.linalg.solve(b @ b.T, a @ u)
+    assert of_iterates == pytest.approx(np.sum((c @ u) ** 2), rel=1e-8)

@@ -52,7 +52,7 @@ class Surrogates(Evidence):
         mean, relative_se = run.data.values[..., 0], run.data.values[..., 1]
         values = np.empty((*mean.shape, REPLICATES))
         forgetful = self.forgets or run.cell.experiment.startswith(("rates", "long"))
-        for e, shared in zip(range(len(mean)), (0.98, 0.995), strict=False):
+        for e, shared in zip(range(len(mean)), (0.98, 0.995, 0.995), strict=False):
             own = rng.standard_normal((mean.shape[1], REPLICATES))
             if forgetful:  # runs that have forgotten their start: an average's memory is the root of the ratio of steps
                 z = own.copy()
@@ -149,6 +149,21 @@ def power(exponent, estimators=("sgd", "asgd")):
                 kept = values[("sgd", "asgd").index(e), :, :3]
                 mean = kept.mean(axis=-1, keepdims=True)
                 kept *= wanted[:, None, None] * mean[-1:] / np.maximum(mean, 1e-300)
+            out.append(changed(run, values))
+        return out
+
+    return corrupt
+
+
+def extrapolated(factor, exponent):
+    """An extrapolation that is so many times the average at the end, and falls like step^exponent."""
+
+    def corrupt(runs):
+        out = []
+        for run in runs:
+            average, at = (run.data.estimators.index(name) for name in ("asgd", "extrapolated"))
+            values = run.data.values.copy()
+            values[at] = factor * values[average, -1] * (run.steps[:, None, None] / run.steps[-1]) ** exponent
             out.append(changed(run, values))
         return out
 
@@ -297,6 +312,10 @@ WRONG = {
     "dp-sgld/table-2/ordering": (errors_times(1.2, "dp-sgld"), "false"),
     "dp-sgld/table-2/sound": (errors_times(0.5, "dp-sgld"), "reproduced"),
     "dp-sgld/table-3": (errors_times(0.5, "dp-sgd", wide=True), "false"),
+    "answers/extrapolation/rate": (extrapolated(1.0, -0.1), "false"),
+    "answers/extrapolation/price": (extrapolated(1e6, -1.0), "false"),
+    "answers/extrapolation/wins": (extrapolated(1e6, -1.0), "false"),
+    "answers/extrapolation/loses": (extrapolated(1e-6, -1.0), "false"),
     "answers/kinks/pinball": (times(2), "false"),
     "answers/kinks/hinge": (times(1e-2), "false"),
 }
@@ -362,7 +381,7 @@ UNDECIDED_BY_SURROGATES = {
     *("ldp-sgd/theorem-1", "ldp-sgd/theorem-2"),
     # whether runs are decided depends on how their replicates are paired, which surrogates do not know
     *("dp-sgld/table-1/ordering", "dp-sgld/table-2/ordering", "dp-sgld/table-3"),
-    # surrogates know two estimators
+    # pairs by replicate again, and three estimators
     *(f"answers/extrapolation/{name}" for name in ("rate", "price", "wins", "loses")),
 }
 FROM_RESULTS = [name for name, claim in BY_ID.items() if claim.experiments and name not in UNDECIDED_BY_SURROGATES]

@@ -201,6 +201,7 @@ def test_captions_of_figures_without_results_name_their_parameters():
         "attained_map": ("delta = 1e-5",),
         "memory_width": ("delta = 1e-5", "sampling probability q, noise multiplier z and T steps"),
         "bins_against_poisson": ("mu^2 = E v of 1, 4, 16 and 36", "delta from 0.1 to 1e-5"),
+        "private_regime": ("order 8", "10^7 steps", "width 100 noise units"),
         "sampling_noise": ("epsilon = 1", "delta = 1e-05", "5 groups"),
     }
     assert set(said) == {name for name, figure in FIGURES.items() if not figure.needs}
