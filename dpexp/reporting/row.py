@@ -118,7 +118,9 @@ def above(
         found = {label: printing(ratio, 1.0) for label, ratio in ratios().items()}
         worst, many = case_of(found), len(found)
         below = [label for label, ratio in found.items() if not ratio >= 1 - ROUNDING]
-        first, last = (1 / ratio if turned else ratio for ratio in (found[worst], max(found.values())))
+        first, last = found[worst], max(found.values())
+        if turned:
+            first, last = (1 / ratio if ratio else math.inf for ratio in (first, last))
         measured = f"{what}: {first:.3g} ({worst})"
         measured += f" to {last:.3g} in {many} comparisons" if many > 1 else ""
         measured += f"; {setting}" if setting else ""
