@@ -124,8 +124,8 @@ def rendered(form: str, judgements: Sequence[Judgement], results: Path) -> str:
         return standard_json([one.document() for one in judgements])
     if form == "artifact":
         from dpexp.papers import papers
-        from dpexp.reporting.ledger.artifact import artifact
         from dpexp.reporting.ledger.costs import Costs
+        from dpexp.reporting.ledger.pages import artifact
 
         return artifact(judgements, papers(), Costs(results))
     if form == "md":
@@ -139,9 +139,8 @@ def rendered(form: str, judgements: Sequence[Judgement], results: Path) -> str:
 def write(request: Request, asked: Sequence[Judgement], everything: Sequence[Judgement]) -> list[Path]:
     """Write the ledger into a folder: as pages, where the index is always that of all claims, or as one file."""
     from dpexp.papers import papers
-    from dpexp.reporting.ledger.artifact import NAME
     from dpexp.reporting.ledger.costs import Costs
-    from dpexp.reporting.ledger.pages import INDEX, index, name_of, page
+    from dpexp.reporting.ledger.pages import INDEX, NAME, index, name_of, page
     from dpexp.store.files import write_text
 
     assert request.out is not None

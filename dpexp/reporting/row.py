@@ -105,8 +105,12 @@ def above(
     more: Callable[[float], str] | None = None,
     held: Verdict = "holds as a bound",
     otherwise: Verdict = "false",
+    turned: bool = False,
 ) -> Rule:
-    """Holds as a bound where no bound over exact value is below 1. `more`: further words, from the least ratio."""
+    """Holds as a bound where no bound over exact value is below 1. `more`: further words, from the least ratio.
+
+    `turned`: the words have exact value over bound, the largest first; `what` says so.
+    """
 
     ratios = cache(ratios)
 
@@ -114,10 +118,13 @@ def above(
         found = {label: printing(ratio, 1.0) for label, ratio in ratios().items()}
         worst, many = case_of(found), len(found)
         below = [label for label, ratio in found.items() if not ratio >= 1 - ROUNDING]
-        measured = f"{what}: {found[worst]:.3g} ({worst})"
-        measured += f" to {max(found.values()):.3g} in {many} comparisons" if many > 1 else ""
+        first, last = found[worst], max(found.values())
+        if turned:
+            first, last = (1 / ratio if ratio else math.inf for ratio in (first, last))
+        measured = f"{what}: {first:.3g} ({worst})"
+        measured += f" to {last:.3g} in {many} comparisons" if many > 1 else ""
         measured += f"; {setting}" if setting else ""
-        measured += f"; below 1 in {len(below)} of {many}" if below else ""
+        measured += f"; {'above' if turned else 'below'} 1 in {len(below)} of {many}" if below else ""
         measured += f"; {more(found[worst])}" if more else ""
         numbers = {"least": found[worst], "most": max(found.values()), "cases": many, "below": below}
         return Outcome(otherwise if below else held, predicted, measured, uncertainty, numbers)

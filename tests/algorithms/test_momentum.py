@@ -21,7 +21,7 @@ from dpexp.privacy.momentum.tree_streams import occurrence_sensitivities, stream
 from dpexp.privacy.momentum.trees import cover
 from dpexp.privacy.targets import Target
 from dpexp.problems import PROBLEMS
-from dpexp.theory.momentum import lemma5_sharp
+from dpexp.theory.momentum.lemmas import lemma5_sharp
 from tests.oracles import momentum as literal
 from tests.oracles.streams import normals
 

@@ -664,7 +664,8 @@ def test_a_setting_that_validation_would_not_choose_is_refused(tuned_rows):
 def test_algorithm_2_with_the_noise_of_all_nodes_is_refused(monkeypatch):
     from dpexp.papers.momentum.claims import runs
 
-    rows = [{"problem": "p", "N": 5, "eps": 1.0, "method": m, "iterates": m == "reduced"} for m in ("tree", "reduced")]
+    place = {"problem": "p", "N": 5, "eps": 1.0, "edges": []}
+    rows = [{**place, "method": m, "iterates": m == "reduced"} for m in ("tree", "reduced")]
     monkeypatch.setattr(runs, "grid_rows", lambda results: rows)
     (certified,) = BY_ID["momentum/section-4/practice-tuned"].hypotheses
     assert certified.broken(SimpleNamespace(results=None)) == []

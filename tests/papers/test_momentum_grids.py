@@ -9,6 +9,7 @@ import pytest
 
 from dpexp.config.experiment_file import load_experiment
 from dpexp.papers.momentum import rows as stored
+from dpexp.papers.momentum import tables
 from dpexp.papers.momentum.claims import runs
 from dpexp.papers.momentum.rows import ends
 from dpexp.problems import PROBLEMS
@@ -89,7 +90,7 @@ def test_methods_are_compared_place_by_place(rows, monkeypatch, apart, verdict):
 
 
 def test_the_table_stands(results, rows):
-    content = stored.build(results)
+    content = tables.build_grid(results)
     assert len(content.rows) == 3
     assert all(len(row) == len(content.head) for row in content.rows)
 

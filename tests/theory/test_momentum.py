@@ -8,20 +8,19 @@ import pytest
 from scipy.optimize import brentq
 
 from dpexp.privacy.accounting.gdp import delta_of
-from dpexp.theory.momentum import (
-    lemma5_printed,
-    lemma5_sharp,
-    lemma7_printed,
-    lemma7_terms,
+from dpexp.theory.momentum.lemmas import lemma5_printed, lemma5_sharp, lemma7_printed, lemma7_terms
+from dpexp.theory.momentum.multipliers import (
     theorem4_rdp,
     theorem4_sigma,
     theorem4_sigma_best_order,
-    theorem6_printed,
-    theorem6_schedule,
-    theorem6_terms,
     theorem8_rdp,
     theorem8_sigma,
     theorem8_sigma_best_order,
+)
+from dpexp.theory.momentum.schedules import (
+    theorem6_printed,
+    theorem6_schedule,
+    theorem6_terms,
     theorem9_printed,
     theorem9_schedule,
     theorem9_terms,

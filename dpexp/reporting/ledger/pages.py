@@ -1,15 +1,65 @@
-"""The ledger as pages: `CLAIMS.md`, which leads to `claims/<paper>.md`, all about a paper and each claim."""
+"""The ledger as pages, and how to try it.
+
+`CLAIMS.md` leads to `claims/<paper>.md`, all about a paper and each claim, with a letter to its authors of what did not
+come out as printed. `docs/artifact.md` is what an evaluation of dpexp does first, and how it tries each headline.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from dpexp.core.text import counted
 from dpexp.reporting.ledger.costs import Costs
 from dpexp.reporting.ledger.judgement import Judgement
-from dpexp.reporting.ledger.letter import letter
-from dpexp.reporting.ledger.printed import counts, experiments_of, in_short, section, with_surprise
+from dpexp.reporting.ledger.printed import command, counts, experiments_of, in_short, section, with_surprise
 from dpexp.reporting.paper import NotClaimed, Paper
 from dpexp.reporting.table import markdown_table
+
+DEAR = (
+    "Dear authors, thank you for your work, which we have read and run line by line. This is what we noticed on the "
+    "way. Each point names the place, quotes it and says why we read it otherwise; `dpexp claims ID --rerun` tries it. "
+    "We may be wrong: then we should be glad to hear it, and to correct this page."
+)
+MATTERS = {
+    "misprint": "Misprints, with what we take to be meant",
+    "false": "What does not hold as it is printed",
+    "misleading": "What a reader may take for more than it says",
+}
+MENDS = ("Corrected", "Corrects", "Completed", "Replaced", "Restricts")
+"""how the statement begins of a claim of ours that repairs one of the paper"""
+HELD = ("reproduced", "holds as a bound")
+
+
+def letter(judgements: Sequence[Judgement]) -> list[str]:
+    """The letter in paragraphs; none where there is nothing to say. What is stale is told as it was judged last."""
+    told = {
+        title: [_point(one) for one in judgements if one.claim["source"] == "paper" and _last(one) == verdict]
+        for verdict, title in MATTERS.items()
+    }
+    told["What holds in its place"] = [
+        f"* {one.claim['place']}. {one.claim['statement']} (`{one.id}`)"
+        for one in judgements
+        if one.claim["source"] == "ours" and _last(one) in HELD and one.claim["statement"].startswith(MENDS)
+    ]
+    if not any(told.values()):
+        return []
+    parts = ["## What its authors should know", DEAR]
+    for title, points in told.items():
+        if points:
+            parts += [f"### {title}", "\n".join(points)]
+    return parts
+
+
+def _last(one: Judgement) -> str:
+    return str(one.found.get("verdict"))
+
+
+def _point(one: Judgement) -> str:
+    claim = one.claim
+    found = "Found" if one.is_current else f"Found before ({one.reason})"
+    why = f": {claim['why']}" if claim["why"] else ""
+    return f"* {claim['place']}, \u201c{claim['quote']}\u201d{why}. {found}: {in_short(one)} (`{one.id}`)"
+
 
 INDEX, FOLDER = "CLAIMS.md", "claims"
 ABOUT = (
@@ -89,3 +139,75 @@ def _counted(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     (row,) = rows
     found = [f"{number} {name}" for name, number in zip(head[2:], row[2:], strict=True) if number != "0"]
     return f"{row[1]}" + (f" ({', '.join(found)})" if found else "")
+
+
+NAME = "artifact.md"
+TIRES = """\
+```sh
+python3 -m venv .venv                                    # an environment with pinned versions
+.venv/bin/pip install -q -c constraints.txt -e .
+.venv/bin/dpexp claims                                   # stored verdicts, and which of them are current
+.venv/bin/dpexp run configs/linear_d5.yaml               # 1.2 billion steps of private SGD
+.venv/bin/dpexp plot figure2                             # a figure of the paper from them
+.venv/bin/dpexp verify linear_d5                         # the same bits as the published ones
+```"""
+ALL = """\
+```sh
+make reproduce                                       # every experiment, figure, table and claim; ends with dpexp verify
+dpexp claims noisy-sgd/theorem-3-1 --rerun           # one claim, or some: run what they read, judge them, compare
+dpexp claims --judge                                 # every claim anew, from results that were run here
+dpexp verify                                         # every file beside the published one
+make test                                            # the whole test suite
+```"""
+
+
+def artifact(judgements: Sequence[Judgement], papers: Mapping[str, Paper], costs: Costs) -> str:
+    """The whole page."""
+    headlines = {name: says for paper in papers.values() for name, says in paper.headlines.items()}
+    by_id = {one.id: one for one in judgements}
+    first = [by_id[name] for name in headlines if name in by_id]
+    parts = [
+        "# Evaluating dpexp",
+        f"dpexp settles {counted(len(judgements), 'statement')} of papers on private SGD, and of pages about "
+        "it. Each is quoted, held against stored results or exact laws, and ends in a verdict. `dpexp claims --format "
+        "artifact` writes this page; its numbers are those of the stored verdicts.",
+        "You need Python 3.11 or newer and make, on x86-64 or ARM, and 2 GB of disk. There is no need of a compiler or "
+        "of an accelerator. All data come with the package; nothing is downloaded while it runs.",
+        "## In two minutes",
+        TIRES,
+        "The last command must say `identical` of both tables, cells and summary. A file is `within tolerance` where "
+        "libraries have other versions, or where a manifest only says in another way how its numbers were confirmed.",
+        "## The headlines",
+        "Each command runs the experiments that the claim reads, judges it, and prints what it found beside what is "
+        "stored. It must exit with 0 and say `same values`. Another machine may be off in the last digits; a result "
+        "agrees if the verdict is the same, and the tolerance says when it is.",
+        *(_tried(number, one, headlines[one.id], costs) for number, one in enumerate(first, 1)),
+        "## All the others",
+        ALL,
+        *_total(judgements, costs),
+        "The exit code of `dpexp claims` is 1 if a verdict is not the expected one, and 3 if one is stale or was never "
+        "judged; stderr names the claim and the command that helps. Results of other code, data or configs than "
+        "today's are refused. [How claims are settled](claims.md) explains verdicts and statistics, [the ledger]"
+        "(../results/CLAIMS.md) has every claim with its quotation, and what of each paper no claim settles.",
+    ]
+    return "\n\n".join(parts)
+
+
+def _total(judgements: Sequence[Judgement], costs: Costs) -> list[str]:
+    """What everything takes, where all of it is known."""
+    needed = {name for one in judgements for name in experiments_of(one)}
+    if not needed <= set(costs.experiments) or not {one.id for one in judgements} <= set(costs.claims):
+        return []
+    running, judging = costs.running(costs.experiments), sum(costs.claims.values())
+    return [
+        f"All experiments take {running:,.0f} CPU seconds, all claims {judging:,.0f}, measured on {costs.measured_on}; "
+        "each of the commands above needs a few more to start."
+    ]
+
+
+def _tried(number: int, one: Judgement, says: str, costs: Costs) -> str:
+    cost = costs.words(one.id, experiments_of(one))
+    lines = [f"*{one.paper}*: **{says}**", f"`{command(one)}`" + (f" ({cost})" if cost else "")]
+    lines += [f"Expected: **{one.expected}**; {in_short(one)}." if one.is_current else f"Not current: {one.reason}."]
+    lines += [f"Tolerance: {one.claim['tolerance']}."]
+    return f"{number}. " + "\\\n   ".join(lines)
