@@ -20,7 +20,7 @@ from dpexp.engine.softmax.measuring import tally
 from dpexp.privacy.accounting import langevin_accounting as accounting
 from dpexp.privacy.accounting.epoch_losses import MOST_NOISES, coarser, epoch_loss, varying_epochs_eps
 from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.audit.statistics.epochs_of_steps import log_likelihood_ratio_of
+from dpexp.privacy.audit.statistics import of_batches
 from dpexp.privacy.batch_sampling import Epochs
 from dpexp.privacy.exact.outcome import Cells, EitherOrder
 from dpexp.privacy.mechanisms import EpochGaussian
@@ -394,7 +394,7 @@ def test_the_ratio_of_a_scheme_is_the_mean_over_its_patterns(sampling, groups):
     else:
         patterns = [([e * t + j for e in range(rounds)], 1 / t) for j in range(t)]
     wanted = sum(p * np.exp(sum(ratios[:, k] for k in where if k < steps)) for where, p in patterns)
-    found = log_likelihood_ratio_of(sampling, drawn, sums, effects, noise, 0.25)
+    found = of_batches(sampling, drawn, sums, effects, noise, 0.25)
     assert np.exp(found) == pytest.approx(wanted)
 
 

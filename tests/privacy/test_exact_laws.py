@@ -2,6 +2,7 @@
 
 import ast
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,13 +12,12 @@ import pytest
 import dpexp.privacy.exact
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.exact import memory
-from dpexp.privacy.exact.cross_check import ALIKE, walk_pair
 from dpexp.privacy.exact.linear import linear
-from dpexp.privacy.exact.nodes import pair
 from dpexp.privacy.exact.recursion import statistic_law
+from dpexp.privacy.exact.runs import pair
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
 from dpexp.privacy.judge.families import Composed
-from tests.oracles import binned_epochs
+from tests.oracles import binned_epochs, density_grid, node_laws
 from tests.oracles.composition import epsilon, gaussian_eps
 from tests.oracles.density_grid import GridPair
 from tests.oracles.linear_losses import full
@@ -36,9 +36,13 @@ def test_nothing_here_imports_an_analysis():
         for node in ast.walk(ast.parse(module.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("dpexp"):
                 assert node.module.startswith(("dpexp.privacy.exact", "dpexp.privacy.attained.walk")), module
-    # and the two implementations of a walk share no more than the description of the run
-    assert "nodes" not in (folder / "cross_check.py").read_text().split('"""', 2)[2]
-    assert "walk" not in (folder / "nodes.py").read_text().split("from __future__", 1)[1].replace("the walk has", "")
+    # and the other implementations of a run share no more than its description
+    for oracle in (node_laws, density_grid):
+        told = Path(oracle.__file__).read_text().split('"""', 2)[2]
+        assert set(re.findall(r"from dpexp\S* import", told)) <= {
+            "from dpexp.privacy.exact.outcome import",
+            "from dpexp.privacy.exact.update import",
+        }
 
 
 TRAP = Drift((-1.5, 0.3, 0.3, 1.0, 1.0, 1.5), (-1.2, -1.2, 0.1, 0.1, 1.2, 1.2))
@@ -46,25 +50,30 @@ TRAP = Drift((-1.5, 0.3, 0.3, 1.0, 1.0, 1.5), (-1.2, -1.2, 0.1, 0.1, 1.2, 1.2))
 
 @pytest.mark.parametrize("others", [affine(-0.4, 0.2, 1.5), TRAP], ids=["quadratic", "trap"])
 @pytest.mark.parametrize("sampling", SAMPLINGS)
-def test_two_implementations_agree(sampling, others):
+def test_three_implementations_agree(sampling, others):
     for steps in (1, 2, 4, 8):
         one = run(sampling, steps, constant(1.5), others, position=1)
         replaced = (constant(-1.5),) if sampling == "fixed-size" else (constant(-1.5), None)
         for record in replaced:
             other = replace(one, record=record)
-            fast, slow = pair(one, other), GridPair(one, other, 32)
-            assert fast.renyi(4) == pytest.approx(slow.renyi(4), rel=1e-6, abs=1e-8)
-            assert fast.eps(1e-3) == pytest.approx(slow.eps(1e-3), rel=2e-6, abs=1e-9)
-            if sampling in ALIKE:
-                third = walk_pair(one, other)
-                assert third.renyi(4) == pytest.approx(fast.renyi(4), rel=1e-8, abs=1e-12)
-                assert third.eps(1e-3) == pytest.approx(fast.eps(1e-3), rel=2e-6, abs=1e-9)
-            assert pair(one, other, 1.5).renyi(8) == pytest.approx(fast.renyi(8), rel=1e-9, abs=1e-12)
-    if sampling not in ALIKE:
-        with pytest.raises(ValueError, match="not alike"):
-            walk_pair(one, other)
+            ours, nodes, grid = pair(one, other), node_laws.pair(one, other), GridPair(one, other, 32)
+            assert ours.renyi(4) == pytest.approx(grid.renyi(4), rel=1e-6, abs=1e-8)
+            assert ours.eps(1e-3) == pytest.approx(grid.eps(1e-3), rel=2e-6, abs=1e-9)
+            assert ours.renyi(4) == pytest.approx(nodes.renyi(4), rel=1e-8, abs=1e-12)
+            assert ours.eps(1e-3) == pytest.approx(nodes.eps(1e-3), rel=2e-6, abs=1e-9)
+            assert pair(one, other, 3).renyi(8) == pytest.approx(ours.renyi(8), rel=1e-9, abs=1e-12)
+            assert pair(one, other, 3).eps(1e-5) == pytest.approx(ours.eps(1e-5), rel=1e-9, abs=1e-9)
     wrong = pair(replace(one, record=constant(1.501)), other)  # the agreement would see this much
-    assert wrong.renyi(4) != pytest.approx(slow.renyi(4), rel=1e-5)
+    assert wrong.renyi(4) != pytest.approx(grid.renyi(4), rel=1e-5)
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+def test_many_steps_are_one_after_the_other(sampling):
+    """Powers of an epoch, or of a step, beside the program that takes nodes; 61 steps end within an epoch."""
+    for steps in (61, 3000):
+        one = run(sampling, steps, constant(1.5), affine(-0.4, 0.2, 1.5), start=0.7, position=2)
+        other = replace(one, record=constant(-1.5))
+        assert pair(one, other).eps(1e-4) == pytest.approx(node_laws.pair(one, other).eps(1e-4), rel=2e-6)
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS)
@@ -94,9 +103,9 @@ def test_simulated_batches_of_records_follow_the_law(sampling):
             np.put_along_axis(chosen, ids, True, axis=1)
         moves = chosen[:, 0] * update.record(y) + chosen[:, 1:].sum(axis=1) * update.others(y)
         y = np.clip(y + moves / b + rng.standard_normal(count), -1.5, 1.5)
-    law = pair(update, replace(update, record=constant(-2.0))).one
+    law = pair(update, replace(update, record=constant(-2.0))).laws[0]
     edges = np.linspace(-1.5, 1.5, 7)
-    expected = np.append(law.intervals(edges), law.masses[-2:])
+    expected = np.append(law.between(edges[1:-1]), law.masses[-2:])
     inner = np.histogram(y[(y > -1.5) & (y < 1.5)], edges)[0]
     found = np.append(inner, [(y == -1.5).sum(), (y == 1.5).sum()]) / count
     assert found == pytest.approx(expected, abs=4.5 * 0.5 / math.sqrt(count))
@@ -126,7 +135,7 @@ def test_batch_sizes_that_do_not_contract():
         assert both.eps(0.105) == pytest.approx(tight, abs=1e-4)
     one = Update("poisson", 10, 1, 3, 1.0, affine(-0.999, 0.0, 1.0), affine(-0.999, 3 - 0.999, 1.0))
     both = pair(one, replace(one, record=affine(-0.999, -(3 - 0.999), 1.0)))
-    fixed = pair(replace(one, sampling="fixed-size"), replace(both.other.update, sampling="fixed-size"))
+    fixed = pair(replace(one, sampling="fixed-size"), replace(both.other, sampling="fixed-size"))
     assert both.eps(0.05) == pytest.approx(0.14192, abs=1e-5)
     assert fixed.eps(0.05) == pytest.approx(0.2138, abs=1e-4)
 
@@ -260,7 +269,7 @@ def test_the_average_leaks_more_than_the_last_iterate():
 def test_values_are_rounded_down():
     """Masses with an error of 1e-3 give less, and never more than the exact epsilon."""
     one = run("fixed-size", 5, constant(1.5))
-    cells = pair(one, replace(one, record=constant(-1.5))).cells
+    cells = node_laws.pair(one, replace(one, record=constant(-1.5))).cells
     exact = cells.eps(1e-3)
     for relative, absolute in ((1e-3, 0.0), (0.0, 1e-4), (1e-3, 1e-4)):
         assert 0 < replace(cells, relative=relative, absolute=absolute).eps(1e-3) < exact

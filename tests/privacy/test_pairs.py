@@ -12,16 +12,15 @@ import pytest
 import dpexp
 from dpexp.core.errors import UsageError
 from dpexp.core.files import write_bytes_sealed
-from dpexp.privacy.exact import cross_check
-from dpexp.privacy.exact.cross_check import WalkPair
+from dpexp.core.gauss_legendre import gauss_legendre
 from dpexp.privacy.mechanisms import MECHANISMS
-from dpexp.privacy.pairs import certified as certifying
 from dpexp.privacy.pairs import kept, shipped, stated
 from dpexp.privacy.pairs.certified import NotCertified, certified, evaluated
 from dpexp.privacy.pairs.gradient import Landscape, ways
 from dpexp.privacy.pairs.mechanisms import NotSearched, walled
 from dpexp.privacy.pairs.search import KNOTS, _refined, nothing, search, trap
 from dpexp.privacy.pairs.walled import NotAllowed, Pair, Walled
+from tests.oracles import node_laws
 from tests.oracles.density_grid import GridPair
 from tools import shipped_pairs as making
 
@@ -176,27 +175,18 @@ def test_what_breaks_the_clip_is_no_pair(pair):
         pair.updates(SMALL)
 
 
-def test_a_certificate_needs_two_laws_that_agree(monkeypatch):
+def test_a_certificate_needs_two_widths_that_agree(monkeypatch):
     pair = drift([-1, -1, -1, 0.2, 0.1, 1], 0.4)
     held = certified(pair, SMALL)
-    assert held.eps <= min(*held.by_nodes, held.by_walk)
-    assert held.eps == pytest.approx(held.by_nodes[0], rel=1e-3)
-    three = *held.by_nodes, held.by_walk
-    assert len(set(three)) == 3  # each is computed by itself
-    assert held.eps == 2 * min(three) - max(three)  # down by the largest difference
-    assert held.by_walk == pytest.approx(GridPair(*pair.updates(SMALL), 24).eps(pair.delta), rel=1e-4)
+    wide, narrow = held.by_panels
+    assert wide != narrow  # each is computed by itself
+    assert held.eps == min(wide, narrow) - abs(wide - narrow) == pytest.approx(wide, rel=1e-9)
+    one, other = pair.updates(SMALL)
+    assert held.eps == pytest.approx(GridPair(one, other, 24).eps(pair.delta), rel=1e-4)
+    assert held.eps == pytest.approx(node_laws.pair(one, other).eps(pair.delta), rel=2e-6)
     assert held.eps > evaluated(nothing(SMALL, 1e-5), SMALL, 1e-5)
-
-    class Lying(WalkPair):
-        def eps(self, delta):
-            return 1.01 * super().eps(delta)
-
-    monkeypatch.setattr(cross_check, "WalkPair", Lying)
-    with pytest.raises(NotCertified, match="another program"):
-        certified(pair, SMALL)
-    monkeypatch.setattr(cross_check, "WalkPair", WalkPair)
-    monkeypatch.setattr(certifying.nodes, "POINTS", 3)
-    with pytest.raises(NotCertified):
+    monkeypatch.setattr("dpexp.privacy.attained.walk.gauss_legendre", lambda count: gauss_legendre(3))
+    with pytest.raises(NotCertified, match="two widths"):
         certified(pair, SMALL)
 
 
@@ -204,7 +194,7 @@ def test_two_equal_runs_are_certified_to_lose_nothing():
     """All records of the neighbours but one never move, and at a delta of 1/2 that one gives nothing away."""
     held = certified(replace(drift([0, 0]), delta=0.5), SMALL)
     assert held.eps == 0
-    assert max(*held.by_nodes, held.by_walk) == 0
+    assert held.by_panels == (0, 0)
 
 
 @pytest.mark.parametrize("knots", [4, 9, 25])
@@ -316,7 +306,7 @@ def test_the_command_searches_keeps_and_prints(cache, by_turns, monkeypatch, tmp
     assert after >= before
     (found,) = document["search"]
     assert found["eps"] == pytest.approx(after, rel=1e-4) or after == before
-    assert found["eps"] <= min(found["by_nodes"])
+    assert found["eps"] <= min(found["by_panels"])
     later = dpexp.privacy("clipped-noisy-sgd", **CLIPPED, delta=1e-5)
     assert "search" not in later.document()
     assert ("worst-pair" in later.text()) == (cache == "here")

@@ -18,7 +18,7 @@ from dpexp.plugins.loading import using
 from dpexp.privacy.accounting.gdp import delta_of
 from dpexp.privacy.audit.claim import Claim, gaussian_claim, separation
 from dpexp.privacy.audit.e_process import bets_of, e_process
-from dpexp.privacy.audit.statistics.correlated_steps import whitening
+from dpexp.privacy.audit.statistics import whitening
 from dpexp.privacy.audit.trade_off import most, trade_off_test
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.canaries import Canaries

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpexp.core.bisection import first_whole
 from dpexp.papers.dp_sgld.cases import CASES
-from dpexp.privacy.attained.langevin import LANGEVIN_ORDERS, QuadraticLangevin
+from dpexp.papers.dp_sgld.exact_law import LANGEVIN_ORDERS, QuadraticLangevin
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing, Figure
 

@@ -18,7 +18,7 @@ from dpexp.privacy.accounting.loss_distributions import Scheme, step_loss
 from dpexp.privacy.attained.linear_loss import linear_loss_eps
 from dpexp.privacy.exact.linear import linear
 from dpexp.privacy.exact.memory import Memory, W
-from dpexp.privacy.exact.nodes import pair
+from dpexp.privacy.exact.runs import pair
 from dpexp.privacy.exact.update import Update, constant
 from dpexp.privacy.pairs import shipped
 from dpexp.reporting import style

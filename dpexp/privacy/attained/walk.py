@@ -246,9 +246,9 @@ def renyi(p: Law, q: Law, order: float) -> float:
     a, b = p.masses[seen], q.masses[seen]
     log_ratio = np.log(a) - np.log(b)
     u = np.expm1(log_ratio)
-    excess = np.where(np.abs(u) * order < 1e-3, order * (order - 1) / 2 * u * u * (1 + (order - 2) / 3 * u), 0.0)
-    big = excess == 0
     with np.errstate(over="ignore"):
+        excess = np.where(np.abs(u) * order < 1e-3, order * (order - 1) / 2 * u * u * (1 + (order - 2) / 3 * u), 0.0)
+        big = excess == 0
         excess[big] = np.expm1(order * log_ratio[big]) - order * u[big]
     # a finite sum as it is; where a power overflows, the plain sum of p^a q^(1-a) in the log domain
     if np.all(np.isfinite(excess)):

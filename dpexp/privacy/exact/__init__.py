@@ -1,5 +1,4 @@
 """Exact laws of noisy SGD in one dimension, from the literal update of every sampling scheme: what judges the analyses.
 
-Nothing here imports an analysis of `dpexp.privacy`, so that a bound and its judge cannot share a mistake. What `nodes`
-computes is checked by `cross_check`, which shares no code with it, where steps are alike.
+Nothing here imports an analysis of `dpexp.privacy`, so that a bound and its judge cannot share a mistake.
 """

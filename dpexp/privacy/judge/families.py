@@ -17,7 +17,7 @@ from dpexp.privacy.accounting.epoch_losses import EpochLoss, epoch_loss
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.loss_distributions import Scheme, step_loss
 from dpexp.privacy.accounting.mixtures import GaussianMixture, renyi_of
-from dpexp.privacy.exact import linear, memory, nodes, recursion
+from dpexp.privacy.exact import linear, memory, recursion, runs
 from dpexp.privacy.exact.outcome import Cells, EitherOrder
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
 from dpexp.privacy.judge.kinds import Attained
@@ -126,11 +126,11 @@ def walk(
     position: int | None = None,
 ) -> Attained | None:
     """The pair of walks; `other` is what replaces the record, and is left out where it is removed."""
-    if assumes.sampling == "poisson" and others.largest > 0 and nodes.count_of_sizes(s.n, s.q) > MOST_SIZES:
+    if assumes.sampling == "poisson" and others.largest > 0 and runs.count_of_sizes(s.n, s.q) > MOST_SIZES:
         return None
     where = _latest(s) if position is None else position
     first = Update(assumes.sampling, s.n, s.batch_size, s.steps, s.width / 2, others, one, where, start)
-    return nodes.pair(first, replace(first, record=other if assumes.relation == "replace-one" else None))
+    return runs.pair(first, replace(first, record=other if assumes.relation == "replace-one" else None))
 
 
 def _latest(s: Setting) -> int:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpexp.privacy.exact.cross_check import ALIKE, walk_pair
-from dpexp.privacy.exact.nodes import PANEL, NodePair, pair
+from dpexp.privacy.attained.walk import ROUNDING
+from dpexp.privacy.exact.runs import RunPair, pair
 from dpexp.privacy.judge.families import FAMILIES, Allocated, Composed, Family, admitted
 from dpexp.privacy.judge.kinds import Attained, Kind, level, placed, value
 from dpexp.privacy.judge.setting import DIMENSIONS, Assumes, Setting, from_cube
@@ -221,12 +221,8 @@ def confirmed(exact: Attained, kind: Kind, at: float) -> tuple[float, float, str
     first = value(exact, kind, at)
     if isinstance(exact, Composed | Allocated):
         return first, 0.0, "a lower bound by construction: all rounding is charged"
-    if isinstance(exact, NodePair):
-        one, other = exact.one.update, exact.other.update
-        second = value(pair(one, other, PANEL / 2), kind, at)
-        error, how = max(abs(second - first), exact.relative * first), "nodes at half the distance"
-        if one.sampling in ALIKE:
-            third = value(walk_pair(one, other), kind, at)
-            error, how = max(error, abs(third - first)), "nodes at half the distance, and another program"
-        return min(first, second) - error, error, how
+    if isinstance(exact, RunPair):
+        second = value(pair(exact.one, exact.other, finer=2), kind, at)
+        error = max(abs(second - first), ROUNDING * first)
+        return min(first, second) - error, error, "panels half as wide"
     return first, 1e-12 * first, "closed form"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dpexp.privacy.exact.nodes import count_of_sizes
+from dpexp.privacy.exact.runs import count_of_sizes
 from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd
 from dpexp.privacy.mechanisms.langevin import Langevin
 from dpexp.privacy.mechanisms.mechanism import Mechanism

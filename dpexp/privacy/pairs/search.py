@@ -132,7 +132,7 @@ def climbed(
 
 def _steepest(walled: Walled, delta: float, end: float, clock: Clock) -> Iterator[tuple[float, Pair]]:
     """Convex losses: the slope of all others, of either sign, by golden section of epsilon; then the start."""
-    from dpexp.privacy.exact.nodes import pair
+    from dpexp.privacy.exact.runs import pair
 
     if walled.room <= 0:
         return

@@ -11,7 +11,7 @@ import numpy as np
 from dpexp.core.steps import tell
 from dpexp.privacy.audit.claim import Claim
 from dpexp.privacy.audit.e_process import EProcess, bets_of, e_process
-from dpexp.privacy.audit.statistics.joint import joint_log_ratio
+from dpexp.privacy.audit.statistics import of_normal_releases
 from dpexp.privacy.audit.trade_off import Point, TradeOff, thresholds_of, trade_off_test
 from dpexp.reporting.audit.auditable import Auditable, Look, Seen
 
@@ -141,7 +141,7 @@ def outcomes(claim: Claim, pilot: Seen, seen: Seen, level: float, *, counts: boo
     """
     if pilot.statistics.ndim == 2:
         runs = (pilot, seen)
-        pilot, seen = (Seen(joint_log_ratio(*pilot, one.statistics), one.canary) for one in runs)
+        pilot, seen = (Seen(of_normal_releases(*pilot, one.statistics), one.canary) for one in runs)
     thresholds = NEVER if counts else thresholds_of(pilot.statistics)
     statistics, canary = seen
     test = trade_off_test(statistics[~canary], statistics[canary], thresholds, level)

@@ -34,8 +34,7 @@ from dpexp.engine.softmax.steps import CLIP_SLACK
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.analyses.together import together
 from dpexp.privacy.audit.claim import claim_of
-from dpexp.privacy.audit.statistics.bare_steps import counts
-from dpexp.privacy.audit.statistics.epochs_of_steps import log_likelihood_ratio_of
+from dpexp.privacy.audit.statistics import counts, of_batches
 from dpexp.privacy.batch_sampling import RELATIONS, BatchSampling
 from dpexp.privacy.mechanisms.langevin_stated import AccountedLangevin
 from dpexp.privacy.mechanisms.stated import Stated
@@ -244,7 +243,7 @@ class BatchesAudit:
         Bins that are drawn once and kept leave the ratio of fresh ones as it is, and only their own ratio shows them.
         """
         drawn = self.copy.by_epochs(self.problem.records)
-        return log_likelihood_ratio_of(sampling or self.copy.sampling, drawn, sums, effects, noise, self.q)
+        return of_batches(sampling or self.copy.sampling, drawn, sums, effects, noise, self.q)
 
     def _others(self, seed: int, replicate: int) -> np.ndarray:
         """How many records besides the canary are in each batch [T]."""

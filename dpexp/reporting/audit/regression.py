@@ -18,7 +18,7 @@ from dpexp.algorithms.watched_messages import KINDS, Sent, StepSizes, Watched
 from dpexp.engine.lanes.vectors import LANES
 from dpexp.privacy.analyses.analysis import ALL, Analysis
 from dpexp.privacy.audit.claim import gaussian_claim
-from dpexp.privacy.audit.statistics.projection import log_likelihood_ratio
+from dpexp.privacy.audit.statistics import of_projection
 from dpexp.privacy.budgets import Budget
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.reporting.audit.auditable import Attained, Look, Seen
@@ -77,7 +77,7 @@ class RegressionAudit:
             user = able[replicate % len(able)]
             zero, other = (self.watched.clean(user, lane, record) for record in (0, 1))
             here = slice(lane, lane + 1)
-            statistics.append(log_likelihood_ratio(user.message[here], zero, other - zero, user.noise[here]))
+            statistics.append(of_projection(user.message[here], zero, other - zero, user.noise[here]))
             canary.append(user.canary[here])
         return Seen(np.concatenate([np.empty(0), *statistics]), np.concatenate([np.empty(0, dtype=bool), *canary]))
 

@@ -24,9 +24,7 @@ from dpexp.core.seeds import generator
 from dpexp.engine.finite_sum.loop import Data
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.audit.claim import claim_of
-from dpexp.privacy.audit.statistics.bare_steps import LEAST_DIMENSION, counts
-from dpexp.privacy.audit.statistics.correlated_steps import log_likelihood_ratio, whitening
-from dpexp.privacy.audit.statistics.sampled_steps import opposite_log_likelihood_ratio
+from dpexp.privacy.audit.statistics import LEAST_DIMENSION, counts, of_correlated_steps, of_replaced_steps, whitening
 from dpexp.privacy.mechanisms.released import Released
 from dpexp.privacy.mechanisms.stated import Stated
 from dpexp.privacy.targets import Target
@@ -125,12 +123,12 @@ class SumsAudit:
             noise = np.full(self.steps, self.deviation)
             effects = np.zeros_like(sums)
             effects[:, :, 0] = 1 / (SAMPLED * RECORDS)
-            ratio = opposite_log_likelihood_ratio(sums, effects, noise, SAMPLED)
+            ratio = of_replaced_steps(sums, effects, noise, SAMPLED)
             bare = counts(sums, effects, noise)
         else:
             twins = [np.stack([self.clean(world, seed, r) for r in replicates]) for world in self.worlds]
             rest, effects = sums - twins[0], twins[1] - twins[0]
-            ratio = log_likelihood_ratio(rest[:, :, 0], effects[:, :, 0], self.white)
+            ratio = of_correlated_steps(rest[:, :, 0], effects[:, :, 0], self.white)
             fresh = [np.einsum("st,rtj->rsj", self.white, one) for one in (rest, effects)]
             bare = counts(fresh[0], fresh[1], np.ones(self.steps))
         if self.quiet:

@@ -34,7 +34,7 @@ from dpexp.engine.linear.one_pass import Model, NoiseLevels, Setting, StepSizes,
 from dpexp.engine.linear.rule import Memory, Numbers, Received, Rule, received_at
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.audit.claim import gaussian_claim
-from dpexp.privacy.audit.statistics.projection import log_likelihood_ratio
+from dpexp.privacy.audit.statistics import of_projection
 from dpexp.privacy.budgets import Budget, ChoiceBudget, ConstantBudget, ListBudget
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.reporting.audit.auditable import LAST_AND_AVERAGE, Attained, Look, Seen
@@ -230,7 +230,7 @@ class UsersAudit:
         canary = np.stack([pair.canary for pair in pairs])[user, runs]
         zero, other = self.gradients(iterates[user, :, runs], x)
         noise = self.sensitivities.noise / budgets[user, runs]
-        return Seen(log_likelihood_ratio(messages[user, :, runs], zero, other - zero, noise), canary)
+        return Seen(of_projection(messages[user, :, runs], zero, other - zero, noise), canary)
 
     def _released(
         self, released: np.ndarray, twin: np.ndarray, share: np.ndarray, pairs: list[Drawn], before: np.ndarray,
@@ -241,7 +241,7 @@ class UsersAudit:
         zero, other = self.gradients(before.T, pair.x)
         effect = (other - zero) * share.T
         without = twin.T - pair.canary[:, None] * effect
-        return Seen(log_likelihood_ratio(released.T, without, effect, self.sensitivities.noise / budgets), pair.canary)
+        return Seen(of_projection(released.T, without, effect, self.sensitivities.noise / budgets), pair.canary)
 
 
 class Drawn(NamedTuple):

@@ -2,7 +2,7 @@
 
 All bound the Renyi divergence between the last iterates on two data sets of n records of which one is replaced. The
 batch size appears nowhere: the proofs average the drift difference over batches, and the divergence is not linear in it
-(`dpexp.privacy.attained.langevin` has exact counterexamples). With full batches they hold. `steps` counts iterations.
+(`dpexp.papers.dp_sgld.exact_law` has exact counterexamples). With full batches they hold. `steps` counts iterations.
 """
 
 from __future__ import annotations

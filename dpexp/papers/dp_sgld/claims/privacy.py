@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from dpexp.papers.dp_sgld.cases import CASES, EPS_AT, TESTED_ORDERS, Case
 from dpexp.papers.dp_sgld.claims import assumed
+from dpexp.papers.dp_sgld.exact_law import QuadraticLangevin
 from dpexp.papers.dp_sgld.printed import CODE, DELTA, RUNS, PrintedRun
 from dpexp.privacy.accounting.loss_distributions import step_loss
 from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base
-from dpexp.privacy.attained.langevin import QuadraticLangevin
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.hypothesis import Hypothesis, of_settings

@@ -76,11 +76,6 @@ class QuadraticLangevin:
         """D_order(law with +B || law with -B); the pair is symmetric."""
         return renyi_of(self.law, self.law.mirrored, order)
 
-    def renyi_removed(self, order: float) -> float:
-        """The larger of the two divergences between the record at +B and the record removed."""
-        other = GaussianMixture(np.zeros(1), np.zeros(1), self.variance)
-        return max(renyi_of(self.law, other, order), renyi_of(other, self.law, order))
-
     def delta(self, eps: float, removed: bool = False) -> float:
         """Smallest delta of (eps, delta) for the pair +B, -B (or, removed, for +B against 0, which of both is larger).
 

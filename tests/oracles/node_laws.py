@@ -1,9 +1,9 @@
-"""The law of a run on Gauss-Legendre nodes with an atom at either wall: the first of two implementations.
+"""The law of a run on Gauss-Legendre nodes with an atom at either wall, and what a pair attains by unions of intervals.
 
-Between the walls the law has a smooth density; a step is a positive matrix acting on masses at nodes of panels which
-end at every kink of the drift, and at the two walls. Positive matrices keep relative accuracy in the tails. Many steps
-are powers by repeated squaring, epochs products of such powers. The last step is taken exactly: the mass of an interval
-is an average of normal probabilities over the state before it.
+It shares no code with `dpexp.privacy.exact.runs`. Between the walls the law has a smooth density; a step is a positive
+matrix acting on masses at nodes of panels which end at every kink of the drift, and at the two walls. Many steps are
+powers by repeated squaring, epochs products of such powers. The last step is taken exactly: the mass of an interval is
+an average of normal probabilities over the state before it, and intervals are divided where the ratio crosses a level.
 """
 
 from __future__ import annotations
@@ -65,11 +65,6 @@ def _sizes(others: int, q: float) -> tuple[tuple[int, float], ...]:
         for k in range(others + 1)
     ]
     return tuple((k, math.exp(v)) for k, v in enumerate(log_p) if v > math.log(DROPPED))
-
-
-def count_of_sizes(n: int, q: float) -> int:
-    """About how many batch sizes a step of Poisson sampling mixes: what it costs."""
-    return 1 if q == 1 else min(n, math.ceil(20 * math.sqrt(n * q * (1 - q)) + 20))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,168 @@
+"""Statistics of a release: they decide the power of a test, and never its validity.
+
+Nearly all are log-likelihood ratios of what a release is with the canary and without it.
+
+(a) One Gaussian noise. The ratio is the release's projection on what the canary changes.
+
+(b) Steps with fresh noise, of which each may or may not have used the record. Without the canary a noisy sum is N(0,
+s^2 I) after what is known is taken off; with it the sum is N(g, s^2 I) with probability q. Given the iterates before a
+step its coin and noise are fresh, so the ratios multiply:
+
+    sum_t log(1 - q + q exp((<r_t, g_t> - |g_t|^2 / 2) / s_t^2))
+
+With x_t = <r_t, g_t> / C^2 and s = z C, |g| = C, this is log(1 - q + q e^((x_t - 1/2) / z^2)).
+
+(c) The record's batches are drawn epoch by epoch. Given the batches that the record is in, the ratios of its steps
+multiply as in (b): a sum of the x_t over these steps, with x_t = (<r_t, g_t> - |g_t|^2 / 2) / s_t^2. What is not known
+is averaged over by the scheme's own law:
+
+    balls in bins    sum over epochs of log( 1/t sum_j exp(x_(epoch, j)) ), each epoch being drawn anew
+    secret bins      log( 1/t sum_j exp(sum over epochs of x_(epoch, j)) ), one draw for all of them
+    cyclic Poisson   sum over the steps of the record's own group of log(1 - q + q exp(x_t))
+
+In an epoch that ends early, a batch that is not there says nothing: x = 0.
+
+(d) Steps whose noise is correlated by design. The noise of a momentum is one linear map of standard normals in every
+coordinate, whether it comes from the nodes of a tree or elsewhere. With its covariance Sigma over steps, and the effect
+of the canary delta_t in step t along one direction, what is released there is N(0, Sigma) or N(delta, Sigma), and the
+ratio is delta' Sigma^-1 (y - delta / 2).
+
+Sigma is taken from pilot runs, which see the noise as it is: where noise is used again that should be fresh, Sigma is
+nearly singular, and the ratio looks where the canary stands without noise.
+
+(e) Several releases at once, of the two normal laws that pilot runs have shown. With means m_w and covariances S_w of
+the releases in the worlds w = 0 (without the canary) and 1, up to a constant
+
+    l(x) = [(x - m_0)' S_0^-1 (x - m_0) - (x - m_1)' S_1^-1 (x - m_1)] / 2.
+
+Noise that cancels between releases leaves a direction in which a covariance is next to 0, and there l is large: by the
+means where what is free of noise moves with the canary, and by the covariances where it moves in one world alone. The
+laws need not be normal. They decide the power of a test and never its validity, since they come from runs of their own.
+
+(f) Steps whose noise is missing, or is that of another step: what such a step shows of the canary, counted. Projections
+and likelihood ratios do not see these faults, since they leave the law of one step as it is, or the law of most steps.
+But noise has many coordinates, and the canary moves one direction. Where all the others agree, to a thousandth of the
+noise, with no noise at all or with those of another step, the noise along the canary is known too, and what is left
+there is the canary itself. In a sound run with D coordinates two steps agree so with a probability of about (1e-3)^(D -
+1), so that the count is 0 in both worlds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpexp.privacy.batch_sampling import BatchSampling, Epochs
+
+RIDGE_OF_STEPS = 1e-10
+"""added to the covariance, over its mean diagonal: singular ones are what faults give"""
+RIDGE_OF_RELEASES = 1e-9
+"""added to the variances of releases of variance 1: rounding to float32 is far below its root"""
+CLOSE = 1e-3
+"""of the noise: far above what float32 leaves of a difference of iterates, far below any noise"""
+LEAST_DIMENSION = 4
+
+
+def of_projection(released: np.ndarray, without: np.ndarray, effect: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """log of the densities of N(without + effect, noise^2 I) over N(without, noise^2 I) at `released`, [R].
+
+    released, without and effect [R, p], noise [R]: <released - without, effect> / noise^2 - |effect|^2 / (2 noise^2).
+    """
+    along = np.sum((released - without) * effect, axis=1)
+    return np.asarray((along - np.sum(effect**2, axis=1) / 2) / noise**2)
+
+
+def of_sampled_steps(sums: np.ndarray, effects: np.ndarray, noise: np.ndarray, q: float) -> np.ndarray:
+    """[R], of noisy sums [R, T, D] less what is known, the effects of the canary [R, T, D], and noise s_t [T]."""
+    return coins(log_ratios(sums, effects, noise), q)
+
+
+def log_ratios(sums: np.ndarray, effects: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """Of every step, if it is known to have used the record [R, T]: (<r_t, g_t> - |g_t|^2 / 2) / s_t^2."""
+    return np.asarray(np.sum((sums - effects / 2) * effects, axis=2) / noise**2)
+
+
+def coins(ratios: np.ndarray, q: float) -> np.ndarray:
+    """Of steps [R, T] that use the record with probability q each, independently [R]."""
+    return np.asarray(np.logaddexp(np.log1p(-q) if q < 1 else -np.inf, np.log(q) + ratios).sum(axis=1))
+
+
+def of_replaced_steps(sums: np.ndarray, effects: np.ndarray, noise: np.ndarray, q: float) -> np.ndarray:
+    """The same where the record is replaced: `effects` with probability q, against minus that."""
+    return of_sampled_steps(sums, effects, noise, q) - of_sampled_steps(sums, -effects, noise, q)
+
+
+def of_batches(
+    sampling: BatchSampling,
+    drawn: Epochs | None,
+    sums: np.ndarray,
+    effects: np.ndarray,
+    noise: np.ndarray,
+    q: float,
+) -> np.ndarray:
+    """[R], of noisy sums [R, T, D] less what is known, effects [R, T, D] of the canary, which is the first record, and
+    noise s_t [T]; `q` is the share of a batch, and `drawn` says how epochs are drawn, where they are."""
+    if drawn is None:
+        return of_sampled_steps(sums, effects, noise, q)
+    ratios = log_ratios(sums, effects, noise)
+    if sampling == "cyclic-poisson":
+        return coins(ratios[:, :: drawn.batches], drawn.share)  # the first record is in the first group
+    by_epoch = _by_epoch(ratios, drawn.batches)
+    return _one_of(by_epoch).sum(axis=1) if sampling == "balls-in-bins" else _one_of(by_epoch.sum(axis=1))
+
+
+def _by_epoch(ratios: np.ndarray, batches: int) -> np.ndarray:
+    """[R, epochs, batches]; 0 for batches that an early end leaves out."""
+    left_out = -ratios.shape[1] % batches
+    return np.pad(ratios, ((0, 0), (0, left_out))).reshape(len(ratios), -1, batches)
+
+
+def _one_of(ratios: np.ndarray) -> np.ndarray:
+    """log of the mean of exp over the last axis."""
+    return np.asarray(np.logaddexp.reduce(ratios, axis=-1) - np.log(ratios.shape[-1]))
+
+
+def whitening(noise: np.ndarray) -> np.ndarray:
+    """The triangular matrix [T, T] that makes steps independent, from samples of their noise [samples, T]."""
+    covariance = noise.T @ noise / len(noise)
+    covariance += RIDGE_OF_STEPS * np.trace(covariance) / len(covariance) * np.eye(len(covariance))
+    return np.asarray(np.linalg.inv(np.linalg.cholesky(covariance)))
+
+
+def of_correlated_steps(along: np.ndarray, effects: np.ndarray, white: np.ndarray) -> np.ndarray:
+    """[R], of what is released along the canary's direction less what is known [R, T], and the effects [R, T]."""
+    seen, shifts = along @ white.T, effects @ white.T
+    return np.asarray(np.sum((seen - shifts / 2) * shifts, axis=1))
+
+
+def of_normal_releases(pilot: np.ndarray, worlds: np.ndarray, releases: np.ndarray) -> np.ndarray:
+    """l of the releases [R, k], by a pilot [P, k] and its worlds, bool [P]; [R]."""
+    spread = pilot.std(axis=0)
+    spread[spread == 0] = 1.0
+    own, new = (np.asarray((x - pilot.mean(axis=0)) / spread, float) for x in (pilot, releases))
+    found = np.zeros(len(releases))
+    for world, sign in ((False, 0.5), (True, -0.5)):
+        seen = own[worlds == world]
+        covariance = np.cov(seen, rowvar=False).reshape(2 * (own.shape[1],)) + RIDGE_OF_RELEASES * np.eye(own.shape[1])
+        centred = new - seen.mean(axis=0)
+        found += sign * np.sum(centred * np.linalg.solve(covariance, centred.T).T, axis=1)
+    return found
+
+
+def counts(sums: np.ndarray, effects: np.ndarray, noise: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How many steps, and how many pairs of steps, show the canary without noise: [R] each.
+
+    `sums` [R, T, D] less what is known, the effects of the canary [R, T, D], and noise s_t [T]; D is at least
+    `LEAST_DIMENSION`. Of a pair of steps with noise s and s' the draws are compared, which the steps scale.
+    """
+    lengths = np.linalg.norm(effects, axis=2)
+    unit = effects / np.maximum(lengths, 1e-300)[..., None]
+    along = np.sum(sums * unit, axis=2)
+    across = (sums - along[..., None] * unit) / noise[:, None]
+    bare = (np.linalg.norm(across, axis=2) < CLOSE) & (along > lengths / 2)
+    shown = lengths / noise  # in units of the draws
+    pairs = np.zeros(len(sums), dtype=np.int64)
+    for t in range(1, sums.shape[1]):
+        same = np.linalg.norm(across[:, :t] - across[:, t : t + 1], axis=2) < 2 * CLOSE
+        apart = np.abs(along[:, :t] / noise[:t] - along[:, t : t + 1] / noise[t])
+        pairs += np.sum(same & (apart > np.minimum(shown[:, :t], shown[:, t : t + 1]) / 2), axis=1)
+    return bare.sum(axis=1), pairs

@@ -1,0 +1,225 @@
+"""The laws of two neighbours' runs, by the one program of `dpexp.privacy.attained.walk`, for every sampling scheme.
+
+Where all steps are alike a run is a walk: batches of fixed size, Poisson batches and full ones. Batches of a partition
+are steps of two walks, without the record and with it: epochs are products of their matrices, and many epochs powers by
+repeated squaring. The last step is taken exactly, from the masses before it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import groupby, pairwise
+
+import numpy as np
+
+from dpexp.privacy.attained.walk import HockeyStick, Law, Move, Walk, renyi
+from dpexp.privacy.exact.update import PARTITIONED, Update
+
+PANEL = 4.0
+"""noise units by which a mean moves along a panel at most, as in a walk of slope 1"""
+LEAST = 1e-22
+"""numbers of other records less probable than this are left out"""
+Moves = tuple[tuple[float, Move], ...]
+
+
+@dataclass(frozen=True)
+class RunPair:
+    """What the two neighbours' runs attain, in the order that tells them apart better."""
+
+    one: Update
+    other: Update
+    laws: tuple[Law, Law]
+    """after the last step, on the same places"""
+
+    def eps(self, delta: float) -> float:
+        """Epsilon at delta, rounded down."""
+        return max(stick.eps(delta) for stick in self._sticks)
+
+    def renyi(self, order: float) -> float:
+        """The larger of the two divergences."""
+        return max(renyi(stick.p, stick.q, order) for stick in self._sticks)
+
+    @property
+    def variation(self) -> float:
+        """Total variation distance; it is the same in either order."""
+        return self._sticks[0](0.0)
+
+    @cached_property
+    def _sticks(self) -> tuple[HockeyStick, HockeyStick]:
+        return HockeyStick(*self.laws), HockeyStick(*self.laws[::-1])
+
+
+def pair(one: Update, other: Update, finer: int = 1) -> RunPair:
+    """The pair's laws, on common places; with every panel divided into so many."""
+    if one.half_width != other.half_width or one.steps != other.steps:
+        raise ValueError("neighbours differ in one record alone")
+    ends = _ends(one, other, finer)
+    return RunPair(one, other, (_law(one, ends), _law(other, ends)))
+
+
+def _law(update: Update, ends: tuple[float, ...]) -> Law:
+    def walk(share: float) -> Walk:
+        return Walk(update.half_width, _moves(update, share), ends, PANEL)
+
+    if update.sampling in PARTITIONED:
+        return PartitionedLaw(walk(0.0), update.steps, update.start, update=update, held=walk(1.0))
+    return Law(walk(1.0 if update.sampling == "full-batch" else update.q), update.steps, update.start)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartitionedLaw(Law):
+    """The law of a run whose batches are parts of an epoch; `walk` has the steps without the record."""
+
+    update: Update
+    held: Walk
+    """the steps with the record in the batch"""
+
+    @cached_property
+    def _parts(self) -> list[tuple[Walk, np.ndarray, np.ndarray]]:
+        """The last step, without and with the record: walk, places before it, and their masses."""
+        y, *masses = self._split
+        total = sum(m.sum() for m in masses)  # 1 but for quadrature and rounding
+        masses = [m / total for m in masses]
+        return [(walk, y, m) for walk, m in zip((self.walk, self.held), masses, strict=True) if m.any()]
+
+    @cached_property
+    def masses(self) -> np.ndarray:
+        # the start is the last of the places, if it is one of them
+        found = sum(walk.matrix @ m[: len(walk.matrix)] + self._begun(walk) * m[len(walk.matrix) :].sum()
+                    for walk, _, m in self._parts)  # fmt: skip
+        return np.asarray(found / np.sum(found))
+
+    def density(self, x: np.ndarray) -> np.ndarray:
+        """Density inside, at x [A]."""
+        return np.asarray(sum(np.vecdot(walk.step_density(x, y), m) for walk, y, m in self._parts))
+
+    def tails(self, x: np.ndarray) -> np.ndarray:
+        """P(Y < x) and P(Y > x) for x inside, the atoms included, [2, A]."""
+        return np.asarray(sum(np.vecdot(walk.step_tails(x, y), m) for walk, y, m in self._parts))
+
+    def _begun(self, walk: Walk) -> np.ndarray:
+        """Masses after a step from the start."""
+        return walk.masses(1, self.start)
+
+    @cached_property
+    def _split(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Places before the last step, with the masses that meet it without and with the record in the batch.
+
+        The start is a place of its own, which is left at once. Whole epochs come first, then the steps of the last one
+        but for the last step.
+        """
+        u, batches = self.update, self.update.batches
+        epochs, left = divmod(self.steps - 1, batches)
+        y = np.append(self.walk.places, self.start)
+        free, held = (np.zeros((len(y), len(y))) for _ in range(2))
+        for step, walk in ((free, self.walk), (held, self.held)):
+            step[:-1, :-1], step[:-1, -1] = walk.matrix, self._begun(walk)
+        begin = np.zeros(len(y))
+        begin[-1] = 1.0
+        if u.sampling == "reshuffled":
+            return y, *_fresh_order(begin, free, held, batches, epochs, left)
+        positions = [u.position] if u.sampling == "cyclic" else range(batches)
+        without, within = np.zeros(len(y)), np.zeros(len(y))
+        for position in positions:
+            order = [held if k == position else free for k in range(batches)]
+            state = _power(_product(order), epochs, begin) if epochs else begin
+            for step in order[:left]:
+                state = step @ state
+            (within if left == position else without)[:] += state / len(positions)
+        return y, without, within
+
+
+def _fresh_order(
+    begin: np.ndarray, free: np.ndarray, held: np.ndarray, batches: int, epochs: int, left: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same where the record's batch is drawn anew in every epoch."""
+    # after k steps of an epoch: `spared` without the record, `used` with it in one of them, summed over which
+    spared, used = np.eye(len(begin)), np.zeros(free.shape)
+    at_left = (spared, used)
+    for k in range(batches if epochs else left):
+        spared, used = free @ spared, free @ used + held @ spared
+        if k + 1 == left:
+            at_left = (spared, used)
+    state = _power(used / batches, epochs, begin) if epochs else begin
+    to_come, done = at_left[0] @ state, at_left[1] @ state
+    return (done + (batches - left - 1) * to_come) / batches, to_come / batches
+
+
+def _product(steps: list[np.ndarray]) -> np.ndarray:
+    """The steps one after the other; runs of the same step by squaring."""
+    total = np.eye(len(steps[0]))
+    for _, same in groupby(steps, key=id):
+        run = list(same)
+        total = np.linalg.matrix_power(run[0], len(run)) @ total
+    return total
+
+
+def _power(step: np.ndarray, times: int, state: np.ndarray) -> np.ndarray:
+    """The state after so many steps, by repeated squaring; columns are kept at sum 1."""
+    while times > 0:
+        if times & 1:
+            state = step @ state
+            state = state / state.sum()
+        times >>= 1
+        if times:
+            squared = step @ step
+            squared = squared / squared.sum(axis=0)
+            if np.allclose(squared, step, rtol=1e-13, atol=0):
+                return squared @ state  # the walk has forgotten where it was
+            step = squared
+    return state
+
+
+def _moves(update: Update, share: float) -> Moves:
+    """(probability, map) of a step: with the record, which has this share, or without it, beside how many others."""
+    b, q = update.batch_size, update.q
+    drawn: list[tuple[float, int, bool]]
+    if update.sampling == "poisson":
+        sizes = _sizes(update.n - 1, q) if update.others.largest > 0 else [(1.0, 0)]
+        drawn = [(p * mass, k, included) for mass, k in sizes for p, included in ((1 - share, False), (share, True))]
+    else:
+        drawn = [(1 - share, b, False), (share, b - 1, True)]
+    return tuple((p, partial(_moved, update, k, included)) for p, k, included in drawn if p > 0)
+
+
+def _sizes(others: int, q: float) -> list[tuple[float, int]]:
+    """(P(Bin(others, q) = k), k), by the ratio of two neighbours from the mode on, and scaled to the sum 1."""
+    if q == 1:
+        return [(1.0, others)]
+    mode = min(others, int((others + 1) * q))
+    found = {mode: 1.0}
+    for step in (1, -1):
+        k = mode
+        while 0 <= k + step <= others and found[k] > LEAST:
+            up, down = (others - k) * q, k * (1 - q)
+            found[k + step] = found[k] * (up / ((k + 1) * (1 - q)) if step > 0 else down / ((others - k + 1) * q))
+            k += step
+    total = math.fsum(found.values())
+    return [(mass / total, k) for k, mass in sorted(found.items())]
+
+
+def _moved(update: Update, others: int, included: bool, y: np.ndarray) -> np.ndarray:
+    """The mean after a step from y [Y] whose batch holds so many others, and the record or not."""
+    own = update.record(y) if included and update.record is not None else 0.0
+    return np.asarray(y + (others * update.others(y) + own) / update.batch_size)
+
+
+def _ends(one: Update, other: Update, finer: int) -> tuple[float, ...]:
+    """Ends of panels: all knots, and places between them where a step would move the mean by more than `PANEL`."""
+    h = one.half_width
+    moves = [move for update in (one, other) for share in (0.0, 1.0) for _, move in _moves(update, share)]
+    knots = {k for u in (one, other) for drift in (u.others, u.record) if drift is not None for k in drift.knots}
+    found: list[float] = []
+    for a, b in pairwise(sorted({-h, h, *(k for k in knots if -h < k < h)})):
+        near, far = a + (b - a) / 4, b - (b - a) / 4  # drifts may jump at the ends
+        moved = max(float(np.ptp(move(np.array([near, far])))) for move in moves) * 2
+        count = max(1, math.ceil(max(moved, b - a) / PANEL))
+        found += np.linspace(a, b, 1 + finer * count).tolist()
+    return tuple(found)
+
+
+def count_of_sizes(n: int, q: float) -> int:
+    """About how many batch sizes a step of Poisson sampling mixes: what it costs."""
+    return 1 if q == 1 else min(n, math.ceil(20 * math.sqrt(n * q * (1 - q)) + 20))
