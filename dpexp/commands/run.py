@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,14 +17,14 @@ from dpexp.commands.sharing import cautions, require_private_records
 from dpexp.config.cells import Cell, Experiment
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.expressions import matches
-from dpexp.config.resources import require_room
+from dpexp.config.resources import CHUNK_SETTINGS, require_room
 from dpexp.config.settings import label, setting
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import UsageError
 from dpexp.core.terminal import note
 from dpexp.core.text import columns, counted, duration, few
 from dpexp.problems.softmax import Softmax
-from dpexp.store import Folder
+from dpexp.store import Folder, speeds
 from dpexp.store.executors import BACKENDS
 from dpexp.store.planning import CellPlan, derived_state, plan
 
@@ -128,27 +129,30 @@ def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
     rows: list[list[str]] = []
     rewritten: list[str] = []
     waiting: list[Cell] = []
+    known = speeds.kept()
     for experiment in experiments:
         only = chosen[experiment.name]
         plans: list[CellPlan] = plan(experiment, request.results, request.force, request.deployment)
         if all(p.status == "current" for p in plans):
             why = derived_state(experiment, Folder(request.results, experiment.name), plans)
             rewritten += [f"{experiment.name}: summaries to write again: {why}"] if why else []
+        passes = Counter(p.cell.pass_key for p in plans if len(p.replicates))
         for p in plans:
             if only is not None and p.cell.cell_id not in only:
                 continue
             waiting += [] if p.status in ("current", "deployed") else [p.cell]
             named = {"cell_id": p.cell.cell_id, **setting(p.cell)}
-            seconds = p.seconds / (request.jobs or 1)
+            seconds = p.seconds(known, min(passes[p.cell.pass_key], CHUNK_SETTINGS)) if len(p.replicates) else 0.0
             cells.append(
                 {"experiment": experiment.name, **named, "status": p.status, "reason": p.reason, "estimate_s": seconds}
             )
             rows.append([experiment.name, p.cell.cell_id, label(p.cell), p.status, p.reason])
-    overhead = overhead_s(waiting) if waiting else 0.0
+    overhead = START_S + overhead_s(waiting) * speeds.factor(known, speeds.beside(waiting)) if waiting else 0.0
     total = sum(cell["estimate_s"] for cell in cells) + overhead
     text = fitting_columns(rows, ["experiment", "cell", "setting", "status", "reason"])
-    text += f"\n\n{len(waiting)} of {counted(len(cells), 'cell')} to compute, about {duration(total)}"
-    text += f" with {counted(request.jobs, 'job')}" if request.jobs else " on one thread of the cluster"
+    text += f"\n\n{len(waiting)} of {counted(len(cells), 'cell')} to compute, about {duration(total)} of a processor"
+    if request.jobs > 1:
+        text += f", {duration((total - overhead) / request.jobs + overhead)} on {request.jobs} of them"
     text += "".join(f"\n{line}" for line in rewritten)
     return {"cells": cells, "estimate_s": total, "overhead_s": overhead, "summaries": rewritten}, text, 0
 
@@ -160,21 +164,25 @@ def unlock(request: Request) -> tuple[dict[str, Any], str, int]:
     return {"unlocked": said}, "\n".join(said), 0
 
 
-def overhead_s(cells: Sequence[Cell]) -> float:
-    """Estimated time of a run beside its simulation: start, reading records, setting noise, writing, and compiling.
+START_S = 1.1
+"""of a processor, to start with all that a run needs"""
 
-    Measured on one core of a server of 2023: libraries and start 2.3 s; a cell's files 0.03 s; reading and preparing
+
+def overhead_s(cells: Sequence[Cell]) -> float:
+    """Estimated time of a run beside start and simulation: reading records, setting noise, writing, and compiling.
+
+    Measured on one core of a server of 2023: what is loaded 0.4 s; a cell's files 0.03 s; reading and preparing
     records 10 ns a byte; noise of a softmax run for a target 0.5 s; compiling 1.5 s (momentum) to 5.5 s (linear
     problems), where no compiled code is kept.
     """
     from dpexp.engine.compiled import folder
 
     kept = folder()
-    compiled_before = kept is not None and any(kept.iterdir())
+    compiled_before = kept is not None and any(one.is_file() for one in kept.iterdir())
     sources = {str(cell.parameters["problem"].get("data")): cell.problem.memory() for cell in cells}
     read = sum(sources.values())
     calibrated = sum(cell.privacy.eps is not None and isinstance(cell.problem, Softmax) for cell in cells)
-    return 2.3 + 0.03 * len(cells) + 1e-8 * read + 0.5 * calibrated + (0.0 if compiled_before else 3.7)
+    return 0.4 + 0.03 * len(cells) + 1e-8 * read + 0.5 * calibrated + (0.0 if compiled_before else 3.7)
 
 
 def run(request: Request) -> tuple[dict[str, Any], str, int]:
@@ -237,7 +245,12 @@ def run_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, 
     for remark in (internals.require_compiler(), internals.keep_only_what_fits()):
         if remark:
             note(remark, request.quiet)
+    begin = time.process_time()
     reports = list(_reports(experiments, request))
+    if len(reports) == 1 and reports[0].computed == len(experiments[0].cells) and request.backend == "threads":
+        cells_of = experiments[0].cells
+        beside = time.process_time() - begin - reports[0].simulated_s
+        speeds.learn([(speeds.beside(cells_of), beside, overhead_s(cells_of))])
     rows = [
         [
             r.experiment,

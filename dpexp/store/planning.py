@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from dpexp.store.fingerprint import changed, code_of
 from dpexp.store.generation import describe, read_generation, what_changed
 from dpexp.store.models import lacking, stored_model
 from dpexp.store.provenance import arithmetic
+from dpexp.store.speeds import factor, kinds
 from dpexp.store.stamps import moved, stamp_of
 from dpexp.store.trajectories import Stored, stored_cell_file
 
@@ -40,10 +41,10 @@ class CellPlan:
     refused: str = ""
     """why a run may not go on: a deployment has released this cell, and it cannot be read any more"""
 
-    @property
-    def seconds(self) -> float:
-        """Estimated time on one core."""
-        return len(self.replicates) * self.cell.algorithm.seconds(self.cell.problem, self.cell.run.n)
+    def seconds(self, known: Mapping[str, float], settings: int) -> float:
+        """Estimated time on one core, in a pass of so many settings, with what is `known` of this machine."""
+        estimated = self.cell.algorithm.seconds(self.cell.problem, self.cell.run.n)
+        return len(self.replicates) * estimated * factor(known, kinds(self.cell, settings))
 
 
 def plan(experiment: Experiment, results: Path, force: bool = False, deployment: bool = False) -> list[CellPlan]:

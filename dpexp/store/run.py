@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -32,6 +32,7 @@ from dpexp.store.progress import Progress
 from dpexp.store.publish import Computed, Fresh, publish
 from dpexp.store.rows import Ended
 from dpexp.store.simulating import Done, Failed, simulate
+from dpexp.store.speeds import kinds, learn
 
 AGAIN = "run again"
 
@@ -68,6 +69,8 @@ class Report:
     diverged: int = 0
     failed: int = 0
     wall_s: float = 0.0
+    simulated_s: float = 0.0
+    """processor's seconds of the chunks, as far as their work explains them"""
 
 
 def simulate_chunk(chunk: Chunk) -> tuple[Done | Failed, str]:
@@ -133,7 +136,9 @@ def steps_of_run(experiment: Experiment, options: Options) -> Running:
             _sort_out(folder, {cell.cell_id for cell in experiment.cells}, options)
             plans = plan(experiment, options.results, options.force, options.deployment)
             chosen = _choose(plans, options)
-            ended, failures = yield from _bring_up_to_date(experiment, folder, plans, chosen, options, started, begin)
+            ended, failures = yield from _bring_up_to_date(
+                report, experiment, folder, plans, chosen, options, started, begin
+            )
     except NotWritable:
         plans = plan(experiment, options.results, options.force, options.deployment)
         chosen = _choose(plans, options)
@@ -156,6 +161,7 @@ def _choose(plans: Sequence[CellPlan], options: Options) -> list[CellPlan]:
 
 
 def _bring_up_to_date(
+    report: Report,
     experiment: Experiment,
     folder: Folder,
     plans: Sequence[CellPlan],
@@ -199,11 +205,20 @@ def _bring_up_to_date(
     with Keeping(folder.partial) as keeping:
         results = yield from _compute(experiment, todo, keeping, options, check)
         check()
+        if options.backend != "dask":  # other machines tell nothing of this one
+            report.simulated_s = learn([*_times(results)])
         fresh, failures = _assemble(todo, results, folder, options.deployment)
         ended = publish(experiment, folder, plans, fresh, failures, started, time.perf_counter() - begin)
     if not failures:
         shutil.rmtree(folder.partial, ignore_errors=True)
     return ended, failures
+
+
+def _times(results: Sequence[tuple[Chunk, Done | Failed]]) -> Iterator[tuple[tuple[str, ...], float, float]]:
+    """Kinds, processor's seconds and estimated seconds of every chunk."""
+    for chunk, result in results:
+        if isinstance(result, Done):
+            yield kinds(chunk.cells[0], len(chunk.cells)), result.wall_s * len(chunk.cells), chunk.seconds
 
 
 def _of_both_stages(cell: Cell) -> dict[str, str]:
