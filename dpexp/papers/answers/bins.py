@@ -119,7 +119,7 @@ class Opposite(EpochLoss):
     """Two batches of an epoch, the record's gradient C against -C, from below: rectangles of both sums, merged."""
 
     @cached_property
-    def _dominated(self) -> Atoms:
+    def dominated(self) -> Atoms:
         from scipy.special import ndtr
 
         far = self.mu + REACH
