@@ -8,11 +8,11 @@ from functools import partial
 import numpy as np
 import pytest
 
-from dpexp.privacy.accounting.conversions import ORDERS, eps_of_curve, improved_eps
+from dpexp.privacy.accounting.conversions import ORDERS, RULES, eps_of_curve, improved_eps
 from dpexp.privacy.accounting.gdp import rdp_of
 from dpexp.privacy.accounting.sampled_gaussian import base_from_mixture, mixture_from_base, symmetrised
 from dpexp.privacy.analyses.analysis import LAST, Search, renyi_analysis
-from dpexp.privacy.analyses.last_iterate import last_iterate
+from dpexp.privacy.analyses.last_iterate import last_iterate, over_steps, shift
 from dpexp.privacy.analyses.last_iterate_nearly import Nearly, enough_steps
 from dpexp.privacy.mechanisms import noisy_sgd
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
@@ -213,3 +213,27 @@ def test_infinite_costs_at_some_shares_leave_the_others():
             least, _ = eps_of_curve(partial(exactly, setting, step), 1e-5)
             assert math.isfinite(least)
             assert analysis.eps(1e-5) <= least * (1 + 1e-4)
+
+
+@pytest.mark.parametrize("contraction", [0.0, 0.3, 0.9, 1 - 1e-4, 1 - 1e-9, 1.0, 1 + 1e-4, 1.3])
+def test_the_best_number_of_steps_is_the_one_that_a_scan_finds(contraction):
+    """A closed form, held against every number of steps: the scan's value, and no other place is lower."""
+    for cost, spread, most in ((1e-4, 2.0, 900), (0.5, 1e3, 900), (3.0, 1e-3, 900), (0.0, 1.0, 40), (1e-9, 5.0, 900)):
+        scan = min(cost * r + spread * shift(r, contraction) for r in range(1, most + 1))
+        found, steps = over_steps(cost, spread, most, contraction)
+        assert found == pytest.approx(scan, rel=1e-14, abs=0)
+        assert 1 <= steps <= most
+        assert found == pytest.approx(cost * steps + spread * shift(steps, contraction), rel=1e-14, abs=0)
+
+
+@pytest.mark.parametrize("rule", ["classic", "improved"])
+def test_no_order_of_the_grid_is_better_than_the_one_that_every_fourth_leads_to(rule):
+    """Epsilon has one valley: the places between those that are asked hide no other."""
+    for curve in (
+        *(partial(rdp_of, mu) for mu in (1e-3, 0.1, 1.0, 30.0)),
+        *((lambda a, q=q, z=z: 2000 * mixture_from_base(a, q, z)) for q, z in ((1e-4, 0.3), (0.01, 0.7), (0.2, 5.0))),
+    ):
+        for delta in (1e-3, 1e-9):
+            found, order = eps_of_curve(curve, delta, rule)
+            assert found <= min(RULES[rule](a, curve(a), delta) for a in ORDERS.tolist())
+            assert found == RULES[rule](order, curve(order), delta)
