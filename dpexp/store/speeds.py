@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING
 
 from dpexp.core.cache_folder import cache_folder
 from dpexp.core.digests import digest
-from dpexp.core.files import atomically
+from dpexp.core.files import atomically, read_ordinary
 
 if TYPE_CHECKING:
     from dpexp.config.cells import Cell
 
 MOST_KEPT = 2000
 """kinds of work; the oldest are forgotten first"""
+MOST_BYTES = 1_000_000
 SHORT_S = 0.2
 """estimated seconds of all work of a kind that are too few to tell of more: loading compiled code takes as long"""
 
@@ -47,7 +48,7 @@ def kept() -> dict[str, float]:
     place = _file()
     if place is not None:
         with contextlib.suppress(OSError, ValueError, AttributeError, TypeError):
-            found = json.loads(place.read_text(encoding="utf-8"))
+            found = json.loads(read_ordinary(place, MOST_BYTES))
             return {str(kind): float(factor) for kind, factor in found.items() if 0 < float(factor) < 1e6}
     return {}
 
