@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpexp.engine.lanes.vectors import LANES
-from dpexp.privacy.momentum.difference_bound import weighed
+from dpexp.privacy.momentum.difference_bound import costs_of, form_of
 from tools.solved_forms import MOST_ITERATIONS, node_ends, visits
 from tools.window_operator import conjugate_gradients, make_rule, make_workspace
 
@@ -40,7 +40,7 @@ def proved(
     Arguments as in `dpexp.privacy.momentum.iterates.certify`.
     """
     count = (len(weights) + 1) // 2
-    form, cost = weighed(weights, count, 2 * G, 2 * move)
+    form, cost = form_of(weights, count), float(costs_of(count, 2 * G, 2 * move) @ weights)
     lower = np.linalg.cholesky(form)
     rule = make_rule(n, steps, alpha, gamma, (stds[0] / stds[3], stds[1] / stds[3], stds[2] / stds[3]))
     work, memory, right = make_workspace(n, steps), np.zeros((4, steps + 1, LANES)), np.zeros((steps + 1, LANES))

@@ -88,6 +88,8 @@ class SoftmaxAlgorithm(AlgorithmBase):
     smoke_size: ClassVar[tuple[int, int]] = (50, 3)
     """steps and replicates of `--profile smoke`"""
     lanes: ClassVar[int] = 1
+    tuned: ClassVar[bool] = False
+    """whether it is the best of several runs"""
     witnesses: ClassVar[int] = 1
     """replicates come one after the other: pieces of one keep all workers busy to the end"""
 

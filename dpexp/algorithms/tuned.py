@@ -84,6 +84,7 @@ class Tuned(SoftmaxAlgorithm):
     """noisy: correct held-out records, with noise that protects these as much as training records; public: without
     noise, since the held-out records are public"""
 
+    tuned: ClassVar[bool] = True
     base: ClassVar[type[SoftmaxAlgorithm]]
     """what a run is"""
     metrics: ClassVar[tuple[str, ...]] = (*SoftmaxAlgorithm.metrics, "runs", "candidate", "score")

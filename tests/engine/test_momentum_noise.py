@@ -5,10 +5,8 @@ import pytest
 
 from dpexp.engine.finite_sum.noise_designs import (
     independent_noise,
-    independent_variance,
     square_root_coefficients,
     square_root_noise,
-    square_root_variance,
     tree_noise,
     tree_slots,
     tree_variance,
@@ -125,7 +123,7 @@ def test_square_root_noise_is_its_double_sum_and_squares_to_the_momentum(alpha):
     np.testing.assert_allclose(root @ root, momentum, rtol=0, atol=1e-12)
     explicit = np.where(lag >= 0, square_root_coefficients(alpha, 64)[np.maximum(lag, 0)], 0.0)
     np.testing.assert_allclose(root @ root.T, explicit @ explicit.T, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(square_root_variance(alpha, 64), np.sum(explicit**2, axis=1), rtol=1e-12)
+    np.testing.assert_allclose(trees.square_root_variance(alpha, 64), np.sum(explicit**2, axis=1), rtol=1e-12)
 
 
 @pytest.mark.parametrize("d", [1, 7, 8, 9, 19])
@@ -145,13 +143,13 @@ def test_independent_noise_is_a_momentum_of_white_noise(alpha):
     mapped = run_independent(np.eye(64), alpha)
     np.testing.assert_allclose(mapped, explicit, rtol=0, atol=1e-12)
     np.testing.assert_allclose(mapped @ mapped.T, explicit @ explicit.T, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(independent_variance(alpha, 64), np.sum(explicit**2, axis=1), rtol=1e-12)
+    np.testing.assert_allclose(trees.independent_variance(alpha, 64), np.sum(explicit**2, axis=1), rtol=1e-12)
 
 
 def test_independent_variance_of_tiny_momentum_does_not_lose_its_digits():
     alpha = 1e-9
     exact = sum((1 - alpha) ** (2 * k) for k in range(100))
-    assert independent_variance(alpha, 100)[-1] == pytest.approx(exact, rel=1e-12)
+    assert trees.independent_variance(alpha, 100)[-1] == pytest.approx(exact, rel=1e-12)
 
 
 @pytest.mark.parametrize(

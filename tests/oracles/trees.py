@@ -5,6 +5,8 @@ import math
 
 import numpy as np
 
+from dpexp.engine.finite_sum.noise_designs import square_root_coefficients
+
 
 def nodes(steps):
     """The set I of the paper, as a list of (start, end)."""
@@ -109,3 +111,16 @@ def equation3(gradient, change, residual, cover, n, alpha, gamma, steps):
             total = total + c * ((1 - gamma) * over(change, a, b) + gamma * over(gradient, a, b))
         out.append(total + over(residual, 1, t))
     return np.array(out)
+
+
+def square_root_variance(alpha: float, steps: int) -> np.ndarray:
+    """sum_{k<t} c_k^2, t = 1..T; [T]. It grows like log(t) / pi up to t of order 1 / alpha."""
+    return np.cumsum(square_root_coefficients(alpha, steps) ** 2)
+
+
+def independent_variance(alpha: float, steps: int) -> np.ndarray:
+    """(1 - (1 - alpha)^(2 t)) / (alpha (2 - alpha)), t = 1..T; [T]."""
+    if alpha == 1:
+        return np.ones(steps)
+    rate = 2 * math.log1p(-alpha)
+    return np.array([-math.expm1(rate * t) for t in range(1, steps + 1)]) / (alpha * (2 - alpha))

@@ -12,8 +12,7 @@ import pytest
 import dpexp.privacy.exact
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.exact import memory
-from dpexp.privacy.exact.linear import linear
-from dpexp.privacy.exact.recursion import statistic_law
+from dpexp.privacy.exact.linear import linear, statistic_law
 from dpexp.privacy.exact.runs import pair
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
 from dpexp.privacy.judge.families import Composed

@@ -11,7 +11,7 @@ from dpexp.privacy.accounting.batch_sizes import poisson_sizes, step_factors
 from dpexp.privacy.accounting.gdp import delta_of, deltas_of
 from dpexp.privacy.analyses.contracted import convex
 from dpexp.privacy.analyses.hidden_state import PoissonReach, contraction, last_iterate_delta
-from dpexp.privacy.analyses.random_contraction import RandomContraction, convex_majorant, few
+from dpexp.privacy.analyses.random_contraction import RandomContraction, _tangent, _thetas, few
 from dpexp.privacy.mechanisms import MECHANISMS
 
 
@@ -128,7 +128,7 @@ def test_the_counterexample_contracts_slowly():
 def test_the_majorant_is_convex_decreasing_and_above():
     x = np.linspace(1e-6, 400, 4001)
     for eps, width, share in itertools.product((0.0, 0.5, 3.0), (1.0, 20.0), (1.0, 0.5, 0.2)):
-        values = convex_majorant(eps, width, x, share)
+        values = np.maximum(_thetas(eps, width, x), _tangent(eps, width, x, share))
         assert np.all(values >= deltas_of(width / np.sqrt(x), eps) - 1e-15)
         assert np.all(np.diff(values) <= 1e-15)
         assert np.all(np.diff(values, 2) >= -1e-9)

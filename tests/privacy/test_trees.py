@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from dpexp.engine.finite_sum.noise_designs import (
-    independent_variance,
     square_root_noise,
-    square_root_variance,
     tree_variance,
 )
 from dpexp.engine.finite_sum.noise_windows import stream_variances
@@ -357,9 +355,9 @@ def test_errors_of_one_pass(steps, alpha, paper, left, root, independent):
     assert int(every.argmax()) + 1 == 1 << (steps.bit_length() - 1)
     assert 2 * tree * math.sqrt(every.max()) == pytest.approx(paper, rel=4e-3)
     assert tree * math.sqrt(squared_sensitivities(items, alpha).max()) == pytest.approx(left, rel=7e-3)
-    rms = math.sqrt(square_root_variance(alpha, steps).mean())
+    rms = math.sqrt(trees.square_root_variance(alpha, steps).mean())
     assert alpha * rms * math.sqrt(square_root_sensitivity_fixed(steps, steps, alpha)) == pytest.approx(root, rel=7e-3)
-    assert alpha * math.sqrt(independent_variance(alpha, steps).mean()) == pytest.approx(independent, rel=3e-3)
+    assert alpha * math.sqrt(trees.independent_variance(alpha, steps).mean()) == pytest.approx(independent, rel=3e-3)
 
 
 @pytest.mark.parametrize(
@@ -374,9 +372,11 @@ def test_errors_of_many_passes_beside_the_printed_calibration(n, epochs, every, 
         all_nodes = squared_sensitivities(fixed_order(n, steps), alpha, left_only=False).max()
         assert 2 * math.sqrt(printed_count(n, steps) / all_nodes) == pytest.approx(every, abs=5e-3)
         assert 2 * math.sqrt(printed_count(n, steps) / left_sensitivity(n, steps)) == pytest.approx(left, abs=5e-3)
-    error = math.sqrt(square_root_sensitivity_fixed(n, steps, alpha) * square_root_variance(alpha, steps).mean())
+    error = math.sqrt(square_root_sensitivity_fixed(n, steps, alpha) * trees.square_root_variance(alpha, steps).mean())
     assert paper / error == pytest.approx(root, abs=5e-3)
-    assert paper / math.sqrt(epochs * independent_variance(alpha, steps).mean()) == pytest.approx(independent, abs=5e-3)
+    assert paper / math.sqrt(epochs * trees.independent_variance(alpha, steps).mean()) == pytest.approx(
+        independent, abs=5e-3
+    )
 
 
 @pytest.mark.parametrize(("n", "steps", "alpha"), [(5, 37, 0.2), (7, 64, 0.05), (3, 20, 1.0), (20, 13, 0.1)])

@@ -135,19 +135,6 @@ def tree_variance(alpha: float, steps: int) -> np.ndarray:
     return total
 
 
-def square_root_variance(alpha: float, steps: int) -> np.ndarray:
-    """sum_{k<t} c_k^2, t = 1..T; [T]. It grows like log(t) / pi up to t of order 1 / alpha."""
-    return np.cumsum(square_root_coefficients(alpha, steps) ** 2)
-
-
-def independent_variance(alpha: float, steps: int) -> np.ndarray:
-    """(1 - (1 - alpha)^(2 t)) / (alpha (2 - alpha)), t = 1..T; [T]."""
-    if alpha == 1:
-        return np.ones(steps)
-    rate = 2 * math.log1p(-alpha)
-    return np.array([-math.expm1(rate * t) for t in range(1, steps + 1)]) / (alpha * (2 - alpha))
-
-
 @njit(nogil=True, forceinline=True)
 def lowest_digit(t: int) -> int:
     """Place of the lowest binary digit of t > 0 that is 1."""

@@ -26,11 +26,6 @@ def improved_eps(order: float, rdp: float, delta: float) -> float:
     return max(0.0, rdp + math.log1p(-1 / order) - math.log(delta * order) / (order - 1))
 
 
-def zcdp_eps(rho: float, delta: float) -> float:
-    """Epsilon at delta of rho-zCDP (Bun and Steinke, 2016): the improved rule at the best order of rho order."""
-    return 0.0 if rho == 0 else eps_of_curve(lambda order: rho * order, delta)[0]
-
-
 RULES: dict[str, Callable[[float, float, float], float]] = {
     "classic": classic_eps,
     "improved": improved_eps,

@@ -202,23 +202,19 @@ class RandomContraction:
         return csr_matrix((np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns))), shape=shape)
 
 
-def convex_majorant(eps: float, width: float, x: np.ndarray, share: float) -> np.ndarray:
-    """A convex decreasing function of X that is at least theta_eps(width / sqrt X), at `x` [A] >= 0.
-
-    With r = width / sqrt X the derivative of theta is -(width / 2) X^{-3/2} phi(r / 2 - eps / r). Its size grows while
-    width^2 / 8 - 3 X / 2 - eps^2 X^2 / (2 width^2) > 0, that is up to X* = width^2 / (4 (3/2 + sqrt(9/4 + eps^2 / 4))),
-    and falls from there on: theta is concave below X* and convex above. Its tangent at X0 = `share` X* <= X* lies above
-    it up to X*, and crosses it at most once beyond, from above: the larger of theta and the tangent is convex.
-    """
-    return np.maximum(_thetas(eps, width, x), _tangent(eps, width, x, share))
-
-
 def _thetas(eps: float, width: float, x: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore"):
         return deltas_of(width / np.sqrt(x), eps)
 
 
 def _tangent(eps: float, width: float, x: np.ndarray, share: float) -> np.ndarray:
+    """At X [A] >= 0, the line with which theta_eps(width / sqrt X) has a larger value that is convex and decreases.
+
+    With r = width / sqrt X the derivative of theta is -(width / 2) X^{-3/2} phi(r / 2 - eps / r). Its size grows while
+    width^2 / 8 - 3 X / 2 - eps^2 X^2 / (2 width^2) > 0, that is up to X* = width^2 / (4 (3/2 + sqrt(9/4 + eps^2 / 4))),
+    and falls from there on: theta is concave below X* and convex above. Its tangent at X0 = `share` X* <= X* lies above
+    it up to X*, and crosses it at most once beyond, from above: the larger of theta and the tangent is convex.
+    """
     at = share * width * width / (4 * (1.5 + math.sqrt(2.25 + eps * eps / 4)))
     r = width / math.sqrt(at)
     density = math.exp(-((r / 2 - eps / r) ** 2) / 2) / math.sqrt(2 * math.pi)

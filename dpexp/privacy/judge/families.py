@@ -17,7 +17,7 @@ from dpexp.privacy.accounting.epoch_losses import EpochLoss, epoch_loss
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.loss_distributions import Scheme, step_loss
 from dpexp.privacy.accounting.mixtures import GaussianMixture, renyi_of
-from dpexp.privacy.exact import linear, memory, recursion, runs
+from dpexp.privacy.exact import linear, memory, runs
 from dpexp.privacy.exact.outcome import Cells, EitherOrder
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
 from dpexp.privacy.judge.kinds import Attained
@@ -269,7 +269,7 @@ def _linear_free(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | N
     return Normal((2 if replaced else 1) * uses / s.multiplier / math.sqrt(s.steps))
 
 
-def _statistic(kind: recursion.Statistic) -> Build:
+def _statistic(kind: linear.Statistic) -> Build:
     def build(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
         c = 1.0
         if a.strongly_convex:
@@ -278,7 +278,7 @@ def _statistic(kind: recursion.Statistic) -> Build:
             # batches of random size contract by random factors, and a removed record takes its curvature with it
             if a.sampling == "poisson" or a.relation == "add-remove":
                 return None
-        law = recursion.statistic_law(
+        law = linear.statistic_law(
             kind,
             a.sampling,
             a.relation == "replace-one",

@@ -49,16 +49,11 @@ def certified(
     if np.any(weights < 0):
         raise ValueError("weights must not be negative")
     try:
-        factor = np.linalg.inv(np.linalg.cholesky(_form(weights, count, pairs)))
+        factor = np.linalg.inv(np.linalg.cholesky(form_of(weights, count, pairs)))
     except np.linalg.LinAlgError:
         raise ValueError("the weights make no positive definite form") from None
     relative = np.linalg.eigvalsh(factor @ grams @ factor.T)[:, -1]
-    return np.maximum(relative, 0.0) * float(_costs(count, radius, step, pairs) @ weights) * (1 + ROUNDING)
-
-
-def weighed(weights: np.ndarray, count: int, radius: float, step: float | np.ndarray) -> tuple[np.ndarray, float]:
-    """S [K, K] of some weights, for neighbours, and their cost c'x."""
-    return _form(weights, count, None), float(_costs(count, radius, step, None) @ weights)
+    return np.maximum(relative, 0.0) * float(costs_of(count, radius, step, pairs) @ weights) * (1 + ROUNDING)
 
 
 def largest_form(
@@ -73,7 +68,7 @@ def largest_form(
     At a minimum X = (S - Q)^-1 / t satisfies the constraints up to a small excess, which is scaled away: the lower end.
     """
     count = gram.shape[0]
-    costs, vectors = _costs(count, radius, step, pairs), _vectors(count, pairs)
+    costs, vectors = costs_of(count, radius, step, pairs), _vectors(count, pairs)
     size = len(costs)
     scale = float(np.linalg.eigvalsh(gram)[-1])
     if scale <= 0:
@@ -126,11 +121,13 @@ def _neighbours(count: int) -> Pairs:
     return [(k, k + 1) for k in range(count - 1)]
 
 
-def _form(weights: np.ndarray, count: int, pairs: Pairs | None) -> np.ndarray:
+def form_of(weights: np.ndarray, count: int, pairs: Pairs | None = None) -> np.ndarray:
+    """S [K, K] of some weights."""
     vectors = _vectors(count, pairs)
     return (vectors * weights) @ vectors.T
 
 
-def _costs(count: int, radius: float, step: float | np.ndarray, pairs: Pairs | None) -> np.ndarray:
+def costs_of(count: int, radius: float, step: float | np.ndarray, pairs: Pairs | None = None) -> np.ndarray:
+    """c [K + pairs], so that weights x cost c'x."""
     chosen = _neighbours(count) if pairs is None else pairs
     return np.concatenate([np.full(count, radius**2), np.broadcast_to(np.square(step), (len(chosen),))])

@@ -10,8 +10,8 @@ from dpexp.algorithms.dp_sgld import DpSgld
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm
 from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.algorithms.path_intervals import PathIntervals
+from dpexp.algorithms.softmax_runs import SoftmaxAlgorithm
 from dpexp.algorithms.staged_newton import StagedNewton
-from dpexp.algorithms.tuned import Tuned
 from dpexp.config.cells import Cell, Experiment
 from dpexp.privacy.batch_sampling import RELATIONS
 from dpexp.problems.finite_sum import FiniteSum
@@ -59,7 +59,7 @@ def auditable(cell: Cell) -> list[Auditable] | str:
 
         stated = algorithm.mechanism(problem, cell.schedule, budget, cell.run.n).analyses()
         return [RegressionAudit(problem, algorithm, cell.schedule, budget, cell.run.n, stated)]
-    if isinstance(algorithm, Tuned):
+    if isinstance(algorithm, SoftmaxAlgorithm) and algorithm.tuned:
         return f"{algorithm.name}: what is audited are runs, and not the choice among them; leave out the section tune"
     if isinstance(algorithm, DpSgd | DpSgld) and isinstance(problem, Softmax):
         from dpexp.reporting.audit.batches import BatchesAudit
