@@ -5,12 +5,13 @@ PYTHON_LOWEST ?= python3.11
 VENV_LOWEST ?= .venv-lowest
 VENV_RELEASE ?= .venv-release
 VENV_DOCS ?= .venv-docs
+VENV_ACCOUNTANTS ?= .venv-accountants
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: reproduce confirm test test-fast test-lowest smoke lint check bench soak mutants review build build-data docs docs-ready paper clean
+.PHONY: reproduce confirm test test-fast test-lowest smoke lint check bench soak mutants review build build-data docs docs-ready paper accountants clean
 
 # Every experiment at full size, then every figure and table, the ledger of claims and the page of it all, into results/; at
 # the end every file beside the published one.
@@ -125,6 +126,12 @@ docs: docs-ready
 
 docs-ready: $(VENV_DOCS)/.ready
 
+# What public accountants print, beside an event test and our brackets, into docs/accountants.md.
+accountants: $(READY) $(VENV_ACCOUNTANTS)/.ready
+	mkdir -p build
+	$(VENV_ACCOUNTANTS)/bin/python -m tools.accountants ask build/accountants.json
+	$(BIN)/python -m tools.accountants build/accountants.json
+
 # The article, and a summary of each reproduction from the ledger's rows, as PDF where pandoc and xelatex are there (on
 # Debian: apt-get install pandoc texlive-xetex texlive-latex-recommended lmodern); into build/paper.
 paper: $(READY)
@@ -142,7 +149,7 @@ review: $(VENV_RELEASE)/.ready
 	$(VENV_RELEASE)/bin/zizmor --offline --quiet .github
 
 clean:
-	rm -rf $(VENV) $(VENV_LOWEST) $(VENV_RELEASE) $(VENV_DOCS) site build dist *.egg-info results-smoke .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV_LOWEST) $(VENV_RELEASE) $(VENV_DOCS) $(VENV_ACCOUNTANTS) site build dist *.egg-info results-smoke .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # What has to be there before anything is installed; each line says what to do where it is not.
@@ -163,6 +170,13 @@ $(VENV_LOWEST)/.ready: pyproject.toml constraints-lowest.txt
 	$(call REQUIRE,$(PYTHON_LOWEST))
 	$(PYTHON_LOWEST) -m venv $(VENV_LOWEST)
 	PIP_CONSTRAINT=constraints-lowest.txt $(VENV_LOWEST)/bin/python -m pip install --quiet --editable '.[test]'
+	touch $@
+
+$(VENV_ACCOUNTANTS)/.ready:
+	$(call REQUIRE,$(PYTHON))
+	$(PYTHON) -m venv $(VENV_ACCOUNTANTS)
+	PIP_CONSTRAINT= $(VENV_ACCOUNTANTS)/bin/python -m pip install --quiet dp-accounting==0.6.0 gdpnum==0.1.2
+	PIP_CONSTRAINT= $(VENV_ACCOUNTANTS)/bin/python -m pip install --quiet --no-deps opacus==1.6.0  # one of its files is asked
 	touch $@
 
 $(VENV_DOCS)/.ready: pyproject.toml constraints.txt

@@ -66,7 +66,6 @@ Analysis   dpexp.privacy.analyses.analysis       a value, one upper bound on the
     secret            what must not leave for the statement to hold; default: empty, nothing
     steps             the kinds of steps that it composes, so that several runs can be composed; default: none
     per_user          quantiles of what single users give away, where budgets differ; default: None
-    ahead             is told the deltas and orders that will be asked for: at once they may cost less; default: None
 Theorem    dpexp.theory.theorem                  a value, one statement of a paper as a pure function of plain numbers
     paper, place      which statement it is
     form              as printed, or completed where the print is undefined or does not follow

@@ -19,7 +19,7 @@ HEAVY = {"numba", "llvmlite", "scipy", "pandas", "matplotlib", "pyarrow", "jobli
 """imported where they are used, inside functions"""
 TOP = {"numpy", "pydantic", "pydantic_core", "annotated_types"}
 """may be imported at the top of any module but the command line's; the last two come with pydantic"""
-COMPILED = ("engine/", "theory/ldp_sgd/", "inference/messages.py")
+COMPILED = ("engine/", "theory/ldp_sgd/", "inference/messages.py", "inference/pure_messages.py")
 """where functions are compiled; what calls them imports those modules inside functions"""
 EXCEPTIONS = {
     "commands/cli.py": {"typer"},

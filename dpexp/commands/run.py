@@ -150,9 +150,9 @@ def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
     overhead = START_S + overhead_s(waiting) * speeds.factor(known, speeds.beside(waiting)) if waiting else 0.0
     total = sum(cell["estimate_s"] for cell in cells) + overhead
     text = fitting_columns(rows, ["experiment", "cell", "setting", "status", "reason"])
-    text += f"\n\n{len(waiting)} of {counted(len(cells), 'cell')} to compute, about {duration(total)} of a processor"
+    text += f"\n\n{len(waiting)} of {counted(len(cells), 'cell')} to compute: {duration(total)} of CPU"
     if request.jobs > 1:
-        text += f", {duration((total - overhead) / request.jobs + overhead)} on {request.jobs} of them"
+        text += f", {duration((total - overhead) / request.jobs + overhead)} on {request.jobs} cores"
     text += "".join(f"\n{line}" for line in rewritten)
     return {"cells": cells, "estimate_s": total, "overhead_s": overhead, "summaries": rewritten}, text, 0
 

@@ -362,25 +362,25 @@ DEEP = "dpexp/privacy/accounting/tilted.py"
 def test_edits_of_code(copied):
     """A helper three modules deep is noticed, a comment is not; what a claim does not use does not count."""
     place, say = copied
-    assert say("noise-scale", "theorem-5/half", "--judge", "-q").returncode == 0
+    assert say("noise-scale", "lemma-2-11", "--judge", "-q").returncode == 0
     path = place / DEEP
     text = path.read_text()
 
     def state():
-        told = say("noise-scale", "theorem-5/half", "--json")
+        told = say("noise-scale", "lemma-2-11", "--json")
         return told.returncode, {one["id"]: (one["state"], one["reason"]) for one in json.loads(told.stdout)}
 
-    deep, half = "hidden-state/noise-scale", "ldp-sgd/theorem-5/half"
+    deep, apart = "hidden-state/noise-scale", "noisy-sgd/lemma-2-11"
     path.write_text(f"# words\n{text}")
-    assert state() == (0, {half: ("current", ""), deep: ("current", "")})
+    assert state() == (0, {apart: ("current", ""), deep: ("current", "")})
     path.write_text(f"{text}\nMORE = 1\n")
-    assert state() == (3, {half: ("current", ""), deep: ("unconfirmed", f"code changed: {DEEP}")})
+    assert state() == (3, {apart: ("current", ""), deep: ("unconfirmed", f"code changed: {DEEP}")})
     told = say("noise-scale")
     assert f"code changed: {DEEP}" in told.stdout
     assert "**unconfirmed; was: misprint**" in told.stdout
     assert "run: dpexp claims noise-scale --confirm" in told.stderr
     path.write_text(text)
-    assert state() == (0, {half: ("current", ""), deep: ("current", "")})
+    assert state() == (0, {apart: ("current", ""), deep: ("current", "")})
 
 
 def test_verdicts_whose_code_changed_are_confirmed_where_they_come_out_the_same(few, tmp_path):

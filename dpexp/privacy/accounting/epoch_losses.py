@@ -102,6 +102,11 @@ class EpochLoss:
         except TooWide:
             return 0.0
 
+    def sides(self, epochs: int, delta: float) -> dict[str, tuple[float, float]]:
+        """Brackets of epsilon for a record that is removed, and for one that is added."""
+        pairs = zip(("remove", "add"), self._below(epochs), self._above(epochs), strict=True)
+        return {name: (low.eps(delta), high.eps(delta)) for name, low, high in pairs}
+
     @cached_property
     def dominating(self) -> OnGrid:
         """The pair of one epoch, from above."""
