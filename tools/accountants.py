@@ -9,8 +9,8 @@ One end is dpexp's certified bracket. The other is an event test, which shares n
     probabilities p and q under the two neighbours.
 (b) The probability that r adds up to c or more over all steps is found under both, by a transform of laws that are
     tilted so that c is their mean.
-(c) An event with probabilities P and Q attains epsilon = log((P - delta) / Q), and mu = Phi^-1(P - delta) -
-    Phi^-1(Q) above the floor delta: any c gives a lower bound, and the best of them is taken.
+(c) An event with probabilities P and Q attains epsilon = log((P - delta) / Q), and mu = Phi^-1(P) - Phi^-1(Q): any
+    c gives a lower bound, and the best of them is taken. For mu only events with Q above the program's own floor count.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class Events:
 
 
 def attained(row: Row) -> float:
-    """The best event's epsilon at delta, or its mu above the floor; (c)."""
+    """The best event's epsilon at delta, or its mu; (c)."""
     from scipy.special import ndtri
 
     spread = math.sqrt(row.steps) * row.q * math.sqrt(math.expm1(min(1 / row.z**2, 30.0)))
@@ -147,10 +147,10 @@ def attained(row: Row) -> float:
 
     def at(c: int) -> float:
         p, q = (events.tails(which, c) for which in (0, 1))
+        if row.program == SUMMARY:
+            return float(ndtri(p) - ndtri(q)) if q >= row.delta else -math.inf
         if p <= row.delta or q <= 0:
             return -math.inf
-        if row.program == SUMMARY:
-            return float(ndtri(p - row.delta) - ndtri(q))
         return math.log((p - row.delta) / q)
 
     low, high = 0, events.steps * int(events.values[-1])
@@ -193,8 +193,8 @@ Opacus is another accountant. An analysis of yours can be tried in the same way:
 |---|---|---|---:|---:|---:|---:|---|
 """
 TAIL = """
-*Attained* and *at most* are dpexp's. Of gdpnum the number is mu, and delta the floor: the event test's mu is that of
-the best single event whose probability is counted less the floor.
+*Attained* and *at most* are dpexp's. Of gdpnum the number is mu, which is called pessimistic, and delta is the
+least false positive rate that it looks at: the event test's mu is that of the best single event above this rate.
 
 ## For their authors
 
