@@ -4,6 +4,7 @@ A profiler notes every module whose functions run, for one toy cell of every alg
 figure, table and claim. Each must be in the fingerprint, or on a short list of modules that cannot change a number.
 """
 
+import gc
 import inspect
 import sys
 import threading
@@ -52,6 +53,7 @@ def ran(work):
         if event == "call" and name.split(".")[0] == "dpexp" and frame.f_code.co_flags & inspect.CO_NEWLOCALS:
             found.add(name)
 
+    gc.collect()  # what other tests left ends here, and not during the work: a generator of theirs would count
     threading.setprofile(note)
     sys.setprofile(note)
     try:
