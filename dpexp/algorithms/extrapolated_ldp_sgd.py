@@ -13,6 +13,7 @@ alpha <= 1/2, and nothing above.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -20,12 +21,9 @@ import numpy as np
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.engine.linear.rule import Rule
-from dpexp.engine.result import Passed
 
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
-    from dpexp.privacy.budgets import Budget
-    from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 FIRST, LAST = 2, 2 * 63
 """exponents of 2^(1/2) of the ends of windows"""
@@ -37,7 +35,7 @@ def ends(steps: int) -> list[int]:
     return [0, *sorted({end for end in inner if end < steps} | {steps})]
 
 
-def weights(bounds: Sequence[int], summed: np.ndarray) -> np.ndarray:
+def weights(bounds: Sequence[int] | np.ndarray, summed: np.ndarray) -> np.ndarray:
     """What every window's mean counts in the intercept, [W]; `summed` [W + 1] are step sizes summed up to the bounds.
 
     One for a single window; the mean, where all step sizes are the same.
@@ -60,37 +58,25 @@ class ExtrapolatedLdpSgd(OnePassAlgorithm):
     def rule(self) -> Rule:
         return LdpSgd().rule()
 
-    def simulate(
-        self,
-        problem: LinearPredictorProblem,
-        settings: Sequence[tuple[Schedule, Budget]],
-        steps: np.ndarray,
-        seed: int,
-        replicates: Sequence[int],
-    ) -> Passed:
-        """As every algorithm of one pass, with a state at every end of a window besides those at `steps`."""
-        from dpexp.engine.lanes.vectors import LANES
-        from dpexp.engine.linear.one_pass import Setting, run_lane_group
+    def states(self, steps: np.ndarray) -> np.ndarray:
+        return np.array(sorted({end for n in steps.tolist() for end in ends(n)[1:]}))
 
-        steps = np.asarray(steps, dtype=np.int64)
-        kept = np.array(sorted({end for n in steps.tolist() for end in ends(n)[1:]}))
-        summed = [np.append(0.0, np.cumsum(schedule.step_sizes(1, int(kept[-1])))) for schedule, _ in settings]
-        values = np.empty((len(settings), 3, len(steps), len(self.metrics), len(replicates)))
-        rule, model, delta = self.rule(), problem.model(), self.sensitivities(problem).noise
-        for first in range(0, len(replicates), LANES):
-            lanes = list(replicates[first : first + LANES])
-            found = run_lane_group(model, rule, [Setting(*s) for s in settings], delta, kept, seed, lanes)
-            for k, n in enumerate(steps.tolist()):
-                bounds = ends(n)
-                at = np.searchsorted(kept, bounds[1:])
-                sums = found.theta[at, 1] * np.array(bounds[1:], dtype=np.float64)[:, None, None, None]
-                means = np.diff(sums, axis=0, prepend=0.0) / np.diff(bounds)[:, None, None, None]
-                of = np.array([weights(bounds, total[bounds]) for total in summed])
-                extrapolated = np.einsum("sw,wspl->spl", of, means)
-                theta = np.concatenate([found.theta[at[-1]], extrapolated[None]])
-                for metric, numbers in enumerate(problem.look(theta.reshape(-1, problem.p, LANES))):
-                    look = numbers.reshape(3, len(settings), LANES)[..., : len(lanes)].transpose(1, 0, 2)
-                    values[:, :, k, metric, first : first + len(lanes)] = look
-                hits = found.projections[at[-1]][:, None, : len(lanes)]
-                values[:, :, k, 3, first : first + len(lanes)] = hits
-        return Passed(steps, self.estimators, self.metrics, values)
+    def estimates(self, seen: np.ndarray, schedules: Sequence[Schedule], steps: np.ndarray) -> np.ndarray:
+        states = self.states(steps)
+        summed = np.array([_summed(schedule, tuple(states.tolist())) for schedule in schedules])
+        theta = np.empty((len(steps), 3, *seen.shape[2:]))
+        for k, n in enumerate(steps.tolist()):
+            bounds = np.array(ends(n))
+            at = np.searchsorted(states, bounds[1:])
+            sums = seen[at, 1] * bounds[1:].astype(np.float64)[:, None, None, None]
+            means = np.diff(sums, axis=0, prepend=0.0) / np.diff(bounds)[:, None, None, None]
+            of = np.array([weights(bounds, np.append(0.0, total[at])) for total in summed])
+            theta[k, :2] = seen[at[-1]]
+            theta[k, 2] = np.einsum("sw,wspl->spl", of, means)
+        return theta
+
+
+@lru_cache(maxsize=256)
+def _summed(schedule: Schedule, states: tuple[int, ...]) -> np.ndarray:
+    """Step sizes summed up to each of the states."""
+    return np.asarray(np.cumsum(schedule.step_sizes(1, states[-1]))[np.array(states) - 1])

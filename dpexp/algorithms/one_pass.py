@@ -87,6 +87,14 @@ class OnePassAlgorithm(AlgorithmBase):
         noise, exact = self.sensitivities(problem)
         return LocalGaussian(mu=budget, noise_sensitivity=noise, exact_sensitivity=exact, users=n)
 
+    def states(self, steps: np.ndarray) -> np.ndarray:
+        """Steps, ascending, after which the pass must be seen for the estimates at `steps`; all of those among them."""
+        return steps
+
+    def estimates(self, seen: np.ndarray, schedules: Sequence[Schedule], steps: np.ndarray) -> np.ndarray:
+        """The estimators at `steps`, [K, E, S, p, L], from iterates and averages `seen` [states, 2, S, p, L]."""
+        return seen
+
     def simulate(
         self,
         problem: LinearPredictorProblem,
@@ -103,15 +111,19 @@ class OnePassAlgorithm(AlgorithmBase):
         from dpexp.engine.linear.one_pass import Setting, run_lane_group
 
         steps = np.asarray(steps, dtype=np.int64)
-        values = np.empty((len(settings), 2, len(steps), len(self.metrics), len(replicates)))
+        states = self.states(steps)
+        at = np.searchsorted(states, steps)
+        values = np.empty((len(settings), len(self.estimators), len(steps), len(self.metrics), len(replicates)))
         rule, model, delta = self.rule(), problem.model(), self.sensitivities(problem).noise
         for first in range(0, len(replicates), LANES):
             lanes = list(replicates[first : first + LANES])
-            snapshots = run_lane_group(model, rule, [Setting(*s) for s in settings], delta, steps, seed, lanes)
-            kept = snapshots.theta.shape[:3]
-            look = problem.look(snapshots.theta.reshape(-1, problem.p, LANES))
+            found = run_lane_group(model, rule, [Setting(*s) for s in settings], delta, states, seed, lanes)
+            theta = self.estimates(found.theta, [schedule for schedule, _ in settings], steps)
+            look = problem.look(theta.reshape(-1, problem.p, LANES))
             block = values[..., first : first + len(lanes)]
             for metric, numbers in enumerate(look):
-                block[:, :, :, metric] = numbers.reshape(*kept, LANES)[..., : len(lanes)].transpose(2, 1, 0, 3)
-            block[:, :, :, 3] = snapshots.projections[..., : len(lanes)].transpose(1, 0, 2)[:, None]
+                block[:, :, :, metric] = numbers.reshape(*theta.shape[:3], LANES)[..., : len(lanes)].transpose(
+                    2, 1, 0, 3
+                )
+            block[:, :, :, 3] = found.projections[at][..., : len(lanes)].transpose(1, 0, 2)[:, None]
         return Passed(steps, self.estimators, self.metrics, values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -62,12 +63,19 @@ def _document(advice: Advice) -> dict[str, Any]:
             "estimator": choice.estimator,
             "eta": choice.eta,
             "alpha": choice.alpha,
-            "predicted": shown(choice.predicted, advice.metric),
+            "predicted": None if math.isnan(choice.predicted) else shown(choice.predicted, advice.metric),
             "prediction_refuted": choice.refuted,
             "simulated": shown(choice.carried, advice.metric),
             "simulated_ci": _interval(choice, advice.metric),
         }
 
+    intercept = None
+    if advice.extrapolated:
+        choice, beside = advice.extrapolated
+        ratios = (beside.ratio, beside.ratio_lo, beside.ratio_hi)
+        intercept = one(choice) | dict(
+            zip(("ratio", "ratio_lo", "ratio_hi"), (shown(r, advice.metric) for r in ratios), strict=True)
+        )
     return {
         "problem": advice.problem.model_dump(),
         "n": advice.n,
@@ -80,14 +88,14 @@ def _document(advice: Advice) -> dict[str, Any]:
         "regret_of_default": advice.regret,
         "defaults": [one(choice) for choice in advice.defaults],
         "candidates": [one(choice) for choice in advice.candidates],
+        "extrapolated": intercept,
         "simulated_users": advice.trial,
         "replicates": advice.replicates,
     }
 
 
 def _interval(choice: Choice, metric: str) -> list[float]:
-    scale = choice.predicted / choice.predicted_trial
-    ends = ((choice.simulated + sign * choice.reach) * scale for sign in (-1, 1))
+    ends = ((choice.simulated + sign * choice.reach) * choice.carrier for sign in (-1, 1))
     return [shown(max(end, 0.0), metric) for end in ends]
 
 
@@ -96,6 +104,8 @@ def _text(advice: Advice) -> str:
     who = budget if budget == "non-private" else f"mu = {budget}" if budget[0].isdigit() else f"mu_i ~ {budget}"
     rows = [_row("recommended", advice.best, advice)]
     rows += [_row("", choice, advice) for choice in advice.candidates]
+    if advice.extrapolated and advice.offered:
+        rows.append(_row("offered", advice.extrapolated[0], advice))
     rows += [_row("paper's default", advice.default, advice), _row("without privacy", advice.public, advice)]
     head = ["", "estimator", "eta", "alpha", "predicted", "simulated", "95% interval"]
     best = advice.best
@@ -114,6 +124,13 @@ def _text(advice: Advice) -> str:
         f"The paper's eta = 0.2, at the best of its four alphas, loses a factor {advice.regret:.3g}.",
         f"Simulated with {advice.trial:,} fresh users, {advice.replicates} replicates{carried}",
     ]
+    if advice.extrapolated and advice.offered:
+        beside = advice.extrapolated[1]
+        low, high = shown(beside.ratio_lo, advice.metric), shown(beside.ratio_hi, advice.metric)
+        lines.append(
+            f"Extrapolated to step size 0, the same messages have {low:.2g} to {high:.2g} times the error of the"
+        )
+        lines.append("recommended setting, at the offered one: algorithm extrapolated-ldp-sgd.")
     if any(choice.refuted for choice in (best, *advice.candidates, advice.default, advice.public)):
         lines.append(
             "Refuted: the trial is far from what the linearised recursion predicts; trust the simulated error."
@@ -125,12 +142,13 @@ def _text(advice: Advice) -> str:
 
 def _row(label: str, choice: Choice, advice: Advice) -> list[str]:
     low, high = _interval(choice, advice.metric)
+    known = "none" if math.isnan(choice.predicted) else f"{shown(choice.predicted, advice.metric):.3g}"
     return [
         label,
         choice.estimator.upper(),
         f"{choice.eta:.3g}",
         fraction(choice.alpha),
-        "refuted" if choice.refuted else f"{shown(choice.predicted, advice.metric):.3g}",
+        "refuted" if choice.refuted else known,
         f"{shown(choice.carried, advice.metric):.3g}",
         f"{low:.3g} to {high:.3g}",
     ]

@@ -60,10 +60,27 @@ def test_budgets_with_one_mean_inverse_square_get_one_prediction():
     assert grids[0] == pytest.approx(grids[1])
 
 
+def test_an_extrapolated_path_is_offered_where_fresh_users_find_it_better_too():
+    problem, budget = PROBLEMS["mallows-logistic"](d=5), ConstantBudget(mu=3.0)
+    biased = advise(problem, budget, 30_000, replicates=160)
+    assert biased.offered
+    choice, beside = biased.extrapolated
+    assert beside.ratio == pytest.approx(choice.simulated / biased.best.simulated)
+    settings = [(SCHEDULES["power"](eta=c.eta, alpha=c.alpha), budget) for c in (choice, biased.best)]
+    passed = ALGORITHMS["extrapolated-ldp-sgd"]().simulate(problem, settings, np.array([30_000]), 99, list(range(160)))
+    assert passed.values[0, 2, 0, 0].mean() < passed.values[1, :2, 0, 0].mean(axis=-1).min()
+
+
+def test_it_is_not_offered_to_everybody(advice):
+    assert advice.extrapolated is not None
+    assert not advice.offered  # the bias of Huber's average is small beside its noise
+
+
 def test_a_longer_run_is_carried_from_the_trial(monkeypatch):
     monkeypatch.setattr("dpexp.papers.ldp_sgd.advice.SIMULATED", 2000)
     advice = advise(LINEAR, ConstantBudget(mu=4.0), 50_000, replicates=16)
     assert advice.trial == 2000
+    assert advice.extrapolated is None
     best = advice.best
     assert best.carried == pytest.approx(best.simulated * best.predicted / best.predicted_trial)
     assert best.carried < best.simulated

@@ -2,6 +2,7 @@
 
 The linearised recursion predicts the error of every (eta, alpha, estimator) on a grid; a short simulation of the best
 of them on common random numbers, with the paper's default beside them, makes the choice; fresh users confirm it.
+The intercept of the same paths on their step sizes (docs/answers.md) is offered where it has the smaller error.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpexp.algorithms.extrapolated_ldp_sgd import ExtrapolatedLdpSgd
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.schedules import Power
 from dpexp.core.steps import finished, tell
 from dpexp.papers.ldp_sgd.predictions import Local, local
 from dpexp.privacy.budgets import Budget, ConstantBudget
 from dpexp.store.executors import EXECUTORS
-from dpexp.store.stats import mean_and_reach
+from dpexp.store.stats import Difference, mean_and_reach, paired_difference
 from dpexp.theory.ldp_sgd.linearised import linearised_moments
 from dpexp.theory.ldp_sgd.psi import power_sum
 
@@ -52,9 +54,9 @@ class Choice:
     estimator: str
     eta: float
     alpha: float
-    predicted: float
-    """at n users, by the linearised recursion"""
-    predicted_trial: float
+    predicted: float = math.nan
+    """at n users, by the linearised recursion; nan for an extrapolated path, which it does not describe"""
+    predicted_trial: float = math.nan
     """at the users of the trial"""
     simulated: float = math.nan
     """mean over the replicates of the trial"""
@@ -62,9 +64,14 @@ class Choice:
     """half its 95% interval"""
 
     @property
+    def carrier(self) -> float:
+        """Factor that carries an error from the trial to n users."""
+        return 1.0 if math.isnan(self.predicted) else self.predicted / self.predicted_trial
+
+    @property
     def carried(self) -> float:
         """Simulated error carried from the trial to n users."""
-        return self.simulated * self.predicted / self.predicted_trial
+        return self.simulated * self.carrier
 
     @property
     def refuted(self) -> bool:
@@ -88,6 +95,13 @@ class Advice:
     defaults: tuple[Choice, ...]
     candidates: tuple[Choice, ...]
     """runners-up, one an alpha and estimator"""
+    extrapolated: tuple[Choice, Difference] | None = None
+    """the best intercept, and its error beside that of `best`; None where errors are carried to more users"""
+
+    @property
+    def offered(self) -> bool:
+        """Whether the intercept has the smaller error, with 95% confidence."""
+        return self.extrapolated is not None and self.extrapolated[1].ratio_hi < 1
 
     @property
     def default(self) -> Choice:
@@ -159,11 +173,20 @@ def advise(
     # both sides are searched alike: a coarser search without privacy would say that privacy costs nothing, or less
     best_public = _leaders(public)[:2]
     searched = [*leaders, *refined(places[0], leaders[:2])], [*best_public, *refined(places[1], best_public)]
-    private, public, _ = simulated(*searched, 1)
-    private, public, defaults = simulated(_leaders(private)[: 1 + SHOWN], _leaders(public)[:1], 2)  # fresh users
+    # the smaller noise of small steps is worth more to an intercept than to an average, as it has no bias to fear
+    averages = [c for c in leaders if c.estimator == "asgd" and c.alpha > 0 and trial == n][:2]
+    paths = [Choice("extrapolated", factor * c.eta, c.alpha) for c in averages for factor in (0.25, 0.5, 1.0)]
+    private, public, _ = simulated([*searched[0], *paths], searched[1], 1)
+    intercepts = _leaders(private[len(searched[0]) :])[:1]
+    leaders = _leaders(private[: len(searched[0])])[: 1 + SHOWN]
+    private, public, defaults = simulated([*leaders, *intercepts], _leaders(public)[:1], 2)  # fresh users
+    private, intercepts = private[: len(leaders)], private[len(leaders) :]
     others = tuple(sorted(private[1:], key=lambda c: c.carried))
     without = private[0] if budget == nobody else public[0]
-    return Advice(problem, budget, n, metric, trial, replicates, private[0], without, tuple(defaults), others)
+    trials = problem, trial, replicates, seed + 2, bool(paths)
+    errors = [_errors(known, trials, choice, budget) for choice in (*intercepts, private[0])]
+    best = (intercepts[0], paired_difference(errors[0], errors[-1])) if intercepts else None
+    return Advice(problem, budget, n, metric, trial, replicates, private[0], without, tuple(defaults), others, best)
 
 
 def _shortlist(choices: Sequence[Choice]) -> list[Choice]:
@@ -216,14 +239,15 @@ def _simulated(
     known: Known,
 ) -> list[list[Choice]]:
     """The groups' choices with their simulated errors; all on the same users and noise directions."""
-    trials = problem, trial, replicates, seed
-
-    def key(choice: Choice, budget: Budget) -> tuple[Hashable, ...]:
-        return *trials, choice.eta, choice.alpha, budget
-
-    new = {key(c, budget): (Power(eta=c.eta, alpha=c.alpha), budget) for choices, budget in groups for c in choices}
+    extrapolated = any(c.estimator == "extrapolated" for choices, _ in groups for c in choices)
+    trials = problem, trial, replicates, seed, extrapolated
+    new = {
+        (*trials, c.eta, c.alpha, budget): (Power(eta=c.eta, alpha=c.alpha), budget)
+        for choices, budget in groups
+        for c in choices
+    }
     new = {at: setting for at, setting in new.items() if at not in known}
-    algorithm = LdpSgd()
+    algorithm = ExtrapolatedLdpSgd() if extrapolated else LdpSgd()
     lanes = [range(first, min(first + 8, replicates)) for first in range(0, replicates if new else 0, 8)]
     settings = list(new.values())
     tasks = [(algorithm.simulate, (problem, settings, np.array([trial]), seed, list(lane))) for lane in lanes]
@@ -233,7 +257,12 @@ def _simulated(
         known[at] = np.concatenate([done[task].values[k, :, 0, column] for task in range(len(tasks))], axis=-1)
 
     def measured(choice: Choice, budget: Budget) -> Choice:
-        mean, reach = mean_and_reach(known[key(choice, budget)][algorithm.estimators.index(choice.estimator)])
+        mean, reach = mean_and_reach(_errors(known, trials, choice, budget))
         return replace(choice, simulated=float(mean), reach=float(reach))
 
     return [[measured(choice, budget) for choice in choices] for choices, budget in groups]
+
+
+def _errors(known: Known, trials: tuple[Hashable, ...], choice: Choice, budget: Budget) -> np.ndarray:
+    """Errors [R] of a choice in a trial: (problem, users, replicates, seed, whether paths are extrapolated)."""
+    return known[*trials, choice.eta, choice.alpha, budget][ExtrapolatedLdpSgd.estimators.index(choice.estimator)]
