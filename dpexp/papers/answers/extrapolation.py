@@ -201,9 +201,9 @@ CLAIMS = (
     ),
     Claim(
         "answers/extrapolation/wins", PLACE,
-        "Answers whether it is worth it: where privacy noise is large it has the smaller error, with the best alpha of each.",
+        "Answers whether it is worth it: at eta = 0.2 and with large privacy noise it has the smaller error, best alpha of each.",
         "ordering", (NAME,), wins, "joint 95%, paired by replicate", "reproduced",
-        "at alpha of 0.5 to 0.6 the intercept costs little, and it takes off the bias that large noise has at these n",
+        "the bias that large noise has at these n is taken off; smaller steps do so too, at less cost for Huber (docs/answers.md)",
         source="ours", false_if="The average has the smaller error with joint 95% certainty in one of the settings.",
     ),
     Claim(
