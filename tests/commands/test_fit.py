@@ -167,6 +167,24 @@ def test_budgets_by_column(lab, tmp_path):
     assert done.returncode == 2
 
 
+def test_public_bounds_are_those_of_the_messages_that_are_sent(lab):
+    """Both documents name what their own messages are bounded by: one says distances, the other radii."""
+    c, balanced = 1.345, unit_model("huber-linear", 3).scale_row
+    gaussian, caps = (
+        dpexp.fit(lab / "people.csv", target="y", public=lab / "public.yaml", **budget).document()["public"]
+        for budget in ({"mu": 2.0}, {"eps": 2.0})
+    )
+    assert "radius" not in gaussian
+    assert gaussian["sensitivity"] == pytest.approx(
+        {"gradient": 2 * 2**0.5 * c, "hessian_times_scale": 2**0.5 * (2 + (balanced * c) ** 2), "scale_stretch": 3.501}
+    )
+    assert "sensitivity" not in caps
+    assert caps["radius"] == pytest.approx(
+        {"gradient": 2**0.5 * c, "hessian_times_scale": 2 + (balanced * c) ** 2, "scale_stretch": 2 * 2**0.5 / c,
+         "scale_shift": (c * c - 0.710164548269) / 2}
+    )  # fmt: skip
+
+
 def test_weights_of_budgets_are_worth_a_factor():
     """A quarter of users with mu = 3 among users with .5: weighted, the noise is as if all had 1.54 (section 2.1)."""
     model = unit_model("huber-linear", 5)
