@@ -230,10 +230,7 @@ class Report(Printed):
                 {"name": e.name, "centre": e.centre, "scale": e.scale} for e in units.entries
             ],
             "target": {"name": units.target, "centre": units.centre, "scale": units.scale},
-            "sensitivity": {
-                "gradient": self.planned.model.gradient_sensitivity,
-                "hessian_times_scale": float(self.planned.model.hessian_sensitivity(1.0)),
-            },
+            **self.planned.model.bounds,
             "messages": "cap sampling" if self.pure else "Gaussian",
             "order_seed": None if self.plan else self.order_seed,
             "noise": "operating system, not stored" if self.deployment else f"seed {self.seed}: a rehearsal",

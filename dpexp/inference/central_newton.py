@@ -11,7 +11,7 @@ the squares of their parameters add up, and `Allocation` says which share of mu^
     f   Shat = mean of g g' there + noise                 sensitivity sqrt 2 C0^2 / n
     g   theta~ = mean of the used points - Hr^-1 times the mean of their gradients, less the bias of the scale
 
-D_a multiplies the gradient's entry for the scale by `scale_stretch`, which costs no sensitivity; the server divides.
+D_a multiplies the gradient's entry for the scale by `Model.stretch`, which costs no sensitivity; the server divides.
 Where H_1 would be too noisy to steer by, steps c and d are left out. A is floored at its own noise, not higher: with
 covariates divided by sqrt d the moments of a dummy lie below any fixed floor, and steps there would be too short at
 every n. No step changes predictions by more than some scales, sqrt(step' A step): the Euclidean length of the
@@ -101,25 +101,7 @@ def hessian_deviation(model: Model, n: int, mu: float, shares: Allocation, scale
 def step_deviation(model: Model, n: int, mu: float, shares: Allocation) -> np.ndarray:
     """Of the noise of the mean gradient of one step that is used [p]."""
     noise = _deviation(model.gradient_sensitivity, n, mu, shares.used_share)
-    return noise / gradient_scaling(model)
-
-
-def gradient_scaling(model: Model) -> np.ndarray:
-    """The diagonal of D_a [p]."""
-    return np.append(np.ones(model.d + 1), [scale_stretch(model)] * model.has_scale)
-
-
-def scale_stretch(model: Model) -> float:
-    """The largest a, rounded down, by which the scale's entry of a gradient can be multiplied at the same Delta.
-
-    For two records the squared distance of D_a g is at most max over 0 <= p <= c of (c + p)^2 (2 + a^2 (c - p)^2 / 4)
-    for any 0 <= kappa <= c^2, which is 8 c^2 = Delta^2 up to a = sqrt(11 + 5 sqrt 5) / c (fit2, section 2.1, with the
-    proof; no larger a has that Delta). 1 without a scale.
-    """
-    law = model.problem
-    if not (model.has_scale and isinstance(law, HuberLinear)):
-        return 1.0
-    return math.floor(1000 * math.sqrt(11 + 5 * math.sqrt(5)) / law.c) / 1000
+    return np.asarray(noise / model.gradient_scaling)
 
 
 class Central(NamedTuple):
@@ -221,7 +203,7 @@ def central_newton(
     from what a record adds is at most the bound of that (C0, 2, B / s, C0^2), so the sensitivities above hold for it.
     """
     n = len(y) if n is None else n
-    owner, shares, stretch = _Owner(model, x, y, n, normals), allocation(model, n, mu), gradient_scaling(model)
+    owner, shares, stretch = _Owner(model, x, y, n, normals), allocation(model, n, mu), model.gradient_scaling
     both = np.outer(model.hessian_scaling, model.hessian_scaling)
 
     def noisy_hessian(theta: np.ndarray, share: float) -> np.ndarray:

@@ -83,7 +83,7 @@ def plan_local(model: Model, mu: np.ndarray, n: int, equal: bool = False) -> Pla
     noise = noise_of(model, mu, equal)
     every = min(MOST_EVERY, best_every(model, n, noise))
     design = Design(n, guessed_curvature(model), every)
-    expected = expected_errors(model, design, noise, made_up=True)
+    expected = expected_errors(model, design, noise, made_up=True, debiased=True)
     careful_ones = careful_errors(model, design, noise)
     return Planned(model, n, "local", expected, before(model, design, noise), careful_ones, every, equal)
 
@@ -115,7 +115,7 @@ def released(model: Model, outcome: Outcome, lane: int = 0) -> Release:
     mean, error = mean_hessian(sums, model.p)
     squares = symmetric(sums.squares[:, lane : lane + 1], model.p)[0] / total**2 / outcome.flatter[lane] ** 2
     point, gradient = sums.points[:, lane] / total, sums.gradients[:, lane] / total
-    return Release(point, gradient, squares, mean[lane], float(error[lane]), model.hessian_scaling)
+    return Release(point, gradient, squares, mean[lane], float(error[lane]), model.hessian_scaling, debiased=True)
 
 
 def plan_central(model: Model, mu: float, n: int) -> Planned:

@@ -29,7 +29,7 @@ import numpy as np
 from dpexp.core.brent import root
 from dpexp.inference.critical_values import normal
 from dpexp.inference.newton import regularise
-from dpexp.inference.uneven_lengths import lengthened, relative_errors
+from dpexp.inference.uneven_lengths import lengthened, less_excess, relative_errors
 
 UNEVEN, ALONG_FLAT, FLAT = 0.2, 0.3, 4.0
 """e_j, share of the variance, and standard errors of an eigenvalue, of step b"""
@@ -55,6 +55,8 @@ class Release(NamedTuple):
     """the diagonal of D [p]"""
     middle_error: float = 0.0
     """standard deviation of the noise of a diagonal entry of Sigma"""
+    debiased: bool = False
+    """whether variances are less what the noise of the Hessian adds to them on average; in the local model"""
 
     @property
     def hessian_ratio(self) -> float:
@@ -129,6 +131,9 @@ def judged(release: Release, combinations: np.ndarray, level: float) -> tuple[np
         "wald" if held else "unbounded" if away else "anderson-rubin"
         for held, away in zip(wald.tolist(), unbounded.tolist(), strict=True)
     ]
+    if release.debiased:
+        plain = inverse @ release.gradient_covariance @ inverse
+        variances = less_excess(variances, combinations @ inverse, plain, np.array(se), scaling)
     return np.sqrt(variances) * lengthened(uneven), kinds
 
 

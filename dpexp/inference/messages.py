@@ -2,13 +2,13 @@
 
 User i receives the public theta_{i-1} and sends one message (inference, section 1):
 
-    gradient user   m_i = grad f(theta_{i-1}) + (Delta / mu_i) omega_i,                          omega_i ~ N(0, I_p)
+    gradient user   m_i = D_a^-1 (D_a grad f(theta_{i-1}) + (Delta / mu_i) omega_i),             omega_i ~ N(0, I_p)
     Hessian user    M_i = D hess f(theta_{i-1}) D + (Delta_H(theta_{i-1}) / mu_i) W_i,           every k-th user
 
 W_i is symmetric with W_jj ~ N(0, 1) and W_jk ~ N(0, 1/2): the Frobenius norm counts an entry off the diagonal twice, so
 this is N(0, I) in the coordinates in which that norm is Euclidean. Delta_H is that of the *current* scale, which is
-public. D = diag(1, ..., 1, a) is I in the sheet; another public a spends less noise (`models.balanced`). The server
-computes
+public. D = diag(1, ..., 1, a) is I in the sheet; another public a spends less noise (`models.balanced`). D_a has an a
+of its own: with `Model.stretch` the same Delta holds for D_a grad f, and the server divides. The server computes
 
     gradient user   theta_i = Proj( theta_{i-1} - pace eta_i v_i m_i )
     Hessian user    theta_i = theta_{i-1}
@@ -64,6 +64,8 @@ class Constants(NamedTuple):
     scale_min: float
     delta: float
     """Delta, sensitivity of a gradient"""
+    unstretched: float
+    """1 over what the scale's entry of a gradient was multiplied by before noise; its noise has this factor"""
     delta_hessian: float
     """s Delta_H(s), sensitivity of a Hessian times the scale"""
     scale_row: float
@@ -101,7 +103,7 @@ def compiled_messages(
         for j in range(d):
             store(scratch, (j + 1,), wg * read(users.x, (b, j)) + noise * read(users.omega, (b, j + 1)))
         if has_scale:
-            store(scratch, (p - 1,), w * h + noise * read(users.omega, (b, p - 1)))
+            store(scratch, (p - 1,), w * h + constants.unstretched * noise * read(users.omega, (b, p - 1)))
         if keep:
             square = v * v
             store(sums.v, (0,), load(sums.v, (0,)) + v)

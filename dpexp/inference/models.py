@@ -65,6 +65,8 @@ class Model:
     """curvature(t, y, scale, k) -> second derivatives of rho, written for numbers and for lanes"""
     scale_row: float = 1.0
     """a: Hessian messages hold D hess f D with D = diag(1, ..., 1, a), a in the row of the scale"""
+    stretched: bool = False
+    """whether gradient messages hold the scale's entry `stretch` times, which costs no sensitivity"""
     variance: float = GUESSED_VARIANCE
     """mean of p (1 - p) that is guessed of a logistic model"""
     doubt: Doubt | None = None
@@ -119,13 +121,31 @@ class Model:
         return math.sqrt(2) * self.curvature_bound / scale
 
     @property
+    def stretch(self) -> float:
+        """By what the scale's entry of a gradient is multiplied before noise; the server divides."""
+        law = self.problem
+        return largest_stretch(law.c) if self.stretched and self.has_scale and isinstance(law, HuberLinear) else 1.0
+
+    @property
+    def gradient_scaling(self) -> np.ndarray:
+        """The diagonal of D_a, a = `stretch` [p]."""
+        return np.append(np.ones(self.d + 1), [self.stretch] * self.has_scale)
+
+    @property
     def gradient_noise(self) -> np.ndarray:
-        """The standard deviation of the noise of a gradient message at mu = 1 [p]."""
-        return np.full(self.p, self.gradient_sensitivity)
+        """The standard deviation of the noise of a gradient at mu = 1 [p], after the server has divided."""
+        return np.asarray(self.gradient_sensitivity / self.gradient_scaling)
 
     def hessian_noise(self, scale: float) -> float:
         """That of the diagonal entries of a Hessian message."""
         return float(self.hessian_sensitivity(scale))
+
+    @property
+    def bounds(self) -> dict[str, dict[str, float]]:
+        """The public constants of messages by kind, as a fit states them; `scale_stretch` is `stretch`."""
+        of_hessian = float(self.hessian_sensitivity(1.0))
+        found = {"gradient": self.gradient_sensitivity, "hessian_times_scale": of_hessian}
+        return {"sensitivity": found | {"scale_stretch": self.stretch}}
 
     def effective(self, mu: np.ndarray) -> np.ndarray:
         """The budgets for which the noise of messages is that of `gradient_noise` over mu."""
@@ -169,6 +189,16 @@ class Model:
         return found
 
 
+def largest_stretch(c: float) -> float:
+    """The largest a, rounded down, by which the scale's entry of a gradient can be multiplied at the same Delta.
+
+    For two records the squared distance of D_a g is at most max over 0 <= p <= c of (c + p)^2 (2 + a^2 (c - p)^2 / 4)
+    for any 0 <= kappa <= c^2, which is 8 c^2 = Delta^2 up to a = sqrt(11 + 5 sqrt 5) / c (fit2, section 2.1, with the
+    proof; no larger a has that Delta).
+    """
+    return math.floor(1000 * math.sqrt(11 + 5 * math.sqrt(5)) / c) / 1000
+
+
 def doubted_hessian(hessian: np.ndarray, model: Model) -> np.ndarray:
     """The guessed Hessian [p, p] where the errors have heavy tails, or columns are correlated."""
     if model.doubt == "heavy tails":
@@ -201,7 +231,8 @@ def unit_model(name: ModelName, d: int, scale_is_known: bool = False, c: float =
     law: dict[str, Any] = {"d": d, "sigma_z": 1 / math.sqrt(d), "sensitivity": "exact"}
     if name == "mallows-logistic":
         return model_of(MallowsLogistic(**law))
-    return balanced(model_of(HuberLinear(**law, sigma=1.0, c=c, scale="known" if scale_is_known else "joint")))
+    model = model_of(HuberLinear(**law, sigma=1.0, c=c, scale="known" if scale_is_known else "joint"))
+    return replace(balanced(model), stretched=True)
 
 
 def balanced(model: Model) -> Model:

@@ -18,7 +18,7 @@ from dpexp.inference.newton import regularise, standard_errors
 from dpexp.inference.pace import guessed_median
 from dpexp.inference.small_matrices import eigensystems, eigenvalues, inverses, products
 from dpexp.inference.staged_newton import SHARES, Design
-from dpexp.inference.uneven_lengths import longer
+from dpexp.inference.uneven_lengths import less_excess, longer
 from dpexp.inference.users import gradient_weights, hessian_weights
 
 DRAWS = 128
@@ -114,10 +114,13 @@ def largest_error(model: Model) -> float:
     return low
 
 
-def expected_errors(model: Model, design: Design, noise: Noise, made_up: bool = False) -> np.ndarray:
+def expected_errors(
+    model: Model, design: Design, noise: Noise, made_up: bool = False, debiased: bool = False
+) -> np.ndarray:
     """Mean standard errors [p] of theta~ over the noise of the Hessian messages, if the law is as guessed.
 
-    `made_up`: with the factor by which intervals are longer because that noise makes lengths vary.
+    `made_up`: with the factor by which intervals are longer because that noise makes lengths vary. `debiased`: less
+    what it adds to them on average. With both they are those of `intervals`.
 
     For every draw of that noise the covariance is that of `newton`: G (S_mu / users) G with G = Hr^-1, and the part
     that follows from the noise and from the length of the correction. Without them, that is with the efficient bound of
@@ -132,14 +135,17 @@ def expected_errors(model: Model, design: Design, noise: Noise, made_up: bool = 
     turned = correction_moment(model, design, noise) / np.outer(scaling, scaling)
     of_hessian = error**2 / 2 * (turned + np.trace(turned) * np.eye(model.p)) / np.outer(scaling, scaling)
     covariance = products(inverse, scores / users + of_hessian, inverse)
-    factor = longer(covariance, inverse, np.full(len(draws), error), scaling) if made_up else 1.0
-    return np.asarray((standard_errors(covariance) * factor).mean(axis=0))
+    own, errors = standard_errors(covariance), np.full(len(draws), error)
+    if debiased:
+        own = np.sqrt(less_excess(own**2, inverse, products(inverse, scores / users, inverse), errors, scaling))
+    factor = longer(covariance, inverse, errors, scaling) if made_up else 1.0
+    return np.asarray((own * factor).mean(axis=0))
 
 
 def careful_errors(model: Model, design: Design, noise: Noise) -> np.ndarray:
-    """`expected_errors`, made up, [p] under the worst of the guessed law and those of `doubts`, in each coordinate."""
+    """`expected_errors`, as shown, [p] under the worst of the guessed law and those of `doubts`, in each coordinate."""
     laws = [model, *(replace(model, doubt=doubt) for doubt in get_args(Doubt))]
-    return np.asarray(np.max([expected_errors(law, design, noise, made_up=True) for law in laws], axis=0))
+    return np.asarray(np.max([expected_errors(law, design, noise, True, True) for law in laws], axis=0))
 
 
 @lru_cache(maxsize=256)

@@ -100,6 +100,7 @@ class Server:
             law.fixed_scale,
             law.scale_min,
             model.gradient_sensitivity,
+            1 / model.stretch,
             float(model.hessian_sensitivity(1.0)),
             model.scale_row,
             lanes_empty(1),

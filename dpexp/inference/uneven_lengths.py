@@ -14,6 +14,13 @@ by the identity of `newton.of_hessian_noise`, so that e of coordinate j has the 
 
 With messages D H D the noise of H is D^-1 W D^-1, and u and v are divided by D. In the central model the middle matrix
 S is released with noise of its own, which adds to e.
+
+The same noise makes C too long on average. C holds W twice where the error of the estimate does not hold it, so that
+E[(G - G W G) S (G - G W G)] = C + G E[W C W] G with G = H^-1, and the second part is, in units of the messages,
+
+    E = (se_H^2 / 2) G (C + tr(C) I) G                                                        (fit2, section 2.4).
+
+It is taken off where it counts, in the local model: in the scale, whose own noise is small beside that of the slopes.
 """
 
 from __future__ import annotations
@@ -22,7 +29,7 @@ import numpy as np
 
 from dpexp.inference import critical_values
 from dpexp.inference.newton import Corrected
-from dpexp.inference.small_matrices import inverses
+from dpexp.inference.small_matrices import inverses, products
 
 LEVEL = 0.95
 """for which lengths are made up; at 0.9 the factor is a little too large, and at 0.99 too small"""
@@ -47,6 +54,19 @@ def relative_errors(
     with np.errstate(invalid="ignore", divide="ignore"):
         e_sq = ((error**2 / 2)[..., None] * squares + of_middle**2) / own**2
     return np.asarray(np.sqrt(np.nan_to_num(e_sq, nan=0.0)))
+
+
+def less_excess(
+    own: np.ndarray, inverse: np.ndarray, covariance: np.ndarray, error: np.ndarray, scaling: np.ndarray
+) -> np.ndarray:
+    """The variances `own` [..., k] of combinations a'theta less a'E a, and at least half of them.
+
+    Rows of `inverse` are a'H^-1 [..., k, p]; `covariance` [..., p, p] is H^-1 S H^-1.
+    """
+    u, c = inverse / scaling, covariance / np.outer(scaling, scaling)
+    total = np.trace(c, axis1=-2, axis2=-1)[..., None]
+    excess = (error**2 / 2)[..., None] * (np.sum(products(u, c) * u, axis=-1) + total * np.sum(u * u, axis=-1))
+    return np.asarray(np.maximum(own - excess, own / 2))
 
 
 def longer(

@@ -1,6 +1,7 @@
 """Settings that meet the same users in one pass, and what a plan says of a fit before it is made."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from dpexp.algorithms.path_intervals import PathIntervals
 from dpexp.algorithms.schedules import SCHEDULES, Power
 from dpexp.algorithms.staged_newton import StagedNewton
 from dpexp.inference.drawing import Rows
+from dpexp.inference.fitting import released
+from dpexp.inference.intervals import judged
 from dpexp.inference.lockstep import Talk, alone, together
 from dpexp.inference.models import careful, model_of
 from dpexp.inference.newton import _inverse_eigenvalues, standard_errors
@@ -128,16 +131,20 @@ def test_the_trace_of_the_regularised_inverse_is_a_fixed_point():
 @pytest.mark.parametrize("mu", [1.5, 3.0, math.inf])
 def test_a_plan_is_what_comes_out(mu):
     """Means of standard errors over 320 fits, within 5%; what was promised before, the efficient bound, is too short."""
-    model, n, found = model_of(HuberLinear(d=2, sensitivity="exact")), 30_000, []
+    model, n, found, shown = replace(model_of(HuberLinear(d=2, sensitivity="exact")), stretched=True), 30_000, [], []
     design, noise = Design(n, guessed_curvature(model)), noise_of(model, np.array([mu]))
     for first in range(0, 320, 8):
         source = Simulated(model, Population(2), ConstantBudget(mu=mu), 31, range(first, first + 8))
-        found.append(standard_errors(staged_newton(model, design, model.problem.start(), source).final.covariance))
+        outcome = staged_newton(model, design, model.problem.start(), source)
+        found.append(standard_errors(outcome.final.covariance))
+        shown += [judged(released(model, outcome, lane), np.eye(4), 0.95)[0] for lane in range(8)]
+    ratio = np.mean(shown, axis=0) / expected_errors(model, design, noise, made_up=True, debiased=True)
+    assert np.all(np.abs(ratio - 1) < 0.05)
     ratio = np.mean(np.concatenate(found), axis=0) / expected_errors(model, design, noise, made_up=True)
     assert np.all(np.abs(ratio - 1) < 0.05)
     if mu < 2:
         inverse = np.linalg.inv(model.guessed_hessian)
-        scores = model.guessed_covariance + (model.gradient_sensitivity / mu) ** 2 * np.eye(model.p)
+        scores = model.guessed_covariance + np.diag(model.gradient_noise / mu) ** 2
         bound = np.sqrt(np.diag(inverse @ scores @ inverse) / (0.72 * n))
         assert np.all(np.mean(np.concatenate(found), axis=0) > 1.02 * bound)
 

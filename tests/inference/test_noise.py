@@ -147,7 +147,8 @@ def of_local(name, seed, wrong="", scale=1.0, n=1200):
                 least = model.problem.scale_min if model.has_scale else -math.inf
                 step = eta[k] * self.pace[0]
                 message = received(before, own, theta, self.theta, one.v[0], step, least)[0]
-                rest = message - model.problem.gradient(at, row, response)[0]
+                stretch = np.append(np.ones(model.d + 1), [3.501] * model.has_scale)
+                rest = (message - model.problem.gradient(at, row, response)[0]) * stretch
                 found["gradient"].append(rest / (model.gradient_sensitivity / mu[i]))
             if first + k + 1 >= summed:
                 for total, part in zip(sums, own, strict=True):

@@ -36,7 +36,8 @@ def logistic_hessian(theta: Vector, x: Vector, y: float) -> np.ndarray:
 class Loss(NamedTuple):
     gradient: Callable[[Vector, Vector, float], Vector]
     hessian: Callable[[Vector, Vector, float], np.ndarray]
-    delta: float
+    delta: float | np.ndarray
+    """of all entries of a gradient, or of each"""
     bound: float
     """B: the Frobenius norm of a Hessian is at most B over the scale"""
     known_scale: float | None
