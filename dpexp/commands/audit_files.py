@@ -11,6 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dpexp.commands.audit import Audited, Effort, audit_all
 from dpexp.core.errors import UsageError
 from dpexp.core.steps import each
@@ -63,7 +65,7 @@ def of_fit(request: Request, other: Path, effort: Effort) -> Audited:
             "--audit runs fits of DATA and of its neighbour, and keeps none", "leave out --plan, --out, ..."
         )
     files = (request.data, other)
-    rows = neighbours(files, "replace-one", request.person)
+    neighbours(files, "replace-one", request.person)
     requests = [replace(request, data=file) for file in files]
 
     def printed(own: Request) -> Callable[[int], Leaves]:
@@ -84,17 +86,18 @@ def of_fit(request: Request, other: Path, effort: Effort) -> Audited:
         "replace-one",
         tuple(printed(own) for own in requests),
     )
-    leaks = [*other_records(encoded[0], encoded[1], rows), *bare(audited.first)]
+    leaks = [*other_records(encoded[0], encoded[1], 1), *bare(audited.first)]
     return audit_all([audited] if audited.columns else [], leaks, [], effort, DELTAS)
 
 
-def _entering(request: Request) -> list[tuple[str, bytes, float, float]]:
-    """Covariates, response and budget of every record that enters a fit, for one public order."""
+def _entering(request: Request) -> list[tuple[str, bytes, bytes, float]]:
+    """Covariates, responses and budget of every record or person that enters a fit, for one public order."""
     from dpexp.commands.fit import entering, public_inputs
 
-    records, mu, _ = entering(request, public_inputs(request), 0, bytes(32))
-    rows = zip(records.x, records.y, mu, records.usable, strict=True)
-    return [("fit" if usable else "not readable", x.tobytes(), float(y), float(m)) for x, y, m, usable in rows]
+    records, mu, _ = entering(request, public_inputs(request), 0)
+    cuts = np.searchsorted(records.owners, np.arange(1, records.n))
+    held = zip(np.split(records.x, cuts), np.split(records.y, cuts), mu, strict=True)
+    return [("fit", x.tobytes(), y.tobytes(), float(m)) for x, y, m in held]
 
 
 def _on(path: Path, sets: Sequence[str], file: Path) -> Experiment:

@@ -327,10 +327,10 @@ def fit(
     ] = None,
     level: Annotated[float, typer.Option(metavar="P", help="Level of the intervals.")] = 0.95,
     person: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Whose record it is: one of each is used.")
+        str | None, typer.Option(metavar="COLUMN", help="Whose record it is: who has several counts once.")
     ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Expected lengths, before any record is read.")] = False,
-    n: Annotated[str | None, typer.Option("-n", "--n", metavar="N", help="Records, with --plan.")] = None,
+    n: Annotated[str | None, typer.Option("-n", "--n", metavar="N", help="Records or persons, with --plan.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Fit fewer records than were ever tried.")] = False,
     deployment: Annotated[
         bool, typer.Option("--deployment", help="Noise from the operating system, kept nowhere.")

@@ -19,7 +19,7 @@ from dpexp.core.text import guess
 from dpexp.data.formulas import read_formula
 from dpexp.data.public_inputs import PublicInputs
 from dpexp.data.records import Kind, Table, read_header, read_table, texts_of_frame
-from dpexp.data.regression import Roles, one_record_a_person, read_budgets, read_records, units_of
+from dpexp.data.regression import Roles, by_person, least_budgets, persons_of, read_budgets, read_records, units_of
 from dpexp.data.remarks import of_unread
 
 if TYPE_CHECKING:
@@ -221,11 +221,14 @@ def _plan(request: Request, public: PublicInputs) -> Report:
     if request.mu_column is not None:
         if request.data is None:
             raise UsageError("--mu-column is a column of DATA", "name the file")
-        mu = read_budgets(_table(request.data), request.mu_column)
+        table = _table(request.data)
+        mu = read_budgets(table, request.mu_column)
+        mu = mu if request.person is None else least_budgets(mu, *persons_of(table, request.person))
     else:
         mu = np.array([_budget(request)])
     if request.n is None and request.mu_column is None:
-        raise UsageError("--plan reads no data: how many records are there?", "for instance --n 100000")
+        unit = "records" if request.person is None else "persons"
+        raise UsageError(f"--plan reads no data: how many {unit} are there?", "for instance --n 100000")
     n = len(mu) if request.n is None else round(_number("--n", request.n, 0, 1e12))
     model, mu = _model(request, units, mu)
     planned = _planned(request, model, mu, n)
@@ -238,6 +241,7 @@ def _plan(request: Request, public: PublicInputs) -> Report:
         planned.checked,
         plan=True,
         model=request.model,
+        person=request.person,
         budgets=request.mu_column,
     )
 
@@ -246,8 +250,8 @@ def _fit(request: Request, public: PublicInputs) -> tuple[Report, Receipt | None
     """Read, plan, and if the plan holds, ask the users or the owner; a deployment's receipt is begun before."""
     from dpexp.inference.fitting import FEWEST_TO_COMPUTE, fit_central, fit_local
 
-    order_seed, key, normals = _randomness(request)
-    records, mu, remarks = entering(request, public, order_seed, key)
+    order_seed, normals = _randomness(request)
+    records, mu, remarks = entering(request, public, order_seed)
     for text in request.contrasts:  # before anything is spent
         row_of(text, records.units.names)
     model, mu = _model(request, records.units, mu)
@@ -270,44 +274,42 @@ def _fit(request: Request, public: PublicInputs) -> tuple[Report, Receipt | None
         spent = f"Kept in {receipt.result}, with its receipt {receipt.path.name}. Spent by the receipts there: "
         spent += f"{fit_receipt.together(fit_receipt.receipts(request.out))}."
     if request.central:
-        fitted = fit_central(planned, records.x, records.y, float(mu[0]), normals, records.usable)
+        fitted = fit_central(planned, records.x, records.y, float(mu[0]), normals, records.owners)
     else:
-        fitted = fit_local(planned, records.x, records.y, mu, normals, records.usable)
+        fitted = fit_local(planned, records.x, records.y, mu, normals, records.owners)
     checked = fitted.checked.after_plan(planned.checked)
     return replace(before, checked=checked, fitted=fitted, spent=spent), receipt
 
 
-def entering(
-    request: Request, public: PublicInputs, order_seed: int, key: bytes
-) -> tuple[Records, np.ndarray, list[str]]:
-    """The records that a fit uses, in their public order; their budgets; and what their owner should know of them."""
+def entering(request: Request, public: PublicInputs, order_seed: int) -> tuple[Records, np.ndarray, list[str]]:
+    """The records that a fit uses, their holders in a public order; budgets of these; and remarks for the owner."""
     assert request.data is not None
     roles = request.roles
     table = _table(request.data)
     records = read_records(table, roles, public, request.model == "mallows-logistic")
-    quiet = request.deployment or bool(records.usable.all())
+    quiet = request.deployment or len(records.y) == len(table)
     remarks = [] if quiet else of_unread(table, records.units.read)
     if roles.person is not None:
-        records = one_record_a_person(table, records, roles.person, key)
-    records = records.rows(np.random.Generator(np.random.PCG64(order_seed)).permutation(len(records.y)))
-    mu = np.full(len(records.y), _budget(request)) if records.mu is None else records.mu
+        records = by_person(table, records, roles.person)
+    records = records.in_order(np.random.Generator(np.random.PCG64(order_seed)).permutation(records.n))
+    mu = np.full(records.n, _budget(request)) if records.mu is None else records.mu
     return records, mu, remarks
 
 
-def _randomness(request: Request) -> tuple[int, bytes, Normals]:
-    """The public seed of the order, the key that chooses a person's record, and where noise comes from.
+def _randomness(request: Request) -> tuple[int, Normals]:
+    """The public seed of the order, and where noise comes from.
 
-    In a deployment noise and key are drawn from the operating system and kept nowhere; the seed of the order comes from
-    there too, and is published.
+    In a deployment noise is drawn from the operating system and kept nowhere; the seed of the order comes from there
+    too, and is published.
     """
     if request.deployment:
         import secrets
 
         from dpexp.inference.users import operating_system_normals
 
-        return secrets.randbits(63), secrets.token_bytes(32), operating_system_normals
+        return secrets.randbits(63), operating_system_normals
     from dpexp.core.seeds import generator
 
     seed = SEED if request.seed is None else request.seed
     noise = generator(seed, 0, "noise")
-    return seed, seed.to_bytes(32, "big"), lambda shape: noise.standard_normal(shape)
+    return seed, lambda shape: noise.standard_normal(shape)

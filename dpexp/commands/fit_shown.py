@@ -44,6 +44,11 @@ WEIGHED = {
     False: "They weigh the messages, so they must not depend on the data; if they may, take --weights equal.",
     True: "All messages weigh the same, so the estimates are right even where budgets depend on the data.",
 }
+PERSONS = (
+    "Every person counts once, with the mean over all of its rows, so the risk is a mean over persons. Its minimiser "
+    "is that of a mean over rows only if the number of a person's rows tells nothing of what they hold, or the model "
+    "is right."
+)
 TARGETS = {
     "huber-linear": (
         "The target is the minimiser of the weighted Huber risk. Its slopes are those of the linear model if errors "
@@ -82,6 +87,11 @@ class Report(Printed):
     spent: str = ""
     asked: tuple[str, ...] = ()
     """contrasts"""
+
+    @property
+    def unit(self) -> str:
+        """Whom the budget is for."""
+        return "person" if self.person else "record"
 
     @property
     def exit_code(self) -> int:
@@ -201,6 +211,7 @@ class Report(Printed):
             "level": self.level,
             "method": self.method,
             "model": self.model,
+            "unit": self.person or "record",
             "budget": {"mu": self.largest, "per_user": self.per_user, "eps": eps},
             "diagnostics": {
                 "n": self.planned.n, **checked.values, "warnings": list(checked.warnings), "notes": self.notes,
@@ -291,6 +302,7 @@ class Report(Printed):
             MANY if self.fitted is not None and not self.exit_code else "",
             self._budget(),
             TARGETS[self.model],
+            PERSONS if self.person else "",
             *self._remarks(),
         ]
         return "\n\n".join(part for part in parts if part)
@@ -299,10 +311,12 @@ class Report(Printed):
         kind = (
             "central model: the owner publishes one fit"
             if self.central
-            else "local model: every record sends one private message"
+            else f"local model: every {self.unit} sends one private message"
         )
         head = "plan of a fit, for which no record was read" if self.plan else f"{self.file}"
-        size = f"n = {self.planned.n:,}, {counted(len(self.units.entries), 'covariate')}"
+        size = (
+            f"n = {self.planned.n:,}{' persons' * bool(self.person)}, {counted(len(self.units.entries), 'covariate')}"
+        )
         return f"{self.model}, {head}: {size}; {kind} ({self.method})"
 
     def _table(self) -> str:
@@ -359,7 +373,7 @@ class Report(Printed):
         if math.isinf(self.largest):
             eps = "no privacy"
         low = float(self.mu.min())
-        unit = f"every {self.person} (one record each)" if self.person else "every record"
+        unit = f"every {self.person}, with all rows of it" if self.person else "every record"
         if self.pure:
             who = f"Every message is {self.pure:g}-differentially private for {unit}, with delta = 0 (cap sampling)."
         elif self.central:
@@ -367,14 +381,13 @@ class Report(Printed):
         elif low == self.largest:
             who = f"The messages are {low:.5g}-GDP for {unit}: {eps}."
         else:
-            who = (
-                f"Record i has mu_i-GDP with its own mu_i, from {low:.4g} to {self.largest:.4g}. At the largest: {eps}."
-            )
+            low_to_large = f"from {low:.4g} to {self.largest:.4g}"
+            who = f"{self.unit.capitalize()} i has mu_i-GDP with its own mu_i, {low_to_large}. At the largest: {eps}."
         if self.budgets:
-            who += f" Budgets are {self.budgets}, which is public: mu_i is held fixed where record i is replaced. "
+            who += f" Budgets are {self.budgets}, which is public: mu_i is held fixed where {self.unit} i is replaced. "
             who += WEIGHED[self.planned.equal]
         times = "k times that eps" if self.pure else "sqrt(k) times that mu"
-        many = "" if self.person else f" Somebody with k records has {times}; --person COLUMN uses one record each."
+        many = "" if self.person else f" Somebody with k records has {times}; --person COLUMN averages them."
         if self.plan or (self.fitted is None):
             return f"Budget if it is spent. {who}{many}"
         rest = " Everything printed here is computed from one release, so it costs nothing more."

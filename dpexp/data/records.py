@@ -16,7 +16,6 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -63,8 +62,6 @@ class Table:
     columns: Mapping[str, Values]
     lines: Sequence[int] | None = None
     """numbers of the lines of a csv file [n]"""
-    raws: Sequence[bytes] | None = None
-    """the lines of a csv file as they stand, without their ends [n]"""
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -73,19 +70,6 @@ class Table:
     def decimal_comma(self) -> bool:
         """Whether 1,5 is a number: where commas do not separate columns."""
         return self.header.separator not in ("", ",")
-
-    def raw(self, k: int) -> bytes:
-        """Record k as it stands, for a keyed hash of it: a function of this record alone."""
-        if self.raws is not None:
-            return self.raws[k]
-        texts = (values[k] or "" for values in self.columns.values() if not isinstance(values, np.ndarray))
-        return self._numbers[k].tobytes() + "\x1f".join(texts).encode("utf-8", "surrogatepass")
-
-    @cached_property
-    def _numbers(self) -> np.ndarray:
-        """The columns of numbers side by side [n, columns]."""
-        numbers = [values for values in self.columns.values() if isinstance(values, np.ndarray)]
-        return np.stack(numbers, axis=1) if numbers else np.empty((len(self), 0))
 
     def place(self, k: int) -> str:
         """Where record k stands."""
@@ -179,16 +163,15 @@ def _header_line(line: bytes, path: Path) -> Header:
 
 
 def _read_lines(path: Path, header: Header) -> Table:
-    lines, raws, rows = [], [], []
+    lines, rows = [], []
     width = len(header.kinds)
     unread: list[str | None] = [None] * width
     for number, raw in _lines(path):
         fields = _fields_of(_decoded(raw), header.separator)
         lines.append(number)
-        raws.append(raw)
         rows.append(fields if fields is not None and len(fields) == width else unread)
     columns = dict(zip(header.kinds, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(header.kinds, ())
-    return Table(str(path), header, columns, lines, raws)
+    return Table(str(path), header, columns, lines)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:

@@ -2,8 +2,8 @@
 
 A covariate is z = (value - centre) / (scale sqrt d) and the response (y - centre) / scale, with public centres and
 scales, so that |x|^2 = 1 + |z|^2 is about 2 and hardly any record loses weight. Each record is transformed by itself:
-no statistic of the records is used. One of which a value cannot be read is not usable: it keeps its place, and what it
-sends is noise alone.
+no statistic of the records is used. One of which a value cannot be read is not usable. It keeps its place, since who
+holds no usable row is still asked, and sends noise alone.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from itertools import compress, product
 
 import numpy as np
@@ -178,22 +177,26 @@ def _key(factors: Iterable[Entry]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Records:
-    """A table that was read."""
+    """The usable rows of a table that was read, and who holds them."""
 
     units: Units
     x: np.ndarray
-    """covariates [n, d]"""
+    """covariates [rows, d]"""
     y: np.ndarray
-    """[n]"""
-    usable: np.ndarray
-    """whether all values of a record could be read [n]; of the others x and y are 0"""
+    """[rows]"""
+    owners: np.ndarray
+    """which of 0 .. n - 1 holds each row, in rising order [rows]: lines of the table, or persons"""
+    n: int
+    """how many they are, also those without a usable row"""
     mu: np.ndarray | None
     """budgets [n], where a column has them"""
 
-    def rows(self, index: np.ndarray) -> Records:
-        """Some of the records, in this order."""
-        mu = None if self.mu is None else self.mu[index]
-        return replace(self, x=self.x[index], y=self.y[index], usable=self.usable[index], mu=mu)
+    def in_order(self, order: np.ndarray) -> Records:
+        """The same with the holders in this order [n]; the rows of each stay as they are to each other."""
+        owners = np.argsort(order)[self.owners]
+        rows = np.argsort(owners, kind="stable")
+        mu = None if self.mu is None else self.mu[order]
+        return replace(self, x=self.x[rows], y=self.y[rows], owners=owners[rows], mu=mu)
 
 
 def units_of(kinds: Mapping[str, Kind], roles: Roles, public: PublicInputs, binary: bool) -> Units:
@@ -258,7 +261,7 @@ def read_records(table: Table, roles: Roles, public: PublicInputs, binary: bool)
     usable = known & read & np.isfinite(y)
     response = y if binary else np.clip((y - units.centre) / units.scale, -FARTHEST, FARTHEST)
     mu = None if roles.mu is None else read_budgets(table, roles.mu)
-    return Records(units, np.where(usable[:, None], x, 0.0), np.where(usable, response, 0.0), usable, mu)
+    return Records(units, x[usable], response[usable], np.flatnonzero(usable), len(table), mu)
 
 
 def covariates(table: Table, units: Units) -> tuple[np.ndarray, np.ndarray]:
@@ -299,25 +302,32 @@ def read_budgets(table: Table, column: str) -> np.ndarray:
     return budgets
 
 
-def one_record_a_person(table: Table, records: Records, column: str, key: bytes) -> Records:
-    """One record of each person, the persons in the order of their ids: a function of a person's own rows alone.
+def persons_of(table: Table, column: str) -> tuple[np.ndarray, int]:
+    """Whose each line is [lines], by the place of its id among all in their order, and how many persons there are.
 
-    Of the usable rows that with the smallest keyed hash is taken; of a person without one nothing is usable. The ids
-    are public, rows and their numbers are private. A line without an id is nobody's. A person's budget is the smallest
-    of its rows.
+    Ids are public; a line without one is nobody's, -1. Raises DataError where all are.
     """
-    taken: dict[str, tuple[bool, bytes, int]] = {}
-    budgets: dict[str, float] = {}
-    for k, person in enumerate(table.columns[column]):
-        if person is None or person == "" or person != person:
-            continue
-        hashed = blake2b(table.raw(k), key=key, digest_size=16).digest()
-        found = (not records.usable[k], hashed, k)
-        taken[str(person)] = min(found, taken.get(str(person), found))
-        if records.mu is not None:
-            budgets[str(person)] = min(records.mu[k], budgets.get(str(person), math.inf))
-    if not taken:
+    ids = ["" if value is None or value != value else str(value) for value in table.columns[column]]
+    places = {one: k for k, one in enumerate(sorted(set(ids) - {""}))}
+    if not places:
         raise DataError(f"{table.where}: no line says whose it is in {column}", "--person names the column of the ids")
-    persons = sorted(taken)
-    chosen = records.rows(np.array([taken[person][2] for person in persons]))
-    return chosen if records.mu is None else replace(chosen, mu=np.array([budgets[person] for person in persons]))
+    return np.array([places.get(one, -1) for one in ids]), len(places)
+
+
+def by_person(table: Table, records: Records, column: str) -> Records:
+    """The records with persons as their holders: of each the rows in the order of their bits, wherever they stand.
+
+    An average depends on the order of its rows in its last digits.
+    """
+    whose, n = persons_of(table, column)
+    bits, owners = np.column_stack([records.x, records.y]).view(np.uint64), whose[records.owners]
+    rows = np.lexsort((*bits.T, owners))[np.count_nonzero(owners < 0) :]
+    mu = None if records.mu is None else least_budgets(records.mu, whose, n)
+    return Records(records.units, records.x[rows], records.y[rows], owners[rows], n, mu)
+
+
+def least_budgets(mu: np.ndarray, whose: np.ndarray, n: int) -> np.ndarray:
+    """Of each person the smallest budget of its lines [n], from those of the lines."""
+    found = np.full(n, math.inf)
+    np.minimum.at(found, whose[whose >= 0], mu[whose >= 0])
+    return found

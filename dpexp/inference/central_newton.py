@@ -16,6 +16,10 @@ Where H_1 would be too noisy to steer by, steps c and d are left out. A is floor
 covariates divided by sqrt d the moments of a dummy lie below any fixed floor, and steps there would be too short at
 every n. No step changes predictions by more than some scales, sqrt(step' A step): the Euclidean length of the
 coefficients grows like sqrt d for the same change of predictions.
+
+A record is what one person holds: rows, over which gradients and Hessians are averaged, or none, which adds 0. Means of
+rows lie in the convex hull of 0 and of what single rows give. Its diameter is that of the single rows or, if larger,
+their distance from 0, so every sensitivity above holds for persons as it does for rows (fit2, section 1.2).
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -46,7 +51,10 @@ quasi-Newton steps cover .94 to .97"""
 PRECISE = 2e4
 """n mu from which three more Newton steps are made: the number of right digits about doubles with each"""
 CHUNK = 65_536
-"""records of one matrix product: memory stays small"""
+"""rows of one matrix product, and what more the last person holds: memory stays small"""
+FEW = 50
+"""records for each parameter below which the middle of the sandwich, whose mean is 1 - p / n times the truth or so, is
+divided by that"""
 
 
 @dataclass(frozen=True)
@@ -133,8 +141,18 @@ def symmetric_noise(normals: Normals, p: int, deviation: float) -> np.ndarray:
 class _Owner:
     """Means over the records, in chunks; what is computed from them sees only what was `sent`."""
 
-    def __init__(self, model: Model, x: np.ndarray, y: np.ndarray, n: int, normals: Normals) -> None:
+    def __init__(
+        self, model: Model, x: np.ndarray, y: np.ndarray, n: int, normals: Normals, owners: np.ndarray | None
+    ) -> None:
         self.model, self.x, self.y, self.n, self.normals = model, x, y, n, normals
+        owners = np.arange(len(y)) if owners is None else owners
+        self.begins = np.flatnonzero(np.diff(owners, prepend=-1))
+        """where the rows of each person begin who has any"""
+        self.share = 1 / np.bincount(owners)[owners]
+        """what a row counts in its person's mean"""
+        whole = np.unique(np.append(np.searchsorted(self.begins, np.arange(0, len(y), CHUNK)), len(self.begins)))
+        self.cuts = np.append(self.begins, len(y))[whole]
+        """where each part begins, and the last one ends; a part holds whole persons"""
 
     def sent(self, mean: np.ndarray, deviation: float) -> np.ndarray:
         """A mean [p], or a symmetric one [p, p], with its noise: one message."""
@@ -142,31 +160,32 @@ class _Owner:
             return np.asarray(mean + deviation * self.normals(mean.shape))
         return np.asarray(mean + symmetric_noise(self.normals, len(mean), deviation))
 
-    def parts(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Rows x = (1, z) and responses, some records at a time."""
-        for k in range(0, len(self.y), CHUNK):
-            z = self.x[k : k + CHUNK]
-            yield np.concatenate([np.ones((len(z), 1)), z], axis=1), self.y[k : k + CHUNK]
+    def parts(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Rows x = (1, z), responses and what each counts, some persons at a time."""
+        for k, end in pairwise(self.cuts):
+            z = self.x[k:end]
+            yield np.concatenate([np.ones((len(z), 1)), z], axis=1), self.y[k:end], self.share[k:end]
 
     def moments(self) -> np.ndarray:
         """mean(w x x') [d + 1, d + 1]."""
         total = np.zeros((self.model.d + 1, self.model.d + 1))
-        for x, _ in self.parts():
-            total += (x * self.model.problem.weight(x)[:, None]).T @ x
+        for x, _, share in self.parts():
+            total += (x * (share * self.model.problem.weight(x))[:, None]).T @ x
         return total / self.n
 
     def gradient(self, theta: np.ndarray) -> np.ndarray:
         """Mean gradient [p]."""
         total = np.zeros(self.model.p)
-        for x, y in self.parts():
-            total += self.model.problem.gradient(theta, x, y).sum(axis=0)
+        for x, y, share in self.parts():
+            total += (self.model.problem.gradient(theta, x, y) * share[:, None]).sum(axis=0)
         return total / self.n
 
     def scores(self, theta: np.ndarray) -> np.ndarray:
-        """mean(g g') [p, p]."""
-        total = np.zeros((self.model.p, self.model.p))
-        for x, y in self.parts():
-            g = self.model.problem.gradient(theta, x, y)
+        """mean(g g') [p, p], g the mean over a person's rows: so they may depend on each other."""
+        total, cuts = np.zeros((self.model.p, self.model.p)), pairwise(self.cuts)
+        for (x, y, share), (k, end) in zip(self.parts(), cuts, strict=True):
+            begins = self.begins[(k <= self.begins) & (self.begins < end)] - k
+            g = np.add.reduceat(self.model.problem.gradient(theta, x, y) * share[:, None], begins, axis=0)
             total += g.T @ g
         return total / self.n
 
@@ -174,8 +193,8 @@ class _Owner:
         """Mean Hessian [p, p], by products of matrices and not record by record."""
         model, q = self.model, self.model.d + 1
         total = np.zeros((model.p, model.p))
-        for x, y in self.parts():
-            w = model.problem.weight(x)
+        for x, y, share in self.parts():
+            w = share * model.problem.weight(x)
             tt, ts, ss = model.curvature(x @ theta[:q], y, model.scale_of(theta), model.constants)
             total[:q, :q] += (x * (w * tt)[:, None]).T @ x
             if model.has_scale:
@@ -195,15 +214,17 @@ def mean_curvature(model: Model) -> tuple[float, float]:
 
 
 def central_newton(
-    model: Model, start: np.ndarray, x: np.ndarray, y: np.ndarray, mu: float, normals: Normals, n: int | None = None
-) -> Central:
-    """The fit of records x [m, d], y [m] from theta_0 = `start` [p], which is public.
+    model: Model, start: np.ndarray, x: np.ndarray, y: np.ndarray, mu: float, normals: Normals, n: int | None = None,
+    owners: np.ndarray | None = None,
+) -> Central:  # fmt: skip
+    """The fit of rows x [m, d], y [m] from theta_0 = `start` [p], which is public.
 
-    All means are sums over the public `n`, m where it is left out. With m < n the other records add 0, whose distance
-    from what a record adds is at most the bound of that (C0, 2, B / s, C0^2), so the sensitivities above hold for it.
+    All means are over the public `n` persons, m where it is left out. `owners` [m], in rising order, says which of
+    0 .. n - 1 holds each row; who is not among them adds 0. Where it is left out everybody holds one.
     """
     n = len(y) if n is None else n
-    owner, shares, stretch = _Owner(model, x, y, n, normals), allocation(model, n, mu), model.gradient_scaling
+    owner, shares = _Owner(model, x, y, n, normals, owners), allocation(model, n, mu)
+    stretch = model.gradient_scaling
     both = np.outer(model.hessian_scaling, model.hessian_scaling)
 
     def noisy_hessian(theta: np.ndarray, share: float) -> np.ndarray:
@@ -252,12 +273,13 @@ def central_newton(
     scores_noise = _deviation(math.sqrt(2) * model.problem.gradient_bound() ** 2, n, mu, shares.scores)
     scores = _positive(owner.sent(owner.scores(point), scores_noise))
     step_noise = step_deviation(model, n, mu, shares)
-    of_gradient = scores / n + np.diag(step_noise**2) / shares.used
+    counted = n - model.p if n < FEW * model.p else n
+    of_gradient = scores / counted + np.diag(step_noise**2) / shares.used
 
     # g
-    release = Release(point, gradient, of_gradient, hessian, error, model.hessian_scaling, scores_noise / n)
+    release = Release(point, gradient, of_gradient, hessian, error, model.hessian_scaling, scores_noise / counted)
     inverse, change, covariance = release.sandwich()
-    factor = longer(covariance, inverse, np.array(error), model.hessian_scaling, scores_noise / n)
+    factor = longer(covariance, inverse, np.array(error), model.hessian_scaling, scores_noise / counted)
     covariance *= np.outer(factor, factor)
     of_scale = float(standard_errors(covariance)[-1])
     theta, bias = point - change, _scale_bias(model, point - change, inverse, step_noise, of_scale)

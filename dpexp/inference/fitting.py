@@ -89,17 +89,18 @@ def plan_local(model: Model, mu: np.ndarray, n: int, equal: bool = False) -> Pla
 
 
 def fit_local(
-    plan: Planned, x: np.ndarray, y: np.ndarray, mu: np.ndarray, normals: Normals, usable: np.ndarray | None = None
+    plan: Planned, x: np.ndarray, y: np.ndarray, mu: np.ndarray, normals: Normals, owners: np.ndarray | None = None
 ) -> Fitted:
-    """Users in the order of the rows send their messages; `staged_newton` makes the estimate.
+    """The users of budgets mu [n] send their messages in this order; `staged_newton` makes the estimate.
 
-    Whose record is not `usable` [n] sends noise alone.
+    `owners` [rows], in rising order, says which of them holds each row x [rows, d], y [rows]; who holds none sends
+    noise alone. Where it is left out everybody holds one.
     """
     model = plan.model
     design = Design(plan.n, guessed_curvature(model), plan.every)
     start = model.problem.start()
     pure = PureServer(model, start, normals) if isinstance(model, PureModel) else None
-    records = Records(model, x, y, mu, np.zeros if pure else normals, usable, plan.equal)  # caps draw their own
+    records = Records(model, x, y, mu, np.zeros if pure else normals, owners, plan.equal)  # caps draw their own
     outcome = staged_newton(model, design, start, records, pure)
     checked, final = after(model, design, outcome), outcome.final
     return Fitted(final.theta[0], final.covariance[0], checked, released(model, outcome))
@@ -137,12 +138,11 @@ def plan_central(model: Model, mu: float, n: int) -> Planned:
 
 
 def fit_central(
-    plan: Planned, x: np.ndarray, y: np.ndarray, mu: float, normals: Normals, usable: np.ndarray | None = None
+    plan: Planned, x: np.ndarray, y: np.ndarray, mu: float, normals: Normals, owners: np.ndarray | None = None
 ) -> Fitted:
-    """One release by the owner of all rows, mu-GDP in total. A row that is not `usable` [n] adds 0 to every sum."""
-    model, n = plan.model, plan.n
-    rows = slice(None) if usable is None else usable
-    found = central_newton(model, model.problem.start(), x[rows], y[rows], mu, normals, n)
+    """One release by the owner of all rows, mu-GDP in total; `owners` as in `fit_local`: who holds no row adds 0."""
+    model = plan.model
+    found = central_newton(model, model.problem.start(), x, y, mu, normals, plan.n, owners)
     if not (np.isfinite(found.theta).all() and np.isfinite(found.covariance).all()):
         diverged = Checked({}, (Reason("diverged", "the estimates are not finite"),))
         return Fitted(found.theta, found.covariance, diverged, found.release)

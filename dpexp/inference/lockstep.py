@@ -97,7 +97,7 @@ class Talk(Generic[T]):
         return Wanted(len(self.stage.eta) - self.done, self.stage.before + self.done, self.stage.every)
 
     def take(self, users: Users) -> None:
-        stage, count = self.stage, len(users.y)
+        stage, count = self.stage, len(users.v)
         assert stage is not None
         eta = stage.eta[self.done : self.done + count]
         self.host.serve(users, stage.before + self.done, eta, stage.every, stage.summed, self.sums)

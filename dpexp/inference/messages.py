@@ -1,6 +1,7 @@
 """The compiled loop of private messages: each user sends a noisy gradient or a noisy Hessian, eight replicates at once.
 
-User i receives the public theta_{i-1} and sends one message (inference, section 1):
+User i receives the public theta_{i-1} and sends one message (inference, section 1), where f is the mean loss of the
+rows that the user holds, and 0 of a user without any (fit2, section 1):
 
     gradient user   m_i = D_a^-1 (D_a grad f(theta_{i-1}) + (Delta / mu_i) omega_i),             omega_i ~ N(0, I_p)
     Hessian user    M_i = D hess f(theta_{i-1}) D + (Delta_H(theta_{i-1}) / mu_i) W_i,           every k-th user
@@ -38,11 +39,11 @@ class Users(NamedTuple):
     """Some users in their order, float64; the last axis has length 8, a replicate each."""
 
     x: np.ndarray
-    """covariates without the leading 1 [users, d, 8]"""
+    """covariates without the leading 1 [rows, d, 8]"""
     y: np.ndarray
-    """[users, 8]"""
+    """[rows, 8]"""
     w: np.ndarray
-    """weights w(x) [users, 8]"""
+    """weights w(x), over the number of rows of the user [rows, 8]"""
     inverse_mu: np.ndarray
     """1 / mu_i [users, 8]"""
     v: np.ndarray
@@ -53,6 +54,8 @@ class Users(NamedTuple):
     """noise directions [users, p, 8]"""
     hessian_noise: np.ndarray
     """standard normals, upper triangle row by row [Hessian users, p (p + 1) / 2, 8]"""
+    rows: np.ndarray
+    """where the rows of each user begin, and those of the last one end [users + 1]"""
 
 
 class Constants(NamedTuple):
@@ -83,8 +86,8 @@ def compiled_messages(
 
     It serves the users begin .. end - 1 of a block that starts with user first + 1 of a stage. User i is a Hessian user
     if `every` divides i (never if it is 0); `number` of them came before in this block. `theta` [p, 8] and `hits` [8],
-    the projections so far, change in place; so do the sums from user `summed` on. `scratch` [p or more, 8] is working
-    memory, and holds the message of the last user if that was a gradient.
+    the projections so far, change in place; so do the sums from user `summed` on. `scratch` [p (p + 1) / 2 + p or more,
+    8] is working memory, and begins with the message of the last user if that was a gradient.
 
     `inlined`: for compiled code that serves one user at a time, in which half of the time would be the call.
     """
@@ -92,18 +95,31 @@ def compiled_messages(
     rho2 = njit(curvature, nogil=True, forceinline=True)
 
     @njit(nogil=True, forceinline=True)
-    def gradient_user(b, keep, eta, constants, users, theta, hits, scratch, sums, t, scale):
+    def predictor(r, users, theta):
+        t = load(theta, (0,))
+        for j in range(users.x.shape[1]):
+            t = t + load(theta, (j + 1,)) * read(users.x, (r, j))
+        return t
+
+    @njit(nogil=True, forceinline=True)
+    def gradient_user(b, keep, eta, constants, users, theta, hits, scratch, sums, scale):
         p = theta.shape[0]
         d = users.x.shape[1]
-        g, h = rho(t, read(users.y, (b,)), scale, constants.k)
-        w, v = read(users.w, (b,)), read(users.v, (b,))
+        v = read(users.v, (b,))
         noise = constants.delta * read(users.inverse_mu, (b,))
-        wg = w * g
-        store(scratch, (0,), wg + noise * read(users.omega, (b, 0)))
-        for j in range(d):
-            store(scratch, (j + 1,), wg * read(users.x, (b, j)) + noise * read(users.omega, (b, j + 1)))
+        for j in range(p):
+            store(scratch, (j,), noise * read(users.omega, (b, j)))
         if has_scale:
-            store(scratch, (p - 1,), w * h + constants.unstretched * noise * read(users.omega, (b, p - 1)))
+            store(scratch, (p - 1,), constants.unstretched * noise * read(users.omega, (b, p - 1)))
+        for r in range(users.rows[b], users.rows[b + 1]):
+            g, h = rho(predictor(r, users, theta), read(users.y, (r,)), scale, constants.k)
+            w = read(users.w, (r,))
+            wg = w * g
+            store(scratch, (0,), wg + load(scratch, (0,)))
+            for j in range(d):
+                store(scratch, (j + 1,), wg * read(users.x, (r, j)) + load(scratch, (j + 1,)))
+            if has_scale:
+                store(scratch, (p - 1,), w * h + load(scratch, (p - 1,)))
         if keep:
             square = v * v
             store(sums.v, (0,), load(sums.v, (0,)) + v)
@@ -127,52 +143,53 @@ def compiled_messages(
             store(theta, (p - 1,), maximum(free, constants.scale_min))
 
     @njit(nogil=True, forceinline=True)
-    def hessian_user(b, number, constants, users, theta, scratch, sums, t, scale):
-        d = users.x.shape[1]
-        tt, ts, ss = rho2(t, read(users.y, (b,)), scale, constants.k)
-        w, u = read(users.w, (b,)), read(users.u, (b,))
+    def hessian_user(b, number, constants, users, theta, scratch, sums, scale):
+        d, p = users.x.shape[1], theta.shape[0]
+        triangle = p * (p + 1) // 2
+        u = read(users.u, (b,))
         noise = u * constants.delta_hessian * read(users.inverse_mu, (b,)) / scale
         store(sums.u, (0,), load(sums.u, (0,)) + u)
         store(sums.u, (1,), load(sums.u, (1,)) + noise * noise)
         store(sums.u, (2,), load(sums.u, (2,)) + 1.0)
         off = noise * ROOT_HALF  # W_jk ~ N(0, 1/2)
-        store(scratch, (0,), reals(1.0))
-        for j in range(d):
-            store(scratch, (j + 1,), read(users.x, (b, j)))
-        curved = u * w * tt
         e = 0
-        for j in range(d + 1):
-            x_j = load(scratch, (j,))
-            row = curved * x_j
-            for l in range(j, d + 1):
-                sent = row * load(scratch, (l,)) + (noise if l == j else off) * read(users.hessian_noise, (number, e))
-                store(sums.hessians, (e,), load(sums.hessians, (e,)) + sent)
+        for j in range(p):
+            for l in range(j, p):
+                store(scratch, (e,), (noise if l == j else off) * read(users.hessian_noise, (number, e)))
                 e += 1
+        store(scratch, (triangle,), reals(1.0))
+        for r in range(users.rows[b], users.rows[b + 1]):
+            tt, ts, ss = rho2(predictor(r, users, theta), read(users.y, (r,)), scale, constants.k)
+            w = read(users.w, (r,))
+            for j in range(d):
+                store(scratch, (triangle + j + 1,), read(users.x, (r, j)))
+            curved = u * w * tt
+            e = 0
+            for j in range(d + 1):
+                x_j = load(scratch, (triangle + j,))
+                row = curved * x_j
+                for l in range(j, d + 1):
+                    store(scratch, (e,), row * load(scratch, (triangle + l,)) + load(scratch, (e,)))
+                    e += 1
+                if has_scale:
+                    store(scratch, (e,), constants.scale_row * u * w * ts * x_j + load(scratch, (e,)))
+                    e += 1
             if has_scale:
-                sent = constants.scale_row * u * w * ts * x_j + off * read(users.hessian_noise, (number, e))
-                store(sums.hessians, (e,), load(sums.hessians, (e,)) + sent)
-                e += 1
-        if has_scale:
-            sent = constants.scale_row * constants.scale_row * u * w * ss + noise * read(
-                users.hessian_noise, (number, e)
-            )
-            store(sums.hessians, (e,), load(sums.hessians, (e,)) + sent)
+                store(scratch, (e,), constants.scale_row * constants.scale_row * u * w * ss + load(scratch, (e,)))
+        for e in range(triangle):
+            store(sums.hessians, (e,), load(sums.hessians, (e,)) + load(scratch, (e,)))
 
     @compiled(kept=not inlined, forceinline=inlined)
     def messages(first, every, summed, constants, eta, users, theta, hits, scratch, sums, begin, end, number):
         p = theta.shape[0]
-        d = users.x.shape[1]
         for b in range(begin, end):
             i = first + b + 1
-            t = load(theta, (0,))
-            for j in range(d):
-                t = t + load(theta, (j + 1,)) * read(users.x, (b, j))
             scale = load(theta, (p - 1,)) if has_scale else reals(constants.fixed_scale)
             if every > 0 and i % every == 0:
                 if i >= summed:
-                    hessian_user(b, number, constants, users, theta, scratch, sums, t, scale)
+                    hessian_user(b, number, constants, users, theta, scratch, sums, scale)
                 number += 1
             else:
-                gradient_user(b, i >= summed, eta[b], constants, users, theta, hits, scratch, sums, t, scale)
+                gradient_user(b, i >= summed, eta[b], constants, users, theta, hits, scratch, sums, scale)
 
     return messages

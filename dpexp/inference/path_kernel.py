@@ -44,8 +44,8 @@ def compiled_path(score: Callable[..., Any], curvature: Callable[..., Any], has_
     """The compiled `path(first, every, constants, eta, users, theta, hits, scratch, sums, messages, regressed)`.
 
     `points_square` and `cross` are summed only if `regressed`: most of the time would be theirs. The messages and the
-    step are those of `compiled_messages`, one user at a time; after it the first half of `scratch` [2 p, 8] holds m_i,
-    and the second holds theta_{i-1}.
+    step are those of `compiled_messages`, one user at a time; after it the first p rows of `scratch` hold m_i, and the
+    next p hold theta_{i-1}.
     """
     one = compiled_messages(score, curvature, has_scale, inlined=True)
 

@@ -200,6 +200,7 @@ class SimulatedCrowd:
         drawn = self.strangers.next(count, self.random_budgets)
         weights = [weight.next(count, drawn.uniform) for weight in self.weights]
         noise: dict[int, np.ndarray] = {}
+        rows = np.arange(count + 1)
         for group, _, wanted in asked:
             if group not in noise:
                 if group not in self.noises:
@@ -207,7 +208,8 @@ class SimulatedCrowd:
                 sent = hessian_users(count, wanted.first, wanted.every)
                 noise[group] = self.noises[group].take(sent)
         return [
-            Users(drawn.x, drawn.y, drawn.w, *weights[budget], drawn.omega, noise[group]) for group, budget, _ in asked
+            Users(drawn.x, drawn.y, drawn.w, *weights[budget], drawn.omega, noise[group], rows)
+            for group, budget, _ in asked
         ]
 
 

@@ -109,6 +109,13 @@ def compiled_pure_messages(
     rho, rho2 = njit(score, nogil=True), njit(curvature, nogil=True)
 
     @njit(nogil=True)
+    def predictor(theta, x, r):
+        t = theta[0]
+        for j in range(x.shape[1]):
+            t += theta[j + 1] * x[r, j]
+        return t
+
+    @njit(nogil=True)
     def drawn(vector, radius, uniform, sphere, used, kind):
         """The place of the direction that a user sends; -1 where the pool is at its end."""
         pool, dimension = sphere.pool, vector.shape[0]
@@ -138,7 +145,24 @@ def compiled_pure_messages(
 
     @compiled(kept=True)
     def messages(
-        begin, first, every, summed, pace, eta, x, y, w, uniform, model, gradient, hessian, used, theta, hits, sums
+        begin,
+        first,
+        every,
+        summed,
+        pace,
+        eta,
+        x,
+        y,
+        w,
+        rows,
+        uniform,
+        model,
+        gradient,
+        hessian,
+        used,
+        theta,
+        hits,
+        sums,
     ):
         k, fixed_scale, scale_min, radius, stretch, shift, bound, row_of_scale, hessian_error = model
         v_sums, points, gradients, squares, u_sums, hessians = sums
@@ -146,26 +170,25 @@ def compiled_pure_messages(
         vector, triangle = np.empty(p), np.empty(p * (p + 1) // 2)
         for b in range(begin, len(eta)):
             i = first + b + 1
-            t = theta[0]
-            for j in range(d):
-                t += theta[j + 1] * x[b, j]
             scale = theta[p - 1] if has_scale else fixed_scale
             if every > 0 and i % every == 0:
                 if i < summed:
                     continue
-                tt, ts, ss = rho2(t, y[b], scale, k)
-                e = 0
-                for j in range(d + 1):
-                    x_j = 1.0 if j == 0 else x[b, j - 1]
-                    for l in range(j, d + 1):
-                        x_l = 1.0 if l == 0 else x[b, l - 1]
-                        triangle[e] = w[b] * tt * x_j * x_l * (1.0 if l == j else math.sqrt(2.0))
-                        e += 1
+                triangle[:] = 0.0
+                for r in range(rows[b], rows[b + 1]):
+                    tt, ts, ss = rho2(predictor(theta, x, r), y[r], scale, k)
+                    e = 0
+                    for j in range(d + 1):
+                        x_j = 1.0 if j == 0 else x[r, j - 1]
+                        for l in range(j, d + 1):
+                            x_l = 1.0 if l == 0 else x[r, l - 1]
+                            triangle[e] += w[r] * tt * x_j * x_l * (1.0 if l == j else math.sqrt(2.0))
+                            e += 1
+                        if has_scale:
+                            triangle[e] += math.sqrt(2.0) * row_of_scale * w[r] * ts * x_j
+                            e += 1
                     if has_scale:
-                        triangle[e] = math.sqrt(2.0) * row_of_scale * w[b] * ts * x_j
-                        e += 1
-                if has_scale:
-                    triangle[e] = row_of_scale * row_of_scale * w[b] * ss
+                        triangle[e] += row_of_scale * row_of_scale * w[r] * ss
                 place = drawn(triangle, bound / scale, uniform[b], hessian, used, 1)
                 if place < 0:
                     return b
@@ -180,12 +203,16 @@ def compiled_pure_messages(
                 u_sums[1] += (hessian_error / scale) ** 2
                 u_sums[2] += 1.0
             else:
-                g, h = rho(t, y[b], scale, k)
-                vector[0] = w[b] * g
-                for j in range(d):
-                    vector[j + 1] = w[b] * g * x[b, j]
+                vector[:] = 0.0
+                for r in range(rows[b], rows[b + 1]):
+                    g, h = rho(predictor(theta, x, r), y[r], scale, k)
+                    vector[0] += w[r] * g
+                    for j in range(d):
+                        vector[j + 1] += w[r] * g * x[r, j]
+                    if has_scale:
+                        vector[p - 1] += w[r] * h
                 if has_scale:
-                    vector[p - 1] = stretch * (w[b] * h + shift)
+                    vector[p - 1] = stretch * (vector[p - 1] + shift)
                 place = drawn(vector, radius, uniform[b], gradient, used, 0)
                 if place < 0:
                     return b
@@ -246,8 +273,8 @@ class PureServer(Server):
                     sphere.pool[:] = normals / np.linalg.norm(normals, axis=1, keepdims=True)
                     self._used[kind] = 0
             served = self._pure(
-                served, first, every, summed, float(self.pace[0, 0]), eta, x, y, w, uniform, self._numbers,
-                *self._spheres, self._used, theta, hits, one,
+                served, first, every, summed, float(self.pace[0, 0]), eta, x, y, w, users.rows, uniform,
+                self._numbers, *self._spheres, self._used, theta, hits, one,
             )  # fmt: skip
         self.theta[:], self.hits[0] = theta[:, None], hits[0]
         for part, own in zip(sums, one, strict=True):

@@ -61,18 +61,21 @@ def hessian_users(count: int, first: int, every: int) -> int:
 
 @dataclass
 class Records:
-    """Users of a table, in the order in which they are asked; all replicates are the same."""
+    """Users of a table, in the order in which they are asked; all replicates are the same.
+
+    A user may hold several rows, and sends the mean of their gradients, or Hessians; who holds none sends noise alone.
+    """
 
     model: Model
     x: np.ndarray
-    """covariates [n, d]"""
+    """covariates [rows, d]"""
     y: np.ndarray
-    """[n]"""
+    """[rows]"""
     mu: np.ndarray
     """budgets [n]"""
     normals: Normals
-    usable: np.ndarray | None = None
-    """whose record is used [n]; the others weigh 0 and send noise alone"""
+    owners: np.ndarray | None = None
+    """the place of the user who holds each row, in rising order [rows]; where left out everybody holds one"""
     equal: bool = False
     """whether all messages have one weight, whatever their budgets"""
 
@@ -84,17 +87,21 @@ class Records:
         if not self.equal:
             self.v = of_mean_one(gradient_weights(self.model, self.inverse_mu))
             self.u = of_mean_one(hessian_weights(self.model, self.inverse_mu))
-        self.w = mallows_weight(1 + np.sum(self.x * self.x, axis=1))
-        if self.usable is not None:
-            self.w = self.w * self.usable
+        owners = np.arange(len(self.mu)) if self.owners is None else self.owners
+        held = np.bincount(owners, minlength=len(self.mu))
+        self.rows = np.append(0, np.cumsum(held))
+        self.w = mallows_weight(1 + np.sum(self.x * self.x, axis=1)) / held[owners]
 
     def block(self, count: int, first: int, every: int) -> Users:
-        rows = slice(self.taken, self.taken + count)
+        users = slice(self.taken, self.taken + count)
+        rows = self.rows[self.taken : self.taken + count + 1]
         self.taken += count
         p, sent = self.model.p, hessian_users(count, first, every)
-        known = (values[rows] for values in (self.x, self.y, self.w, self.inverse_mu, self.v, self.u))
+        records = (values[rows[0] : rows[-1]] for values in (self.x, self.y, self.w))
+        known = (values[users] for values in (self.inverse_mu, self.v, self.u))
         noise = self.normals((count, p)), self.normals((sent, p * (p + 1) // 2))
-        return Users(*(np.repeat(values[..., None], LANES, axis=-1) for values in (*known, *noise)))
+        lanes = (np.repeat(values[..., None], LANES, axis=-1) for values in (*records, *known, *noise))
+        return Users(*[*lanes, rows - rows[0]])
 
 
 def operating_system_normals(shape: tuple[int, ...]) -> np.ndarray:

@@ -188,7 +188,7 @@ class Crowd:
         weights = np.minimum(1.0, 2 / (1 + np.sum(x * x, axis=1)))
         ones = np.ones_like(y)
         mu = ones * self.mu if self.budgets is None else self.budgets(x, y)
-        return Users(x, y, weights, 1 / mu, ones, ones, *noise)
+        return Users(x, y, weights, 1 / mu, ones, ones, *noise, np.arange(count + 1))
 
 
 def local_fits(

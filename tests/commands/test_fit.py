@@ -22,7 +22,7 @@ from dpexp.data.drafting import draft_public
 from dpexp.data.formulas import read_formula
 from dpexp.data.public_inputs import PublicInputs
 from dpexp.data.records import read_table, table_of_frame
-from dpexp.data.regression import Roles, one_record_a_person, read_budgets, read_records
+from dpexp.data.regression import Roles, read_budgets, read_records
 from dpexp.data.remarks import of_unread
 from dpexp.inference.central_newton import central_newton, symmetric_noise
 from dpexp.inference.fitting import fit_central, plan_central, plan_local, released
@@ -218,39 +218,6 @@ def test_equal_weights_cover_where_budgets_rise_with_the_outcome():
     found = local_fits(law, 20_000, 3.0, 120, 6, rising)
     hits = [np.abs(theta[0] - truth[0]) < 1.96 * math.sqrt(release.sandwich()[2][0, 0]) for theta, _, release in found]
     assert abs(np.mean(hits) - 0.95) < 3 * 0.02
-
-
-def test_one_record_of_each_person(tmp_path):
-    rng, n = np.random.default_rng(2), 4000
-    frame = pd.DataFrame({"a": rng.standard_normal(n), "who": np.arange(n) // 2})
-    frame["y"] = frame.a + rng.standard_normal(n)
-    frame.to_csv(tmp_path / "twice.csv", index=False)
-    report = dpexp.fit(tmp_path / "twice.csv", target="y", mu=2, person="who", central=True)
-    assert report.planned.n == n // 2
-    assert "one record each" in str(report)
-    alone = dpexp.fit(tmp_path / "twice.csv", target="y", mu=2, central=True)
-    assert alone.planned.n == n
-    assert "sqrt(k)" in str(alone)
-    assert "not used" not in str(report) + standard_json(report.document())
-
-
-def test_the_record_of_a_person_is_chosen_by_its_own_rows(tmp_path):
-    """Where the rows stand, how many others there are and what these hold does not matter; the key does."""
-    path = tmp_path / "t.csv"
-
-    def chosen(lines, key=b"k"):
-        table = read_table(write(path, "who,a,y\n" + "".join(f"{line}\n" for line in lines)))
-        records = read_records(table, Roles("y", None, "who"), PublicInputs(), False)
-        found = one_record_a_person(table, records, "who", key)
-        return found.x[:, 0].tolist(), found.usable.tolist()
-
-    first, second = [f"a,{k},1" for k in range(9)], [f"b,{k},1" for k in range(10, 14)]
-    (a, b), _ = chosen(first + second)
-    assert chosen(second + first)[0] == [a, b]
-    assert chosen(second[:1] + first)[0] == [a, 10]
-    assert chosen([*first[::-1], "c,5,1", *second])[0] == [a, b, 5]
-    assert len({chosen(first, bytes([k]))[0][0] for k in range(40)}) > 5
-    assert chosen(["a,x,1", "a,7,1", "b,x,1", ",3,1"]) == ([7, 0], [True, False])
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------
@@ -577,9 +544,9 @@ def test_a_value_that_cannot_be_read_moves_its_own_record_alone(tmp_path, line, 
     path = write(tmp_path / "t.csv", f"a,y\n1,2\n{line}\n1,4\n")
     stated = write(tmp_path / "p.yaml", public) if public else None
     read = read_records(read_table(path), Roles("y"), PublicInputs() if not public else read_public(stated), False)
-    assert read.usable.tolist() == [True, False, True]
-    assert not read.x[1].any()
-    assert not read.y[1]
+    assert read.owners.tolist() == [0, 2]
+    assert read.n == 3
+    assert len(read.x) == len(read.y) == 2
     secret = {"deployment": True, "out": tmp_path / "fit.json"} if deployment else {}
     report = dpexp.fit(path, target="y", mu=1, public=stated, central=True, force=True, **secret)
     assert report.planned.n == 3
@@ -689,7 +656,7 @@ def test_a_binary_target(tmp_path, values, public, wanted):
 def test_a_target_that_is_not_binary_is_told_to_its_owner(tmp_path):
     table = read_table(write(tmp_path / "t.csv", "a,y\n1,2\n2,1\n"))
     records = read_records(table, Roles("y"), PublicInputs(), True)
-    assert records.usable.tolist() == [False, True]
+    assert records.owners.tolist() == [1]
     assert "t.csv:2: y is '2', which is not among its categories: 0, 1" in of_unread(table, records.units.read)[0]
     with pytest.raises(DataError, match="y has 3 categories"):
         read_records(table, Roles("y"), PublicInputs(categories={"y": ("1", "2", "3")}), True)
@@ -901,8 +868,8 @@ def test_a_record_of_which_a_function_has_no_value_sends_noise_alone(tmp_path):
     records = read_records(
         table_of_frame(frame), Roles("wage", formula=read_formula("wage ~ log(years)")), read_public(public), False
     )
-    assert np.flatnonzero(~records.usable).tolist() == [7]
-    assert not records.x[7].any()
+    assert set(range(3000)) - set(records.owners) == {7}
+    assert len(records.x) == 2999
 
 
 # --- what follows from a release ------------------------------------------------------------------------------------

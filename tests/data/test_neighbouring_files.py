@@ -173,9 +173,8 @@ def seen_of_fit(*words: str, person: bool = False, deployment: bool = False) -> 
         (folder / "p.yaml").write_text(PUBLIC if person else PUBLIC.replace("note", "note, who"))
         given: dict[str, Any] = {}
 
-        def fake(planned, x, y, mu, normals, usable=None):
-            usable = np.ones(len(y), dtype=bool) if usable is None else usable
-            given.update(plan=planned, x=x, y=y, usable=usable, mu=mu)
+        def fake(planned, x, y, mu, normals, owners):
+            given.update(plan=planned, x=x, y=y, owners=owners, mu=mu)
             p = planned.model.p
             release = Release(np.linspace(1, 2, p), np.zeros(p), np.eye(p), np.eye(p), 0.0, np.ones(p))
             return fitting.Fitted(release.point, np.eye(p), Checked({}, (), ()), release)
@@ -195,7 +194,6 @@ def seen_of_fit(*words: str, person: bool = False, deployment: bool = False) -> 
                 patch.object(Report, "forest", lambda report: SimpleNamespace(savefig=_numbers(report)))
             )
             patched.enter_context(patch.object(secrets, "randbits", lambda bits: 12345))
-            patched.enter_context(patch.object(secrets, "token_bytes", lambda count: bytes(count)))
             texts = []
             text = Report.text
             patched.enter_context(patch.object(Report, "document", _with_text(Report.document, text, texts)))
@@ -213,11 +211,11 @@ def seen_of_fit(*words: str, person: bool = False, deployment: bool = False) -> 
         names = sorted({f"p{int(name.split('.')[0]):02d}" for name in file.lines}) if person else list(file.lines)
         seed = 12345 if deployment else 1
         order = np.random.Generator(np.random.PCG64(seed)).permutation(len(names))
-        public |= {"n": (given["plan"].n, len(given["y"])), "mu": bytes_of(given["mu"])}
+        public |= {"n": given["plan"].n, "mu": bytes_of(given["mu"])}
         public["planned"] = bytes_of(given["plan"].errors, given["plan"].careful), given["plan"].every
         rows = {
-            names[k]: bytes_of(given["x"][j], given["y"][j], given["usable"][j])
-            for j, k in enumerate(order) if j < len(given["y"])
+            names[k]: bytes_of(given["x"][given["owners"] == j], given["y"][given["owners"] == j])
+            for j, k in enumerate(order)
         }  # fmt: skip
         return Seen(rows, public)
 
@@ -295,6 +293,7 @@ ENTRIES = {
     **FORMULA,
     "fit, logistic": Entry(replaced, seen_of_fit("--central", "--model", "mallows-logistic")),
     "fit, person": Entry(person_replaced, seen_of_fit("--central", person=True)),
+    "fit, person, local": Entry(person_replaced, seen_of_fit(person=True), 15),
     "fit, person, deployment": Entry(person_replaced, seen_of_fit("--central", person=True, deployment=True)),
     "softmax, replace-one": Entry(replaced, seen_of_labelled, 60),
     "softmax, add-remove": Entry(removed, seen_of_labelled, 60),
@@ -398,33 +397,41 @@ def spelled_by_the_type_of_the_column(right):
     return encoded
 
 
-def one_of_rows_in_their_order(right):
-    """Finding 3: a permutation of the number of rows chooses every person's record."""
+def in_an_order_of_all_rows(right):
+    """Finding 3: a permutation of the number of rows moves every person."""
 
-    def chosen(table, records, column, key):
-        order = np.random.default_rng(1).permutation(len(table))
-        people = np.array([str(v) for v in table.columns[column]], dtype=object)
-        first: dict[str, int] = {}
-        for k in order.tolist():
-            first.setdefault(people[k], k)
-        return records.rows(np.array([first[person] for person in sorted(first) if person not in ("None", "")]))
+    def persons(table, records, column):
+        found = right(table, records, column)
+        first = {
+            who: k for k, who in reversed(list(enumerate(np.random.default_rng(1).permutation(len(table)) % found.n)))
+        }
+        return found.in_order(np.argsort([first.get(who, -1) for who in range(found.n)], kind="stable"))
 
-    return chosen
+    return persons
 
 
 def persons_as_they_appear(right):
-    def chosen(table, records, column, key):
-        found = right(table, records, column, key)
+    def persons(table, records, column):
+        found = right(table, records, column)
         seen = [v for v in dict.fromkeys(map(str, table.columns[column])) if v not in ("None", "")]
-        return found.rows(np.argsort(np.argsort(seen)))
+        return found.in_order(np.argsort(np.argsort(seen)))
 
-    return chosen
+    return persons
+
+
+def lines_as_persons(right):
+    """The budget of a person is spent on each of its lines."""
+
+    def persons(table, records, column):
+        return records
+
+    return persons
 
 
 def dropped_if_unusable(right):
     def read(table, *more):
         found = right(table, *more)
-        return found.rows(found.usable) if found.usable.sum() > 9 else found
+        return replace(found, owners=np.arange(len(found.y)), n=len(found.y)) if len(found.y) > 9 else found
 
     return read
 
@@ -433,7 +440,7 @@ def without_doubles(right):
     def read(table, *more):
         found = right(table, *more)
         kept = sorted({row.tobytes(): k for k, row in enumerate(np.column_stack([found.x, found.y]))}.values())
-        return found.rows(np.array(kept))
+        return replace(found, x=found.x[kept], y=found.y[kept], owners=np.arange(len(kept)), n=len(kept))
 
     return read
 
@@ -441,7 +448,8 @@ def without_doubles(right):
 def sorted_by_the_target(right):
     def read(*given):
         found = right(*given)
-        return found.rows(np.argsort(found.y, kind="stable"))
+        order = np.argsort(found.y, kind="stable")
+        return replace(found, x=found.x[order], y=found.y[order])
 
     return read
 
@@ -449,8 +457,8 @@ def sorted_by_the_target(right):
 def stopped_by_a_value(right):
     def read(table, *more):
         found = right(table, *more)
-        if not found.usable.all():
-            raise DpexpError(f"{table.place(int(np.argmin(found.usable)))}: a value is not understood")
+        if unusable := set(range(found.n)) - set(found.owners.tolist()):
+            raise DpexpError(f"{table.place(min(unusable))}: a value is not understood")
         return found
 
     return read
@@ -506,7 +514,7 @@ def counted_aloud(right):
 
 def noise_of_what_is_usable(right):
     def plan(model, mu, n):
-        used = int(COUNTED[-1].usable.sum()) if COUNTED else n
+        used = len(COUNTED[-1].y) if COUNTED else n
         return right(model, mu, used)
 
     return plan
@@ -540,7 +548,8 @@ def most_frequent(values, known, column):
 
 FAULTS: dict[str, tuple[Callable[[], Any], str]] = {
     "categories spelled by the type of the column": (everywhere("encoded", spelled_by_the_type_of_the_column), "fit, central"),
-    "a person's record by the order of all rows": (everywhere("one_record_a_person", one_of_rows_in_their_order), "fit, person"),
+    "persons in an order of all rows": (everywhere("by_person", in_an_order_of_all_rows), "fit, person"),
+    "lines in the place of persons": (everywhere("by_person", lines_as_persons), "fit, person, local"),
     "a printed count": (lambda: planted(Report, "text", counted_aloud), "fit, central"),
     "centred on the mean": (
         of_column(lambda v, known, c: v - v[known].mean() if c.levels is None else v), "softmax, replace-one"),
@@ -557,7 +566,7 @@ FAULTS: dict[str, tuple[Callable[[], Any], str]] = {
     "sorted by the target": (lambda: planted(fit_command, "read_records", sorted_by_the_target), "fit, central"),
     "stopped by a value": (lambda: planted(fit_command, "read_records", stopped_by_a_value), "fit, central, deployment"),
     "persons in the order of their first row": (
-        everywhere("one_record_a_person", persons_as_they_appear), "fit, person, deployment"),
+        everywhere("by_person", persons_as_they_appear), "fit, person, deployment"),
     "noise for the usable records": (noise_by_count, "fit, central, deployment"),
     "one encoding for all lines": (lambda: planted(records_module, "_lines", decoded_as_a_whole), "softmax, replace-one"),
     "quotes over several lines": (everywhere("read_table", quotes_over_lines), "softmax, replace-one"),

@@ -133,7 +133,7 @@ def of_local(name, seed, wrong="", scale=1.0, n=1200):
         for k in range(len(eta)):
             sent, i = hessian_users(k, first, every), next(number)
             one = type(users)(*(part[k : k + 1] for part in users))
-            one = one._replace(hessian_noise=users.hessian_noise[sent : sent + 1])
+            one = one._replace(hessian_noise=users.hessian_noise[sent : sent + 1], rows=users.rows[:2])
             own, theta = self.begin(), self.theta.copy()
             before = Sums(*(part.copy() for part in own))
             true_serve(self, one, first + k, eta[k : k + 1], every, 0, own)

@@ -1,0 +1,124 @@
+"""How often central fits cover the target of persons who hold several rows each.
+
+    nice python -m tests.campaigns.fit_of_persons [--persons 1500] [--mu 1] [--runs 80] [--seeds 77 78 79 80 81] [--rising]
+
+A panel: 1 + Poisson(2) rows a person, an intercept of its own of standard deviation .7, two covariates that a person's
+rows have in common with a correlation of .49, errors of standard deviation 1. With `--rising` slopes grow by .15 with
+every row, so that the target of persons and that of rows are two.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from dpexp.inference.fitting import fit_central, plan_central
+from dpexp.inference.intervals import intervals
+from dpexp.inference.models import unit_model
+from tests.campaigns.fit_coverage import m_estimate
+
+MODEL = unit_model("huber-linear", 2)
+
+
+class Panel(NamedTuple):
+    """Rows in the units of the computation."""
+
+    x: np.ndarray
+    y: np.ndarray
+    owners: np.ndarray
+
+
+def panel(rng: np.random.Generator, persons: int, rising: bool = False) -> Panel:
+    """All rows of some persons."""
+    held = 1 + rng.poisson(2, persons)
+    owners = np.repeat(np.arange(persons), held)
+    z = 0.7 * rng.standard_normal((persons, 2))[owners] + math.sqrt(0.51) * rng.standard_normal((len(owners), 2))
+    slopes = 0.5 + 0.15 * (held - 3.0)[owners, None] * rising
+    y = (slopes * z).sum(axis=1) + 0.7 * rng.standard_normal(persons)[owners] + rng.standard_normal(len(owners))
+    return Panel(z / math.sqrt(2), y, owners)
+
+
+def one_row_each(rng: np.random.Generator, rows: Panel) -> Panel:
+    """A random row of every person: its mean risk is the person's."""
+    begins = np.flatnonzero(np.diff(rows.owners, prepend=-1))
+    counts = np.diff(np.append(begins, len(rows.y)))
+    chosen = begins + (rng.random(len(begins)) * counts).astype(int)
+    return Panel(rows.x[chosen], rows.y[chosen], rows.owners[chosen])
+
+
+def targets(rising: bool = False, persons: int = 700_000) -> tuple[np.ndarray, np.ndarray]:
+    """theta* [4] of persons and of rows: known where the model is right, or M-estimates of many persons of another seed.
+
+    The law is that of (-x, -y), so both are taken and the intercept is 0.
+    """
+    if not rising:
+        right = np.array([0, math.sqrt(0.5), math.sqrt(0.5), math.sqrt(1.49)])
+        return right, right
+    rng = np.random.default_rng(2)
+    rows = panel(rng, persons, rising)
+    both = [(np.concatenate([a.x, -a.x]), np.concatenate([a.y, -a.y])) for a in (one_row_each(rng, rows), rows)]
+    return m_estimate(MODEL, *both[0]), m_estimate(MODEL, *both[1])
+
+
+class Found(NamedTuple):
+    """Some runs."""
+
+    theta: np.ndarray
+    """[runs, 4]"""
+    low: np.ndarray
+    high: np.ndarray
+
+    def coverage(self, target: np.ndarray) -> np.ndarray:
+        """[4]"""
+        return np.asarray(np.mean((self.low <= target) & (target <= self.high), axis=0))
+
+    @property
+    def errors(self) -> np.ndarray:
+        """Standard errors [4], the medians."""
+        return np.asarray(np.median((self.high - self.low) / (2 * 1.959964), axis=0))
+
+
+def fits(persons: int, mu: float, runs: int, seed: int, rising: bool = False, one_each: bool = False) -> Found:
+    """Central fits of panels that are drawn anew in each run."""
+    planned = plan_central(MODEL, mu, persons)
+    theta, low, high = [], [], []
+    for run in range(runs):
+        rng = np.random.default_rng([seed, run])
+        rows = panel(rng, persons, rising)
+        rows = one_row_each(rng, rows) if one_each else rows
+        found = fit_central(planned, rows.x, rows.y, mu, rng.standard_normal, rows.owners)
+        assert not found.checked.reasons
+        each = intervals(found.release, found.theta, np.eye(MODEL.p), 0.95)[0]
+        theta.append(found.theta)
+        low.append([one.low for one in each])
+        high.append([one.high for one in each])
+    return Found(np.array(theta), np.array(low), np.array(high))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--persons", type=int, default=1500)
+    parser.add_argument("--mu", type=float, default=1.0)
+    parser.add_argument("--runs", type=int, default=80)
+    parser.add_argument("--seeds", type=int, nargs="*", default=[77, 78, 79, 80, 81])
+    parser.add_argument("--rising", action="store_true")
+    given = parser.parse_args(arguments)
+    of_persons, of_rows = targets(given.rising)
+    print("targets, persons and rows", of_persons.round(4), of_rows.round(4))
+    for one_each in (False, True):
+        every = [fits(given.persons, given.mu, given.runs, seed, given.rising, one_each) for seed in given.seeds]
+        whole = Found(*(np.concatenate(part) for part in zip(*every, strict=True)))
+        print("one row of each" if one_each else "all rows", len(whole.theta), "runs")
+        print("  coverage by seed", *(found.coverage(of_persons).round(3) for found in every))
+        print(
+            "  coverage, of the target of rows", whole.coverage(of_persons).round(3), whole.coverage(of_rows).round(3)
+        )
+        print("  se, sd of the estimate", whole.errors.round(4), whole.theta.std(axis=0, ddof=1).round(4))
+
+
+if __name__ == "__main__":
+    main()
