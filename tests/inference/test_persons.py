@@ -13,7 +13,7 @@ import dpexp
 from dpexp.commands.fit import Request, entering
 from dpexp.core.standard_json import standard_json
 from dpexp.data.public_inputs import PublicInputs
-from dpexp.inference.central_newton import _Owner, gradient_scaling
+from dpexp.inference.central_newton import _Owner
 from dpexp.inference.models import MODELS, unit_model
 from dpexp.inference.pure_messages import PureServer, pure
 from dpexp.inference.staged_newton import Server
@@ -79,7 +79,7 @@ def test_a_person_moves_the_sums_by_no_more_than_the_sensitivity(tmp_path):
     Sums over rows that are no means move by more, so a mean that was forgotten would be seen.
     """
     at, delta = AWAY["huber-linear"], HUBER.gradient_sensitivity
-    scaling, stretch = np.outer(HUBER.hessian_scaling, HUBER.hessian_scaling), gradient_scaling(HUBER)
+    scaling, stretch = np.outer(HUBER.hessian_scaling, HUBER.hessian_scaling), HUBER.gradient_scaling
     bounds = (
         2 * math.sqrt(2),
         delta,
