@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from dpexp.reporting.page.figures import Wanted
     from dpexp.reporting.page.finals import Final
     from dpexp.reporting.page.ledger import Ledger
+    from dpexp.reporting.page.markup import Markup
 
 MOST_ROWS = 200
 """settings, or comparisons, of a table of the page"""
@@ -77,7 +79,7 @@ def _experiments(target: Path) -> tuple[Path, list[str], bool]:
         target = target if target.name not in ("", "..") else target.resolve()
         return target.parent, [target.name], True
     names = experiments_in(target)
-    if not names:
+    if not names and not _fit_files(target):
         near = guess(target.name, experiments_in(target.parent)) if not target.exists() else ""
         what = "there is no such folder" if not target.exists() else "there are no results in it"
         raise ResultsMissing(f"{target}: {what}", f"{near}run: dpexp run CONFIG, for instance dpexp run @linear_d5")
@@ -108,7 +110,26 @@ def _page(results: Path, names: Sequence[str], alone: bool) -> Any:
             for one in each(experiments, "values of experiment", lambda one: one.name)
             if one.is_current
         ],
+        [] if alone else [_fit(path, results) for path in each(_fit_files(results), "fit", str)],
     )
+
+
+def _fit_files(results: Path) -> list[Path]:
+    """What `dpexp fit --out FOLDER` wrote in folders of the results folder, and not their receipts."""
+    return sorted(path for path in results.glob("*/fit*.json") if not path.name.endswith(".receipt.json"))
+
+
+def _fit(path: Path, results: Path) -> Markup:
+    from dpexp.commands.fit_after import shown
+    from dpexp.reporting.page.fits import card, not_shown
+
+    name, plot = path.relative_to(results).with_suffix("").as_posix(), path.with_suffix(".png")
+    try:
+        document = json.loads(read_ordinary(path, MOST_OF_TEXT))
+        rows = [[one["name"], *shown(one, one.get("se") or math.nan)] for one in document["estimates"]]
+        return card(name, document, rows, read_ordinary(plot, MOST_OF_TEXT) if plot.exists() else b"")
+    except Exception as error:  # one file that is no fit is a line of the page
+        return not_shown(name, f"{path} cannot be read as a fit: {said(error)[0]}")
 
 
 def _final(one: Stored, results: Path, alone: bool) -> Final:

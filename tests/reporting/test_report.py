@@ -17,8 +17,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import dpexp
 from dpexp.commands import report as command
 from dpexp.reporting.claim import VERDICTS
 from dpexp.reporting.figure import stamp
@@ -49,7 +51,7 @@ schedule: {{name: constant, eta: 0.5}}
 privacy: {{eps: 1, delta: 1.0e-5}}
 run: {{replicates: 2, seed: 1}}
 """
-VOID = {"meta", "link", "input", "br", "col"}
+VOID = {"meta", "link", "input", "br", "col", "img"}
 
 
 class Read(HTMLParser):
@@ -312,6 +314,37 @@ def test_curves_are_the_stored_summary(results, page):
             assert np.allclose(means, wanted.sort_values("step")["mean"], rtol=2**-15)
             count += 1
     assert count == 5 * 2 * 6
+
+
+def test_fits_that_lie_in_the_folder_are_on_the_page(tmp_path):
+    """A deployment with its guarantee, a rehearsal called one, a file that is no fit; a name cannot be a script."""
+    rng, n = np.random.default_rng(1), 3000
+    frame = pd.DataFrame({f"a{EVIL}": rng.standard_normal(n), "who": np.arange(n) // 2})
+    frame["y"] = 2 * frame.iloc[:, 0] + rng.standard_normal(n)
+    given = {"target": "y", "mu": 0.7, "central": True, "person": "who"}
+    done = dpexp.fit(frame, **given, deployment=True, out=tmp_path / "results" / "wages")
+    dpexp.fit(frame, **given, out=tmp_path / "results" / "tried")
+    (tmp_path / "results" / "bad").mkdir()
+    (tmp_path / "results" / "bad" / "fit.json").write_text('{"estimates": []}')
+    call("report", cwd=tmp_path)
+    first = (tmp_path / "results" / "report.html").read_text()
+    assert EVIL not in first
+    read = Read(first)
+    slope = done.estimates()[1]
+    row = read.text[read.text.index("(intercept)") :]
+    assert f"{slope['value']:.2f}" in row
+    assert "0.7-GDP for every who: eps = " in read.text
+    assert read.text.count("A deployment; noise: operating system, not stored.") == 1
+    assert read.text.count("A rehearsal: whoever knows the seed") == 1
+    assert "bad/fit.json cannot be read as a fit" in read.text
+    assert "receipt" not in read.text
+    drawn = [base64.b64decode(image["src"].partition(",")[2]) for image in read.all("img")]
+    assert drawn == [(tmp_path / "results" / name / "fit.png").read_bytes() for name in ("tried", "wages")]
+    call("report", cwd=tmp_path)
+    assert (tmp_path / "results" / "report.html").read_text() == first
+    shutil.rmtree(tmp_path / "results")
+    (tmp_path / "results").mkdir()
+    assert call("report", cwd=tmp_path, code=3).stdout == ""
 
 
 # --- what is missing, stale or not known -----------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import Any
 from dpexp.core.standard_json import standard
 from dpexp.core.terminal import plain
 
-VOID = frozenset({"input", "br", "meta", "col"})
+VOID = frozenset({"input", "br", "meta", "col", "img"})
 """elements that have no end"""
 
 

@@ -19,7 +19,7 @@ def section(experiments: Sequence[Stored], absent: Mapping[str, Sequence[str]]) 
     states = Counter(one.status for one in experiments)
     counts = ", ".join(f"{count} {status}" for status, count in states.items())
     meaning = "Current means that today's code, data and config give these numbers."
-    found = f"{counted(len(experiments), 'experiment')}: {counts}. {meaning}"
+    found = f"{counted(len(experiments), 'experiment')}: {counts}. {meaning}" if counts else "No experiment."
     parts: list[Markup | None] = [tag("p", found, id="states")]
     wrong = [one for one in experiments if one.status != CURRENT]
     if wrong:

@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from dpexp.core.version import VERSION
-from dpexp.reporting.page import curves, finals, ledger, origin, overview, statements
+from dpexp.reporting.page import curves, finals, fits, ledger, origin, overview, statements
 from dpexp.reporting.page.experiments import Stored
 from dpexp.reporting.page.figures import Shown
 from dpexp.reporting.page.ledger import Ledger
@@ -40,6 +40,8 @@ class Page:
     statements: Mapping[str, str]
     """whole privacy statements, by experiment, where they are given"""
     finals: Sequence[finals.Final] = ()
+    fits: Sequence[Markup] = ()
+    """a card each"""
     text: str = ""
     """what the author says first, paragraphs with empty lines between them"""
 
@@ -56,6 +58,7 @@ def html(page: Page) -> str:
         "overview": overview.section(page.experiments, page.absent),
         "own": tag("section", (tag("p", part) for part in page.text.split("\n\n")), class_="own") if page.text else "",
         "finals": finals.section(page.finals),
+        "fits": fits.section(page.fits),
         "explorer": _explorer(page),
         "figures": figures,
         "claims": ledger.section(page.ledger) if page.ledger is not None else _no_claims(),
