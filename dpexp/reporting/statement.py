@@ -98,10 +98,11 @@ class MechanismStatement(Printed):
 
     def document(self) -> dict[str, Any]:
         """With the keys of `dpexp privacy --json`."""
-        best = {
-            kind: {"analysis": a.name, "eps": _pairs(a, self.deltas), "gdp": self.gaussian(kind)}
-            for kind, a in self.best.items()
-        }
+        best: dict[str, dict[str, Any]] = {}
+        for kind, a in self.best.items():
+            same = kind == LAST and a is self.best.get(ALL)  # one mu for both, and a regret beside all iterates only
+            gdp = best[ALL]["gdp"] | {"regret": None} if same else self.gaussian(kind)
+            best[kind] = {"analysis": a.name, "eps": _pairs(a, self.deltas), "gdp": gdp}
         return {
             "plain": self.plain,
             "mechanism": self.name,

@@ -6,6 +6,8 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.stats import norm
 from typer.testing import CliRunner
 
 import dpexp
@@ -651,3 +653,66 @@ def test_all_mistakes_of_assumes_are_said_at_once():
         "fixed size are defined for replace-one",
     ):
         assert part in caught.value.message
+
+
+# --- bounds from below --------------------------------------------------------------------------------------------------
+
+FULL = {**ALL, "sampling": "full-batch", "relation": "replace-one"}
+
+
+def from_below(name, factor):
+    """What full batches attain, by scipy's normal law, times a factor."""
+
+    def eps_attained(delta, *, noise_multiplier, steps):
+        mu = 2 * math.sqrt(steps) / noise_multiplier
+        eps = delta_of_normal(mu, 0.0) > delta and brentq(lambda e: math.log(delta_of_normal(mu, e) / delta), 0, mu * (mu / 2 + 8))  # fmt: skip
+        return factor * float(eps)
+
+    def delta_attained(eps, *, noise_multiplier, steps):
+        return min(1.0, factor * delta_of_normal(2 * math.sqrt(steps) / noise_multiplier, eps))
+
+    def beta_attained(alpha, *, noise_multiplier, steps):
+        return max(0.0, 1 - factor * norm.sf(norm.isf(alpha) - 2 * math.sqrt(steps) / noise_multiplier))
+
+    return {f.__name__: f for f in (eps_attained, delta_attained, beta_attained)}[name]
+
+
+def delta_of_normal(mu, eps):
+    return float(norm.sf(eps / mu - mu / 2) - math.exp(eps + norm.logsf(eps / mu + mu / 2)))
+
+
+@pytest.mark.parametrize("name", ["eps_attained", "delta_attained", "beta_attained"])
+def test_a_true_bound_from_below_passes_and_one_a_little_larger_is_refuted(name):
+    """The allowance of beta is what an attained trade-off curve lacks by its rounding."""
+    true = judge(from_below(name, 0.999), FULL, comparisons=12, seconds=1e6)
+    assert true.document["verdict"] == "not-refuted", true.text
+    assert true.document["confirmed"] == true.document["informative"] > 8
+    wrong = judge(from_below(name, 1.03), FULL, comparisons=12, seconds=1e6)
+    worst = wrong.document["worst"]
+    assert wrong.refuted
+    assert worst["exact"] <= worst["upper"] < worst["bound"] <= 1.04 * worst["upper"]
+    point = worst["rerun"].split("--at ", 1)[1].strip("'")
+    assert rerun(from_below(name, 1.03), point, FULL).refuted
+    assert rerun(from_below(name, 0.999), point, FULL).document["verdict"] == "confirmed"
+
+
+def test_a_bound_from_below_of_sampled_steps_between_what_is_attained_and_what_is_allowed():
+    point = {"n": 100, "batch_size": 1, "steps": 100, "step_size": 1, "noise_std": 1, "lipschitz": 1, "delta": 1e-5}
+    exact = epsilon([(0.01, 1.0, 100)], 1e-5, ("remove", "add"))
+    for released, factor, family, said in (
+        ({"released": "all-iterates"}, 0.999, "composition", "confirmed"),
+        ({"released": "all-iterates"}, 1.03, "composition", "refuted"),
+        ({"released": "last-iterate"}, 0.999, "linear-unbounded", "not-refuted"),  # linear losses attain less
+        ({"released": "last-iterate"}, 1.03, "linear-unbounded", "refuted"),
+    ):
+        where = json.dumps(point | {"family": family, "against": 0.0})
+        found = rerun(always(factor * exact), where, POISSON | released)
+        assert found.document["verdict"] == said, found.text
+        assert found.document["worst"]["upper"] == pytest.approx(exact, rel=2e-3)
+
+
+def always(value):
+    def eps_attained(delta):
+        return value
+
+    return eps_attained

@@ -81,7 +81,7 @@ def _excess(curve: Curve, exchanged: Curve, cells: int, interval: float) -> tupl
     """f - (1 - gamma)_+ at eps = interval * (-cells .. cells), [2 cells + 1], and f at the last."""
     eps = interval * np.arange(cells + 1)
     above = np.minimum.accumulate(np.clip(curve(eps), 0.0, 1.0))
-    below = exp(-eps[1:]) * np.minimum.accumulate(np.clip(exchanged(eps[1:]), 0.0, 1.0))
+    below = exp(-eps[1:]) * np.minimum.accumulate(np.clip(exchanged(eps)[1:], 0.0, 1.0))
     return np.concatenate([below[::-1], above]), float(above[-1])
 
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from dpexp.privacy.accounting.gdp import mu_of
-from dpexp.privacy.accounting.tradeoff import Profile, gaussian_beta
+from dpexp.privacy.accounting.tradeoff import CURVE, SMALL, Profile, gaussian_beta
 
 CLOSE = 1e-5
 """relative gap between mu and what the same curve certainly needs, at which the search ends"""
@@ -59,26 +59,48 @@ def mu_up_to(profile: Profile, floor: float, close: float = CLOSE) -> float:
 def regret(mu: float, attained: Profile) -> float:
     """How far the mechanism can be above mu: the least D with f(a + D) - D <= f_mu(a) for all a, rounded up.
 
-    f is what a pair attains, rounded up at some rates; between them its chord is above it, since f is convex. The rates
-    that decide are asked once more with all digits, until those that decide are known.
+    f is what a pair attains, rounded up at some rates; between them its chord is above it, since f is convex. A rate is
+    asked once it could decide: until then the chord over it stands for it, raised by what rounding up may have added.
+    Those that do decide are asked once more with all digits, until those that decide are known.
     """
-    betas = np.array([1.0, *(attained.beta(float(a), curve=True) for a in RATES), 0.0])
     rates = np.array([0.0, *RATES, 1.0])
+    betas = np.array([1.0, *np.full(len(RATES), np.nan), 0.0])
     gaussian = np.array([gaussian_beta(mu, float(a)) for a in RATES])
     precise = {0, len(rates) - 1}
+
+    def ask(k: int) -> None:
+        if math.isnan(betas[k]):
+            betas[k] = attained.beta(float(rates[k]), curve=True)
+
+    def above(middle: float) -> tuple[float, int]:
+        """The largest f(a + D) - D - f_mu(a) at D = middle, and where."""
+        while True:
+            known = ~np.isnan(betas)
+            chords = np.interp(rates, rates[known], betas[known])
+            upper = np.where(known, betas, chords + CURVE * np.maximum(chords, SMALL))
+            at = np.minimum(RATES + middle, 1.0)
+            excess = np.interp(at, rates, upper) - middle - gaussian
+            worst = int(excess.argmax())
+            after = int(np.searchsorted(rates, at[worst]))
+            if excess[worst] <= 0 or not np.isnan(betas[[after - 1, after]]).any():
+                return float(excess[worst]), worst
+            ask(after - 1)
+            ask(after)
+
     while True:
         low, high, worst = 0.0, 1.0, 0
         while high - low > 1e-6:
             middle = (low + high) / 2
-            excess = np.interp(np.minimum(RATES + middle, 1.0), rates, betas) - middle - gaussian
-            if excess.max() <= 0:
+            excess, at = above(middle)
+            if excess <= 0:
                 high = middle
             else:
-                low, worst = middle, int(excess.argmax())
+                low, worst = middle, at
         after = int(np.searchsorted(rates, min(RATES[worst] + high, 1.0)))
         rough = {after - 1, after} - precise
         if not rough:
             return high
         for k in rough:
+            ask(k)
             betas[k] = min(betas[k], attained.beta(float(rates[k])))
         precise |= rough

@@ -34,10 +34,8 @@ from functools import cached_property, partial
 import numpy as np
 
 from dpexp.privacy.accounting.binomials import binomial_log_masses
-from dpexp.privacy.accounting.discrete_losses import Discrete, from_above, from_below
 from dpexp.privacy.accounting.loss_distributions import Curve, StepLoss, Steps
 from dpexp.privacy.accounting.mixtures import GaussianMixture, renyi_of
-from dpexp.privacy.accounting.tilted import Side
 
 NEWTON = 60
 """steps of Newton's method; it has its digits after a few, since the function is convex with slopes mu to k mu"""
@@ -82,13 +80,9 @@ class GroupStep(StepLoss):
         mixed = float(np.sum(np.exp(self.logs) * ndtr(self.mu * self.counts - self._far(reach))))
         return max(mixed, float(ndtr(-reach))) * (1 + 1e-9)
 
-    def laws(self, interval: float, reach: float, side: Side) -> list[Discrete]:
-        """One step on a grid, for both orders of the neighbours."""
-        cells = max(2, math.ceil(self.top(reach) / interval))
-        # relative error of the curves, ten times that of one record: exponents are up to `size` times as large
-        accuracy = 3e-13 * reach**2 * (1 + 1 / self.mu)
-        on_grid = from_above if side == "above" else from_below
-        return [on_grid(*pair, cells, interval, accuracy) for pair in self.curves]
+    def accuracy(self, reach: float) -> float:
+        """Ten times that of one record: exponents are up to `size` times as large."""
+        return 3e-13 * reach**2 * (1 + 1 / self.mu)
 
     @property
     def unsampled(self) -> float:

@@ -119,10 +119,20 @@ class StepLoss:
     def laws(self, interval: float, reach: float, side: Side) -> list[Discrete]:
         """One step on a grid, for every order of the neighbours that matters."""
         cells = max(2, math.ceil(self.top(reach) / interval))
-        # relative error of the curves, five times the one beside 60 digits in test_curves_have_the_stated_digits
-        accuracy = 3e-14 * reach**2 * (1 + 1 / self.mu)
-        on_grid = from_above if side == "above" else from_below
-        return [on_grid(*pair, cells, interval, accuracy) for pair in self.curves]
+        on_grid, known = from_above if side == "above" else from_below, dict[Curve, np.ndarray]()
+
+        def once(curve: Curve, eps: np.ndarray) -> np.ndarray:
+            """Both orders ask for the same places of the same curves."""
+            if curve not in known:
+                known[curve] = curve(eps)
+            return known[curve]
+
+        pairs = [(partial(once, curve), partial(once, other)) for curve, other in self.curves]
+        return [on_grid(*pair, cells, interval, self.accuracy(reach)) for pair in pairs]
+
+    def accuracy(self, reach: float) -> float:
+        """Relative error of the curves, five times the one beside 60 digits in test_curves_have_the_stated_digits."""
+        return 3e-14 * reach**2 * (1 + 1 / self.mu)
 
     @property
     def unsampled(self) -> float:

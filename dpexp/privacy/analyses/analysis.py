@@ -6,13 +6,15 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from dpexp.core.bisection import narrow
 from dpexp.privacy.accounting.conversions import eps_near, eps_of_curve
 from dpexp.privacy.accounting.gdp import eps_of, rdp_of
-from dpexp.privacy.accounting.loss_distributions import Steps
 from dpexp.privacy.accounting.tradeoff import Profile
+
+if TYPE_CHECKING:
+    from dpexp.privacy.accounting.loss_distributions import Steps
 
 Relation = Literal["replace-one", "add-remove"]
 """which data sets are neighbours"""

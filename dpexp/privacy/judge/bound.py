@@ -38,13 +38,15 @@ class Bound:
     """of mu: it says nothing of deltas below"""
 
     def __call__(self, at: float, setting: Setting) -> float:
-        """The most that a pair may attain at `at`; inf where the bound says nothing. UsageError where it fails."""
+        """The most that a pair may attain at `at`, or of a lower bound the least; inf, or 0, where it says nothing.
+
+        UsageError where it fails.
+        """
         if self.kind.function == "mu":
             return eps_of(self._said((), setting), at) if at > self.floor else math.inf
         said = self._said((at,), setting)
-        if self.kind.function == "beta":
-            return 1 - said if said > 0 else math.inf
-        return math.inf if said == self.kind.most else said
+        power = 1 - said if self.kind.quantity == "beta" else said
+        return math.inf if not self.kind.lower and power == self.kind.most else power
 
     def _said(self, first: tuple[float, ...], setting: Setting) -> float:
         values = {name: parameter(setting, name) for name in self.takes}
@@ -60,8 +62,12 @@ class Bound:
             number = float(value)
         except (TypeError, ValueError):
             number = math.nan
-        if isinstance(value, bool | str) or not 0 <= number <= self.kind.most:
-            nothing = "0" if name == "beta" else f"{self.kind.most:g}"
+        if (
+            isinstance(value, bool | str)
+            or not 0 <= number <= self.kind.most
+            or (self.kind.lower and number == math.inf)
+        ):
+            nothing = "0" if (self.kind.quantity == "beta") != self.kind.lower else f"{self.kind.most:g}"
             limits = f"number from 0 to {self.kind.most:g}" if self.kind.most < math.inf else "number >= 0"
             raise UsageError(
                 f"{self.file}:{self.line}: {name} returns {value!r}, which is no bound",
@@ -99,11 +105,16 @@ def from_file(path: Path) -> Bound:
 
 
 def from_function(function: Callable[..., Any], assumes: Mapping[str, Any]) -> Bound:
-    """The bound of a Python function, whose first argument is called delta, order, eps or alpha."""
+    """The bound of a Python function, whose first argument is called delta, order, eps or alpha.
+
+    It is one from below if its name ends in `_attained`.
+    """
     code = getattr(function, "__code__", None)
     file, line = (code.co_filename, code.co_firstlineno) if isinstance(code, CodeType) else ("<function>", 1)
     first = next(iter(inspect.signature(function).parameters), "")
-    kind = {kind.argument: kind for kind in KINDS.values() if kind.function != "mu"}.get(first)
+    lower = getattr(function, "__name__", "").endswith("_attained")
+    kinds = (kind for kind in KINDS.values() if kind.lower == lower and kind.function != "mu")
+    kind = {kind.argument: kind for kind in kinds}.get(first)
     if kind is None:
         hint = "call it delta (a bound on epsilon), order (Renyi), eps (delta) or alpha (a trade-off curve)"
         raise UsageError(f"{file}:{line}: the first argument is {first!r}", hint)

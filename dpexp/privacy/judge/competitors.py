@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 from dpexp.privacy.analyses.analysis import Analysis
@@ -38,6 +39,7 @@ def analyses(s: Setting, assumes: Assumes) -> list[Analysis]:
     return ClippedNoisySgd(**shared, clip=s.lipschitz, noise_std=s.parameter_noise_std).analyses()
 
 
+@lru_cache(64)
 def tightest(s: Setting, assumes: Assumes, kind: Kind, at: float) -> dict[str, Any] | None:
     """The smallest value of a valid analysis of the same release (or of all iterates), with its name."""
     found: list[tuple[float, Analysis]] = []

@@ -1,7 +1,10 @@
 """What a bound can say: epsilon, a Renyi divergence, delta, a trade-off curve, or one mu for all of it.
 
-Every kind is held against exact laws as an upper limit of something that a pair attains. A trade-off curve beta(alpha)
-is an upper limit of the power 1 - beta of a test, and mu one of epsilon at every delta above its floor.
+Every kind from above is held against exact laws as an upper limit of something that a pair attains. A trade-off curve
+beta(alpha) is an upper limit of the power 1 - beta of a test, and mu one of epsilon at every delta above its floor.
+
+A bound from below, such as eps_attained, says that some run with these assumptions leaks so much. It is held against
+the least analysis of all such runs.
 """
 
 from __future__ import annotations
@@ -39,6 +42,12 @@ class Kind(NamedTuple):
     """what a pair attains more of, in words"""
     most: float
     """largest value that the function may return; inf says nothing"""
+    lower: bool = False
+    """whether it says what is attained at least; 0 says nothing, and so does a beta of 1"""
+
+    @property
+    def quantity(self) -> str:
+        return self.function.removesuffix("_attained")
 
 
 KINDS = {
@@ -49,6 +58,9 @@ KINDS = {
         Kind("delta", "eps", "delta", 1.0),
         Kind("beta", "alpha", "power of a test, 1 - beta,", 1.0),
         Kind("mu", "delta", "epsilon", float("inf")),
+        Kind("eps_attained", "delta", "epsilon", float("inf"), lower=True),
+        Kind("delta_attained", "eps", "delta", 1.0, lower=True),
+        Kind("beta_attained", "alpha", "power of a test, 1 - beta,", 1.0, lower=True),
     )
 }
 
@@ -58,7 +70,7 @@ def level(kind: Kind, x: float, variation: float) -> float:
 
     The exponent of delta falls with the square of 1 - x, so that large deltas, where little is proved, are half of all.
     """
-    if kind.function == "rdp":
+    if kind.quantity == "rdp":
         return float(1 + 10 ** (-1.5 + 3.8 * x))
     top = min(MOST_DELTA, 0.9 * variation)
     if not top > LEAST_DELTA:
@@ -68,28 +80,28 @@ def level(kind: Kind, x: float, variation: float) -> float:
 
 def placed(kind: Kind, level: float, exact: Attained) -> tuple[float, float]:
     """The argument at which a bound is asked, and what the pair attains there, without a search."""
-    if kind.function == "delta":
+    if kind.quantity == "delta":
         return exact.eps(level), level
     return level, value(exact, kind, level)
 
 
 def value(exact: Law, kind: Kind, at: float) -> float:
     """What the pair attains at that argument, rounded down."""
-    if kind.function == "rdp":
+    if kind.quantity == "rdp":
         return exact.renyi(at)
-    if kind.function == "delta":
+    if kind.quantity == "delta":
         return Profile(exact.eps, attained=True).delta(at)
-    if kind.function == "beta":
+    if kind.quantity == "beta":
         return 1 - Profile(exact.eps, attained=True).beta(at)
     return exact.eps(at)
 
 
 def stated(analysis: Analysis, kind: Kind, at: float) -> float:
     """What an analysis states there, rounded up; inf where it states nothing of that kind."""
-    if kind.function == "rdp":
+    if kind.quantity == "rdp":
         return analysis.rdp(at) if analysis.rdp is not None else math.inf
-    if kind.function == "delta":
+    if kind.quantity == "delta":
         return Profile(analysis.eps).delta(at)
-    if kind.function == "beta":
+    if kind.quantity == "beta":
         return 1 - Profile(analysis.eps).beta(at)
     return analysis.eps(at)

@@ -11,6 +11,7 @@ import numpy as np
 
 from dpexp.privacy.attained.walk import ROUNDING
 from dpexp.privacy.exact.runs import RunPair, pair
+from dpexp.privacy.judge.competitors import tightest
 from dpexp.privacy.judge.families import FAMILIES, Allocated, Composed, Family, admitted
 from dpexp.privacy.judge.kinds import Attained, Kind, level, placed, value
 from dpexp.privacy.judge.setting import DIMENSIONS, Assumes, Setting, from_cube
@@ -38,7 +39,7 @@ BoundAt = Callable[[float, Setting], float]
 
 @dataclass(frozen=True)
 class Comparison:
-    """One exact value beside the bound."""
+    """One exact value beside the bound, and beside one from below what no run with these assumptions exceeds."""
 
     setting: Setting
     family: str
@@ -48,17 +49,34 @@ class Comparison:
     exact: float
     bound: float
     cube: tuple[float, ...] = ()
+    upper: float | None = None
+    """of a bound from below: the least value of an analysis of all such runs; inf where there is none"""
+
+    @property
+    def sides(self) -> tuple[float, float]:
+        """The larger of both shows that the bound is false: what is attained and an upper bound of it, or reversed."""
+        return (self.exact, self.bound) if self.upper is None else (self.bound, self.upper)
+
+    @property
+    def compared(self) -> bool:
+        return self.sides[0] > FLOOR and math.isfinite(self.sides[1])
 
     @property
     def violated(self) -> bool:
-        return self.exact > self.bound * (1 + MARGIN) and self.exact > FLOOR
+        return self.sides[0] > self.sides[1] * (1 + MARGIN) and self.sides[0] > FLOOR
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether a pair attains what a bound from below says."""
+        return self.upper is not None and FLOOR < self.bound <= self.exact
 
     @property
     def score(self) -> float:
-        """log(exact / bound); what there is to climb where one of them is 0."""
-        if self.exact <= FLOOR:
+        """log(exact / bound), or log(bound / upper); what there is to climb where one of them is 0."""
+        low, high = self.sides
+        if low <= FLOOR:
             return -100.0
-        return math.log(self.exact) - math.log(max(self.bound, 1e-12)) if math.isfinite(self.bound) else -90.0
+        return math.log(low) - math.log(max(high, 1e-12)) if math.isfinite(high) else -90.0
 
 
 class Search:
@@ -74,7 +92,7 @@ class Search:
         self.done: list[Comparison] = []
         self.stopped = False
         self.vacuous = 0
-        """points at which the bound is infinite"""
+        """points at which the bound says nothing, or one from below meets no analysis"""
 
     def run(self) -> list[Comparison]:
         """All comparisons, the worst of each family improved."""
@@ -95,7 +113,7 @@ class Search:
         """At most a tenth of the comparisons; all deltas of a setting in a row, for a bound that keeps its law."""
         a, most = self.assumes, self.most // 10
         steps_of_poisson = a.sampling == "poisson" and a.released == "all-iterates" and not a.strongly_convex
-        if self.kind.function == "rdp" or not steps_of_poisson:
+        if self.kind.quantity == "rdp" or not steps_of_poisson:
             return
         family = next(f for f in FAMILIES if f.name == "composition")
         for noise, q, steps in CORNERS:
@@ -151,11 +169,11 @@ class Search:
         bound: float,
         cube: tuple[float, ...],
     ) -> Comparison:
-        if math.isinf(bound):
+        upper = least(setting, self.assumes, self.kind, at) if self.kind.lower and bound > 0 else None
+        if math.isinf(bound) or (self.kind.lower and (upper is None or math.isinf(upper))):
             self.vacuous += 1
-            found = Comparison(setting, family.name, shape[: len(family.shape)], at, 0.0, bound, cube)
-            return found
-        found = Comparison(setting, family.name, shape[: len(family.shape)], at, attained, bound, cube)
+            return Comparison(setting, family.name, shape[: len(family.shape)], at, 0.0, bound, cube)
+        found = Comparison(setting, family.name, shape[: len(family.shape)], at, attained, bound, cube, upper)
         self.done.append(found)
         return found
 
@@ -206,6 +224,12 @@ class Search:
             return None
         at, attained = placed(self.kind, level(self.kind, float(x[DIMENSIONS]), exact.variation), exact)
         return self._add(family, setting, shape, at, attained, self.bound(at, setting), tuple(float(v) for v in x))
+
+
+def least(setting: Setting, assumes: Assumes, kind: Kind, at: float) -> float:
+    """The least upper bound of all runs with these assumptions; inf where no analysis has one."""
+    found = tightest(setting, assumes, kind, at)
+    return math.inf if found is None else float(found["value"])
 
 
 def exact_pair(family: Family, setting: Setting, assumes: Assumes, shape: Sequence[float]) -> Attained:

@@ -16,10 +16,12 @@ from dpexp.core.errors import UsageError
 from dpexp.privacy.judge.bound import Bound, from_file, from_function
 from dpexp.privacy.judge.competitors import tightest
 from dpexp.privacy.judge.families import FAMILIES, Family, admitted
-from dpexp.privacy.judge.search import FLOOR, MARGIN, Comparison, Search, confirmed, exact_pair
+from dpexp.privacy.judge.search import FLOOR, MARGIN, Comparison, Search, confirmed, exact_pair, least
 from dpexp.privacy.judge.setting import Assumes, Setting
 
 REFUTED, NOT_REFUTED, NOTHING = "refuted", "not-refuted", "nothing-compared"
+CONFIRMED = "confirmed"
+"""of one point and a bound from below: a pair attains it there"""
 COMPARISONS = 1200
 SECONDS = 60.0
 QUANTILES = (0.0, 0.1, 0.5, 0.9)
@@ -83,7 +85,8 @@ def rerun(bound: Callable[..., Any] | Path | str, at: str, assumes: Mapping[str,
     except ValueError as fault:
         raise UsageError(f"--at: {fault}") from None
     low, error, how = confirmed(exact, held.kind, level)
-    found = Comparison(setting, family.name, shape, level, low, held(level, setting))
+    upper = least(setting, held.assumes, held.kind, level) if held.kind.lower else None
+    found = Comparison(setting, family.name, shape, level, low, held(level, setting), upper=upper)
     return _verdict(held, None, [found], (found, error, how))
 
 
@@ -105,7 +108,7 @@ def _worst(bound: Bound, done: Sequence[Comparison]) -> Found | None:
     for c in ranked[:8]:
         family = next(f for f in FAMILIES if f.name == c.family)
         low, error, how = confirmed(exact_pair(family, c.setting, bound.assumes, c.shape), bound.kind, c.at)
-        again = Comparison(c.setting, c.family, c.shape, c.at, low, c.bound)
+        again = Comparison(c.setting, c.family, c.shape, c.at, low, c.bound, upper=c.upper)
         if first is None or again.score > first[0].score:
             first = (again, error, how)
         if again.violated or not c.violated:
@@ -116,13 +119,16 @@ def _worst(bound: Bound, done: Sequence[Comparison]) -> Found | None:
 def _verdict(bound: Bound, search: Search | None, done: Sequence[Comparison], worst: Found | None) -> Verdict:
     refuted = worst is not None and worst[0].violated
     nothing = _nothing(bound, search, done)
-    ratios = [c.bound / c.exact for c in done if c.exact > FLOOR and not c.violated]
+    ratios = [c.sides[1] / c.sides[0] for c in done if c.sides[0] > FLOOR and not c.violated]
+    confirmed_at = sum(c.confirmed for c in done)
+    settled = CONFIRMED if search is None and confirmed_at else NOT_REFUTED
     families = admitted(bound.assumes)
     document: dict[str, Any] = {
-        "verdict": REFUTED if refuted else NOTHING if nothing else NOT_REFUTED,
+        "verdict": REFUTED if refuted else NOTHING if nothing else settled,
         "reason": nothing,
         "comparisons": len(done),
-        "informative": sum(c.exact > FLOOR for c in done),
+        "informative": sum(c.sides[0] > FLOOR for c in done),
+        "confirmed": confirmed_at,
         "stopped_by_clock": bool(search and search.stopped),
         "vacuous": search.vacuous if search else 0,
         "families": {f.name: f.says for f in families},
@@ -139,12 +145,13 @@ def _verdict(bound: Bound, search: Search | None, done: Sequence[Comparison], wo
         document["worst"] = _shown(bound, c, error, how)
         document["competitor"] = tightest(c.setting, bound.assumes, bound.kind, c.at)
     if refuted:
-        side = "above" if bound.kind.function == "beta" else "below"
-        lines.append(
-            f"refuted: {bound.file}:{bound.line}: {bound.kind.function} is {side} what a pair of neighbours attains."
-        )
+        side = "above" if (bound.kind.quantity == "beta") != bound.kind.lower else "below"
+        what = "what any such run can leak" if bound.kind.lower else "what a pair of neighbours attains"
+        lines.append(f"refuted: {bound.file}:{bound.line}: {bound.kind.function} is {side} {what}.")
     elif nothing:
         return Verdict(document, f"{NOTHING}: {nothing}\nthis says nothing about the bound, neither for nor against it")
+    elif document["verdict"] == CONFIRMED:
+        lines.append("confirmed at this point: a pair of neighbours attains as much.")
     else:
         names = ", ".join(f.name for f in families) or "none"
         lines.append(f"not-refuted in {len(done):,} comparisons of these families: {names}.")
@@ -152,9 +159,13 @@ def _verdict(bound: Bound, search: Search | None, done: Sequence[Comparison], wo
     if not refuted and search is not None:
         if document["looseness"]:
             spread = ", ".join(f"{v:.4g}" for v in document["looseness"].values())
-            lines.append(f"bound / exact, least, 10%, median, 90%: {spread}")
+            ratio = "upper bound / what it says" if bound.kind.lower else "bound / exact"
+            lines.append(f"{ratio}, least, 10%, median, 90%: {spread}")
         if document["vacuous"]:
-            lines.append(f"the bound is infinite at {document['vacuous']:,} more points, which do not count")
+            nothing = "says nothing, or no analysis covers the run," if bound.kind.lower else "is infinite"
+            lines.append(f"the bound {nothing} at {document['vacuous']:,} more points, which do not count")
+        if bound.kind.lower:
+            lines.append(f"a pair attains it at {confirmed_at:,} of the points, which settles it there only")
         lines.append(f"this cannot see: {document['cannot_see']}; and nothing here shows that the bound holds")
     if document["stopped_by_clock"]:
         lines.append("stopped by the clock: give --seconds for all comparisons, which the seed then determines")
@@ -163,12 +174,14 @@ def _verdict(bound: Bound, search: Search | None, done: Sequence[Comparison], wo
 
 def _nothing(bound: Bound, search: Search | None, done: Sequence[Comparison]) -> str:
     """Why the bound was held against nothing: no finite value of it beside an exact one above 0. Empty where it was."""
-    if any(c.exact > FLOOR and math.isfinite(c.bound) for c in done):
+    if any(c.compared for c in done):
         return ""
     if not admitted(bound.assumes):
         return "no family of pairs fits these assumptions"
     if search is not None and search.stopped:
         return f"the clock stopped the search before a first comparison: give more than --seconds {search.seconds:g}"
+    if bound.kind.lower and (done or (search is not None and search.vacuous)):
+        return "the bound says nothing, or no analysis covers such a run, at every point that was tried"
     if (search is not None and search.vacuous) or any(math.isinf(c.bound) for c in done):
         return "the bound is infinite at every point that was tried"
     if done:
@@ -191,6 +204,7 @@ def _shown(bound: Bound, c: Comparison, error: float, how: str) -> dict[str, Any
         "grid_error": error,
         "checked": how,
         "bound": c.bound,
+        "upper": c.upper,
         "rerun": f"dpexp judge {shlex.quote(bound.file)} --at {shlex.quote(json.dumps(point))}",
     }
 
@@ -198,10 +212,11 @@ def _shown(bound: Bound, c: Comparison, error: float, how: str) -> dict[str, Any
 def _worst_lines(bound: Bound, document: dict[str, Any]) -> list[str]:
     worst = document["worst"]
     refuted = document["verdict"] == REFUTED
+    compared = "against" if not refuted else "<" if bound.kind.lower else ">"
     key, at = next(iter(worst["at"].items()))
     lines = [
         f"  {bound.kind.measured} at {key} = {at:.6g}: exact {worst['exact']:.9g} "
-        + f"({'>' if refuted else 'against'} bound {worst['bound']:.9g}), rounded down by {worst['grid_error']:.1e}",
+        + f"({compared} bound {worst['bound']:.9g}), rounded down by {worst['grid_error']:.1e}",
         f"  pair: {worst['pair']['says']}",
         "  shape: " + (", ".join(f"{k} {v:.4g}" for k, v in worst["pair"]["shape"].items()) or "none"),
         "  parameters: " + ", ".join(f"{k} {v:.6g}" for k, v in worst["parameters"].items()),
@@ -209,7 +224,8 @@ def _worst_lines(bound: Bound, document: dict[str, Any]) -> list[str]:
     ]
     if document["competitor"]:
         c = document["competitor"]
-        lines.append(f"  tightest known there: {c['analysis']} {c['value']:.6g} ({c['source']})")
+        digits = 9 if bound.kind.lower else 6
+        lines.append(f"  tightest known there: {c['analysis']} {c['value']:.{digits}g} ({c['source']})")
     lines.append(f"  again: {worst['rerun']}")
     return ["the counterexample:" if refuted else "the tightest comparison:", *lines]
 
