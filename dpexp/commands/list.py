@@ -80,7 +80,7 @@ def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
             problems = counted(len(error.issues), "problem")
             rows.append([path.stem, str(path), "", f"invalid: {problems}, see dpexp validate {path}"])
             continue
-        plans = plan(experiment, results)
+        plans = plan(experiment, results, resolve=False)
         states = Counter(p.status for p in plans)
         state = ", ".join(f"{n} {status}" for status, n in states.items())
         stored = Folder(results, experiment.name)

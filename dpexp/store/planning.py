@@ -47,8 +47,12 @@ class CellPlan:
         return len(self.replicates) * estimated * factor(known, kinds(self.cell, settings))
 
 
-def plan(experiment: Experiment, results: Path, force: bool = False, deployment: bool = False) -> list[CellPlan]:
+def plan(
+    experiment: Experiment, results: Path, force: bool = False, deployment: bool = False, resolve: bool = True
+) -> list[CellPlan]:
     """The plan of every cell, in the order of the config; `deployment` asks for secret noise.
+
+    Without `resolve` cells are called unconfirmed whose run might receive other values, which takes long to find out.
 
     A run makes it while it holds the folder: what another process writes in between would not be seen.
     """
@@ -56,7 +60,8 @@ def plan(experiment: Experiment, results: Path, force: bool = False, deployment:
     manifest: dict[str, Any] = {"computed_from": {}}
     with suppress(FileNotFoundError, Damaged):
         manifest = read_document(folder.manifest)
-    return [_plan_cell(cell, experiment.replicates, folder, manifest, force, deployment) for cell in experiment.cells]
+    asked = experiment.replicates, folder, manifest, force, deployment, resolve
+    return [_plan_cell(cell, *asked) for cell in experiment.cells]
 
 
 def derived_state(experiment: Experiment, folder: Folder, plans: Sequence[CellPlan]) -> str:
@@ -74,7 +79,7 @@ def derived_state(experiment: Experiment, folder: Folder, plans: Sequence[CellPl
 
 
 def _plan_cell(
-    cell: Cell, wanted: int, folder: Folder, manifest: dict[str, Any], force: bool, deployment: bool
+    cell: Cell, wanted: int, folder: Folder, manifest: dict[str, Any], force: bool, deployment: bool, resolve: bool
 ) -> CellPlan:
     everything = range(wanted)
     released = _deployed(cell, folder, manifest) if cell.problem.files() else None
@@ -95,7 +100,7 @@ def _plan_cell(
         reason = "a reproducible run is stored, whose noise is no secret"
         return CellPlan(cell, "stale", reason, everything, 0, file)
     stamp = stamp_of(cell, file, manifest)
-    files, received = moved(cell, stamp)
+    files, received = moved(cell, stamp, resolve)
     if received:
         return CellPlan(cell, "stale", f"what the run receives changed: {few(received)}", everything, 0, file)
     if files:

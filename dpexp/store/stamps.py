@@ -75,14 +75,19 @@ def stamp_of(cell: Cell, file: Stored, manifest: Mapping[str, Any] | None) -> St
     return told
 
 
-def moved(cell: Cell, stamp: Stamp) -> tuple[list[str], list[str]]:
+def moved(cell: Cell, stamp: Stamp, resolve: bool = True) -> tuple[list[str], list[str]]:
     """Files of the simulation that have changed since; and where none has, what the run receives that is another one.
 
-    Where only the first stage has changed it is resolved again, and its values alone decide.
+    Where only the first stage has changed it is resolved again, and its values alone decide; unless `resolve` says to
+    spare that: then its files count.
     """
     if files := changed(stamp.code, code_of(cell)):
         return files, []
-    if stamp.statement == statement_of(cell) or (now := cell.received_numbers) == stamp.received:
+    if stamp.statement == statement_of(cell):
+        return [], []
+    if not resolve and stamp.statement is not None:
+        return changed(stamp.statement, statement_of(cell)), []
+    if (now := cell.received_numbers) == stamp.received:
         return [], []
     then, now = stamp.received or {}, now or {}
     return [], sorted(name for name in then.keys() | now.keys() if then.get(name) != now.get(name))

@@ -14,6 +14,7 @@ relative errors around 1e-13 sqrt(T).
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numba import njit
@@ -125,6 +126,7 @@ def _multiply(left: np.ndarray, right: np.ndarray) -> None:
         left[k] = complex(a * c - b * d, a * d + b * c)
 
 
+@lru_cache(maxsize=1)
 def tree_variance(alpha: float, steps: int) -> np.ndarray:
     """sum over (y, z) in COMPOSE(1, t) of (1 - alpha)^(2 (t-z)), t = 1..T; [T]. O(T log T) time."""
     t = np.arange(1, steps + 1)

@@ -35,6 +35,7 @@ Standard deviations are those of the node noise of the four streams `first`, `la
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -247,11 +248,8 @@ def stream_variances(n: int, steps: int, alpha: float, gamma: float) -> np.ndarr
     out[3] = tree_variance(alpha, steps)
     held = powers(alpha, 2 * n + 1)
     keep, fade = 1 - gamma, float(held[n])
-    weights = held[::2]  # a variance takes the square of a discount
     window, both, total = np.zeros((3, n)), np.zeros((3, n)), np.zeros((3, n))
-    for start in range(0, steps, n):
-        t = np.arange(start + 1, start + n + 1)
-        early, late = _window_variances(t, n, weights)
+    for start, (early, late) in zip(range(0, steps, n), _new_in_windows(n, steps, alpha), strict=True):
         fresh = np.stack([early, late, np.zeros(n)])
         if start == 0:
             total = fresh
@@ -263,6 +261,13 @@ def stream_variances(n: int, steps: int, alpha: float, gamma: float) -> np.ndarr
             both = fade * carried * both + window
         out[:3, start : start + n] = total[:, : steps - start]
     return out
+
+
+@lru_cache(maxsize=1)
+def _new_in_windows(n: int, steps: int, alpha: float) -> list[tuple[np.ndarray, np.ndarray]]:
+    """`_window_variances` of the steps of each epoch: settings that differ in gamma alone follow each other."""
+    weights = powers(alpha, 2 * n + 1)[::2]  # a variance takes the square of a discount
+    return [_window_variances(np.arange(start + 1, start + n + 1), n, weights) for start in range(0, steps, n)]
 
 
 def _window_variances(t: np.ndarray, n: int, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -72,6 +72,8 @@ _VANISHED = 700.0
 """-log of what counts as 0 in a spectrum; all that a power is made of is larger"""
 MOST_CELLS = 1 << 22
 """a wider window is refused, unless few frequencies are all that is needed"""
+_AT_ONCE = 1 << 14
+"""numbers of a spectrum that are raised to a power at once"""
 _KEPT_CELLS = 1 << 20
 """numbers of all transforms that are kept for further questions"""
 RATIO = 1.1
@@ -518,7 +520,11 @@ def _taken(factors: Sequence[Factor], spectrum: Spectrum) -> float:
 
 
 def _power(real: np.ndarray, imaginary: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The count-th power of complex numbers, count >= 1, by squaring."""
+    """The count-th power of complex numbers, count >= 1, by squaring; some at a time, which stay in the cache."""
+    if len(real) > _AT_ONCE:
+        parts = [slice(k, k + _AT_ONCE) for k in range(0, len(real), _AT_ONCE)]
+        a, b = zip(*(_power(real[part], imaginary[part], count) for part in parts), strict=True)
+        return np.concatenate(a), np.concatenate(b)
     found = None
     while True:
         if count & 1:

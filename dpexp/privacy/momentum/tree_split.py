@@ -27,11 +27,16 @@ def unit_split(
     """
     from dpexp.engine.finite_sum.noise_windows import stream_variances
 
-    order = None if items is None else np.frombuffer(items, dtype=np.int64)
-    held = stream_sensitivities(n, steps, alpha, items=order)
+    held = _held(n, steps, alpha, items)
     units = np.array(occurrence_sensitivities(1, 1.0, 1.0, ratio))
     variances = stream_variances(n, steps, alpha, gamma).mean(axis=1)
     stds = optimal_split(units**2 * held.max(axis=1), variances, 1.0)
     scaled = stream_mu(held, list(units), list(stds)) * np.where(np.isfinite(stds), stds, 0.0)
     first, later, change, residual = map(float, scaled)
     return first, later, change, residual
+
+
+@lru_cache(maxsize=1)
+def _held(n: int, steps: int, alpha: float, items: bytes | None) -> np.ndarray:
+    """`stream_sensitivities` of an order given as bytes: settings that differ in their step size follow each other."""
+    return stream_sensitivities(n, steps, alpha, items=None if items is None else np.frombuffer(items, dtype=np.int64))
