@@ -401,7 +401,7 @@ def of_plugins() -> list[str]:
 
 
 @pytest.mark.slow
-def test_plugins_of_the_page_do_what_it_says(desk):
+def test_plugins_of_the_page_do_what_it_says(desk, few_problems):
     """The commands in their order, on a results folder of their own: every one succeeds."""
     (desk / "results").unlink()
     assert len(of_plugins()) >= 7

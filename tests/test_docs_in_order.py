@@ -98,6 +98,7 @@ AT_TOY_SIZE = {
     ".venv/bin/dpexp run configs/linear_d5.yaml": f"dpexp run configs/linear_d5.yaml {SMOKE}",
     "dpexp run configs/linear_d5.yaml configs/figure1.yaml": f"dpexp run configs/linear_d5.yaml configs/figure1.yaml {SMOKE}",
     "dpexp run configs/momentum_*.yaml": f"dpexp run configs/momentum_epochs.yaml {SMOKE}",
+    "dpexp run configs/extrapolation.yaml": f"dpexp run configs/extrapolation.yaml {SMOKE}",
     "dpexp claims theorem-3 --rerun": "dpexp claims theorem-5/half --rerun",
 }  # fmt: skip
 """commands that compute for minutes, and what is run in their place: the same experiments at toy size, or another claim"""

@@ -282,7 +282,7 @@ def test_collinear_and_constant_columns_are_unbounded(tmp_path, mu, central):
     frame["twice"], frame["y"], chance = 2 * frame.a, frame.a + rng.standard_normal(n), 0
     for kept, told in ((["a", "twice", "y"], {"(intercept)", "(scale)"}), (["a", "b", "y"], {"a", "(scale)"})):
         frame[kept].to_csv(tmp_path / "flat.csv", index=False)
-        for seed in range(1, 6):
+        for seed in range(1, 6 if math.isfinite(mu) else 2):  # without noise they are alike
             report = dpexp.fit(tmp_path / "flat.csv", target="y", mu=mu, central=central, seed=seed)
             estimates = report.document()["estimates"]
             bounded = {one["name"] for one in estimates if one["bounded"]}

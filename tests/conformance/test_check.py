@@ -57,7 +57,7 @@ def plugin_of(place, text):
 
 
 @pytest.mark.slow
-def test_a_right_plug_in_passes_every_check(place, toys):
+def test_a_right_plug_in_passes_every_check(place, toys, few_problems):
     path = plugin_of(place, RIGHT)
     with using(path):
         results = list(hold(subjects_of(load_file(path)), toys))

@@ -3,10 +3,8 @@
 import pytest
 
 from dpexp.commands.check import SHOWN as SHOWN_BY_COMMANDS
-from dpexp.conformance import algorithms
 from dpexp.conformance.check import carry_out
 from dpexp.conformance.suite import SUITE, built_in
-from tests.conftest import AT_LENGTH
 
 SLOW = {
     ("algorithm", name) for name in ("shapes", "chunks", "other cells", "jobs", "global state", "seeds", "no privacy")
@@ -46,14 +44,8 @@ def test_a_toy_result_goes_through_every_command(subject, toys):
     hold(subject, SHOWN_BY_COMMANDS, toys)
 
 
-SAME_TEMPLATES = ("clipped-ldp-sgd", "heavy-ball-ldp-sgd")
-"""rules of one pass that take the problems of `ldp-sgd`, which is tried on all of them: each pair is compiled by itself, but
-from the same templates. Here their shapes are tried on two problems, and by `make soak` on all"""
-
-
 @pytest.mark.parametrize(("subject", "check"), cases([kind for kind in SUITE if kind not in SHOWN], SLOW))
-def test_what_is_built_in_conforms(subject, check, toys, monkeypatch):
-    if check.name == "shapes" and subject.name in SAME_TEMPLATES and not AT_LENGTH:
-        toys_of_two = [t for t in algorithms._toys(subject) if t.problem in ("huber-linear", "mallows-logistic")]
-        monkeypatch.setattr(algorithms, "_toys", lambda _: toys_of_two)
+def test_what_is_built_in_conforms(subject, check, toys, request):
+    if check.name == "shapes" and subject.name != "ldp-sgd":  # which is tried on every problem
+        request.getfixturevalue("few_problems")
     hold(subject, check, toys)

@@ -75,7 +75,7 @@ def test_no_promise_and_a_refused_one_limit_nothing():
 @pytest.mark.parametrize("name", sorted(MECHANISMS))
 def test_every_statement_begins_with_the_sentence_and_says_what_its_words_mean(name):
     mechanism = MECHANISMS[name](**EXAMPLES[name])
-    statement = MechanismStatement(name, mechanism, (1e-5, 1e-6))
+    statement = MechanismStatement(name, mechanism, (1e-5,))
     text, plain = statement.text(), statement.document()["plain"]
     assert text.startswith("\n".join(plain))
     assert all(line.startswith(KNOWS) for line in plain)
