@@ -262,6 +262,7 @@ def pages_with(kind: str) -> list[Path]:
     return [page for page in PAGES if page != TUTORIAL and any(fate(one) == kind for one in shown(page))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", pages_with("with its page"), ids=lambda page: page.name)
 def test_commands_of_a_page_run_in_their_order(page, page_desk):
     assert in_order(page_desk, page, ("with its page",))
@@ -288,6 +289,7 @@ def tutorial(desk: Desk, monkeypatch: pytest.MonkeyPatch, kinds: tuple[str, ...]
                 check(one, desk.run(one.command))
 
 
+@pytest.mark.slow
 def test_the_tutorial_goes_from_an_empty_folder_to_a_page(tmp_path, monkeypatch):
     tutorial(Desk(tmp_path), monkeypatch, ("with its page",))
     for file in ("figures/first.png", "figures/first.caption.txt", "people/cells.parquet", "report.html"):

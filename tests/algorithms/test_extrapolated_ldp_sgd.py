@@ -40,6 +40,7 @@ def test_one_step_size_leaves_the_average():
     assert found == pytest.approx(np.diff(bounds) / 1000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("alpha", "price"), [(1 / 3, 4.0), (0.4, 2.25)])
 def test_the_variance_of_independent_numbers_has_the_limit_that_is_stated(alpha, price):
     bounds, found = of_schedule(Power(alpha=alpha), 10**8)

@@ -210,6 +210,7 @@ class ByItsStep(LdpSgd):
         return super().rule()._replace(update=lambda theta, received, memory, numbers: (theta - received.step, memory))
 
 
+@pytest.mark.slow
 def test_a_step_that_is_taken_off_is_the_one_that_was_stepped():
     """But for the last digits: compiled code rounds the one three times and the other twice."""
     problem = CASES[QUICK][0]

@@ -124,6 +124,7 @@ def test_a_statement_without_numbers_to_try_it_with_says_which():
     assert stated(lambda gap, L: gap / L, "upper", "mean_grad_norm", "budget").outcome == "not tried"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_a_search_finds_what_clipping_leaves_and_no_more(seed):
     """Gradients clipped at C are 2 C apart, or as far as gradients of the problem are: a claim of C / 2 is refuted."""

@@ -149,6 +149,7 @@ def test_processes_from_the_start_on_keep_and_find(place):
     assert run(cache=kept.parent / "other") == (right(), 1, 0)
 
 
+@pytest.mark.slow
 def test_a_second_process_compiles_nothing_and_finds_the_same(place):
     run, kept = place
     assert run() == (right(), 0, 1)
@@ -330,6 +331,7 @@ def test_the_folder_keeps_what_was_used_last(tmp_path, monkeypatch):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1", "4"]
 
 
+@pytest.mark.slow
 def test_a_cache_that_comes_inside_a_project_is_not_run(place, tmp_path):
     """Its files belong to whoever has copied the project, and what they hold would be run when it is loaded.
 

@@ -146,6 +146,7 @@ def keys(tmp_path_factory):
     return json.loads(found.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_change_of_what_reaches_machine_code_gives_another_key(keys, name):
     before, after = keys[f"{name}, before"], keys[f"{name}, after"]

@@ -72,6 +72,7 @@ def test_no_promise_and_a_refused_one_limit_nothing():
     assert "which of two rows is yours" in sentence(0.6, "replace-one", "all iterates")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(MECHANISMS))
 def test_every_statement_begins_with_the_sentence_and_says_what_its_words_mean(name):
     mechanism = MECHANISMS[name](**EXAMPLES[name])

@@ -21,6 +21,7 @@ EVERY_KIND = range(13) if AT_LENGTH else (1, 2, 8, 9, 11)
 """seeds whose draws are of every kind of mechanism between them, and take seconds; some others take a minute"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", EVERY_KIND)
 def test_no_statement_contradicts_itself(seed):
     draw, seen = Draw(seed), Counter()
@@ -49,6 +50,7 @@ CONTRADICTED = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "values", "delta"), CONTRADICTED)
 def test_lines_that_contradicted_each_other_do_not(name, values, delta):
     assert list(faults(Drawn(name, MECHANISMS[name](**values), delta))) == []

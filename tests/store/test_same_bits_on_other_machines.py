@@ -76,6 +76,7 @@ def here(tmp_path_factory):
     return stored(tmp_path_factory.mktemp("here"), "this one", CONFIGS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", TRIED)
 def test_what_is_stored_is_the_same_on_another_machine(machine, here, tmp_path):
     there = stored(tmp_path, machine, COMPILED_ANEW if compiles_anew(machine) else CONFIGS)
