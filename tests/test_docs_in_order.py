@@ -99,6 +99,9 @@ AT_TOY_SIZE = {
     "dpexp run configs/linear_d5.yaml configs/figure1.yaml": f"dpexp run configs/linear_d5.yaml configs/figure1.yaml {SMOKE}",
     "dpexp run configs/momentum_*.yaml": f"dpexp run configs/momentum_epochs.yaml {SMOKE}",
     "dpexp run configs/extrapolation.yaml": f"dpexp run configs/extrapolation.yaml {SMOKE}",
+    "dpexp run dimension.yaml --results own": "dpexp run dimension.yaml --results own --set problem.d=[5,8,20]",
+    'dpexp audit configs/linear_d5.yaml --set "privacy.mu={list: [0.5, 3]}" --set schedule.alpha=1/2 --runs 40000':
+        'dpexp audit configs/linear_d5.yaml --set "privacy.mu={list: [0.5, 3]}" --set schedule.alpha=1/2 --runs 4000',
     "dpexp claims theorem-3 --rerun": "dpexp claims theorem-5/half --rerun",
 }  # fmt: skip
 """commands that compute for minutes, and what is run in their place: the same experiments at toy size, or another claim"""
