@@ -217,6 +217,19 @@ def by_hand(monkeypatch):
     return clock
 
 
+@pytest.fixture
+def few_problems(monkeypatch):
+    """The conformance suite tries a rule of one pass on two problems: it is compiled for each, from the same templates.
+
+    `make soak` tries it on all.
+    """
+    from dpexp.conformance import algorithms
+
+    every, few = algorithms._toys, ("huber-linear", "mallows-logistic")
+    if not AT_LENGTH:
+        monkeypatch.setattr(algorithms, "_toys", lambda of: [t for t in every(of) if t.problem in few] or every(of))
+
+
 @pytest.fixture(scope="session")
 def toys(tmp_path_factory):
     """Shipped experiments at toy size: each is computed once in a session, by the first test that asks for it."""

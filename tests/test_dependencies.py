@@ -106,6 +106,7 @@ def loaded(statement, names):
     return ast.literal_eval(result.stdout.strip().splitlines()[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "more"),
     [
@@ -120,6 +121,7 @@ def test_importing_loads_none_of_the_heavy_packages(statement, more):
     assert loaded(statement, HEAVY - {"rich", "attr"} | more) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "question",
     [

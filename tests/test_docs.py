@@ -369,6 +369,7 @@ def needs(block: Block) -> str:
     return next((package for mark, package in marks.items() if mark in block.text), "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
     [p for p in PAGES if p != IN_ORDER and any(b.language == "python" for b in blocks(p))],
@@ -401,7 +402,7 @@ def of_plugins() -> list[str]:
 
 
 @pytest.mark.slow
-def test_plugins_of_the_page_do_what_it_says(desk):
+def test_plugins_of_the_page_do_what_it_says(desk, few_problems):
     """The commands in their order, on a results folder of their own: every one succeeds."""
     (desk / "results").unlink()
     assert len(of_plugins()) >= 7
@@ -556,6 +557,7 @@ def test_every_metric_and_estimator_is_described():
             assert f"`{word}`" in page, word
 
 
+@pytest.mark.slow
 def test_names_in_the_notation_are_those_of_the_code():
     package = "\n".join(path.read_text() for path in sorted((ROOT / "dpexp").rglob("*.py")))
     for row in rows("NOTATION.md"):

@@ -98,6 +98,10 @@ AT_TOY_SIZE = {
     ".venv/bin/dpexp run configs/linear_d5.yaml": f"dpexp run configs/linear_d5.yaml {SMOKE}",
     "dpexp run configs/linear_d5.yaml configs/figure1.yaml": f"dpexp run configs/linear_d5.yaml configs/figure1.yaml {SMOKE}",
     "dpexp run configs/momentum_*.yaml": f"dpexp run configs/momentum_epochs.yaml {SMOKE}",
+    "dpexp run configs/extrapolation.yaml": f"dpexp run configs/extrapolation.yaml {SMOKE}",
+    "dpexp run dimension.yaml --results own": "dpexp run dimension.yaml --results own --set problem.d=[5,8,20]",
+    'dpexp audit configs/linear_d5.yaml --set "privacy.mu={list: [0.5, 3]}" --set schedule.alpha=1/2 --runs 40000':
+        'dpexp audit configs/linear_d5.yaml --set "privacy.mu={list: [0.5, 3]}" --set schedule.alpha=1/2 --runs 4000',
     "dpexp claims theorem-3 --rerun": "dpexp claims theorem-5/half --rerun",
 }  # fmt: skip
 """commands that compute for minutes, and what is run in their place: the same experiments at toy size, or another claim"""
@@ -261,6 +265,7 @@ def pages_with(kind: str) -> list[Path]:
     return [page for page in PAGES if page != TUTORIAL and any(fate(one) == kind for one in shown(page))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", pages_with("with its page"), ids=lambda page: page.name)
 def test_commands_of_a_page_run_in_their_order(page, page_desk):
     assert in_order(page_desk, page, ("with its page",))
@@ -287,6 +292,7 @@ def tutorial(desk: Desk, monkeypatch: pytest.MonkeyPatch, kinds: tuple[str, ...]
                 check(one, desk.run(one.command))
 
 
+@pytest.mark.slow
 def test_the_tutorial_goes_from_an_empty_folder_to_a_page(tmp_path, monkeypatch):
     tutorial(Desk(tmp_path), monkeypatch, ("with its page",))
     for file in ("figures/first.png", "figures/first.caption.txt", "people/cells.parquet", "report.html"):

@@ -11,6 +11,7 @@ SAMPLE = {"first", "judged"}
 """one that runs an experiment, and one that asks a question; `make soak` executes all"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [name if name in SAMPLE else pytest.param(name, marks=at_length) for name in gallery.ORDER]
 )

@@ -68,6 +68,7 @@ def arrows() -> set[tuple[str, str]]:
     return {(room(a), room(b)) for a, below in imports().items() for b in below if room(a) != room(b)}
 
 
+@pytest.mark.slow
 def test_imports_point_one_way():
     """Prediction and measurement cannot share a fault, so theory and privacy know neither problems nor algorithms."""
     upward = [
@@ -80,6 +81,7 @@ def test_imports_point_one_way():
     assert upward == []
 
 
+@pytest.mark.slow
 def test_no_room_and_no_file_needs_what_needs_it():
     rooms = {here: {b for a, b in arrows() if a == here} for here, _ in arrows()}
     for graph in (rooms, imports()):

@@ -84,6 +84,7 @@ print(sorted(name for name, file in files.items() if file.startswith(home)))
     return {name for name in re.findall(r"'(\w+)'", printed.splitlines()[-1]) if not name.startswith(("_", "dpexp"))}
 
 
+@pytest.mark.slow
 def test_a_first_statement_needs_numpy_and_pydantic_alone():
     """Whoever asks for a number pays for nothing that runs, draws or reads tables."""
     light = {"numpy", "pydantic", "pydantic_core", "annotated_types", "typing_extensions", "typing_inspection"}

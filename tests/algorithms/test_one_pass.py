@@ -24,13 +24,17 @@ from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems import PROBLEMS
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from tests.algorithms.test_ldp_sgd import CASES, SEED, SETTINGS, STEPS, N, budget_of, states_of
+from tests.conftest import AT_LENGTH
 from tests.oracles import ldp_sgd, one_pass
 from tests.oracles.streams import normals
 
 CLIPPED, HEAVY = ClippedLdpSgd(clip=0.7), HeavyBallLdpSgd(momentum=0.8)
 QUICK = "huber joint scale"
+KINDS = CASES if AT_LENGTH else (QUICK, "huber known scale", "huber, many covariates", "logistic")
+"""with a scale and without, unrolled and not, two kinds of responses: `ldp-sgd` is tried on all cases, and each kernel of a rule
+is made from the same templates; `make soak` tries all"""
 each_case = pytest.mark.parametrize(
-    "case", [case if case == QUICK else pytest.param(case, marks=pytest.mark.slow) for case in CASES]
+    "case", [case if case == QUICK else pytest.param(case, marks=pytest.mark.slow) for case in KINDS]
 )
 each_algorithm = pytest.mark.parametrize("algorithm", [CLIPPED, HEAVY], ids=lambda a: a.name)
 
@@ -210,6 +214,7 @@ class ByItsStep(LdpSgd):
         return super().rule()._replace(update=lambda theta, received, memory, numbers: (theta - received.step, memory))
 
 
+@pytest.mark.slow
 def test_a_step_that_is_taken_off_is_the_one_that_was_stepped():
     """But for the last digits: compiled code rounds the one three times and the other twice."""
     problem = CASES[QUICK][0]

@@ -78,6 +78,7 @@ def test_constants_hold_for_every_record():
     assert pytest.approx(math.sqrt(2 * math.log(10) / 1e-2)) == DIGITS.radius
 
 
+@pytest.mark.slow
 def test_gradients_are_those_of_the_loss():
     """Central differences of the mean loss, in float64."""
     rng = np.random.default_rng(8)

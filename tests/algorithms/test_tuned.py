@@ -157,6 +157,7 @@ def test_the_price_covers_a_toy_whose_law_is_enumerated(law):
                 assert exact < stated.rdp(order)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", ["poisson 4", "geometric 6", "logarithmic 4"])
 @pytest.mark.parametrize("score", ["noisy", "public"])
 def test_the_price_is_that_of_another_library(law, score):
@@ -324,6 +325,7 @@ def test_candidates_are_uniform_and_the_number_of_runs_has_its_law(untrained):
         assert all(best.candidate == -1 and not best.iterates.any() for best in nothing)
 
 
+@pytest.mark.slow
 def test_an_attack_on_the_best_sees_more_than_one_run_gives_away_and_less_than_is_stated(untrained, monkeypatch):
     """One held-out record more or less, seen through the released score: K = 10 runs of noise 1 on a count.
 

@@ -2,6 +2,8 @@
 
 import shutil
 
+import pytest
+
 from tests.conftest import call, installed
 
 CONFIG = """\
@@ -19,6 +21,7 @@ def run(folder, *names):
     call("run", *(f"{name}.yaml" for name in names), "-q", cwd=folder)
 
 
+@pytest.mark.slow
 def test_a_folder_without_results_says_what_to_run(tmp_path):
     for command in ("plot", "table"):
         done = installed(command, cwd=tmp_path, code=3)
@@ -26,6 +29,7 @@ def test_a_folder_without_results_says_what_to_run(tmp_path):
         assert not done.stdout
 
 
+@pytest.mark.slow
 def test_what_a_folder_allows_is_made_and_the_rest_has_a_line_each(tmp_path):
     """linear_d5 feeds two figures of a paper whole, and a table in part; mine feeds none, and one of two is stale."""
     run(tmp_path, "linear_d5", "mine", "old")

@@ -199,6 +199,7 @@ DAMAGES |= {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", DAMAGES)
 def test_a_damaged_trajectory_is_named_and_not_done_without(tmp_path, how):
     """Without the trajectories a comparison is not paired, and says so; a damaged one is no such case."""

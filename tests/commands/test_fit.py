@@ -136,6 +136,7 @@ def test_intercept_moves_with_its_covariance(lab):
         assert user[0] + user[1] * age == pytest.approx(1 + 2 * (age - 45) / 12.5)
 
 
+@pytest.mark.slow
 def test_a_fit_is_the_same_in_every_process_and_another_with_another_seed(lab, tmp_path):
     def values(**more):
         report = dpexp.fit(lab / "people.csv", target="y", mu=2, public=lab / "public.yaml", **more)
@@ -212,6 +213,7 @@ def test_equal_weights_are_right_where_budgets_rise_with_the_outcome(tmp_path):
     assert off["equal"] < 4.5
 
 
+@pytest.mark.slow
 def test_equal_weights_cover_where_budgets_rise_with_the_outcome():
     law, truth = LAWS["base"], target("base")
     rising = lambda x, y: 2 * np.exp(0.25 * (y - 0.5) - 0.1)  # noqa: E731
@@ -259,6 +261,7 @@ def test_a_plan_advises_and_a_fit_says_what_it_did_not_tell(tmp_path, central):
     assert planned(needed // 2).checked.advice != ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("central", [False, True])
 @pytest.mark.parametrize("mu", [2.0, math.inf])
 def test_collinear_and_constant_columns_are_unbounded(tmp_path, mu, central):
@@ -267,7 +270,7 @@ def test_collinear_and_constant_columns_are_unbounded(tmp_path, mu, central):
     frame["twice"], frame["y"], chance = 2 * frame.a, frame.a + rng.standard_normal(n), 0
     for kept, told in ((["a", "twice", "y"], {"(intercept)", "(scale)"}), (["a", "b", "y"], {"a", "(scale)"})):
         frame[kept].to_csv(tmp_path / "flat.csv", index=False)
-        for seed in range(1, 6):
+        for seed in range(1, 6 if math.isfinite(mu) else 2):  # without noise they are alike
             report = dpexp.fit(tmp_path / "flat.csv", target="y", mu=mu, central=central, seed=seed)
             estimates = report.document()["estimates"]
             bounded = {one["name"] for one in estimates if one["bounded"]}
@@ -384,6 +387,7 @@ def test_central_newton_spends_what_it_says(mu, newton):
     assert drawn == [(4, 4), *steps, (5, 5), (5, 5)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p_squares", [0.0, 0.3, None])
 def test_a_stretched_scale_row_costs_no_sensitivity_and_a_larger_one_would(p_squares):
     """Pairs of records, searched without the formula: w, psi and the direction of x are all that a gradient has."""
@@ -434,6 +438,7 @@ def test_central_newton_without_noise_is_the_m_estimator(name, slopes, spread, s
     assert np.sqrt(found.covariance.diagonal()) == pytest.approx(np.sqrt(sandwich.diagonal()), rel=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("law", "n", "mu"), share([("steep", 3000, 1.0), ("R2 = .996", 2000, 1.0), ("base", 1000, 0.5)])
 )
@@ -448,6 +453,7 @@ def test_central_intervals_cover_where_the_guess_is_wrong(law, n, mu):
     assert np.all(np.abs(np.mean(hits, axis=0) - 0.95) < 0.045)
 
 
+@pytest.mark.slow
 def test_local_intervals_of_a_rare_level_cover_over_all_runs():
     """64 fits, nothing left out: a level that 1 in 50 hold, of which Wald's intervals cover about .57."""
     law, truth, hits, wald = LAWS["level 2%"], target("level 2%"), [], []
@@ -460,6 +466,7 @@ def test_local_intervals_of_a_rare_level_cover_over_all_runs():
     assert np.mean(wald, axis=0)[5] < 0.75
 
 
+@pytest.mark.slow
 def test_the_local_release_has_the_covariance_of_the_corrected_average():
     law = LAWS["base"]
     planned = plan_local(law.model, np.array([2.0]), 20_000)
@@ -555,6 +562,7 @@ def test_a_value_that_cannot_be_read_moves_its_own_record_alone(tmp_path, line, 
     assert message not in report.text() + standard_json(report.document())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("central", [False, True])
 def test_records_that_cannot_be_read_leave_the_fit_of_the_others(tmp_path, lab, central):
     """A third of the records is unreadable: the same estimates as without these, with the noise of all."""
@@ -674,6 +682,7 @@ def test_logistic_fit(tmp_path):
             assert abs(one["value"] - truth) < 4.5 * one["se"]
 
 
+@pytest.mark.slow
 def test_a_known_scale_is_not_estimated(tmp_path, lab):
     public = write(tmp_path / "p.yaml", PUBLIC.replace("error_scale", "known_error_scale").replace(": 3", ": 4"))
     document = dpexp.fit(lab / "people.csv", target="y", mu=2, public=public).document()
@@ -898,6 +907,7 @@ def test_contrasts_are_coefficients_of_other_columns(lab):
         dpexp.fit(lab / "people.csv", target="y", mu=2, public=lab / "public.yaml", contrasts=["cook - age"])
 
 
+@pytest.mark.slow
 def test_p_values_and_joint_tests_have_their_level_where_nothing_is_explained():
     """300 central fits of a target that two columns do not explain, one of which is a rare level."""
     from dpexp.inference.intervals import level_of

@@ -62,6 +62,7 @@ def test_all_words_of_certainty_hold_together(folder):
         assert row["certain"] <= (row["ci"][0] > 0 or row["ci"][1] < 0)  # together is harder than alone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", share(range(5)))
 def test_a_difference_of_nothing_is_seldom_certain(seed, monkeypatch, folder):
     """2,000 families of four comparisons without a difference: at most 5 % call one certain, and 20 % would alone."""
@@ -129,6 +130,7 @@ def test_own_records_are_not_paired(tmp_path, monkeypatch):
     assert not any(row["paired"] for row in rows)
 
 
+@pytest.mark.slow
 def test_stale_results_are_compared_and_the_exit_code_says_so(tmp_path):
     (tmp_path / "levels.yaml").write_text(CONFIG)
     installed("run", "levels.yaml", "-q", cwd=tmp_path)

@@ -481,6 +481,7 @@ class Death:
 DEATH = Death()
 
 
+@pytest.mark.slow
 def test_no_death_of_a_deployment_strands_its_budget(here, monkeypatch):
     """Wherever it dies: what has left the run is kept and complete, or nothing has; nobody needs a copy or --force."""
     noise, original, alone = [], running.simulate, ("run.replicates=1",)

@@ -68,6 +68,7 @@ def test_shuffled_batches_of_replaced_records(card):
     assert reading["advantage"][1] == pytest.approx(0.57145, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "verdict"),
     [
@@ -84,6 +85,7 @@ def test_drawn_sizes_that_divide_or_are_shown(card, change, verdict):
     assert stated["verdict"] == verdict
 
 
+@pytest.mark.slow
 def test_no_pair_is_that_of_a_program_which_it_does_not_fit(card):
     """Where batches are not cut evenly, gradients are clipped in groups or a run was not released, nothing is attained."""
     for change in (

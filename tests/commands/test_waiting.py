@@ -208,6 +208,7 @@ def test_claims_say_which_is_judged_unless_quiet(at_once, tmp_path):
     assert "judging" not in call("claims", claim, "--judge", "--format", "json", "--results", tmp_path).stderr
 
 
+@pytest.mark.slow
 def test_figures_say_which_is_drawn_and_a_page_what_it_is_at(at_once, config, tmp_path):
     home = tmp_path / "r"
     call("run", config, "--results", home, "-q")

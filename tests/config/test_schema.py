@@ -48,6 +48,7 @@ def plain(text):
     return lists(parse(text, "text").plain())
 
 
+@pytest.mark.slow
 def test_is_standard_json_without_loose_references(schema):
     text = json.dumps(schema.schema, allow_nan=False)
     assert "$ref" not in text
@@ -109,6 +110,7 @@ def test_what_the_reader_refuses_in_one_value_is_refused(schema, old, new):
     assert not schema.is_valid(plain(wrong))
 
 
+@pytest.mark.slow
 def test_agrees_with_the_reader_on_mutants_of_every_config(schema, tmp_path):
     """Nothing that is accepted is refused; and of what is refused, only what no schema could see is accepted."""
     texts = [path.read_text() for path in CONFIGS] + own_configs(tmp_path)

@@ -57,7 +57,7 @@ def plugin_of(place, text):
 
 
 @pytest.mark.slow
-def test_a_right_plug_in_passes_every_check(place, toys):
+def test_a_right_plug_in_passes_every_check(place, toys, few_problems):
     path = plugin_of(place, RIGHT)
     with using(path):
         results = list(hold(subjects_of(load_file(path)), toys))
@@ -124,6 +124,7 @@ def test_a_statement_without_numbers_to_try_it_with_says_which():
     assert stated(lambda gap, L: gap / L, "upper", "mean_grad_norm", "budget").outcome == "not tried"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_a_search_finds_what_clipping_leaves_and_no_more(seed):
     """Gradients clipped at C are 2 C apart, or as far as gradients of the problem are: a claim of C / 2 is refuted."""

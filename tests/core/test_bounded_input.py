@@ -257,6 +257,7 @@ def test_large_grids_look_at_few_points(monkeypatch):
         made.clear()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [MAX_CELLS + 1, 60_000, 200_000])
 @pytest.mark.parametrize("value", ["1", "x"])
 def test_long_lists_are_refused(count, value):

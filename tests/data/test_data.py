@@ -73,6 +73,7 @@ def test_records_that_are_not_installed_are_refused_before_anything_runs(tmp_pat
     call("validate", ROOT / "configs/dp_sgld_table1.yaml")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "reached"), [("digits", 0.93), ("adult", 0.82), ("fashion", 0.80)])
 def test_shipped_data_can_be_learnt(shipped, name, reached):
     """Full gradient steps without privacy; far above the share of the largest class (0.1, 0.76, 0.1)."""

@@ -159,6 +159,7 @@ def differ(one, two):
     return sorted(set(found)), set(parts)
 
 
+@pytest.mark.slow
 def test_a_record_that_is_added_or_removed_moves_nobody_else(tmp_path, monkeypatch):
     """In every scheme, and when a run is tuned; whichever line it is, also the last one, and one of several equal lines."""
     seen = set()
@@ -175,6 +176,7 @@ def test_a_record_that_is_added_or_removed_moves_nobody_else(tmp_path, monkeypat
     assert seen == {((1, 0), (0, 0)), ((0, 0), (1, 0))}  # a training record, or a held-out one
 
 
+@pytest.mark.slow
 def test_a_record_that_is_replaced_moves_nobody_else(tmp_path, monkeypatch):
     """Places decide, so it stays in its part, and even the batches are the same."""
     seen, unreadable = set(), set()
@@ -260,6 +262,7 @@ PLANTED = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("algorithm", "fault", "told"), [row[1:] for row in PLANTED], ids=[row[0] for row in PLANTED])
 def test_planted_faults_are_seen(tmp_path, monkeypatch, algorithm, fault, told):
     path, records = config(tmp_path, algorithm, STATED), lines(3)
@@ -272,6 +275,7 @@ def test_planted_faults_are_seen(tmp_path, monkeypatch, algorithm, fault, told):
 # --- parts of odd files --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("added", [True, False])
 def test_parts_of_files_with_odd_values(tmp_path, added):
     """Files of another test: lines that cannot be taken apart, and values that cannot be read, are in them."""
@@ -392,6 +396,7 @@ def released(folder, records):
     return found["values"][1][place] - found["values"][0][place]
 
 
+@pytest.mark.slow
 def test_a_file_made_for_the_old_split_shows_nothing_of_its_last_line(tmp_path):
     """Under the old split, the two files teach opposite models: every release tells them apart, where eps is .5.
 

@@ -132,6 +132,7 @@ def calls(share):
     return FEW.replace("COUNT", str(int(share * elementary.LOADING_S / each)))
 
 
+@pytest.mark.slow
 def test_few_numbers_load_no_compiler_and_many_do():
     assert outcome(calls(0.95)) == "False False"
     assert outcome(calls(1.05)) == "True True"
@@ -165,6 +166,7 @@ def here():
     return first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", [machine for machine in OTHERS if "BLAS" not in machine])  # nothing here calls it
 def test_other_machines_have_the_same_bits(machine, here):
     found = subprocess.run(

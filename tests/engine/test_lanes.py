@@ -141,22 +141,26 @@ def test_polynomial_is_fused_horner():
 @pytest.mark.parametrize("count", [4, 5, 7, 8, 14, 21])
 def test_a_wide_polynomial_is_the_same_polynomial(count):
     """With each coefficient alone every power is seen; together they are what Horner's rule gives."""
-    x = RNG.uniform(-1, 1, LANES)
+    x, out = RNG.uniform(-1, 1, LANES), np.empty((1, LANES))
+
+    @njit
+    def both(out, x, coefficients):
+        store(out, (0,), wide_polynomial(load(x, (0,)), coefficients))
+        wide = out[0].copy()
+        store(out, (0,), polynomial(load(x, (0,)), coefficients))
+        return wide
+
     for power in range(count):
         alone = tuple(float(k == power) for k in range(count))
-        np.testing.assert_allclose(on_lanes(lambda a, c=alone: wide_polynomial(a, c), x), x**power, rtol=1e-14)
+        np.testing.assert_allclose(both(out, x[None], alone), x**power, rtol=1e-14)
     c = tuple(RNG.uniform(-1, 1, count))
-    np.testing.assert_allclose(
-        on_lanes(lambda a: wide_polynomial(a, c), x), on_lanes(lambda a: polynomial(a, c), x), rtol=1e-13, atol=1e-15
-    )
+    np.testing.assert_allclose(both(out, x[None], c), out[0], rtol=1e-13, atol=1e-15)
 
 
 def test_in_any_asks_all_lanes():
-    for lane in range(LANES):
-        one = np.zeros(LANES)
-        one[lane] = 2.0
-        found = on_lanes(lambda a: reals(1.0) if in_any(a > 1.0) else reals(0.0), np.stack([one, 0.4 * one]))
-        np.testing.assert_array_equal(found, [[1.0] * LANES, [0.0] * LANES])
+    alone = 2.0 * np.eye(LANES)
+    found = on_lanes(lambda a: reals(1.0) if in_any(a > 1.0) else reals(0.0), np.concatenate([alone, 0.4 * alone]))
+    np.testing.assert_array_equal(found, np.repeat([[1.0], [0.0]], LANES, axis=0) * np.ones(LANES))
     assert (on_lanes(lambda a: reals(1.0) if in_any(a > 1.0) else reals(0.0), np.full(LANES, np.nan)) == 0).all()
 
 

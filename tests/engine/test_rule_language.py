@@ -1,6 +1,7 @@
 """The language of rules: its functions take numbers and lanes alike, helpers are allowed, a mistake is one sentence."""
 
 import inspect
+from functools import cache
 
 import numpy as np
 import pytest
@@ -15,10 +16,10 @@ from dpexp.engine.lanes.vectors import reals, store
 ONE = [name for name in FUNCTIONS if len(inspect.signature(getattr(elementwise, name)).parameters) == 1]
 
 
-def both(function, *numbers):
-    """What compiled code makes of numbers, and of lanes of the same numbers [8]."""
-    own = function.__module__ == elementwise.__name__
-    compiled, out = function if own else inlined(function), np.empty((1, 8))
+@cache
+def compiled_for(function):
+    """For one number and for two: compiled once for all numbers of a type."""
+    compiled = function if function.__module__ == elementwise.__name__ else inlined(function)
 
     @njit
     def of_one(a, out):
@@ -30,8 +31,14 @@ def both(function, *numbers):
         store(out, (0,), compiled(reals(a), b))
         return compiled(a, b)
 
+    return of_one, of_two
+
+
+def both(function, *numbers):
+    """What compiled code makes of numbers, and of lanes of the same numbers [8]."""
+    out = np.empty((1, 8))
     with told():
-        number = (of_one if len(numbers) == 1 else of_two)(*numbers, out)
+        number = compiled_for(function)[len(numbers) - 1](*numbers, out)
     return number, out[0]
 
 

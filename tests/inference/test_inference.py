@@ -238,6 +238,7 @@ def models():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["huber-linear", "stretched", "known-scale", "mallows-logistic"])
 @pytest.mark.parametrize("every", [3, 5])
 def test_staged_newton_is_the_literal_one(name, every):

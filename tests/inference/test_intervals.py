@@ -69,6 +69,7 @@ def test_a_combination_is_the_coordinate_of_other_units():
     assert (found[1].low, found[1].high) == pytest.approx((3 * plain[1].low, 3 * plain[1].high))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", share(range(1, 6)))
 def test_a_flat_direction_is_covered(seed):
     """q = D xi + W t at the truth, drawn: H has an eigenvalue of 2.5 standard errors."""

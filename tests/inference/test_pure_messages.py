@@ -93,6 +93,7 @@ def own_vectors(model, x, y, theta):
     return sent, hessians[:, rows, columns] * np.where(rows == columns, 1, math.sqrt(2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_no_vector_is_longer_than_its_bound_and_the_bound_is_attained(name):
     model, rng = pure(MODELS[name], 1.0), np.random.default_rng(4)
@@ -165,6 +166,7 @@ def asked(server, x, y, eta, every, summed=1):
     return server.ask(records, eta, every, summed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_the_compiled_loop_is_the_literal_one(name):
     """The same uniforms, and the same directions in the same order. Both pools are filled at the first user."""
@@ -224,6 +226,7 @@ def _edge(p, gamma):
     return math.gamma(alpha + 0.5) / math.gamma(alpha) / math.sqrt(math.pi) * (1 - gamma**2) ** alpha
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", share(range(5), 5))
 def test_an_attacker_who_counts_caps_finds_epsilon_and_no_more(seed):
     """Two users of opposite gradients of the largest norm: how often a message lies in the cap of the first."""
@@ -242,6 +245,7 @@ def test_an_attacker_who_counts_caps_finds_epsilon_and_no_more(seed):
     assert math.log(in_cap(100.0, 1.4) / in_cap(-100.0, 1.4)) != pytest.approx(1.0, abs=0.14)
 
 
+@pytest.mark.slow
 def test_intervals_hold_and_are_a_third_as_long_as_those_of_gaussian_messages():
     """Over all runs; 5% at random are lost."""
     model, n, runs = pure(MODELS["huber"], 4.0), 20_000, 20

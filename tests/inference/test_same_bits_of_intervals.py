@@ -65,6 +65,7 @@ def found():
         return {"this one": first, **dict(zip(TRIED, pool.map(hashes, TRIED), strict=True))}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", TRIED)
 def test_every_machine_finds_the_same_bits(found, machine):
     assert found[machine]

@@ -115,6 +115,7 @@ def test_the_private_regime_is_a_square_whose_constant_is_a_variance():
     assert private_regime.limit("flat", 4.0, order) == pytest.approx(divergence, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_the_private_regime_by_chains_of_cells_and_its_spectral_gap():
     """A second program: cells of the set, powers of a matrix. The way to the limit has the gap of the reflected walk."""
     width, theta = 40.0, 0.05

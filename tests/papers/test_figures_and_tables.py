@@ -22,7 +22,7 @@ from dpexp.reporting.style import BUDGET_COLOURS, RC
 from dpexp.reporting.table import render
 from dpexp.store import load_cells, load_summary, load_trajectories
 from dpexp.store.files import read_document, write_document
-from tests.conftest import COSTLY
+from tests.conftest import COSTLY, at_length
 
 FIGURES, THEORY, TABLES = figures(), overlays(), tables()
 
@@ -62,7 +62,7 @@ def drawn(name, toys):
     return pd.read_csv(numbers_of(Subject("figure", name, FIGURES[name]), toys))
 
 
-@pytest.mark.slow
+@at_length
 def test_the_region_of_dp_sgld(toys):
     data = drawn("dp_sgld_region", toys)
     assert np.isinf(data.order).any()
@@ -71,7 +71,6 @@ def test_the_region_of_dp_sgld(toys):
         assert (np.diff(np.nan_to_num(row.order.to_numpy(), posinf=1e9)) <= 0).all()
 
 
-@pytest.mark.slow
 def test_the_figure_of_noisy_sgd(toys):
     data = drawn("noisy_sgd_figure1", toys)
     assert (data.exact_pm > data.exact_paper).all()
@@ -81,7 +80,6 @@ def test_the_figure_of_noisy_sgd(toys):
     assert (data.composition_symmetrised_over_exact >= 1).all()
 
 
-@pytest.mark.slow
 def test_the_figure_of_hidden_state(toys):
     """Crossings of the sheet: composition with batches of one, and with the step that forgets eta."""
     data = drawn("hidden_state_figure", toys)
@@ -94,7 +92,7 @@ def test_the_figure_of_hidden_state(toys):
     assert (late.hybrid < late.bound).all()
 
 
-@pytest.mark.slow
+@at_length
 def test_the_figure_of_all_analyses(toys):
     data = drawn("privacy_analyses", toys)
     assert len(data) >= 60

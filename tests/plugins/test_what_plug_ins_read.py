@@ -154,6 +154,7 @@ def stored(path):
         return float(cell_of(load_generation(Path("results"), "toy"), cell.cell_id).values.ravel()[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("way", "when"), share(product(WAYS, ["running", "loading"])))
 def test_an_edit_of_what_is_read_makes_cells_stale(lab, monkeypatch, way, when):
     path = plug_in(lab, **{when: WAYS[way]})
@@ -252,6 +253,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", REFUSED)
 def test_what_cannot_be_followed_is_refused_at_its_line(lab, way):
     os.mkfifo(lab / "lab" / "pipe")

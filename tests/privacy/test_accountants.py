@@ -70,6 +70,7 @@ def test_one_step_divergence_against_high_precision(q, sigma):
                 assert f(order, q, sigma) == pytest.approx(float(exact), rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("q", [1e-6, 0.01, 0.5])
 @pytest.mark.parametrize("sigma", share([0.021, 0.03, 0.051]))
 @pytest.mark.parametrize("order", share([1.1, 40.0], 2))
@@ -141,6 +142,7 @@ HARD = [(1554.13, 0.18672, 24.3), (2066.3, 0.406, 7.994), (1118.3, 0.1516, 22.83
 """orders, q and sigma whose peak is far from both laws' means, or next to order 1, where digits cancel"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("order", "q", "sigma"), HARD)
 def test_no_peak_of_the_integrand_is_left_out(order, q, sigma):
     """Beside an integral of 30 digits over all places where anything is."""

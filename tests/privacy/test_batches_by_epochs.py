@@ -90,6 +90,7 @@ def law_of_groups(scheme, groups, q):
     return float(min(norm.sf(worst), norm.sf(np.abs(together).max() * math.sqrt(len(coins)))))
 
 
+@pytest.mark.slow
 def test_the_law_of_bins_and_wrong_ones():
     assert law_of_bins(balls_in_bins, fresh=True) > 1e-5
     assert law_of_bins(secret_bins, fresh=False) > 1e-5
@@ -104,6 +105,7 @@ def test_the_law_of_bins_and_wrong_ones():
         assert law_of_bins(scheme, fresh) < 1e-9
 
 
+@pytest.mark.slow
 def test_the_law_of_groups_and_wrong_ones():
     assert law_of_groups(cyclic_poisson, 2, 1 / 3) > 1e-6
     assert law_of_groups(cyclic_poisson, 1, 1 / 6) > 1e-6
@@ -223,6 +225,7 @@ def test_groups_in_an_epoch_that_ends_early():
     assert delta == pytest.approx(1e-5, rel=1e-2)
 
 
+@pytest.mark.slow
 def test_dp_sgld_takes_each_epoch_at_its_least_noise():
     """Groups of epochs against a loop over the steps; one secret batch: precisions add up; the target is spent."""
     for sampling, groups in (("balls-in-bins", None), ("secret-bins", None), ("cyclic-poisson", 7)):
@@ -401,6 +404,7 @@ def test_the_ratio_of_a_scheme_is_the_mean_over_its_patterns(sampling, groups):
 # --- the noise that each scheme needs --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_noise_of_a_scheme_is_bracketed_by_other_programs():
     """At the upper end the exact law is at the target at most, and at the lower end above it; and nothing in between."""
     from dpexp.papers.dp_sgld.sampling_noise import SCHEMES, bracket, unit

@@ -112,6 +112,7 @@ def compared(rng, sampling, relation, convex, cells=160, noise=1.0, all_of_them=
             yield analysis, delta, worst, attained, eps, parameters
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sampling", "relation"), SAMPLINGS)
 def test_no_exact_law_exceeds_a_valid_analysis(sampling, relation):
     """And the same laws exceed what is stated for five times the noise (a secret order is far below its bounds)."""

@@ -179,6 +179,7 @@ def test_linear_losses_without_walls(setting):
     assert walk.renyi(4) == pytest.approx(law.renyi(4), rel=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "setting", [(0.3, 0.5, 1000), (0.5, 1.0, 1000), (0.5, 1.0, 600), (0.9, 0.7, 300), (0.01, 0.05, 900)]
 )

@@ -29,6 +29,7 @@ def test_one_record_is_the_step_itself():
     assert certain.curves[0][0](np.array([0.7]))[0] == pytest.approx(gauss.curves[0][0](np.array([0.7]))[0], rel=1e-12)
 
 
+@pytest.mark.slow
 def test_curves_have_their_digits():
     """By quadrature of the positive part with 40 digits, which shares no formula with the curves."""
     mpmath = pytest.importorskip("mpmath")
@@ -66,6 +67,7 @@ def test_curves_have_their_digits():
                     assert found == pytest.approx(wanted, rel=1e-11, abs=1e-16)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("q", "noise", "steps", "size"), [(0.1, 2.0, 20, 4), (0.5, 3.0, 5, 2), (0.05, 4.0, 40, 8)])
 def test_the_composition_is_that_of_another_library(q, noise, steps, size):
     """dp_accounting's mixture of Gaussians; beside it a step that moves `size` times as far, which is told apart."""
@@ -171,6 +173,7 @@ def test_where_the_law_of_a_group_is_stated():
         of_group(((step_loss(0.1, 1.0, "fixed-size"), 3),), 2)
 
 
+@pytest.mark.slow
 def test_the_command_says_which_law_it_is():
     words = ("privacy", "--mechanism", "sampled-gaussian", "noise_multiplier=4", "sampling_probability=0.05", "steps=200", "group=10", "eps=2")  # fmt: skip
     text = call(*words).stdout

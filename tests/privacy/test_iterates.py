@@ -105,6 +105,7 @@ def test_the_operator_is_equation_3_and_its_transpose_is_its_transpose(n, steps,
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "steps", "alpha", "gamma"), [case for case in CASES if case[2] <= 0.3])
 @pytest.mark.parametrize("tolerance", [0.3, 0.1, 1e-6])
 def test_the_gram_matrix_is_an_upper_bound_at_every_tolerance(n, steps, alpha, gamma, tolerance):

@@ -168,6 +168,7 @@ COUNTS = {"fresh bins": 12, "printed": 200}
 """comparisons: few where one is slow, more where few violate"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG)
 def test_unsound_bounds_are_refuted(name):
     function, assumes = WRONG[name]
@@ -275,6 +276,7 @@ SOUND = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", share(SOUND, 2))
 def test_sound_bounds_pass(name):
     bound, assumes = SOUND[name]
@@ -294,6 +296,7 @@ def test_sound_bounds_pass(name):
 RELATION = {"poisson": ("add-remove", "replace-one"), "fixed-size": ("replace-one",)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampling", RELATION)
 def test_judge_and_statement_say_the_same_of_all_iterates(sampling):
     """Constant gradients at random settings: one number from both, to all digits, and that of another program."""
@@ -568,6 +571,7 @@ def beta_bound(alpha, *, sampling_probability, noise_multiplier, steps, _power=1
     return max(0.0, 1 - _power * (1 - beta))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("bound", "wrong"), [(delta_bound, {"_factor": 0.9}), (beta_bound, {"_power": 0.9})])
 def test_a_sound_delta_or_trade_off_passes_and_one_a_tenth_too_small_is_refuted(bound, wrong):
     assert not judge(bound, POISSON, comparisons=8, seconds=1e6).refuted
@@ -606,6 +610,7 @@ def mu(*, sampling_probability, noise_multiplier, steps):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("floor", "factor", "refuted"), [("1e-2", "1.0", False), ("1e-2", "0.9", True), ("0", "1.0", True)]
 )
@@ -621,6 +626,7 @@ def test_a_delta_that_is_no_probability_is_refused(said):
         judge(lambda eps, steps: said, POISSON, comparisons=4, seconds=1e6)
 
 
+@pytest.mark.slow
 def test_a_counterexample_of_every_kind_can_be_run_again():
     for bound, wrong in ((delta_bound, {"_factor": 0.9}), (beta_bound, {"_power": 0.9})):
         held = renamed(bound, wrong)
@@ -631,6 +637,7 @@ def test_a_counterexample_of_every_kind_can_be_run_again():
         assert again.document["worst"]["exact"] == pytest.approx(worst["exact"], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_corners_come_first_and_find_what_is_lost_at_small_deltas():
     """An accountant that adds 1e-11 to every delta before it answers: right where all agree, and false below."""
 

@@ -324,6 +324,7 @@ def test_the_epsilon_of_the_best_event_is_that_of_halving_the_curve(name, lost):
             assert min(wanted, 600.0) * (1 - 1e-7) - 1e-8 <= found <= wanted
 
 
+@pytest.mark.slow
 def test_panels_are_narrow_enough():
     """Tails and atoms of random walks beside those with half as wide panels; twice as wide ones are seen to be too wide."""
     rng, off = random.Random(3), {4.0: 0.0, 8.0: 0.0}

@@ -29,6 +29,7 @@ def literally(order, q, multiplier, width, steps, step):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", DIVERGENCES)
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_the_bound_at_an_order_is_the_least_of_the_formula(setting, step):
@@ -40,6 +41,7 @@ def test_the_bound_at_an_order_is_the_least_of_the_formula(setting, step):
         assert found <= coarse <= found * 1.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changed",
     [

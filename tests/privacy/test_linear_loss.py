@@ -67,6 +67,7 @@ def test_the_law_is_the_literal_sum_and_epsilon_is_its_inverse():
                 assert law.delta(found) >= law.delta(eps)  # rounded down
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize(
     "setting", [(0.5, 1.0, 2280), (0.5, 0.147, 1000), (0.3, 0.5, 3000), (0.9, 1.0, 2000), (0.05, 0.3, 3000)]

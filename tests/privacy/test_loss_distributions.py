@@ -142,6 +142,7 @@ def test_gathering_rounds_to_the_safe_side_at_the_ends_of_the_range(monkeypatch)
         assert (multiplier <= steps.multiplier).all()
 
 
+@pytest.mark.slow
 def test_epsilon_of_distinct_steps():
     same = Steps(np.full(1000, 0.01), np.full(1000, 1.1))
     eps, order = composed_eps(same, 1e-5)

@@ -150,6 +150,7 @@ def test_both_ways_to_the_spectrum_give_one_epsilon(q, noise, steps, scheme, mon
     assert np.all(few[:, 1] <= all_of_them[:, 1] * (1 + 1e-12))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("q", "noise", "steps", "scheme"),
     [
@@ -169,6 +170,7 @@ def test_many_steps_have_a_fine_grid(q, noise, steps, scheme, monkeypatch):
     assert np.all(coarse[:, 1] > coarse[:, 0] * (1 + 6e-4)), "the coarser grid is as good"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [1e-6, 1e-12])
 @pytest.mark.parametrize(
     ("q", "noise", "steps", "scheme"),
@@ -186,6 +188,7 @@ def test_an_inversion_of_the_moments_lies_between_the_bounds_of_many_steps(q, no
     assert exact * (1 - 5e-4) < loss.attained(steps, delta) < exact < loss.eps(steps, delta) < exact * (1 + 5e-4)
 
 
+@pytest.mark.slow
 def test_random_kinds_of_steps_beside_the_inversion_and_the_whole_window(monkeypatch):
     """Up to three kinds of 1e3 to 3e7 steps each: never below the exact epsilon, never above what all frequencies give."""
     rng = np.random.default_rng(1)

@@ -124,6 +124,7 @@ def by_turns(monkeypatch):
     monkeypatch.setattr(stated, "search", lambda space, delta, seconds: search(space, delta, 160 * seconds, turns()))
 
 
+@pytest.mark.slow
 def test_a_search_is_never_below_todays_pair_and_reaches_golden_values():
     for space, reference in ((LONG, 0.2577), (E, 3.00147)):
         found = search(space, 1e-5, 240, turns())
@@ -369,6 +370,7 @@ def test_the_shipped_map():
     ]  # lengths went through a mechanism's parameters
 
 
+@pytest.mark.slow
 def test_shipped_pairs_hold_and_false_ones_are_found():
     """All of them are examined by `python -m tools.shipped_pairs recheck`."""
     entries = [e for e in shipped.stored() if e.walled.half_width <= 3 and e.walled.steps <= 100]

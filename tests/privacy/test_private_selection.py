@@ -169,6 +169,7 @@ def test_the_price_of_choosing_from_a_config(tmp_path):
     assert "This config does not run such a search" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "words", "said"),
     [
@@ -197,6 +198,7 @@ def test_a_langevin_run_has_the_curve_of_its_steps_or_none(tmp_path):
     assert "no Renyi curve is proved for" in call("privacy", str(path), "runs=5", code=2).stderr
 
 
+@pytest.mark.slow
 def test_a_curve_far_above_what_is_known_of_a_run_is_called_so(tmp_path):
     """Batches drawn into bins: only the curve of batches that everybody knows is proved."""
     path = tmp_path / "grid.yaml"

@@ -1,10 +1,13 @@
 """The event test of tools/accountants.py beside a closed form, and the page beside both programs."""
 
+import pytest
+
 from dpexp.privacy.accounting.gdp import eps_of
 from tests.conftest import ROOT
 from tools.accountants import SUMMARY, Row, attained
 
 
+@pytest.mark.slow
 def test_an_event_never_exceeds_the_gaussian_law_and_nearly_attains_it():
     """Four steps of all records with z = 2: mu = 1."""
     found = attained(Row("ours", 2.0, 1.0, 4, 1e-5))

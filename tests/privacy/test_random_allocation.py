@@ -52,6 +52,7 @@ def sides(loss, epochs, delta):
     return {name: (low.eps(delta), high.eps(delta)) for name, low, high in pairs}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("setting", "remove", "add", "remove_5", "add_5"), BALLS_IN_BINS)
 def test_brackets_meet_those_of_another_program(setting, remove, add, remove_5, add_5):
     batches, epochs, noise = setting
@@ -190,6 +191,7 @@ def test_a_replaced_record_is_covered():
     assert shown[0].eps(1e-5) <= shown[1].eps(1e-5)
 
 
+@pytest.mark.slow
 def test_many_epochs_small_deltas_and_little_noise_stay_in_order():
     for mechanism in (of(30.0, 64, 20_000), of(0.3, 5, 1), of(0.03, 5, 2), of(200.0, 3, 1), of(1.0, 2000, 1)):
         known = next(a for a in mechanism.analyses() if a.name == "gaussian-composition")

@@ -154,6 +154,7 @@ LINEAR = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sampling", "relation"), LINEAR)
 def test_the_linear_law_and_the_composition_are_attained(sampling, relation):
     mechanism = sampled(sampling=sampling, neighboring_relation=relation)

@@ -135,6 +135,7 @@ def test_a_config_whose_printed_noise_misses_its_budget_is_refused(budget):
     assert read_experiment(twin, "short.yaml").cells
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [500, 2000, 16000])
 @pytest.mark.parametrize(("name", "order"), [("tree-momentum", "reshuffled"), ("reduced-momentum", "fixed")])
 def test_an_accepted_target_is_met_beyond_the_hypothesis_of_the_theorem_too(name, order, n):

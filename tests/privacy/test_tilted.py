@@ -50,6 +50,7 @@ def test_what_an_untilted_transform_stated_is_no_bound():
     assert vast.attained(10**9, 1e-12) < 2.1325 < vast.eps(10**9, 1e-12) < 2.1455
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", PAIRS)
 @pytest.mark.parametrize(("q", "noise", "steps"), [(0.02, 0.8, 400), (1e-3, 2.0, 20_000)])
 def test_brackets_against_the_inversion(q, noise, steps, scheme):

@@ -188,6 +188,7 @@ def test_an_epsilon_that_never_falls_to_0_still_bounds_the_advantage():
         assert tight.delta(0.2) >= delta_of(mu, 0.2)
 
 
+@pytest.mark.slow
 def test_one_record_is_told_no_better_than_two():
     selection = MECHANISMS["private-selection"](
         noise_multiplier=3.01, sampling_probability=0.00075, steps=10, runs=30.0, shape=1.0
@@ -241,6 +242,7 @@ def test_edges():
 QUICK = ("privacy", "--mechanism", "sampled-gaussian", "noise_multiplier=2", "sampling_probability=0.1", "steps=5")
 
 
+@pytest.mark.slow
 def test_the_statement_answers_what_is_asked_and_is_the_same_without(tmp_path):
     plain = call(*QUICK).stdout
     asked = call(*QUICK, "eps=0.5", "fpr=0.01", "advantage").stdout
@@ -278,6 +280,7 @@ run: {replicates: 1, seed: 1, checkpoints: 1}
 """
 
 
+@pytest.mark.slow
 def test_a_config_is_asked_for_each_mechanism_that_promises_something(tmp_path):
     """Budgets of users against the normal law itself; DP-SGD against what a pair of neighbours attains."""
     (tmp_path / "local.yaml").write_text(LOCAL)

@@ -213,6 +213,7 @@ def test_a_forced_calibration_uses_the_refused_analysis_and_is_named():
     assert document["value"] == pytest.approx(2.0, rel=1e-7)
 
 
+@pytest.mark.slow
 def test_a_forced_statement_says_that_it_is_no_guarantee():
     stated = privacy.of_mechanism("langevin", LANGEVIN)
     honest, page = stated.document(), stated.text()
@@ -282,6 +283,7 @@ def test_extreme_inputs_are_answered(changes, eps):
     assert document["lower"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "word"),
     [

@@ -57,6 +57,7 @@ def test_what_holds_for_any_parameters(problem, check):
     assert result.outcome == "ok", f"{result.where}: {result.detail}"
 
 
+@pytest.mark.slow
 @all_of_them
 def test_third_derivative_is_that_of_the_risk(problem):
     third = known(problem.third_derivative())
@@ -73,6 +74,7 @@ def test_third_derivative_is_that_of_the_risk(problem):
         np.testing.assert_allclose(third.transpose(axes), third, atol=1e-15)
 
 
+@pytest.mark.slow
 @all_of_them
 def test_the_hessian_changes_no_faster_than_stated(problem):
     bound = known(problem.hessian_lipschitz())
@@ -100,6 +102,7 @@ def test_the_risk_of_insensitive_regression_bends_as_fast_as_stated(width, suppo
     assert problem.hessian_lipschitz() / cubic_moment(3, 1.0) == pytest.approx(np.max(np.abs(third)), rel=0.02)
 
 
+@pytest.mark.slow
 @all_of_them
 def test_wild_parameters_give_no_error(problem):
     theta = np.stack([problem.optimum()] * 4)

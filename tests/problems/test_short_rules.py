@@ -43,6 +43,7 @@ def test_the_bound_on_derivatives_of_the_risk_holds_and_is_not_idle(k: int) -> N
     assert 0.25 * bound < 2 * largest <= bound  # its share falls like the fourth root of m
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("d", "sigma_z"), LAWS)
 @pytest.mark.parametrize("scale", [0.1, 1.0, 2.0, 9.0])
 def test_risk_on_both_sides_of_every_reach_and_far_away(d: int, sigma_z: float, scale: float) -> None:

@@ -45,6 +45,7 @@ def state(problem, location, spread, scale):
     return theta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_risk_is_the_mean_over_many_more_places(name):
     problem, most = PROBLEMS[name]

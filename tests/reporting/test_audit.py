@@ -179,6 +179,7 @@ def test_exchanged_budgets_are_found(config):
     assert result.exit_code == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["heavy-ball-ldp-sgd", "clipped-ldp-sgd"])
 def test_messages_are_recovered_whatever_the_server_does(config, algorithm):
     """The update is undone: a user of mu = 2 gives away nearly 2 under each server's rule."""
@@ -186,6 +187,7 @@ def test_messages_are_recovered_whatever_the_server_does(config, algorithm):
     assert 1.4 < row.lower_bound < 2 == row.claimed
 
 
+@pytest.mark.slow
 def test_messages_of_a_server_that_cannot_be_undone_are_audited(config):
     """AdaGrad divides by the root of a sum with the message in it: its users give away nearly 2 under mu = 2."""
     with using(PLUGINS / "adagrad.py"):
@@ -196,6 +198,7 @@ def test_messages_of_a_server_that_cannot_be_undone_are_audited(config):
     assert row.alarm
 
 
+@pytest.mark.slow
 def test_messages_that_are_watched_are_those_that_are_undone():
     """But for the scale of a run in which it was projected: there the iterate does not say what was sent."""
     problem, schedule, budget, groups = HuberLinear(), Power(), ConstantBudget(mu=2.0), [list(range(8))]
@@ -230,6 +233,7 @@ def test_noise_of_one_pass_that_is_a_third_too_small_is_an_alarm(config, monkeyp
     assert row.lower_bound > row.claimed == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem", ["huber-linear", "mallows-logistic"])
 def test_records_and_coins_are_those_of_the_engine(config, problem):
     """Without noise a message is the gradient of the record that the audit believes the user to hold."""

@@ -57,6 +57,7 @@ def few_pilots(monkeypatch):
         monkeypatch.setattr(auditing, "PILOT", 300)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", share([f for f in FAULTS if AT_LENGTH or f.number in QUICK], 2), ids=lambda f: f.name)
 def test_a_fault_is_found(fault):
     runs = fault.runs if AT_LENGTH else QUICK[fault.number]
@@ -73,6 +74,7 @@ def test_noise_left_out_in_some_steps_is_found_by_the_count_alone():
     assert found(audited(FULL, 500, 1, lambda: wrong_noise(change), 1)) == ["steps without noise"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "config",
     [FULL, SAMPLED, BALL, TREE, MIXED, PATHS],
@@ -119,6 +121,7 @@ def test_the_literal_steps_without_a_fault_are_the_compiled_ones(monkeypatch):
                 np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-6 * np.abs(a).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "problem", ["huber-linear, d: 2", "huber-linear, d: 2, scale: known", "mallows-logistic, d: 2"]
 )

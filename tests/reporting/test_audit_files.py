@@ -98,6 +98,7 @@ def audited(*sets, runs=300, files=("a.csv", "b.csv"), seed=0):
 FULL = ("algorithm.batch_size=16", "algorithm.epochs=2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", share(range(5)))
 def test_a_sound_run_is_left_alone(alike, seed):
     """Something is seen to be given away, no more than is claimed, and nothing without noise."""
@@ -169,6 +170,7 @@ def test_a_record_that_changes_others_before_the_noise_is_found(own, fault, monk
     assert said.startswith("records before noise")
 
 
+@pytest.mark.slow
 def test_a_leak_is_an_alarm(own, monkeypatch):
     true = Softmax.split.fget
     monkeypatch.setattr(Softmax, "split", property(lambda self: less_their_mean(true(self))))
@@ -202,6 +204,7 @@ def test_the_split_by_a_permutation_of_n_is_found(own):
 # --- beside the noise ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_hash_of_the_records_is_found(own):
     """As deployments stored it: with the code that they were computed by."""
     with patch.object(publish, "data_of", lambda cell: {}):
@@ -209,6 +212,7 @@ def test_a_hash_of_the_records_is_found(own):
     assert any("file DATA" in leak for leak in found.leaks)
 
 
+@pytest.mark.slow
 def test_a_statistic_in_what_is_stored_or_printed_is_found(own, monkeypatch):
     true, legend = Softmax.notices, Softmax.legend
     mean = lambda self: float(self.train.features.mean())  # noqa: E731
@@ -222,6 +226,7 @@ def test_a_statistic_in_what_is_stored_or_printed_is_found(own, monkeypatch):
 # --- in the noise --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_noise_of_a_quarter_is_found(alike, monkeypatch):
     true = dp_sgd.gradient_noise_scale
     monkeypatch.setattr(dp_sgd, "gradient_noise_scale", lambda *given: true(*given) / 4)
@@ -229,6 +234,7 @@ def test_noise_of_a_quarter_is_found(alike, monkeypatch):
     assert row.alarm
 
 
+@pytest.mark.slow
 def test_a_last_iterate_and_an_average_that_are_free_of_noise_together_are_found(alike, monkeypatch):
     """Each alone is sound: the average has the iterate's noise with the other sign."""
     monkeypatch.setattr(kernel, "steps", literal_steps(averaged="opposite"))
@@ -236,6 +242,7 @@ def test_a_last_iterate_and_an_average_that_are_free_of_noise_together_are_found
     assert row.alarm
 
 
+@pytest.mark.slow
 def test_replicates_that_share_their_noise_are_found(alike):
     """Where both leave: their batches differ, so that a difference of two has no noise and shows the record."""
     true = softmax_runs.generator
@@ -267,6 +274,7 @@ def of_fit(request, runs=300):
     return audit_files.of_fit(request, Path("b.csv"), Effort(runs, 0.999, 0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("central", [True, pytest.param(False, marks=at_length)])
 def test_a_sound_fit_is_left_alone(fit, central):
     from dataclasses import replace
@@ -277,6 +285,7 @@ def test_a_sound_fit_is_left_alone(fit, central):
     assert found.rows[0].look.claim.mu == 2
 
 
+@pytest.mark.slow
 def test_a_fit_with_a_fifth_of_its_noise_is_found(fit, monkeypatch):
     true = central_newton._Owner.sent
     monkeypatch.setattr(central_newton._Owner, "sent", lambda self, mean, own: true(self, mean, own / 5))
@@ -284,6 +293,7 @@ def test_a_fit_with_a_fifth_of_its_noise_is_found(fit, monkeypatch):
     assert row.alarm
 
 
+@pytest.mark.slow
 def test_a_fit_of_records_less_their_mean_is_found(fit, monkeypatch):
     true = fitting.entering
 
@@ -296,6 +306,7 @@ def test_a_fit_of_records_less_their_mean_is_found(fit, monkeypatch):
     assert any(leak.startswith("records before noise: 400") for leak in of_fit(fit, 100).leaks)
 
 
+@pytest.mark.slow
 def test_an_exact_count_among_the_notes_is_found(fit, monkeypatch):
     """In the text and in the document, though all else that is printed has noise."""
     notes = Report.notes.fget
@@ -309,6 +320,7 @@ def test_an_exact_count_among_the_notes_is_found(fit, monkeypatch):
 # --- words ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_command_line(own):
     words = ("audit", "own.yaml", "--data", "a.csv", "b.csv", "--runs", "100")
     (row,) = json.loads(call(*words, "--json", cwd=Path.cwd()).stdout)

@@ -159,6 +159,7 @@ def drawn(*sources, looks=None, theory=False, only=None):
         return draw(gather(sources, only), (looks or Looks()).request(theory))
 
 
+@pytest.mark.slow
 def test_a_drawing_has_exactly_the_stored_means_and_a_whole_caption(toy):
     drawing = drawn(toy)
     assert faults(drawing.canvas) == []
@@ -234,6 +235,7 @@ def test_theory_of_a_cell_is_that_of_the_papers_figure(toys):
     assert "figure2" in overlays()
 
 
+@pytest.mark.slow
 def test_several_results_share_a_figure_and_are_told_apart(toy, tmp_path):
     """By the setting in which they differ; by their names where they differ in none."""
     wide = stored(tmp_path, TOY.replace("d: 3", "d: 4").replace("experiment: toy", "experiment: wide"))
@@ -269,6 +271,7 @@ def test_what_diverges_is_marked_and_named(tmp_path):
     assert faults(swept.canvas) == []
 
 
+@pytest.mark.slow
 def test_nothing_is_joined_across_settings(tmp_path):
     """Along d the step size changes too: the points stay apart, and the caption says why."""
     text = (
@@ -376,6 +379,7 @@ def test_random_configs_draw(seed, tmp_path):
     draw_randomly(seed, tmp_path)
 
 
+@pytest.mark.slow
 def test_the_referee_sees_what_is_wrong(toy):
     """Each fault that the tests above look for is found where it is made."""
     canvas = drawn(toy).canvas

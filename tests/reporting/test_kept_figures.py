@@ -62,6 +62,7 @@ def test_a_figure_is_drawn_once_and_its_files_are_the_same_bytes(draw, tmp_path)
     assert draw(("png", "svg"))[0]
 
 
+@pytest.mark.slow
 def test_a_shipped_figure_is_found_by_its_stamp(tmp_path, monkeypatch):
     """One of exact laws, which needs no results; the second time its law is not asked for."""
     monkeypatch.setenv("DPEXP_CACHE", str(tmp_path / "cache"))
@@ -130,6 +131,7 @@ def test_the_folder_does_not_grow_without_end(draw, tmp_path, monkeypatch):
     assert kept_figures.load(kept_figures.key("0", ())) == {}
 
 
+@pytest.mark.slow
 def test_the_figure_of_an_own_result_is_kept_until_what_it_follows_from_changes(toys, tmp_path, monkeypatch):
     """Drawn once by plot, and once for the page; options, trajectories and another theory make another figure."""
     monkeypatch.setenv("DPEXP_CACHE", str(tmp_path / "cache"))

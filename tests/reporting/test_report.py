@@ -126,6 +126,7 @@ def written(results, *arguments):
 # --- what the file is ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_command_prints_where_the_page_is(results):
     assert call("report", cwd=results).stdout.strip() == "results/report.html"
     assert call("report", "results/own", cwd=results).stdout.strip() == "results/own/report.html"

@@ -250,6 +250,7 @@ def test_a_config_that_says_something_else_or_is_deleted(few, toys, tmp_path):
 # --- the file --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spoil", ["cut", "letter", "empty", "list", "swapped", "conflict"])
 def test_a_damaged_file_is_said_and_written_anew(few, tmp_path, spoil):
     call("claims", *THEORY, "--judge", "-q", "--results", tmp_path)
@@ -574,6 +575,7 @@ def test_a_bare_command_fits_a_screen_with_what_matters():
     assert all(name in listed for name in BY_ID)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "paper",
     [paper for paper in PAPERS.values() if any(claim.source == "paper" for claim in paper.claims)],

@@ -88,6 +88,7 @@ def test_a_missing_dask_is_named_with_the_command_that_installs_it(config, monke
     assert "pip install 'dpexp[dask]'" in message
 
 
+@pytest.mark.slow
 @needs_dask
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nowhere", "gopher://127.0.0.1:1"])
 def test_an_address_where_no_scheduler_is_ends_soon(config, address, monkeypatch):
@@ -144,6 +145,7 @@ run: {replicates: 2, seed: 3, checkpoints: 2}
 """
 
 
+@pytest.mark.slow
 @needs_dask
 def test_a_cluster_gives_the_bits_of_this_machine(lan, config, tmp_path):
     assert go(config, tmp_path / "there", lan) == go(config, tmp_path / "here")
@@ -159,6 +161,7 @@ def test_plug_ins_are_loaded_by_workers_and_give_the_same_bits(lan, tmp_path):
         assert go(config, tmp_path / "there", lan) == go(config, tmp_path / "here")
 
 
+@pytest.mark.slow
 @needs_dask
 def test_own_records_are_read_by_workers_and_a_later_change_is_refused(lan, tmp_path):
     """A worker keeps the records that it has read. Another run on other records must not be given the old ones."""
@@ -176,6 +179,7 @@ def test_own_records_are_read_by_workers_and_a_later_change_is_refused(lan, tmp_
     assert "restart the workers" in message
 
 
+@pytest.mark.slow
 @needs_dask
 def test_records_that_workers_do_not_see_are_named(lan, tmp_path):
     (tmp_path / "people.csv").write_text(PEOPLE)
@@ -197,6 +201,7 @@ def test_a_task_that_frees_linear_algebra_is_noticed(tmp_path):
             list(on(lan, [(free_linear_algebra, ())]))
 
 
+@pytest.mark.slow
 @needs_dask
 def test_a_plug_in_that_workers_cannot_read_is_named(lan):
     asked = Asked("one", ("/nowhere/lab.py",), (), ())
@@ -205,6 +210,7 @@ def test_a_plug_in_that_workers_cannot_read_is_named(lan):
     assert "shared disk" in refused.value.hint
 
 
+@pytest.mark.slow
 @needs_dask
 def test_linear_algebra_has_one_thread_on_a_worker(lan):
     """Without this the last bits of a matrix product depend on the worker's cores. Tasks run side by side here."""
@@ -281,6 +287,7 @@ def test_workers_that_are_missing_or_unlike_end_the_run_before_it_begins_or_when
         good.kill()
 
 
+@pytest.mark.slow
 @needs_dask
 def test_a_worker_with_too_little_memory_is_refused_with_the_bytes(lan):
     with pytest.raises(UsageError, match=r"worker tcp://\S+: needs 2,000,000,000,000,010 bytes .* for 2 tasks"):
@@ -360,6 +367,7 @@ def test_ctrl_c_keeps_what_is_finished_and_cancels_the_rest(lan, tmp_path):
     assert time.monotonic() - begin < PATIENCE
 
 
+@pytest.mark.slow
 @needs_dask
 def test_a_worker_that_dies_and_one_that_joins_unlike(tmp_path, lan):
     """The last test of this file, since it spoils the cluster that the others share."""

@@ -26,6 +26,8 @@ from dpexp.store.rows import ended, row_of
 from dpexp.store.simulating import simulate
 from tests.conftest import COSTLY, in_share, share
 
+pytestmark = pytest.mark.slow
+
 CANNOT_CHANGE_A_NUMBER = {
     "dpexp.core.checkpoints": "counted through dpexp.store.simulating",
     "dpexp.plugins.importing": "finds the code of a plug-in when that is first imported",
@@ -104,13 +106,11 @@ TRIED = [name for name in SOME if in_share(name, 3)]
 """every third one here, all of them by `make soak`"""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", share(PAIRS))
 def test_every_algorithm_has_a_toy_cell_on_every_problem_that_it_takes(name):
     assert (cell_of(name).algorithm.name, cell_of(name).problem.name) == PAIRS[name]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", TRIED)
 def test_what_runs_for_a_cell_is_in_its_fingerprint(name):
     cell = cell_of(name)
@@ -120,7 +120,6 @@ def test_what_runs_for_a_cell_is_in_its_fingerprint(name):
     assert seen - set(code_of(cell)) - set(CANNOT_CHANGE_A_NUMBER) == set()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", TRIED)
 def test_what_runs_for_a_statement_is_in_the_fingerprint_of_the_row(name):
     cell = cell_of(name)
@@ -135,7 +134,6 @@ def test_what_runs_for_a_statement_is_in_the_fingerprint_of_the_row(name):
     )
 
 
-@pytest.mark.slow
 def test_the_profiler_sees_what_it_should():
     """The check has power: a fingerprint that lacks one of its modules would be found wanting."""
     seen = ran(lambda: simulate([cell_of("ldp-sgd on huber-linear")], [0]))
@@ -177,7 +175,6 @@ READING = (
 """what reads stored results, checks them and says what is stale: it hands numbers on as they are"""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", shown())
 def test_what_runs_for_a_figure_table_or_claim_is_found_from_its_module(name, toys):
     function, needs, claim = shown()[name]

@@ -70,6 +70,7 @@ def test_what_a_file_of_code_says() -> None:
     assert parsed(SOURCE.replace(b"data.csv", b"data.txt")).digest != found.digest
 
 
+@pytest.mark.slow
 def test_a_later_process_finds_all_of_the_package_as_it_would_parse_it(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -331,6 +331,7 @@ def a_dead_process():
     return dead.pid
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("note", ["of a dead process", "of another host", "not there", "damaged"])
 def test_a_note_does_not_open_a_folder_that_the_kernel_says_is_held(tiny, done, held_elsewhere, note):
     """A process of another PID namespace has a number that is nobody's here; its note is no proof of anything."""

@@ -193,6 +193,7 @@ def test_last_iterate_rate_beats_the_printed_one():
 BOUNDS = {name: theorem for name, theorem in THEOREMS.items() if theorem.kind == "upper" and theorem.paper == "ldp-sgd"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOUNDS)
 @pytest.mark.parametrize("problem", [LINEAR, LOGISTIC], ids=lambda p: p.name)
 def test_every_bound_is_positive_and_falls_with_privacy_spent_and_with_users(name, problem):
