@@ -38,13 +38,17 @@ SIMULATED = 1_000_000
 """users of the trial at most; for more users its results are carried over by the recursion"""
 SHOWN = 3
 """runners-up that are confirmed with fresh users too"""
-SIFTED = 4
+SIFTED = 8
 """the first trial, of all settings, has one of so many replicates: it only says which are tried again, on fresh users"""
+HALVED = (4, 2, 1)
+"""the second begins with one of so many replicates, and goes on with the better half of the settings until it has all"""
+SIDE_BY_SIDE = 8
+"""replicates that take as long as one"""
 REFUTED = 2.0
 """factor from the nearer end of the trial's 95% interval at which a prediction (of a mean squared distance or a mean
 loss gap) counts as refuted: the recursion is a linearisation, so that less is what it is expected to miss"""
 Known = dict[tuple[Hashable, ...], np.ndarray]
-"""errors of a setting, [estimators, replicates], by trial and setting"""
+"""errors of a setting, [estimators, replicates] from the first one on, by trial and setting"""
 
 
 @dataclass(frozen=True)
@@ -154,15 +158,17 @@ def advise(
     found = [done[k] for k in range(len(searches))]
     usual = [choice for part in found[2 * len(ALPHAS) :] for choice in part]
     grids = found[: len(ALPHAS)], found[len(ALPHAS) : 2 * len(ALPHAS)]
-    wide = [[choice for part in grid for choice in _shortlist(part)] for grid in grids]
+    wide = [[_shortlist(part, name) for part in grid for name in LdpSgd.estimators] for grid in grids]
 
-    def simulated(private: Sequence[Choice], public: Sequence[Choice], users: int) -> list[list[Choice]]:
-        groups = [(private, budget), (public, nobody), (usual, budget)]
+    def simulated(asked: Sequence[Sequence[Choice]], users: int, part: int = 1) -> list[list[Choice]]:
+        groups = [(asked[0], budget), (asked[1], nobody), (usual, budget)]
         doing = f"trial {users + 1} of 3, {trial:,} users, groups of replicates"
-        some = replicates if users else max(2, replicates // SIFTED)
+        some = min(replicates, -(-replicates // (part * SIDE_BY_SIDE)) * SIDE_BY_SIDE)
         return _simulated(problem, groups, trial, metric, some, seed + users, jobs, doing, known)
 
-    private, public, defaults = simulated(wide[0], wide[1], 0)
+    tried = simulated([[choice for steps in lists for choice in steps[:2]] for lists in wide], 0, SIFTED)
+    smaller = simulated([_smaller(*pair) for pair in zip(wide, tried[:2], strict=True)], 0, SIFTED)
+    private, public, defaults = [*tried[0], *smaller[0]], [*tried[1], *smaller[1]], tried[2]
     leaders = _leaders([*private, *defaults])
     tell("smaller and larger steps near the best")
 
@@ -176,28 +182,49 @@ def advise(
     # the smaller noise of small steps is worth more to an intercept than to an average, as it has no bias to fear
     averages = [c for c in leaders if c.estimator == "asgd" and c.alpha > 0 and trial == n][:2]
     paths = [Choice("extrapolated", factor * c.eta, c.alpha) for c in averages for factor in (0.25, 0.5, 1.0)]
-    private, public, _ = simulated([*searched[0], *paths], searched[1], 1)
-    intercepts = _leaders(private[len(searched[0]) :])[:1]
-    leaders = _leaders(private[: len(searched[0])])[: 1 + SHOWN]
-    private, public, defaults = simulated([*leaders, *intercepts], _leaders(public)[:1], 2)  # fresh users
-    private, intercepts = private[: len(leaders)], private[len(leaders) :]
+    for part in HALVED:
+        private, public, _ = simulated(searched, 1, part)
+        searched = [_better(private, 1 + SHOWN), _better(public, 1)]
+    private, public, defaults = simulated([_leaders(private)[: 1 + SHOWN], _leaders(public)[:1]], 2)  # fresh users
     others = tuple(sorted(private[1:], key=lambda c: c.carried))
     without = private[0] if budget == nobody else public[0]
-    trials = problem, trial, replicates, seed + 2, bool(paths)
-    errors = [_errors(known, trials, choice, budget) for choice in (*intercepts, private[0])]
-    best = (intercepts[0], paired_difference(errors[0], errors[-1])) if intercepts else None
-    return Advice(problem, budget, n, metric, trial, replicates, private[0], without, tuple(defaults), others, best)
+    advice = Advice(problem, budget, n, metric, trial, replicates, private[0], without, tuple(defaults), others)
+    if not paths:
+        return advice
+    for users in (1, 2):  # the best of them, on fresh users
+        doing = f"trial {users + 1} of 3, extrapolated paths"
+        groups = [(paths, budget)]
+        (tried,) = _simulated(problem, groups, trial, metric, replicates, seed + users, jobs, doing, known)
+        paths = [min(tried, key=lambda c: c.simulated)]
+    fresh = problem, trial, seed + 2
+    intercepts, best = (_errors(known, fresh, c, budget)[:replicates] for c in (paths[0], advice.best))
+    return replace(advice, extrapolated=(paths[0], paired_difference(intercepts, best)))
 
 
-def _shortlist(choices: Sequence[Choice]) -> list[Choice]:
-    """For each estimator at one alpha the best predicted eta, and smaller ones: large noise favours smaller steps."""
-    short = []
-    for estimator in LdpSgd.estimators:
-        group = [choice for choice in choices if choice.estimator == estimator]
-        if group:
-            best = min(range(len(group)), key=lambda k: group[k].predicted)
-            short += [group[k] for k in range(best, -1, -3)][:5]
-    return short
+def _shortlist(choices: Sequence[Choice], estimator: str) -> list[Choice]:
+    """For an estimator at one alpha the best predicted eta, and smaller ones: large noise favours smaller steps."""
+    group = [choice for choice in choices if choice.estimator == estimator]
+    best = min(range(len(group)), key=lambda k: group[k].predicted, default=-1)
+    return [group[k] for k in range(best, -1, -3)][:5]
+
+
+def _smaller(lists: Sequence[Sequence[Choice]], tried: Sequence[Choice]) -> list[Choice]:
+    """The rest of the lists whose second step did better than their first: beyond a least error it only rises."""
+    error = {(c.estimator, c.eta, c.alpha): c.carried for c in tried}
+    falls = [some for some in lists if len(some) > 2 and error[_name(some[1])] < error[_name(some[0])]]
+    return [choice for some in falls for choice in some[2:]]
+
+
+def _name(choice: Choice) -> tuple[str, float, float]:
+    return choice.estimator, choice.eta, choice.alpha
+
+
+def _better(choices: Sequence[Choice], fewest: int) -> list[Choice]:
+    """The two best steps of each alpha and estimator among the better half of these, at least `fewest`."""
+    leaders = _leaders(choices)
+    kept = leaders[: max(fewest, len(leaders) // 2)]
+    ranked = sorted(choices, key=lambda c: c.carried)
+    return [c for one in kept for c in [c for c in ranked if (c.alpha, c.estimator) == (one.alpha, one.estimator)][:2]]
 
 
 def _leaders(choices: Sequence[Choice]) -> list[Choice]:
@@ -239,30 +266,39 @@ def _simulated(
     known: Known,
 ) -> list[list[Choice]]:
     """The groups' choices with their simulated errors; all on the same users and noise directions."""
-    extrapolated = any(c.estimator == "extrapolated" for choices, _ in groups for c in choices)
-    trials = problem, trial, replicates, seed, extrapolated
-    new = {
-        (*trials, c.eta, c.alpha, budget): (Power(eta=c.eta, alpha=c.alpha), budget)
+    trials = problem, trial, seed
+    every = {
+        _key(trials, c, budget): (Power(eta=c.eta, alpha=c.alpha), budget)
         for choices, budget in groups
         for c in choices
     }
-    new = {at: setting for at, setting in new.items() if at not in known}
+    have = {at: known[at].shape[-1] if at in known else 0 for at in every}
+    extrapolated = any(c.estimator == "extrapolated" for choices, _ in groups for c in choices)
     algorithm = ExtrapolatedLdpSgd() if extrapolated else LdpSgd()
-    lanes = [range(first, min(first + 8, replicates)) for first in range(0, replicates if new else 0, 8)]
-    settings = list(new.values())
-    tasks = [(algorithm.simulate, (problem, settings, np.array([trial]), seed, list(lane))) for lane in lanes]
-    done = dict(finished(EXECUTORS["threads"](tasks, jobs), len(tasks), doing, alike=True))
     column = algorithm.metrics.index(METRICS[metric])
-    for k, at in enumerate(new):
-        known[at] = np.concatenate([done[task].values[k, :, 0, column] for task in range(len(tasks))], axis=-1)
+    for begin in sorted({count for count in have.values() if count < replicates}):
+        new = [at for at, count in have.items() if count == begin]
+        firsts = range(begin, replicates, SIDE_BY_SIDE)
+        lanes = [list(range(first, min(first + SIDE_BY_SIDE, replicates))) for first in firsts]
+        settings = [every[at] for at in new]
+        tasks = [(algorithm.simulate, (problem, settings, np.array([trial]), seed, lane)) for lane in lanes]
+        done = dict(finished(EXECUTORS["threads"](tasks, jobs), len(tasks), doing, alike=True))
+        for k, at in enumerate(new):
+            fresh = [done[task].values[k, :, 0, column] for task in range(len(tasks))]
+            known[at] = np.concatenate([*([known[at]] if begin else []), *fresh], axis=-1)
 
     def measured(choice: Choice, budget: Budget) -> Choice:
-        mean, reach = mean_and_reach(_errors(known, trials, choice, budget))
+        mean, reach = mean_and_reach(_errors(known, trials, choice, budget)[:replicates])
         return replace(choice, simulated=float(mean), reach=float(reach))
 
     return [[measured(choice, budget) for choice in choices] for choices, budget in groups]
 
 
+def _key(trials: tuple[Hashable, ...], choice: Choice, budget: Budget) -> tuple[Hashable, ...]:
+    """Of a path, extrapolated or not, in a trial: (problem, users, seed)."""
+    return *trials, choice.eta, choice.alpha, budget, choice.estimator == "extrapolated"
+
+
 def _errors(known: Known, trials: tuple[Hashable, ...], choice: Choice, budget: Budget) -> np.ndarray:
-    """Errors [R] of a choice in a trial: (problem, users, replicates, seed, whether paths are extrapolated)."""
-    return known[*trials, choice.eta, choice.alpha, budget][ExtrapolatedLdpSgd.estimators.index(choice.estimator)]
+    """Errors of a choice in a trial, by replicate."""
+    return known[_key(trials, choice, budget)][ExtrapolatedLdpSgd.estimators.index(choice.estimator)]
