@@ -193,9 +193,9 @@ def advise(
         return advice
     for users in (1, 2):  # the best of them, on fresh users
         doing = f"trial {users + 1} of 3, extrapolated paths"
-        groups = [(paths, budget)]
-        (tried,) = _simulated(problem, groups, trial, metric, replicates, seed + users, jobs, doing, known)
-        paths = [min(tried, key=lambda c: c.simulated)]
+        asked = [(paths, budget)]
+        (measured,) = _simulated(problem, asked, trial, metric, replicates, seed + users, jobs, doing, known)
+        paths = [min(measured, key=lambda c: c.simulated)]
     fresh = problem, trial, seed + 2
     intercepts, best = (_errors(known, fresh, c, budget)[:replicates] for c in (paths[0], advice.best))
     return replace(advice, extrapolated=(paths[0], paired_difference(intercepts, best)))
