@@ -184,7 +184,7 @@ def advise(
     paths = [Choice("extrapolated", factor * c.eta, c.alpha) for c in averages for factor in (0.25, 0.5, 1.0)]
     for part in HALVED:
         private, public, _ = simulated(searched, 1, part)
-        searched = [_better(private, 1 + SHOWN), _better(public, 1)]
+        searched = _better(private, 1 + SHOWN), _better(public, 1)
     private, public, defaults = simulated([_leaders(private)[: 1 + SHOWN], _leaders(public)[:1]], 2)  # fresh users
     others = tuple(sorted(private[1:], key=lambda c: c.carried))
     without = private[0] if budget == nobody else public[0]
