@@ -86,8 +86,8 @@ def compiled_messages(
 
     It serves the users begin .. end - 1 of a block that starts with user first + 1 of a stage. User i is a Hessian user
     if `every` divides i (never if it is 0); `number` of them came before in this block. `theta` [p, 8] and `hits` [8],
-    the projections so far, change in place; so do the sums from user `summed` on. `scratch` [p (p + 1) / 2 + p or more,
-    8] is working memory, and begins with the message of the last user if that was a gradient.
+    the projections so far, change in place; so do the sums from user `summed` on. `scratch` [p or more, 8] is working
+    memory, and begins with the message of the last user if that was a gradient.
 
     `inlined`: for compiled code that serves one user at a time, in which half of the time would be the call.
     """
@@ -145,39 +145,46 @@ def compiled_messages(
     @njit(nogil=True, forceinline=True)
     def hessian_user(b, number, constants, users, theta, scratch, sums, scale):
         d, p = users.x.shape[1], theta.shape[0]
-        triangle = p * (p + 1) // 2
         u = read(users.u, (b,))
         noise = u * constants.delta_hessian * read(users.inverse_mu, (b,)) / scale
         store(sums.u, (0,), load(sums.u, (0,)) + u)
         store(sums.u, (1,), load(sums.u, (1,)) + noise * noise)
         store(sums.u, (2,), load(sums.u, (2,)) + 1.0)
         off = noise * ROOT_HALF  # W_jk ~ N(0, 1/2)
-        e = 0
-        for j in range(p):
-            for l in range(j, p):
-                store(scratch, (e,), (noise if l == j else off) * read(users.hessian_noise, (number, e)))
-                e += 1
-        store(scratch, (triangle,), reals(1.0))
-        for r in range(users.rows[b], users.rows[b + 1]):
+        begin, end = users.rows[b], users.rows[b + 1]
+        if begin == end:
+            e = 0
+            for j in range(p):
+                for l in range(j, p):
+                    sent = (noise if l == j else off) * read(users.hessian_noise, (number, e))
+                    store(sums.hessians, (e,), load(sums.hessians, (e,)) + sent)
+                    e += 1
+        store(scratch, (0,), reals(1.0))
+        for r in range(begin, end):
             tt, ts, ss = rho2(predictor(r, users, theta), read(users.y, (r,)), scale, constants.k)
             w = read(users.w, (r,))
             for j in range(d):
-                store(scratch, (triangle + j + 1,), read(users.x, (r, j)))
+                store(scratch, (j + 1,), read(users.x, (r, j)))
             curved = u * w * tt
             e = 0
             for j in range(d + 1):
-                x_j = load(scratch, (triangle + j,))
+                x_j = load(scratch, (j,))
                 row = curved * x_j
                 for l in range(j, d + 1):
-                    store(scratch, (e,), row * load(scratch, (triangle + l,)) + load(scratch, (e,)))
+                    sent = row * load(scratch, (l,)) + (noise if l == j else off) * read(
+                        users.hessian_noise, (number, e)
+                    )
+                    store(sums.hessians, (e,), load(sums.hessians, (e,)) + sent)
                     e += 1
                 if has_scale:
-                    store(scratch, (e,), constants.scale_row * u * w * ts * x_j + load(scratch, (e,)))
+                    sent = constants.scale_row * u * w * ts * x_j + off * read(users.hessian_noise, (number, e))
+                    store(sums.hessians, (e,), load(sums.hessians, (e,)) + sent)
                     e += 1
             if has_scale:
-                store(scratch, (e,), constants.scale_row * constants.scale_row * u * w * ss + load(scratch, (e,)))
-        for e in range(triangle):
-            store(sums.hessians, (e,), load(sums.hessians, (e,)) + load(scratch, (e,)))
+                sent = constants.scale_row * constants.scale_row * u * w * ss
+                sent = sent + noise * read(users.hessian_noise, (number, e))
+                store(sums.hessians, (e,), load(sums.hessians, (e,)) + sent)
+            noise, off = noise * 0.0, off * 0.0  # which is added with the first row, and once
 
     @compiled(kept=not inlined, forceinline=inlined)
     def messages(first, every, summed, constants, eta, users, theta, hits, scratch, sums, begin, end, number):

@@ -94,7 +94,7 @@ class Server:
         self.theta[:] = np.asarray(start, dtype=np.float64)[:, None]
         """[p, 8]"""
         self.hits = lanes_zeros(1)
-        self.scratch = lanes_zeros(model.p * (model.p + 1) // 2 + model.p)
+        self.scratch = lanes_zeros(2 * model.p)
         self.constants = Constants(
             model.constants,
             law.fixed_scale,

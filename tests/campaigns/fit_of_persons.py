@@ -1,9 +1,9 @@
-"""How often central fits cover the target of persons who hold several rows each.
+"""How often fits cover the target of persons who hold several rows each, over all runs.
 
-    nice python -m tests.campaigns.fit_of_persons [--persons 1500] [--mu 1] [--runs 80] [--seeds 77 78 79 80 81] [--rising]
+    nice python -m tests.campaigns.fit_of_persons [--persons 1500] [--mu 1 | --local --mu 2 | --eps 4] [--runs 80]
+        [--seeds 77 78 79 80 81] [--rising]
 
-A panel: 1 + Poisson(2) rows a person, an intercept of its own of standard deviation .7, two covariates that a person's
-rows have in common with a correlation of .49, errors of standard deviation 1. With `--rising` slopes grow by .15 with
+A panel: 1 + Poisson(2) rows a person, whose errors of variance 1 are correlated by .49, as are two covariates. With `--rising` slopes grow by .15 with
 every row, so that the target of persons and that of rows are two.
 """
 
@@ -16,9 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.inference.fitting import fit_central, plan_central
+from dpexp.core.cap_sampling import gaussian_mu
+from dpexp.inference.fitting import fit_central, fit_local, plan_central, plan_local
 from dpexp.inference.intervals import intervals
 from dpexp.inference.models import unit_model
+from dpexp.inference.pure_messages import pure
 from tests.campaigns.fit_coverage import m_estimate
 
 MODEL = unit_model("huber-linear", 2)
@@ -38,8 +40,8 @@ def panel(rng: np.random.Generator, persons: int, rising: bool = False) -> Panel
     owners = np.repeat(np.arange(persons), held)
     z = 0.7 * rng.standard_normal((persons, 2))[owners] + math.sqrt(0.51) * rng.standard_normal((len(owners), 2))
     slopes = 0.5 + 0.15 * (held - 3.0)[owners, None] * rising
-    y = (slopes * z).sum(axis=1) + 0.7 * rng.standard_normal(persons)[owners] + rng.standard_normal(len(owners))
-    return Panel(z / math.sqrt(2), y, owners)
+    errors = 0.7 * rng.standard_normal(persons)[owners] + math.sqrt(0.51) * rng.standard_normal(len(owners))
+    return Panel(z / math.sqrt(2), (slopes * z).sum(axis=1) + errors, owners)
 
 
 def one_row_each(rng: np.random.Generator, rows: Panel) -> Panel:
@@ -56,7 +58,7 @@ def targets(rising: bool = False, persons: int = 700_000) -> tuple[np.ndarray, n
     The law is that of (-x, -y), so both are taken and the intercept is 0.
     """
     if not rising:
-        right = np.array([0, math.sqrt(0.5), math.sqrt(0.5), math.sqrt(1.49)])
+        right = np.array([0, math.sqrt(0.5), math.sqrt(0.5), 1])
         return right, right
     rng = np.random.default_rng(2)
     rows = panel(rng, persons, rising)
@@ -82,16 +84,25 @@ class Found(NamedTuple):
         return np.asarray(np.median((self.high - self.low) / (2 * 1.959964), axis=0))
 
 
-def fits(persons: int, mu: float, runs: int, seed: int, rising: bool = False, one_each: bool = False) -> Found:
-    """Central fits of panels that are drawn anew in each run."""
-    planned = plan_central(MODEL, mu, persons)
+def fits(
+    persons: int, mu: float, runs: int, seed: int, rising: bool = False, one_each: bool = False, local: bool = False,
+    eps: float | None = None,
+) -> Found:  # fmt: skip
+    """Fits of panels that are drawn anew in each run: central, or local by Gaussian messages, or by caps with `eps`."""
+    budgets = np.full(persons, mu if eps is None else gaussian_mu(eps))
+    model = MODEL if eps is None else pure(MODEL, eps)
+    local = local or eps is not None
+    planned = plan_local(model, budgets, persons) if local else plan_central(model, mu, persons)
     theta, low, high = [], [], []
     for run in range(runs):
         rng = np.random.default_rng([seed, run])
         rows = panel(rng, persons, rising)
         rows = one_row_each(rng, rows) if one_each else rows
-        found = fit_central(planned, rows.x, rows.y, mu, rng.standard_normal, rows.owners)
-        assert not found.checked.reasons
+        if local:
+            found = fit_local(planned, rows.x, rows.y, budgets, rng.standard_normal, rows.owners)
+        else:
+            found = fit_central(planned, rows.x, rows.y, mu, rng.standard_normal, rows.owners)
+            assert not found.checked.reasons
         each = intervals(found.release, found.theta, np.eye(MODEL.p), 0.95)[0]
         theta.append(found.theta)
         low.append([one.low for one in each])
@@ -103,6 +114,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--persons", type=int, default=1500)
     parser.add_argument("--mu", type=float, default=1.0)
+    parser.add_argument("--local", action="store_true")
+    parser.add_argument("--eps", type=float)
     parser.add_argument("--runs", type=int, default=80)
     parser.add_argument("--seeds", type=int, nargs="*", default=[77, 78, 79, 80, 81])
     parser.add_argument("--rising", action="store_true")
@@ -110,7 +123,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     of_persons, of_rows = targets(given.rising)
     print("targets, persons and rows", of_persons.round(4), of_rows.round(4))
     for one_each in (False, True):
-        every = [fits(given.persons, given.mu, given.runs, seed, given.rising, one_each) for seed in given.seeds]
+        settings = {"rising": given.rising, "one_each": one_each, "local": given.local, "eps": given.eps}
+        every = [fits(given.persons, given.mu, given.runs, seed, **settings) for seed in given.seeds]
         whole = Found(*(np.concatenate(part) for part in zip(*every, strict=True)))
         print("one row of each" if one_each else "all rows", len(whole.theta), "runs")
         print("  coverage by seed", *(found.coverage(of_persons).round(3) for found in every))
