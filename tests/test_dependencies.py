@@ -25,7 +25,6 @@ EXCEPTIONS = {
     "commands/cli.py": {"typer"},
     "config/yamlfile.py": {"yaml"},
     "engine/lanes/vectormath.py": {"scipy"},  # a table is computed when the functions are compiled
-    "privacy/accounting/events.py": {"attr", "dp_accounting"},  # its classes extend theirs
 }
 
 
@@ -133,17 +132,3 @@ def test_importing_loads_none_of_the_heavy_packages(statement, more):
 def test_a_first_statement_needs_numpy_and_pydantic_alone(question):
     """Its work, not its import alone: to load scipy.optimize takes half as long as all of it."""
     assert loaded(f"import dpexp\nstr(dpexp.{question})", HEAVY - {"rich", "attr"}) == []
-
-
-def test_events_without_their_extra_say_which_it_is():
-    """The rest of dpexp does not ask for dp_accounting."""
-    missing = "import sys\nsys.modules['dp_accounting'] = None\n"
-    good = subprocess.run(
-        [sys.executable, "-c", f"{missing}import dpexp.commands.cli, dpexp.privacy.mechanisms"], cwd=ROOT, check=False
-    )
-    assert good.returncode == 0
-    bad = subprocess.run(
-        [sys.executable, "-c", f"{missing}import dpexp.privacy.accounting.events"], capture_output=True, text=True, cwd=ROOT
-    )  # fmt: skip
-    assert bad.returncode == 1
-    assert bad.stderr.strip().splitlines()[-1].endswith("pip install 'dpexp[dp-accounting]'")

@@ -215,16 +215,6 @@ def test_no_delta_is_asked_below_the_least_whatever_was_asked_before(attained, f
         assert at > 0.02 or found == pytest.approx(wanted, rel=0.1)
 
 
-def test_events_have_profiles_too():
-    events = pytest.importorskip("dpexp.privacy.accounting.events")
-    accountant = events.MechanismAccountant("all-iterates", "add-remove")
-    accountant.compose(events.event_of(sampled(0.1, 2.0, 50)))
-    found, stated = accountant.profile, guarantee(sampled(0.1, 2.0, 50))
-    assert found.tpr(0.01) == pytest.approx(stated.tpr(0.01), rel=1e-3)
-    assert found.advantage == pytest.approx(stated.advantage, rel=1e-3)
-    assert found.delta(0.5) == pytest.approx(accountant.get_delta(0.5), rel=1e-3)
-
-
 def test_edges():
     nothing, everything = Profile(lambda d: 0.0), Profile(lambda d: math.inf if d < 1 else 0.0)
     for alpha in (1e-9, 0.3):

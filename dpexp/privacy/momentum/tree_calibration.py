@@ -16,9 +16,6 @@ import numpy as np
 from dpexp.core.stages import first_stage
 from dpexp.engine.finite_sum.discounts import discounts
 
-FFT_ENTRIES = 1 << 22
-"""how many numbers the transforms of `square_root_sensitivities` hold at once: 32 MiB of float64"""
-
 
 @dataclass(frozen=True)
 class Multipliers:
@@ -90,42 +87,21 @@ def printed_node_std(alpha: float, G: float, sigma: float, count: float) -> floa
 def exact_node_std(alpha: float, G: float, mu: float, squared_sensitivity: float) -> float:
     """The smallest standard deviation that gives mu-GDP: 2 alpha G sqrt(S) / mu.
 
-    S is the largest of `squared_sensitivities` (tree) or `square_root_sensitivities` (square root) over records, or the
-    number of epochs (independent noise), in units of (2 G)^2. Raises ValueError unless mu > 0.
+    S is the largest of `squared_sensitivities` (tree), `square_root_sensitivity_fixed` (square root), or the number of
+    epochs (independent noise), in units of (2 G)^2. Raises ValueError unless mu > 0.
     """
     if not mu > 0:
         raise ValueError(f"mu={mu} must be positive")
     return 2 * alpha * G * math.sqrt(squared_sensitivity) / mu
 
 
-def square_root_sensitivities(items: np.ndarray, alpha: float) -> np.ndarray:
-    """|C u_i|^2 for each record, [N], in units of (2 G)^2: u_i marks the steps that use record i.
-
-    C is the Toeplitz square root of the momentum, of which `dpexp.engine.finite_sum.noise_designs` makes noise: the
-    run releases
-    C (alpha g) + noise, so it is 2 alpha G sqrt(max) / std-GDP; since no entry of C is negative, equal differences are
-    the worst ones. By Fourier transforms, O(N T log T) time, relative error about 1e-14. Raises ValueError for
-    alpha outside (0, 1].
-    """
-    if not 0 < alpha <= 1:
-        raise ValueError(f"alpha={alpha} must be in (0, 1]")
-    steps, records = len(items), int(items.max()) + 1
-    # a product of two polynomials of T coefficients has 2 T - 1, so that nothing wraps around
-    length = 1 << (2 * steps - 1).bit_length()
-    kernel = np.fft.rfft(_square_root(alpha, steps), length)
-    out = np.empty(records)
-    batch = max(1, FFT_ENTRIES // length)
-    for first in range(0, records, batch):
-        marks = (items[None, :] == np.arange(first, min(first + batch, records))[:, None]).astype(float)
-        held = np.fft.irfft(np.fft.rfft(marks, length) * kernel, length)[:, :steps]
-        out[first : first + batch] = np.sum(held**2, axis=1)
-    return out
-
-
 def square_root_sensitivity_fixed(n: int, steps: int, alpha: float) -> float:
-    """The largest of them in one order repeated in every epoch: that of the first record, at steps 1, N + 1, ...
+    """The largest |C u_i|^2 in one order repeated in every epoch, in units of (2 G)^2; u_i marks the steps of record i.
 
-    The others meet the same decreasing responses later, or fewer of them. O(T^2 / N) time.
+    C is the Toeplitz square root of the momentum, of which `dpexp.engine.finite_sum.noise_designs` makes noise: the run
+    releases C (alpha g) + noise, so it is 2 alpha G sqrt(max) / std-GDP; since no entry of C is negative, equal
+    differences are the worst ones. They are those of the first record, at steps 1, N + 1, ...: the others meet the same
+    decreasing responses later, or fewer of them. O(T^2 / N) time.
     """
     response, held = _square_root(alpha, steps), np.zeros(steps)
     for start in range(0, steps, n):
