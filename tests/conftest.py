@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import io
 import os
@@ -45,6 +46,17 @@ def pytest_sessionstart():
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(1)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """No search for garbage among what is imported, which stays: neither now, where it takes a third of the time, nor later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 os.environ.pop("COLUMNS", None)  # workers of a parallel run have one, and tables would be folded to it
