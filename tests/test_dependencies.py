@@ -110,6 +110,7 @@ def loaded(statement, names):
 @pytest.mark.parametrize(
     ("statement", "more"),
     [
+        ("import dpexp", {"numpy", "pydantic", "yaml"}),
         ("import dpexp.commands.cli", {"numpy", "pydantic", "yaml", "rich.console"}),
         ("import dpexp.config.experiment_file, dpexp.algorithms, dpexp.problems, dpexp.algorithms.schedules", set()),
         ("import dpexp.commands.run, dpexp.commands.list", set()),

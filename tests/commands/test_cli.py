@@ -3,11 +3,11 @@
 import json
 import re
 import subprocess
-import sys
 from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from dpexp.commands import list as listing
@@ -27,28 +27,9 @@ def said(*arguments):
     return result.stdout
 
 
-def test_help_imports_nothing_heavy():
-    heavy = ["numpy", "numba", "pandas", "pyarrow", "scipy", "matplotlib", "pydantic", "yaml", "rich.console"]
-    script = f"import sys, dpexp.commands.cli; print([m for m in {heavy} if m in sys.modules])"
-    assert (
-        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
-        == "[]"
-    )
+def test_every_command_is_on_the_first_page_and_has_one_of_its_own():
     page = call("--help").stdout
-    for command in (
-        "run",
-        "plot",
-        "table",
-        "privacy",
-        "claims",
-        "advise",
-        "diff",
-        "list",
-        "show",
-        "validate",
-        "schema",
-        "env",
-    ):
+    for command in typer.main.get_command(app).commands:
         assert re.search(rf"^  {command} ", page, re.MULTILINE)
         said(command, "--help")
 
