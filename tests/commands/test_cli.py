@@ -91,26 +91,6 @@ def test_validate_reports_every_file(tmp_path):
     assert len(call("validate", *CONFIGS).stdout.splitlines()) == len(CONFIGS)
 
 
-@pytest.mark.slow
-def test_damaged_configs_through_the_command(tmp_path):
-    import random
-
-    from tests.config.test_config import mutate
-
-    rng = random.Random(11)
-    paths = []
-    for k in range(200):
-        path = tmp_path / f"c{k}.yaml"
-        path.write_text(mutate(rng, rng.choice(CONFIGS).read_text())[0])
-        paths.append(path)
-    result = subprocess.run([COMMAND, "validate", *paths], capture_output=True, text=True, timeout=500)
-    assert result.returncode == 2
-    assert "Traceback" not in result.stderr
-    accepted = result.stdout.count("ok ")
-    refused = {line.split(":")[0] for line in result.stderr.splitlines() if line.startswith(str(tmp_path))}
-    assert accepted + len(refused) == 200
-
-
 def test_show_prints_a_config_that_reads_back(tmp_path):
     path = tmp_path / "again.yaml"
     path.write_text(said("show", CONFIGS[0], "--set", "run.n=1234"))
