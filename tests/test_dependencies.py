@@ -118,17 +118,3 @@ def loaded(statement, names):
 )
 def test_importing_loads_none_of_the_heavy_packages(statement, more):
     assert loaded(statement, HEAVY - {"rich", "attr"} | more) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "question",
-    [
-        "privacy('sampled-gaussian', noise_multiplier=1.0, sampling_probability=0.01, steps=1000)",
-        "privacy('local-gaussian', mu=1.0)",
-        "calibrate('sampled-gaussian', target={'eps': 1, 'delta': 1e-5}, sampling_probability=0.01, steps=100)",
-    ],
-)
-def test_a_first_statement_needs_numpy_and_pydantic_alone(question):
-    """Its work, not its import alone: to load scipy.optimize takes half as long as all of it."""
-    assert loaded(f"import dpexp\nstr(dpexp.{question})", HEAVY - {"rich", "attr"}) == []

@@ -22,38 +22,8 @@ from dpexp.store import fingerprint
 from dpexp.store.fingerprint import ROOT, code_of, source_of, statement_of
 from dpexp.store.rows import ended, row_of
 from dpexp.store.simulating import simulate
+from tests.campaigns.kernel_edits import change, places
 from tests.store.test_fingerprint_of_what_runs import CANNOT_CHANGE_A_NUMBER, PAIRS, cell_of, ran
-
-OTHER_OPERATORS: dict[type, type] = {
-    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.Pow: ast.Mult, ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.And: ast.Or, ast.Or: ast.And,
-}  # fmt: skip
-
-
-def places(tree: ast.Module) -> list[ast.AST]:
-    """Numbers and operators inside functions."""
-    inside = [n for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) for s in f.body for n in ast.walk(s)]
-    numbers = [n for n in inside if isinstance(n, ast.Constant) and type(n.value) in (int, float)]
-    binary = [n for n in inside if isinstance(n, ast.BinOp | ast.BoolOp) and type(n.op) in OTHER_OPERATORS]
-    compared = [n for n in inside if isinstance(n, ast.Compare) and type(n.ops[0]) in OTHER_OPERATORS]
-    return [*numbers, *binary, *compared]
-
-
-def change(tree: ast.Module, draws: random.Random) -> str:
-    """Change one number or operator in place; what was done, in words."""
-    node = draws.choice(places(tree))
-    where = f"line {node.lineno}"  # type: ignore[attr-defined]
-    if isinstance(node, ast.Constant):
-        old, node.value = node.value, node.value * 2 + 1
-        return f"{where}: {old} -> {node.value}"
-    if isinstance(node, ast.BinOp | ast.BoolOp):
-        old = type(node.op)
-        node.op = OTHER_OPERATORS[old]()
-    else:
-        assert isinstance(node, ast.Compare)
-        old = type(node.ops[0])
-        node.ops[0] = OTHER_OPERATORS[old]()
-    return f"{where}: {old.__name__} -> {OTHER_OPERATORS[old].__name__}"
 
 
 def harmless(source: str, draws: random.Random) -> tuple[str, str]:

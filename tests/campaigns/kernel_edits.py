@@ -55,8 +55,10 @@ CALLED: dict[str, tuple[str, ...] | str] = {
     "engine/finite_sum/losses.py": ("_logistic_gradient", "dot", "sigmoid"),
 }
 """file -> its functions that are called by a pass of heavy-ball LDP-SGD, a run of softmax steps or of momentum steps"""
-OTHER: dict[type, type] = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.Lt: ast.LtE,
-                           ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}  # fmt: skip
+OTHER: dict[type, type] = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.Pow: ast.Mult, ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.And: ast.Or, ast.Or: ast.And,
+}  # fmt: skip
 
 
 def keys() -> dict[str, str]:
@@ -95,31 +97,39 @@ def keys_of(folder: Path) -> dict[str, str]:
     return found
 
 
-def places(tree: ast.Module, called: tuple[str, ...] | str) -> list[ast.AST]:
+def places(tree: ast.Module, called: tuple[str, ...] | str = ALL) -> list[ast.AST]:
     """Numbers and operators inside the functions, also of those that are defined in other functions."""
     functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and (called == ALL or n.name in called)]
     assert called == ALL or {f.name for f in functions} == set(called), "a function is called otherwise now"
     inside = list({id(n): n for f in functions for s in f.body for n in ast.walk(s)}.values())
     numbers = [n for n in inside if isinstance(n, ast.Constant) and type(n.value) in (int, float)]
-    binary = [n for n in inside if isinstance(n, ast.BinOp) and type(n.op) in OTHER]
+    binary = [n for n in inside if isinstance(n, ast.BinOp | ast.BoolOp) and type(n.op) in OTHER]
     compared = [n for n in inside if isinstance(n, ast.Compare) and type(n.ops[0]) in OTHER]
     return [*numbers, *binary, *compared]
+
+
+def change(tree: ast.Module, draws: random.Random, called: tuple[str, ...] | str = ALL) -> str:
+    """Change one number or operator in place; what was done, in words."""
+    node = draws.choice(places(tree, called))
+    where = f"line {node.lineno}"  # type: ignore[attr-defined]
+    if isinstance(node, ast.Constant):
+        old, node.value = node.value, node.value * 2 + 1
+        return f"{where}: {old} -> {node.value}"
+    if isinstance(node, ast.BinOp | ast.BoolOp):
+        old = type(node.op)
+        node.op = OTHER[old]()
+    else:
+        assert isinstance(node, ast.Compare)
+        old = type(node.ops[0])
+        node.ops[0] = OTHER[old]()
+    return f"{where}: {old.__name__} -> {OTHER[old].__name__}"
 
 
 def edit(source: str, called: tuple[str, ...] | str, draws: random.Random) -> tuple[str, str]:
     """The text with one number or operator changed, and what was done, in words."""
     tree = ast.parse(source)
-    node = draws.choice(places(tree, called))
-    if isinstance(node, ast.Constant):
-        what = f"{node.value} -> {node.value + 1}"
-        node.value += 1
-    elif isinstance(node, ast.BinOp):
-        what = f"{type(node.op).__name__} -> {OTHER[type(node.op)].__name__}"
-        node.op = OTHER[type(node.op)]()
-    else:
-        what = f"{type(node.ops[0]).__name__} -> {OTHER[type(node.ops[0])].__name__}"
-        node.ops[0] = OTHER[type(node.ops[0])]()
-    return ast.unparse(tree), f"line {node.lineno}: {what}"
+    what = change(tree, draws, called)
+    return ast.unparse(tree), what
 
 
 def campaign(edits: int, harmless: int, seed: int = 0) -> tuple[list[str], list[str]]:

@@ -27,7 +27,8 @@ from dpexp.plugins import loading as plugins
 from dpexp.plugins import observed
 from dpexp.store.fingerprint import code_of
 from dpexp.store.source_code import without_text
-from tests.campaigns.edits import change, harmless, places
+from tests.campaigns.edits import harmless
+from tests.campaigns.kernel_edits import change, places
 from tests.plugin_lab import write_lab
 
 UNUSED = {

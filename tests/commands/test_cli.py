@@ -3,11 +3,11 @@
 import json
 import re
 import subprocess
-import sys
 from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from dpexp.commands import list as listing
@@ -27,28 +27,9 @@ def said(*arguments):
     return result.stdout
 
 
-def test_help_imports_nothing_heavy():
-    heavy = ["numpy", "numba", "pandas", "pyarrow", "scipy", "matplotlib", "pydantic", "yaml", "rich.console"]
-    script = f"import sys, dpexp.commands.cli; print([m for m in {heavy} if m in sys.modules])"
-    assert (
-        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
-        == "[]"
-    )
+def test_every_command_is_on_the_first_page_and_has_one_of_its_own():
     page = call("--help").stdout
-    for command in (
-        "run",
-        "plot",
-        "table",
-        "privacy",
-        "claims",
-        "advise",
-        "diff",
-        "list",
-        "show",
-        "validate",
-        "schema",
-        "env",
-    ):
+    for command in typer.main.get_command(app).commands:
         assert re.search(rf"^  {command} ", page, re.MULTILINE)
         said(command, "--help")
 
@@ -108,26 +89,6 @@ def test_validate_reports_every_file(tmp_path):
     assert "bad.yaml:2:31" in result.stderr
     assert "absent.yaml: no such file" in result.stderr
     assert len(call("validate", *CONFIGS).stdout.splitlines()) == len(CONFIGS)
-
-
-@pytest.mark.slow
-def test_damaged_configs_through_the_command(tmp_path):
-    import random
-
-    from tests.config.test_config import mutate
-
-    rng = random.Random(11)
-    paths = []
-    for k in range(200):
-        path = tmp_path / f"c{k}.yaml"
-        path.write_text(mutate(rng, rng.choice(CONFIGS).read_text())[0])
-        paths.append(path)
-    result = subprocess.run([COMMAND, "validate", *paths], capture_output=True, text=True, timeout=500)
-    assert result.returncode == 2
-    assert "Traceback" not in result.stderr
-    accepted = result.stdout.count("ok ")
-    refused = {line.split(":")[0] for line in result.stderr.splitlines() if line.startswith(str(tmp_path))}
-    assert accepted + len(refused) == 200
 
 
 def test_show_prints_a_config_that_reads_back(tmp_path):

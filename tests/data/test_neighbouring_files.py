@@ -336,7 +336,6 @@ def search(entry: Entry, folder: Path, examples: int | None = None, seed: int | 
     tried()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ENTRIES)
 def test_a_record_enters_alone(name, tmp_path):
     search(ENTRIES[name], tmp_path)
@@ -574,7 +573,6 @@ FAULTS: dict[str, tuple[Callable[[], Any], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_found(fault, tmp_path):
     """The check that the right code passes fails with each of these."""

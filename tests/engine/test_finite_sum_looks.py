@@ -25,6 +25,7 @@ def data_of(name: str, n: int, d: int) -> tuple[FiniteSum, Data]:
     return problem, Data(problem.pair, *problem.records, problem.constants)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", IN_LANES)
 @pytest.mark.parametrize(("n", "d"), [(3, 1), (8, 4), (77, 7)])
 def test_the_lanes_agree_with_sums_record_by_record(name: str, n: int, d: int) -> None:

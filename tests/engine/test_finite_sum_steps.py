@@ -49,6 +49,7 @@ def literal(run: Momentum, steps: int) -> np.ndarray:
     return np.array(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(LOSSES))
 @pytest.mark.parametrize("d", [1, D])
 def test_every_loss_steps_as_its_gradient_of_one_record_says(name: str, d: int) -> None:
@@ -77,6 +78,7 @@ def test_a_run_has_the_same_bits_in_any_company(count: int) -> None:
     np.testing.assert_array_equal(alone, whole[5])
 
 
+@pytest.mark.slow
 def test_a_loss_without_a_form_in_lanes_is_stepped_run_by_run() -> None:
     problem, data = data_of("rippled-mean")
     plain = data._replace(pair=data.pair._replace(lanes=None))

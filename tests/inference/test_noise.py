@@ -200,6 +200,7 @@ def test_the_noise_of_every_message_is_that_of_the_statement(estimator, model, s
     assert wrong_in(residuals) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize(
     ("estimator", "model", "kind"), [(*case, kind) for case in CASES for kind in ESTIMATORS[case[0]][1]]

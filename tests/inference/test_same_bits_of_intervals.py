@@ -14,6 +14,8 @@ import pytest
 from tests.conftest import ROOT
 from tests.other_machines import TRIED, compiles_anew, environment
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = """
 import hashlib, json, math, sys, warnings
 import numpy as np
@@ -65,7 +67,6 @@ def found():
         return {"this one": first, **dict(zip(TRIED, pool.map(hashes, TRIED), strict=True))}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("machine", TRIED)
 def test_every_machine_finds_the_same_bits(found, machine):
     assert found[machine]

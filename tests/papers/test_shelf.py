@@ -29,6 +29,7 @@ def test_every_row_was_computed_elsewhere():
     assert len(CLAIMS) == len(BY_ID)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_numbers_are_those_of_other_programs(name):
     for ours, other in zip(found(BY_ID[name]), ELSEWHERE[name], strict=True):

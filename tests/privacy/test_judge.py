@@ -168,7 +168,6 @@ COUNTS = {"fresh bins": 12, "printed": 200}
 """comparisons: few where one is slow, more where few violate"""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG)
 def test_unsound_bounds_are_refuted(name):
     function, assumes = WRONG[name]
@@ -276,7 +275,6 @@ SOUND = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", share(SOUND, 2))
 def test_sound_bounds_pass(name):
     bound, assumes = SOUND[name]

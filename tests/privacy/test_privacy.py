@@ -1,4 +1,4 @@
-"""Gaussian DP, budgets and the ledger: against reference values, dp_accounting, mpmath and exact limits."""
+"""Gaussian DP, budgets and the ledger: against reference values, dp_accounting and exact limits; test_gdp.py has mpmath."""
 
 import math
 
@@ -33,33 +33,6 @@ def test_values_of_other_libraries():
         assert eps_of(mu, delta) == pytest.approx(dp_accounting.get_epsilon_gaussian(1 / mu, delta), rel=1e-6)
 
 
-def exact_delta(mu, eps):
-    import mpmath
-
-    with mpmath.workdps(60):
-        m, e = mpmath.mpf(mu), mpmath.mpf(eps)
-        return float(mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m))
-
-
-@pytest.mark.parametrize("mu", [1e-3, 0.1, 0.5, 1.0, 3.0, 10.0, 40.0])
-@pytest.mark.parametrize("eps", [0.0, 1e-3, 0.1, 1.0, 5.0, 30.0, 300.0])
-def test_delta_to_high_precision(mu, eps):
-    exact = exact_delta(mu, eps)
-    if exact > 1e-300:
-        assert delta_of(mu, eps) == pytest.approx(exact, rel=1e-9, abs=1e-18)
-
-
-@pytest.mark.parametrize("delta", [1e-300, 1e-100, 1e-30, 1e-12, 1e-6, 1e-3, 0.1])
-@pytest.mark.parametrize("mu", [0.01, 0.5, 2.0, 10.0])
-def test_round_trips_never_overspend(mu, delta):
-    eps = eps_of(mu, delta)
-    assert delta_of(mu, eps) <= delta
-    if eps > 1e-6:
-        assert delta_of(mu, eps * (1 - 1e-6)) > delta
-        assert mu_of(eps, delta) == pytest.approx(mu, rel=1e-6)
-        assert delta_of(mu_of(eps, delta), eps) <= delta * (1 + 1e-9)
-
-
 def test_edges():
     assert delta_of(0, 1) == 0
     assert delta_of(math.inf, 1) == 1
@@ -80,13 +53,6 @@ def test_edges():
     ):
         with pytest.raises(ValueError, match="must"):
             wrong()
-
-
-def test_privacy_is_monotone():
-    mus, epsilons = np.linspace(0.5, 5, 25), np.linspace(0, 8, 25)
-    deltas = np.array([[delta_of(m, e) for e in epsilons] for m in mus])
-    assert np.all(np.diff(deltas, axis=0) > 0)
-    assert np.all(np.diff(deltas, axis=1) < 0)
 
 
 def test_renyi_divergence_by_quadrature():

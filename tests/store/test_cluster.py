@@ -4,7 +4,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from importlib.util import find_spec
 
 import pytest
@@ -362,9 +361,7 @@ def test_ctrl_c_keeps_what_is_finished_and_cancels_the_rest(lan, tmp_path):
     assert said.splitlines()[-1] == "interrupted; finished chunks are kept, run again to continue"
     assert "Traceback" not in said
     assert chunks(tmp_path / "results")
-    begin = time.monotonic()
     until(lambda: lan.tasks() == 0, "an idle cluster")
-    assert time.monotonic() - begin < PATIENCE
 
 
 @pytest.mark.slow

@@ -13,6 +13,8 @@ import pytest
 from tests.conftest import AT_LENGTH, ROOT
 from tests.other_machines import TRIED, compiles_anew, environment
 
+pytestmark = pytest.mark.slow
+
 MEAN, RUN = "problem: {name: rippled-mean, N: 50, d: 5}", "run: {replicates: 3, seed: 1, checkpoints: 3}"
 TARGET, PATH = "privacy: {eps: [1, 4], delta: 1e-5}", "schedule: {name: path-length, length: 3}"
 SAMPLED = "algorithm: {name: batch-descent, sampling_rate: 0.1, epochs: 3}"
@@ -76,7 +78,6 @@ def here(tmp_path_factory):
     return stored(tmp_path_factory.mktemp("here"), "this one", CONFIGS)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("machine", TRIED)
 def test_what_is_stored_is_the_same_on_another_machine(machine, here, tmp_path):
     there = stored(tmp_path, machine, COMPILED_ANEW if compiles_anew(machine) else CONFIGS)
