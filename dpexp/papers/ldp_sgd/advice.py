@@ -36,13 +36,17 @@ SIMULATED = 1_000_000
 """users of the trial at most; for more users its results are carried over by the recursion"""
 SHOWN = 3
 """runners-up that are confirmed with fresh users too"""
-SIFTED = 4
+SIFTED = 8
 """the first trial, of all settings, has one of so many replicates: it only says which are tried again, on fresh users"""
+HALVED = (4, 2, 1)
+"""the second begins with one of so many replicates, and goes on with the better half of the settings until it has all"""
+SIDE_BY_SIDE = 8
+"""replicates that take as long as one"""
 REFUTED = 2.0
 """factor from the nearer end of the trial's 95% interval at which a prediction (of a mean squared distance or a mean
 loss gap) counts as refuted: the recursion is a linearisation, so that less is what it is expected to miss"""
 Known = dict[tuple[Hashable, ...], np.ndarray]
-"""errors of a setting, [estimators, replicates], by trial and setting"""
+"""errors of a setting, [estimators, replicates] from the first one on, by trial and setting"""
 
 
 @dataclass(frozen=True)
@@ -140,15 +144,17 @@ def advise(
     found = [done[k] for k in range(len(searches))]
     usual = [choice for part in found[2 * len(ALPHAS) :] for choice in part]
     grids = found[: len(ALPHAS)], found[len(ALPHAS) : 2 * len(ALPHAS)]
-    wide = [[choice for part in grid for choice in _shortlist(part)] for grid in grids]
+    wide = [[_shortlist(part, name) for part in grid for name in LdpSgd.estimators] for grid in grids]
 
-    def simulated(private: Sequence[Choice], public: Sequence[Choice], users: int) -> list[list[Choice]]:
-        groups = [(private, budget), (public, nobody), (usual, budget)]
+    def simulated(asked: Sequence[Sequence[Choice]], users: int, part: int = 1) -> list[list[Choice]]:
+        groups = [(asked[0], budget), (asked[1], nobody), (usual, budget)]
         doing = f"trial {users + 1} of 3, {trial:,} users, groups of replicates"
-        some = replicates if users else max(2, replicates // SIFTED)
+        some = min(replicates, -(-replicates // (part * SIDE_BY_SIDE)) * SIDE_BY_SIDE)
         return _simulated(problem, groups, trial, metric, some, seed + users, jobs, doing, known)
 
-    private, public, defaults = simulated(wide[0], wide[1], 0)
+    tried = simulated([[choice for steps in lists for choice in steps[:2]] for lists in wide], 0, SIFTED)
+    smaller = simulated([_smaller(*pair) for pair in zip(wide, tried[:2], strict=True)], 0, SIFTED)
+    private, public, defaults = [*tried[0], *smaller[0]], [*tried[1], *smaller[1]], tried[2]
     leaders = _leaders([*private, *defaults])
     tell("smaller and larger steps near the best")
 
@@ -158,23 +164,40 @@ def advise(
 
     # both sides are searched alike: a coarser search without privacy would say that privacy costs nothing, or less
     best_public = _leaders(public)[:2]
-    searched = [*leaders, *refined(places[0], leaders[:2])], [*best_public, *refined(places[1], best_public)]
-    private, public, _ = simulated(*searched, 1)
-    private, public, defaults = simulated(_leaders(private)[: 1 + SHOWN], _leaders(public)[:1], 2)  # fresh users
+    searched = [[*leaders, *refined(places[0], leaders[:2])], [*best_public, *refined(places[1], best_public)]]
+    for part in HALVED:
+        private, public, _ = simulated(searched, 1, part)
+        searched = [_better(private, 1 + SHOWN), _better(public, 1)]
+    private, public, defaults = simulated([_leaders(private)[: 1 + SHOWN], _leaders(public)[:1]], 2)  # fresh users
     others = tuple(sorted(private[1:], key=lambda c: c.carried))
     without = private[0] if budget == nobody else public[0]
     return Advice(problem, budget, n, metric, trial, replicates, private[0], without, tuple(defaults), others)
 
 
-def _shortlist(choices: Sequence[Choice]) -> list[Choice]:
-    """For each estimator at one alpha the best predicted eta, and smaller ones: large noise favours smaller steps."""
-    short = []
-    for estimator in LdpSgd.estimators:
-        group = [choice for choice in choices if choice.estimator == estimator]
-        if group:
-            best = min(range(len(group)), key=lambda k: group[k].predicted)
-            short += [group[k] for k in range(best, -1, -3)][:5]
-    return short
+def _shortlist(choices: Sequence[Choice], estimator: str) -> list[Choice]:
+    """For an estimator at one alpha the best predicted eta, and smaller ones: large noise favours smaller steps."""
+    group = [choice for choice in choices if choice.estimator == estimator]
+    best = min(range(len(group)), key=lambda k: group[k].predicted, default=-1)
+    return [group[k] for k in range(best, -1, -3)][:5]
+
+
+def _smaller(lists: Sequence[Sequence[Choice]], tried: Sequence[Choice]) -> list[Choice]:
+    """The rest of the lists whose second step did better than their first: beyond a least error it only rises."""
+    error = {(c.estimator, c.eta, c.alpha): c.carried for c in tried}
+    falls = [some for some in lists if len(some) > 2 and error[_name(some[1])] < error[_name(some[0])]]
+    return [choice for some in falls for choice in some[2:]]
+
+
+def _name(choice: Choice) -> tuple[str, float, float]:
+    return choice.estimator, choice.eta, choice.alpha
+
+
+def _better(choices: Sequence[Choice], fewest: int) -> list[Choice]:
+    """The two best steps of each alpha and estimator among the better half of these, at least `fewest`."""
+    leaders = _leaders(choices)
+    kept = leaders[: max(fewest, len(leaders) // 2)]
+    ranked = sorted(choices, key=lambda c: c.carried)
+    return [c for one in kept for c in [c for c in ranked if (c.alpha, c.estimator) == (one.alpha, one.estimator)][:2]]
 
 
 def _leaders(choices: Sequence[Choice]) -> list[Choice]:
@@ -216,24 +239,29 @@ def _simulated(
     known: Known,
 ) -> list[list[Choice]]:
     """The groups' choices with their simulated errors; all on the same users and noise directions."""
-    trials = problem, trial, replicates, seed
+    trials = problem, trial, seed
 
     def key(choice: Choice, budget: Budget) -> tuple[Hashable, ...]:
         return *trials, choice.eta, choice.alpha, budget
 
-    new = {key(c, budget): (Power(eta=c.eta, alpha=c.alpha), budget) for choices, budget in groups for c in choices}
-    new = {at: setting for at, setting in new.items() if at not in known}
+    every = {key(c, budget): (Power(eta=c.eta, alpha=c.alpha), budget) for choices, budget in groups for c in choices}
+    have = {at: known[at].shape[-1] if at in known else 0 for at in every}
     algorithm = LdpSgd()
-    lanes = [range(first, min(first + 8, replicates)) for first in range(0, replicates if new else 0, 8)]
-    settings = list(new.values())
-    tasks = [(algorithm.simulate, (problem, settings, np.array([trial]), seed, list(lane))) for lane in lanes]
-    done = dict(finished(EXECUTORS["threads"](tasks, jobs), len(tasks), doing, alike=True))
     column = algorithm.metrics.index(METRICS[metric])
-    for k, at in enumerate(new):
-        known[at] = np.concatenate([done[task].values[k, :, 0, column] for task in range(len(tasks))], axis=-1)
+    for begin in sorted({count for count in have.values() if count < replicates}):
+        new = [at for at, count in have.items() if count == begin]
+        firsts = range(begin, replicates, SIDE_BY_SIDE)
+        lanes = [list(range(first, min(first + SIDE_BY_SIDE, replicates))) for first in firsts]
+        settings = [every[at] for at in new]
+        tasks = [(algorithm.simulate, (problem, settings, np.array([trial]), seed, lane)) for lane in lanes]
+        done = dict(finished(EXECUTORS["threads"](tasks, jobs), len(tasks), doing, alike=True))
+        for k, at in enumerate(new):
+            fresh = [done[task].values[k, :, 0, column] for task in range(len(tasks))]
+            known[at] = np.concatenate([*([known[at]] if begin else []), *fresh], axis=-1)
 
     def measured(choice: Choice, budget: Budget) -> Choice:
-        mean, reach = mean_and_reach(known[key(choice, budget)][algorithm.estimators.index(choice.estimator)])
+        errors = known[key(choice, budget)][algorithm.estimators.index(choice.estimator), :replicates]
+        mean, reach = mean_and_reach(errors)
         return replace(choice, simulated=float(mean), reach=float(reach))
 
     return [[measured(choice, budget) for choice in choices] for choices, budget in groups]
