@@ -13,7 +13,6 @@ import tempfile
 import zlib
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
-from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
@@ -191,43 +190,6 @@ def config(tmp_path):
     path = tmp_path / "small.yaml"
     path.write_text(SMALL)
     return path
-
-
-class ByHand:
-    """In place of `time` and `threading.Timer`: time passes when a test says so, and then timers go off."""
-
-    def __init__(self):
-        self.now, self.timers = 1000.0, []
-
-    def monotonic(self):
-        return self.now
-
-    def Timer(self, seconds, function, arguments=()):
-        at = self.now + seconds
-        timer = SimpleNamespace(start=lambda: self.timers.append(entry), cancel=lambda: self.cancel(entry))
-        entry = (at, function, arguments, timer)
-        return timer
-
-    def cancel(self, entry):
-        if entry in self.timers:
-            self.timers.remove(entry)
-
-    def passes(self, seconds):
-        self.now += seconds
-        for entry in [one for one in self.timers if one[0] <= self.now]:
-            self.timers.remove(entry)
-            entry[1](*entry[2])
-
-
-@pytest.fixture
-def by_hand(monkeypatch):
-    """The clock of progress, which the test moves."""
-    from dpexp.store import progress
-
-    clock = ByHand()
-    monkeypatch.setattr(progress, "time", clock)
-    monkeypatch.setattr(progress, "threading", clock)
-    return clock
 
 
 @pytest.fixture

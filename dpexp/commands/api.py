@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -125,6 +126,7 @@ def run(
     """
     from dpexp.commands import run as command
     from dpexp.commands.sharing import require_private_records
+    from dpexp.commands.waiting import Waiting
     from dpexp.config.resources import require_room
     from dpexp.core.errors import DpexpError
 
@@ -138,7 +140,8 @@ def run(
     require_room(experiment, jobs, cluster=scheduler is not None)
     if deployment:
         require_private_records(experiment)
-    document, _, code = command.run_all([experiment], request)
+    with nullcontext() if quiet else Waiting("run"):
+        document, _, code = command.run_all([experiment], request)
     if code:
         failed = [cell for cell in document["cells"] if cell["status"] == "failed"]
         raise DpexpError(f"{len(failed)} cells failed, the first with: {failed[0]['reason']}")

@@ -706,7 +706,7 @@ def _interrupt(*_: object) -> None:
 def _command() -> Any:
     """The command line, in which `--plugin` and `--debug` may stand before and after the name of a command.
 
-    Every command but `run`, which has a bar of its own, shows the step it is at when it takes long.
+    Every command shows the step it is at when it takes long.
     """
     from dpexp.commands.waiting import shown
 
@@ -714,8 +714,7 @@ def _command() -> Any:
     shared = [option for option in command.params if option.name in ("plugin", "debug")]
     for name, one in command.commands.items():
         one.params += shared
-        if name != "run":
-            one.callback = shown(name, one.callback)
+        one.callback = shown(name, one.callback)
     return command
 
 

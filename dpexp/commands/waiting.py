@@ -1,4 +1,4 @@
-"""Progress of what is not a run: the step that a command is at, on stderr, once it has been silent for two seconds.
+"""Progress: the step that a command is at, on stderr, once it has been silent for two seconds.
 
 On a terminal it is one line, which is rewritten and which goes before anything else is printed. Elsewhere it is a plain
 line now and then. A command that answers at once shows nothing.
@@ -43,6 +43,7 @@ class Waiting:
         self.last: tuple[str, float] | None = None
         """the step that the last line had, and when that was"""
         self.drawn = self.is_compiling = False
+        self.compiling_since = self.begin
         self.lock = threading.RLock()
         self.over = threading.Event()
         self.thread = threading.Thread(target=self._watch, daemon=True)
@@ -78,8 +79,14 @@ class Waiting:
                 self._erase()
 
     def compiling(self, busy: bool) -> None:
-        """A compilation begins or has ended."""
-        self.is_compiling = busy
+        """A compilation begins or has ended. Its time is no step of a series, so that the time left ignores it."""
+        with self.lock:
+            now = time.monotonic()
+            if busy:
+                self.compiling_since = now
+            else:
+                self.series_since += now - max(self.series_since, self.compiling_since)
+            self.is_compiling = busy
 
     def line(self, now: float) -> str:
         """What is shown: the command, its step, and the time left, or else the time that it has taken."""

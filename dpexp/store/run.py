@@ -284,7 +284,7 @@ def _finished(
         note(f"{experiment.name}: {len(done)} of {len(chunks)} chunks were finished before", options.quiet)
     told: set[str] = set()
     to_do: Sequence[Chunk] = waiting
-    with Progress(experiment.name, sum(chunk.work for chunk in waiting), options.quiet) as progress:
+    with Progress(experiment.name, sum(chunk.work for chunk in waiting)) as progress:
         for _ in waiting:
             number, (result, key) = yield to_do
             to_do = ()

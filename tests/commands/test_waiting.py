@@ -234,5 +234,22 @@ def test_a_plug_in_is_tried_step_by_step(at_once, tmp_path):
     assert re.search(r"^check: 1 of \d+, \w+ [\w-]+: ", said, re.MULTILINE), said
 
 
-def test_a_run_has_a_bar_of_its_own(at_once, config, tmp_path):
-    assert "run: " not in call("run", config, "--results", tmp_path / "r").stderr
+def test_a_run_says_how_far_it_is(at_once, config, tmp_path):
+    told = call("run", config, "--results", tmp_path / "r").stderr
+    assert re.search(r"^run: \w+: \d+%", told, re.MULTILINE), told
+    assert "run: " not in call("run", config, "-q", "--force", "--results", tmp_path / "r").stderr
+
+
+def test_the_time_left_ignores_a_compilation(entered, monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with entered("run") as clock:
+        tell("x: 0%", 0.0)
+        compiling.tell(True)
+        clock.passes(30)
+        compiling.tell(False)
+        clock.passes(10)
+        tell("x: 50%", 0.5)
+        clock.passes(0)
+        assert "x: 0% (compiling)" in stream.getvalue()
+        assert "x: 50%, 10 s left" in stream.getvalue()

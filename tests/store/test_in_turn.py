@@ -6,7 +6,7 @@ import pytest
 
 from dpexp.config.experiment_file import load_experiment
 from dpexp.core.errors import DpexpError
-from dpexp.engine.compiling import tell
+from dpexp.core.steps import listening
 from dpexp.store import Folder, in_turn, partials
 from dpexp.store import run as running
 from dpexp.store.executors import Crew
@@ -218,24 +218,13 @@ def test_what_a_task_raises_reaches_who_takes_it():
         outcome.value()
 
 
-def test_progress_shows_one_experiment_at_a_time(by_hand, capsys):
-    with Progress("second", 100.0, quiet=False) as alone:
-        assert alone.shown
-    first = Progress("first", 100.0, quiet=False).__enter__()
-    second = Progress("second", 100.0, quiet=False).__enter__()
-    assert (first.shown, second.shown) == (True, False)
-    by_hand.passes(6)
-    second.advance(40)
-    assert capsys.readouterr().err == ""
-    tell(True)
-    by_hand.passes(3)
-    tell(False)
-    assert capsys.readouterr().err == "first: compiling\n"
-    first.__exit__(None, None, None)
-    assert second.shown
-    second.advance(20)
-    assert second.rate(second.begin + 2) == "10 steps/s"  # of what was done since it is shown
-    by_hand.passes(6)
-    second.advance(20)
-    assert capsys.readouterr().err.startswith("second: 80%")
-    second.__exit__(None, None, None)
+def test_of_experiments_at_the_same_time_the_first_is_told():
+    said = []
+    with listening(lambda step, done: said.append((step, done))):
+        first, second = Progress("first", 100.0).__enter__(), Progress("second", 200.0).__enter__()
+        second.advance(40)
+        first.advance(25)
+        first.__exit__(None, None, None)
+        second.advance(40)  # the time left is that of what was done since it is told
+        second.__exit__(None, None, None)
+    assert said == [("first: 0%", 0.0), ("first: 25%", 0.25), ("second: 20%", 0.0), ("second: 40%", 0.25)]

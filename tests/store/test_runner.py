@@ -1,7 +1,6 @@
 """Running: the same bits whatever happens, nothing lost, and what is stale is known."""
 
 import contextlib
-import io
 import json
 import signal
 import subprocess
@@ -15,12 +14,10 @@ import pytest
 from dpexp.config.experiment_file import load_experiment
 from dpexp.core import files as whole
 from dpexp.core.errors import DpexpError
-from dpexp.engine.compiling import tell
 from dpexp.engine.result import Passed
 from dpexp.store import Folder, partials
 from dpexp.store.executors import EXECUTORS
 from dpexp.store.planning import plan
-from dpexp.store.progress import Progress
 from dpexp.store.run import Options, run
 from dpexp.store.simulating import Done
 from dpexp.store.stats import COLUMNS
@@ -454,45 +451,3 @@ GOLDEN = [
     0.144524995471,
     0.551937496747,
 ]
-
-
-@pytest.mark.parametrize(
-    ("steps", "said"), [(2.5e8, "125 M steps/s"), (2.5e6, "1.2 M"), (54_000, "27 k"), (900, "450 steps")]
-)
-def test_the_speed_is_told_in_a_unit_that_shows_it(steps, said):
-    with Progress("x", 1e9, quiet=True) as progress:
-        progress.advance(steps)
-        assert progress.rate(progress.begin + 2).startswith(said)
-
-
-def test_compiling_is_said_where_it_takes_long_and_counts_for_no_rate(by_hand, capsys):
-    with Progress("x", 100.0, quiet=False) as progress:
-        begin = progress.begin
-        tell(True)
-        by_hand.passes(1.9)
-        assert capsys.readouterr().err == ""
-        by_hand.passes(0.2)
-        assert capsys.readouterr().err == "x: compiling\n"
-        tell(False)
-        assert progress.begin == pytest.approx(begin + 2.1)
-    tell(True)  # nobody listens any more
-    by_hand.passes(60)
-    with Progress("x", 100.0, quiet=False):
-        tell(True)
-        tell(False)
-        by_hand.passes(60)
-    assert capsys.readouterr().err == ""
-
-
-def test_a_bar_says_compiling_and_no_share(monkeypatch):
-    shown = io.StringIO()
-    monkeypatch.setattr(shown, "isatty", lambda: True)
-    monkeypatch.setattr("sys.stderr", shown)
-    monkeypatch.setenv("TERM", "xterm")
-    with Progress("x", 100.0, quiet=False) as progress:
-        tell(True)
-        progress.bar.refresh()
-        assert "compiling" in shown.getvalue()
-        tell(False)
-        progress.advance(25)
-        assert progress.bar.tasks[0].fields["share"] == "25%"

@@ -178,13 +178,13 @@ def advise(
 
     # both sides are searched alike: a coarser search without privacy would say that privacy costs nothing, or less
     best_public = _leaders(public)[:2]
-    searched = [*leaders, *refined(places[0], leaders[:2])], [*best_public, *refined(places[1], best_public)]
+    searched = [[*leaders, *refined(places[0], leaders[:2])], [*best_public, *refined(places[1], best_public)]]
     # the smaller noise of small steps is worth more to an intercept than to an average, as it has no bias to fear
     averages = [c for c in leaders if c.estimator == "asgd" and c.alpha > 0 and trial == n][:2]
     paths = [Choice("extrapolated", factor * c.eta, c.alpha) for c in averages for factor in (0.25, 0.5, 1.0)]
     for part in HALVED:
         private, public, _ = simulated(searched, 1, part)
-        searched = _better(private, 1 + SHOWN), _better(public, 1)
+        searched = [_better(private, 1 + SHOWN), _better(public, 1)]
     private, public, defaults = simulated([_leaders(private)[: 1 + SHOWN], _leaders(public)[:1]], 2)  # fresh users
     others = tuple(sorted(private[1:], key=lambda c: c.carried))
     without = private[0] if budget == nobody else public[0]
