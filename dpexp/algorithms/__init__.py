@@ -2,6 +2,7 @@
 
 from dpexp.algorithms.algorithm import Algorithm
 from dpexp.algorithms.batch_descent import BatchDescent
+from dpexp.algorithms.central_newton import CentralNewton
 from dpexp.algorithms.clipped_ldp_sgd import ClippedLdpSgd
 from dpexp.algorithms.dp_sgd import DpSgd
 from dpexp.algorithms.dp_sgld import DpSgld
@@ -35,6 +36,7 @@ ALGORITHMS: Registry[type[Algorithm]] = Registry(
         "batch-descent": BatchDescent,
         "gradient-recursion": GradientRecursion,
         "staged-newton": StagedNewton,
+        "central-newton": CentralNewton,
         "path-intervals": PathIntervals,
     },
 )

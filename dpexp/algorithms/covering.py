@@ -1,15 +1,20 @@
 """What is measured of intervals: whether they cover, how long they are, and how far off the estimate is.
 
 Coordinates are the intercept, the first slope (of the covariate on which errors and curved means depend), the mean over
-all slopes, and the last coordinate, which is the scale where there is one. Coverage is kept of every single slope, too.
+all slopes, the last slope (of a rare level, or of a range that is stated too wide), and the last coordinate, which is
+the scale where there is one. Covariates are alike but for the first and the last. An interval that tells nothing
+covers. One that inverts a test covers if the test accepts the target: its ends are not looked for, which would take
+most of the time. Lengths are those of Wald's intervals, and 0 elsewhere: over the share of Wald's, the mean is theirs.
+
 Lengths and errors are also given over the efficient bound 2 z sqrt(diag(H^-1 S_mu H^-1) / n), the shortest interval of
-any method in which every user sends one gradient; S_mu = S + Delta^2 mu_eff^-2 I for the optimal weights of users.
+any method in which every user sends one gradient; S_mu = S + Delta^2 mu_eff^-2 D_a^-2 for the weights of users. An
+owner of all records adds that noise once, to the mean: there it is divided by n.
 """
 
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -25,29 +30,28 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dpexp.algorithms.schedules import Schedule
+    from dpexp.inference.fitting import Fitted
     from dpexp.inference.methods import Interval
     from dpexp.inference.models import Model
     from dpexp.inference.populations import Population
     from dpexp.inference.targets import Target
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
+    from dpexp.privacy.mechanisms.stated import Stated
 
-COORDINATES = ("intercept", "first_slope", "slopes", "last")
-SLOPES = tuple(f"slope_{k}" for k in range(1, 21))
-"""single slopes; where there are fewer than twenty they are repeated, since all settings have the same metrics"""
+COORDINATES = ("intercept", "first_slope", "slopes", "last_slope", "last")
 METRICS = (
     "param_distance_sq",
-    *(f"covered_{c}" for c in COORDINATES),
-    *(f"length_over_bound_{c}" for c in COORDINATES),
-    *(f"error_over_bound_{c}" for c in COORDINATES),
-    *(f"length_{c}" for c in COORDINATES),
-    "accepted",
-    *(f"covered_accepted_{c}" for c in COORDINATES),
-    *(f"covered_{c}" for c in SLOPES),
-    *(f"covered_accepted_{c}" for c in SLOPES),
+    *(
+        f"{what}_{c}"
+        for what in ("covered", "bounded", "wald", "length_over_bound", "error_over_bound", "length")
+        for c in COORDINATES
+    ),
 )
 FEWEST = 1000
 """users below which no design is tried"""
+GRID = (np.arange(10_000) + 0.5) / 10_000
+"""uniform numbers from which a law of budgets is drawn where it is asked for as a whole"""
 
 
 class Covering(AlgorithmBase):
@@ -61,6 +65,12 @@ class Covering(AlgorithmBase):
     """correlation of any two covariates"""
     bend: Annotated[float, Field(ge=-10, le=10)] = 0.0
     """how much the true mean bends: bend (z_1^2 - 1) on top of x'beta*"""
+    rare: Annotated[float, Field(ge=0, le=0.5)] = 0.0
+    """the last covariate is a level that this share holds; 0: normal like the others"""
+    narrow: Annotated[float, Field(ge=0.25, le=16)] = 1.0
+    """how many times too wide the range of the last covariate is stated"""
+    spread: Annotated[float, Field(ge=1 / 32, le=32)] = 1.0
+    """the true scale of the errors over the public guess of it"""
 
     estimators: ClassVar[tuple[str, ...]]
     """names of the intervals"""
@@ -75,11 +85,11 @@ class Covering(AlgorithmBase):
     def complaints(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         found = [] if n >= FEWEST else [f"intervals take at least {FEWEST:,} users"]
         wrong = self.errors != "normal" or self.bend != 0
-        if isinstance(problem, MallowsLogistic) and (wrong or self.rho):
-            found.append("the target of a logistic model is known for independent covariates and a right model only")
-        elif wrong and self.rho:
-            found.append("the target is known for correlated covariates, or for a wrong model, but not for both")
-        elif wrong and not problem.has_scale:
+        if isinstance(problem, MallowsLogistic) and (wrong or self.spread != 1):
+            found.append("the target of a logistic model is known for a right model only")
+        elif wrong and not self.population(problem).right:
+            found.append("the target is known for other covariates, or for a wrong model, but not for both")
+        elif (wrong or self.spread != 1) and not problem.has_scale:
             found.append("the target under a wrong model is known where the scale is estimated")
         return found
 
@@ -91,8 +101,14 @@ class Covering(AlgorithmBase):
             8 * n + 8 * 8 * BLOCK * (3 * problem.p + 8 + problem.p * problem.p) + 10_000 * settings * checkpoints
         )
 
+    def held(self, problem: LinearPredictorProblem, n: int) -> int:
+        """Bytes of the records of eight replicates, where a fit needs all of them at once."""
+        return 8 * 8 * n * (3 * problem.d + 4)
+
     @first_stage
-    def mechanism(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> LocalGaussian:
+    def mechanism(
+        self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int
+    ) -> LocalGaussian | Stated:
         """Every user sends one message, a gradient or a Hessian, each with the noise that its sensitivity asks for."""
         from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
 
@@ -104,8 +120,23 @@ class Covering(AlgorithmBase):
         from dpexp.inference.populations import Population
 
         binary = isinstance(problem, MallowsLogistic)
-        sigma = problem.sigma if isinstance(problem, HuberLinear) else 1.0
-        return Population(problem.d, problem.sigma_z, self.rho, problem.beta, sigma, self.errors, self.bend, binary)
+        sigma = problem.sigma * self.spread if isinstance(problem, HuberLinear) else 1.0
+        return Population(
+            problem.d, problem.sigma_z, self.rho, problem.beta, sigma, self.errors, self.bend, binary, self.rare,
+            self.narrow,
+        )  # fmt: skip
+
+    def model(self, problem: LinearPredictorProblem, budget: Budget) -> Model:
+        """What is sent, and with what noise: as the paper has it, where a method says nothing else."""
+        from dpexp.inference.models import model_of
+
+        return model_of(problem)
+
+    def noise(self, model: Model, budget: Budget, n: int) -> float:
+        """1 / mu_eff^2 of the efficient bound."""
+        from dpexp.inference.predicted import noise_of
+
+        return noise_of(model, budget.draw(GRID, 1)).gradients
 
     def of_settings(
         self,
@@ -115,10 +146,10 @@ class Covering(AlgorithmBase):
         n: int,
         seed: int,
         lanes: Sequence[int],
-    ) -> list[list[tuple[Interval, np.ndarray]]]:
-        """For every setting the interval of every estimator, and which of the eight replicates are accepted [8].
+    ) -> list[list[Interval | Seen]]:
+        """For every setting the intervals of every estimator, for eight replicates.
 
-        A setting is a schedule and a budget. All settings meet the same users.
+        A setting is a schedule and a budget. All settings meet the same users. `model` is that of the first budget.
         """
         raise NotImplementedError
 
@@ -132,58 +163,88 @@ class Covering(AlgorithmBase):
     ) -> Passed:
         """A run of its own for every checkpoint, since designs know their n."""
         from dpexp.engine.lanes.vectors import LANES
-        from dpexp.inference.models import model_of
-        from dpexp.inference.predicted import noise_of
         from dpexp.inference.targets import target_of
 
         steps = np.asarray(steps, dtype=np.int64)
-        model, law = model_of(problem), self.population(problem)
-        target = target_of(model, law)
+        models, law = [self.model(problem, budget) for _, budget in settings], self.population(problem)
+        target = target_of(models[0], law)
         values = np.zeros((len(settings), len(self.estimators), len(steps), len(self.metrics), len(replicates)))
-        noises = [
-            noise_of(model, budget.draw((np.arange(10_000) + 0.5) / 10_000, 1)).gradients for _, budget in settings
-        ]
         for k, n in enumerate(int(step) for step in steps):
-            if n < FEWEST:  # nothing is said: not accepted, and of length 0
+            if n < FEWEST:  # nothing is said: not bounded, and of length 0
                 values[:, :, k, 0] = np.sum((problem.start() - target.theta) ** 2)
                 continue
-            bounds = [efficient_errors(model, target, noise, n) for noise in noises]
+            bounds = [
+                efficient_errors(model, target, self.noise(model, budget, n), n)
+                for model, (_, budget) in zip(models, settings, strict=True)
+            ]
             for first in range(0, len(replicates), LANES):
                 lanes = list(replicates[first : first + LANES])
-                found = self.of_settings(model, law, settings, n, seed, lanes)
+                found = self.of_settings(models[0], law, settings, n, seed, lanes)
                 for s, e in product(range(len(settings)), range(len(self.estimators))):
-                    rows = measured(*found[s][e], target.theta, bounds[s], self.level, model.d)
+                    rows = measured(found[s][e], target.theta, bounds[s], self.level, models[s].d)
                     values[s, e, k, :, first : first + len(lanes)] = rows[:, : len(lanes)]
         return Passed(steps, self.estimators, self.metrics, values)
 
 
 def efficient_errors(model: Model, target: Target, noise: float, n: int) -> np.ndarray:
-    """sqrt(diag(H^-1 S_mu H^-1) / n) [p]; `noise` is 1 / mu_eff^2 under the optimal weights."""
+    """sqrt(diag(H^-1 S_mu H^-1) / n) [p]; `noise` is 1 / mu_eff^2 under the weights that are used."""
     from dpexp.inference.small_matrices import inverses, products
 
     inverse = inverses(target.hessian)
-    scores = target.scores + model.gradient_sensitivity**2 * noise * np.eye(model.p)
+    scores = target.scores + np.diag(model.gradient_noise**2 * noise)
     return np.asarray(np.sqrt(np.diag(products(inverse, scores, inverse)) / n))
 
 
-def measured(
-    interval: Interval, accepted: np.ndarray, theta: np.ndarray, bound: np.ndarray, level: float, d: int
-) -> np.ndarray:
+class Seen(NamedTuple):
+    """Of the intervals of eight replicates [8, p] each."""
+
+    estimate: np.ndarray
+    covered: np.ndarray
+    bounded: np.ndarray
+    wald: np.ndarray
+    """whether it is estimate +- z standard errors"""
+    length: np.ndarray
+    """of Wald's; 0 elsewhere"""
+
+
+def measured(seen: Interval | Seen, theta: np.ndarray, bound: np.ndarray, level: float, d: int) -> np.ndarray:
     """The metrics [len(METRICS), 8] of a model with d slopes."""
     from dpexp.inference.critical_values import normal
 
-    covered = ((interval.low <= theta) & (theta <= interval.high)).astype(np.float64)
-    length, error = interval.high - interval.low, interval.estimate - theta
-    parts = [covered, length / (2 * normal(level) * bound), error / bound, length]
-    columns = [_grouped(part, d) for part in parts]
-    both, share = columns[0] * accepted, accepted[None].astype(np.float64)
-    single = covered[:, 1 + np.arange(len(SLOPES)) % d].T
-    return np.concatenate([np.sum(error**2, axis=1)[None], *columns, share, both, single, single * accepted])
+    if not isinstance(seen, Seen):
+        covered = (seen.low <= theta) & (theta <= seen.high)
+        seen = Seen(seen.estimate, covered, *(np.ones_like(covered),) * 2, seen.high - seen.low)
+    error = seen.estimate - theta
+    over_bound = seen.length / (2 * normal(level) * bound)
+    parts = [seen.covered, seen.bounded, seen.wald, over_bound, error / bound, seen.length]
+    return np.concatenate([np.sum(error**2, axis=1)[None], *(_grouped(part.astype(np.float64), d) for part in parts)])
 
 
 def _grouped(values: np.ndarray, d: int) -> np.ndarray:
-    """[4, 8] of [8, p]: the intercept, the first slope, the mean over slopes, the last coordinate.
+    """[5, 8] of [8, p]: the intercept, the first slope, the mean over slopes, the last slope, the last coordinate."""
+    slopes = values[:, 1 : d + 1]
+    return np.stack([values[:, 0], slopes[:, 0], slopes.mean(axis=1), slopes[:, -1], values[:, -1]])
 
-    Covariates are alike but for the first, so the mean over slopes speaks of each of them, and more precisely.
-    """
-    return np.stack([values[:, 0], values[:, 1], values[:, 1 : d + 1].mean(axis=1), values[:, -1]])
+
+def shown(fits: Sequence[Fitted], theta: np.ndarray, level: float) -> Seen:
+    """What `dpexp fit` shows of at most eight fits about the target theta; the last one stands for those that lack."""
+    from dpexp.engine.lanes.vectors import LANES
+    from dpexp.inference.critical_values import normal
+    from dpexp.inference.intervals import judged, level_of
+
+    found, p = [], len(theta)
+    for fit in fits:
+        lost = fit.checked.lost(p)
+        if len(lost) == p:
+            found.append(Seen(fit.theta, np.ones(p), *(np.zeros(p),) * 3))
+            continue
+        errors, kinds = judged(fit.release, np.eye(p), level)
+        told = [kind if j not in lost else "unbounded" for j, kind in enumerate(kinds)]
+        wald, inverted = (np.array([kind == one for kind in told]) for one in ("wald", "anderson-rubin"))
+        covered = np.where(wald, np.abs(fit.theta - theta) <= normal(level) * errors, True)
+        for j in np.flatnonzero(inverted):
+            row = np.eye(p)[[j]]
+            covered[j] = level_of(fit.release, fit.theta, row, theta[[j]]) >= 1 - level
+        found.append(Seen(fit.theta, covered, wald | inverted, wald, np.where(wald, 2 * normal(level) * errors, 0.0)))
+    found += [found[-1]] * (LANES - len(found))
+    return Seen(*(np.array(part) for part in zip(*found, strict=True)))

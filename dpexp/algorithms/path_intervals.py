@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from dpexp.algorithms.covering import Covering
+from dpexp.algorithms.covering import Covering, Seen
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class PathIntervals(Covering):
         n: int,
         seed: int,
         lanes: Sequence[int],
-    ) -> list[list[tuple[Interval, np.ndarray]]]:
+    ) -> list[list[Interval | Seen]]:
         """All settings meet the same users, and so do the three kinds of path."""
         from dpexp.inference.lockstep import Talk, together
         from dpexp.inference.paths import Chains, Walk
@@ -77,7 +77,7 @@ class PathIntervals(Covering):
     def _found(
         self, model: Model, law: Population, path: Path, measured: Path, chains: list[Path], seed: int,
         lanes: Sequence[int],
-    ) -> list[tuple[Interval, np.ndarray]]:  # fmt: skip
+    ) -> list[Interval | Seen]:  # fmt: skip
         """The intervals of one setting."""
         from dpexp.core.seeds import generator
         from dpexp.engine.lanes.vectors import LANES
@@ -97,7 +97,7 @@ class PathIntervals(Covering):
         means = averages(chains)
         uniform = np.array([generator(seed, r, "init").random() for r in lanes])
         uniform = np.append(uniform, np.ones(LANES - len(lanes)))
-        found = [
+        return [
             random_scaling(last, level),
             random_scaling(last, level, first),
             batch_means(path.snapshots, level),
@@ -107,5 +107,3 @@ class PathIntervals(Covering):
             t_chains(means, level),
             newton_oracle(last, first, target_of(model, law).hessian, level),
         ]
-        everyone = np.ones(LANES, dtype=bool)
-        return [(interval, everyone) for interval in found]

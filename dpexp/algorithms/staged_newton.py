@@ -1,31 +1,34 @@
-"""Private regression with intervals: `staged-newton` and its ancestor `one-step`, on simulated users.
+"""Private regression with intervals in the local model, as `dpexp fit` runs it, on simulated users.
 
-`dpexp.inference.staged_newton` holds the method, `dpexp.inference.refusals` its rules. Here it meets users whose law is
-known, so that it can be counted how often its intervals cover.
+`dpexp.inference.staged_newton` holds the method, `dpexp.inference.fitting` what a fit shows. Here it meets users whose
+law is known, so that it can be counted how often its intervals cover.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from functools import lru_cache
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
-from dpexp.algorithms.covering import Covering
+from dpexp.algorithms.covering import GRID, Covering, Seen, shown
 from dpexp.core.parameters import Positive
+from dpexp.core.stages import first_stage
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
-    from dpexp.inference.lockstep import Participant
+    from dpexp.inference.fitting import Planned
     from dpexp.inference.methods import Interval
     from dpexp.inference.models import Model
-    from dpexp.inference.populations import Budgets, Population
-    from dpexp.inference.predicted import Noise
+    from dpexp.inference.populations import Population
     from dpexp.inference.staged_newton import Design
     from dpexp.privacy.budgets import Budget
+    from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
+    from dpexp.privacy.mechanisms.stated import Stated
 
 
 class StagedNewton(Covering):
@@ -36,31 +39,61 @@ class StagedNewton(Covering):
     """every k-th user sends a Hessian, from 2; 0: as the plan finds best"""
     guess: Positive = 1.0
     """times the public guess of the curvature, from which the first steps follow"""
-    balanced: bool = False
-    """whether Hessian messages multiply the row of the scale so that noise is spent evenly, as `dpexp fit` does"""
+    messages: Literal["gaussian", "caps"] = "gaussian"
+    """`caps`: with delta = 0, by cap sampling; epsilon is the one whose messages are mu-GDP and not less"""
+    weights: Literal["budget", "equal"] = "budget"
+    """of users whose budgets differ"""
 
-    estimators: ClassVar[tuple[str, ...]] = ("staged-newton", "one-step")
+    estimators: ClassVar[tuple[str, ...]] = ("staged-newton",)
     schedules: ClassVar[tuple[str, ...]] = ("prescribed",)
 
     def seconds(self, problem: LinearPredictorProblem, n: int) -> float:
-        """Of one replicate, both estimators; it grows with the p (p + 1) / 2 sums of products."""
-        return n * (150 + 6 * problem.p + 0.5 * problem.p**2) * 4e-10
+        """Of one replicate; it grows with the p (p + 1) / 2 sums of products."""
+        return n * (150 + 6 * problem.p + 0.5 * problem.p**2) * (3e-9 if self.messages == "caps" else 3e-10)
+
+    def memory(self, problem: LinearPredictorProblem, n: int, checkpoints: int, settings: int) -> int:
+        own = self.held(problem, n) if self.messages == "caps" else 0
+        return super().memory(problem, n, checkpoints, settings) + own
 
     def complaints(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         found = super().complaints(problem, schedule, budget, n)
         if self.every == 1:
             found.append("if every user sends a Hessian nobody sends a gradient: every is 2 or more, or 0")
+        if self.messages == "caps" and not (budget.constant and budget.constant <= 8):
+            found.append("messages by caps need one budget for all users, mu of at most 8")
         return found
 
-    def design(self, model: Model, budget: Budgets, n: int) -> tuple[Design, Noise]:
-        """What is public before anybody is asked."""
-        from dpexp.inference.models import careful
-        from dpexp.inference.predicted import best_every, guessed_curvature, noise_of
-        from dpexp.inference.staged_newton import Design
+    @first_stage
+    def mechanism(
+        self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int
+    ) -> LocalGaussian | Stated:
+        """Of caps the statement is that of a gradient: at delta > 0 that of a Hessian, of more dimensions, is less."""
+        if self.messages == "gaussian":
+            return super().mechanism(problem, schedule, budget, n)
+        from dpexp.privacy.mechanisms.cap_sampling import CapSampling
+        from dpexp.privacy.mechanisms.stated import Stated
 
-        noise = noise_of(model, budget.draw((np.arange(10_000) + 0.5) / 10_000, 1))
-        every = self.every or best_every(careful(model), n, noise)
-        return Design(n, self.guess * guessed_curvature(model), every), noise
+        return Stated("cap-sampling", CapSampling(pure_eps=_eps(budget), dimension=problem.p), "cap-sampling")
+
+    def model(self, problem: LinearPredictorProblem, budget: Budget) -> Model:
+        from dpexp.inference.models import as_fitted, model_of
+        from dpexp.inference.pure_messages import pure
+
+        model = as_fitted(model_of(problem))
+        return pure(model, _eps(budget)) if self.messages == "caps" else model
+
+    def noise(self, model: Model, budget: Budget, n: int) -> float:
+        from dpexp.inference.predicted import noise_of
+
+        return noise_of(model, budget.draw(GRID, 1), self.weights == "equal").gradients
+
+    def plan(self, model: Model, budget: Budget, n: int) -> tuple[Planned, Design]:
+        """What is public before anybody is asked."""
+        from dpexp.inference.fitting import plan_local
+
+        planned = plan_local(model, budget.draw(GRID, 1), n, self.weights == "equal")
+        planned = replace(planned, every=self.every or planned.every)
+        return planned, replace(planned.design, curvature=self.guess * planned.design.curvature)
 
     def of_settings(
         self,
@@ -70,48 +103,56 @@ class StagedNewton(Covering):
         n: int,
         seed: int,
         lanes: Sequence[int],
-    ) -> list[list[tuple[Interval, np.ndarray]]]:
-        """All settings meet the same users, and so do both estimators."""
-        from dpexp.inference.critical_values import normal
+    ) -> list[list[Interval | Seen]]:
+        """All settings meet the same users."""
+        from dpexp.inference.fitting import of_outcome
         from dpexp.inference.lockstep import Talk, together
-        from dpexp.inference.methods import symmetric_interval
-        from dpexp.inference.models import balanced, careful
-        from dpexp.inference.newton import standard_errors
-        from dpexp.inference.one_step import one_step
         from dpexp.inference.populations import SimulatedCrowd
-        from dpexp.inference.refusals import after
         from dpexp.inference.staged_newton import Server, stages
+        from dpexp.inference.targets import target_of
 
-        model = careful(balanced(model) if self.balanced else model)
-        budgets, start = [budget for _, budget in settings], model.problem.start()
-        designs = [self.design(model, budget, n) for budget in budgets]
-        staged, pilots = [], []
-        for number, (design, _) in enumerate(designs):
-            server, other = Server(model, start), Server(model, start)
-            staged.append(Talk(server, stages(server, design), number))
-            pilots.append(Talk(other, one_step(other, design, self.level), number))
-        kinds: tuple[Sequence[Participant], ...] = staged, pilots
+        theta = target_of(model, law).theta
+        if self.messages == "caps":
+            return [[self._by_caps(model, law, budget, n, seed, lanes)] for _, budget in settings]
+        budgets = [budget for _, budget in settings]
+        plans = [self.plan(model, budget, n) for budget in budgets]
+        talks = []
+        for number, (planned, design) in enumerate(plans):
+            server = Server(planned.model, model.problem.start())
+            talks.append(Talk(server, stages(server, design), number))
         # a group of participants asks the same users for Hessians
-        groups: list[list[Participant]] = [
-            [talk for talk, (design, _) in zip(talks, designs, strict=True) if design.every == every]
-            for every in sorted({design.every for design, _ in designs})
-            for talks in kinds
+        groups = [
+            [talk for talk, (_, design) in zip(talks, plans, strict=True) if design.every == every]
+            for every in sorted({design.every for _, design in plans})
         ]
-        together(groups, SimulatedCrowd(model, law, budgets, seed, lanes))
-        found = []
-        for talk, pilot, (design, noise) in zip(staged, pilots, designs, strict=True):
-            outcome = talk.result
-            half = normal(self.level) * standard_errors(outcome.final.covariance)
-            refused = _refused_before(model, design, noise)
-            kept = [not (refused or after(model, design, outcome, lane).reasons) for lane in range(len(half))]
-            interval = symmetric_interval(outcome.final.theta, half)
-            found.append([(interval, np.array(kept)), (pilot.result, np.ones(len(half), dtype=bool))])
-        return found
+        together(groups, SimulatedCrowd(plans[0][0].model, law, budgets, seed, lanes, self.weights == "budget"))
+        return [
+            [shown([of_outcome(planned, design, talk.result, lane) for lane in range(len(lanes))], theta, self.level)]
+            for talk, (planned, design) in zip(talks, plans, strict=True)
+        ]
+
+    def _by_caps(self, model: Model, law: Population, budget: Budget, n: int, seed: int, lanes: Sequence[int]) -> Seen:
+        """One replicate after another: caps are sampled one user at a time."""
+        from dpexp.core.seeds import generator
+        from dpexp.inference.fitting import fit_local
+        from dpexp.inference.populations import Strangers
+        from dpexp.inference.targets import target_of
+
+        planned, _ = self.plan(model, budget, n)
+        x, y, _ = Strangers(model, law, seed, lanes).records(n)
+        return shown(
+            [
+                fit_local(planned, x[..., k], y[:, k], np.ones(n), generator(seed, lane, "noise").standard_normal)
+                for k, lane in enumerate(lanes)
+            ],
+            target_of(model, law).theta,
+            self.level,
+        )
 
 
-@lru_cache(maxsize=256)
-def _refused_before(model: Model, design: Design, noise: Noise) -> bool:
-    """Whether public numbers alone refuse an interval: the same for all replicates, and asked once for all of them."""
-    from dpexp.inference.refusals import before
+def _eps(budget: Budget) -> float:
+    """The largest epsilon whose messages are mu-GDP, for everybody's mu: the inverse of `cap_sampling.gaussian_mu`."""
+    from scipy.special import log_ndtr
 
-    return bool(before(model, design, noise).reasons)
+    half = (budget.constant or math.inf) / 2
+    return float(log_ndtr(half) - log_ndtr(-half))

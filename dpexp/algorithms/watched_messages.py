@@ -7,6 +7,8 @@ it knows theta; any pair may be chosen, because the promise is for every pair. I
 by and what the server's sums grew by, which have to agree.
 
     gradient               responses far below and far above the prediction, |x|^2 = 2: Delta apart (Huber)
+    gradient, its scale    residuals of c and of -.236 c there: Delta apart where the scale's entry is stretched, and
+                           farther where it is stretched too much; asked of every other user of such a model
     Hessian, other side    residuals just inside c and -c at one x: apart in the row of the scale alone, which is off
                            the diagonal; logistic, or a known scale: x = (1, z) and (1, -z)
     Hessian, none          the largest Hessian, and a record with none: noise that follows the record is seen by it
@@ -28,7 +30,7 @@ from dpexp.core.seeds import generator
 from dpexp.engine.lanes.vectors import LANES
 from dpexp.inference.lockstep import Talk, Wanted
 from dpexp.inference.messages import Users
-from dpexp.inference.models import Model, balanced, model_of
+from dpexp.inference.models import Model, model_of
 from dpexp.inference.paths import Walk
 from dpexp.inference.populations import SimulatedCrowd
 from dpexp.inference.staged_newton import SHARES, TIMES, Server, stages
@@ -37,10 +39,13 @@ from dpexp.privacy.budgets import Budget
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 GRADIENT, OTHER_SIDE, NONE = KINDS = ("gradient", "Hessian, other side", "Hessian, none")
+SCALE = "gradient, its scale"
 FAR = 1e6
 """residuals, in scales, beyond which nothing changes; for logistic records the length of z"""
 INSIDE = 1 - 1e-9
 """of c: a residual that still has a second derivative"""
+ACROSS = math.sqrt(5) - 2
+"""of c: the residual on the other side at which the stretched gradient is farthest away (fit2, section 2.1)"""
 
 
 class Pair(NamedTuple):
@@ -85,8 +90,8 @@ class Watched:
         self.budget, self.law = budget, algorithm.population(problem)
         self.weighted = isinstance(algorithm, StagedNewton)
         if isinstance(algorithm, StagedNewton):
-            self.model = balanced(model_of(problem)) if algorithm.balanced else model_of(problem)
-            design, _ = algorithm.design(self.model, budget, n)
+            planned, design = algorithm.plan(algorithm.model(problem, budget), budget, n)
+            self.model = planned.model
             design = replace(design, every=min(design.every, EVERY))  # more users would show the same, and take longer
             self.users = round(1.2 / SHARES[0]) * design.every  # a Hessian user in the half of stage 1 that is summed
             root, few = math.sqrt(self.users / n), self.users / n
@@ -95,6 +100,7 @@ class Watched:
         else:
             self.model, self.users = model_of(problem), 12 * EVERY
             self.eta = schedule.step_sizes(1, n)[: self.users]
+        self.kinds = (*KINDS, SCALE) if self.model.stretch > 1 else KINDS
 
     def talk(self) -> tuple[Server, Talk[Any]]:
         """The server, and what it says to its users."""
@@ -110,15 +116,16 @@ class Watched:
         crowd = SimulatedCrowd(self.model, self.law, [self.budget], seed, lanes, self.weighted)
         coins = np.stack([generator(seed, r, "order").random(self.users) < 0.5 for r in lanes])
         coins = np.concatenate([coins, np.repeat(coins[-1:], LANES - len(coins), axis=0)])
-        hessians, least = 0, self.model.problem.scale_min if self.model.has_scale else -math.inf
+        hessians, gradients, least = 0, 0, self.model.problem.scale_min if self.model.has_scale else -math.inf
         stage_users: Users | None = None
         for number in range(self.users):
             wanted, stage = talk.wanted, talk.stage
             assert wanted is not None
             assert stage is not None
             of_hessian = (wanted.first + 1) % wanted.every == 0
-            kind = (OTHER_SIDE, NONE)[hessians % 2] if of_hessian else GRADIENT
-            hessians += of_hessian
+            kind = (OTHER_SIDE, NONE)[hessians % 2] if of_hessian else (GRADIENT, self.kinds[-1])[gradients % 2]
+            kind = kind if of_hessian or self.model.stretch > 1 else GRADIENT
+            hessians, gradients = hessians + of_hessian, gradients + (not of_hessian)
             if stage_users is None or talk.done == 0:
                 stage_users = crowd.blocks(wanted.users, [(0, 0, wanted)])[0]
             drawn = one_of(stage_users, talk.done, wanted)
@@ -138,7 +145,7 @@ class Watched:
                 landed = (
                     None if wanted.users == 1 else server.theta
                 )  # the last user of a stage moves, and then it jumps
-                message = received(before, sums, theta, landed, users.v[0], eta, least)
+                message = received(before, sums, theta, landed, users.v[0], eta, least) * self.model.gradient_scaling
                 noise = self.model.gradient_sensitivity * users.inverse_mu[0]
             yield Sent(kind, message, theta, pair, np.broadcast_to(noise, LANES), coin, 1 / users.inverse_mu[0])
 
@@ -146,8 +153,8 @@ class Watched:
         """The message without noise [1, k] with one of the two records, by numpy and not by the compiled formulas."""
         theta, y = user.theta[:, lane], user.pair.y[record, lane : lane + 1]
         row = np.concatenate([[1.0], user.pair.x[record, :, lane]])[None]
-        if user.kind == GRADIENT:
-            return np.asarray(self.model.problem.gradient(theta, row, y))
+        if user.kind in (GRADIENT, SCALE):
+            return np.asarray(self.model.problem.gradient(theta, row, y) * self.model.gradient_scaling)
         scaling = np.outer(self.model.hessian_scaling, self.model.hessian_scaling)
         return isometric(self.model.hessians(theta, row, y) * scaling)
 
@@ -162,7 +169,12 @@ def pair_of(model: Model, kind: str, theta: np.ndarray, z: np.ndarray) -> Pair:
     if model.name == "mallows-logistic":
         return Pair(np.stack([direction, FAR * direction if kind == NONE else direction]), np.stack([0 * ones, ones]))
     c = float(model.constants[0])
-    low, high = {GRADIENT: (-FAR, FAR), OTHER_SIDE: (-c * INSIDE, c * INSIDE), NONE: (c * INSIDE, FAR)}[kind]
+    low, high = {
+        GRADIENT: (-FAR, FAR),
+        SCALE: (-ACROSS * c, FAR),
+        OTHER_SIDE: (-c * INSIDE, c * INSIDE),
+        NONE: (c * INSIDE, FAR),
+    }[kind]
     return Pair(np.stack([direction, direction]), np.stack([at + low * scale, at + high * scale]))
 
 

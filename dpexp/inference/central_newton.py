@@ -65,10 +65,15 @@ class Allocation:
     scores: float
 
     @property
+    def releases(self) -> tuple[float, ...]:
+        """Of everything that is released."""
+        steps = (*self.quasi_newton, *self.newton)
+        found = (self.moments, *steps, self.first_hessian, self.second_hessian, self.scores)
+        return tuple(share for share in found if share)
+
+    @property
     def total(self) -> float:
-        """Of everything that is released, as it is listed."""
-        one_by_one = (*self.quasi_newton, *self.newton)
-        return math.fsum((self.moments, *one_by_one, self.first_hessian, self.second_hessian, self.scores))
+        return math.fsum(self.releases)
 
     @property
     def used_share(self) -> float:

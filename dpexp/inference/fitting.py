@@ -59,6 +59,11 @@ class Planned:
     equal: bool = False
     """local: whether all messages weigh the same, so that budgets may depend on the data"""
 
+    @property
+    def design(self) -> Design:
+        """Of the local model."""
+        return Design(self.n, guessed_curvature(self.model), self.every)
+
 
 @dataclass(frozen=True)
 class Fitted:
@@ -96,13 +101,16 @@ def fit_local(
     Whose record is not `usable` [n] sends noise alone.
     """
     model = plan.model
-    design = Design(plan.n, guessed_curvature(model), plan.every)
     start = model.problem.start()
     pure = PureServer(model, start, normals) if isinstance(model, PureModel) else None
     records = Records(model, x, y, mu, np.zeros if pure else normals, usable, plan.equal)  # caps draw their own
-    outcome = staged_newton(model, design, start, records, pure)
-    checked, final = after(model, design, outcome), outcome.final
-    return Fitted(final.theta[0], final.covariance[0], checked, released(model, outcome))
+    return of_outcome(plan, plan.design, staged_newton(model, plan.design, start, records, pure))
+
+
+def of_outcome(plan: Planned, design: Design, outcome: Outcome, lane: int = 0) -> Fitted:
+    """The fit that one replicate of the local model ends with."""
+    final, checked = outcome.final, after(plan.model, design, outcome, lane)
+    return Fitted(final.theta[lane], final.covariance[lane], checked, released(plan.model, outcome, lane))
 
 
 def released(model: Model, outcome: Outcome, lane: int = 0) -> Release:

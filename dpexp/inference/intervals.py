@@ -192,7 +192,7 @@ def _inverted(release: Release, a: np.ndarray, most: float, step: float, wald: n
         for _ in range(STEPS_OUT):
             outside = inside + side * away
             q, last_out = least(outside, [wald, zero, last])
-            if q > most * (1 + 1e-9):
+            if q > most * (1 + 1e-9) and above(outside, [last, last_out]) > 0:  # a second search can end lower
                 break
             inside, last, away = outside, last_out, away * GROWTH
         else:

@@ -231,7 +231,11 @@ def unit_model(name: ModelName, d: int, scale_is_known: bool = False, c: float =
     law: dict[str, Any] = {"d": d, "sigma_z": 1 / math.sqrt(d), "sensitivity": "exact"}
     if name == "mallows-logistic":
         return model_of(MallowsLogistic(**law))
-    model = model_of(HuberLinear(**law, sigma=1.0, c=c, scale="known" if scale_is_known else "joint"))
+    return as_fitted(model_of(HuberLinear(**law, sigma=1.0, c=c, scale="known" if scale_is_known else "joint")))
+
+
+def as_fitted(model: Model) -> Model:
+    """The model with the messages of `dpexp fit`: balanced Hessians, and gradients with the scale's entry stretched."""
     return replace(balanced(model), stretched=True)
 
 

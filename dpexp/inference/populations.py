@@ -1,6 +1,7 @@
 """Laws from which users are simulated, right and wrong for the model, and the users that they give.
 
-The covariates are z ~ N(0, sigma_z^2 R) with R_jk = rho for j != k. The response is y = x'beta + curvature g(z) +
+The covariates are z ~ N(0, sigma_z^2 R) with R_jk = rho for j != k; the last one may be a level that few hold, or vary
+less than its stated range. The response is y = x'beta + curvature g(z) +
 sigma e for the linear model, where e has one of several laws, and Bernoulli of the logistic function of the same
 predictor for the logistic model. What is estimated is the minimiser of the population risk, whatever the law
 (inference, section 5).
@@ -25,6 +26,7 @@ from dpexp.inference.lockstep import Wanted
 from dpexp.inference.messages import Users
 from dpexp.inference.models import Model
 from dpexp.inference.record_kernel import BINARY, EXPONENTIAL, HETEROSCEDASTIC, NORMAL, STUDENT, Numbers, fill_records
+from dpexp.inference.rounding import rounded
 from dpexp.inference.users import gradient_weights, hessian_users, hessian_weights
 
 Errors = Literal["normal", "student", "exponential", "heteroscedastic"]
@@ -51,6 +53,15 @@ class Population:
     bend: float = 0.0
     """the mean has bend (z_1^2 / sigma_z^2 - 1) on top of x'beta"""
     binary: bool = False
+    rare: float = 0.0
+    """the last covariate is sigma_z with this probability and -sigma_z otherwise; 0: normal like the others"""
+    narrow: float = 1.0
+    """by what the last covariate is divided: its range is stated so many times too wide"""
+
+    @property
+    def right(self) -> bool:
+        """Whether covariates are those of the public guess."""
+        return not self.rho and not self.rare and self.narrow == 1
 
     @property
     def normals(self) -> int:
@@ -60,9 +71,12 @@ class Population:
     @property
     def numbers(self) -> Numbers:
         """The law as the compiled loop takes it."""
+        from scipy.special import ndtri
+
         response = BINARY if self.binary else RESPONSES[self.errors]
         own, common = math.sqrt(1 - self.rho), math.sqrt(self.rho)
-        numbers = (self.sigma_z, own, common, self.beta, self.sigma, self.bend)
+        below = rounded(float(ndtri(self.rare))) if self.rare else -math.inf
+        numbers = (self.sigma_z, own, common, self.beta, self.sigma, self.bend, below, self.narrow)
         return Numbers(response, *(float(number) for number in numbers))
 
     def records(self, g: np.ndarray, uniform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -71,6 +85,9 @@ class Population:
         z = g[:, :d]
         if self.rho > 0:
             z = math.sqrt(1 - self.rho) * z + math.sqrt(self.rho) * g[:, d : d + 1]
+        if not self.right:
+            last = np.where(z[:, -1] <= self.numbers.below, 1.0, -1.0) if self.rare else z[:, -1]
+            z = np.concatenate([z[:, :-1], last[:, None] / self.narrow], axis=1)
         t = self.beta * (1 + self.sigma_z * _sum_over_covariates(z)) + self.bend * (z[:, 0] ** 2 - 1)
         x = self.sigma_z * z
         if self.binary:
@@ -127,13 +144,18 @@ class Strangers:
         )
         self.data, self.noise = Rows(data, law.normals), Rows(noise, model.p)
 
-    def next(self, count: int, random_budgets: bool) -> Drawn:
+    def records(self, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Covariates [count, d, 8], responses and weights [count, 8]."""
         normals = self.data.take(count)
         uniform = lanes_empty(count if self.law.binary else 0)
         if self.law.binary:
             fill_uniform(self.response, uniform, count)
         x, y, w = lanes_empty(count, self.law.d), lanes_empty(count), lanes_empty(count)
         fill_records(normals, uniform, self.law.numbers, x, y, w)
+        return x, y, w
+
+    def next(self, count: int, random_budgets: bool) -> Drawn:
+        x, y, w = self.records(count)
         omega = self.noise.take(count)
         of_budgets = lanes_empty(count) if random_budgets else None
         if of_budgets is not None:

@@ -5,6 +5,7 @@ The laws are those of `Population.records`, written once more for lanes.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from dpexp.engine.compiled import compiled
@@ -31,6 +32,10 @@ class Numbers(NamedTuple):
     beta: float
     sigma: float
     bend: float
+    below: float
+    """the last covariate is 1 where its normal is at most this, and -1 elsewhere; minus infinity: it stays normal"""
+    narrow: float
+    """by what the last covariate is divided"""
 
 
 @compiled(kept=True)
@@ -47,6 +52,10 @@ def fill_records(g, uniform, law, x, y, w):
             z = read(g, (b, j))
             if law.common > 0.0:
                 z = law.own * z + law.common * read(g, (b, d))
+            if j == d - 1:
+                if law.below > -math.inf:
+                    z = where(z <= law.below, 1.0, -1.0)
+                z = z / law.narrow
             total = total + z
             if j == 0:
                 first = z

@@ -39,15 +39,17 @@ class Target(NamedTuple):
 @lru_cache(maxsize=64)
 def target_of(model: Model, law: Population) -> Target:
     """By quadrature where the model is right, else by quadrature (theta*) and simulation (H, S)."""
-    if law.binary and (law.rho or law.bend):
-        raise UsageError("a logistic target is known for independent covariates and a right model only")
+    if law.binary and law.bend:
+        raise UsageError("a logistic target is known for a right model only")
     if law.errors == "normal" and not law.bend:
         theta = model.problem.optimum()
-        if not law.rho:
+        if model.has_scale:
+            theta = np.append(theta[:-1], law.sigma)
+        if law.right and law.sigma == model.problem.fixed_scale:
             curvature = model.problem.curvature()
             return Target(theta, rounded(curvature.hessian), rounded(curvature.score_covariance))
-    elif law.rho:
-        raise UsageError("correlated covariates are combined with the model's own errors only")
+    elif not law.right:
+        raise UsageError("other covariates are combined with the model's own errors only")
     else:
         theta = rounded(_wrong(model, law))
     hessian, scores = _simulated(model, law, theta)

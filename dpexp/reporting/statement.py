@@ -352,7 +352,7 @@ def _block(label: str, mechanism: Released, analyses: Iterable[Analysis], deltas
     row = mechanism.row(deltas)
     state = "" if row.get("guarantee", True) else f" ({NO_GUARANTEE})"
     accounting = f"{row.get('accountant', 'the mechanism')}{state}"
-    if "noise_multiplier" in row:
+    if not math.isnan(row.get("noise_multiplier", math.nan)):
         accounting += f"; noise multiplier {row['noise_multiplier']:.5g}"
     rows = [_row(a, deltas) for a in analyses]
     return "\n".join([label, *_topics([*mechanism.describe(), ("Accounting", accounting)]), "", *_table(rows, deltas)])

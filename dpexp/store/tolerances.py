@@ -24,8 +24,7 @@ SINGLE = Tolerance(1e-4, 0.0, "runs in 32 bits")
 RECORDS = Tolerance(0.0, 2e-3, "a share of records, of which a few lie on the boundary between two classes")
 INTERVALS = Tolerance(1e-6, 0.0, "lengths and errors of intervals, from small systems of equations in 64 bits")
 RUNS = Tolerance(0.0, 1 / 64, "a share of runs, one of which may have its interval's end at the truth")
-COORDINATES = ("intercept", "slopes", "first_slope", "last")
-COVERED = (*COORDINATES, *(f"slope_{k}" for k in range(1, 21)))
+COORDINATES = ("intercept", "slopes", "first_slope", "last_slope", "last")
 BY_METRIC = {
     "param_distance_sq": SHORT,
     "param_distance": SHORT,
@@ -40,11 +39,10 @@ BY_METRIC = {
     "param_norm_sq": SINGLE,
     "train_loss": SINGLE,
     "test_accuracy": RECORDS,
-    "accepted": RUNS,
     "runs": SHORT,
     "score": Tolerance(0.0, 5.0, "a number of records, of which a few lie on the boundary between two classes"),
     "candidate": Tolerance(0.0, 1.0, "which candidate is the best can hang on a few records"),
-    **{f"{what}_{name}": RUNS for what in ("covered", "covered_accepted") for name in COVERED},
+    **{f"{what}_{name}": RUNS for what in ("covered", "bounded", "wald") for name in COORDINATES},
     **{
         f"{what}_{name}": INTERVALS
         for what in ("length", "length_over_bound", "error_over_bound")

@@ -362,6 +362,11 @@ def path_too_quiet() -> Iterator[None]:
         yield
 
 
+def stretched_too_far() -> object:
+    """26: the scale's entry of a gradient is sent 6 times and not 3.501 times, at the same noise."""
+    return patch("dpexp.inference.models.largest_stretch", lambda c: 6.0)
+
+
 def root_forgotten() -> object:
     """16: Delta_H is B / s and not sqrt 2 B / s, as if two Hessians could not point in two directions."""
     return scaled_noise(lambda server, users: np.array(np.sqrt(0.5)))
@@ -439,6 +444,7 @@ FAULTS = (
     Fault(23, "average without last noise", average_without_last_noise, FULL, LAST_AND_AVERAGE, 1500, 2),
     Fault(24, "average of opposite noise", average_of_opposite_noise, FULL, LAST_AND_AVERAGE, 800, 2),
     Fault(25, "replicates share noise", noise_shared_by_replicates, SAMPLED, "every replicate", 800, 3),
+    Fault(26, "a stretch of 6", stretched_too_far, REGRESSION, "gradient, its scale", 1500),
 )
 
 

@@ -13,10 +13,9 @@ from dpexp.algorithms.staged_newton import StagedNewton
 from dpexp.inference.drawing import Rows
 from dpexp.inference.fitting import released
 from dpexp.inference.intervals import judged
-from dpexp.inference.lockstep import Talk, alone, together
+from dpexp.inference.lockstep import Talk, together
 from dpexp.inference.models import careful, model_of
 from dpexp.inference.newton import _inverse_eigenvalues, standard_errors
-from dpexp.inference.one_step import one_step
 from dpexp.inference.populations import Population, Simulated, SimulatedCrowd
 from dpexp.inference.predicted import (
     Noise,
@@ -36,20 +35,20 @@ MIX = ChoiceBudget(choice=Choice(values=(0.5, 3.0), probabilities=(0.75, 0.25)))
 
 @pytest.mark.parametrize("n", [3 * BLOCK + 7, 2001])
 def test_together_is_alone(n):
-    """To the last bit, with stages of odd lengths, random budgets and two methods that end their stages elsewhere."""
+    """To the last bit, with stages of odd lengths, random budgets and two designs that end their stages elsewhere."""
     model, law, budgets = model_of(HuberLinear(d=2)), Population(2), [ConstantBudget(mu=2.0), MIX]
-    design, start = Design(n, 0.13), model.problem.start()
-    servers = [[Server(model, start) for _ in budgets] for _ in range(2)]
-    staged = [Talk(server, stages(server, design), k) for k, server in enumerate(servers[0])]
-    pilots = [Talk(server, one_step(server, design, 0.95), k) for k, server in enumerate(servers[1])]
-    together([staged, pilots], SimulatedCrowd(model, law, budgets, 5, range(8)))
-    for k, budget in enumerate(budgets):
-        lone = staged_newton(model, design, start, Simulated(model, law, budget, 5, range(8)))
-        assert (lone.final.theta == staged[k].result.final.theta).all()
-        server = Server(model, start)
-        pilot = alone(server, one_step(server, design, 0.95), Simulated(model, law, budget, 5, range(8)))
-        assert (pilot.low == pilots[k].result.low).all()
-    assert (staged[0].result.final.theta != staged[1].result.final.theta).all()
+    start = model.problem.start()
+    designs = Design(n, 0.13), Design(n, 0.13, 4, shares=(0.25, 0.25, 0.5))
+    groups = [
+        [Talk(server, stages(server, design), k) for k in (0, 1) for server in (Server(model, start),)]
+        for design in designs
+    ]
+    together(groups, SimulatedCrowd(model, law, budgets, 5, range(8)))
+    for design, group in zip(designs, groups, strict=True):
+        for budget, talk in zip(budgets, group, strict=True):
+            lone = staged_newton(model, design, start, Simulated(model, law, budget, 5, range(8)))
+            assert (lone.final.theta == talk.result.final.theta).all()
+    assert (groups[0][0].result.final.theta != groups[0][1].result.final.theta).all()
 
 
 def test_a_hessian_of_every_user_is_refused_and_other_designs_are_not():
@@ -66,14 +65,14 @@ def test_the_public_noise_is_the_integral_over_the_law_of_budgets():
     """E v^2 / mu^2 / (E v)^2 with v = 1 / (s0^2 + Delta^2 / mu^2), for uniform budgets, by quadrature."""
     low, high = 0.5, 3.0
     model = model_of(HuberLinear(d=2))
-    _, noise = StagedNewton(every=5).design(model, UniformBudget(uniform=(low, high)), 50_000)
+    noise = StagedNewton(every=5).noise(model, UniformBudget(uniform=(low, high)), 50_000)
 
     def weight(mu):
         return 1 / (SPREAD + (model.gradient_sensitivity / mu) ** 2)
 
     above = quad(lambda mu: (weight(mu) / mu) ** 2, low, high, epsabs=0, epsrel=1e-12)[0] / (high - low)
     below = quad(weight, low, high, epsabs=0, epsrel=1e-12)[0] / (high - low)
-    assert noise.gradients == pytest.approx(above / below**2, rel=1e-6)
+    assert noise == pytest.approx(above / below**2, rel=1e-6)
 
 
 def test_paths_do_not_depend_on_the_other_settings():
@@ -83,7 +82,7 @@ def test_paths_do_not_depend_on_the_other_settings():
     both = algorithm.of_settings(model, law, settings, 3001, 7, range(8))
     for k, setting in enumerate(settings):
         (one,) = algorithm.of_settings(model, law, [setting], 3001, 7, range(8))
-        for (interval, _), (wanted, _) in zip(both[k], one, strict=True):
+        for interval, wanted in zip(both[k], one, strict=True):
             assert all((a == b).all() for a, b in zip(interval, wanted, strict=True))
 
 
@@ -186,6 +185,7 @@ def test_logistic_steps_are_shorter_than_plans_are_careful():
     [
         {}, {"rho": 0.5}, {"errors": "student"}, {"errors": "exponential"}, {"errors": "heteroscedastic"},
         {"bend": 0.5, "sigma_z": 0.7, "beta": -1.5, "sigma": 3.0}, {"binary": True}, {"binary": True, "rho": 0.3},
+        {"rare": 0.05}, {"narrow": 4.0, "rho": 0.2}, {"rare": 0.3, "narrow": 2.0, "binary": True},
     ],
 )  # fmt: skip
 def test_compiled_records_are_those_of_the_law(law):

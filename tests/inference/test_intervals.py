@@ -116,3 +116,11 @@ def test_variances_are_less_what_the_noise_of_the_hessian_adds_on_average():
     release = three(0.02)
     both = [intervals(release._replace(debiased=one), release.point, np.eye(3), 0.95)[0][2].se for one in (False, True)]
     assert both[1] < both[0]
+
+
+def test_a_search_that_ends_lower_the_second_time_is_walked_on():
+    """From a start of no gradient at all the first search stays where it is, on a ridge between two lower places."""
+    release = Release(np.zeros(3), np.zeros(3), 1e-4 * np.eye(3), np.diag([0.5, 0.14, 0.02]), 0.04, np.ones(3))
+    found, _ = intervals(release, np.zeros(3), np.eye(3), 0.95)
+    assert [one.kind for one in found] == ["wald", "anderson-rubin", "unbounded"]
+    assert found[1].high > 0.2

@@ -34,7 +34,7 @@ cases = {
     "linear": (StagedNewton(), linear),
     "bent": (StagedNewton(bend=0.5), linear),
     "student": (StagedNewton(errors="student"), linear),
-    "wide": (StagedNewton(balanced=True), wide),
+    "wide": (StagedNewton(), wide),
     "paths": (PathIntervals(), linear),
     "logistic paths": (PathIntervals(), logistic),
 }

@@ -47,6 +47,7 @@ QUICK = {
     23: 800,
     24: 400,
     25: 400,
+    26: 700,
 }
 """runs in which a fault is found; the others, which need thousands, are tried by `make soak`, and 8 in `test_audit.py`"""
 

@@ -1,14 +1,14 @@
 """`inference`: private regression with confidence intervals, and how often the intervals of the literature hold."""
 
-from dpexp.papers.inference.coverage import COVERAGE_FIGURE, COVERAGE_TABLE, EXPERIMENTS, SIZES_FIGURE, SLOPES_TABLE
+from dpexp.papers.inference.coverage import COVERAGE_FIGURE, COVERAGE_TABLE, EXPERIMENTS
 from dpexp.reporting.paper import Paper, in_words
 
 PAPER = Paper(
     id="inference",
     title="Private regression with confidence intervals that hold",
     authors="dpexp",
-    figures=(COVERAGE_FIGURE, SIZES_FIGURE),
-    tables=(COVERAGE_TABLE, SLOPES_TABLE),
+    figures=(COVERAGE_FIGURE,),
+    tables=(COVERAGE_TABLE,),
     configs=EXPERIMENTS,
     **in_words(__file__),
 )

@@ -40,9 +40,10 @@ class Stated:
 
     def row(self, deltas: Sequence[float]) -> dict[str, Any]:
         """Columns for cells.parquet: the calibrated noise, epsilon at each delta, and by which accountant."""
-        analysis = self.analysis
+        analysis, noise = self.analysis, self.mechanism.model_dump()[self.mechanism.noise_field]
+        one = self.mechanism.more_noise_is_larger and not isinstance(noise, tuple)  # not a budget, and of all releases
         return {
-            "noise_multiplier": float(self.mechanism.model_dump()[self.mechanism.noise_field]),
+            "noise_multiplier": float(noise) if one else math.nan,
             "accountant": self.label or self.accountant,
             "guarantee": self.valid and analysis.valid,
             "gdp_mu": math.nan if analysis.mu is None else analysis.mu,

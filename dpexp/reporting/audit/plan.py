@@ -54,6 +54,8 @@ def auditable(cell: Cell) -> list[Auditable] | str:
 
         stated = algorithm.mechanism(problem, cell.schedule, budget, cell.run.n).analyses()
         return [UsersAudit(problem, algorithm, cell.schedule, budget, cell.run.n, stated)]
+    if isinstance(algorithm, StagedNewton) and algorithm.messages == "caps":
+        return f"{algorithm.name}, messages: caps: their exact law is that of dpexp privacy --mechanism cap-sampling"
     if isinstance(algorithm, StagedNewton | PathIntervals) and isinstance(problem, LinearPredictorProblem):
         from dpexp.reporting.audit.regression import RegressionAudit
 

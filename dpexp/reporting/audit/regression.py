@@ -14,7 +14,7 @@ import numpy as np
 
 from dpexp.algorithms.path_intervals import PathIntervals
 from dpexp.algorithms.staged_newton import StagedNewton
-from dpexp.algorithms.watched_messages import KINDS, Sent, StepSizes, Watched
+from dpexp.algorithms.watched_messages import Sent, StepSizes, Watched
 from dpexp.engine.lanes.vectors import LANES
 from dpexp.privacy.analyses.analysis import ALL, Analysis
 from dpexp.privacy.audit.claim import gaussian_claim
@@ -49,7 +49,7 @@ class RegressionAudit:
         return [
             Look(ALL, f"a user with {one.label}", kind, gaussian_claim(one.largest), self._of(one.largest))
             for one in self.classes
-            for kind in KINDS
+            for kind in self.watched.kinds
         ]
 
     def _of(self, mu: float) -> Analysis:
@@ -64,7 +64,9 @@ class RegressionAudit:
             lanes = range(first, min(first + LANES, replicates.stop))
             sent = list(self.watched.run(seed, lanes))
             for place, look in enumerate(self.looks):
-                found[place].append(self._chosen(sent, look.statistic, self.classes[place // len(KINDS)], lanes))
+                found[place].append(
+                    self._chosen(sent, look.statistic, self.classes[place // len(self.watched.kinds)], lanes)
+                )
         return [Seen(*(np.concatenate(part) for part in zip(*one, strict=True))) for one in found]
 
     def _chosen(self, sent: Sequence[Sent], kind: str, one: BudgetClass, lanes: range) -> Seen:
