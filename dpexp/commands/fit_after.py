@@ -16,6 +16,7 @@ from dpexp.core.text import Printed, columns, guess
 from dpexp.data.regression import Units
 from dpexp.inference.critical_values import normal
 from dpexp.inference.intervals import Interval, Release, intervals, judged, level_of
+from dpexp.reporting.estimates import level_in_digits, shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -143,28 +144,6 @@ def told(one: Followed) -> dict[str, Any]:
     kind = interval.kind if bounded else "unbounded"
     return {"value": interval.value, "ci_lo": None, "ci_hi": None, "interval": kind, "bounded": bounded, "se": None,
             "p": None, **ends}  # fmt: skip
-
-
-def shown(one: dict[str, Any], error: float) -> list[str]:
-    """Estimate, error, ends and p as a table has them."""
-    value = "not finite" if one["value"] is None else digits(one["value"], error)
-    if one["ci_lo"] is None:
-        return [value, "", "unbounded", "", ""]
-    ends = [digits(one[key], error) for key in ("ci_lo", "ci_hi")]
-    return [value, f"{error:.2g}", *ends, level_in_digits(one["p"])]
-
-
-def level_in_digits(p: float | None, equals: str = "") -> str:
-    """A p-value; where it is tiny its digits say more of the normal law than of the table."""
-    return "" if p is None else "< 1e-4" if p < 1e-4 else f"{equals}{p:.2g}"
-
-
-def digits(value: float, error: float) -> str:
-    """A number with as many decimals as its standard error needs for two digits."""
-    if not math.isfinite(error) or error <= 0:
-        return f"{value:.6g}"
-    decimals = max(0, 1 - math.floor(math.log10(error)))
-    return f"{value:.{min(decimals, 12)}f}" if abs(value) < 1e15 else f"{value:.6g}"
 
 
 def forest(units: Units, found: Sequence[dict[str, Any]], level: float, binary: bool) -> Figure:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpexp.commands.fit_after import MANY, Contrasts, Inference, contrasts, forest, shown, told
+from dpexp.commands.fit_after import MANY, Contrasts, Inference, contrasts, forest, told
 from dpexp.commands.fit_receipt import NOT_COVERED
 from dpexp.core.errors import UsageError
 from dpexp.core.files import atomically
@@ -27,6 +27,7 @@ from dpexp.inference.refusals import Checked
 from dpexp.inference.staged_newton import SHARES, TIMES
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.targets import Target
+from dpexp.reporting.estimates import shown
 
 if TYPE_CHECKING:
     import pandas as pd

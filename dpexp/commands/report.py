@@ -120,7 +120,7 @@ def _fit_files(results: Path) -> list[Path]:
 
 
 def _fit(path: Path, results: Path) -> Markup:
-    from dpexp.commands.fit_after import shown
+    from dpexp.reporting.estimates import shown
     from dpexp.reporting.page.fits import card, not_shown
 
     name, plot = path.relative_to(results).with_suffix("").as_posix(), path.with_suffix(".png")

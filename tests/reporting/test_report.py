@@ -331,9 +331,10 @@ def test_fits_that_lie_in_the_folder_are_on_the_page(tmp_path):
     first = (tmp_path / "results" / "report.html").read_text()
     assert EVIL not in first
     read = Read(first)
-    slope = done.estimates()[1]
-    row = read.text[read.text.index("(intercept)") :]
-    assert f"{slope['value']:.2f}" in row
+    printed = next(line for line in str(done).splitlines() if line.startswith("(intercept)"))
+    numbers = re.findall(r"-?\d+\.\d+", printed)
+    assert len(numbers) >= 4
+    assert all(number in read.text for number in numbers)
     assert "0.7-GDP for every who: eps = " in read.text
     assert read.text.count("A deployment; noise: operating system, not stored.") == 1
     assert read.text.count("A rehearsal: whoever knows the seed") == 1
