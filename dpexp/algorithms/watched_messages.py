@@ -182,7 +182,8 @@ def one_of(users: Users, place: int, wanted: Wanted) -> Users:
     """One user of a stage, with the noise of a Hessian if that is asked for."""
     found = Users(*(part[place : place + 1] for part in users))
     sent = (wanted.first + 1) // wanted.every - 1
-    return found._replace(hessian_noise=users.hessian_noise[max(sent, 0) : max(sent, 0) + 1])
+    noise = users.hessian_noise[max(sent, 0) : max(sent, 0) + 1]
+    return found._replace(hessian_noise=noise, rows=np.array([0, 1]))
 
 
 def held(model: Model, drawn: Users, pair: Pair, coin: np.ndarray) -> Users:

@@ -74,7 +74,7 @@ def _document(advice: Advice) -> dict[str, Any]:
         choice, beside = advice.extrapolated
         ratios = (beside.ratio, beside.ratio_lo, beside.ratio_hi)
         intercept = one(choice) | dict(
-            zip(("ratio", "ratio_lo", "ratio_hi"), (shown(r, advice.metric) for r in ratios), strict=True)
+            zip(("ratio", "ratio_lo", "ratio_hi"), (shown(max(r, 0.0), advice.metric) for r in ratios), strict=True)
         )
     return {
         "problem": advice.problem.model_dump(),
@@ -126,7 +126,7 @@ def _text(advice: Advice) -> str:
     ]
     if advice.extrapolated and advice.offered:
         beside = advice.extrapolated[1]
-        low, high = shown(beside.ratio_lo, advice.metric), shown(beside.ratio_hi, advice.metric)
+        low, high = shown(max(beside.ratio_lo, 0.0), advice.metric), shown(beside.ratio_hi, advice.metric)
         lines.append(
             f"Extrapolated to step size 0, the same messages have {low:.2g} to {high:.2g} times the error of the"
         )
