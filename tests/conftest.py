@@ -192,15 +192,6 @@ def config(tmp_path):
     return path
 
 
-@pytest.fixture(autouse=True)
-def no_progress(request, monkeypatch):
-    """A command in this process says no progress, however slow the machine is; tests/commands/test_waiting.py is about it."""
-    from dpexp.commands import waiting
-
-    if request.path.name != "test_waiting.py":
-        monkeypatch.setattr(waiting, "PATIENCE_S", 1e9)
-
-
 @pytest.fixture
 def few_problems(monkeypatch):
     """The conformance suite tries a rule of one pass on two problems: it is compiled for each, from the same templates.

@@ -78,7 +78,7 @@ def go(config, results, lan=None, quiet=True):
 def test_options_that_do_not_fit_are_refused(config, options, said):
     message = call("run", config, *options, code=2).stderr
     assert said in message
-    assert message.count("\n") <= 2
+    assert message[message.index("error:") :].count("\n") <= 2  # a slow machine says its progress before
 
 
 def test_a_missing_dask_is_named_with_the_command_that_installs_it(config, monkeypatch):
@@ -94,7 +94,7 @@ def test_an_address_where_no_scheduler_is_ends_soon(config, address, monkeypatch
     monkeypatch.setenv(cluster.WAIT, "1")
     message = call("run", config, "--backend", "dask", "--scheduler", address, code=2).stderr
     assert f"--scheduler {address}: no dask scheduler answers" in message
-    assert message.count("\n") == 2
+    assert message[message.index("error:") :].count("\n") == 2  # a slow machine says its progress before
 
 
 NO_ONE_THERE = """
