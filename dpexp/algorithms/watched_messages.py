@@ -100,7 +100,8 @@ class Watched:
         else:
             self.model, self.users = model_of(problem), 12 * EVERY
             self.eta = schedule.step_sizes(1, n)[: self.users]
-        self.kinds = (*KINDS, SCALE) if self.model.stretch > 1 else KINDS
+        self.gradients = (GRADIENT, SCALE) if self.model.stretch > 1 else (GRADIENT,)
+        self.kinds = (*self.gradients, *KINDS[1:])
 
     def talk(self) -> tuple[Server, Talk[Any]]:
         """The server, and what it says to its users."""
@@ -123,8 +124,7 @@ class Watched:
             assert wanted is not None
             assert stage is not None
             of_hessian = (wanted.first + 1) % wanted.every == 0
-            kind = (OTHER_SIDE, NONE)[hessians % 2] if of_hessian else (GRADIENT, self.kinds[-1])[gradients % 2]
-            kind = kind if of_hessian or self.model.stretch > 1 else GRADIENT
+            kind = (OTHER_SIDE, NONE)[hessians % 2] if of_hessian else self.gradients[gradients % len(self.gradients)]
             hessians, gradients = hessians + of_hessian, gradients + (not of_hessian)
             if stage_users is None or talk.done == 0:
                 stage_users = crowd.blocks(wanted.users, [(0, 0, wanted)])[0]

@@ -16,6 +16,7 @@ from dpexp.core.text import columns, fraction, guess
 from dpexp.papers.ldp_sgd.advice import METRICS, Advice, Choice, Known, advise, shown
 from dpexp.papers.ldp_sgd.predictions import is_flat, linear
 from dpexp.problems import PROBLEMS
+from dpexp.store.stats import Difference
 
 NAMES = {"sgd": "LDP-SGD (last iterate)", "asgd": "LDP-ASGD (average)"}
 WORDS = {"distance": "root mean square distance", "loss": "mean loss gap"}
@@ -71,11 +72,7 @@ def _document(advice: Advice) -> dict[str, Any]:
 
     intercept = None
     if advice.extrapolated:
-        choice, beside = advice.extrapolated
-        ratios = (beside.ratio, beside.ratio_lo, beside.ratio_hi)
-        intercept = one(choice) | dict(
-            zip(("ratio", "ratio_lo", "ratio_hi"), (shown(max(r, 0.0), advice.metric) for r in ratios), strict=True)
-        )
+        intercept = one(advice.extrapolated[0]) | _ratios(advice.extrapolated[1], advice.metric)
     return {
         "problem": advice.problem.model_dump(),
         "n": advice.n,
@@ -92,6 +89,11 @@ def _document(advice: Advice) -> dict[str, Any]:
         "simulated_users": advice.trial,
         "replicates": advice.replicates,
     }
+
+
+def _ratios(beside: Difference, metric: str) -> dict[str, float]:
+    """Of an error to another, as errors are reported; an interval may reach below 0, where no ratio is."""
+    return {name: shown(max(getattr(beside, name), 0.0), metric) for name in ("ratio", "ratio_lo", "ratio_hi")}
 
 
 def _interval(choice: Choice, metric: str) -> list[float]:
@@ -125,12 +127,11 @@ def _text(advice: Advice) -> str:
         f"Simulated with {advice.trial:,} fresh users, {advice.replicates} replicates{carried}",
     ]
     if advice.extrapolated and advice.offered:
-        beside = advice.extrapolated[1]
-        low, high = shown(max(beside.ratio_lo, 0.0), advice.metric), shown(beside.ratio_hi, advice.metric)
-        lines.append(
-            f"Extrapolated to step size 0, the same messages have {low:.2g} to {high:.2g} times the error of the"
-        )
-        lines.append("recommended setting, at the offered one: algorithm extrapolated-ldp-sgd.")
+        _, low, high = _ratios(advice.extrapolated[1], advice.metric).values()
+        lines += [
+            f"Extrapolated to step size 0, the same messages have {low:.2g} to {high:.2g} times the error of the",
+            "recommended setting, at the offered one: algorithm extrapolated-ldp-sgd.",
+        ]
     if any(choice.refuted for choice in (best, *advice.candidates, advice.default, advice.public)):
         lines.append(
             "Refuted: the trial is far from what the linearised recursion predicts; trust the simulated error."
