@@ -1,4 +1,7 @@
-"""`dpexp cite`: BibTeX of dpexp, or of a paper, theorem, analysis or mechanism."""
+"""`dpexp cite`: BibTeX of dpexp, or of a paper, theorem, analysis or mechanism.
+
+The registries are loaded where a name is looked up in them, and not to cite dpexp itself.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,7 @@ from typing import Any
 
 from dpexp.core.errors import UsageError
 from dpexp.core.text import guess
-from dpexp.papers import papers
-from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.reporting.citation import Citation, citation_file, of_analysis, of_dpexp, of_paper, of_theorem
-from dpexp.theory import THEOREMS
 
 
 def cite(name: str | None) -> tuple[list[dict[str, Any]], str]:
@@ -26,6 +26,10 @@ def file() -> str:
 
 
 def _named(name: str) -> list[Citation]:
+    from dpexp.papers import papers
+    from dpexp.privacy.mechanisms import MECHANISMS
+    from dpexp.theory import THEOREMS
+
     known = papers()
     found = [of_paper(known[name])] if name in known else []
     if name in THEOREMS:
@@ -47,6 +51,7 @@ def _named(name: str) -> list[Citation]:
 def analyses() -> dict[str, list[str]]:
     """The sources of every analysis, by its name, as mechanisms of every kind state them."""
     from dpexp.conformance.settings import examples
+    from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 
     found: dict[str, dict[str, None]] = {}
     for kind in MECHANISMS.values():
