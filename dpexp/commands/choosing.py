@@ -11,7 +11,7 @@ from dpexp.commands.mechanism_arguments import number, values_of
 from dpexp.core.errors import UsageError
 from dpexp.core.text import up
 from dpexp.privacy.analyses.analysis import Analysis
-from dpexp.privacy.analyses.selection import LOOSE, curve_of_run, law, looseness, selection
+from dpexp.privacy.analyses.private_selection import LOOSE, curve_of_run, law, looseness, selection
 from dpexp.privacy.number_of_runs import MOST_RUNS, MOST_SHAPE, NumberOfRuns
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from dpexp.inference.pure_messages import PureModel
 from dpexp.inference.refusals import Checked
 from dpexp.inference.staged_newton import SHARES, TIMES
 from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.targets import Target
+from dpexp.privacy.budgets import Target
 from dpexp.reporting.estimates import shown
 
 if TYPE_CHECKING:

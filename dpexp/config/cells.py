@@ -17,7 +17,7 @@ from dpexp.core.parameters import Checkpoints, Count, Parameters, Replicates, Se
 from dpexp.core.stages import Values, plain, resolving
 from dpexp.core.text import short
 from dpexp.plugins.loaded import owners_of
-from dpexp.privacy.settings import PrivacySettings
+from dpexp.privacy.budgets import PrivacySettings
 
 if TYPE_CHECKING:
     from dpexp.algorithms.algorithm import Algorithm

@@ -26,9 +26,7 @@ from dpexp.config.yamlfile import ConfigError, Issue, Located, Position
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Parameters
 from dpexp.plugins.loading import use, use_installed
-from dpexp.privacy.budgets import BUDGETS, as_budget
-from dpexp.privacy.settings import PrivacySettings
-from dpexp.privacy.targets import Target
+from dpexp.privacy.budgets import BUDGETS, PrivacySettings, Target, as_budget
 from dpexp.problems import PROBLEMS
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from dpexp.config.cells import Cell, RunSettings
 from dpexp.core.errors import ResultsMissing
-from dpexp.privacy.settings import PrivacySettings
+from dpexp.privacy.budgets import PrivacySettings
 
 T = TypeVar("T")
 
@@ -21,8 +21,7 @@ def stored_cell(experiment: str, parameters: dict[str, Any]) -> Cell:
     """
     from dpexp.algorithms import ALGORITHMS
     from dpexp.algorithms.schedules import SCHEDULES
-    from dpexp.privacy.budgets import BUDGETS, Budget
-    from dpexp.privacy.targets import Target
+    from dpexp.privacy.budgets import BUDGETS, Budget, Target
     from dpexp.problems import PROBLEMS
 
     values = _numbers(parameters)

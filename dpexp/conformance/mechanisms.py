@@ -15,7 +15,7 @@ from dpexp.conformance.failures import Failed, NotTried
 from dpexp.conformance.settings import examples, literal_fields, optional_numbers
 from dpexp.core.text import counted
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
-from dpexp.privacy.attained.refuted import covers, refuted
+from dpexp.privacy.attained.lower_bounds import covers, refuted
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.pairs.stated import every_lower_bound

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.privacy.accounting.private_selection import gamma_of
+from dpexp.privacy.analyses.private_selection import gamma_of
 
 LAWS = {"poisson": math.inf, "geometric": 1.0, "logarithmic": 0.0}
 """names of laws that have no shape to give, and their shape; that of Poisson is the limit of large ones"""

@@ -18,9 +18,7 @@ from dpexp.config.expressions import matches
 from dpexp.config.reader import REGISTRIES
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.parameters import Positive
-from dpexp.privacy.budgets import ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
-from dpexp.privacy.settings import PrivacySettings
-from dpexp.privacy.targets import Target
+from dpexp.privacy.budgets import ChoiceBudget, ConstantBudget, ListBudget, PrivacySettings, Target, UniformBudget
 from dpexp.problems import PROBLEMS
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.reporting import noticed as noticing

@@ -299,7 +299,7 @@ def test_code_of_ours_that_only_a_plug_in_uses_counts(tmp_path):
     write(tmp_path, "helper.py", "NAME = 'own'\n")
     with plugins.using(tmp_path / "own.py"):
         found = closure(("own.py:own",), simulated=True)
-    assert {"own.py:own", "own.py:helper", "dpexp.privacy.mechanisms.stated", "dpexp.engine.linear.kernel"} <= set(
+    assert {"own.py:own", "own.py:helper", "dpexp.privacy.mechanisms.released", "dpexp.engine.linear.kernel"} <= set(
         found
     )
     assert "dpexp.privacy.mechanisms.local_gaussian" not in found

@@ -17,10 +17,9 @@ from dpexp.config.experiment_file import read_experiment
 from dpexp.config.resolved import resolved_yaml
 from dpexp.config.settings import flat, named, setting
 from dpexp.core.errors import UsageError
-from dpexp.privacy.budgets import ConstantBudget
+from dpexp.privacy.budgets import ConstantBudget, Target
+from dpexp.privacy.mechanisms.released import Stated
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
-from dpexp.privacy.mechanisms.stated import Stated
-from dpexp.privacy.targets import Target
 from dpexp.problems import PROBLEMS
 from dpexp.store import load_cells, load_summary
 from dpexp.store.rows import beside

@@ -12,7 +12,7 @@ from dpexp.commands import privacy
 from dpexp.commands.report import report
 from dpexp.commands.sharing import NOT_PRIVATE, cautions
 from dpexp.config.experiment_file import load_experiment, read_experiment
-from dpexp.privacy.targets import Target
+from dpexp.privacy.budgets import Target
 from dpexp.problems.softmax import Softmax
 from dpexp.store.run import Options, run
 from dpexp.store.simulating import simulate

@@ -33,7 +33,7 @@ import numpy as np
 from dpexp.core.distinct import distinct
 from dpexp.core.elementary import geomspace
 from dpexp.engine.elementary import exp, log
-from dpexp.privacy.accounting.batch_sizes import poisson_sizes, step_factors
+from dpexp.privacy.accounting.binomials import poisson_sizes, step_factors
 from dpexp.privacy.accounting.gdp import delta_of, deltas_of
 from dpexp.privacy.analyses.contracted import Blocks
 

@@ -11,9 +11,8 @@ import numpy as np
 
 from dpexp.privacy.attained.walk import ROUNDING
 from dpexp.privacy.exact.runs import RunPair, pair
-from dpexp.privacy.judge.competitors import tightest
 from dpexp.privacy.judge.families import FAMILIES, Allocated, Composed, Family, admitted
-from dpexp.privacy.judge.kinds import Attained, Kind, level, placed, value
+from dpexp.privacy.judge.kinds import Attained, Kind, level, placed, tightest, value
 from dpexp.privacy.judge.setting import DIMENSIONS, Assumes, Setting, from_cube
 
 MARGIN = 1e-6

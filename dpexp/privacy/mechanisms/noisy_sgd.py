@@ -6,23 +6,22 @@ import math
 from functools import lru_cache, partial
 from typing import ClassVar
 
-from dpexp.privacy.accounting.batch_sizes import poisson_sizes
-from dpexp.privacy.accounting.noise_conventions import parameter_noise
+from dpexp.privacy.accounting.binomials import poisson_sizes
 from dpexp.privacy.analyses.analysis import LAST, Analysis, gaussian_analysis, renyi_analysis
 from dpexp.privacy.analyses.composition import ONCE_AN_EPOCH, composition, visits
 from dpexp.privacy.analyses.contracted import Larger, LogContraction, convex
-from dpexp.privacy.analyses.last_iterate import last_iterate
-from dpexp.privacy.analyses.random_contraction import random_contraction
-from dpexp.privacy.analyses.shifted_interpolation import (
+from dpexp.privacy.analyses.last_iterate import (
     cyclic_convex,
     cyclic_strongly_convex,
     full_batch_convex,
     full_batch_strongly_convex,
+    last_iterate,
+    shuffled_strongly_convex,
 )
-from dpexp.privacy.analyses.shuffled import shuffled_strongly_convex
+from dpexp.privacy.analyses.random_contraction import random_contraction
 from dpexp.privacy.attained.lower_bounds import LowerBound, Moves, exact_walk
 from dpexp.privacy.mechanisms.batched import BatchedMechanism
-from dpexp.privacy.mechanisms.mechanism import Curvature, Length, Noise, Size
+from dpexp.privacy.mechanisms.mechanism import Curvature, Length, Noise, Size, parameter_noise
 
 ORIENTATIONS = {
     "literal": (

@@ -31,9 +31,8 @@ from typing import Any
 
 from dpexp.core.text import up
 from dpexp.privacy.accounting.gdp import eps_of, rdp_of
-from dpexp.privacy.accounting.private_selection import Curve
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
-from dpexp.privacy.analyses.selection import curve_of_run, law, looseness, selection
+from dpexp.privacy.analyses.private_selection import Curve, curve_of_run, law, looseness, selection
 from dpexp.privacy.analyses.together import together
 from dpexp.privacy.mechanisms.private_selection import NO_CURVE
 from dpexp.privacy.mechanisms.released import Released

@@ -35,10 +35,10 @@ from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.analyses.together import together
 from dpexp.privacy.audit.claim import claim_of
 from dpexp.privacy.audit.statistics import counts, of_batches
-from dpexp.privacy.batch_sampling import RELATIONS, BatchSampling
-from dpexp.privacy.mechanisms.langevin_stated import AccountedLangevin
-from dpexp.privacy.mechanisms.stated import Stated
-from dpexp.privacy.targets import Target
+from dpexp.privacy.budgets import Target
+from dpexp.privacy.mechanisms.langevin_accounting import AccountedLangevin
+from dpexp.privacy.mechanisms.noisy_batches import RELATIONS, BatchSampling
+from dpexp.privacy.mechanisms.released import Stated
 from dpexp.problems.canaries import PREPARED, Canaries
 from dpexp.problems.softmax import Softmax
 from dpexp.reporting.audit.auditable import LAST_AND_AVERAGE, LOUD, Attained, Copy, Look, Seen
