@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from dpexp.commands.choosing_claims import chosen, with_verdicts
-from dpexp.commands.claims import Request, Shown, checked, headlines, registered, shown
+from dpexp.commands.claims import Request, Shown, checked, chosen, headlines, registered, shown, with_verdicts
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.files import Damaged
 from dpexp.core.steps import each, tell

@@ -17,8 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
-from dpexp.config.cells import Cell, Experiment
-from dpexp.config.noise import is_noisy
+from dpexp.config.cells import Cell, Experiment, is_noisy
 from dpexp.config.settings import label
 from dpexp.core.errors import UsageError
 from dpexp.core.text import counted, up

@@ -7,9 +7,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from dpexp.conformance.check import Check, Subject
+from dpexp.conformance.check import Check, Failed, NotTried, Subject
 from dpexp.conformance.experiments import ToyExperiments
-from dpexp.conformance.failures import Failed, NotTried
 from dpexp.core.errors import ResultsMissing
 from dpexp.core.standard_json import BESIDE
 from dpexp.core.text import counted

@@ -313,3 +313,9 @@ def _polynomial(x: np.ndarray, coefficients: Sequence[np.ndarray]) -> np.ndarray
         found *= x
     found += coefficients[0]
     return found
+
+
+def distinct(numbers: np.ndarray) -> np.ndarray:
+    """Each number once, increasing, as `np.unique` has them, which first imports masked arrays; no NaN among them."""
+    ordered = np.sort(numbers, axis=None)
+    return np.asarray(ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]])

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.config.cells import Cell
-from dpexp.config.noise import is_noisy
+from dpexp.config.cells import Cell, is_noisy
 from dpexp.engine.result import CellData
 
 ROUNDING = 1e-9

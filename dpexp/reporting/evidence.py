@@ -11,8 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from dpexp.config.cells import Cell
-from dpexp.config.stored import stored_cell
+from dpexp.config.cells import Cell, stored_cell
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.text import fraction
 from dpexp.engine.result import CellData

@@ -14,7 +14,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.standard_json import standard_json
 from dpexp.core.text import guess
 from dpexp.reporting import latex
-from dpexp.reporting.fitting import fit
+from dpexp.reporting.terminal_tables import fit
 
 FORMATS = ("md", "tex", "csv", "json")
 

@@ -13,8 +13,7 @@ from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.commands import diff, privacy
 from dpexp.commands import run as command
 from dpexp.config.cells import NAMED, OF_THE_EXPERIMENT, OTHER_COLUMNS, PRIVACY_COLUMNS, Experiment
-from dpexp.config.experiment_file import read_experiment
-from dpexp.config.resolved import resolved_yaml
+from dpexp.config.experiment_file import read_experiment, resolved_yaml
 from dpexp.config.settings import flat, named, setting
 from dpexp.core.errors import UsageError
 from dpexp.privacy.budgets import ConstantBudget, Target

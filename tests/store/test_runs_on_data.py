@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from dpexp.algorithms.algorithm import AlgorithmBase
-from dpexp.config.experiment_file import load_experiment
+from dpexp.config.experiment_file import load_experiment, resolved_yaml
 from dpexp.config.reader import REGISTRIES
-from dpexp.config.resolved import resolved_yaml
 from dpexp.config.yamlfile import ConfigError
 from dpexp.engine.result import Passed
 from dpexp.privacy.accounting.gdp import eps_of

@@ -56,8 +56,7 @@ from typing import Literal
 import numpy as np
 
 from dpexp.core.bisection import first_reached
-from dpexp.core.distinct import distinct
-from dpexp.core.elementary import geomspace
+from dpexp.core.elementary import distinct, geomspace
 from dpexp.engine.elementary import exp, log
 from dpexp.privacy.accounting.discrete_losses import Discrete
 from dpexp.privacy.accounting.low_frequencies import LEFT_OUT, Factor, highest, transform

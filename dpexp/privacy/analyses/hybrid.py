@@ -21,8 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.core.distinct import distinct
-from dpexp.core.elementary import geomspace
+from dpexp.core.elementary import distinct, geomspace
 from dpexp.privacy.analyses.contracted import Contracted, LogContraction
 
 Composed = Callable[[int, float], float]

@@ -30,8 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.core.distinct import distinct
-from dpexp.core.elementary import geomspace
+from dpexp.core.elementary import distinct, geomspace
 from dpexp.engine.elementary import exp, log
 from dpexp.privacy.accounting.binomials import poisson_sizes, step_factors
 from dpexp.privacy.accounting.gdp import delta_of, deltas_of

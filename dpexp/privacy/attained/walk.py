@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dpexp.core.distinct import distinct
+from dpexp.core.elementary import distinct
 from dpexp.core.gauss_legendre import gauss_legendre
 from dpexp.engine.elementary import log, ndtr
 

@@ -16,9 +16,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from dpexp.core.cache_folder import cache_folder
 from dpexp.core.digests import digest
-from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
+from dpexp.core.files import Damaged, cache_folder, read_bytes_sealed, write_bytes_sealed
 from dpexp.privacy.pairs.projected import Pair, ProjectedRun
 
 VERSION = 1

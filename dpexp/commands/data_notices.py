@@ -1,4 +1,4 @@
-"""What `dpexp validate` and `dpexp run` remark on the table of a config: to its owner, on stderr or beside "ok"."""
+"""What is said of the records that a config names: their encoding, what is not private, and what is odd about them."""
 
 from __future__ import annotations
 
@@ -26,3 +26,10 @@ def _of(source: DataSource) -> list[str]:
     columns, classes = columns_of_file(table.header, table.where, str(source.target), source.public)
     said = [*found(table, columns, classes), *majority(table, classes)]
     return [remark if remark.startswith(table.where) else f"{Path(table.where).name}: {remark}" for remark in said]
+
+
+def notices(experiment: Experiment, own: bool = False) -> list[str]:
+    """What is said of the data of a config, each sentence once; or only of a user's own."""
+    problems = [cell.problem for cell in experiment.cells]
+    spoken = [problem.notices() for problem in problems if problem.files() or not own]
+    return list(dict.fromkeys(notice for notices in spoken for notice in notices))

@@ -9,12 +9,12 @@ import sys
 
 import pytest
 
-from dpexp.core.heap import keep_freed_memory
+from dpexp.core.memory import keep_freed_memory
 
 FAULTS = """
 import resource, sys
 import numpy as np
-from dpexp.core.heap import keep_freed_memory
+from dpexp.core.memory import keep_freed_memory
 
 if sys.argv[1] == "kept":
     keep_freed_memory()

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 import textwrap
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
+
+from dpexp.core.text import columns
 
 Rows = Sequence[Sequence[str]]
 LEAST = 12
@@ -76,3 +81,41 @@ def _lines(row: Sequence[str], most: int) -> list[list[str]]:
     """A row as lines whose cells have at most so many characters."""
     cells = [textwrap.wrap(text, most) or [""] for text in row]
     return [[cell[k] if k < len(cell) else "" for cell in cells] for k in range(max(map(len, cells)))]
+
+
+NARROWEST = 40
+"""characters below which a terminal's width is not believed: nothing can be read in less"""
+
+
+def terminal_width() -> int:
+    """Characters of a line of the terminal, or of COLUMNS where that is set; 0 where the text goes elsewhere."""
+    if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit():
+        return shutil.get_terminal_size().columns
+    return 0
+
+
+def fitting_columns(rows: Rows, head: Sequence[str]) -> str:
+    """The rows below their head; what was done to make them fit is said below them."""
+    width = terminal_width()
+    if not width or not rows:
+        return columns(rows, head)
+    fitted = fit(head, rows, max(width, NARROWEST), _width)
+    parts = [columns(part, names) for names, part in fitted.parts]
+    return "\n\n".join([*parts, *(textwrap.fill(line, max(width, NARROWEST)) for line in fitted.said)])
+
+
+def in_lines(lines: Sequence[tuple[str, str]]) -> str:
+    """What there is of every kind: the kind, and beside it the names, in several lines where they are many."""
+    width = terminal_width()
+    if not width:
+        return columns(lines)
+    left = max(len(kind) for kind, _ in lines) + 2
+    return "\n".join(
+        textwrap.fill(names, max(width, NARROWEST), initial_indent=kind.ljust(left), subsequent_indent=" " * left,
+                      break_on_hyphens=False, break_long_words=False)
+        for kind, names in lines
+    )  # fmt: skip
+
+
+def _width(head: Sequence[str], rows: Rows) -> int:
+    return max(map(len, columns(rows, head).splitlines()))
