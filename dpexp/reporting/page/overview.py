@@ -1,14 +1,18 @@
-"""What was run: a table of all experiments with their state, and a card with parameters, command and config of each."""
+"""What was run: a table of all experiments with their state, and a card with parameters, command and config of each.
+
+Also the final values: the table of every result with its slopes, and the levels of its settings compared.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from dpexp.config.settings import varying
 from dpexp.core.text import counted
 from dpexp.reporting.digits import from_to
-from dpexp.reporting.of_results.parameters import constants, values
+from dpexp.reporting.of_results.labels import constants, values
 from dpexp.reporting.page.experiments import CURRENT, Stored, about
 from dpexp.reporting.page.markup import Markup, copyable, folded, join, table, tag
 from dpexp.reporting.page.origin import duration, seconds
@@ -99,3 +103,40 @@ def config(one: Stored, whose: str = "") -> Markup | None:
     changed = one.manifest.get("config", {}).get("set", [])
     note = f" On the command line: {'; '.join(changed)}." if changed else ""
     return join([tag("p", tag("code", path), note), copyable(text, f"config of {one.name}{whose}")])
+
+
+class Numbers(NamedTuple):
+    """A table of the page: what it is, its head and rows, and the note below it."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str
+
+
+class Final(NamedTuple):
+    """The tables of one experiment, and why some are not there."""
+
+    experiment: str
+    tables: Sequence[Numbers]
+    remarks: Sequence[str]
+    command: str
+    """prints the first table"""
+
+
+def final_values(finals: Sequence[Final]) -> Markup:
+    """One card an experiment, unfolded where it is the only one."""
+    if not finals:
+        return tag("p", "No result here is current, so there are no values.")
+    cards = []
+    for one in finals:
+        parts: list[Markup] = []
+        for numbers in one.tables:
+            parts.append(tag("h4", numbers.title))
+            parts.append(table(numbers.head, numbers.rows, f"{numbers.title} of {one.experiment}"))
+            parts.append(tag("p", numbers.note, class_="remark"))
+        parts += [tag("p", remark, class_="remark") for remark in one.remarks]
+        title = tag("span", one.experiment, class_="name")
+        cards.append(folded(title, *parts, tag("p", tag("code", one.command)), class_="card", open=len(finals) == 1,
+                            id=f"final-{one.experiment}"))  # fmt: skip
+    return join(cards)

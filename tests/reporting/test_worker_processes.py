@@ -8,7 +8,7 @@ import pytest
 
 from dpexp.core.errors import UsageError
 from dpexp.core.steps import listening
-from dpexp.reporting.several import WORTH_PROCESSES, several
+from dpexp.reporting.worker_processes import WORTH_PROCESSES, in_processes
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,9 @@ def squared(number, seen):
 def test_outcomes_are_in_order_whoever_finds_them(count):
     told = []
     with listening(lambda step, done: told.append(step)):
-        found = several(squared, [(k, os.getpid()) for k in range(count)], "square", [f"of {k}" for k in range(count)])
+        found = in_processes(
+            squared, [(k, os.getpid()) for k in range(count)], "square", [f"of {k}" for k in range(count)]
+        )
     assert [value for value, _ in found] == [k * k for k in range(count)]
     few = count < WORTH_PROCESSES
     assert all(here == few for _, here in found)
@@ -38,7 +40,7 @@ def test_outcomes_are_in_order_whoever_finds_them(count):
 def test_the_first_error_in_order_is_raised_after_all_are_done(count):
     numbers = [0, -1, *range(2, count - 1), -5]
     with pytest.raises(UsageError, match="-1 is negative"):
-        several(squared, [(k, 0) for k in numbers], "square", [str(k) for k in numbers])
+        in_processes(squared, [(k, 0) for k in numbers], "square", [str(k) for k in numbers])
 
 
 def test_long_pieces_are_given_out_first_and_outcomes_stay_in_order(monkeypatch):
@@ -53,7 +55,7 @@ def test_long_pieces_are_given_out_first_and_outcomes_stay_in_order(monkeypatch)
     names = [str(k) for k in range(6)]
     for long, order in (({"3", "5"}, [3, 5, 0, 1, 2, 4]), ((), [0, 1, 2, 3, 4, 5])):
         given.clear()
-        found = several(squared, [(k, 0) for k in range(6)], "piece", names, long=long)
+        found = in_processes(squared, [(k, 0) for k in range(6)], "piece", names, long=long)
         assert [value for value, _ in found] == [k * k for k in range(6)]
         assert given == order
 
@@ -68,6 +70,6 @@ def test_work_is_done_in_the_folder_that_the_caller_is_in_now(tmp_path, monkeypa
         (tmp_path / name).mkdir()
         monkeypatch.chdir(tmp_path / name)
         assert (
-            several(here, [()] * WORTH_PROCESSES, "piece", [str(k) for k in range(WORTH_PROCESSES)])
+            in_processes(here, [()] * WORTH_PROCESSES, "piece", [str(k) for k in range(WORTH_PROCESSES)])
             == [str(tmp_path / name)] * WORTH_PROCESSES
         )

@@ -16,7 +16,7 @@ WORTH_PROCESSES = 3
 """pieces from which it pays to start them"""
 
 
-def several(
+def in_processes(
     function: Callable[..., T],
     work: Sequence[tuple[Any, ...]],
     what: str,
