@@ -17,7 +17,7 @@ from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.engine.finite_sum.following import company_of
 from dpexp.engine.finite_sum.loop import Data
 from dpexp.engine.lanes.vectors import LANES
-from dpexp.privacy.targets import Target
+from dpexp.privacy.budgets import Target
 from dpexp.problems import PROBLEMS
 from dpexp.problems.finite_sum import FiniteSum
 

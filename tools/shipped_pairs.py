@@ -17,7 +17,7 @@ from dpexp.core.digests import digest
 from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
 from dpexp.privacy.pairs.kept import document_of, one_a_decade, pair_of
-from dpexp.privacy.pairs.mechanisms import walled
+from dpexp.privacy.pairs.projected import projected_run
 from dpexp.privacy.pairs.shipped import DELTA, HASH, STORE, Entry, Searched, stored
 
 SECONDS = {DELTA: 10.0, 1e-3: 4.0, 1e-8: 4.0}
@@ -88,7 +88,7 @@ def searched(mechanism: Searched) -> Entry:
     from dpexp.privacy.pairs.certified import NotCertified, certified, evaluated
     from dpexp.privacy.pairs.search import search
 
-    space, found = walled(mechanism), []
+    space, found = projected_run(mechanism), []
     larger = max(1.0, (space.half_width + 2 * space.reach) / 7)  # more places, and a farther way
     for delta, seconds in SECONDS.items():
         for pair in reversed(search(space, delta, larger * seconds, time.process_time)):
@@ -127,7 +127,7 @@ def complaints(entry: Entry) -> list[str]:
 
     found = []
     for pair, eps in zip(entry.pairs, entry.certified, strict=True):
-        if not certified(pair, entry.walled).eps >= eps * (1 - SLACK):
+        if not certified(pair, entry.run).eps >= eps * (1 - SLACK):
             found.append(f"the pair at {pair.delta:g} no longer attains {eps:.6g}")
     for name, now, held in (
         ("bound", best_bound(entry.mechanism)[1], entry.bound),
@@ -157,7 +157,7 @@ def main(words: list[str]) -> int:
         write(list(held.values()))
         spent = time.process_time() - began
         gain = entry.after / entry.before if entry.before else math.inf
-        print(f"{entry.walled}: {entry.before:.4g} -> {entry.after:.4g} ({gain:.2f}), bound {entry.bound:.4g}"
+        print(f"{entry.run}: {entry.before:.4g} -> {entry.after:.4g} ({gain:.2f}), bound {entry.bound:.4g}"
               f" by {entry.analysis}, {spent:.0f} CPU seconds", flush=True)  # fmt: skip
     return 0
 

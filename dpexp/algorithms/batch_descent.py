@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from dpexp.engine.finite_sum.following import Stepper
     from dpexp.engine.finite_sum.loop import Data
     from dpexp.privacy.budgets import Budget
+    from dpexp.privacy.mechanisms.released import Stated
     from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
-    from dpexp.privacy.mechanisms.stated import Stated
 
 
 class BatchDescent(FiniteSumAlgorithm):
@@ -99,7 +99,7 @@ class BatchDescent(FiniteSumAlgorithm):
 
     @first_stage
     def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
-        from dpexp.privacy.mechanisms.stated import Stated
+        from dpexp.privacy.mechanisms.released import Stated
 
         released = self.released(n, self.multiplier(n, budget))
         return Stated("sampled-gaussian", released, self.accountant if released.noise_multiplier else "no-noise")
@@ -110,7 +110,7 @@ class BatchDescent(FiniteSumAlgorithm):
 def _full_multiplier(algorithm: BatchDescent, steps: int, mu: float, eps: float, delta: float) -> float:
     """2 sqrt(T) / mu, since replacing a record moves a sum by 2 G; raised until rounding spends no more."""
 
-    from dpexp.privacy.targets import raised
+    from dpexp.privacy.budgets import raised
 
     def excess(sigma: float) -> float:
         analyses = algorithm.released(steps, sigma).analyses()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dpexp.inference.models import Model
     from dpexp.inference.populations import Population
     from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.stated import Stated
+    from dpexp.privacy.mechanisms.released import Stated
 
 
 class CentralNewton(Covering):
@@ -44,8 +44,8 @@ class CentralNewton(Covering):
     def mechanism(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> Stated:
         """Every release with its share of mu^2: neighbours replace a record, so sums move by twice the largest norm."""
         from dpexp.inference.central_newton import allocation
+        from dpexp.privacy.mechanisms.released import Stated
         from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
-        from dpexp.privacy.mechanisms.stated import Stated
 
         mu = cast(float, budget.constant)
         noise = tuple(2 / (mu * math.sqrt(share)) for share in allocation(self.model(problem, budget), n, mu).releases)

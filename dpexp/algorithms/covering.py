@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from dpexp.inference.targets import Target
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
-    from dpexp.privacy.mechanisms.stated import Stated
+    from dpexp.privacy.mechanisms.released import Stated
 
 COORDINATES = ("intercept", "first_slope", "slopes", "last_slope", "last")
 METRICS = (

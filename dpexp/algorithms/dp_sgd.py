@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.epoch_gaussian import EpochGaussian
+    from dpexp.privacy.mechanisms.released import Stated
     from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
-    from dpexp.privacy.mechanisms.stated import Stated
 
 ANALYSES = {"pld": "pld-composition", "once-an-epoch": "gaussian-composition"}
 """accountant -> the analysis of the mechanism of its sampling"""
@@ -48,7 +48,7 @@ class DpSgd(SoftmaxAlgorithm):
     @first_stage
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """What does not fit: no target, batches, or an accountant for another sampling scheme."""
-        from dpexp.privacy.accounting.langevin_accounting import sampling_complaints
+        from dpexp.privacy.mechanisms.langevin_accounting import sampling_complaints
 
         found = super().complaints(problem, schedule, budget, n)
         wrong = sampling_complaints(problem.n, self.batch_size, self.sampling, self.accountant)
@@ -63,7 +63,7 @@ class DpSgd(SoftmaxAlgorithm):
     @first_stage
     def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> Stated:
         from dpexp.privacy.mechanisms.noisy_batches import called
-        from dpexp.privacy.mechanisms.stated import Stated
+        from dpexp.privacy.mechanisms.released import Stated
 
         released = self._released(problem.n, n, self.multiplier(problem, budget, n))
         name = self._analysis(problem.n) if released.noise_multiplier else "no-noise"

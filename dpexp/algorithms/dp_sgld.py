@@ -19,21 +19,21 @@ from dpexp.algorithms.softmax_runs import MOST_STEPS, Noise, SoftmaxAlgorithm, n
 from dpexp.core.parameters import Positive
 from dpexp.core.stages import first_stage, received
 from dpexp.engine.softmax.loop import langevin_scale
-from dpexp.privacy.batch_sampling import BatchSampling
+from dpexp.privacy.mechanisms.noisy_batches import BatchSampling
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
-    from dpexp.privacy.accounting.langevin_run import LangevinRun
     from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.langevin_stated import AccountedLangevin
+    from dpexp.privacy.mechanisms.langevin_accounting import AccountedLangevin
+    from dpexp.privacy.mechanisms.langevin_run import LangevinRun
 
 ANY_START = ("pld", "once-an-epoch")
 """accountants of all iterates: these are private from any start that does not depend on the records"""
 
 
 class DpSgld(SoftmaxAlgorithm):
-    """Langevin steps whose noise an accountant sets; see `dpexp.privacy.accounting.langevin_accounting` for the
+    """Langevin steps whose noise an accountant sets; see `dpexp.privacy.mechanisms.langevin_accounting` for the
     accountants."""
 
     name: Literal["dp-sgld"] = "dp-sgld"
@@ -47,7 +47,7 @@ class DpSgld(SoftmaxAlgorithm):
     @first_stage
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """What does not fit: no target, batches, or an accountant for another sampling scheme or other steps."""
-        from dpexp.privacy.accounting.langevin_accounting import complaints
+        from dpexp.privacy.mechanisms.langevin_accounting import complaints
 
         found = [*no_target(budget), *super().complaints(problem, schedule, budget, n)]
         if self.start == "zero" and self.accountant not in ANY_START:
@@ -62,14 +62,14 @@ class DpSgld(SoftmaxAlgorithm):
     @received
     def sigma(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> float:
         """The noise with which the accountant states the target; 0 without privacy."""
-        from dpexp.privacy.accounting.langevin_accounting import sigma_for
+        from dpexp.privacy.mechanisms.langevin_accounting import sigma_for
 
         eps, delta = target(budget)
         return 0.0 if math.isinf(eps) else sigma_for(self._run(problem, schedule, n), self.accountant, eps, delta)
 
     @first_stage
     def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> AccountedLangevin:
-        from dpexp.privacy.mechanisms.langevin_stated import AccountedLangevin
+        from dpexp.privacy.mechanisms.langevin_accounting import AccountedLangevin
 
         run = self._run(problem, schedule, n)
         return AccountedLangevin(run, self.accountant, self.sigma(problem, schedule, budget, n))
@@ -89,8 +89,7 @@ class DpSgld(SoftmaxAlgorithm):
 
         Sizes never grow, so the ends say which step is largest and whether all count as one size.
         """
-        from dpexp.privacy.accounting.langevin_run import LangevinRun
-        from dpexp.privacy.accounting.varying_noise import grouped
+        from dpexp.privacy.mechanisms.langevin_run import LangevinRun, grouped
 
         rule = schedule.for_losses(problem.smoothness, problem.regulariser)
         sizes = np.append(rule.step_sizes(1, 1), rule.step_sizes(n, n)) if ends else step_sizes(problem, schedule, n)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dpexp.engine.finite_sum.following import Stepper
     from dpexp.engine.finite_sum.loop import Data
     from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.stated import Stated
+    from dpexp.privacy.mechanisms.released import Stated
 
 
 class GradientRecursion(FiniteSumAlgorithm):
@@ -53,7 +53,7 @@ class GradientRecursion(FiniteSumAlgorithm):
     @received
     def stds(self, problem: FiniteSum, plan: Plan, budget: Budget) -> tuple[float, float]:
         """Standard deviations of the noise on the first gradient and on later changes; zeros without noise."""
-        from dpexp.privacy.momentum.recursion_noise import recursion_stds
+        from dpexp.privacy.mechanisms.gradient_recursion import recursion_stds
 
         mu = self.mu(budget)
         if math.isinf(mu):
@@ -76,7 +76,7 @@ class GradientRecursion(FiniteSumAlgorithm):
     @first_stage
     def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
         from dpexp.privacy.mechanisms.gradient_recursion import NoisyGradientRecursion
-        from dpexp.privacy.mechanisms.stated import Stated
+        from dpexp.privacy.mechanisms.released import Stated
 
         mu, plan = self.mu(budget), self.plan(problem, schedule, budget, n)
         mechanism = NoisyGradientRecursion.model_validate(

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.mechanism import Mechanism
-    from dpexp.privacy.mechanisms.stated import Stated
-    from dpexp.theory.momentum.schedules import Prescription
+    from dpexp.privacy.mechanisms.released import Stated
+    from dpexp.theory.momentum.formulas import Prescription
 
 Weight = Share
 
@@ -75,7 +75,7 @@ class PrivateMomentum(FiniteSumAlgorithm):
 
     @first_stage
     def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
-        from dpexp.privacy.mechanisms.stated import Stated
+        from dpexp.privacy.mechanisms.released import Stated
 
         plan, mu = self.plan(problem, schedule, budget, n), self.mu(budget)
         sigma = 0.0 if math.isinf(mu) else self.printed_sigma(budget) if self.calibration == "paper" else 1 / mu

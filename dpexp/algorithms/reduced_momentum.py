@@ -42,8 +42,7 @@ class ReducedMomentum(PrivateMomentum):
 
     @first_stage
     def printed(self) -> Printed:
-        from dpexp.theory.momentum.multipliers import theorem8_sigma
-        from dpexp.theory.momentum.schedules import theorem9_schedule
+        from dpexp.theory.momentum.formulas import theorem8_sigma, theorem9_schedule
 
         return Printed(theorem9_schedule, theorem8_sigma, 3)
 
@@ -134,7 +133,7 @@ def unit_deviations(plan: Plan, n: int, G: float, L: float, items: bytes | None 
 
     The best split for the release of all nodes, times the mu of the iterates where it is certified.
     """
-    from dpexp.privacy.momentum.tree_split import unit_split
+    from dpexp.privacy.momentum.tree_streams import unit_split
 
     stds = plan.alpha * G * np.array(unit_split(n, plan.steps, plan.alpha, plan.gamma, L * plan.eta * n / G, items))
     certified = covering(plan, n, G, L) if items is None else None

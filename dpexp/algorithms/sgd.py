@@ -15,7 +15,7 @@ from dpexp.problems.softmax import Softmax
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.stated import Stated
+    from dpexp.privacy.mechanisms.released import Stated
 
 
 class Sgd(SoftmaxAlgorithm):
@@ -41,7 +41,7 @@ class Sgd(SoftmaxAlgorithm):
     def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> Stated:
         """All iterates without noise."""
         from dpexp.privacy.mechanisms.noisy_batches import called, noisy_batches
-        from dpexp.privacy.mechanisms.stated import Stated
+        from dpexp.privacy.mechanisms.released import Stated
 
         share, by_epochs = self.batch_size / problem.n, self.by_epochs(problem.n)
         released = noisy_batches(self.sampling, share, n, 0.0, by_epochs)

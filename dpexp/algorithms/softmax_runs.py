@@ -16,14 +16,14 @@ from dpexp.core.stages import first_stage
 from dpexp.engine.result import Passed
 from dpexp.engine.softmax import batches as drawn
 from dpexp.engine.softmax import loop as engine
-from dpexp.privacy.batch_sampling import INTO_BINS, RELATIONS, BatchSampling, Epochs
+from dpexp.privacy.mechanisms.noisy_batches import INTO_BINS, RELATIONS, BatchSampling, Epochs
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.langevin_stated import AccountedLangevin
-    from dpexp.privacy.mechanisms.stated import Stated
+    from dpexp.privacy.mechanisms.langevin_accounting import AccountedLangevin
+    from dpexp.privacy.mechanisms.released import Stated
     from dpexp.privacy.mechanisms.tuned_runs import TunedRuns
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dpexp.inference.staged_newton import Design
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
-    from dpexp.privacy.mechanisms.stated import Stated
+    from dpexp.privacy.mechanisms.released import Stated
 
 
 class StagedNewton(Covering):
@@ -71,7 +71,7 @@ class StagedNewton(Covering):
         if self.messages == "gaussian":
             return super().mechanism(problem, schedule, budget, n)
         from dpexp.privacy.mechanisms.cap_sampling import CapSampling
-        from dpexp.privacy.mechanisms.stated import Stated
+        from dpexp.privacy.mechanisms.released import Stated
 
         return Stated("cap-sampling", CapSampling(pure_eps=_eps(budget), dimension=problem.p), "cap-sampling")
 

@@ -29,9 +29,9 @@ from dpexp.core.brent import root
 from dpexp.core.seeds import generator
 from dpexp.core.stages import first_stage, received
 from dpexp.engine.result import Passed
-from dpexp.privacy.batch_sampling import BatchSampling
-from dpexp.privacy.number_of_runs import NumberOfRuns, number_of_runs
-from dpexp.privacy.targets import Target
+from dpexp.privacy.analyses.private_selection import NumberOfRuns, number_of_runs
+from dpexp.privacy.budgets import Target
+from dpexp.privacy.mechanisms.noisy_batches import BatchSampling
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ class Tuned(SoftmaxAlgorithm):
     def _without_a_price(
         self, problem: Softmax, candidates: tuple[Candidate, ...], eps: float, delta: float
     ) -> list[str]:
-        from dpexp.privacy.analyses.selection import LOOSE
+        from dpexp.privacy.analyses.private_selection import LOOSE
 
         trial = self.release_of(problem, candidates, Target(eps=eps, delta=delta))
         if len({one.neighboring_relation for one in trial.candidates}) > 1:

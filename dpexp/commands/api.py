@@ -94,14 +94,14 @@ def load(
     """
     from dpexp.config.cells import Experiment
     from dpexp.config.experiment_file import load_experiment, read_experiment
-    from dpexp.core.flow import flow
+    from dpexp.core.scalars import yaml_in_line
 
     if isinstance(config, Experiment):
         if set or replicates is not None or profile != "paper":
             raise TypeError("this experiment is loaded: give set, replicates and profile to the call that loads it")
         return config
     if isinstance(config, Mapping):
-        text = "".join(f"{key}: {flow(value)}\n" for key, value in config.items())
+        text = "".join(f"{key}: {yaml_in_line(value)}\n" for key, value in config.items())
         return read_experiment(text, "dict", set, replicates, profile)
     return load_experiment(os.fspath(config), set, replicates, profile)
 
@@ -125,8 +125,8 @@ def run(
     `deployment` releases on private records: its noise is drawn from the operating system and cannot be drawn again.
     """
     from dpexp.commands import run as command
-    from dpexp.commands.sharing import require_private_records
-    from dpexp.commands.waiting import Waiting
+    from dpexp.commands.joint_releases import require_private_records
+    from dpexp.commands.progress import ProgressLine
     from dpexp.config.resources import require_room
     from dpexp.core.errors import DpexpError
 
@@ -140,7 +140,7 @@ def run(
     require_room(experiment, jobs, cluster=scheduler is not None)
     if deployment:
         require_private_records(experiment)
-    with nullcontext() if quiet else Waiting("run"):
+    with nullcontext() if quiet else ProgressLine("run"):
         document, _, code = command.run_all([experiment], request)
     if code:
         failed = [cell for cell in document["cells"] if cell["status"] == "failed"]
@@ -393,18 +393,18 @@ def advise(
 ) -> Advice:
     """Step size, decay and estimator for a problem, or for every problem and budget of a config file."""
     from dpexp.commands import advise as command
-    from dpexp.core.flow import flow
+    from dpexp.core.scalars import yaml_in_line
 
-    said = [None if value is None else flow(value) for value in (n, d, mu)]
+    said = [None if value is None else yaml_in_line(value) for value in (n, d, mu)]
     document, text = command.recommend(os.fspath(problem), said[0], said[1], said[2], set, metric, replicates)
     return Advice(document["advice"], text)
 
 
 def _pairs(parameters: Mapping[str, Any]) -> list[str]:
     """key=value as a command line has them; a list is written with commas."""
-    from dpexp.core.flow import flow
+    from dpexp.core.scalars import yaml_in_line
 
     def written(value: Any) -> str:
-        return ",".join(map(flow, value)) if isinstance(value, list | tuple) else flow(value)
+        return ",".join(map(yaml_in_line, value)) if isinstance(value, list | tuple) else yaml_in_line(value)
 
     return [f"{key}={written(value)}" for key, value in parameters.items()]

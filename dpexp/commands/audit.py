@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from dpexp.core.errors import UsageError
-from dpexp.reporting.audit.audit import Row, audit, exact_documents
+from dpexp.reporting.audit.audit import Row, audit, exact_documents, text
 from dpexp.reporting.audit.auditable import Auditable
 from dpexp.reporting.audit.plan import plan_of
-from dpexp.reporting.audit.shown import text
 
 FEWEST, MOST = 100, 10_000_000
 

@@ -31,7 +31,7 @@ UNCOVERED = "measured accuracy and loss, which no statement covers"
 
 def of_config(path: Path, sets: Sequence[str], data: tuple[Path, Path], effort: Effort) -> Audited:
     """Audit all that leaves runs of a config on either file, which takes the place of its own records'."""
-    from dpexp.commands.sharing import joint, require_private_records
+    from dpexp.commands.joint_releases import joint, require_private_records
 
     experiments = [_on(path, sets, file) for file in data]
     require_private_records(experiments[0])
@@ -150,7 +150,7 @@ def stored(experiment: Experiment, data: Sequence[Path]) -> Leaves:
 
     Both files of `data` go by one name, and so do the settings, whose names are hashes of it too.
     """
-    from dpexp.commands.notices import notices
+    from dpexp.commands.data_notices import notices
     from dpexp.commands.privacy import of_experiment
     from dpexp.commands.report import report
     from dpexp.store.files import read_sealed

@@ -14,7 +14,7 @@ from dpexp.core.steps import tell
 from dpexp.core.text import columns, down, up
 from dpexp.privacy.accounting.calibration import Calibrated, Unreachable, calibrate
 from dpexp.privacy.analyses.analysis import Analysis
-from dpexp.privacy.attained.refuted import refuted
+from dpexp.privacy.attained.lower_bounds import refuted
 from dpexp.privacy.mechanisms import every_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.pairs.stated import every_lower_bound

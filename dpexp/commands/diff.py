@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpexp.commands.fitted import fitting_columns, terminal_width
+from dpexp.config.cells import stored_cell
 from dpexp.config.expressions import matches
+from dpexp.config.messages import suggest
 from dpexp.config.settings import Settings, Words, flat, named, varying
-from dpexp.config.stored import stored_cell
-from dpexp.config.words import suggest
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.text import counted, guess
 from dpexp.reporting.accuracies import said_of_records
+from dpexp.reporting.terminal_tables import fitting_columns, terminal_width
 from dpexp.store import (
     OnlySummaries,
     at_last_step,

@@ -156,7 +156,7 @@ def _check(request: Request) -> None:
 def _budget(request: Request) -> float:
     """mu of every record, from --mu or from --eps and --delta."""
     if request.eps is not None:
-        from dpexp.privacy.targets import Target
+        from dpexp.privacy.budgets import Target
 
         eps, delta = _number("--eps", request.eps, 0, math.inf), _number("--delta", request.delta or "1e-5", 0, 1)
         return Target(eps=eps, delta=delta).constant

@@ -16,7 +16,7 @@ from dpexp.core.text import Printed, columns, guess
 from dpexp.data.regression import Units
 from dpexp.inference.critical_values import normal
 from dpexp.inference.intervals import Interval, Release, intervals, judged, level_of
-from dpexp.reporting.estimates import level_in_digits, shown
+from dpexp.reporting.digits import estimate_row, level_in_digits
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -123,7 +123,7 @@ class Contrasts(Printed):
         return {"rows": self.rows, "joint": {"p": self.joint, "df": len(self.rows)}}
 
     def text(self) -> str:
-        rows = [[one["contrast"], *shown(one, one["se"] or math.nan)] for one in self.rows]
+        rows = [[one["contrast"], *estimate_row(one, one["se"] or math.nan)] for one in self.rows]
         p = level_in_digits(self.joint, "= ")
         together = f"\n\nThat all {len(self.rows)} are 0: p {p}." if len(self.rows) > 1 else ""
         return columns(rows, ["contrast", "estimate", "se", "from", "to", "p"]) + together

@@ -26,8 +26,8 @@ from dpexp.inference.pure_messages import PureModel
 from dpexp.inference.refusals import Checked
 from dpexp.inference.staged_newton import SHARES, TIMES
 from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.targets import Target
-from dpexp.reporting.estimates import shown
+from dpexp.privacy.budgets import Target
+from dpexp.reporting.digits import estimate_row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -330,7 +330,7 @@ class Report(Printed):
             table = columns(rows, ["name", "expected se", "interval", "careful"])
             return f"{title}\n\n{table}\n\n{CAREFUL}"
         rows = [
-            [name, *shown(one, error)]
+            [name, *estimate_row(one, error)]
             for name, one, error in zip(self.names, self.estimates(), self.errors, strict=True)
         ]
         percent = f"{100 * self.level:.4g}%"

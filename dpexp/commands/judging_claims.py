@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from dpexp.commands.choosing_claims import chosen, with_verdicts
-from dpexp.commands.claims import Request, Shown, checked, headlines, registered, shown
+from dpexp.commands.claims import Request, Shown, checked, chosen, headlines, registered, shown, with_verdicts
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.files import Damaged
 from dpexp.core.steps import each, tell
@@ -21,7 +20,7 @@ from dpexp.reporting.ledger import costs, verdicts
 from dpexp.reporting.ledger.judging import Judged, judge, keep, one_by_one, require
 from dpexp.reporting.ledger.standing import Standing, rerun
 from dpexp.reporting.ledger.verdicts import Verdict
-from dpexp.reporting.several import several
+from dpexp.reporting.worker_processes import in_processes
 from dpexp.store.files import read_document
 from dpexp.store.folder import Folder
 from dpexp.store.generation import config_path
@@ -121,7 +120,7 @@ def _carried(claims: Sequence[Claim], results: Path, jobs: int) -> Iterator[tupl
     parts = [ids[k : k + TOGETHER] for k in range(0, len(ids), TOGETHER)]
     names = [f"{some[0]} and its neighbours" for some in parts]
     work = [(some, results) for some in parts]
-    for found in several(_some, work, "judging group", names, f"judging claims, groups of {TOGETHER}"):
+    for found in in_processes(_some, work, "judging group", names, f"judging claims, groups of {TOGETHER}"):
         yield from found
 
 

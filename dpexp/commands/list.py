@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from dpexp.commands.fitted import fitting_columns, in_lines
 from dpexp.config.experiment_file import load_experiment
+from dpexp.config.messages import listed
 from dpexp.config.shipped import shipped
-from dpexp.config.words import listed
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import ResultsMissing
 from dpexp.core.files import Damaged
@@ -18,6 +17,7 @@ from dpexp.core.text import counted
 from dpexp.plugins.loaded import LOADED
 from dpexp.plugins.loading import registries
 from dpexp.reporting.page.experiments import about
+from dpexp.reporting.terminal_tables import fitting_columns, in_lines
 from dpexp.store import Folder, load_generation
 from dpexp.store.files import read_document
 from dpexp.store.fingerprint import changed, code_of, plugins_missing

@@ -72,7 +72,7 @@ def figures_of(
     Without a name and an option that stands for names: every figure that the stored results allow, see `at_hand`.
     """
     from dpexp.papers import figures, overlays
-    from dpexp.reporting.several import several
+    from dpexp.reporting.worker_processes import in_processes
 
     looks = looks or Looks()
     known, with_theory = figures(), overlays()
@@ -87,7 +87,7 @@ def figures_of(
         work: list[str | Source] = [*chosen.shipped, *chosen.sources]
         titles = [one.name if isinstance(one, Source) else one for one in work]
         asked = [(_at_hand, one, theory, results, out or results / "figures", tuple(wanted)) for one in work]
-        return those_made(several(unless_refused, asked, "figure", titles), results)
+        return those_made(in_processes(unless_refused, asked, "figure", titles), results)
     chosen = select(names, every or stored, known, "figure", results)
     shipped = chosen.shipped
     if stored and not every:
@@ -105,7 +105,7 @@ def figures_of(
         raise UsageError(f"{looks.given()[0]} is for results, and '{shipped[0]}' is a shipped figure", hint)
     tasks = [(name, theory, results, out or results / "figures", tuple(wanted)) for name in shipped]
     long = {name for name in shipped if not known[name].needs}  # what reads no results computes all it shows
-    found = several(_one, tasks, "figure", shipped, long=long)
+    found = in_processes(_one, tasks, "figure", shipped, long=long)
     if chosen.sources:
         tell("drawing " + " and ".join(source.name for source in chosen.sources))
         found.append(_of_results(chosen.sources, looks, theory, out, wanted))

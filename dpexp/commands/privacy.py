@@ -9,22 +9,36 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.commands.mechanism_arguments import deltas_of, mechanism_of, orders_of, understood, values_of
-from dpexp.commands.privacy_of_users import of_users
+from dpexp.commands.mechanism_arguments import DELTAS, deltas_of, mechanism_of, number, orders_of, understood, values_of
 from dpexp.core.errors import NoSuchAnalysis, UsageError
+from dpexp.core.scalars import scalar
 from dpexp.privacy.analyses.analysis import ORDERS
-from dpexp.reporting.statement import LOCAL, ConfigStatement, MechanismStatement, Statement, attained_by, labelled
+from dpexp.reporting.statement import (
+    LOCAL,
+    ConfigStatement,
+    MechanismStatement,
+    Statement,
+    UsersStatement,
+    attained_by,
+    labelled,
+)
 
 if TYPE_CHECKING:
-    from dpexp.commands.choosing import Best
+    from dpexp.commands.best_of_runs import Best
     from dpexp.config.cells import Cell, Experiment
+    from dpexp.privacy.analyses.private_selection import NumberOfRuns
     from dpexp.privacy.mechanisms.mechanism import Mechanism
     from dpexp.privacy.mechanisms.released import Released
-    from dpexp.privacy.number_of_runs import NumberOfRuns
     from dpexp.privacy.pairs.certified import Certificate
     from dpexp.reporting.tradeoff import Attacker, Questions
 
 RESULTS = Path("results")
+QUESTIONS, ADVANTAGE = ("eps", "fpr", "prior", "group"), "advantage"
+"""words about an attacker: eps=1, fpr=0.01, prior=0.1, group=3, advantage"""
+MOST_IN_GROUP = 1000
+LEAST_RATE = 1e-12
+RATES = (1e-3, 1e-2, 1e-1)
+"""false positive rates of --tradeoff where none are named"""
 FIGURES = RESULTS / "figures"
 """where a figure goes if no folder is named, as with `dpexp plot`"""
 
@@ -42,11 +56,10 @@ def of_config_asked(
     words: Sequence[str], sets: Sequence[str], deployment: bool, tradeoff: bool, out: Path | None
 ) -> Located:
     """The statement of the one config file among these words; the others are questions about an attacker."""
-    from dpexp.commands import choosing
-    from dpexp.commands.attacker import split
+    from dpexp.commands import best_of_runs
 
-    rest, asked = split(words, tradeoff)
-    rest, drawn = choosing.split(rest)
+    rest, asked = questions_among(words, tradeoff)
+    rest, drawn = best_of_runs.number_of_runs_among(rest)
     found = of_config(only_path(rest), sets, deployment)
     found.asked, found.drawn, found.out = asked, drawn, out or FIGURES
     return found
@@ -73,8 +86,8 @@ class Located(ConfigStatement):
     out: Path
 
     def __init__(self, path: Path, experiment: Experiment, deployment: bool, results: Path) -> None:
-        from dpexp.commands.notices import notices
-        from dpexp.commands.sharing import cautions, joint, require_private_records
+        from dpexp.commands.data_notices import notices
+        from dpexp.commands.joint_releases import cautions, joint, require_private_records
         from dpexp.store.folder import Folder
         from dpexp.store.generation import deployed_in
 
@@ -99,23 +112,23 @@ class Located(ConfigStatement):
     def text(self) -> str:
         with self._located():
             blocks = [super().text(), *([self._best.text(self.deltas)] if self._best else [])]
-            for number, (label, attacker) in enumerate(self._attackers(), 1):
+            for k, (label, attacker) in enumerate(self._attackers(), 1):
                 blocks.append(f"{label}\n{attacker.text()}")
-                blocks += ["\n".join(self._drawn(number, label, attacker))] if attacker.asked.curve else []
+                blocks += ["\n".join(self._drawn(k, label, attacker))] if attacker.asked.curve else []
             return "\n\n".join(blocks)
 
     @cached_property
     def _best(self) -> Best | None:
         """The price of keeping the best of the settings' runs. Raises UsageError where no theorem covers them."""
-        from dpexp.commands.choosing import best_of
+        from dpexp.commands.best_of_runs import best_of
 
         if self.drawn is None:
             return None
         return best_of(self.path, self.central, len(self.local), self.settings, self.drawn, self.deltas[0])
 
     def _answers(self) -> Iterator[dict[str, Any]]:
-        for number, (label, attacker) in enumerate(self._attackers(), 1):
-            files = {"files": self._drawn(number, label, attacker)} if attacker.asked.curve else {}
+        for k, (label, attacker) in enumerate(self._attackers(), 1):
+            files = {"files": self._drawn(k, label, attacker)} if attacker.asked.curve else {}
             yield {"mechanism": label, **attacker.document(), **files}
 
     def _attackers(self) -> list[tuple[str, Attacker]]:
@@ -174,10 +187,9 @@ def of_mechanism(
     Questions about an attacker are answered below it, and `tradeoff` draws a figure into the folder `out`. A search for
     the pair of neighbours that tells most takes `seconds`; what it finds is kept for later statements.
     """
-    from dpexp.commands.attacker import split
     from dpexp.privacy.pairs.kept import folder
 
-    pairs, asked = split(pairs, tradeoff)
+    pairs, asked = questions_among(pairs, tradeoff)
     values = values_of(pairs)
     deltas, orders = deltas_of(values), orders_of(values)
     mechanism = mechanism_of(name, values)
@@ -190,7 +202,7 @@ def of_mechanism(
 
 
 def _searched(mechanism: Mechanism, deltas: Sequence[float], seconds: float, place: Path | None) -> list[Certificate]:
-    from dpexp.privacy.pairs.mechanisms import NotSearched
+    from dpexp.privacy.pairs.projected import NotSearched
     from dpexp.privacy.pairs.stated import searched
 
     if not 0 < seconds < math.inf:
@@ -237,3 +249,65 @@ class Understood(MechanismStatement):
     def _drawn(self, attacker: Attacker) -> list[str]:
         setting = self.text_of_parameters()
         return [str(path) for path in attacker.written(self.name, setting, self.out).files]
+
+
+def of_users(path: Path, pairs: Sequence[str]) -> UsersStatement:
+    """The statement of a file of users, with the columns mu and, if there, uses and group."""
+    from dpexp.data.users import read_users
+    from dpexp.privacy.users import Users
+
+    deltas = _deltas(pairs)
+    return UsersStatement(Users(*read_users(path)).groups(deltas), deltas)
+
+
+def _deltas(pairs: Sequence[str]) -> tuple[float, ...]:
+    found: list[float] = []
+    for pair in pairs:
+        key, _, value = pair.partition("=")
+        numbers = [scalar(part) for part in value.split(",")]
+        if key != "delta" or not all(isinstance(x, int | float) and 0 < x < 1 for x in numbers):
+            raise UsageError(f"--users takes delta=... between 0 and 1, not {pair}")
+        found += [float(x) for x in numbers]
+    return tuple(found) or DELTAS
+
+
+def questions_among(words: Sequence[str], tradeoff: bool) -> tuple[list[str], Questions | None]:
+    """What else is given, and the questions; None where nothing is asked."""
+    mine = [word for word in words if word == ADVANTAGE or word.partition("=")[0] in QUESTIONS]
+    rest = [word for word in words if word not in mine]
+    if not mine and not tradeoff:
+        return rest, None
+    from dpexp.reporting.tradeoff import Questions
+
+    given = values_of([word for word in mine if word != ADVANTAGE])
+    group = _group(given.get("group", 1))
+    eps = tuple(number("eps", value, 0, math.inf) for value in _listed(given, "eps"))
+    fpr = tuple(_rate("fpr", value) for value in _listed(given, "fpr"))
+    priors = tuple(_rate("prior", value) for value in _listed(given, "prior"))
+    every = tradeoff or not (eps or fpr or priors or ADVANTAGE in mine)  # a group alone asks for everything
+    return rest, Questions(
+        eps,
+        fpr or (RATES if every else ()),
+        priors or ((0.5,) if every else ()),
+        every or ADVANTAGE in mine,
+        group,
+        tradeoff,
+    )
+
+
+def _listed(given: dict[str, Any], key: str) -> list[Any]:
+    value = given.get(key, [])
+    return value if isinstance(value, list) else [value]
+
+
+def _rate(key: str, value: Any) -> float:
+    rate = number(key, value, 0, 1)
+    if not LEAST_RATE <= rate <= 1 - LEAST_RATE:
+        raise UsageError(f"{key} is a number from {LEAST_RATE:g} to 1 - {LEAST_RATE:g}, not {rate:g}")
+    return rate
+
+
+def _group(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_IN_GROUP:
+        raise UsageError(f"group is a whole number from 1 to {MOST_IN_GROUP}, not {value!r}")
+    return value

@@ -18,9 +18,9 @@ from dpexp.plugins.loaded import said
 if TYPE_CHECKING:
     from dpexp.reporting.page.experiments import Stored
     from dpexp.reporting.page.figures import Wanted
-    from dpexp.reporting.page.finals import Final
     from dpexp.reporting.page.ledger import Ledger
     from dpexp.reporting.page.markup import Markup
+    from dpexp.reporting.page.overview import Final
 
 MOST_ROWS = 200
 """settings, or comparisons, of a table of the page"""
@@ -120,13 +120,13 @@ def _fit_files(results: Path) -> list[Path]:
 
 
 def _fit(path: Path, results: Path) -> Markup:
-    from dpexp.reporting.estimates import shown
+    from dpexp.reporting.digits import estimate_row
     from dpexp.reporting.page.fits import card, not_shown
 
     name, plot = path.relative_to(results).with_suffix("").as_posix(), path.with_suffix(".png")
     try:
         document = json.loads(read_ordinary(path, MOST_OF_TEXT))
-        rows = [[one["name"], *shown(one, one.get("se") or math.nan)] for one in document["estimates"]]
+        rows = [[one["name"], *estimate_row(one, one.get("se") or math.nan)] for one in document["estimates"]]
         return card(name, document, rows, read_ordinary(plot, MOST_OF_TEXT) if plot.exists() else b"")
     except Exception as error:  # one file that is no fit is a line of the page
         return not_shown(name, f"{path} cannot be read as a fit: {said(error)[0]}")
@@ -142,7 +142,7 @@ def _final(one: Stored, results: Path, alone: bool) -> Final:
     from dpexp.papers import papers
     from dpexp.reporting.of_results.table import content_of
     from dpexp.reporting.page.experiments import shell
-    from dpexp.reporting.page.finals import Final, Numbers
+    from dpexp.reporting.page.overview import Final, Numbers
 
     assert one.gathered is not None
     command, runs = shell(["table", one.name], results), one.gathered.runs
@@ -226,9 +226,9 @@ def _statements(experiments: Sequence[Stored], alone: bool) -> dict[str, str]:
     Of others what is said of their data and of releasing several runs. They are those of the config as it is now, of
     which current results are.
     """
-    from dpexp.commands.notices import notices
+    from dpexp.commands.data_notices import notices
+    from dpexp.commands.joint_releases import cautions
     from dpexp.commands.privacy import of_experiment
-    from dpexp.commands.sharing import cautions
     from dpexp.config.experiment_file import load_experiment
     from dpexp.store.folder import Folder
     from dpexp.store.generation import deployed_in

@@ -9,11 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.commands.fitted import fitting_columns
-from dpexp.commands.notices import notices
-from dpexp.commands.profiles import known_profile
-from dpexp.commands.remarks import remarks
-from dpexp.commands.sharing import cautions, require_private_records
+from dpexp.commands.data_notices import notices, remarks
+from dpexp.commands.joint_releases import cautions, require_private_records
 from dpexp.config.cells import Cell, Experiment
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.expressions import matches
@@ -24,6 +21,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.terminal import note
 from dpexp.core.text import columns, counted, duration, few
 from dpexp.problems.softmax import Softmax
+from dpexp.reporting.terminal_tables import fitting_columns
 from dpexp.store import Folder, speeds
 from dpexp.store.executors import BACKENDS
 from dpexp.store.planning import CellPlan, derived_state, plan
@@ -59,7 +57,6 @@ class Request:
 
 def load_all(request: Request) -> list[Experiment]:
     """All experiments, or all that is wrong with any of them."""
-    known_profile(request.profile)
     check_workers(request)
     experiments, issues = [], []
     for path in request.configs:

@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpexp.commands.fitted import terminal_width
 from dpexp.commands.selecting import at_hand, select, stem, those_made, unless_refused
 from dpexp.core.errors import UsageError
 from dpexp.core.steps import tell
 from dpexp.reporting.of_results.gather import Source
+from dpexp.reporting.terminal_tables import terminal_width
 
 if TYPE_CHECKING:
     from dpexp.reporting.table import Content, Table
@@ -34,8 +34,8 @@ def table(
     see `at_hand`.
     """
     from dpexp.papers import tables
-    from dpexp.reporting.several import several
     from dpexp.reporting.table import FORMATS, render
+    from dpexp.reporting.worker_processes import in_processes
 
     known = tables()
     if form not in FORMATS:
@@ -52,13 +52,13 @@ def table(
         work: list[str | Source] = [*chosen.shipped, *chosen.sources]
         titles = [one.name if isinstance(one, Source) else one for one in work]
         asked = [(_at_hand, one, results, form, width) for one in work]
-        return _written(dict(those_made(several(unless_refused, asked, "table", titles), results)), form, out)
+        return _written(dict(those_made(in_processes(unless_refused, asked, "table", titles), results)), form, out)
     chosen = select(names, every, known, "table", results)
     if chosen.shipped and given:
         raise UsageError(f"{given[0]} is for results, and '{chosen.shipped[0]}' is a shipped table")
     tasks = [(name, results, form, width, chosen_columns) for name in chosen.shipped]
     long = {name for name in chosen.shipped if not known[name].needs}  # what reads no results computes all it shows
-    texts = dict(zip(chosen.shipped, several(_rendered, tasks, "table", chosen.shipped, long=long), strict=True))
+    texts = dict(zip(chosen.shipped, in_processes(_rendered, tasks, "table", chosen.shipped, long=long), strict=True))
     if chosen.sources:
         own = table_of(chosen.sources, metric, estimators, only, known)
         tell(f"table {own.name}")

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpexp.commands.notices import notices
-from dpexp.commands.profiles import known_profile
-from dpexp.commands.remarks import remarks
+from dpexp.commands.data_notices import notices, remarks
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.resources import require_room
 from dpexp.config.yamlfile import ConfigError, Issue
@@ -43,7 +41,7 @@ class Checked(NamedTuple):
 def check(path: Path, sets: Sequence[str], profile: str) -> Checked:
     """One config, and what is wrong with it."""
     try:
-        experiment = load_experiment(path, sets, profile=known_profile(profile))
+        experiment = load_experiment(path, sets, profile=profile)
         require_room(experiment)
     except ConfigError as error:
         return Checked(path, 0, (), tuple(error.issues))

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
+import secrets
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import Field
 
 from dpexp.core.digests import digest
+from dpexp.core.errors import ResultsMissing
 from dpexp.core.parameters import Checkpoints, Count, Parameters, Replicates, Seed
 from dpexp.core.stages import Values, plain, resolving
 from dpexp.core.text import short
 from dpexp.plugins.loaded import owners_of
-from dpexp.privacy.settings import PrivacySettings
+from dpexp.privacy.budgets import PrivacySettings
 
 if TYPE_CHECKING:
     from dpexp.algorithms.algorithm import Algorithm
@@ -256,3 +258,67 @@ def _jsonable(value: Any) -> Any:
     if isinstance(value, float):
         return "inf" if math.isinf(value) else int(value) if value.is_integer() and abs(value) < 2**53 else value
     return value
+
+
+def dealt_in_secret(cell: Cell) -> Cell:
+    """The cell with its records dealt into parts by a seed of the operating system; others have no parts.
+
+    The seed is kept nowhere, as that of the noise is not. Where records are replaced, places decide (docs/data.md). If
+    their order is secret and uniform, the statement holds whatever the order of the file is, also of one that is
+    sorted.
+    """
+    from dpexp.problems.softmax import Softmax
+
+    problem = cell.problem
+    return replace(cell, problem=problem.dealt_anew(secrets.randbits(63))) if isinstance(problem, Softmax) else cell
+
+
+def is_noisy(cell: Cell) -> bool:
+    """False for a twin without noise, and for a budget of inf: neither states a guarantee."""
+    mu = cell.privacy.mu.constant
+    return (mu is None or math.isfinite(mu)) and bool(cell.algorithm.model_dump().get("noise", True))
+
+
+T = TypeVar("T")
+
+
+def stored_cell(experiment: str, parameters: dict[str, Any]) -> Cell:
+    """The cell whose `parameters` these are.
+
+    Raises ResultsMissing where they name something that is not there, as after a plug-in has lost it, and ValueError
+    where this version does not take them.
+    """
+    from dpexp.algorithms import ALGORITHMS
+    from dpexp.algorithms.schedules import SCHEDULES
+    from dpexp.privacy.budgets import BUDGETS, Budget, Target
+    from dpexp.problems import PROBLEMS
+
+    values = _numbers(parameters)
+    problem, algorithm, schedule = (values[section] for section in ("problem", "algorithm", "schedule"))
+    kinds: list[type[Budget]] = [*BUDGETS.values(), Target]
+    budgets = {" and ".join(sorted(kind.model_fields)): kind for kind in kinds}
+    budget = _known(experiment, "law of budgets", " and ".join(sorted(values["budget"])), budgets)
+    return Cell(
+        experiment,
+        _known(experiment, "problem", problem["name"], PROBLEMS)(**problem),
+        _known(experiment, "algorithm", algorithm["name"], ALGORITHMS)(**algorithm),
+        _known(experiment, "schedule", schedule["name"], SCHEDULES)(**schedule),
+        PrivacySettings(mu=budget(**values["budget"])),
+        RunSettings(**values["run"]),
+    )
+
+
+def _known(experiment: str, section: str, name: str, there: Mapping[str, type[T]]) -> type[T]:
+    if name in there:
+        return there[name]
+    hint = "load the plug-in that defines it: --plugin FILE.py"
+    raise ResultsMissing(f"{experiment}: the {section} '{name}' of these results is not there", hint)
+
+
+def _numbers(value: Any) -> Any:
+    """Infinity is stored as the word inf, and tuples as lists."""
+    if isinstance(value, dict):
+        return {k: _numbers(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return tuple(_numbers(v) for v in value)
+    return math.inf if value == "inf" else value

@@ -1,23 +1,30 @@
 """A config file becomes an Experiment: frozen, validated cells, or all that is wrong with the file at once.
 
 A list on a field that is not itself a list sweeps; several sweeps make the cartesian product, the first key of the file
-varying slowest. `cases:` is an explicit list of partial overrides, each of which may sweep too.
+varying slowest. `cases:` is an explicit list of partial overrides, each of which may sweep too. `--set section.key=...`
+changes the tree from the command line, and a resolved config is written as YAML that reads back to the same cells.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import time
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from dpexp.config.cells import Experiment
-from dpexp.config.overrides import override
+from dpexp.config.cells import SECTIONS, Cell, Experiment
+from dpexp.config.messages import suggest
 from dpexp.config.reader import Reader
 from dpexp.config.shipped import MARK, shipped
-from dpexp.config.words import suggest
+from dpexp.config.tuning import TUNE
 from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, YamlErrors, decode, parse, read_bytes
+from dpexp.core.errors import UsageError
+from dpexp.core.scalars import yaml_in_line
+
+PROFILES = ("smoke", "paper")
 
 
 def load_experiment(
@@ -26,7 +33,7 @@ def load_experiment(
     """Read and validate a config: a file, or a shipped one as `@NAME`.
 
     `overrides` are `section.key=value` (value in YAML), `replicates` and `profile` ("paper", "smoke") those of the
-    command line. Raises ConfigError with every problem found, each at its place.
+    command line. Raises UsageError for an unknown profile, ConfigError with every problem found, each at its place.
     """
     read_at = time.time_ns()
     try:
@@ -66,6 +73,8 @@ def located(path: Path | str) -> Path:
 
 
 def _resolve(root: Located, path: Path, overrides: Iterable[str], replicates: int | None, profile: str) -> Experiment:
+    if profile not in PROFILES:
+        raise UsageError(f"--profile is smoke or paper, not {profile!r}")
     issues: list[Issue] = []
     shown = dict.fromkeys(overrides, "")
     if replicates is not None:
@@ -73,3 +82,72 @@ def _resolve(root: Located, path: Path, overrides: Iterable[str], replicates: in
     for text, source in shown.items():
         root = override(root, text, issues, source)
     return replace(Reader(path, profile, issues).experiment(root), overrides=tuple(shown))
+
+
+def override(root: Located, text: str, issues: list[Issue], shown: str = "") -> Located:
+    """The tree with `a.b=value` set; what is wrong with the text goes to `issues`."""
+    where = Position(shown or f"--set {text}")
+    path, equals, value_text = text.partition("=")
+    keys = path.strip().split(".")
+    if not equals or not all(keys) or not isinstance(root.value, dict):
+        issues.append(Issue(where, "must read section.key=value", "for instance --set run.n=3000"))
+        return root
+    known = ("experiment", *SECTIONS, TUNE)
+    if keys[0] not in known or len(keys) > 2:
+        issues.append(Issue(where, f"unknown key '{path}'", suggest(keys[0], known)))
+        return root
+    try:
+        value = _relocate(parse(value_text, str(where)), where) if value_text.strip() else Located(None, where)
+    except YamlErrors as error:
+        issues.extend(Issue(where, issue.message) for issue in error.issues)
+        return root
+    return _set(root, keys, value, where)
+
+
+def _set(tree: Located, keys: list[str], value: Located, where: Position) -> Located:
+    if not keys:
+        return value
+    inner = tree.value if isinstance(tree.value, dict) else {}
+    child = _set(inner.get(keys[0], Located({}, where)), keys[1:], value, where)
+    return Located(inner | {keys[0]: child}, tree.where, {**tree.keys, keys[0]: tree.keys.get(keys[0], where)})
+
+
+def _relocate(located: Located, where: Position) -> Located:
+    value = located.value
+    if isinstance(value, dict):
+        value = {k: _relocate(v, where) for k, v in value.items()}
+    elif isinstance(value, list):
+        value = [_relocate(v, where) for v in value]
+    return Located(value, where, dict.fromkeys(located.keys, where))
+
+
+def resolved_yaml(experiment: Experiment) -> str:
+    """The experiment with every default filled in; sweeps stay lists, `cases` stay cases."""
+    first: dict[str, Any] = dict(_sections(experiment.cells[0]))
+    if experiment.sweeps:
+        for (section, key), values in experiment.sweeps.items():
+            first[section][key] = list(values)
+    elif len(experiment.cells) > 1:
+        base = {s: v for s, v in first.items() if all(_sections(c)[s] == v for c in experiment.cells)}
+        cases = [{s: v for s, v in _sections(c).items() if s not in base} for c in experiment.cells]
+        first = base | {"cases": cases}
+    lines = [f"experiment: {experiment.name}"]
+    lines += [f"plugins: {json.dumps(experiment.plugins)}"] if experiment.plugins else []
+    for section, value in first.items():
+        if section == "cases":
+            lines += ["cases:", *(f"  - {yaml_in_line(case)}" for case in value)]
+        else:
+            lines += [f"{section}:", *(f"  {key}: {yaml_in_line(v)}" for key, v in value.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _sections(cell: Cell) -> dict[str, dict[str, Any]]:
+    budget = cell.privacy.mu.model_dump()
+    return {
+        "problem": cell.problem.model_dump(),
+        "algorithm": cell.algorithm.model_dump(),
+        "schedule": cell.schedule.model_dump(),
+        "privacy": (budget if cell.privacy.eps is not None else {"mu": budget.get("mu", budget)})
+        | {"deltas": list(cell.privacy.deltas)},
+        "run": cell.run.model_dump(),
+    }

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Collection
 from typing import Any
 
-from dpexp.config.spelling import NON_PRIVATE, spelled
+from dpexp.config.settings import NON_PRIVATE, spelled
 from dpexp.core.errors import UsageError
 
 _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {

@@ -19,16 +19,14 @@ from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import AlgorithmBase
 from dpexp.algorithms.schedules import SCHEDULES, Schedule
 from dpexp.config.cells import OF_THE_EXPERIMENT, SECTIONS, Cell, Experiment, RunSettings, shared_names, smoke
+from dpexp.config.messages import allowed, explain, kind, listed, show, suggest
 from dpexp.config.settings import differences
 from dpexp.config.tuning import OVER, TUNE, merged, place
-from dpexp.config.words import allowed, explain, kind, listed, show, suggest
 from dpexp.config.yamlfile import ConfigError, Issue, Located, Position
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Parameters
 from dpexp.plugins.loading import use, use_installed
-from dpexp.privacy.budgets import BUDGETS, as_budget
-from dpexp.privacy.settings import PrivacySettings
-from dpexp.privacy.targets import Target
+from dpexp.privacy.budgets import BUDGETS, PrivacySettings, Target, as_budget
 from dpexp.problems import PROBLEMS
 
 if TYPE_CHECKING:

@@ -28,8 +28,7 @@ from dpexp.config.cells import OF_THE_EXPERIMENT, RunSettings
 from dpexp.config.reader import DEFAULT_NAMES, REGISTRIES, parameters_of, takes_a_list
 from dpexp.config.tuning import KEYS, PREFIX, TUNE, tunable
 from dpexp.core.parameters import OrInfinite, Parameters, integral
-from dpexp.privacy.budgets import BUDGETS, Mu
-from dpexp.privacy.settings import PrivacySettings
+from dpexp.privacy.budgets import BUDGETS, Mu, PrivacySettings
 
 Schema = dict[str, Any]
 

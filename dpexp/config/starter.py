@@ -12,12 +12,12 @@ from typing import Any
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.config.cells import RunSettings
+from dpexp.config.messages import allowed, suggest
 from dpexp.config.reader import REGISTRIES, parameters_of, problems_of, takes_a_list
-from dpexp.config.words import allowed, suggest
 from dpexp.config.yamlfile import ConfigError, Issue
 from dpexp.core.errors import UsageError
-from dpexp.core.flow import flow
 from dpexp.core.parameters import Parameters
+from dpexp.core.scalars import yaml_in_line
 from dpexp.data.drafting import Draft
 from dpexp.problems import PROBLEMS
 
@@ -135,7 +135,7 @@ def _written(experiment: str, sections: Mapping[str, Mapping[str, Any]], templat
         lines += _keys(kind, sections[section], _others(section, sections), template)
     lines += ["", "privacy:"]
     for key, value in sections["privacy"].items():
-        lines += _line(f"  {key}: {flow(value)}", MEANINGS[key])
+        lines += _line(f"  {key}: {yaml_in_line(value)}", MEANINGS[key])
     lines += ["", "run:"]
     lines += _keys(RunSettings, sections["run"], ())
     return "\n".join(lines) + "\n"
@@ -174,11 +174,11 @@ def _keys(
             continue
         if isinstance(value, Mapping) and value:
             yield from _line(f"  {key}:", comment)
-            yield from (f"    {inner}: {flow(v)}" for inner, v in value.items())
+            yield from (f"    {inner}: {yaml_in_line(v)}" for inner, v in value.items())
             yield from (f"    {line}" for line in template)
             continue
         plain = value.model_dump(exclude_none=True, exclude_defaults=True) if isinstance(value, Parameters) else value
-        yield from _line(f"  {key}: {flow(plain)}", comment)
+        yield from _line(f"  {key}: {yaml_in_line(plain)}", comment)
 
 
 def _line(text: str, comment: str) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dpexp.config.shipped import FOLDER
-from dpexp.conformance.failures import Failed, NotTried
+from dpexp.conformance.check import Failed, NotTried
 from dpexp.core.digests import digest
 from dpexp.core.text import counted
 

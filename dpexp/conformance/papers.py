@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dpexp.conformance.check import Check, Subject
+from dpexp.conformance.check import Check, Failed, Subject
 from dpexp.conformance.experiments import ToyExperiments
-from dpexp.conformance.failures import Failed
 from dpexp.core.text import counted
 from dpexp.reporting.paper import Paper
 

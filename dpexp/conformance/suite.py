@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from dpexp.conformance import algorithms, budgets, claims, mechanisms, papers, problems, schedules, shown, theorems
+from dpexp.conformance import (
+    algorithms,
+    budgets,
+    claims,
+    figures_and_tables,
+    mechanisms,
+    papers,
+    problems,
+    schedules,
+    theorems,
+)
 from dpexp.conformance.check import Check, Result, Subject, carry_out
 from dpexp.conformance.experiments import ToyExperiments
 from dpexp.core.steps import tell
@@ -21,8 +31,8 @@ SUITE: dict[str, tuple[Check[Any], ...]] = {
     "analysis": mechanisms.CHECKS,
     "theorem": theorems.CHECKS,
     "paper": papers.CHECKS,
-    "figure": shown.FIGURE_CHECKS,
-    "table": shown.TABLE_CHECKS,
+    "figure": figures_and_tables.FIGURE_CHECKS,
+    "table": figures_and_tables.TABLE_CHECKS,
     "claim": claims.CHECKS,
 }
 """kind -> its checks, in the order in which they are made"""

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from dpexp.algorithms.schedules import Power
-from dpexp.conformance.check import Check, Subject
+from dpexp.conformance.check import Check, Failed, NotTried, Subject
 from dpexp.conformance.experiments import ToyExperiments
-from dpexp.conformance.failures import Failed, NotTried
 from dpexp.papers.ldp_sgd.predictions import constants
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
-from dpexp.theory.momentum.schedules import Prescription
+from dpexp.theory.momentum.formulas import Prescription
 from dpexp.theory.theorem import Theorem
 
 Thing = Subject[Theorem]

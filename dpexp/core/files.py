@@ -1,6 +1,7 @@
 """The one door to files: they are read if they are ordinary files of a size that fits, and written whole or not at all.
 
-Also here: bytes that are kept behind their own hash, and locks that the kernel keeps.
+Also here: bytes that are kept behind their own hash, locks that the kernel keeps, and the folder of what dpexp keeps
+though it could compute it again.
 """
 
 from __future__ import annotations
@@ -223,3 +224,24 @@ def state_of(path: Path | str) -> State:
 def is_ours_alone(state: os.stat_result) -> bool:
     """Whether a file or folder belongs to this user and nobody else may write to it."""
     return state.st_uid == os.getuid() and not state.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+OFF = ("0", "off", "no")
+"""values of DPEXP_CACHE that say: keep nothing"""
+
+
+def cache_folder(own: str, inside: str = "") -> Path | None:
+    """The folder called `own`; None where nothing is to be kept, or nobody has a home.
+
+    DPEXP_CACHE names the folder of compiled code itself, so whatever else is kept has a place `inside` it.
+    """
+    asked = os.environ.get("DPEXP_CACHE", "")
+    if asked.lower() in OFF:
+        return None
+    try:
+        if asked:
+            return Path(asked).expanduser() / inside
+        base = os.environ.get("XDG_CACHE_HOME", "")
+        return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "dpexp" / own
+    except RuntimeError:  # no home
+        return None

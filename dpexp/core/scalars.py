@@ -1,4 +1,4 @@
-"""A plain word as a value, in configs and on the command line alike: 1/3, 1e-5 and inf are numbers."""
+"""Plain words as values and values as words, in configs and on the command line: 1/3, 1e-5 and inf are numbers."""
 
 from __future__ import annotations
 
@@ -32,3 +32,16 @@ def scalar(text: str) -> Any:
     if match := _INFINITE.fullmatch(text):
         return -math.inf if match.group(1) == "-" else math.inf
     return text
+
+
+def yaml_in_line(value: Any) -> str:
+    """YAML in one line; numbers keep all their digits."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{k}: {yaml_in_line(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(yaml_in_line, value)) + "]"
+    if isinstance(value, bool) or value is None:
+        return "null" if value is None else str(value).lower()
+    if isinstance(value, float):
+        return "inf" if math.isinf(value) else repr(int(value)) if value.is_integer() and value < 1e15 else repr(value)
+    return str(value)

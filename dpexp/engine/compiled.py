@@ -31,8 +31,7 @@ from numba.core.funcdesc import FunctionDescriptor
 from numba.core.serialize import dumps
 from numba.core.typing.templates import signature as signature_of
 
-from dpexp.core.cache_folder import cache_folder
-from dpexp.core.files import is_ours_alone, read_bytes_sealed, write_bytes_sealed
+from dpexp.core.files import cache_folder, is_ours_alone, read_bytes_sealed, write_bytes_sealed
 from dpexp.engine.compiling import tell
 from dpexp.engine.identity import key_of
 

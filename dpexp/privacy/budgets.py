@@ -1,19 +1,24 @@
-"""Privacy budgets: the Gaussian-DP parameter mu_i that user i asks for, public and independent of the data.
+"""What a config asks for: budgets of users, a target of a whole run, and the deltas at which epsilon is reported.
 
-A budget is one of: a constant (`mu: 2`, `mu: inf` for no privacy), `{uniform: [low, high]}` drawn once per user,
-`{list: [...]}` in which user i has entry i (the list is repeated), `{choice: {values: [...], probabilities: [...]}}`.
+The Gaussian-DP parameter mu_i that user i asks for is public and independent of the data. A budget is one of: a
+constant (`mu: 2`, `mu: inf` for no privacy), `{uniform: [low, high]}` drawn once per user, `{list: [...]}` in which
+user i has entry i (the list is repeated), `{choice: {values: [...], probabilities: [...]}}`. A target (epsilon, delta)
+is for algorithms that calibrate their noise to what is released.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, SerializeAsAny, model_validator
 
 from dpexp.core.parameters import OrInfinite, Parameters
 from dpexp.core.registry import Registry
+from dpexp.core.stages import received
 
 Mu = Annotated[float, Field(ge=1e-6), AfterValidator(OrInfinite(1e6))]
 """a budget, or inf for no privacy"""
@@ -213,3 +218,83 @@ BUDGETS: Registry[type[Budget]] = Registry(
 def as_budget(value: Any) -> Any:
     """Turn what a config writes after `mu:` into the fields of one budget: a number is a constant."""
     return {"mu": value} if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+class Target(Budget):
+    """(eps, delta)-DP for everything that is released; eps = inf is no privacy."""
+
+    kind: ClassVar[str] = "target"
+    eps: Annotated[float, Field(gt=0)]
+    delta: Annotated[float, Field(gt=0, lt=1)] = 1e-5
+
+    @property
+    def label(self) -> str:
+        return "non-private" if math.isinf(self.eps) else f"eps = {self.eps:g}"
+
+    @property
+    def constant(self) -> float:
+        """The mu of the Gaussian mechanism that just meets the target (exact conversion)."""
+        return _mu(self.eps, self.delta)
+
+    @property
+    def target(self) -> tuple[float, float]:
+        return self.eps, self.delta
+
+    @property
+    def largest(self) -> float:
+        return self.constant
+
+    @property
+    def smallest(self) -> float:
+        return self.constant
+
+    @property
+    def mean_inverse_square(self) -> float:
+        return 0.0 if math.isinf(self.eps) else self.constant**-2
+
+    def draw(self, u: np.ndarray, first: int) -> np.ndarray:
+        return np.full(u.shape, self.constant)
+
+
+@received
+@lru_cache(maxsize=256)
+def _mu(eps: float, delta: float) -> float:
+    """`mu_of`, lowered by its last digits where it would state more than eps; found once, every replicate asks."""
+    from dpexp.privacy.accounting.gdp import eps_of, mu_of
+
+    mu = mu_of(eps, delta)
+    return mu if math.isinf(mu) else 1 / raised(1 / mu, lambda inverse: eps_of(1 / inverse, delta), eps)
+
+
+def raised(noise: float, stated: Callable[[float], float], target: float) -> float:
+    """The noise, raised by as many of its last digits as it takes for `stated(noise)` to be at most the target.
+
+    A calibrated noise is converted and rounded on its way to the statement, which can then exceed the target by its
+    last digits. Raises ValueError where no finite noise helps.
+    """
+    step = math.ulp(noise)
+    while not stated(noise) <= target:
+        noise, step = noise + step, 2 * step
+        if not math.isfinite(noise):
+            raise ValueError(f"no noise brings the statement down to {target:g}")
+    return noise
+
+
+Delta = Annotated[float, Field(ge=1e-100, le=0.999999)]
+"""of a report: it is read off a curve, which is known down to far below what anybody asks"""
+LEAST_DELTA = 1e-12
+"""of a target: composition rounds up by about 1e-15, below which no noise would do"""
+
+
+class PrivacySettings(Parameters):
+    """Budgets, and the deltas of the reported (epsilon, delta) pairs, which change no number but those.
+
+    `eps` and `delta` are the spelling of a target, which is then the budget `mu` (`dpexp.privacy.budgets.Target`).
+    """
+
+    mu: SerializeAsAny[Budget]
+    eps: Annotated[float, Field(ge=1e-3), AfterValidator(OrInfinite(1e3))] | None = None
+    """epsilon of a whole run; inf is no privacy"""
+    delta: Annotated[float, Field(ge=LEAST_DELTA, le=0.9)] | None = None
+    """delta of the target; 1e-5 where it is left out"""
+    deltas: Annotated[tuple[Delta, ...], Field(min_length=1)] = (1e-5, 1e-6)

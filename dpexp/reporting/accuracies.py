@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dpexp.config.stored import stored_cell
+from dpexp.config.cells import stored_cell
 from dpexp.core.errors import DpexpError
 from dpexp.problems.softmax import Softmax
 from dpexp.store import at_last_step, load_parameters, load_summary

@@ -185,7 +185,7 @@ def drawn(figure: Figure, results: Path) -> Drawing:
 
 def caption_of(figure: Figure, drawing: Drawing, results: Path) -> str:
     """The figure's own words, what its bands are, and every parameter of the experiments that it shows."""
-    from dpexp.reporting.of_results.parameters import of_experiments
+    from dpexp.reporting.of_results.labels import of_experiments
     from dpexp.store.stats import CI_NAME
 
     words = [f"{figure.caption.rstrip('.')}.", f"[{figure.paper}, {figure.place}]"]

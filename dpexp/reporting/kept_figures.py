@@ -17,9 +17,8 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from dpexp.core.cache_folder import cache_folder
 from dpexp.core.digests import digest
-from dpexp.core.files import Damaged, is_ours_alone, read_bytes_sealed, write_bytes_sealed
+from dpexp.core.files import Damaged, cache_folder, is_ours_alone, read_bytes_sealed, write_bytes_sealed
 
 MOST_FIGURES = 300
 """of the folder; those that were kept longest ago go first. A figure in three formats takes 50 to 500 kB"""

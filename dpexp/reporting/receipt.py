@@ -24,7 +24,7 @@ from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.privacy.mechanisms.epoch_gaussian import SAMPLING
 from dpexp.privacy.mechanisms.mechanism import Mechanism
-from dpexp.reporting.gaussian import gaussian_of, gaussian_words
+from dpexp.reporting.guarantee_in_words import gaussian_of, gaussian_words
 
 HOLDS, REFUTED, UNSUPPORTED = "holds", "refuted", "unsupported"
 EXITS = {HOLDS: 0, REFUTED: 1, UNSUPPORTED: 3}

@@ -19,14 +19,24 @@ from dpexp.core.text import Printed, columns, down, short, up
 from dpexp.privacy.accounting.gdp import delta_of, eps_of
 from dpexp.privacy.accounting.tradeoff import Profile
 from dpexp.privacy.analyses.analysis import ALL, LAST, ORDERS, Analysis
-from dpexp.privacy.attained.refuted import refuted
+from dpexp.privacy.attained.lower_bounds import refuted
 from dpexp.privacy.mechanisms import every_analysis
 from dpexp.privacy.mechanisms.local_gaussian import ASSUMPTIONS, LocalGaussian
 from dpexp.privacy.mechanisms.mechanism import Mechanism
-from dpexp.privacy.mechanisms.stated import Stated
+from dpexp.privacy.mechanisms.released import Stated
 from dpexp.privacy.pairs.stated import every_lower_bound
-from dpexp.reporting.gaussian import gaussian_of, gaussian_words
-from dpexp.reporting.plain import ALWAYS, MEANS, NEIGHBOURS, OTHERS, RECORD, SEES, sentence, success
+from dpexp.reporting.guarantee_in_words import (
+    ALWAYS,
+    MEANS,
+    NEIGHBOURS,
+    OTHERS,
+    RECORD,
+    SEES,
+    gaussian_of,
+    gaussian_words,
+    sentence,
+    success,
+)
 
 if TYPE_CHECKING:
     from dpexp.privacy.attained.lower_bounds import LowerBound

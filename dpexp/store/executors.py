@@ -13,7 +13,7 @@ from queue import Empty, PriorityQueue, SimpleQueue
 from threading import Thread
 from typing import Any, NamedTuple
 
-from dpexp.core.heap import keep_freed_memory
+from dpexp.core.memory import keep_freed_memory
 from dpexp.core.workers import end_with
 from dpexp.plugins import loading, observed
 from dpexp.store import fingerprint

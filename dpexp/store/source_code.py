@@ -18,8 +18,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
-from dpexp.core.cache_folder import cache_folder
-from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
+from dpexp.core.files import Damaged, cache_folder, read_bytes_sealed, write_bytes_sealed
 
 MADE_BY = hashlib.sha256(Path(__file__).read_bytes() + sys.version.encode()).digest()
 """names what parses: this file, as it was when it was imported, and Python"""

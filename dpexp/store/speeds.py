@@ -14,9 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpexp.core.cache_folder import cache_folder
 from dpexp.core.digests import digest
-from dpexp.core.files import atomically, read_ordinary
+from dpexp.core.files import atomically, cache_folder, read_ordinary
 
 if TYPE_CHECKING:
     from dpexp.config.cells import Cell

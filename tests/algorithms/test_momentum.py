@@ -14,14 +14,12 @@ from dpexp.core.seeds import stream_state
 from dpexp.engine.finite_sum.following import follow, looks
 from dpexp.engine.finite_sum.loop import Data, Order, with_shortcut
 from dpexp.engine.finite_sum.noise_process import Silence
-from dpexp.privacy.budgets import ConstantBudget
-from dpexp.privacy.momentum.recursion_noise import recursion_coefficients, recursion_sensitivities, recursion_stds
-from dpexp.privacy.momentum.tree_split import unit_split
-from dpexp.privacy.momentum.tree_streams import occurrence_sensitivities, stream_mu, stream_sensitivities
+from dpexp.privacy.budgets import ConstantBudget, Target
+from dpexp.privacy.mechanisms.gradient_recursion import recursion_coefficients, recursion_sensitivities, recursion_stds
+from dpexp.privacy.momentum.tree_streams import occurrence_sensitivities, stream_mu, stream_sensitivities, unit_split
 from dpexp.privacy.momentum.trees import cover
-from dpexp.privacy.targets import Target
 from dpexp.problems import PROBLEMS
-from dpexp.theory.momentum.lemmas import lemma5_sharp
+from dpexp.theory.momentum.formulas import lemma5_sharp
 from tests.oracles import momentum as literal
 from tests.oracles.streams import normals
 

@@ -9,7 +9,7 @@ import pytest
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.commands import notices, privacy, validate
+from dpexp.commands import data_notices, privacy, validate
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import ResultsMissing
@@ -19,11 +19,10 @@ from dpexp.data.dataset import NORM
 from dpexp.engine.softmax import loop as engine
 from dpexp.engine.softmax.batches import SAMPLING
 from dpexp.engine.softmax.measuring import tally
-from dpexp.privacy.accounting import langevin_accounting as accounting
-from dpexp.privacy.accounting import langevin_run
-from dpexp.privacy.accounting.varying_noise import GROWTH, grouped
-from dpexp.privacy.budgets import ConstantBudget
-from dpexp.privacy.targets import Target
+from dpexp.privacy.budgets import ConstantBudget, Target
+from dpexp.privacy.mechanisms import langevin_accounting as accounting
+from dpexp.privacy.mechanisms import langevin_run
+from dpexp.privacy.mechanisms.langevin_run import GROWTH, grouped
 from dpexp.problems.softmax import DataSource, Softmax
 from dpexp.store import load_cells
 from dpexp.store.fingerprint import hash_of_data
@@ -195,7 +194,7 @@ def test_groups_of_steps_are_rounded_down():
 def test_composition_of_steps_whose_noise_differs():
     """Full batches are Gaussian: mu^2 adds up; equal noises are one group; more noise in some steps helps."""
     from dpexp.privacy.accounting.gdp import eps_of
-    from dpexp.privacy.accounting.varying_noise import varying_eps
+    from dpexp.privacy.mechanisms.langevin_run import varying_eps
 
     groups = ((1.0, 3), (1.5, 5), (2.0, 7))
     mu = math.sqrt(sum(count / (6.0 * noise) ** 2 for noise, count in groups))
@@ -345,7 +344,7 @@ def test_how_records_are_encoded_is_said(tmp_path):
     shipped = tmp_path / "shipped.yaml"
     shipped.write_text(TOY)
     assert len(validate.validate([shipped], [], "paper")[0]) == 1
-    assert "BSD-3-Clause" in notices.notices(load_experiment(shipped))[0]
+    assert "BSD-3-Clause" in data_notices.notices(load_experiment(shipped))[0]
 
 
 @pytest.mark.parametrize("below", ["", "~"])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpexp.config.stored import stored_cell
+from dpexp.config.cells import stored_cell
 from dpexp.core.errors import ResultsMissing
 from dpexp.reporting.evidence import Evidence, Run
 from dpexp.store import cell_of, load_cells, load_generation, load_parameters, load_summary

@@ -15,22 +15,22 @@ import time
 
 from dpexp.privacy.exact.memory import Memory
 from dpexp.privacy.pairs.certified import NotCertified, certified, evaluated
+from dpexp.privacy.pairs.projected import ProjectedRun
 from dpexp.privacy.pairs.search import nothing, search
-from dpexp.privacy.pairs.walled import Walled
 
 DELTA = 1e-5
 SEARCHED = {
-    "A": (Walled("fixed-size", 1000, 100, 1000, 5.0, 1.0, True), 0.0742),
-    "B": (Walled("fixed-size", 1000, 100, 100_000, 5.0, 1.0, True), 0.04406),
-    "D": (Walled("full-batch", 100, 100, 100_000, 5.0, 1.0, True), 0.44716),
-    "E": (Walled("fixed-size", 5, 1, 1000, 1.0, 1.0, True), 3.00147),
-    "G": (Walled("fixed-size", 100, 10, 200, 5.0, 1.0, True), 0.7217),
-    "H": (Walled("fixed-size", 500, 10, 2000, 8.0, 3.0, True), 1.2086),
-    "I": (Walled("fixed-size", 50, 10, 500, 3.0, 0.5, True), 0.2577),
-    "G, Poisson": (Walled("poisson", 100, 10, 200, 5.0, 1.0, True), 0.6291),
-    "I, Poisson": (Walled("poisson", 50, 10, 500, 3.0, 0.5, True), 0.2439),
-    "A, convex": (Walled("fixed-size", 1000, 100, 1000, 5.0, 1.0, True, True), 0.0315),
-    "G, convex": (Walled("fixed-size", 100, 10, 200, 5.0, 1.0, True, True), 0.3613),
+    "A": (ProjectedRun("fixed-size", 1000, 100, 1000, 5.0, 1.0, True), 0.0742),
+    "B": (ProjectedRun("fixed-size", 1000, 100, 100_000, 5.0, 1.0, True), 0.04406),
+    "D": (ProjectedRun("full-batch", 100, 100, 100_000, 5.0, 1.0, True), 0.44716),
+    "E": (ProjectedRun("fixed-size", 5, 1, 1000, 1.0, 1.0, True), 3.00147),
+    "G": (ProjectedRun("fixed-size", 100, 10, 200, 5.0, 1.0, True), 0.7217),
+    "H": (ProjectedRun("fixed-size", 500, 10, 2000, 8.0, 3.0, True), 1.2086),
+    "I": (ProjectedRun("fixed-size", 50, 10, 500, 3.0, 0.5, True), 0.2577),
+    "G, Poisson": (ProjectedRun("poisson", 100, 10, 200, 5.0, 1.0, True), 0.6291),
+    "I, Poisson": (ProjectedRun("poisson", 50, 10, 500, 3.0, 0.5, True), 0.2439),
+    "A, convex": (ProjectedRun("fixed-size", 1000, 100, 1000, 5.0, 1.0, True, True), 0.0315),
+    "G, convex": (ProjectedRun("fixed-size", 100, 10, 200, 5.0, 1.0, True, True), 0.3613),
 }
 MEMORIES = (
     (0.01, 1.0, 1000, 0.21, 11, 0.940),

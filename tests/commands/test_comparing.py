@@ -18,12 +18,10 @@ from dpexp.config.expressions import matches
 from dpexp.config.reader import REGISTRIES
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.parameters import Positive
-from dpexp.privacy.budgets import ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
-from dpexp.privacy.settings import PrivacySettings
-from dpexp.privacy.targets import Target
+from dpexp.privacy.budgets import ChoiceBudget, ConstantBudget, ListBudget, PrivacySettings, Target, UniformBudget
 from dpexp.problems import PROBLEMS
 from dpexp.problems.huber_linear import HuberLinear
-from dpexp.reporting import noticed as noticing
+from dpexp.reporting import verdict
 from dpexp.reporting.evidence import Evidence
 from dpexp.store.run import Options, run
 from tests.campaigns.faults import damage
@@ -219,8 +217,8 @@ def test_a_damaged_trajectory_is_named_and_not_done_without(tmp_path, how):
 
 @pytest.mark.parametrize("content", ["", "[1, 2]", "{", '{"a": ', "null", '{"a": "b"}\x00'])
 def test_a_damaged_file_of_powers_is_named(tmp_path, monkeypatch, content):
-    monkeypatch.setattr(noticing, "POWER", tmp_path / "power.json")
-    noticing.POWER.write_text(content)
+    monkeypatch.setattr(verdict, "POWER", tmp_path / "power.json")
+    verdict.POWER.write_text(content)
     with pytest.raises(ResultsMissing, match=r"power\.json is damaged"):
-        noticing.noticed("ldp-sgd/theorem-1")
-    assert noticing._sentences(tmp_path / "no such file") == {}
+        verdict.power_and_seeds("ldp-sgd/theorem-1")
+    assert verdict._sentences(tmp_path / "no such file") == {}

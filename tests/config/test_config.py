@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import yaml
 
-from dpexp.config.experiment_file import load_experiment
-from dpexp.config.resolved import resolved_yaml
+from dpexp.config.experiment_file import load_experiment, resolved_yaml
 from dpexp.config.yamlfile import ConfigError, scalar
 from dpexp.core.checkpoints import checkpoint_steps
 

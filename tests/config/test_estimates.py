@@ -137,7 +137,7 @@ def test_memory_of_reduced_momentum_has_room_for_the_split_of_its_noise():
     from dpexp.algorithms import ALGORITHMS
     from dpexp.algorithms.finite_sum_run import drawn_order
     from dpexp.algorithms.schedules import SCHEDULES
-    from dpexp.privacy.targets import Target
+    from dpexp.privacy.budgets import Target
     from dpexp.problems import PROBLEMS
 
     problem, algorithm = PROBLEMS["rippled-mean"](N=50, d=3), ALGORITHMS["reduced-momentum"](order="reshuffled")

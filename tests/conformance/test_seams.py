@@ -11,8 +11,7 @@ from dpexp.algorithms.softmax_runs import no_target, target
 from dpexp.config.experiment_file import load_experiment
 from dpexp.core.errors import UsageError
 from dpexp.papers.ldp_sgd.predictions import linear
-from dpexp.privacy.budgets import ConstantBudget, UniformBudget
-from dpexp.privacy.targets import Target
+from dpexp.privacy.budgets import ConstantBudget, Target, UniformBudget
 from dpexp.problems import PROBLEMS
 from dpexp.reporting.evidence import Run, labels
 from tests.conftest import ROOT, call

@@ -183,3 +183,19 @@ def test_a_machine_with_fewer_instructions_has_the_same_bits():
     }  # fmt: skip
     assert len(found) == 1
     assert len(found.pop().strip()) == len(hashlib.sha256().hexdigest())
+
+
+@pytest.mark.parametrize(
+    "numbers", [[], [3.0], [2, 2, 2], [5, 1, 5, 1, 3], [0.0, -0.0, 1.0], [[2.0, 1.0], [1.0, np.inf]], [-np.inf, 4.0]]
+)
+def test_distinct_numbers_are_what_numpy_calls_unique(numbers):
+    numbers = np.array(numbers)
+    found = elementary.distinct(numbers)
+    assert found.dtype == numbers.dtype
+    assert np.array_equal(found, np.unique(numbers))
+
+
+def test_many_distinct_numbers():
+    numbers = np.random.default_rng(4).integers(0, 500, 3000)
+    assert np.array_equal(elementary.distinct(numbers), np.unique(numbers))
+    assert len(elementary.distinct(numbers)) < len(numbers)

@@ -9,7 +9,7 @@ from dpexp.algorithms.schedules import Langevin
 from dpexp.engine.softmax import loop as softmax
 from dpexp.engine.softmax.batches import SAMPLING
 from dpexp.engine.softmax.measuring import tally
-from dpexp.privacy.accounting.noise_conventions import langevin_gradient_noise
+from dpexp.privacy.mechanisms.mechanism import langevin_gradient_noise
 from tests.oracles import opacus_softmax
 from tests.oracles import softmax as oracle
 

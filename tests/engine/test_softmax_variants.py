@@ -11,7 +11,7 @@ from dpexp.core.seeds import generator
 from dpexp.engine.softmax import loop as engine
 from dpexp.engine.softmax.batches import SAMPLING
 from dpexp.engine.softmax.measuring import tally
-from dpexp.privacy.targets import Target
+from dpexp.privacy.budgets import Target
 from dpexp.problems.softmax import DataSource, Softmax
 from tests.oracles.softmax import record_gradient
 

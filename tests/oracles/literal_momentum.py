@@ -14,8 +14,8 @@ import math
 import numpy as np
 
 from dpexp.privacy.mechanisms import MECHANISMS, Mechanism
+from dpexp.privacy.mechanisms.gradient_recursion import recursion_stds
 from dpexp.privacy.momentum.certificates import Setting, certificate
-from dpexp.privacy.momentum.recursion_noise import recursion_stds
 
 
 def constant_gradients(name: str, rng: np.random.Generator) -> tuple[Mechanism, float]:

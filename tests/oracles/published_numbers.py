@@ -14,8 +14,11 @@ from dpexp.privacy.accounting.conversions import eps_of_curve, improved_eps
 from dpexp.privacy.accounting.gdp import delta_of, eps_of, mu_of, rdp_of
 from dpexp.privacy.accounting.loss_distributions import step_loss
 from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base
-from dpexp.privacy.analyses.shifted_interpolation import cyclic_strongly_convex, full_batch_strongly_convex
-from dpexp.privacy.analyses.shuffled import shuffled_strongly_convex
+from dpexp.privacy.analyses.last_iterate import (
+    cyclic_strongly_convex,
+    full_batch_strongly_convex,
+    shuffled_strongly_convex,
+)
 from dpexp.privacy.mechanisms.langevin import Langevin
 from dpexp.privacy.momentum.trees import squared_sensitivities
 

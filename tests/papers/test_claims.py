@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpexp.config.stored import stored_cell
+from dpexp.config.cells import stored_cell
 from dpexp.engine.result import CellData
 from dpexp.papers import claims
 from dpexp.privacy.analyses.last_iterate import Optimum

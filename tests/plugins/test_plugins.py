@@ -15,10 +15,9 @@ from dpexp.commands import claims as claiming
 from dpexp.commands import list as listing
 from dpexp.commands.claims import Request
 from dpexp.commands.judging_claims import Anew, judge_anew
-from dpexp.config.experiment_file import load_experiment
-from dpexp.config.resolved import resolved_yaml
+from dpexp.config.cells import stored_cell
+from dpexp.config.experiment_file import load_experiment, resolved_yaml
 from dpexp.config.schema import json_schema
-from dpexp.config.stored import stored_cell
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.papers import claims, figures, papers, tables
@@ -299,7 +298,7 @@ def test_code_of_ours_that_only_a_plug_in_uses_counts(tmp_path):
     write(tmp_path, "helper.py", "NAME = 'own'\n")
     with plugins.using(tmp_path / "own.py"):
         found = closure(("own.py:own",), simulated=True)
-    assert {"own.py:own", "own.py:helper", "dpexp.privacy.mechanisms.stated", "dpexp.engine.linear.kernel"} <= set(
+    assert {"own.py:own", "own.py:helper", "dpexp.privacy.mechanisms.released", "dpexp.engine.linear.kernel"} <= set(
         found
     )
     assert "dpexp.privacy.mechanisms.local_gaussian" not in found

@@ -18,11 +18,14 @@ from dpexp.privacy.accounting.sampled_gaussian import (
 )
 from dpexp.privacy.analyses.analysis import eps_of_delta
 from dpexp.privacy.analyses.hidden_state import contraction, last_iterate_delta
-from dpexp.privacy.analyses.last_iterate import composed, last_iterate, printed_strongly_convex, shift
-from dpexp.privacy.analyses.shifted_interpolation import (
+from dpexp.privacy.analyses.last_iterate import (
+    composed,
     cyclic_strongly_convex,
     full_batch_convex,
     full_batch_strongly_convex,
+    last_iterate,
+    printed_strongly_convex,
+    shift,
 )
 from dpexp.privacy.attained.walk import Law, Walk, hockey_stick, renyi, shifting
 from tests.conftest import share

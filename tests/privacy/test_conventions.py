@@ -8,11 +8,11 @@ import pytest
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.heterogeneous import Steps, composed_eps
 from dpexp.privacy.accounting.loss_distributions import step_loss
-from dpexp.privacy.accounting.noise_conventions import gradient_noise, langevin_gradient_noise, parameter_noise
 from dpexp.privacy.accounting.sampled_gaussian import largest_order, mixture_from_base
 from dpexp.privacy.analyses.contracted import any_loss
 from dpexp.privacy.analyses.hybrid import hybrid_delta
 from dpexp.privacy.mechanisms import MECHANISMS, SampledGaussian
+from dpexp.privacy.mechanisms.mechanism import gradient_noise, langevin_gradient_noise, parameter_noise
 from tests.conftest import share
 
 

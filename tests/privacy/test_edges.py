@@ -6,8 +6,7 @@ import math
 import pytest
 
 from dpexp.commands import privacy
-from dpexp.privacy.analyses.last_iterate import last_iterate, printed_strongly_convex, shift
-from dpexp.privacy.analyses.shuffled import shuffled_strongly_convex
+from dpexp.privacy.analyses.last_iterate import last_iterate, printed_strongly_convex, shift, shuffled_strongly_convex
 from dpexp.privacy.mechanisms import MECHANISMS
 
 NOISY = {

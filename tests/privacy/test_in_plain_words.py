@@ -10,7 +10,7 @@ from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.analyses.analysis import Analysis, gaussian_analysis
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.reporting.digits import uncertain
-from dpexp.reporting.plain import sentence, success
+from dpexp.reporting.guarantee_in_words import sentence, success
 from dpexp.reporting.statement import MechanismStatement
 from tests.privacy.test_mechanisms import EXAMPLES
 

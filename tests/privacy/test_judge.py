@@ -22,15 +22,13 @@ from dpexp.privacy.analyses.analysis import eps_of_delta
 from dpexp.privacy.analyses.contracted import convex
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import hybrid_eps
-from dpexp.privacy.analyses.last_iterate import composed, last_iterate
-from dpexp.privacy.analyses.shifted_interpolation import full_batch_strongly_convex
+from dpexp.privacy.analyses.last_iterate import composed, full_batch_strongly_convex, last_iterate
 from dpexp.privacy.exact import memory
 from dpexp.privacy.exact.linear import linear
 from dpexp.privacy.judge import judge
 from dpexp.privacy.judge.bound import from_function
-from dpexp.privacy.judge.competitors import analyses
 from dpexp.privacy.judge.families import FAMILIES
-from dpexp.privacy.judge.kinds import KINDS
+from dpexp.privacy.judge.kinds import KINDS, analyses
 from dpexp.privacy.judge.search import Search, exact_pair
 from dpexp.privacy.judge.setting import Assumes, Setting, from_cube, parameter
 from dpexp.privacy.judge.verdict import rerun

@@ -16,8 +16,7 @@ from dpexp.privacy.analyses.contracted import any_loss
 from dpexp.privacy.analyses.contracted import convex as convex_steps
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import hybrid_eps
-from dpexp.privacy.analyses.shifted_interpolation import cyclic_convex, cyclic_strongly_convex
-from dpexp.privacy.analyses.shuffled import shuffled_strongly_convex
+from dpexp.privacy.analyses.last_iterate import cyclic_convex, cyclic_strongly_convex, shuffled_strongly_convex
 from dpexp.privacy.attained.walk import ROUNDING, HockeyStick, Law, Walk, affine, renyi, shifting
 from dpexp.privacy.mechanisms import MECHANISMS
 from tests.privacy.test_accountants import bump, instances, settings

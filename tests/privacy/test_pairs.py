@@ -17,19 +17,18 @@ from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.pairs import kept, shipped, stated
 from dpexp.privacy.pairs.certified import NotCertified, certified, evaluated
 from dpexp.privacy.pairs.gradient import Landscape, ways
-from dpexp.privacy.pairs.mechanisms import NotSearched, walled
+from dpexp.privacy.pairs.projected import NotAllowed, NotSearched, Pair, ProjectedRun, projected_run
 from dpexp.privacy.pairs.search import KNOTS, _refined, nothing, search, trap
-from dpexp.privacy.pairs.walled import NotAllowed, Pair, Walled
 from tests.oracles import node_laws
 from tests.oracles.density_grid import GridPair
 from tools import shipped_pairs as making
 
-A = Walled("fixed-size", 1000, 100, 1000, 5.0, 1.0, True)
+A = ProjectedRun("fixed-size", 1000, 100, 1000, 5.0, 1.0, True)
 B = replace(A, steps=100_000)
-E = Walled("fixed-size", 5, 1, 1000, 1.0, 1.0, True)
-G = Walled("fixed-size", 100, 10, 200, 5.0, 1.0, True)
-LONG = Walled("fixed-size", 50, 10, 500, 3.0, 0.5, True)
-SMALL = Walled("fixed-size", 6, 2, 30, 2.0, 1.0, True)
+E = ProjectedRun("fixed-size", 5, 1, 1000, 1.0, 1.0, True)
+G = ProjectedRun("fixed-size", 100, 10, 200, 5.0, 1.0, True)
+LONG = ProjectedRun("fixed-size", 50, 10, 500, 3.0, 0.5, True)
+SMALL = ProjectedRun("fixed-size", 6, 2, 30, 2.0, 1.0, True)
 
 
 def drift(values, start=0.0):
@@ -268,7 +267,7 @@ CLIPPED = {"n": 6, "batch_size": 2, "step_size": 0.5, "clip": 2.0, "noise_std": 
 
 def test_a_statement_says_what_kept_pairs_attain_and_computes_it_anew(by_turns, monkeypatch, tmp_path):
     mechanism = MECHANISMS["clipped-noisy-sgd"](**CLIPPED)
-    assert walled(mechanism) == SMALL
+    assert projected_run(mechanism) == SMALL
     (today,) = stated.every_lower_bound(mechanism, tmp_path)
     assert today.name == "exact-walk"
     # a file may say that a pair is good: what is printed is what it attains, and never less than today's pair
@@ -338,33 +337,33 @@ def test_the_command_says_what_cannot_be_searched():
 )
 def test_what_is_not_searched_says_why(name, change, why):
     with pytest.raises(NotSearched, match=why):
-        walled(MECHANISMS[name](**(CLIPPED | change)))
+        projected_run(MECHANISMS[name](**(CLIPPED | change)))
 
 
 def test_every_mechanism_with_a_last_iterate_on_a_set_has_a_space():
     base = {"n": 60, "batch_size": 6, "step_size": 0.1, "lipschitz": 1.0, "diameter": 1.0, "steps": 50}
-    free = walled(MECHANISMS["noisy-sgd"](**base, noise_std=2.0))
-    convex = walled(MECHANISMS["noisy-sgd"](**base, noise_std=2.0, smoothness=2.0, strong_convexity=0.5))
+    free = projected_run(MECHANISMS["noisy-sgd"](**base, noise_std=2.0))
+    convex = projected_run(MECHANISMS["noisy-sgd"](**base, noise_std=2.0, smoothness=2.0, strong_convexity=0.5))
     assert (free.half_width, free.reach, free.convex) == pytest.approx((2.5, 0.5, False))
     assert (convex.convex, convex.bend) == (True, pytest.approx(0.05))
     langevin = MECHANISMS["langevin"](**base, sigma=1.0, smoothness=2.0, strong_convexity=0.5)
-    assert walled(langevin) == walled(langevin.as_noisy_sgd)
+    assert projected_run(langevin) == projected_run(langevin.as_noisy_sgd)
     with pytest.raises(NotSearched, match="noisy-sgd"):
-        walled(MECHANISMS["sampled-gaussian"](noise_multiplier=1.0, sampling_probability=0.1, steps=3))
+        projected_run(MECHANISMS["sampled-gaussian"](noise_multiplier=1.0, sampling_probability=0.1, steps=3))
 
 
 def test_the_shipped_map():
     entries = shipped.stored()
     assert [e.mechanism for e in entries] == list(making.mechanisms())
     assert len(entries) >= 40
-    clipped = [e.after / e.before for e in entries if not e.walled.convex]
+    clipped = [e.after / e.before for e in entries if not e.run.convex]
     assert statistics.median(clipped) > 2.85  # 2.89 was found; 3 was hoped for
     for e in entries:
         assert e.before <= e.after <= e.bound * (1 + 1e-9)
         assert {p.delta for p in e.pairs} == set(making.SECONDS)
-        assert shipped.pairs_of(e.walled) == tuple(zip(e.pairs, e.certified, strict=True))
+        assert shipped.pairs_of(e.run) == tuple(zip(e.pairs, e.certified, strict=True))
     assert shipped.pairs_of(SMALL) == ()
-    near = replace(entries[0].walled, half_width=entries[0].walled.half_width * (1 + 1e-15))
+    near = replace(entries[0].run, half_width=entries[0].run.half_width * (1 + 1e-15))
     assert [pair for pair, _ in shipped.pairs_of(near)] == [
         *entries[0].pairs
     ]  # lengths went through a mechanism's parameters
@@ -373,7 +372,7 @@ def test_the_shipped_map():
 @pytest.mark.slow
 def test_shipped_pairs_hold_and_false_ones_are_found():
     """All of them are examined by `python -m tools.shipped_pairs recheck`."""
-    entries = [e for e in shipped.stored() if e.walled.half_width <= 3 and e.walled.steps <= 100]
+    entries = [e for e in shipped.stored() if e.run.half_width <= 3 and e.run.steps <= 100]
     assert len(entries) >= 3
     for entry in entries[:3]:
         assert making.complaints(entry) == []

@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from dpexp.privacy.accounting.calibration import calibrate
 from dpexp.privacy.accounting.conversions import ORDERS
 from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.accounting.private_selection import delta_of_curve, gamma_of, mean_runs, price_of_repeating
+from dpexp.privacy.analyses.private_selection import delta_of_curve, gamma_of, mean_runs, price_of_repeating
 from dpexp.privacy.mechanisms import PrivateSelection, SampledGaussian
 from tests.conftest import call
 

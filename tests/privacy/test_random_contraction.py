@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from dpexp.privacy.accounting.batch_sizes import poisson_sizes, step_factors
+from dpexp.privacy.accounting.binomials import poisson_sizes, step_factors
 from dpexp.privacy.accounting.gdp import delta_of, deltas_of
 from dpexp.privacy.analyses.contracted import convex
 from dpexp.privacy.analyses.hidden_state import PoissonReach, contraction, last_iterate_delta

@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from dpexp.privacy.accounting.langevin_accounting import composed
-from dpexp.privacy.accounting.langevin_run import LangevinRun
 from dpexp.privacy.analyses.composition import batches_of, divides, visits
 from dpexp.privacy.mechanisms import MECHANISMS
+from dpexp.privacy.mechanisms.langevin_accounting import composed
+from dpexp.privacy.mechanisms.langevin_run import LangevinRun
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.reporting.statement import MechanismStatement
 from tests.oracles.composition import epsilon

@@ -7,8 +7,7 @@ import pytest
 
 from dpexp.core.errors import DpexpError
 from dpexp.privacy.analyses.analysis import gaussian_analysis
-from dpexp.privacy.attained.lower_bounds import LowerBound
-from dpexp.privacy.attained.refuted import refuted
+from dpexp.privacy.attained.lower_bounds import LowerBound, refuted
 from dpexp.privacy.mechanisms import ANALYSES, MECHANISMS
 from dpexp.reporting import statement as statements_of
 from dpexp.reporting.statement import ConfigStatement, MechanismStatement

@@ -11,10 +11,9 @@ from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.experiment_file import read_experiment
 from dpexp.config.yamlfile import ConfigError
 from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.accounting.langevin_accounting import analysis_of, sigma_for
-from dpexp.privacy.accounting.langevin_run import LangevinRun
-from dpexp.privacy.budgets import ConstantBudget, UniformBudget
-from dpexp.privacy.targets import Target, raised
+from dpexp.privacy.budgets import ConstantBudget, Target, UniformBudget, raised
+from dpexp.privacy.mechanisms.langevin_accounting import analysis_of, sigma_for
+from dpexp.privacy.mechanisms.langevin_run import LangevinRun
 from dpexp.problems import PROBLEMS
 from dpexp.problems.softmax import DataSource, Softmax
 

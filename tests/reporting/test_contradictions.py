@@ -10,7 +10,7 @@ from dpexp.config.experiment_file import load_experiment
 from dpexp.core.errors import ResultsMissing
 from dpexp.engine.result import CellData
 from dpexp.reporting import evidence as stored
-from dpexp.reporting.contradictions import contradiction
+from dpexp.reporting.evidence import contradiction
 from tests.conftest import ROOT
 
 

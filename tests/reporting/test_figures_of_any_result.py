@@ -15,7 +15,7 @@ from dpexp.commands.plot import Looks
 from dpexp.config.experiment_file import read_experiment
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import ResultsMissing, UsageError
-from dpexp.reporting import several
+from dpexp.reporting import worker_processes
 from dpexp.reporting.of_results.choose import DOTS, STEP, Wishes, choose, needed
 from dpexp.reporting.of_results.draw import draw
 from dpexp.reporting.of_results.gather import Source, gather
@@ -448,7 +448,7 @@ def test_figures_drawn_in_processes_are_the_same_files(toys, tmp_path, monkeypat
     names_ = ["figure1", "figure2", "linear_loss", "linear_loss_d10"]
     results = toys.results(["figure1", "linear_d5", "linear_d10"])
     together = plot.figures_of(names_, False, "png", tmp_path / "many", results)
-    monkeypatch.setattr(several, "WORTH_PROCESSES", 99)
+    monkeypatch.setattr(worker_processes, "WORTH_PROCESSES", 99)
     alone = plot.figures_of(names_, False, "png", tmp_path / "one", results)
     assert [one.name for one in together] == [one.name for one in alone] == names_
     for one, other in zip(together, alone, strict=True):

@@ -4,8 +4,7 @@ import math
 
 import pytest
 
-from dpexp.reporting.judged import case_of
-from dpexp.reporting.row import above, as_it_stands
+from dpexp.reporting.row import above, as_it_stands, case_of
 
 
 def test_the_least_and_the_largest_case_are_named():

@@ -10,7 +10,7 @@ import pytest
 
 from dpexp.papers.ldp_sgd.claims import rates
 from dpexp.papers.ldp_sgd.claims.privacy import verdict_of
-from dpexp.reporting import noticed as noticing
+from dpexp.reporting import verdict
 from dpexp.reporting.checks import Ratio, paired_over_decade, ratio_over_decade, ratio_to
 from dpexp.reporting.slopes import Rate, Slope, rate, rate_tolerance
 from dpexp.store.stats import interval, t_quantile
@@ -103,9 +103,9 @@ def test_faster_is_asked_of_what_is_drawn_and_of_what_has_settled():
 
 
 def test_what_a_claim_would_notice_is_read_where_it_was_measured(tmp_path, monkeypatch):
-    monkeypatch.setattr(noticing, "POWER", tmp_path / "power.json")
-    assert noticing.noticed("a/b") is None
+    monkeypatch.setattr(verdict, "POWER", tmp_path / "power.json")
+    assert verdict.power_and_seeds("a/b") is None
     (tmp_path / "other.json").write_text(json.dumps({"a/b": "would notice a factor 1.1"}))
-    monkeypatch.setattr(noticing, "POWER", tmp_path / "other.json")
-    assert noticing.noticed("a/b") == "would notice a factor 1.1"
-    assert noticing.noticed("a/c") is None
+    monkeypatch.setattr(verdict, "POWER", tmp_path / "other.json")
+    assert verdict.power_and_seeds("a/b") == "would notice a factor 1.1"
+    assert verdict.power_and_seeds("a/c") is None

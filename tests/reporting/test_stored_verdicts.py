@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 import dpexp.papers
 from dpexp.commands import judging_claims
-from dpexp.commands.choosing_claims import chosen
+from dpexp.commands.claims import chosen
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.papers import PAPERS, claims
 from dpexp.reporting.evidence import Evidence, Undeclared

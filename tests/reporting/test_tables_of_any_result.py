@@ -13,15 +13,14 @@ import pytest
 from dpexp.commands import table as command
 from dpexp.commands.diff import diff
 from dpexp.config import settings
-from dpexp.config.settings import Words, differences, label, named
-from dpexp.config.spelling import pair, spelled
+from dpexp.config.settings import Words, differences, label, named, pair, spelled
 from dpexp.core.errors import UsageError
 from dpexp.reporting import latex
 from dpexp.reporting.accuracies import said_of_majority
 from dpexp.reporting.digits import matched, uncertain
-from dpexp.reporting.fitting import fit, without_constants
 from dpexp.reporting.of_results.gather import gather
 from dpexp.reporting.table import Content, Table, markdown_table, render
+from dpexp.reporting.terminal_tables import fit, without_constants
 from dpexp.store import load_summary
 from dpexp.store.generation import Generation
 from tests.conftest import COSTLY, share

@@ -13,14 +13,12 @@ from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.commands import diff, privacy
 from dpexp.commands import run as command
 from dpexp.config.cells import NAMED, OF_THE_EXPERIMENT, OTHER_COLUMNS, PRIVACY_COLUMNS, Experiment
-from dpexp.config.experiment_file import read_experiment
-from dpexp.config.resolved import resolved_yaml
+from dpexp.config.experiment_file import read_experiment, resolved_yaml
 from dpexp.config.settings import flat, named, setting
 from dpexp.core.errors import UsageError
-from dpexp.privacy.budgets import ConstantBudget
+from dpexp.privacy.budgets import ConstantBudget, Target
+from dpexp.privacy.mechanisms.released import Stated
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
-from dpexp.privacy.mechanisms.stated import Stated
-from dpexp.privacy.targets import Target
 from dpexp.problems import PROBLEMS
 from dpexp.store import load_cells, load_summary
 from dpexp.store.rows import beside

@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 
 from dpexp.algorithms.algorithm import AlgorithmBase
-from dpexp.config.experiment_file import load_experiment
+from dpexp.config.experiment_file import load_experiment, resolved_yaml
 from dpexp.config.reader import REGISTRIES
-from dpexp.config.resolved import resolved_yaml
 from dpexp.config.yamlfile import ConfigError
 from dpexp.engine.result import Passed
 from dpexp.privacy.accounting.gdp import eps_of
+from dpexp.privacy.budgets import Target
 from dpexp.privacy.mechanisms import MECHANISMS
-from dpexp.privacy.mechanisms.stated import Stated
-from dpexp.privacy.targets import Target
+from dpexp.privacy.mechanisms.released import Stated
 from dpexp.problems.problem import ProblemBase
 from dpexp.store import load_cells, load_summary
 from dpexp.store.run import Options, run

@@ -15,8 +15,7 @@ from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.attained.walk import HockeyStick, Law, Walk, hockey_stick
 from dpexp.privacy.mechanisms import ClippedNoisySgd
 from dpexp.reporting.hypothesis import Hypothesis, of_settings
-from dpexp.reporting.judged import EXACT
-from dpexp.reporting.row import above, near, row
+from dpexp.reporting.row import EXACT, above, near, row
 
 EPSILONS = (0.01, 0.5, 4.0)
 Field = Callable[[np.ndarray], np.ndarray]

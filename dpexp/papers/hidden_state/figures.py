@@ -143,7 +143,7 @@ OF_MAP = {
 
 
 def _record(entry: Entry) -> dict[str, Any]:
-    space = entry.walled
+    space = entry.run
     return {
         "losses": "convex" if space.convex else "clipped",
         "sampling": space.sampling,

@@ -124,7 +124,7 @@ def convex() -> dict[str, float]:
     """The linear law as a bound for convex losses: over what the pairs of the search on bounded sets attain."""
     ratios = {}
     for entry in shipped.stored():
-        space = entry.walled
+        space = entry.run
         if not space.convex or space.sampling == "full-batch":
             continue
         relation = entry.mechanism.neighboring_relation

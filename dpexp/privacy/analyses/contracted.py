@@ -14,8 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dpexp.core.distinct import distinct
-from dpexp.core.elementary import geomspace
+from dpexp.core.elementary import distinct, geomspace
 from dpexp.engine.elementary import log
 from dpexp.privacy.accounting.gdp import delta_of, deltas_of
 from dpexp.privacy.analyses.last_iterate import shift

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from dpexp.privacy.accounting.batch_sizes import Sizes
+from dpexp.privacy.accounting.binomials import Sizes
 from dpexp.privacy.accounting.gdp import delta_of, deltas_of
 
 
@@ -75,7 +75,7 @@ class PoissonReach:
 
 @lru_cache(maxsize=64)
 def _sizes(records: int, q: float) -> Sizes:
-    from dpexp.privacy.accounting.batch_sizes import poisson_sizes
+    from dpexp.privacy.accounting.binomials import poisson_sizes
 
     return poisson_sizes(records, q)
 

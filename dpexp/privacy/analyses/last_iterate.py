@@ -2,6 +2,10 @@
 
 Dimensionless: one step moves two neighbours apart by at most 1 / multiplier noise standard deviations, and the set has
 diameter `width` of them: width = D / (eta sigma), multiplier = b sigma / (2 L), q = b / n.
+
+Full batches and batches in a fixed order have Gaussian-DP bounds by shifted interpolation (Bok, Su and Altschuler, ICML
+2024, arXiv 2403.00278), and a random partition that is repeated in every epoch a Renyi bound (Ye and Shokri, 2022).
+They take `per_step`, the largest distance that one step puts between neighbours, in noise standard deviations.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.core.modelled import EACH_SIDE, least_modelled
+from dpexp.core.surrogate_minimum import EACH_SIDE, least_modelled
 from dpexp.engine.elementary import exp
 from dpexp.privacy.accounting.sampled_gaussian import at_each, base_from_mixture, mixture_from_base, symmetrised
 
@@ -168,3 +172,68 @@ def printed_strongly_convex(
     ideal = math.log(cost / (-rates * spread)) / rates if cost > 0 else steps
     candidates = {min(steps, max(1, int(ideal) + k)) for k in (-1, 0, 1, 2)} | {1, steps}
     return min(Optimum(r * cost + math.exp(rates * r) * spread, r, share) for r in candidates)
+
+
+def full_batch_strongly_convex(per_step: float, contraction: float, steps: float) -> float:
+    """mu of T full-batch steps that contract by c < 1: p sqrt((1-c^T)/(1+c^T) (1+c)/(1-c)); exact on quadratics."""
+    power = 0.0 if math.isinf(steps) else contraction**steps
+    return per_step * math.sqrt((1 - power) / (1 + power) * (1 + contraction) / (1 - contraction))
+
+
+def full_batch_convex(per_step: float, width: float, steps: float) -> float:
+    """mu of T full-batch steps on a set `width` noise units wide: min(sqrt T p, min_R (width + R p) / sqrt R)."""
+    ideal = width / per_step if per_step > 0 else math.inf
+    candidates = {1, int(min(ideal, steps, 2**62)), int(min(ideal, steps - 1, 2**62)) + 1} if steps >= 1 else set()
+    best = min(((width + r * per_step) / math.sqrt(r) for r in candidates if 1 <= r <= steps), default=math.inf)
+    return min(best, math.sqrt(steps) * per_step)
+
+
+def cyclic_strongly_convex(per_step: float, contraction: float, batches: int, epochs: int) -> float:
+    """mu of E epochs over l fixed batches, steps that contract by c < 1; per_step is that of one batch."""
+    c, length = contraction, batches
+    power = c ** (length * (epochs - 1))
+    factor = c ** (2 * length - 2) * (1 - c * c) / (1 - c**length) ** 2 * (1 - power) / (1 + power)
+    return per_step * math.sqrt(1 + factor)
+
+
+def cyclic_convex(per_step: float, width: float, batches: int, epochs: int) -> float:
+    """mu of E epochs over l fixed batches on a set `width` noise units wide; per_step is that of one batch.
+
+    min(sqrt(E) p, min over 1 <= k < E of sqrt(p^2 + (width + k p)^2 / (k l))): the last visit is paid in its own step,
+    k earlier ones and the width are spread evenly over the k l steps before it; what follows is post-processing.
+    """
+    composed = math.sqrt(epochs) * per_step
+    if epochs < 2 or not math.isfinite(width):
+        return composed
+    ideal = width / per_step if per_step > 0 else math.inf
+    candidates = {max(1, int(min(ideal, epochs - 1))), max(1, int(min(ideal, epochs - 2)) + 1), 1}
+    spread = min((width + k * per_step) ** 2 / (k * batches) for k in candidates)
+    return min(composed, math.sqrt(per_step**2 + spread))
+
+
+def shuffled_strongly_convex(order: float, per_step: float, contraction: float, batches: int, epochs: int) -> float:
+    """Renyi bound of E epochs over J = `batches` >= 2 batches; steps contract by c < 1, a replaced record moves p.
+
+    g(j) = order p^2 / 2 c^(2(j-1)) (1 - c^2) / (1 - c^(2j)), h = J // 2, r = J - h:
+    g(h) (1 - c^(2 (E-1) r)) / (1 - c^(2r)) + log mean over j of exp((order - 1) g(j)) / (order - 1). The formula is
+    that of the authors' public accountant; p = `per_step` is in noise standard deviations.
+    """
+    if batches < 2:
+        raise ValueError(f"a partition has at least 2 batches, not {batches}")
+    if contraction == 0:  # a step forgets all before it: g(1) = order p^2 / 2 and g(j) = 0 for j > 1
+        last_visit = order * per_step**2 / 2
+        before = last_visit if batches < 4 and epochs > 1 else 0.0
+        return before + float(np.logaddexp((order - 1) * last_visit - math.log(batches), math.log1p(-1 / batches))) / (
+            order - 1
+        )
+    rate = 2 * math.log(contraction)
+
+    def loss(j: np.ndarray) -> np.ndarray:
+        return order * per_step**2 / 2 * np.exp(rate * (j - 1)) * math.expm1(rate) / np.expm1(rate * j)
+
+    half = batches // 2
+    rest = batches - half
+    earlier = float(loss(np.array([half]))[0]) * math.expm1(rate * (epochs - 1) * rest) / math.expm1(rate * rest)
+    last = (order - 1) * loss(np.arange(1, batches + 1, dtype=np.float64))
+    top = float(last.max())
+    return earlier + (top + math.log(float(np.mean(np.exp(last - top))))) / (order - 1)

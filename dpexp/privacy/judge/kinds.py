@@ -4,16 +4,21 @@ Every kind from above is held against exact laws as an upper limit of something 
 beta(alpha) is an upper limit of the power 1 - beta of a test, and mu one of epsilon at every delta above its floor.
 
 A bound from below, such as eps_attained, says that some run with these assumptions leaks so much. It is held against
-the least analysis of all such runs.
+the least analysis of all such runs. What a bound would have to beat is the tightest analysis of dpexp.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, Protocol
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol
 
 from dpexp.privacy.accounting.tradeoff import Profile
 from dpexp.privacy.analyses.analysis import Analysis
+from dpexp.privacy.analyses.composition import composition
+from dpexp.privacy.judge.setting import Assumes, Setting
+from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd
+from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
 
 LEAST_DELTA, MOST_DELTA = 1e-14, 0.3
 
@@ -105,3 +110,44 @@ def stated(analysis: Analysis, kind: Kind, at: float) -> float:
     if kind.quantity == "beta":
         return 1 - Profile(analysis.eps).beta(at)
     return analysis.eps(at)
+
+
+def analyses(s: Setting, assumes: Assumes) -> list[Analysis]:
+    """Every analysis of a run with these assumptions, refused ones included."""
+    if assumes.released == "all-iterates" or not (assumes.bounded or assumes.strongly_convex):
+        return composition(s.q, s.multiplier, s.steps, assumes.sampling, assumes.relation)  # type: ignore[arg-type]
+    shared: dict[str, Any] = {
+        "n": s.n,
+        "batch_size": s.batch_size,
+        "step_size": s.step_size,
+        "steps": s.steps,
+        "sampling": assumes.sampling,
+        "neighboring_relation": assumes.relation,
+        "diameter": s.diameter,
+    }
+    if assumes.convex and assumes.smooth:
+        convex = NoisySgd(
+            **shared,
+            noise_std=s.noise_std,
+            lipschitz=s.lipschitz,
+            smoothness=s.smoothness,
+            strong_convexity=s.strong_convexity if assumes.strongly_convex else 0.0,
+        )
+        return convex.analyses()
+    return ClippedNoisySgd(**shared, clip=s.lipschitz, noise_std=s.parameter_noise_std).analyses()
+
+
+@lru_cache(64)
+def tightest(s: Setting, assumes: Assumes, kind: Kind, at: float) -> dict[str, Any] | None:
+    """The smallest value of a valid analysis of the same release (or of all iterates), with its name."""
+    found: list[tuple[float, Analysis]] = []
+    for a in analyses(s, assumes):
+        if not a.valid or (a.released == "last-iterate" and assumes.released != "last-iterate"):
+            continue
+        value = stated(a, kind, at)
+        if math.isfinite(value):
+            found.append((value, a))
+    if not found:
+        return None
+    value, best = min(found, key=lambda pair: pair[0])
+    return {"analysis": best.name, "source": best.source, "value": value}

@@ -11,9 +11,8 @@ import numpy as np
 
 from dpexp.privacy.attained.walk import ROUNDING
 from dpexp.privacy.exact.runs import RunPair, pair
-from dpexp.privacy.judge.competitors import tightest
 from dpexp.privacy.judge.families import FAMILIES, Allocated, Composed, Family, admitted
-from dpexp.privacy.judge.kinds import Attained, Kind, level, placed, value
+from dpexp.privacy.judge.kinds import Attained, Kind, level, placed, tightest, value
 from dpexp.privacy.judge.setting import DIMENSIONS, Assumes, Setting, from_cube
 
 MARGIN = 1e-6
@@ -234,10 +233,10 @@ def least(setting: Setting, assumes: Assumes, kind: Kind, at: float) -> float:
 
 def exact_pair(family: Family, setting: Setting, assumes: Assumes, shape: Sequence[float]) -> Attained:
     """The family's laws there; ValueError where it has none."""
-    found = family.build(setting, assumes, tuple(shape))
-    if found is None:
+    laws = family.build(setting, assumes, tuple(shape))
+    if laws is None:
         raise ValueError(f"the family {family.name} has no pair at these parameters")
-    return found
+    return laws
 
 
 def confirmed(exact: Attained, kind: Kind, at: float) -> tuple[float, float, str]:

@@ -14,8 +14,8 @@ import numpy as np
 
 from dpexp.core.errors import UsageError
 from dpexp.privacy.judge.bound import Bound, from_file, from_function
-from dpexp.privacy.judge.competitors import tightest
 from dpexp.privacy.judge.families import FAMILIES, Family, admitted
+from dpexp.privacy.judge.kinds import tightest
 from dpexp.privacy.judge.search import FLOOR, MARGIN, Comparison, Search, confirmed, exact_pair, least
 from dpexp.privacy.judge.setting import Assumes, Setting
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from dpexp.privacy.accounting.noise_conventions import gradient_noise
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.analyses.composition import ONCE_AN_EPOCH, composition
 from dpexp.privacy.attained.lower_bounds import LowerBound, Moves, exact_walk
 from dpexp.privacy.mechanisms.batched import BatchedMechanism
-from dpexp.privacy.mechanisms.mechanism import Length, Noise, Size
+from dpexp.privacy.mechanisms.mechanism import Length, Noise, Size, gradient_noise
 
 
 class ClippedNoisySgd(BatchedMechanism):

@@ -12,8 +12,7 @@ from pydantic import Field, model_validator
 from dpexp.privacy.accounting.epoch_losses import EpochLoss, epoch_loss
 from dpexp.privacy.analyses.analysis import ALL, Analysis, Relation, gaussian_analysis
 from dpexp.privacy.analyses.composition import DIVIDED, NOISE, ONE_BATCH, composition, composition_lower, distance
-from dpexp.privacy.attained.lower_bounds import LowerBound, linear_last
-from dpexp.privacy.attained.once_an_epoch import linear_epochs, secret_order
+from dpexp.privacy.attained.lower_bounds import LowerBound, linear_epochs, linear_last, secret_order
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Steps
 
 EpochSampling = Literal["balls-in-bins", "secret-bins", "cyclic-poisson", "shuffled", "reshuffled"]

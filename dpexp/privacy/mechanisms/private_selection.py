@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
-from dpexp.privacy.analyses.selection import law, selection
+from dpexp.privacy.analyses.private_selection import law, selection
 from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dpexp.privacy.momentum.iterates_hash import SHA256
-from dpexp.privacy.momentum.tree_split import unit_split
+from dpexp.privacy.momentum.tree_streams import unit_split
 
 if TYPE_CHECKING:
     from dpexp.privacy.momentum.iterates import Certified

@@ -13,8 +13,8 @@ from typing import Literal
 
 import numpy as np
 
+from dpexp.core.elementary import discounts
 from dpexp.core.stages import first_stage
-from dpexp.engine.finite_sum.discounts import discounts
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def multipliers(eps: float, delta: float, theorem: Literal[4, 8] = 4) -> Multipl
     from dpexp.core.brent import root
     from dpexp.privacy.accounting.conversions import eps_of_curve
     from dpexp.privacy.accounting.gdp import mu_of
-    from dpexp.theory.momentum.multipliers import (
+    from dpexp.theory.momentum.formulas import (
         theorem4_sigma,
         theorem4_sigma_best_order,
         theorem8_sigma,

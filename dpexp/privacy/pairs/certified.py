@@ -15,7 +15,7 @@ from typing import Any
 
 from dpexp.core.text import down
 from dpexp.privacy.exact import runs
-from dpexp.privacy.pairs.walled import Pair, Walled
+from dpexp.privacy.pairs.projected import Pair, ProjectedRun
 
 SAME = 1e-6
 """relative difference, of epsilon"""
@@ -50,9 +50,9 @@ class Certificate:
         )
 
 
-def certified(pair: Pair, walled: Walled) -> Certificate:
+def certified(pair: Pair, run: ProjectedRun) -> Certificate:
     """Raises NotCertified where the laws disagree, NotAllowed where the pair is none of the mechanism's."""
-    one, other = pair.updates(walled)
+    one, other = pair.updates(run)
     both = [runs.pair(one, other, finer).eps(pair.delta) for finer in (1, 2)]
     wide, narrow = both
     if not abs(wide - narrow) <= SAME * wide + LEAST:  # so that what is no number is refused
@@ -60,13 +60,13 @@ def certified(pair: Pair, walled: Walled) -> Certificate:
     return Certificate(pair, max(0.0, min(both) - abs(wide - narrow)), (wide, narrow))
 
 
-def curve(pair: Pair, walled: Walled, eps: float = math.inf) -> Callable[[float], float]:
+def curve(pair: Pair, run: ProjectedRun, eps: float = math.inf) -> Callable[[float], float]:
     """delta -> what the pair attains, rounded down: what a statement prints of a pair that it is given.
 
     `eps` was certified at the pair's own delta; all values are rounded down by as much as it was, and a number that is
     too large rounds by `SAME` all the same. The law is computed when it is first asked for, and once.
     """
-    both = runs.pair(*pair.updates(walled))
+    both = runs.pair(*pair.updates(run))
 
     @cache
     def share() -> float:
@@ -76,6 +76,6 @@ def curve(pair: Pair, walled: Walled, eps: float = math.inf) -> Callable[[float]
     return lambda delta: both.eps(delta) * share()
 
 
-def evaluated(pair: Pair, walled: Walled, delta: float) -> float:
+def evaluated(pair: Pair, run: ProjectedRun, delta: float) -> float:
     """The same at one delta."""
-    return curve(pair, walled)(delta)
+    return curve(pair, run)(delta)

@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 
 from dpexp.core.gauss_legendre import gauss_legendre
-from dpexp.privacy.pairs.walled import Pair, Walled
+from dpexp.privacy.pairs.projected import Pair, ProjectedRun
 
 NODES = 8
 """of a panel"""
@@ -49,14 +49,14 @@ class Way:
     own: float
 
 
-def ways(walled: Walled, present: bool) -> list[Way]:
+def ways(run: ProjectedRun, present: bool) -> list[Way]:
     """The literal update of the sampling; `present`: the data set has the record."""
-    b, q = walled.batch_size, walled.q if present else 0.0
-    if walled.sampling == "full-batch":
+    b, q = run.batch_size, run.q if present else 0.0
+    if run.sampling == "full-batch":
         return [Way(1.0, 1 - 1 / b, 1.0 if present else 0.0)]
-    if walled.sampling == "fixed-size":
+    if run.sampling == "fixed-size":
         return [w for w in (Way(1 - q, 1.0, 0.0), Way(q, 1 - 1 / b, 1.0)) if w.probability > 0]
-    sizes = _sizes(walled.n - 1, walled.q)
+    sizes = _sizes(run.n - 1, run.q)
     found = [Way(p * (1 - q), k / b, 0.0) for k, p in sizes if q < 1]
     return found + [Way(p * q, k / b, 1.0) for k, p in sizes if q > 0]
 
@@ -104,11 +104,11 @@ class Law:
 class Landscape:
     """Epsilon at `delta` as a function of K drift values and the start: the objective of a search."""
 
-    def __init__(self, walled: Walled, delta: float, knots: int, record: float = 1.0, swapped: bool = False) -> None:
-        self.walled, self.delta, self.record, self.swapped = walled, delta, record, swapped
-        self.knots = np.linspace(-walled.half_width, walled.half_width, knots)
-        self.box = min(walled.reach, STRONGEST)
-        self.ways = (ways(walled, True), ways(walled, walled.replaced))
+    def __init__(self, run: ProjectedRun, delta: float, knots: int, record: float = 1.0, swapped: bool = False) -> None:
+        self.run, self.delta, self.record, self.swapped = run, delta, record, swapped
+        self.knots = np.linspace(-run.half_width, run.half_width, knots)
+        self.box = min(run.reach, STRONGEST)
+        self.ways = (ways(run, True), ways(run, run.replaced))
 
     @cached_property
     def nodes(self) -> tuple[np.ndarray, np.ndarray]:
@@ -122,7 +122,7 @@ class Landscape:
 
     @cached_property
     def places(self) -> np.ndarray:
-        h = self.walled.half_width
+        h = self.run.half_width
         return np.append(self.nodes[0], [-h, h])
 
     def hats(self, y: np.ndarray) -> np.ndarray:
@@ -135,14 +135,14 @@ class Landscape:
 
     @cached_property
     def _edges(self) -> np.ndarray:
-        h = self.walled.half_width
+        h = self.run.half_width
         return np.linspace(-h, h, max(8, math.ceil(2 * h / CELL)) + 1)
 
     def _at_walls(self, mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Masses that the walls gather from the means [Y], and their derivatives: [2, Y] each."""
         from scipy.special import ndtr
 
-        h = self.walled.half_width
+        h = self.run.half_width
         left, right = (np.exp(-0.5 * (end - mean) ** 2) / math.sqrt(2 * math.pi) for end in (-h, h))
         return np.array([ndtr(-h - mean), ndtr(mean - h)]), np.array([-left, right])
 
@@ -164,7 +164,7 @@ class Landscape:
 
     def _stage(self, y: np.ndarray, drift: np.ndarray, which: int, last: bool) -> Stage:
         """A step from y [Y] with these drifts to nodes, or to cells if it is the last; columns have sum 1."""
-        own = (self.record if which == 0 else -self.record) * self.walled.reach / self.walled.batch_size
+        own = (self.record if which == 0 else -self.record) * self.run.reach / self.run.batch_size
         size = 2 + (len(self._edges) - 1 if last else len(self.nodes[0]))
         total, by_drift, by_place = (np.zeros((size, len(y))) for _ in range(3))
         for way in self.ways[which]:
@@ -180,8 +180,8 @@ class Landscape:
 
     def law(self, x: np.ndarray, which: int) -> Law:
         """Of one data set; x has the drift's values over the box, then the start over h."""
-        drift, start = self.box * x[:-1], np.array([self.walled.half_width * x[-1]])
-        steps, at_places = self.walled.steps, self._hats @ drift
+        drift, start = self.box * x[:-1], np.array([self.run.half_width * x[-1]])
+        steps, at_places = self.run.steps, self._hats @ drift
         first = self._stage(start, self.hats(start) @ drift, which, steps == 1)
         if steps == 1:
             return Law(first, None, None, np.ones(1), first.masses[:, 0])
@@ -211,11 +211,11 @@ class Landscape:
         if law.step is not None and law.last is not None:
             at_places = (g @ law.last.by_drift) * law.before
             back = g @ law.last.masses
-            by_step, by_first = _adjoint(law.step.masses, back, law.first.masses[:, 0], self.walled.steps - 2)
+            by_step, by_first = _adjoint(law.step.masses, back, law.first.masses[:, 0], self.run.steps - 2)
             at_places += np.einsum("ij,ij->j", by_step, law.step.by_drift)
             by_drift = self._hats.T @ at_places
         at_start, moved = float(by_first @ law.first.by_drift[:, 0]), float(by_first @ law.first.by_place[:, 0])
-        h, start = self.walled.half_width, np.array([self.walled.half_width * x[-1]])
+        h, start = self.run.half_width, np.array([self.run.half_width * x[-1]])
         by_drift = by_drift + at_start * self.hats(start)[0]
         k = int(np.clip(np.searchsorted(self.knots, start[0], side="right") - 1, 0, len(self.knots) - 2))
         bend = self.box * (x[k + 1] - x[k]) / (self.knots[k + 1] - self.knots[k])
@@ -223,7 +223,7 @@ class Landscape:
 
     def pair(self, x: np.ndarray) -> Pair:
         """What x stands for."""
-        values = np.clip(x[:-1] * (self.box / self.walled.reach), -1, 1)
+        values = np.clip(x[:-1] * (self.box / self.run.reach), -1, 1)
         knots = np.linspace(-1, 1, len(values))
         start = min(1.0, max(-1.0, float(x[-1])))
         return Pair(tuple(map(float, knots)), tuple(map(float, values)), start, self.record, self.delta)

@@ -16,10 +16,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from dpexp.core.cache_folder import cache_folder
 from dpexp.core.digests import digest
-from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
-from dpexp.privacy.pairs.walled import Pair, Walled
+from dpexp.core.files import Damaged, cache_folder, read_bytes_sealed, write_bytes_sealed
+from dpexp.privacy.pairs.projected import Pair, ProjectedRun
 
 VERSION = 1
 MOST_PAIRS, MOST_KNOTS = 24, 200
@@ -58,50 +57,50 @@ def document_of(pair: Pair) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def pair_of(document: Any, walled: Walled) -> Pair:
+def pair_of(document: Any, run: ProjectedRun) -> Pair:
     """The pair of a document. Raises ValueError, TypeError or KeyError for what is no pair of this mechanism."""
     knots, values = (tuple(float(v) for v in document[key]) for key in ("knots", "values"))
     numbers = [float(document[key]) for key in ("start", "record", "delta")]
     pair = Pair(knots, values, *numbers)
     if len(knots) > MOST_KNOTS or not all(map(math.isfinite, (*knots, *values, *numbers))) or not 0 < pair.delta < 1:
         raise ValueError("no such pair")
-    pair.updates(walled)
+    pair.updates(run)
     return pair
 
 
-def known_of(document: Any, walled: Walled) -> Known:
+def known_of(document: Any, run: ProjectedRun) -> Known:
     """The same with its certified epsilon, which later statements are rounded down by, and which raises none."""
     eps = float(document["eps"])
     if not 0 <= eps < math.inf:
         raise ValueError("no such epsilon")
-    return pair_of(document, walled), eps
+    return pair_of(document, run), eps
 
 
-def read(walled: Walled, place: Path | None) -> list[Known]:
+def read(run: ProjectedRun, place: Path | None) -> list[Known]:
     """The pairs that are kept for a mechanism; none where there is no file that can be used."""
     if place is None:
         return []
     try:
-        found = json.loads(read_bytes_sealed(_file(walled, place), private=True))
-        if (found["version"], found["mechanism"]) != (VERSION, walled.document()) or len(found["pairs"]) > MOST_PAIRS:
+        found = json.loads(read_bytes_sealed(_file(run, place), private=True))
+        if (found["version"], found["mechanism"]) != (VERSION, run.document()) or len(found["pairs"]) > MOST_PAIRS:
             return []
-        return [known_of(entry, walled) for entry in found["pairs"]]
+        return [known_of(entry, run) for entry in found["pairs"]]
     except (FileNotFoundError, Damaged, ValueError, TypeError, KeyError, RecursionError):
         return []
 
 
-def write(walled: Walled, pairs: Sequence[Known], place: Path | None) -> bool:
+def write(run: ProjectedRun, pairs: Sequence[Known], place: Path | None) -> bool:
     """Keeps these pairs and no others. False where that cannot be done."""
     if place is None:
         return False
     entries = [document_of(pair) | {"eps": eps} for pair, eps in pairs[:MOST_PAIRS]]
-    content = {"version": VERSION, "mechanism": walled.document(), "pairs": entries}
+    content = {"version": VERSION, "mechanism": run.document(), "pairs": entries}
     with contextlib.suppress(OSError):
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_bytes_sealed(_file(walled, place), json.dumps(content).encode(), private=True)
+        write_bytes_sealed(_file(run, place), json.dumps(content).encode(), private=True)
         return True
     return False
 
 
-def _file(walled: Walled, place: Path) -> Path:
-    return place / f"{digest(walled.document())}.json"
+def _file(run: ProjectedRun, place: Path) -> Path:
+    return place / f"{digest(run.document())}.json"

@@ -21,7 +21,7 @@ import numpy as np
 
 from dpexp.core.brent import least
 from dpexp.privacy.pairs.gradient import Landscape
-from dpexp.privacy.pairs.walled import Pair, Walled
+from dpexp.privacy.pairs.projected import Pair, ProjectedRun
 
 KNOTS, FINER = 13, 25
 ITERATIONS = 45
@@ -45,31 +45,31 @@ def trap(knots: int, shape: Sequence[float], start: float = 0.0) -> np.ndarray:
     return np.append(np.where(at < begin, -pull, np.where(at < end, level, 1.0)), start)
 
 
-def nothing(walled: Walled, delta: float) -> Pair:
+def nothing(run: ProjectedRun, delta: float) -> Pair:
     """The pair in which the others do nothing."""
     return Pair((-1.0, 1.0), (0.0, 0.0), 0.0, 1.0, delta)
 
 
-def search(walled: Walled, delta: float, seconds: float, clock: Clock = time.monotonic) -> list[Pair]:
+def search(run: ProjectedRun, delta: float, seconds: float, clock: Clock = time.monotonic) -> list[Pair]:
     """Pairs worth to be certified, the most promising last; `seconds` by the clock, overrun by one evaluation."""
     end = clock() + seconds
-    if walled.convex:
-        slopes = sorted(_steepest(walled, delta, end, clock), key=lambda one: one[0])
-        return [nothing(walled, delta), *(pair for _, pair in slopes)]
+    if run.convex:
+        slopes = sorted(_steepest(run, delta, end, clock), key=lambda one: one[0])
+        return [nothing(run, delta), *(pair for _, pair in slopes)]
     # opposite records are each other's mirror image: one order of the neighbours is enough
-    orders = [(1.0, False)] if walled.replaced else [(1.0, False), (1.0, True)]
-    found = [nothing(walled, delta)]
+    orders = [(1.0, False)] if run.replaced else [(1.0, False), (1.0, True)]
+    found = [nothing(run, delta)]
     best: list[tuple[float, Pair]] = []
     for k, (record, swapped) in enumerate(orders):
         until = clock() + (end - clock()) / (len(orders) - k)
-        best += _climb(Landscape(walled, delta, KNOTS, record, swapped), until, clock)
+        best += _climb(Landscape(run, delta, KNOTS, record, swapped), until, clock)
     return found + [pair for _, pair in sorted(best, key=lambda one: one[0])]
 
 
 def _climb(landscape: Landscape, end: float, clock: Clock) -> Iterator[tuple[float, Pair]]:
     """The best pair of the grid and of every start that there is time for."""
     best, at = -np.inf, trap(KNOTS, SHAPES[0])
-    if landscape.walled.steps < 2:
+    if landscape.run.steps < 2:
         return
     graded: list[tuple[float, int, np.ndarray]] = []
     for shape in SHAPES:
@@ -91,7 +91,7 @@ def _climb(landscape: Landscape, end: float, clock: Clock) -> Iterator[tuple[flo
     if best > 0:
         yield best, landscape.pair(at)
     rng = np.random.default_rng(1)
-    finer = Landscape(landscape.walled, landscape.delta, FINER, landscape.record, landscape.swapped)
+    finer = Landscape(landscape.run, landscape.delta, FINER, landscape.record, landscape.swapped)
     x, top = _refined(at, FINER), best
     while clock() < end and best > 0:  # twice as many places, then starts around the best
         value, found = climbed(finer, x, end, clock)
@@ -130,13 +130,13 @@ def climbed(
     return best, at
 
 
-def _steepest(walled: Walled, delta: float, end: float, clock: Clock) -> Iterator[tuple[float, Pair]]:
+def _steepest(run: ProjectedRun, delta: float, end: float, clock: Clock) -> Iterator[tuple[float, Pair]]:
     """Convex losses: the slope of all others, of either sign, by golden section of epsilon; then the start."""
     from dpexp.privacy.exact.runs import pair
 
-    if walled.room <= 0:
+    if run.room <= 0:
         return
-    signs = (1.0,) if walled.replaced else (1.0, -1.0)
+    signs = (1.0,) if run.replaced else (1.0, -1.0)
     for k, sign in enumerate(signs):
         until = clock() + (end - clock()) / (len(signs) - k)
 
@@ -148,7 +148,7 @@ def _steepest(walled: Walled, delta: float, end: float, clock: Clock) -> Iterato
         def loss(slope: float, until: float = until, seen: list[tuple[float, float]] = seen) -> float:
             if clock() >= until:
                 raise _TimeIsUp
-            seen.append((pair(*candidate(slope).updates(walled)).eps(delta), slope))
+            seen.append((pair(*candidate(slope).updates(run)).eps(delta), slope))
             return -seen[-1][0]
 
         with suppress(_TimeIsUp):
@@ -159,4 +159,4 @@ def _steepest(walled: Walled, delta: float, end: float, clock: Clock) -> Iterato
             for start in STARTS:
                 if clock() < until:
                     moved = replace(best, start=start)
-                    yield pair(*moved.updates(walled)).eps(delta), moved
+                    yield pair(*moved.updates(run)).eps(delta), moved

@@ -20,9 +20,8 @@ from dpexp.core.errors import UsageError
 from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
 from dpexp.privacy.pairs.kept import Known, known_of
-from dpexp.privacy.pairs.mechanisms import walled
+from dpexp.privacy.pairs.projected import Pair, ProjectedRun, projected_run
 from dpexp.privacy.pairs.shipped_hash import SHA256
-from dpexp.privacy.pairs.walled import Pair, Walled
 
 STORE, HASH = Path(__file__).with_name("shipped.json"), Path(__file__).with_name("shipped_hash.py")
 DELTA = 1e-5
@@ -47,8 +46,8 @@ class Entry:
     """what each pair attains at its own delta"""
 
     @property
-    def walled(self) -> Walled:
-        return walled(self.mechanism)
+    def run(self) -> ProjectedRun:
+        return projected_run(self.mechanism)
 
 
 @lru_cache(maxsize=1)
@@ -65,18 +64,18 @@ def stored() -> tuple[Entry, ...]:
 
 
 @cache
-def pairs_of(space: Walled) -> tuple[Known, ...]:
+def pairs_of(space: ProjectedRun) -> tuple[Known, ...]:
     """The shipped pairs of a mechanism with what was certified, none if it is not on the map.
 
     Sampling and sizes have to be the same, lengths to 1e-9.
     """
     for entry in stored():
-        if _same(entry.walled, space):
+        if _same(entry.run, space):
             return tuple(zip(entry.pairs, entry.certified, strict=True))
     return ()
 
 
-def _same(a: Walled, b: Walled) -> bool:
+def _same(a: ProjectedRun, b: ProjectedRun) -> bool:
     mine, theirs = a.document(), b.document()
     return all(
         math.isclose(v, theirs[k], rel_tol=1e-9, abs_tol=0) if isinstance(v, float) else v == theirs[k]
@@ -87,7 +86,7 @@ def _same(a: Walled, b: Walled) -> bool:
 def _read(entry: dict[str, Any]) -> Entry:
     kind = ClippedNoisySgd if entry["mechanism"] == "clipped-noisy-sgd" else NoisySgd
     mechanism = kind(**entry["parameters"])
-    space = walled(mechanism)
+    space = projected_run(mechanism)
     pairs, certified = (tuple(part) for part in zip(*(known_of(held, space) for held in entry["pairs"]), strict=True))
     numbers = (entry["bound"], entry["before"], entry["after"])
     return Entry(mechanism, entry["analysis"], *numbers, pairs, certified)

@@ -13,9 +13,8 @@ from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.pairs import kept, shipped
 from dpexp.privacy.pairs.certified import Certificate, NotCertified, certified, curve, evaluated
-from dpexp.privacy.pairs.mechanisms import NotSearched, walled
+from dpexp.privacy.pairs.projected import NotSearched, ProjectedRun, projected_run
 from dpexp.privacy.pairs.search import search
-from dpexp.privacy.pairs.walled import Walled
 
 NAME = "worst-pair"
 MORE = "; a search (--search SECONDS) may find a pair that attains several times as much"
@@ -32,7 +31,7 @@ def every_lower_bound(
     """
     found = mechanism.lower_bounds()
     with suppress(NotSearched):
-        space = walled(mechanism)
+        space = projected_run(mechanism)
         pairs = [*shipped.pairs_of(space), *kept.read(space, place), *((c.pair, c.eps) for c in fresh)]
         if known := list(dict.fromkeys(pairs)):
             found = [*found, line(space, known, found)]
@@ -53,7 +52,7 @@ def with_last(bound: LowerBound, last: Sequence[LowerBound]) -> LowerBound:
     )
 
 
-def line(space: Walled, known: Sequence[kept.Known], own: Sequence[LowerBound]) -> LowerBound:
+def line(space: ProjectedRun, known: Sequence[kept.Known], own: Sequence[LowerBound]) -> LowerBound:
     """The largest of what these pairs and the mechanism's own pairs attain of the last iterate, at any delta."""
     today = [bound.eps for bound in own if bound.released == LAST]
     curves = [(pair, curve(pair, space, eps)) for pair, eps in known]
@@ -72,7 +71,7 @@ def searched(mechanism: Mechanism, deltas: Sequence[float], seconds: float, plac
 
     Raises NotSearched for a mechanism without a space to search.
     """
-    space, found = walled(mechanism), []
+    space, found = projected_run(mechanism), []
     for delta in deltas:
         for pair in reversed(search(space, delta, seconds / len(deltas))):
             try:

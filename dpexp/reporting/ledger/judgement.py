@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dpexp.reporting.noticed import noticed
+from dpexp.reporting.verdict import power_and_seeds
 
 State = Literal["current", "unconfirmed", "stale", "missing"]
 """unconfirmed: judged by other code, from the same results; `dpexp claims --confirm` finds out if it is the same"""
@@ -69,7 +69,7 @@ class Judgement:
             "tolerance": self.claim["tolerance"],
             "verdict": found.get("verdict"),
             **{key: self.claim[key] for key in ("expected_verdict", "configs", "why")},
-            "noticed": noticed(self.id),
+            "noticed": power_and_seeds(self.id),
             "numbers": found.get("numbers"),
             "state": self.state,
             "reason": self.reason,

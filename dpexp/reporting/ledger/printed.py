@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from dpexp.core.text import columns
 from dpexp.reporting.ledger.judgement import Judgement
-from dpexp.reporting.noticed import noticed
-from dpexp.reporting.verdict import VERDICTS
+from dpexp.reporting.verdict import VERDICTS, power_and_seeds
 
 NOT_CURRENT = "stale or missing"
 
@@ -83,7 +82,7 @@ def section(one: Judgement, cost: str = "") -> str:
         "tolerance": claim["tolerance"],
         "false if": claim["false_if"],
         "assumed, and checked of the settings": "; ".join(claim["hypotheses"]),
-        "power": noticed(one.id),
+        "power": power_and_seeds(one.id),
         "configs": ", ".join(f"`{name}`" for name in experiments_of(one)),
         "rerun": f"`{command(one)}`" + (f" ({cost})" if cost else ""),
     }

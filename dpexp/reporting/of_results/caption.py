@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from dpexp.reporting.digits import from_to
 from dpexp.reporting.of_results.choose import DOTS, ESTIMATOR, STEP, Factor
-from dpexp.reporting.of_results.labels import ESTIMATORS
+from dpexp.reporting.of_results.labels import ESTIMATORS, constants, values
 from dpexp.reporting.of_results.metrics import metric_of
-from dpexp.reporting.of_results.parameters import constants, values
 from dpexp.reporting.of_results.scene import MOST_MARKED, Scene
 from dpexp.reporting.slopes import RATE_TOLERANCE, Rate
 from dpexp.store.stats import CI_NAME

@@ -15,8 +15,8 @@ from dpexp.reporting.of_results import looks
 from dpexp.reporting.of_results.caption import caption_of
 from dpexp.reporting.of_results.choose import DOTS, MOST_ROWS, STEP
 from dpexp.reporting.of_results.gather import Gathered
-from dpexp.reporting.of_results.key import entries
 from dpexp.reporting.of_results.labels import level_label, parameter_label
+from dpexp.reporting.of_results.legend import entries
 from dpexp.reporting.of_results.lines import Line
 from dpexp.reporting.of_results.marks import mark_diverged, mark_slopes, reference, stack
 from dpexp.reporting.of_results.metrics import axis_label

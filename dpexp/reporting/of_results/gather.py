@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpexp.config.cells import stored_cell
 from dpexp.config.expressions import matches
 from dpexp.config.settings import Settings, Words, flat, named, sections
-from dpexp.config.stored import stored_cell
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.text import guess
 from dpexp.store import load_cells, load_generation, load_summary

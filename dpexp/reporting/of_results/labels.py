@@ -1,12 +1,15 @@
-"""What levels of factors are called in legends, titles and rows: `name=value`, and only what tells them apart."""
+"""What levels and parameters are called in legends, titles, rows and captions, and what tells cells apart."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Any
 
-from dpexp.config.settings import Words
+from dpexp.config.settings import Words, varying
+from dpexp.reporting.digits import from_to
 from dpexp.reporting.of_results.choose import ESTIMATOR, Factor
-from dpexp.reporting.of_results.gather import FROM
+from dpexp.reporting.of_results.gather import FROM, Run, Source, gather
 
 ESTIMATORS = {"sgd": "sgd (iterate)", "asgd": "asgd (average)", "last": "last iterate"}
 PARAMETERS = {
@@ -43,3 +46,46 @@ def parameter_label(name: str) -> str:
     """A parameter on an axis: words where its name is a symbol, and always the name itself."""
     words = PARAMETERS.get(name.rpartition(".")[2], "")
     return f"{words} {name}" if words and words.replace(" ", "_") != name else name
+
+
+MOST_VALUES = 12
+"""values of a parameter that are listed; of more, the number and the ends"""
+
+
+def constants(runs: Sequence[Run], words: Words, left_out: Collection[str] = ()) -> str:
+    """`name=value` of what all cells share, in the order of the config."""
+    vary = {*varying(run.settings for run in runs), *left_out, FROM}
+    first = runs[0].settings
+    names = [name for name, value in first.items() if name not in vary and value is not None]
+    return ", ".join(words.pair(name, first[name]) for name in names)
+
+
+def values(runs: Sequence[Run], words: Words, name: str) -> str:
+    """`name in {1, 2, 3}`: the values of one parameter, those of cells that lack it left out."""
+    found = list(dict.fromkeys(run.settings[name] for run in runs if run.settings.get(name) is not None))
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in found):
+        found.sort()
+    shown = [words.value(name, value) for value in found]
+    if len(shown) > MOST_VALUES:
+        return f"{name}: {len(shown)} values from {shown[0]} to {shown[-1]}"
+    return f"{name} in {{{', '.join(shown)}}}"
+
+
+def of_experiments(results: Path, experiments: Sequence[str]) -> str:
+    """All parameters of stored experiments in sentences: what varies in each, and what is the same in all of them."""
+    if not experiments:
+        return ""
+    gathered = gather([Source(results, experiment) for experiment in experiments])
+    words = gathered.words
+    common = varying(run.settings for run in gathered.runs)
+    found = []
+    for experiment in dict.fromkeys(experiments):
+        runs = [run for run in gathered.runs if run.source.name == experiment]
+        vary = varying(run.settings for run in runs)
+        own = [name for name in common if name not in vary and runs[0].settings.get(name) is not None and name != FROM]
+        parts = [values(runs, words, name) for name in vary]
+        parts += [words.pair(name, runs[0].settings[name]) for name in own]
+        replicates = from_to(int(run.row["replicates"]) for run in runs)
+        found.append(f"{experiment}: {'; '.join([*parts, f'{replicates} replicates'])}.")
+    same = constants(gathered.runs, words)
+    return " ".join([*found, f"The same in all: {same}." if same else ""]).rstrip()

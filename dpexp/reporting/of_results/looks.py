@@ -6,7 +6,7 @@ import math
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from dpexp.config.spelling import spelled
+from dpexp.config.settings import spelled
 from dpexp.reporting import style
 from dpexp.reporting.of_results.choose import Factor
 

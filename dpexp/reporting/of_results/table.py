@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from dpexp.core.text import up
 from dpexp.reporting.accuracies import said_of_majority
 from dpexp.reporting.digits import from_to, within
-from dpexp.reporting.fitting import without_constants
 from dpexp.reporting.of_results.choose import ESTIMATOR, needed
 from dpexp.reporting.of_results.gather import Gathered
+from dpexp.reporting.of_results.labels import constants
 from dpexp.reporting.of_results.lines import Line, fitted, lines_of
 from dpexp.reporting.of_results.metrics import metric_of
-from dpexp.reporting.of_results.parameters import constants
 from dpexp.reporting.slopes import Rate
 from dpexp.reporting.table import Content
+from dpexp.reporting.terminal_tables import without_constants
 from dpexp.store.stats import CI_NAME
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dpexp.core.errors import DpexpError
 from dpexp.plugins.loaded import said
 from dpexp.reporting.figure import Figure, as_svg, stamp
 from dpexp.reporting.page.vectors import NotAFigure, described
-from dpexp.reporting.several import several
+from dpexp.reporting.worker_processes import in_processes
 
 KEPT = "figures"
 """the folder in the results in which `dpexp plot` leaves what it has drawn"""
@@ -41,7 +41,9 @@ def show(wanted: Sequence[Wanted], results: Path) -> list[Shown]:
     """All figures, in their order. What cannot be drawn says why, and nothing is raised."""
     found: list[Shown | None] = [_kept(one, results) for one in wanted]
     waiting = [k for k, one in enumerate(found) if one is None]
-    drawn = several(draw, [(wanted[k], results) for k in waiting], "figure", [wanted[k].figure.name for k in waiting])
+    drawn = in_processes(
+        draw, [(wanted[k], results) for k in waiting], "figure", [wanted[k].figure.name for k in waiting]
+    )
     for k, shown in zip(waiting, drawn, strict=True):
         found[k] = shown
     return [one for one in found if one is not None]

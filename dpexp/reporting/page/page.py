@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from dpexp.core.version import VERSION
-from dpexp.reporting.page import curves, finals, fits, ledger, origin, overview, statements
+from dpexp.reporting.page import curves, fits, ledger, overview, provenance, statements
 from dpexp.reporting.page.experiments import Stored
 from dpexp.reporting.page.figures import Shown
 from dpexp.reporting.page.ledger import Ledger
@@ -39,7 +39,7 @@ class Page:
     """None where no claim concerns these experiments"""
     statements: Mapping[str, str]
     """whole privacy statements, by experiment, where they are given"""
-    finals: Sequence[finals.Final] = ()
+    finals: Sequence[overview.Final] = ()
     fits: Sequence[Markup] = ()
     """a card each"""
     text: str = ""
@@ -57,13 +57,13 @@ def html(page: Page) -> str:
         "style": f"{_static('uplot/uPlot.min.css')}\n{_static('page.css')}\n{colours.css()}",
         "overview": overview.section(page.experiments, page.absent),
         "own": tag("section", (tag("p", part) for part in page.text.split("\n\n")), class_="own") if page.text else "",
-        "finals": finals.section(page.finals),
+        "finals": overview.final_values(page.finals),
         "fits": fits.section(page.fits),
         "explorer": _explorer(page),
         "figures": figures,
         "claims": ledger.section(page.ledger) if page.ledger is not None else _no_claims(),
         "privacy": _privacy(page),
-        "origin": origin.section(page.experiments),
+        "origin": provenance.section(page.experiments),
         "about": _about(),
         **scripts,
     }

@@ -33,8 +33,7 @@ from dpexp.privacy.attained.walk import HockeyStick, Law, Walk, renyi
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.hypothesis import Hypothesis, of_settings
-from dpexp.reporting.judged import EXACT
-from dpexp.reporting.row import above, near, row
+from dpexp.reporting.row import EXACT, above, near, row
 
 CONVERTED = 2 * math.sqrt(17)
 """constant of (1.3) at the best order, from the constant 17 of Theorem 3.1"""

@@ -13,8 +13,7 @@ from dpexp.papers.noisy_sgd.claims.instances import lemma_2_12 as lemma_2_12_ass
 from dpexp.privacy.accounting.sampled_gaussian import base_from_mixture, largest_order, mixture_from_base, symmetrised
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.judged import EXACT
-from dpexp.reporting.row import above, row
+from dpexp.reporting.row import EXACT, above, row
 
 WIDTHS = (3.0, 6.25, 12.5, 25.0)
 """diameters of the set in noise units"""

@@ -27,8 +27,7 @@ from dpexp.papers.noisy_sgd.claims.instances import (
 )
 from dpexp.privacy.accounting.sampled_gaussian import base_from_mixture, largest_order, mixture_from_base
 from dpexp.privacy.analyses.last_iterate import composed, last_iterate, printed_strongly_convex
-from dpexp.reporting.judged import EXACT
-from dpexp.reporting.row import above, near, row
+from dpexp.reporting.row import EXACT, above, near, row
 
 STEPS = (1, 10, 125, 1000, 10**6)
 INSIDE = ((0.1, 5.7), (0.19, 5.7), (0.01, 6.0), (0.05, 12.0))

@@ -1,0 +1,241 @@
+"""The price of choosing the best of a random number of private runs (Papernot and Steinke, arXiv 2110.03620).
+
+K is drawn, a mechanism Q is run K times with fresh noise, and the output of the best run is released, by an order on
+the outputs; K and the other outputs stay secret. Q draws its own candidate uniformly, and its score is part of its
+output: what orders the outputs must be as private as they are. A fixed number of runs is not covered: their losses
+add up by composition.
+
+K is Poisson with mean m, or truncated negative binomial: with shape h and 0 < gamma <= 1 (Definition 1 there)
+
+    P(K = k) = (1 - gamma)^k / (gamma^-h - 1)  prod_{l < k} (l + h) / (l + 1),   k = 1, 2, ...
+
+Shape 1 is the geometric law P(K = k) = gamma (1 - gamma)^(k - 1), and the limit h = 0 is the logarithmic law
+P(K = k) = (1 - gamma)^k / (k log(1 / gamma)). A config gives the mean, from which gamma follows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+
+from dpexp.core.bisection import narrow
+from dpexp.core.brent import least
+from dpexp.engine.elementary import log
+from dpexp.privacy.accounting.conversions import ORDERS, eps_of_curve
+from dpexp.privacy.accounting.loss_distributions import Steps
+from dpexp.privacy.analyses.analysis import ALL, Analysis, renyi_analysis
+
+Curve = Callable[[float], float]
+"""order -> Renyi divergence of one run"""
+
+
+def mean_runs(shape: float, gamma: float) -> float:
+    """E[K] of the truncated negative binomial distribution (Definition 1 there), K >= 1, 0 < gamma <= 1.
+
+    shape 1 is geometric with success probability gamma; shape 0 is the logarithmic distribution.
+    """
+    if gamma == 1:
+        return 1.0
+    log_gamma = math.log(gamma)
+    if shape == 0:
+        return -(1 - gamma) / (gamma * log_gamma)
+    return -shape * (1 - gamma) / (gamma * math.expm1(shape * log_gamma))
+
+
+def gamma_of(shape: float, mean: float) -> float:
+    """The gamma, rounded down, with which the mean number of runs is at least `mean` >= 1."""
+    if mean <= 1:
+        return 1.0
+    exponent = narrow(lambda x: mean_runs(shape, math.exp(-x)) >= mean, 0.0, 600.0, relative=1e-13)
+    return math.exp(-exponent.above)
+
+
+def price_of_repeating(curve: Curve, shape: float, gamma: float) -> float:
+    """(1 + shape) min over orders a >= 1 of (1 - 1 / a) curve(a) + log(1 / gamma) / a: a part of `repeated_rdp`.
+
+    Any order is valid, so that a missed minimum is loose at most; at a = 1 it is log(1 / gamma).
+    """
+    cost = -math.log(gamma)
+    return (1 + shape) * min(cost, _least_over_orders(lambda a: (1 - 1 / a) * curve(a) + cost / a))
+
+
+def repeated_rdp(order: float, divergence: float, mean: float, price: float) -> float:
+    """Renyi divergence of the best of K runs, K truncated negative binomial (Theorem 2): order > 1."""
+    return divergence + price + math.log(mean) / (order - 1)
+
+
+def poisson_rdp(order: float, divergence: float, mean: float, delta: float) -> float:
+    """The same of K ~ Poisson(mean), nothing being released where K = 0 (Theorem 6): order > 1.
+
+    `delta` is that of one run at the epsilon log(1 + 1 / (order - 1)).
+    """
+    return divergence + mean * delta + math.log(mean) / (order - 1)
+
+
+def delta_of_curve(curve: Curve, eps: float) -> float:
+    """Delta at epsilon, at the best order (Canonne, Kamath and Steinke, 2020, Proposition 12)."""
+
+    def log_delta(a: float) -> float:
+        return (a - 1) * (curve(a) - eps) + a * math.log1p(-1 / a) - math.log(a - 1)
+
+    return math.exp(min(_least_over_orders(log_delta), 0.0))
+
+
+def _least_over_orders(value: Curve) -> float:
+    """The least value over orders > 1 that a search finds: on a grid, and then between its points."""
+    grid = log(ORDERS - 1)
+
+    def at(log_excess: float) -> float:
+        return value(1 + math.exp(log_excess))
+
+    values = [at(float(x)) for x in grid]
+    best = int(np.argmin(values))
+    if not math.isfinite(values[best]):
+        return values[best]
+    found = least(at, float(grid[max(0, best - 1)]), float(grid[min(len(grid) - 1, best + 1)]), xatol=1e-4)
+    return min(values[best], found.value)
+
+
+DRAWN = "every run draws its candidate uniformly from a fixed list, with noise and batches of its own"
+SCORED = (
+    "the score by which runs are compared is computed from public records, or is a noisy release that the steps count: "
+    "accuracy or loss on private records, held-out ones too, is neither"
+)
+SECRET = "the number of runs, the other runs and all their scores stay secret"
+
+
+LOOSE = 2.0
+"""from how many times the epsilon of one run on its Renyi curve is said to be far above what is known of it"""
+
+
+def selection(
+    rdp: Curve, runs: float, shape: float, curve: str, assumptions: Sequence[str], scored: str = SCORED
+) -> Analysis:
+    """The best of K runs, from the Renyi curve of one; `runs` is the mean of K.
+
+    `shape` is that of the truncated negative binomial law of K, or inf for the Poisson law. `curve` says where the
+    Renyi curve is from, `scored` by what runs are compared.
+    """
+    one = cache(rdp)
+    theorem = "Theorem 6" if math.isinf(shape) else "Theorem 2"
+    selected = _poisson(one, runs) if math.isinf(shape) else _repeated(one, runs, shape)
+    source = f"Papernot and Steinke (2110.03620), {theorem}, on {curve} of one run"
+    return renyi_analysis("private-selection", source, ALL, selected, (*assumptions, DRAWN, scored, SECRET))
+
+
+def curve_of_run(analyses: Sequence[Analysis]) -> Curve | None:
+    """The least Renyi curve of one run that is proved for all that it releases; None where there is none.
+
+    Where an analysis composes the loss distributions of steps, the Renyi divergences of the same steps add up. Of
+    Poisson sampling where a record is replaced none is known here but that of no sampling at all, which is not used.
+    """
+    valid = [a for a in analyses if a.valid and a.released == ALL]
+    found = [a.rdp for a in valid if a.rdp is not None]
+    found = found or [
+        _of_steps(a.steps) for a in valid if a.steps and all(s.scheme != "replace-one" for s, _ in a.steps)
+    ]
+    return (lambda order: min(rdp(order) for rdp in found)) if found else None
+
+
+def _of_steps(steps: Steps) -> Curve:
+    return lambda order: math.fsum(times * step.rdp(order) for step, times in steps)
+
+
+def looseness(analyses: Sequence[Analysis], curve: Curve, delta: float) -> float:
+    """Epsilon of one run by its Renyi curve over the least that any analysis of it states; 1 where both are 0."""
+    least = min(a.eps(delta) for a in analyses if a.valid and a.released == ALL)
+    return eps_of_curve(curve, delta)[0] / least if least else 1.0
+
+
+def law(shape: float) -> str:
+    """The law of the number of runs, in words."""
+    return "Poisson" if math.isinf(shape) else f"truncated negative binomial, shape {shape:g}"
+
+
+def _poisson(curve: Callable[[float], float], runs: float) -> Callable[[float], float]:
+    def selected(order: float) -> float:
+        delta = delta_of_curve(curve, -math.log1p(-1 / order))  # at log(1 + 1 / (order - 1))
+        return poisson_rdp(order, curve(order), runs, delta)
+
+    return selected
+
+
+def _repeated(curve: Callable[[float], float], runs: float, shape: float) -> Callable[[float], float]:
+    gamma = gamma_of(shape, runs)
+    price, mean = price_of_repeating(curve, shape, gamma), mean_runs(shape, gamma)
+    return lambda order: repeated_rdp(order, curve(order), mean, price)
+
+
+LAWS = {"poisson": math.inf, "geometric": 1.0, "logarithmic": 0.0}
+"""names of laws that have no shape to give, and their shape; that of Poisson is the limit of large ones"""
+WITH_SHAPE = "negative-binomial"
+MOST_SHAPE = 100.0
+MOST_RUNS = 1e9
+EXAMPLES = "poisson MEAN, geometric MEAN, logarithmic MEAN or negative-binomial SHAPE MEAN, for instance poisson 10"
+NEGLIGIBLE = 2.0**-60
+"""a probability below what a uniform number of 53 bits can fall into"""
+
+
+class NumberOfRuns(NamedTuple):
+    """The law of K."""
+
+    runs: float
+    """its mean, at least 1; of a Poisson law any"""
+    shape: float
+    """of the truncated negative binomial law; inf is Poisson"""
+
+    @property
+    def may_be_none(self) -> bool:
+        """Whether K = 0 has a probability above 0: then nothing is released."""
+        return math.isinf(self.shape)
+
+    def drawn(self, generator: np.random.Generator) -> int:
+        """K. The law itself: there is no upper limit, since a cut-off law is another one, which no theorem covers."""
+        if math.isinf(self.shape):
+            return int(generator.poisson(self.runs))
+        u, total = generator.random(), 0.0
+        for k, share in enumerate(self.probabilities(), start=1):
+            total += share
+            if u < total or (k > self.runs and share < NEGLIGIBLE):  # shares decrease beyond the mean
+                return k
+        return 1
+
+    def probabilities(self) -> Iterator[float]:
+        """P(K = 1), P(K = 2), ... of the truncated negative binomial law.
+
+        P(K = k + 1) = P(K = k) (1 - gamma) (k + h) / (k + 1), in logarithms: the first may be below any number.
+        """
+        gamma, h = gamma_of(self.shape, self.runs), self.shape
+        if gamma == 1:
+            yield 1.0
+            return
+        cost, fails = -math.log(gamma), math.log1p(-gamma)
+        # log of (1 - gamma) h / (gamma^-h - 1), and of its limit (1 - gamma) / log(1 / gamma) at h = 0
+        share = fails + (math.log(h) - h * cost - math.log(-math.expm1(-h * cost)) if h else -math.log(cost))
+        for k in count(1):
+            yield math.exp(share)
+            share += fails + math.log((k + h) / (k + 1))
+
+
+def number_of_runs(text: str) -> NumberOfRuns:
+    """The law that a text such as `poisson 10` names. Raises ValueError, which says what is wrong."""
+    name, *numbers = text.split() or [""]
+    if len(numbers) != (2 if name == WITH_SHAPE else 1) or (name not in LAWS and name != WITH_SHAPE):
+        raise ValueError(f"the law of the number of runs is {EXAMPLES}, not '{text}'")
+    try:
+        values = [float(number) for number in numbers]
+    except ValueError:
+        raise ValueError(f"'{text}' has a word where a number belongs: {EXAMPLES}") from None
+    mean, shape = values[-1], LAWS.get(name, values[0])
+    if not 1 <= mean <= MOST_RUNS:
+        raise ValueError(f"the mean number of runs is between 1 and {MOST_RUNS:g}, not {mean:g}")
+    if name == WITH_SHAPE and not 0 <= shape <= MOST_SHAPE:
+        raise ValueError(
+            f"the shape is between 0 and {MOST_SHAPE:g}, not {shape:g}; the limit of large ones is poisson"
+        )
+    return NumberOfRuns(mean, shape)

@@ -1,0 +1,304 @@
+"""Accountants of DP-SGLD: what noise each asks for, what it states, and whether that is a guarantee.
+
+Two are sound (`pld`, `last-iterate`; `once-an-epoch` for shuffled batches), two reproduce what was published:
+`theorem-3-1` is Theorem 3.1 of `dp-sgld` with K in iterations, false for mini-batches; `published` is the same bound
+with K counted in epochs, as the authors' code evaluates it. An accountant speaks of certain sampling schemes only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, get_args
+
+from dpexp.privacy.accounting.calibration import Unreachable, calibrate, least_noise
+from dpexp.privacy.accounting.epoch_losses import epoch_loss, varying_epochs_eps
+from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, gaussian_analysis
+from dpexp.privacy.analyses.composition import (
+    DIVIDED,
+    FIXED,
+    NOISE,
+    ONE_BATCH,
+    PLD,
+    POISSON,
+    PUBLIC,
+    Sampling,
+    batch_complaint,
+    batches_of,
+    distance,
+    epoch_text,
+    random_step,
+    visits,
+)
+from dpexp.privacy.budgets import raised
+from dpexp.privacy.mechanisms.epoch_gaussian import ALLOCATION, GROUPS, INDEPENDENT
+from dpexp.privacy.mechanisms.langevin import CONVERTED, PRINTED, Langevin
+from dpexp.privacy.mechanisms.langevin_run import Groups, LangevinRun, steps_of, varying_eps
+from dpexp.privacy.mechanisms.noisy_batches import INTO_BINS, RELATIONS, BatchSampling, Epochs
+from dpexp.theory.dp_sgld.privacy import eps_of_slope, sigma_for_eps, theorem31
+
+
+@dataclass(frozen=True)
+class AccountedLangevin:
+    """A run with its noise and accountant: the mechanism of the algorithm `dp-sgld`."""
+
+    run: LangevinRun
+    accountant: Accountant
+    sigma: float
+
+    @property
+    def neighboring_relation(self) -> str:
+        return self.run.relation
+
+    @property
+    def sampling(self) -> str:
+        return self.run.sampling
+
+    @property
+    def analysis(self) -> Analysis:
+        """What the accountant states."""
+        return analysis_of(self.run, self.accountant, self.sigma)
+
+    def row(self, deltas: Sequence[float]) -> dict[str, Any]:
+        """Columns for cells.parquet: what the accountant states, and beside it what sound composition states."""
+        stated = self.analysis
+        sound = composed(self.run, self.run.multiplier(self.sigma))
+        return {
+            "noise_multiplier": self.run.multiplier(self.sigma),
+            "noise_sigma": self.sigma,
+            "accountant": self.accountant,
+            "guarantee": stated.valid and self.sigma > 0,
+            "gdp_mu": math.nan if stated.mu is None else stated.mu,
+            **{f"eps_{delta:g}": stated.eps(delta) if self.sigma else math.inf for delta in deltas},
+            **{f"sound_eps_{delta:g}": sound.eps(delta) for delta in deltas},
+        }
+
+    def analyses(self) -> list[Analysis]:
+        """The accountant's, composition, and every other analysis where steps are of one size."""
+        if self.sigma == 0:
+            return [composed(self.run, 0.0)]
+        found = [analysis_of(self.run, self.accountant, self.sigma)]
+        if self.accountant in (*REFUSED, "last-iterate"):
+            found.append(composed(self.run, self.run.multiplier(self.sigma)))
+        if self.run.constant and self.run.sampling == "fixed-size":
+            names = {PRINTED, CONVERTED, "pld-composition"}
+            found += [a for a in as_mechanism(self.run, self.sigma).analyses() if a.name not in names]
+        return found
+
+    def describe(self) -> list[tuple[str, str]]:
+        """Who is protected, what is released and how noise is set."""
+        run = self.run
+        share = epoch_text(run.q) if run.sampling == "shuffled" else f"probability {run.q:.4g}"
+        if run.by_epochs:
+            share = f"{run.by_epochs.batches:,} to an epoch"
+            share += f", probability {run.by_epochs.share:.4g}" if run.sampling == "cyclic-poisson" else ""
+        return [
+            ("Protected", f"every record, against who sees what is released; neighbours: {run.relation}"),
+            ("Sampling", f"{run.sampling}, batches of {run.batch_size} of {run.n:,} records ({share})"),
+            ("Noise", f"sqrt(2 eta_k) sigma on the parameter, sigma = {self.sigma:.4g}"),
+            ("Released", f"after {run.steps:,} steps, {run.epochs} epochs; see each line for what it covers"),
+        ]
+
+
+Accountant = Literal["pld", "last-iterate", "once-an-epoch", "theorem-3-1", "published"]
+SPEAKS_OF: dict[Accountant, tuple[BatchSampling, ...]] = {
+    "pld": ("poisson", "fixed-size", "balls-in-bins", "secret-bins", "cyclic-poisson"),
+    "last-iterate": ("fixed-size",),
+    "once-an-epoch": ("shuffled",),
+    "theorem-3-1": ("fixed-size",),
+    "published": ("fixed-size", "shuffled"),
+}
+"""accountant -> the sampling schemes that it is stated, or was used, for"""
+REFUSED: dict[str, str] = {
+    "theorem-3-1": "unsound for mini-batches: the theorem is false there (exact counterexamples: docs/dp-sgld.md)",
+    "published": "invalid: the bound with K = epochs, where it counts iterations; and false for mini-batches",
+}
+"""why an accountant is no guarantee"""
+
+
+def complaints(run: LangevinRun, accountant: Accountant) -> list[str]:
+    """Why the accountant does not fit the run; empty where it does."""
+    return [*sampling_complaints(run.n, run.batch_size, run.sampling, accountant), *_step_complaints(run, accountant)]
+
+
+def sampling_complaints(n: int, batch_size: int, sampling: BatchSampling, accountant: Accountant) -> list[str]:
+    """What is wrong with the batches, or with this accountant for them."""
+    cut: Sampling = (
+        "shuffled" if sampling == "shuffled" else "poisson"
+    )  # no other scheme cuts the records into equal parts
+    found = [wrong] if (wrong := batch_complaint(n, batch_size, cut, f"the {n} training records")) else []
+    if sampling not in SPEAKS_OF[accountant]:
+        fits = [name for name in get_args(Accountant) if sampling in SPEAKS_OF[name] and name not in REFUSED]
+        found.append(
+            f"accountant '{accountant}' does not account for sampling '{sampling}' (it is for "
+            f"{' or '.join(SPEAKS_OF[accountant])}; sound for {sampling}: {', '.join(fits)})"
+        )
+        if accountant == "last-iterate" and RELATIONS[sampling] == "add-remove":
+            found.append("no bound of the last iterate is proved here for records that are added or removed")
+    return found
+
+
+def _step_complaints(run: LangevinRun, accountant: Accountant) -> list[str]:
+    found = []
+    if accountant in REFUSED and run.largest_step * run.smoothness >= 1:
+        found.append(f"the theorem of accountant '{accountant}' needs steps below 1 / beta = {1 / run.smoothness:.4g}")
+    if accountant == "last-iterate" and not run.constant:
+        found.append("accountant 'last-iterate' needs steps of one size: no bound here covers decreasing ones")
+    return found
+
+
+@lru_cache(maxsize=256)
+def sigma_for(run: LangevinRun, accountant: Accountant, eps: float, delta: float) -> float:
+    """The least sigma with which `analysis_of` states at most (eps, delta); 0 for eps = inf. Raises Unreachable."""
+    if math.isinf(eps):
+        return 0.0
+    least = _least_sigma(run, accountant, eps, delta)
+    return raised(least, lambda sigma: analysis_of(run, accountant, sigma).eps(delta), eps)
+
+
+def _least_sigma(run: LangevinRun, accountant: Accountant, eps: float, delta: float) -> float:
+    """The solution for sigma, up to the rounding of its conversions."""
+    if accountant in REFUSED:
+        total = run.total_of_epochs if accountant == "published" else run.total_step
+        return sigma_for_eps(eps, delta, run.lipschitz, run.n, run.strong_convexity, total)
+    per_sigma = run.multiplier(1.0)
+    least = least_noise(lambda z: composed(run, z).eps(delta), eps) / per_sigma
+    if accountant != "last-iterate":
+        return least
+    try:
+        best = calibrate(
+            lambda sigma: as_mechanism(run, sigma), Langevin, lambda a: a.eps(delta), eps, "last-iterate", "hybrid"
+        ).value
+    except Unreachable:
+        return least
+    return min(best, least)
+
+
+def analysis_of(run: LangevinRun, accountant: Accountant, sigma: float) -> Analysis:
+    """What the accountant states of the run."""
+    if accountant in REFUSED:
+        total = run.total_of_epochs if accountant == "published" else run.total_step
+        slope = theorem31(1, run.lipschitz, run.n, sigma, run.strong_convexity, total)
+        source = "dp-sgld, Theorem 3.1" + (" with K = epochs" if accountant == "published" else "")
+        assumed = ("full batches", "the prescribed start", "only the last iterate is released")
+        return Analysis(
+            accountant,
+            source,
+            LAST,
+            lambda d: eps_of_slope(slope, d),
+            assumed,
+            lambda a: a * slope,
+            None,
+            REFUSED[accountant],
+        )
+    composition = composed(run, run.multiplier(sigma))
+    if accountant != "last-iterate":
+        return composition
+    found = [a for a in as_mechanism(run, sigma).analyses() if a.name == "hybrid"]
+    return Analysis(
+        "last-iterate",
+        "the smaller of composition and our hybrid bound (docs/privacy.md)",
+        LAST,
+        lambda d: min(a.eps(d) for a in (composition, *found)),
+        (
+            *composition.assumptions,
+            "projection on the stated ball",
+            "convex losses",
+            "only the last iterate is released",
+        ),
+    )
+
+
+def composed(run: LangevinRun, multiplier: float) -> Analysis:
+    """The sound analysis of all iterates for the run's sampling."""
+    if run.sampling == "shuffled":
+        mu = distance(run.relation) * math.sqrt(_visits(run)) / multiplier if multiplier else math.inf
+        source = f"Gaussian composition (Dong, Roth and Su, 2022), {PUBLIC}"
+        return gaussian_analysis("once-an-epoch", source, ALL, mu, (NOISE, ONE_BATCH))
+    if run.by_epochs:
+        return _by_epochs(run, run.by_epochs, multiplier)
+    assumed = (NOISE, *((FIXED,) if run.sampling == "fixed-size" else (POISSON, DIVIDED)))
+    if multiplier == 0:
+        return gaussian_analysis("pld", PLD, ALL, math.inf, assumed)
+    scheme: Literal["poisson", "fixed-size"] = "fixed-size" if run.sampling == "fixed-size" else "poisson"
+    step = random_step(run.q, multiplier, scheme, run.relation)
+    parts = steps_of(*step, run.groups)
+    return Analysis("pld", PLD, ALL, lambda d: varying_eps(*step, run.groups, d), assumed, steps=parts)
+
+
+def _by_epochs(run: LangevinRun, epochs: Epochs, multiplier: float) -> Analysis:
+    """Batches that every record draws for itself, epoch by epoch; epochs are taken at their least noise.
+
+    A step of more noise is one of less with noise added afterwards. For one secret batch in all epochs the sums of a
+    batch, weighted by their precisions, are all there is: one epoch, whose precision is the sum of theirs.
+    """
+    least = _epochs_by_noise(run, epochs.batches)
+    if run.sampling in INTO_BINS:
+        assumed: tuple[str, ...] = (NOISE, ONE_BATCH, INDEPENDENT, DIVIDED)
+        if multiplier == 0:
+            return gaussian_analysis("pld", ALLOCATION, ALL, math.inf, assumed)
+        if run.sampling == "secret-bins":
+            loss = epoch_loss(math.sqrt(_used(least)) / multiplier, epochs.batches)
+            return Analysis("pld", ALLOCATION, ALL, lambda d: loss.eps(1, d), assumed)
+        return Analysis(
+            "pld", ALLOCATION, ALL, lambda d: varying_epochs_eps(1 / multiplier, epochs.batches, least, d), assumed
+        )
+    assumed = (NOISE, POISSON, GROUPS, DIVIDED)
+    if multiplier == 0:
+        return gaussian_analysis("pld", PLD, ALL, math.inf, assumed)
+    if epochs.share == 1:
+        mu = math.sqrt(_used(least)) / multiplier
+        return gaussian_analysis("pld", "Gaussian composition (Dong, Roth and Su, 2022)", ALL, mu, (NOISE, GROUPS))
+    step = random_step(epochs.share, multiplier, "poisson", run.relation)
+    return Analysis("pld", PLD, ALL, lambda d: varying_eps(*step, least, d), assumed, steps=steps_of(*step, least))
+
+
+def _visits(run: LangevinRun) -> float:
+    """Steps that use a record, each counted by the square of the largest step's noise over its own.
+
+    A record is used once in each epoch; the bound takes the epochs to use it at their least noise.
+    """
+    if run.constant:
+        return visits(run.steps, run.q)
+    return _used(_epochs_by_noise(run, batches_of(run.q)))
+
+
+def _used(groups: Groups) -> float:
+    used = 0.0
+    for relative, count in groups:
+        used += count / relative**2
+    return used
+
+
+def _epochs_by_noise(run: LangevinRun, batches: int) -> Groups:
+    """The least noise of the epochs of so many steps, over that of the largest step, and how many there are of each.
+
+    Steps never grow, so that an epoch has its least noise in its first step.
+    """
+    found, done = [], 0
+    for relative, count in run.groups:
+        first = math.ceil(done / batches)
+        done += count
+        if begun := math.ceil(done / batches) - first:
+            found.append((relative, begun))
+    return tuple(found)
+
+
+def as_mechanism(run: LangevinRun, sigma: float) -> Langevin:
+    """The run as a mechanism with all its analyses; only for steps of one size, and batches drawn step by step."""
+    assert run.sampling in ("poisson", "fixed-size", "shuffled"), run.sampling
+    return Langevin(
+        n=run.n,
+        batch_size=run.batch_size,
+        step_size=run.largest_step,
+        steps=run.steps,
+        sampling=run.sampling,
+        neighboring_relation=run.relation,
+        sigma=sigma,
+        lipschitz=run.lipschitz,
+        strong_convexity=run.strong_convexity,
+        smoothness=run.smoothness,
+        diameter=run.diameter,
+    )

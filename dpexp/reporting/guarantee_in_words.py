@@ -1,0 +1,78 @@
+"""What a guarantee means, in one sentence for a person whose row is in the data.
+
+Someone tells, by any test, which of two neighbours was the data; a fair coin chose it. With false positive and false
+negative rates alpha and beta, (a) the guess is right with probability (1 - alpha + 1 - beta) / 2 = (1 + advantage) / 2,
+where advantage = 1 - alpha - beta = TPR - FPR. (b) (epsilon, delta) in both orders of the neighbours means alpha +
+e^epsilon beta >= 1 - delta and e^epsilon alpha + beta >= 1 - delta. Added up, alpha + beta >= 2 (1 - delta) / (1 +
+e^epsilon), so that the guess is right with probability at most 1 - (1 - delta) / (1 + e^epsilon) (Kairouz, Oh and
+Viswanath, 2015). (c) Where delta is known at epsilon 0 it is the largest advantage itself: of mu-GDP 2 Phi(mu / 2) - 1.
+The least of these holds.
+
+The other summary is one number, with what it hides: mu of Gaussian DP up to a delta, and its regret.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from dpexp.core.text import up
+from dpexp.privacy.accounting.gdp_summary import CLOSE, mu_up_to, regret
+from dpexp.privacy.accounting.tradeoff import Profile, implied_delta
+from dpexp.privacy.analyses.analysis import ALL, Analysis
+
+ALWAYS = 0.9995
+"""from here on a probability is printed as no limit"""
+OTHERS = "Of other settings below nothing is promised."
+SEES = {ALL: "all iterates", "last-iterate": "the last iterate alone"}
+UNKNOWN = {"add-remove": "whether your row is in it", "replace-one": "which of two rows is yours"}
+NEIGHBOURS = {
+    "add-remove": "add-remove: two data sets of which one has a row more",
+    "replace-one": "replace-one: two data sets that differ in one row, which is replaced by any other",
+}
+MEANS = "whatever is seen is at most e^epsilon times as likely under one neighbour as under the other, plus delta"
+RECORD = "one row, which stands for one person; who has k rows is promised k times epsilon, more than k times delta"
+
+
+def success(analysis: Analysis | None, deltas: Sequence[float]) -> float:
+    """The largest probability of a right guess that the analysis allows: (b) at each delta and, if known, (c)."""
+    if analysis is None or not analysis.valid:
+        return 1.0
+    profile = analysis.profile
+    known = profile.mu is not None or profile.direct is not None
+    pairs = [(eps, delta) for eps, delta in zip(analysis.at(deltas), deltas, strict=True) if eps < math.inf]
+    least = min([profile.advantage if known else 1.0, *(implied_delta(*pair, 0.0) for pair in pairs)])
+    return min(1.0, (1 + least) / 2)
+
+
+def sentence(probability: float, relation: str, sees: str) -> str:
+    """The probability, rounded up, in words."""
+    told = f"Someone who knows everything about the data but {UNKNOWN[relation]}, and sees {sees}, can be right "
+    if probability >= ALWAYS:
+        return told + "practically always, as far as is guaranteed here: this protects nobody."
+    return told + f"at most {up(100 * probability, 3)}% of the time; without seeing it, 50%."
+
+
+ROUGH = 1e-3
+"""how near mu is to the least one where an epsilon is a search of its own, as of the last iterate"""
+
+
+def gaussian_of(analysis: Analysis, shown: Profile | None, floor: float) -> dict[str, float | None]:
+    """The mu that an analysis gives up to the delta `floor`, 0 where it holds without one; None where none is known.
+
+    With the regret beside what a pair of neighbours shows, where there is one.
+    """
+    close = CLOSE if analysis.steps else ROUGH
+    mu = analysis.mu if analysis.mu is not None else mu_up_to(analysis.profile, floor, close)
+    known = math.isfinite(mu)
+    gap = regret(mu, shown) if shown and known else None
+    return {"mu": mu if known else None, "floor": 0.0 if analysis.mu is not None else floor, "regret": gap}
+
+
+def gaussian_words(found: Mapping[str, float | None]) -> str:
+    """The same in words: mu 0.4628 up to delta 1e-05, regret 0.011."""
+    mu, floor, gap = found["mu"], found["floor"], found["regret"]
+    if mu is None:
+        return "no mu is known"
+    up_to = f" up to delta {floor:g}" if floor else ""
+    return f"mu {up(mu)}{up_to}" + ("" if gap is None else f", regret {up(gap, 3)}")

@@ -1,0 +1,106 @@
+"""Short Gauss rules against the long rule, against scipy's quadrature, and against what they promise."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.polynomial.hermite_e import hermeval
+from scipy import integrate
+
+from dpexp.problems.gauss_rules import SIZES, short_rules
+from dpexp.problems.huber_linear import HuberLinear, conditional_risk, log_risk_derivative
+from dpexp.problems.mallows import mean_weight, rule
+
+LAWS = [(1, 1.0), (2, 0.3), (5, 1.0), (20, 1.0), (5, 3.0), (5, 0.2), (20, 0.1)]
+
+
+@pytest.mark.parametrize(("d", "sigma_z"), LAWS)
+def test_polynomials_are_integrated_as_by_the_long_rule(d: int, sigma_z: float) -> None:
+    long = rule(d, sigma_z, 12)
+    for short in short_rules(d, sigma_z, 12, log_risk_derivative):
+        n = len(short.nodes)
+        assert (short.weights > 0).all()
+        for k in range(0, 2 * n, 2):
+            wanted = math.fsum(long.weights * long.nodes**k)
+            assert math.fsum(short.weights * short.nodes**k) == pytest.approx(wanted, rel=5e-14)
+            assert abs(math.fsum(short.weights * short.nodes ** (k + 1))) <= 1e-14 * wanted * 8.5
+        # one degree more is not: the test would see a rule with a node too few
+        wanted = math.fsum(long.weights * long.nodes ** (2 * n))
+        if n <= 24:
+            assert abs(math.fsum(short.weights * short.nodes ** (2 * n)) / wanted - 1) > 1e-9
+
+
+@pytest.mark.parametrize("k", [4, 5, 12, 18, 48, 108])
+def test_the_bound_on_derivatives_of_the_risk_holds_and_is_not_idle(k: int) -> None:
+    """The (k - 3)-th derivative of the normal density is He_{k-3} times the density, up to its sign."""
+    x = np.linspace(-12, 12, 40_001)
+    m = k - 3
+    largest = float(np.max(np.abs(hermeval(x, [0.0] * m + [1.0])) * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)))
+    bound = math.exp(log_risk_derivative(k))
+    assert 0.25 * bound < 2 * largest <= bound  # its share falls like the fourth root of m
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("d", "sigma_z"), LAWS)
+@pytest.mark.parametrize("scale", [0.1, 1.0, 2.0, 9.0])
+def test_risk_on_both_sides_of_every_reach_and_far_away(d: int, sigma_z: float, scale: float) -> None:
+    problem = HuberLinear(d=d, sigma_z=sigma_z)
+    long = rule(d, sigma_z, 12, parts=32)
+    spreads = [0.0, *(r.reach * side for r in problem.risk_rules() for side in (0.3, 0.999, 1.001)), 12.0, 150.0]
+    rows = [(a, b) for b in spreads for a in (-30.0, -1.3, 0.0, 2.0)]
+    theta = np.ones((len(rows), problem.p))
+    for row, (a, b) in zip(theta, rows, strict=True):
+        row[0], row[1], row[-1] = 1 + a, 1 + b / sigma_z, scale
+    found = problem.risk(theta)
+    for (a, b), value in zip(rows, found, strict=True):
+        f = conditional_risk(a + b * long.nodes, scale, problem.constants)
+        # rounding is that of the squares, of which the risk is a difference
+        squares = (np.abs(a + b * long.nodes) + problem.c * scale) ** 2 + problem.sigma**2
+        size = math.fsum(long.weights * squares) / (2 * scale)
+        assert abs(value - math.fsum(long.weights * f)) < 1e-14 * size  # 7e-15 is normal_cdf of lanes, at spread 0
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(problem.risk_gap(np.full(problem.p, np.nan)))
+
+
+@pytest.mark.parametrize(("d", "spread"), [(5, 0.05), (5, 0.7), (5, 2.0), (20, 1.4), (5, 3.1), (20, 4.5), (5, 6.2)])
+def test_risk_by_adaptive_quadrature(d: int, spread: float) -> None:
+    """No node in common: scipy chooses its own, and integrates the weight anew at each."""
+    problem = HuberLinear(d=d)
+
+    def integrand(z: float) -> float:
+        density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+        weight = float(mean_weight(d - 1, 1, np.array([z * z]))[0])
+        return density * weight * float(conditional_risk(0.4 + spread * z, 1.5, problem.constants))
+
+    pieces = [-9.0, -1.0, 1.0, 9.0]
+    wanted = sum(
+        integrate.quad(integrand, low, high, epsabs=1e-13, epsrel=1e-13, limit=200)[0] for low, high in pairwise(pieces)
+    )
+    theta = np.ones((1, problem.p))
+    theta[0, 0], theta[0, 1], theta[0, -1] = 1.4, 1 + spread, 1.5
+    assert problem.risk(theta)[0] == pytest.approx(wanted, abs=2e-13)
+
+
+def test_a_rule_beyond_its_reach_would_be_seen() -> None:
+    long, shorts = rule(5, 1.0, 12), short_rules(5, 1.0, 12, log_risk_derivative)
+    assert [len(short.nodes) for short in shorts] == list(SIZES)
+    assert list(np.diff([short.reach for short in shorts]) > 0) == [True] * (len(SIZES) - 1)
+    constants = HuberLinear(sigma=1.0).constants
+    for short in shorts[:4]:
+        b = 4 * short.reach
+        wanted = math.fsum(long.weights * conditional_risk(0.5 + b * long.nodes, 1.0, constants))
+        found = math.fsum(short.weights * conditional_risk(0.5 + b * short.nodes, 1.0, constants))
+        assert abs(found - wanted) > 1e-13
+
+
+def test_a_gap_depends_on_its_own_parameters_alone() -> None:
+    problem = HuberLinear(d=5)
+    rng = np.random.default_rng(3)
+    theta = problem.optimum() + 10 ** rng.uniform(-4, 1, (50, 1)) * rng.standard_normal((50, problem.p))
+    theta[:, -1] = np.maximum(np.abs(theta[:, -1]), 0.1)
+    together = problem.risk_gap(theta)
+    assert problem.risk_gap(problem.optimum()) == 0
+    assert [float(problem.risk_gap(row)) for row in theta] == together.tolist()

@@ -1,0 +1,213 @@
+"""What a statement does not cover: runs that share records and noise, published seeds, mixtures of mechanisms."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpexp.algorithms import ALGORITHMS
+from dpexp.algorithms.schedules import SCHEDULES
+from dpexp.commands import privacy
+from dpexp.commands.joint_releases import NOT_PRIVATE, cautions
+from dpexp.commands.report import report
+from dpexp.config.experiment_file import load_experiment, read_experiment
+from dpexp.privacy.budgets import Target
+from dpexp.problems.softmax import Softmax
+from dpexp.store.run import Options, run
+from dpexp.store.simulating import simulate
+
+DIGITS = """\
+experiment: toy
+problem: {name: softmax, data: {name: digits}}
+algorithm: {name: dp-sgd, batch_size: 50, epochs: 2}
+schedule: {name: langevin, decreasing: false}
+privacy: {eps: EPS, delta: 1e-5}
+run: {replicates: 1, seed: 3, checkpoints: 1}
+"""
+LOCAL = """\
+experiment: local
+problem: {name: huber-linear, d: 5}
+schedule: {name: power, eta: 0.2, alpha: 1/2}
+privacy: {mu: [1, 2]}
+run: {n: 100, replicates: 2}
+"""
+MIX = """\
+experiment: mix
+run: {n: 100, replicates: 2, checkpoints: 2}
+cases:
+  - problem: {name: huber-linear, d: 5}
+    algorithm: {name: ldp-sgd}
+    schedule: {name: power, eta: 0.2, alpha: 1/2}
+    privacy: {mu: [1, 2]}
+  - problem: {name: softmax, data: {name: digits}}
+    algorithm: {name: dp-sgd, batch_size: 50}
+    schedule: {name: langevin, decreasing: false}
+    privacy: {eps: 1, delta: 1e-7}
+"""
+
+
+def said(text, **options):
+    return cautions(read_experiment(text, "toy.yaml"), **options)
+
+
+def test_settings_of_one_seed_share_their_noise_which_a_difference_removes():
+    """The caution is true: from two private results, the result without noise, to the precision of a float."""
+    problem, schedule = Softmax(), SCHEDULES["langevin"]()
+    algorithm = ALGORITHMS["dp-sgd"](batch_size=50, epochs=1)
+    noises = [
+        algorithm.noise(problem, schedule, Target(eps=eps, delta=1e-5), np.full(1, 1.0)).scale[0] for eps in (1.0, 4.0)
+    ]
+    from dpexp.algorithms import softmax_runs as runs
+    from dpexp.core.seeds import generator
+    from dpexp.engine.softmax import loop as engine
+    from dpexp.engine.softmax.batches import SAMPLING
+
+    def first_step(scale):
+        noise = runs.Noise(clip=1.0, scale=None if scale is None else np.array([scale]))
+        train = problem.train
+        return engine.train(
+            train.features, train.labels, [runs.run_of(problem, noise, np.full(1, 1.0), 3, 0)],
+            SAMPLING["poisson"](len(train), 50, generator(3, 0, "order")), batch_size=50,
+            noise=engine.gaussian(generator(3, 0, "noise")), checkpoints=[1],
+        )[0, 0]  # fmt: skip
+
+    strong, weak, free = first_step(noises[0]), first_step(noises[1]), first_step(None)
+    ratio = noises[0] / noises[1]
+    cleaned = (ratio * weak - strong) / (ratio - 1)
+    assert np.abs(strong - free).max() > 1e-3
+    assert np.abs(cleaned - free).max() < 1e-6
+
+
+def test_cautions_stand_where_several_runs_learn_from_the_same_real_records():
+    (together, seed) = said(DIGITS.replace("EPS", "[1, 2]"))
+    assert "2 settings learn from the same records (digits)" in together
+    assert "2 w1 - w2" in together
+    assert "whoever knows it can subtract the noise" in seed
+    (together, _) = said(DIGITS.replace("EPS", "1").replace("replicates: 1", "replicates: 5"))
+    assert "5 replicates" in together
+    assert "2 w1 - w2" not in together
+    assert "add up by composition" in together
+    (seed,) = said(DIGITS.replace("EPS", "1"))
+    assert seed.startswith("Seed: ")
+    (together, _) = said(DIGITS.replace("EPS", "1").replace("seed: 3", "seed: [3, 4]"))
+    assert "2 w1 - w2" not in together
+
+
+def test_no_caution_where_nobody_is_concerned():
+    assert said(LOCAL) == []
+    assert said(DIGITS.replace("EPS", "inf")) == []
+    assert said(DIGITS.replace("EPS", "[1, 2]"), own=True) == []  # shipped data, so `run` is quiet
+    made_up = LOCAL.replace("huber-linear, d: 5", "rippled-mean, N: 50, d: 3").replace("power, eta: 0.2, alpha: 1/2", "constant, eta: 0.1")  # fmt: skip
+    assert said(made_up + "algorithm: {name: batch-descent}\n") == []
+
+
+def test_run_and_privacy_say_so_of_a_users_own_records(tmp_path):
+    table, path = tmp_path / "t.csv", tmp_path / "toy.yaml"
+    table.write_text("a,y\n" + "".join(f"{k},{k % 3}\n" for k in range(200)))
+    path.write_text(
+        DIGITS.replace("EPS", "[1, 2]").replace(
+            "name: digits", f"path: {table}, target: y, categories: {{y: [0, 1, 2]}}, records: 200"
+        )
+    )
+    found = cautions(load_experiment(path), own=True)
+    assert len(found) == 2
+    assert str(table) in found[0]
+    statement = privacy.of_config(path, [])
+    document, text = statement.document(), statement.text()
+    assert document["cautions"] == found
+    assert all(line in text for line in found)
+
+
+def test_local_and_central_mechanisms_stand_in_one_statement(tmp_path):
+    path = tmp_path / "mix.yaml"
+    path.write_text(MIX)
+    statement = privacy.of_config(path, [])
+    document, text = statement.document(), statement.text()
+    json.dumps(document)
+    assert document["mechanism"] == "local-gaussian, dp-sgd"
+    assert document["neighboring_relation"] == "replace-one, add-remove"
+    assert {s["mechanism"] for s in document["statements"]} == {"local-gaussian", "dp-sgd on softmax, eps = 1"}
+    assert set(document["best"]) == {"local-gaussian, 1", "local-gaussian, 2", "dp-sgd on softmax, eps = 1"}
+    assert "Local Gaussian mechanism" in text
+    assert "pld-composition" in text
+    assert load_experiment(path).deltas == (1e-5, 1e-6, 1e-7)  # none is dropped, the target's own among them
+    assert document["best"]["dp-sgd on softmax, eps = 1"]["eps_1e-07"] <= 1
+
+
+def test_mechanisms_of_one_budget_keep_their_own_entries(tmp_path):
+    path = tmp_path / "toy.yaml"
+    path.write_text(DIGITS.replace("EPS", "1").replace("epochs: 2", "epochs: [2, 3]"))
+    document = privacy.of_config(path, []).document()
+    assert set(document["best"]) == {
+        f"dp-sgd on softmax, eps = 1, epochs = {k}, n = {steps}" for k, steps in ((2, 58), (3, 86))
+    }
+    assert len({best["noise_multiplier"] for best in document["best"].values()}) == 2
+
+
+OWN = """\
+experiment: own
+problem: {name: softmax, data: {path: t.csv, target: y, ranges: {a: [0, 200]}, categories: {y: [0, 1, 2]}, records: 200}}
+algorithm: {name: dp-sgd, batch_size: 20, epochs: 1}
+schedule: {name: constant, eta: 0.5}
+privacy: {eps: [1, 2], delta: 1e-3}
+run: {replicates: 1, seed: 3, checkpoints: 1}
+"""
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("a,y\n" + "".join(f"{k},{k % 3}\n" for k in range(200)))
+    (tmp_path / "own.yaml").write_text(OWN)
+    return tmp_path
+
+
+def shown(own):
+    """What `dpexp privacy` and the page of the results say."""
+    import re
+    from html import unescape
+
+    text = privacy.of_config(Path("own.yaml"), []).text()
+    page = report(Path("results", "own"), None).read_text()
+    return text, " ".join(unescape(re.sub(r"<[^>]*>", " ", page[page.index('id="privacy"') :])).split())
+
+
+def test_the_statement_and_the_page_know_a_deployment(own):
+    """Neither calls it a reproducible run, and nothing of what is said is in a frame that cuts it."""
+    run(load_experiment("own.yaml"), Options(Path("results"), quiet=True, deployment=True))
+    for said in shown(own):
+        assert NOT_PRIVATE not in said
+        assert "Deployment: noise, batches and start are drawn" in said
+        assert "floating-point noise is not covered" in said
+    page = (own / "results" / "own" / "report.html").read_text()
+    assert "of the operating system, kept nowhere" in page
+    framed = page[page.index('id="privacy"') :].split("<pre")[1:]
+    assert framed
+    assert all("covered" not in block.split("</pre>")[0] for block in framed)
+
+
+def test_a_folder_that_is_deployed_in_part_says_so(own):
+    first = load_experiment("own.yaml").cells[0].cell_id
+    run(load_experiment("own.yaml"), Options(Path("results"), quiet=True, deployment=True, only=frozenset([first])))
+    run(load_experiment("own.yaml"), Options(Path("results"), quiet=True))
+    for said in shown(own):
+        assert "Deployment of 1 of 2 settings: noise" in said
+        assert f"The others. {NOT_PRIVATE}" in said
+
+
+def test_a_reproducible_run_says_so(own):
+    run(load_experiment("own.yaml"), Options(Path("results"), quiet=True))
+    for said in shown(own):
+        assert NOT_PRIVATE in said
+        assert "Deployment: " not in said
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_number_of_tuning_runs_is_kept_nowhere(own, seed):
+    """Not in the numbers that a run of a user's own records hands on, and so not in the results and the page."""
+    text = OWN.replace("eps: [1, 2]", "eps: 4").replace("seed: 3", f"seed: {seed}")
+    (own / "own.yaml").write_text(text + "tune: {over: {clip: [0.5, 1]}, draws: geometric 4}\n")
+    (cell,) = load_experiment("own.yaml").cells
+    done = simulate([cell], range(1), secret=True)
+    assert (done.passed.values[:, :, :, done.passed.metrics.index("runs")] == -1).all()
