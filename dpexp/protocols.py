@@ -98,12 +98,12 @@ Paper      dpexp.reporting.paper                 a value, all of one reproductio
     overlays          figures that can also be drawn with theory laid over them; default: none
     theory            what it predicts of cells of any experiment; asked by `dpexp plot RESULT --theory`; default: None
     headlines, what_to_know   what a reader should see first; asked by `dpexp claims`; default: none
-Plugin     dpexp.plugins.plugin                  a value, everything that one file outside the package adds
+Plugin     dpexp.plugins                         a value, everything that one file outside the package adds
 """
 
 from dpexp.algorithms.algorithm import Algorithm
 from dpexp.algorithms.schedules import Schedule
-from dpexp.plugins.plugin import Plugin
+from dpexp.plugins import Plugin
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.budgets import Budget
 from dpexp.privacy.mechanisms.mechanism import Mechanism

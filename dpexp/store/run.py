@@ -24,7 +24,7 @@ from dpexp.core.terminal import note
 from dpexp.engine.result import CellData
 from dpexp.store import Folder, NotWritable, partials
 from dpexp.store.executors import EXECUTORS, Task
-from dpexp.store.fingerprint import changed, code_of, edited_after, forget, source_states, statement_of
+from dpexp.store.fingerprint import changed, edited_after, forget, source_states, statement_of
 from dpexp.store.models import model_if_whole
 from dpexp.store.partials import Chunk, Keeping, chunks_of
 from dpexp.store.planning import CellPlan, derived_state, plan
@@ -185,7 +185,7 @@ def _bring_up_to_date(
             note(f"{experiment.name}: {p.cell.cell_id} is {p.status}: {p.reason}", quiet)
     for warning in sorted({p.warning for p in chosen if p.warning}):
         note(f"{experiment.name}: some stored cells were {warning}; --force recomputes them", options.quiet)
-    codes = {p.cell.cell_id: _of_both_stages(p.cell) for p in todo}
+    codes = {p.cell.cell_id: statement_of(p.cell) for p in todo}  # of both stages: none of it may change under a run
     sources = source_states(codes.values())
     if late := edited_after(codes.values(), experiment.read_at):
         raise DpexpError(f"{experiment.name}: {', '.join(late)} changed after this process had read it", AGAIN)
@@ -195,7 +195,7 @@ def _bring_up_to_date(
         if (now := source_states(codes.values())) == sources:
             return
         forget()
-        files = {name for p in todo for name in changed(codes[p.cell.cell_id], _of_both_stages(p.cell))}
+        files = {name for p in todo for name in changed(codes[p.cell.cell_id], statement_of(p.cell))}
         # data that were touched count even if they hold the same again: they may have been read in between
         files |= {name[5:] for name in now if name.startswith("file ") and now[name] != sources[name]}
         if files:
@@ -219,11 +219,6 @@ def _times(results: Sequence[tuple[Chunk, Done | Failed]]) -> Iterator[tuple[tup
     for chunk, result in results:
         if isinstance(result, Done):
             yield kinds(chunk.cells[0], len(chunk.cells)), result.wall_s * len(chunk.cells), chunk.seconds
-
-
-def _of_both_stages(cell: Cell) -> dict[str, str]:
-    """The code of the simulation, and of what it receives and states: none of it may change under a run."""
-    return statement_of(cell) | code_of(cell)
 
 
 def _sort_out(folder: Folder, wanted: set[str], options: Options) -> None:
@@ -318,7 +313,7 @@ def _executed(
     from dpexp.store.cluster import Room, on_cluster
     from dpexp.store.worker import asked_of
 
-    names = {name for chunk in chunks for cell in chunk.cells for name in _of_both_stages(cell)}
+    names = {name for chunk in chunks for cell in chunk.cells for name in statement_of(cell)}
     yield from on_cluster(tasks, options.scheduler, asked_of(names), Room(*needs_of_worker(experiment)))
 
 
