@@ -12,7 +12,7 @@ Problem    dpexp.problems.problem                an interface, what is learnt fr
     prepare           reads what has to be read; asked by the config reader; default: nothing
     notices           what is said of the data in `validate`, `run` and `privacy`; default: nothing
     files             the user's own data files; asked by `dpexp.store.fingerprint`; default: none
-    legend            what released parameters mean; asked by `dpexp.store.models` where there are files; default: {}
+    legend            what released parameters mean; asked by `dpexp.store.cell_files`, of files; default: {}
 Algorithm  dpexp.algorithms.algorithm            an interface, an update rule and the mechanism that it is
     name, model_dump  as for a problem
     estimators, metrics   what is measured at every checkpoint; asked by the store

@@ -20,15 +20,15 @@ from dpexp.config.resources import needs_of_worker
 from dpexp.config.settings import setting
 from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged
+from dpexp.core.steps import tell
 from dpexp.core.terminal import note
 from dpexp.engine.result import CellData
 from dpexp.store import Folder, NotWritable, partials
+from dpexp.store.cell_files import model_if_whole
 from dpexp.store.executors import EXECUTORS, Task
 from dpexp.store.fingerprint import changed, edited_after, forget, source_states, statement_of
-from dpexp.store.models import model_if_whole
 from dpexp.store.partials import Chunk, Keeping, chunks_of
 from dpexp.store.planning import CellPlan, derived_state, plan
-from dpexp.store.progress import Progress
 from dpexp.store.publish import Computed, Fresh, publish
 from dpexp.store.rows import Ended
 from dpexp.store.simulating import Done, Failed, simulate
@@ -74,16 +74,9 @@ class Report:
 
 
 def simulate_chunk(chunk: Chunk) -> tuple[Done | Failed, str]:
-    """Compute a chunk, and say what this process takes its numbers to depend on: a worker may have begun later.
-
-    Its time is that of the processor, since a clock also counts what runs beside it.
-    """
+    """Compute a chunk, and say what this process takes its numbers to depend on: a worker may have begun later."""
     cells = [dealt_in_secret(cell) for cell in chunk.cells] if chunk.deployment else chunk.cells
-    begin = time.thread_time()
-    result = simulate(cells, chunk.replicates, chunk.deployment)
-    if isinstance(result, Done):
-        result = result._replace(wall_s=(time.thread_time() - begin) / len(cells))
-    return result, chunk.key
+    return simulate(cells, chunk.replicates, chunk.deployment), chunk.key
 
 
 Result = tuple[Done | Failed, str]
@@ -136,9 +129,7 @@ def steps_of_run(experiment: Experiment, options: Options) -> Running:
             _sort_out(folder, {cell.cell_id for cell in experiment.cells}, options)
             plans = plan(experiment, options.results, options.force, options.deployment)
             chosen = _choose(plans, options)
-            ended, failures = yield from _bring_up_to_date(
-                report, experiment, folder, plans, chosen, options, started, begin
-            )
+            ended, failures = yield from _bring_up_to_date(report, experiment, folder, plans, chosen, options, started)
     except NotWritable:
         plans = plan(experiment, options.results, options.force, options.deployment)
         chosen = _choose(plans, options)
@@ -168,7 +159,6 @@ def _bring_up_to_date(
     chosen: Sequence[CellPlan],
     options: Options,
     started: datetime,
-    begin: float,
 ) -> Steps[tuple[dict[str, Ended], dict[str, str]]]:
     """Compute what is missing and publish it: how the new cells ended, and the errors of those that failed."""
     for p in plans:  # also of the cells that are not chosen: their rows would be written anew
@@ -208,7 +198,7 @@ def _bring_up_to_date(
         if options.backend != "dask":  # other machines tell nothing of this one
             report.simulated_s = learn([*_times(results)])
         fresh, failures = _assemble(todo, results, folder, options.deployment)
-        ended = publish(experiment, folder, plans, fresh, failures, started, time.perf_counter() - begin)
+        ended = publish(experiment, folder, plans, fresh, failures, started)
     if not failures:
         shutil.rmtree(folder.partial, ignore_errors=True)
     return ended, failures
@@ -300,6 +290,44 @@ def _finished(
             done.append((chunk, result))
             progress.advance(chunk.work)
     return done
+
+
+_ON_THEIR_WAY: list[Progress] = []
+"""in the order in which they were opened; the first is told"""
+
+
+class Progress:
+    """Counts work in replicate-steps of one experiment; use as a context manager.
+
+    Of experiments that are on their way at the same time only the first is told.
+    """
+
+    def __init__(self, name: str, total: float) -> None:
+        self.name, self.total, self.done = name, max(total, 1.0), 0.0
+        self.before = 0.0
+        """what was done before it was told"""
+
+    def __enter__(self) -> Progress:
+        _ON_THEIR_WAY.append(self)
+        self._tell()
+        return self
+
+    def advance(self, work: float) -> None:
+        """Some work has been done."""
+        self.done += work
+        self._tell()
+
+    def _tell(self) -> None:
+        if _ON_THEIR_WAY[0] is self:
+            share = (self.done - self.before) / max(self.total - self.before, 1.0)
+            tell(f"{self.name}: {self.done / self.total:.0%}", share)
+        else:
+            self.before = self.done
+
+    def __exit__(self, *exception: object) -> None:
+        _ON_THEIR_WAY.remove(self)
+        if _ON_THEIR_WAY:
+            _ON_THEIR_WAY[0]._tell()
 
 
 def _executed(
