@@ -154,4 +154,5 @@ def _stamp(
     if set(found) == set(origins) and all(status in RIGHT for status, _ in found.values()):
         changes |= {"summary_code": summary_code(), "config": config_today(experiment, generation.folder)}
     if confirmed:
+        generation.folder.require_held()
         write_document(generation.folder.manifest, manifest | changes)

@@ -181,7 +181,8 @@ def _bring_up_to_date(
         raise DpexpError(f"{experiment.name}: {', '.join(late)} changed after this process had read it", AGAIN)
 
     def check() -> None:
-        """Raise DpexpError where code or data have changed meanwhile: nothing is kept that was computed with them."""
+        """Raise DpexpError where code, data or the folder have changed meanwhile: nothing is kept of such a run."""
+        folder.require_held()
         if (now := source_states(codes.values())) == sources:
             return
         forget()
