@@ -12,7 +12,7 @@ Problem    dpexp.problems.problem                an interface, what is learnt fr
     prepare           reads what has to be read; asked by the config reader; default: nothing
     notices           what is said of the data in `validate`, `run` and `privacy`; default: nothing
     files             the user's own data files; asked by `dpexp.store.fingerprint`; default: none
-    legend            what released parameters mean; asked by `dpexp.store.models` where there are files; default: {}
+    legend            what released parameters mean; asked by `dpexp.store.cell_files`, of files; default: {}
 Algorithm  dpexp.algorithms.algorithm            an interface, an update rule and the mechanism that it is
     name, model_dump  as for a problem
     estimators, metrics   what is measured at every checkpoint; asked by the store
@@ -98,12 +98,12 @@ Paper      dpexp.reporting.paper                 a value, all of one reproductio
     overlays          figures that can also be drawn with theory laid over them; default: none
     theory            what it predicts of cells of any experiment; asked by `dpexp plot RESULT --theory`; default: None
     headlines, what_to_know   what a reader should see first; asked by `dpexp claims`; default: none
-Plugin     dpexp.plugins.plugin                  a value, everything that one file outside the package adds
+Plugin     dpexp.plugins                         a value, everything that one file outside the package adds
 """
 
 from dpexp.algorithms.algorithm import Algorithm
 from dpexp.algorithms.schedules import Schedule
-from dpexp.plugins.plugin import Plugin
+from dpexp.plugins import Plugin
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.budgets import Budget
 from dpexp.privacy.mechanisms.mechanism import Mechanism

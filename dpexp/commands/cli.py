@@ -650,9 +650,10 @@ def verify(
 ) -> None:
     """Compare fresh results with the published ones, file by file; exit code 1 if one differs."""
     from dpexp.commands import verify as command
+    from dpexp.store import verifying
 
     if keep:
-        say(command.keep(_folder(results)))
+        say(verifying.keep(_folder(results)))
         return
     document, text, code = command.verify(_folder(results), names or [], _home(against))
     _print_json(document) if as_json else say(text)

@@ -1,8 +1,8 @@
 """`dpexp model`: the parameters that a cell has released, on the user's own scale, and what they predict.
 
 Parameters are stored for runs on a user's own records, and only those that the privacy statement counts
-(`dpexp.store.models`). They are read as every stored result is: whole, of the run that the summary comes from, and of
-today's code, data and config, or refused. What a deployment has released stays valid whatever changes, and says so.
+(`dpexp.store.cell_files`). They are read as every stored result is: whole, of the run that the summary comes from, and
+of today's code, data and config, or refused. What a deployment has released stays valid whatever changes, and says so.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from dpexp.store.reading import missing
 if TYPE_CHECKING:
     import pandas as pd
 
+    from dpexp.store.cell_files import Model
     from dpexp.store.generation import Generation
-    from dpexp.store.models import Model
 
 DEPLOYED = "Deployment: the noise was drawn from the operating system, and its seeds are kept nowhere."
 FORMATS = (".npz", ".json")

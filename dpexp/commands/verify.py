@@ -11,23 +11,17 @@ from typing import Any
 from dpexp.core.errors import UsageError
 from dpexp.core.files import Damaged
 from dpexp.core.text import columns, counted, few, guess
-from dpexp.store import published, tolerances
 from dpexp.store.folder import Folder
 from dpexp.store.generation import read_generation
-from dpexp.store.verifying import compare
+from dpexp.store.verifying import BY_METRIC, compare, published
 
 DIFFERENT, NOT_COMPUTED = 1, 3
 ABSENT = "not computed"
 
 
-def keep(results: Path) -> str:
-    """Keep what is published, before it is computed anew."""
-    return published.keep(results)
-
-
 def verify(results: Path, names: Sequence[str], against: Path | None) -> tuple[dict[str, Any], str, int]:
     """Document, text and exit code."""
-    found = published.of(results, against)
+    found = published(results, against)
     folders = sorted({name.split("/")[0] for name in found.files if name.endswith("/manifest.json")})
     for name in names:
         if name not in folders:
@@ -53,7 +47,7 @@ def verify(results: Path, names: Sequence[str], against: Path | None) -> tuple[d
         "files": files,
         "counts": dict(counts),
         "computed_here": {name: not why for name, why in lacking.items()},
-        "tolerances": {name: one._asdict() for name, one in tolerances.BY_METRIC.items()},
+        "tolerances": {name: one._asdict() for name, one in BY_METRIC.items()},
     }
     return document, _text(files, counts, absent, len(lacking), found.source), code
 

@@ -47,7 +47,8 @@ def held(lock: Path, mark: Path | None = None) -> Iterator[None]:
     The file is made and never removed: a lock belongs to a file, not to its name. Where the file system knows no locks
     `mark` is made in its place, which only its maker or a person takes away; without one that is an OSError.
     """
-    with lock.open("ab") as handle:
+    # a pipe in its place is not waited for
+    with open(lock, "ab", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK, 0o666)) as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             mark = None

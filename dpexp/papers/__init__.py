@@ -15,9 +15,9 @@ from dpexp.papers.ldp_sgd import PAPER as LDP_SGD
 from dpexp.papers.momentum import PAPER as MOMENTUM
 from dpexp.papers.noisy_sgd import PAPER as NOISY_SGD
 from dpexp.papers.shelf import PAPER as SHELF
+from dpexp.plugins import Plugin
 from dpexp.plugins.loaded import LOADED, Loaded
 from dpexp.plugins.loading import where
-from dpexp.plugins.plugin import Plugin
 from dpexp.reporting.claim import Claim
 from dpexp.reporting.figure import Figure
 from dpexp.reporting.of_results.theory import Theory

@@ -1,5 +1,42 @@
-"""Plug-ins: what a Python file outside the package adds, and how it is loaded."""
+"""Plug-ins: one value `PLUGIN` in a Python file says what the file adds to dpexp.
 
-from dpexp.plugins.plugin import Plugin
+A reproduction of ours is the same thing: `dpexp.papers` lists papers, and a plug-in may bring some of its own.
 
-__all__ = ["Plugin"]
+Papers, figures, tables and claims are drawn and settled on a higher floor, from results that are stored. They are a
+`dpexp.reporting.paper.Paper`, `dpexp.reporting.figure.Figure`, `dpexp.reporting.table.Table` and
+`dpexp.reporting.claim.Claim`; nothing here needs more of them than `dpexp.papers` checks before anybody uses them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dpexp.algorithms.algorithm import Algorithm
+    from dpexp.algorithms.schedules import Schedule
+    from dpexp.privacy.analyses.analysis import Analysis
+    from dpexp.privacy.budgets import Budget
+    from dpexp.privacy.mechanisms.mechanism import Mechanism
+    from dpexp.problems.problem import Problem
+    from dpexp.theory.theorem import Theorem
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """Everything that one file adds, by name. All of it is optional."""
+
+    problems: Mapping[str, type[Problem]] = field(default_factory=dict)
+    algorithms: Mapping[str, type[Algorithm]] = field(default_factory=dict)
+    schedules: Mapping[str, type[Schedule]] = field(default_factory=dict)
+    budgets: Mapping[str, type[Budget]] = field(default_factory=dict)
+    mechanisms: Mapping[str, type[Mechanism]] = field(default_factory=dict)
+    analyses: Mapping[str, Callable[[Mechanism], Analysis]] = field(default_factory=dict)
+    """more analyses of mechanisms that are there: `mechanism/analysis` -> a function of the mechanism"""
+    theorems: Mapping[str, Theorem] = field(default_factory=dict)
+    papers: tuple[Any, ...] = ()
+    figures: tuple[Any, ...] = ()
+    """figures, tables and claims that belong to no paper of the plug-in"""
+    tables: tuple[Any, ...] = ()
+    claims: tuple[Any, ...] = ()

@@ -12,7 +12,7 @@ from pathlib import Path
 from traceback import walk_tb
 
 from dpexp.core.errors import DpexpError
-from dpexp.plugins.plugin import Plugin
+from dpexp.plugins import Plugin
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,9 @@ from dpexp.core.bytecode import altered, compile_from_text
 from dpexp.core.errors import UsageError
 from dpexp.core.registry import BUILT_IN, Registry
 from dpexp.core.text import guess
-from dpexp.plugins import observed
+from dpexp.plugins import Plugin, observed
 from dpexp.plugins.importing import FOLDERS, drop_modules, imported, package_of
 from dpexp.plugins.loaded import LOADED, Loaded
-from dpexp.plugins.plugin import Plugin
 from dpexp.plugins.shape import Lines, complaints
 
 GROUP = "dpexp.plugins"

@@ -13,17 +13,20 @@ and `$VARIABLE` for a variable of the environment.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import os
 import stat
 import sys
 import sysconfig
+import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import lru_cache, wraps
 from importlib.util import source_from_cache
 from pathlib import Path
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from dpexp.core.bytecode import altered
 from dpexp.core.errors import DpexpError, UsageError
@@ -38,12 +41,27 @@ _STDLIB = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platst
 _LIBRARIES = (*_STDLIB, *(sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib")), sys.prefix + "/lib/")
 _MACHINE = ("/proc/", "/sys/", "/dev/null", "/dev/urandom", "/dev/random")
 """the state of the machine, and what is no input"""
-PAST_PYTHON = frozenset({"pyarrow", "h5py", "netCDF4", "duckdb", "polars", "fastparquet", "tables", "multiprocessing"})
+PAST_PYTHON = frozenset(
+    {
+        "pyarrow",
+        "h5py",
+        "netCDF4",
+        "duckdb",
+        "polars",
+        "fastparquet",
+        "tables",
+        "multiprocessing",
+        "joblib",
+        "loky",
+        "dask",
+    }
+)
 """modules that open files, or start processes, of which Python does not tell"""
 _REFUSED = {
     "os.chdir": "changes the working folder, and so what every path of yours means",
     "subprocess.Popen": "starts another program", "os.system": "starts another program", "os.exec": "starts a program",
     "os.posix_spawn": "starts another program", "os.fork": "starts another process", "ctypes.dlopen": "loads a library",
+    "os.forkpty": "starts another process", "builtins.input": "asks somebody",
     "socket.connect": "uses the network", "urllib.Request": "uses the network", "sqlite3.connect": "opens a data base",
 }  # fmt: skip
 _DIRECT = frozenset({"subprocess.Popen", "os.posix_spawn", "os.fork", "ctypes.dlopen", "os.chdir"})
@@ -54,6 +72,8 @@ _WRITTEN: set[str] = set()
 """files and variables that the followed code has written itself"""
 _SAYING: set[Callable[..., Any]] = set()
 """functions of pandas that say what they open"""
+_THREADS: WeakKeyDictionary[threading.Thread, str] = WeakKeyDictionary()
+"""threads that were started on behalf of a plug-in, and its first name: they may run a library's function alone"""
 _REPORTED: list[dict[str, str]] = []
 """what other processes have found"""
 
@@ -62,7 +82,9 @@ def watch(package: str) -> None:
     """Follow the code of a package from now on."""
     if not WATCHED:
         sys.addaudithook(_heard)
-        os.environ.__class__ = _Environment
+        os.environ.__class__ = os.environb.__class__ = _Environment  # type: ignore[assignment]
+        importlib.import_module = _import_module
+        threading.Thread.start = _start  # type: ignore[method-assign]
     WATCHED.add(package)
 
 
@@ -195,14 +217,22 @@ def _behind(direct: bool = False, imports: bool = False) -> str | None:
             return None if through_store and not _is_simulating(frame) else top
         if _is_from_elsewhere(top, file):
             foreign = ""
-        elif not imports and (
-            file.startswith("<frozen importlib") or name.startswith(("dpexp.plugins", "dpexp.engine"))
-        ):
+        elif not imports and (_is_importing(frame) or name.startswith(("dpexp.plugins", "dpexp.engine"))):
             return foreign
         elif direct and not file.startswith("<frozen") and (not file.startswith(_STDLIB) or "-packages" in file):
             return foreign
         frame = frame.f_back
-    return foreign
+    return _of_thread() if foreign is None else foreign
+
+
+def _of_thread() -> str | None:
+    """The plug-in on whose behalf this thread was started."""
+    return _THREADS.get(threading.current_thread()) if _THREADS else None
+
+
+def _is_importing(frame: FrameType) -> bool:
+    """Whether the machinery of imports reads for itself; it is also asked for the data of a package."""
+    return frame.f_code.co_filename.startswith("<frozen importlib") and frame.f_code.co_name != "get_data"
 
 
 def _is_from_elsewhere(top: str, file: str) -> bool:
@@ -220,15 +250,16 @@ def _is_simulating(frame: FrameType | None) -> bool:
 def _heard(event: str, given: tuple[Any, ...]) -> None:
     """Called by Python for whatever happens, so it has to be quick about what does not matter."""
     if event == "open":
-        path, _, flags = given
+        path, mode, flags = given
         if isinstance(path, str | bytes | os.PathLike):
-            _opened(os.fsdecode(path), flags or 0)
+            _opened(os.fsdecode(path), flags or 0, bare=mode is None)
     elif event == "import":
         if (top := given[0].partition(".")[0]) not in _IMPORTED and _behind(imports=True) is not None:
             _IMPORTED.add(top)
     elif event in ("os.listdir", "os.scandir"):
-        if not isinstance(given[0], int) and (top := _behind()) is not None:
-            _note(top, os.path.join(os.path.abspath(os.fsdecode(given[0] or ".")), ""))
+        if (top := _behind()) is not None:
+            folder = os.readlink(f"/proc/self/fd/{given[0]}") if isinstance(given[0], int) else given[0] or "."
+            _note(top, os.path.join(os.path.abspath(os.fsdecode(folder)), ""))
     elif event == "os.rename":
         if os.path.abspath(os.fsdecode(given[0])) in _WRITTEN:
             _WRITTEN.add(os.path.abspath(os.fsdecode(given[1])))
@@ -241,15 +272,20 @@ _INSTEAD = (
 )
 
 
-def _opened(path: str, flags: int) -> None:
+def _opened(path: str, flags: int, bare: bool = False) -> None:
+    """`bare`: by `os.open`, whose path can be one below a folder that is open, of which nothing is told."""
     code = path.endswith((".py", ".pyc"))
     top = _behind(imports=code)
-    path = os.path.abspath(path)
+    relative, path = not os.path.isabs(path), os.path.abspath(path)
     if top is None or path.startswith((*_LIBRARIES, *_MACHINE, str(Path(__file__).parent.parent) + os.sep)):
         return
-    if flags & os.O_TRUNC or flags & os.O_ACCMODE == os.O_WRONLY:
+    if flags & os.O_TRUNC or (flags & os.O_EXCL and not os.path.lexists(path)):
         _WRITTEN.add(path)
+    if flags & os.O_ACCMODE == os.O_WRONLY or path in _WRITTEN:
         return
+    if bare and relative and not os.path.exists(path):
+        what = f"{os.path.basename(path)}, which is not there, or in a folder that is open"
+        raise UsageError(f"a plug-in opens {what}", _INSTEAD)
     with suppress(ValueError):
         path = source_from_cache(path) if path.endswith(".pyc") else path
     mode = stat.S_IFREG  # also of what is not there, which is read too
@@ -257,7 +293,7 @@ def _opened(path: str, flags: int) -> None:
         mode = os.stat(path).st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise UsageError(f"a plug-in reads {path}, which is no ordinary file", _INSTEAD)
-    if path not in _WRITTEN and not stat.S_ISDIR(mode):
+    if not stat.S_ISDIR(mode):
         _note(top, path)
 
 
@@ -269,6 +305,28 @@ def require_followed(module: str) -> None:
     """Raises UsageError where a plug-in imports what opens files past Python."""
     if module.partition(".")[0] in PAST_PYTHON:
         raise UsageError(f"a plug-in imports {module}, which opens files of which Python is not told", _INSTEAD)
+
+
+_python_starts = threading.Thread.start
+
+
+@wraps(_python_starts)
+def _start(self: threading.Thread) -> None:
+    if (top := _behind()) is not None:
+        _THREADS[self] = top
+    _python_starts(self)
+
+
+_python_imports = importlib.import_module
+
+
+@wraps(_python_imports)
+def _import_module(name: str, package: str | None = None) -> ModuleType:
+    if _behind(direct=True) is not None:
+        require_followed(name)
+    module = _python_imports(name, package)
+    follow_pandas()
+    return module
 
 
 def follow_pandas() -> None:
@@ -311,10 +369,12 @@ class _Environment(os._Environ[str]):
 def _variable_for() -> str | None:
     """The plug-in that reads a variable itself; what libraries read, they read for themselves."""
     frame = _asking()
-    while frame is not None and frame.f_globals.get("__name__") in ("os", "collections.abc"):
+    while frame is not None and (
+        frame.f_globals.get("__name__") in ("os", "collections.abc") or frame.f_code.co_name == "expandvars"
+    ):
         frame = frame.f_back
-    if frame is None:
-        return None
+    if frame is None or frame.f_globals.get("__name__") in ("threading", "concurrent.futures.thread"):
+        return _of_thread()
     top = str(frame.f_globals.get("__name__")).partition(".")[0]
     if top in WATCHED:
         return top

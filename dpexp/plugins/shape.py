@@ -14,8 +14,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from dpexp.core.parameters import Parameters
+from dpexp.plugins import Plugin
 from dpexp.plugins.importing import shown_below
-from dpexp.plugins.plugin import Plugin
 
 
 class Lines:

@@ -29,7 +29,7 @@ class Problem(Named, Protocol):
         """The user's own data files, path -> hash. Asked by `dpexp.store.fingerprint`; default: none."""
 
     def legend(self) -> Mapping[str, Any]:
-        """What released parameters mean, as JSON: asked by `dpexp.store.models` where there are files; default: {}."""
+        """What released parameters mean, as JSON: asked by `dpexp.store.cell_files`, of files; default: {}."""
 
 
 class ProblemBase(Parameters):

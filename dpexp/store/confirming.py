@@ -61,7 +61,7 @@ def _confirmed(cells: Sequence[Cell], experiment: Experiment, generation: Genera
     known = {cell.cell_id: _settled(cell, experiment, generation, rows) for cell in cells}
     todo = [cell for cell in cells if known[cell.cell_id] is None]
     found = {cell_id: one for cell_id, one in known.items() if one is not None}
-    codes = [code_of(cell) | statement_of(cell) for cell in todo]
+    codes = [statement_of(cell) for cell in todo]
     before = edited_after(codes, experiment.read_at)
     fresh = _witnesses(todo, generation.manifest, options)
     if late := before or edited_after(codes, experiment.read_at):
@@ -154,4 +154,5 @@ def _stamp(
     if set(found) == set(origins) and all(status in RIGHT for status, _ in found.values()):
         changes |= {"summary_code": summary_code(), "config": config_today(experiment, generation.folder)}
     if confirmed:
+        generation.folder.require_held()
         write_document(generation.folder.manifest, manifest | changes)

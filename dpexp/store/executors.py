@@ -7,6 +7,7 @@ import pickle
 import signal
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from queue import Empty, PriorityQueue, SimpleQueue
@@ -21,17 +22,8 @@ from dpexp.store import fingerprint
 Task = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
-class Outcome(NamedTuple):
-    """What came of a task."""
-
-    result: Any
-    error: BaseException | None = None
-
-    def value(self) -> Any:
-        """The result. Raises what the task raised."""
-        if self.error is not None:
-            raise self.error
-        return self.result
+Outcome = Future[Any]
+"""what came of a task: its result, or its error"""
 
 
 @contextmanager
@@ -95,10 +87,11 @@ class Crew:
         given = first or self._tasks.get()[2]
         while given is not None:
             group, number, (function, arguments) = given
+            outcome = Outcome()
             try:
-                outcome = Outcome(function(*arguments))
+                outcome.set_result(function(*arguments))
             except BaseException as error:
-                outcome = Outcome(None, error)
+                outcome.set_exception(error)
             self._outcomes.put((group, number, outcome))
             del outcome, arguments  # a result may be large, and the next task may be long in coming
             given = self._tasks.get()[2]
@@ -159,7 +152,7 @@ def threads(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
             crew.give(0, number, task)
         for _ in tasks:
             _, number, outcome = crew.take()
-            yield number, outcome.value()
+            yield number, outcome.result()
 
 
 @contextmanager

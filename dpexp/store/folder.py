@@ -14,14 +14,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dpexp.core.errors import DpexpError
-from dpexp.core.files import Held, clear_leftovers, held, settle
+from dpexp.core.files import Held, clear_leftovers, held, opened, read_ordinary, settle
 
 LOCK, NOTE, MARK = ".lock", ".lock-holder.json", ".lock-mark"
 """what the kernel locks; what tells people who has done so; and what stands for the lock where there are none"""
 
 
-OURS: set[Path] = set()
-"""folders that this process holds"""
+OURS: dict[Path, os.stat_result] = {}
+"""folders that this process holds, and the locks in them"""
 
 
 class NotWritable(DpexpError):
@@ -90,9 +90,9 @@ class Folder:
         with ExitStack() as stack:
             try:
                 self.root.mkdir(parents=True, exist_ok=True)
-                for name in (LOCK, NOTE, MARK):
-                    if (self.root / name).is_dir():
-                        _set_aside(self.root / name)
+                for path in (self.root / name for name in (LOCK, NOTE, MARK)):
+                    if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):  # not ours to write to
+                        _set_aside(path)
                 stack.enter_context(held(self.root / LOCK, self.root / MARK))
                 self._make_room()
                 for place in (self.root, *(p for p in self.root.iterdir() if p.is_dir())):
@@ -118,13 +118,21 @@ class Folder:
             since = datetime.now(UTC).isoformat(timespec="seconds")
             json.dump({"pid": os.getpid(), "host": socket.gethostname(), "since": since}, note)
             note.flush()
-            OURS.add(self.root.absolute())
+            OURS[self.root.absolute()] = (self.root / LOCK).stat()
             try:
                 yield
             finally:
-                OURS.discard(self.root.absolute())
+                del OURS[self.root.absolute()]
                 with suppress(OSError):
                     (self.root / NOTE).unlink(missing_ok=True)
+
+    def require_held(self) -> None:
+        """Raises DpexpError where the folder that is held here is not under its name any more: another one is there, or
+        can be at any time, and somebody else may hold that."""
+        with suppress(OSError):
+            if os.path.samestat(OURS[self.root.absolute()], (self.root / LOCK).stat()):
+                return
+        raise DpexpError(f"{self.root} was moved or taken away while it was in use", "run again")
 
     @property
     def is_held(self) -> bool:
@@ -132,7 +140,7 @@ class Folder:
         if self.root.absolute() in OURS:
             return False
         try:
-            with (self.root / NOTE).open() as note:
+            with opened(self.root / NOTE) as note:
                 fcntl.flock(note, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError as error:
             return isinstance(error, BlockingIOError)
@@ -161,7 +169,7 @@ class Folder:
     def _holder(self) -> str:
         """What the note says."""
         try:
-            by = json.loads((self.root / NOTE).read_text())
+            by = json.loads(read_ordinary(self.root / NOTE))
             return f"process {by['pid']} on {by['host']} since {by['since']}"
         except (OSError, ValueError, KeyError, TypeError):
             return "another process"

@@ -20,13 +20,12 @@ from typing import TYPE_CHECKING, Any
 from dpexp.core.digests import digest, hash_of_data
 from dpexp.core.files import MOST_OF_DOCUMENT, Damaged, State, read_ordinary, state_of
 from dpexp.core.text import few
+from dpexp.store.cell_files import Due, Model, Stored, due, model_if_whole, stored_cell_file, stored_model
 from dpexp.store.files import SCHEMA_VERSION, Sealed, read_document, read_sealed
 from dpexp.store.fingerprint import changed, closure, statement_of
 from dpexp.store.folder import Folder
-from dpexp.store.models import Due, Model, due, model_if_whole, stored_model
 from dpexp.store.stamps import stamp_of
 from dpexp.store.stats import CI_NAME
-from dpexp.store.trajectories import Stored, stored_cell_file
 
 if TYPE_CHECKING:
     from dpexp.config.cells import Cell, Experiment
@@ -37,7 +36,7 @@ PATIENCE_S = 5.0
 
 def summary_code() -> dict[str, str]:
     """Hashes of the modules that make summary.parquet from trajectories."""
-    return closure(("dpexp.store.summaries",))
+    return closure(("dpexp.store.stats",))
 
 
 def describe(

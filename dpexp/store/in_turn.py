@@ -86,8 +86,8 @@ class _UnderWay:
             return  # it has failed meanwhile
         _, running = self.running[place]
         self.compiled.add(place)
-        error = outcome.error
-        self._go_on(place, lambda: running.throw(error) if error else running.send((number, outcome.result)))
+        error = outcome.exception()
+        self._go_on(place, lambda: running.throw(error) if error else running.send((number, outcome.result())))
 
     def reported(self) -> Iterator[Report]:
         """The reports of those that have ended and whose turn it is. Raises the error of one that failed."""

@@ -12,14 +12,13 @@ from dpexp.config.cells import Cell, Experiment
 from dpexp.core.files import Damaged
 from dpexp.core.text import counted, few
 from dpexp.store import Folder
+from dpexp.store.cell_files import Stored, lacking, stored_cell_file, stored_model
 from dpexp.store.files import read_document
 from dpexp.store.fingerprint import changed, code_of
 from dpexp.store.generation import describe, read_generation, what_changed
-from dpexp.store.models import lacking, stored_model
 from dpexp.store.provenance import arithmetic
 from dpexp.store.speeds import factor, kinds
 from dpexp.store.stamps import moved, stamp_of
-from dpexp.store.trajectories import Stored, stored_cell_file
 
 
 @dataclass(frozen=True)

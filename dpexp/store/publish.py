@@ -18,17 +18,24 @@ from dpexp.config.cells import Cell, Experiment
 from dpexp.core.files import Damaged, settle
 from dpexp.engine.result import CellData
 from dpexp.plugins import observed
+from dpexp.store.cell_files import (
+    Stored,
+    digest_of,
+    due,
+    keep_what_is_due,
+    model_if_whole,
+    write_cell,
+    write_model,
+)
 from dpexp.store.files import write_document, write_table
 from dpexp.store.fingerprint import code_of, data_of
 from dpexp.store.folder import Folder
 from dpexp.store.generation import Generation, describe, read_generation
-from dpexp.store.models import due, keep_what_is_due, model_if_whole, write_model
 from dpexp.store.planning import CellPlan
 from dpexp.store.provenance import arithmetic, commit, machine, versions
 from dpexp.store.rows import Ended, ended, row_of
 from dpexp.store.stamps import witness_of
-from dpexp.store.summaries import summary_table, too_far
-from dpexp.store.trajectories import Stored, digest_of, write_cell
+from dpexp.store.stats import summary_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,7 +75,6 @@ def publish(
     fresh: Fresh,
     failures: dict[str, str],
     started: datetime,
-    wall_s: float,
 ) -> dict[str, Ended]:
     """Bring the folder in line with the config; writes nothing where nothing has changed. How the new cells ended."""
     import pyarrow as pa
@@ -108,6 +114,7 @@ def publish(
     seals = {"cells.parquet": write_table(folder.cells, table, {}), "summary.parquet": ""}
     if pieces:
         seals["summary.parquet"] = write_table(folder.summary, pa.concat_tables(pieces).combine_chunks(), {})
+    finished = datetime.now(UTC)
     write_document(
         folder.provenance,
         {
@@ -116,8 +123,8 @@ def publish(
             **commit(),
             "machine": machine(),
             "started": started.isoformat(timespec="seconds"),
-            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-            "wall_s": round(wall_s, 3),
+            "finished": finished.isoformat(timespec="seconds"),
+            "wall_s": round((finished - started).total_seconds(), 3),
             "command": " ".join(["dpexp", *sys.argv[1:]]),
             "cells": {
                 cell_id: {name: file.metadata.get(name) for name in ("cpu_s", "versions", "arithmetic")}
@@ -151,13 +158,11 @@ def _write(
         write_model(folder, cell, wanted, computed.model, tied, places["model"])
     else:
         model.unlink(missing_ok=True)
-    outcome = ended(cell, data)
     made = {"code": code, "received": cell.received_numbers, "witness": witness_of(cell, data), "versions": versions(),
             "arithmetic": arithmetic(), "cpu_s": computed.cpu_s}  # fmt: skip
     if at:
-        made["deployment"] = {"at": at, "row": row_of(cell, experiment.deltas, outcome, deployment=True)}
-    diverged = too_far(data, cell.run.diverged_above)
-    file = write_cell(folder, cell.parameters, data, diverged, made, places["trajectory"])
+        made["deployment"] = {"at": at, "row": row_of(cell, experiment.deltas, ended(cell, data), deployment=True)}
+    file = write_cell(folder, cell, data, made, places["trajectory"])
     if at:
         settle(waiting)
         waiting.rename(folder.released / cell.cell_id)
@@ -167,5 +172,4 @@ def _write(
 
 
 def _written(cell: Cell, file: Stored, data: CellData) -> Written:
-    diverged = too_far(data, cell.run.diverged_above)
-    return Written(file, ended(cell, data), summary_table(cell.cell_id, data, diverged))
+    return Written(file, ended(cell, data), summary_table(cell, data))

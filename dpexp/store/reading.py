@@ -14,11 +14,11 @@ from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.files import MOST_OF_DOCUMENT, Damaged, read_ordinary
 from dpexp.core.terminal import note
 from dpexp.plugins.loaded import LOADED, as_options
+from dpexp.store.cell_files import Stored
 from dpexp.store.files import Filter, Sealed, read_document
 from dpexp.store.fingerprint import plugins_missing
 from dpexp.store.folder import Folder
 from dpexp.store.generation import Generation, config_path, read_generation
-from dpexp.store.trajectories import Stored
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpexp.core.errors import NoSuchAnalysis, UsageError
 from dpexp.engine.result import CellData
-from dpexp.store.summaries import too_far
+from dpexp.store.stats import too_far
 
 if TYPE_CHECKING:
     from dpexp.config.cells import Cell

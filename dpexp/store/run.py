@@ -19,15 +19,15 @@ from dpexp.config.resources import needs_of_worker
 from dpexp.config.settings import setting
 from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged
+from dpexp.core.steps import tell
 from dpexp.core.terminal import note
 from dpexp.engine.result import CellData
 from dpexp.store import Folder, NotWritable, partials
+from dpexp.store.cell_files import model_if_whole
 from dpexp.store.executors import EXECUTORS, Task
-from dpexp.store.fingerprint import changed, code_of, edited_after, forget, source_states, statement_of
-from dpexp.store.models import model_if_whole
+from dpexp.store.fingerprint import changed, edited_after, forget, source_states, statement_of
 from dpexp.store.partials import Chunk, Keeping, chunks_of
 from dpexp.store.planning import CellPlan, derived_state, plan
-from dpexp.store.progress import Progress
 from dpexp.store.publish import Computed, Fresh, publish
 from dpexp.store.rows import Ended
 from dpexp.store.simulating import Done, Failed, simulate
@@ -73,16 +73,9 @@ class Report:
 
 
 def simulate_chunk(chunk: Chunk) -> tuple[Done | Failed, str]:
-    """Compute a chunk, and say what this process takes its numbers to depend on: a worker may have begun later.
-
-    Its time is that of the processor, since a clock also counts what runs beside it.
-    """
+    """Compute a chunk, and say what this process takes its numbers to depend on: a worker may have begun later."""
     cells = [dealt_in_secret(cell) for cell in chunk.cells] if chunk.deployment else chunk.cells
-    begin = time.thread_time()
-    result = simulate(cells, chunk.replicates, chunk.deployment)
-    if isinstance(result, Done):
-        result = result._replace(wall_s=(time.thread_time() - begin) / len(cells))
-    return result, chunk.key
+    return simulate(cells, chunk.replicates, chunk.deployment), chunk.key
 
 
 Result = tuple[Done | Failed, str]
@@ -135,9 +128,7 @@ def steps_of_run(experiment: Experiment, options: Options) -> Running:
             _sort_out(folder, {cell.cell_id for cell in experiment.cells}, options)
             plans = plan(experiment, options.results, options.force, options.deployment)
             chosen = _choose(plans, options)
-            ended, failures = yield from _bring_up_to_date(
-                report, experiment, folder, plans, chosen, options, started, begin
-            )
+            ended, failures = yield from _bring_up_to_date(report, experiment, folder, plans, chosen, options, started)
     except NotWritable:
         plans = plan(experiment, options.results, options.force, options.deployment)
         chosen = _choose(plans, options)
@@ -167,7 +158,6 @@ def _bring_up_to_date(
     chosen: Sequence[CellPlan],
     options: Options,
     started: datetime,
-    begin: float,
 ) -> Steps[tuple[dict[str, Ended], dict[str, str]]]:
     """Compute what is missing and publish it: how the new cells ended, and the errors of those that failed."""
     for p in plans:  # also of the cells that are not chosen: their rows would be written anew
@@ -184,17 +174,18 @@ def _bring_up_to_date(
             note(f"{experiment.name}: {p.cell.cell_id} is {p.status}: {p.reason}", quiet)
     for warning in sorted({p.warning for p in chosen if p.warning}):
         note(f"{experiment.name}: some stored cells were {warning}; --force recomputes them", options.quiet)
-    codes = {p.cell.cell_id: _of_both_stages(p.cell) for p in todo}
+    codes = {p.cell.cell_id: statement_of(p.cell) for p in todo}  # of both stages: none of it may change under a run
     sources = source_states(codes.values())
     if late := edited_after(codes.values(), experiment.read_at):
         raise DpexpError(f"{experiment.name}: {', '.join(late)} changed after this process had read it", AGAIN)
 
     def check() -> None:
-        """Raise DpexpError where code or data have changed meanwhile: nothing is kept that was computed with them."""
+        """Raise DpexpError where code, data or the folder have changed meanwhile: nothing is kept of such a run."""
+        folder.require_held()
         if (now := source_states(codes.values())) == sources:
             return
         forget()
-        files = {name for p in todo for name in changed(codes[p.cell.cell_id], _of_both_stages(p.cell))}
+        files = {name for p in todo for name in changed(codes[p.cell.cell_id], statement_of(p.cell))}
         # data that were touched count even if they hold the same again: they may have been read in between
         files |= {name[5:] for name in now if name.startswith("file ") and now[name] != sources[name]}
         if files:
@@ -207,7 +198,7 @@ def _bring_up_to_date(
         if options.backend != "dask":  # other machines tell nothing of this one
             report.simulated_s = learn([*_times(results)])
         fresh, failures = _assemble(todo, results, folder, options.deployment)
-        ended = publish(experiment, folder, plans, fresh, failures, started, time.perf_counter() - begin)
+        ended = publish(experiment, folder, plans, fresh, failures, started)
     if not failures:
         shutil.rmtree(folder.partial, ignore_errors=True)
     return ended, failures
@@ -218,11 +209,6 @@ def _times(results: Sequence[tuple[Chunk, Done | Failed]]) -> Iterator[tuple[tup
     for chunk, result in results:
         if isinstance(result, Done):
             yield kinds(chunk.cells[0], len(chunk.cells)), result.wall_s * len(chunk.cells), chunk.seconds
-
-
-def _of_both_stages(cell: Cell) -> dict[str, str]:
-    """The code of the simulation, and of what it receives and states: none of it may change under a run."""
-    return statement_of(cell) | code_of(cell)
 
 
 def _sort_out(folder: Folder, wanted: set[str], options: Options) -> None:
@@ -306,6 +292,44 @@ def _finished(
     return done
 
 
+_ON_THEIR_WAY: list[Progress] = []
+"""in the order in which they were opened; the first is told"""
+
+
+class Progress:
+    """Counts work in replicate-steps of one experiment; use as a context manager.
+
+    Of experiments that are on their way at the same time only the first is told.
+    """
+
+    def __init__(self, name: str, total: float) -> None:
+        self.name, self.total, self.done = name, max(total, 1.0), 0.0
+        self.before = 0.0
+        """what was done before it was told"""
+
+    def __enter__(self) -> Progress:
+        _ON_THEIR_WAY.append(self)
+        self._tell()
+        return self
+
+    def advance(self, work: float) -> None:
+        """Some work has been done."""
+        self.done += work
+        self._tell()
+
+    def _tell(self) -> None:
+        if _ON_THEIR_WAY[0] is self:
+            share = (self.done - self.before) / max(self.total - self.before, 1.0)
+            tell(f"{self.name}: {self.done / self.total:.0%}", share)
+        else:
+            self.before = self.done
+
+    def __exit__(self, *exception: object) -> None:
+        _ON_THEIR_WAY.remove(self)
+        if _ON_THEIR_WAY:
+            _ON_THEIR_WAY[0]._tell()
+
+
 def _executed(
     chunks: Sequence[Chunk], experiment: Experiment, options: Options
 ) -> Generator[tuple[int, Result], None, None]:
@@ -317,7 +341,7 @@ def _executed(
     from dpexp.store.cluster import Room, on_cluster
     from dpexp.store.worker import asked_of
 
-    names = {name for chunk in chunks for cell in chunk.cells for name in _of_both_stages(cell)}
+    names = {name for chunk in chunks for cell in chunk.cells for name in statement_of(cell)}
     yield from on_cluster(tasks, options.scheduler, asked_of(names), Room(*needs_of_worker(experiment)))
 
 

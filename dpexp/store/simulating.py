@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Done(NamedTuple):
-    """What was computed, and how long each of the cells took."""
+    """What was computed, and how long each of the cells took: of the processor, as a clock counts what runs beside."""
 
     passed: Passed
     """without parameters"""
@@ -49,7 +49,7 @@ def simulate(cells: Sequence[Cell], replicates: Sequence[int], secret: bool = Fa
     `secret` draws the seeds from the operating system, and forgets them.
     """
     steps = checkpoint_steps(cells[0].run.n, cells[0].run.checkpoints)
-    begin = time.perf_counter()
+    begin = time.thread_time()
     try:
         parts = [_passed(part, steps, seed, replicates) for part, seed in _seeds(cells, secret)]
         models = tuple(model for _, found in parts for model in found)
@@ -59,7 +59,7 @@ def simulate(cells: Sequence[Cell], replicates: Sequence[int], secret: bool = Fa
         return Failed("; ".join(filter(None, said(error))), traceback.format_exc())
     first = parts[0][0]
     values = first.values if len(parts) == 1 else np.concatenate([passed.values for passed, _ in parts])
-    return Done(first._replace(values=values, parameters=None), (time.perf_counter() - begin) / len(cells), models)
+    return Done(first._replace(values=values, parameters=None), (time.thread_time() - begin) / len(cells), models)
 
 
 class Misshapen(Exception):

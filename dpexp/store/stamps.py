@@ -15,9 +15,9 @@ import numpy as np
 
 from dpexp.core.text import counted
 from dpexp.engine.result import CellData
+from dpexp.store.cell_files import Stored, digest_of
 from dpexp.store.fingerprint import changed, code_of, statement_of
-from dpexp.store.summaries import summary_table, too_far
-from dpexp.store.trajectories import Stored, digest_of
+from dpexp.store.stats import summary_table
 
 if TYPE_CHECKING:
     from dpexp.config.cells import Cell
@@ -42,7 +42,7 @@ def witness_of(cell: Cell, data: CellData) -> dict[str, Any]:
     """What proves a cell's numbers, from replicates that begin with the first: digests of them and of their summary."""
     count = min(cell.algorithm.witnesses, data.values.shape[-1])
     few = data._replace(values=np.ascontiguousarray(data.values[..., :count]))
-    table = summary_table(cell.cell_id, few, too_far(few, cell.run.diverged_above))
+    table = summary_table(cell, few)
     hashed = hashlib.sha256()
     for name in table.column_names:
         hashed.update(f"{name} {table[name].type}".encode())

@@ -1,19 +1,150 @@
-"""One file of fresh results beside the published one: the same, within its tolerance, or different."""
+"""Fresh results beside the published ones: where these are from, and how far a number may be from them, and why.
+
+What is published is what git has, a copy that was kept, or another folder. Numbers are the same bits on every processor
+that was tried or played. A plug-in may compute by a library's matrix products, whose order of summation the processor
+chooses, and another system's library may round otherwise: then they have to agree within the tolerance of their metric.
+"""
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from dpexp.store import tolerances
-from dpexp.store.tolerances import Tolerance
+from dpexp.core.errors import UsageError
+
+# --- what is published ---
+
+KEPT = ".published"
+"""the copy that is made before results are computed anew where there is no git; it is not committed"""
+LOCAL = frozenset({"trajectories", "partial", "orphaned"})
+"""folders of an experiment that are not published"""
+
+
+class Published(NamedTuple):
+    """Files by their path below the results folder, and where they are from, in words."""
+
+    files: dict[str, bytes]
+    source: str
+
+
+def published(results: Path, against: Path | None = None) -> Published:
+    """The published results. Raises UsageError where there are none to be found."""
+    if against is not None:
+        if not against.is_dir():
+            raise UsageError(f"--against {against}: no such folder", "name a results folder")
+        return Published(dict(_in_folder(against)), str(against))
+    kept = results / KEPT
+    if files := _in_git(results):
+        return Published(files, "the last commit")
+    if kept.is_dir():
+        return Published(dict(_in_folder(kept)), str(kept))
+    raise UsageError(
+        f"{results} is not in git, and no copy of it was kept: there is nothing to compare with",
+        "dpexp verify --keep before results are computed anew, or --against DIR with published results",
+    )
+
+
+def keep(results: Path) -> str:
+    """Keep a copy of the results as they were published, once, unless git has them: what was done, in words."""
+    kept = results / KEPT
+    if _in_git(results):
+        return f"git has {results}: no copy is needed"
+    if kept.is_dir():
+        return f"{kept} is there already"
+    files = dict(_in_folder(results))
+    if not files:
+        return f"{results} holds nothing to keep"
+    making = results / f"{KEPT}.new"  # a copy that was broken off is not taken for one
+    shutil.rmtree(making, ignore_errors=True)
+    for name, content in files.items():
+        (making / name).parent.mkdir(parents=True, exist_ok=True)
+        (making / name).write_bytes(content)
+    making.rename(kept)
+    return f"kept {len(files)} files in {kept}"
+
+
+def _in_folder(folder: Path) -> Iterator[tuple[str, bytes]]:
+    for path in sorted(folder.rglob("*")):
+        inside = path.relative_to(folder)
+        hidden = any(part.startswith(".") for part in inside.parts) or bool(LOCAL & set(inside.parts))
+        if path.is_file() and not hidden and path.name != "provenance.json" and path.suffix != ".csv":
+            yield inside.as_posix(), path.read_bytes()
+
+
+def _in_git(results: Path) -> dict[str, bytes]:
+    """What the last commit has of a folder; nothing where it has none, or where there is no git."""
+    try:
+        told = subprocess.run(["git", "-C", str(results), "archive", "HEAD", "."], capture_output=True, timeout=120)
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    if told.returncode != 0:
+        return {}
+    with tarfile.open(fileobj=io.BytesIO(told.stdout)) as archive:
+        opened = (
+            (member.name.removeprefix("./"), archive.extractfile(member)) for member in archive if member.isfile()
+        )
+        return {name: content.read() for name, content in opened if content is not None}
+
+
+# --- how far a number may be from it ---
+
+
+class Tolerance(NamedTuple):
+    """A number agrees if it differs by at most `relative` of its size, or of the largest number of its kind in the file
+    where it is much smaller than that; or by at most `absolute`."""
+
+    relative: float
+    absolute: float
+    why: str
+
+
+SHORT = Tolerance(1e-12, 0.0, "short runs in 64 bits, which hardly amplify a rounding error")
+LONG = Tolerance(1e-6, 0.0, "long runs in 64 bits, which amplify one")
+SINGLE = Tolerance(1e-4, 0.0, "runs in 32 bits")
+RECORDS = Tolerance(0.0, 2e-3, "a share of records, of which a few lie on the boundary between two classes")
+INTERVALS = Tolerance(1e-6, 0.0, "lengths and errors of intervals, from small systems of equations in 64 bits")
+RUNS = Tolerance(0.0, 1 / 64, "a share of runs, one of which may have its interval's end at the truth")
+COORDINATES = ("intercept", "slopes", "first_slope", "last_slope", "last")
+BY_METRIC = {
+    "param_distance_sq": SHORT,
+    "param_distance": SHORT,
+    "coef_distance_sq": SHORT,
+    "loss_gap": SHORT,
+    "projections": SHORT,
+    "objective": LONG,
+    "grad_norm": LONG,
+    "mean_grad_norm": LONG,
+    "direction_error": LONG,
+    "lemma5_slack": LONG,
+    "param_norm_sq": SINGLE,
+    "train_loss": SINGLE,
+    "test_accuracy": RECORDS,
+    "runs": SHORT,
+    "score": Tolerance(0.0, 5.0, "a number of records, of which a few lie on the boundary between two classes"),
+    "candidate": Tolerance(0.0, 1.0, "which candidate is the best can hang on a few records"),
+    **{f"{what}_{name}": RUNS for what in ("covered", "bounded", "wald") for name in COORDINATES},
+    **{
+        f"{what}_{name}": INTERVALS
+        for what in ("length", "length_over_bound", "error_over_bound")
+        for name in COORDINATES
+    },
+}
+EVIDENCE = Tolerance(1e-6, 1e-9, "numbers behind a verdict, which follow from all of these")
+STATED = Tolerance(1e-9, 0.0, "parameters and privacy statements, which are sums and quadratures")
+
+
+# --- one file beside the published one ---
 
 Status = Literal["identical", "within tolerance", "different", "missing"]
 NAMES = frozenset({"seals", "checksum", "numbers", "results", "unchanged", "witness", "confirmed"})
@@ -67,8 +198,8 @@ def _tables(fresh: bytes, published: bytes) -> Compared:
         x, y = (v.to_numpy(zero_copy_only=False) for v in (a, b))
         for metric in np.unique(metrics):
             rows = metrics == metric
-            known = tolerances.BY_METRIC.get(str(metric), tolerances.LONG)  # that of long runs for a plug-in's
-            allowed = known if metric else tolerances.STATED
+            known = BY_METRIC.get(str(metric), LONG)  # that of long runs for a plug-in's
+            allowed = known if metric else STATED
             worst.append(_off(x[rows], y[rows], allowed, f"{metric} {column}".strip()))
     return _verdict(worst)
 
@@ -124,7 +255,7 @@ def _walk(x: Any, y: Any, path: str, worst: list[tuple[float, str]]) -> str:
     if isinstance(x, list) and isinstance(y, list) and len(x) == len(y):
         return next((w for k in range(len(x)) if (w := _walk(x[k], y[k], f"{path}[{k}]", worst))), "")
     if _is_number(x) and _is_number(y):
-        worst.append(_off(np.array([float(x)]), np.array([float(y)]), tolerances.EVIDENCE, path))
+        worst.append(_off(np.array([float(x)]), np.array([float(y)]), EVIDENCE, path))
         return ""
     return "" if x == y else f"{path}: {str(x)[:60]}, published {str(y)[:60]}"
 

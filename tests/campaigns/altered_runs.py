@@ -16,8 +16,7 @@ from dpexp.config.cells import stored_cell
 from dpexp.core.errors import ResultsMissing
 from dpexp.reporting.evidence import Evidence, Run
 from dpexp.store import cell_of, load_cells, load_generation, load_parameters, load_summary
-from dpexp.store.stats import summarise
-from dpexp.store.summaries import too_far, with_distance
+from dpexp.store.stats import summarise, too_far, with_distance
 from dpexp.theory.theorem import Theorem
 
 Change = Callable[[Run, str, str, np.ndarray], np.ndarray]

@@ -21,7 +21,7 @@ from dpexp.core.errors import UsageError
 from dpexp.engine.result import CellData
 from dpexp.problems import PROBLEMS
 from dpexp.store.cluster import Room, _complaints
-from dpexp.store.summaries import too_far
+from dpexp.store.stats import too_far
 from dpexp.store.worker import Memory
 from tests.campaigns.config_mutants import FAULTS, campaign
 from tests.conftest import call

@@ -35,6 +35,8 @@ import os
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor as POOL
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -50,6 +52,11 @@ HERE = Path(__file__).parent
 def text(path):
     with open(path) as file:
         return file.read()
+
+
+def made(path):
+    with suppress(FileExistsError), open(path, "x"):
+        pass
 
 
 FIXED = {loading}
@@ -105,6 +112,13 @@ WAYS = {
     "os.getenv": 'os.getenv("DPEXP_TOY", "0")',
     "os.environ.get": 'os.environ.get("DPEXP_TOY")',
     "all of os.environ": 'dict(os.environ)["DPEXP_TOY"]',
+    "os.environb": 'os.environb[b"DPEXP_TOY"].decode()',
+    "os.path.expandvars": 'os.path.expandvars("$DPEXP_TOY")',
+    "a thread that runs a library's function": 'POOL(1).submit(np.loadtxt, HERE / "data" / "f.txt").result()',
+    "a variable in such a thread": 'POOL(1).submit(os.getenv, "DPEXP_TOY").result()',
+    "data of the loader": '__loader__.get_data(str(HERE / "data" / "f.txt")).decode()',
+    "what is appended to": '[open(HERE / "data" / "f.txt", "a").close(), text(HERE / "data" / "f.txt")][1]',
+    "what could not be made": '[made(HERE / "data" / "f.txt"), text(HERE / "data" / "f.txt")][1]',
 }
 
 
@@ -175,6 +189,13 @@ def test_another_file_in_a_folder_that_is_looked_through_counts(lab):
     (lab / "lab" / "data" / "g.txt").write_text("2")
     assert go(path) == 1
     assert stored(path) == 6.5
+
+
+def test_another_file_in_a_folder_that_is_open_counts(lab):
+    path = plug_in(lab, 'len(os.listdir(os.open(HERE / "data", os.O_RDONLY)))')
+    go(path)
+    (lab / "lab" / "data" / "g.txt").write_text("2")
+    assert go(path) == 1
 
 
 def test_a_file_that_was_not_there_counts_when_it_comes(lab):
@@ -250,6 +271,9 @@ REFUSED = {
     "a pipe": ('text(HERE / "pipe")', "no ordinary file"),
     "another working folder": ("os.chdir(HERE) or 4", "changes the working folder"),
     "pyarrow": ('__import__("pyarrow") and 4', "opens files of which Python is not told"),
+    "pyarrow by its name": ('importlib.import_module("pyarrow") and 4', "opens files of which Python is not told"),
+    "an open folder": ('os.open("f.txt", os.O_RDONLY, dir_fd=os.open(HERE / "data", os.O_RDONLY))', "that is open"),
+    "workers": ('__import__("joblib") and 4', "opens files of which Python is not told"),
 }
 
 

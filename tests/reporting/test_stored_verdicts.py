@@ -22,6 +22,7 @@ import dpexp.papers
 from dpexp.commands import judging_claims
 from dpexp.commands.claims import chosen
 from dpexp.core.errors import ResultsMissing, UsageError
+from dpexp.engine.result import Passed
 from dpexp.papers import PAPERS, claims
 from dpexp.reporting.evidence import Evidence, Undeclared
 from dpexp.reporting.ledger import costs, standing, verdicts
@@ -31,7 +32,6 @@ from dpexp.reporting.ledger.judging import judge, keep, one_by_one
 from dpexp.reporting.ledger.settling import kept, settled
 from dpexp.store.files import read_document, read_sealed, write_document, write_table
 from dpexp.store.fingerprint import REGISTRIES
-from dpexp.store.simulating import Done
 from tests.conftest import COMMAND, ROOT, call
 
 BY_ID = {claim.id: claim for some in claims().values() for claim in some}
@@ -412,7 +412,7 @@ def test_where_a_claim_is_written_counts():
         code = code_of_claim(claim)
         assert any(name.startswith("dpexp.papers.") and name not in REGISTRIES for name in code), claim.id
         assert "dpexp.reporting.ledger.settling" in code
-        assert not claim.experiments or "dpexp.store.trajectories" in code, claim.id
+        assert not claim.experiments or "dpexp.store.cell_files" in code, claim.id
         assert set(modules_behind(claim.check)) <= set(code)
     assert modules_behind((len, {"a": [settled, pytest.raises]})) == {"dpexp.reporting.ledger.settling"}
 
@@ -636,13 +636,13 @@ def test_an_experiment_costs_what_its_cells_took_and_nothing_once_its_numbers_ar
 
 def test_a_processor_is_not_charged_for_what_waits(monkeypatch):
     """The time of a chunk is that of its thread: it does not grow with what runs beside it."""
-    from dpexp.store import run
+    from dpexp.store import simulating
 
-    done = Done(None, 0.0)
-    monkeypatch.setattr(run, "simulate", lambda *_: done)
-    monkeypatch.setattr(run, "time", SimpleNamespace(thread_time=iter((5.0, 7.0)).__next__))  # and no other clock
-    chunk = SimpleNamespace(cells=[None, None], replicates=[0], deployment=False, key="x")
-    assert run.simulate_chunk(chunk)[0].wall_s == 1.0  # of each of two cells
+    passed = Passed(np.arange(2), (), (), np.zeros((2, 0, 2, 0, 1)))
+    monkeypatch.setattr(simulating, "_passed", lambda *_: (passed, [None, None]))
+    monkeypatch.setattr(simulating, "time", SimpleNamespace(thread_time=iter((5.0, 7.0)).__next__))  # no other clock
+    cell = SimpleNamespace(run=SimpleNamespace(n=10, checkpoints=2, seed=0), problem=SimpleNamespace(files=dict))
+    assert simulating.simulate([cell, cell], [0]).wall_s == 1.0  # of each of two cells
 
 
 @pytest.mark.slow

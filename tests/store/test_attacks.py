@@ -3,6 +3,7 @@
 import hashlib
 import os
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -205,6 +206,44 @@ def test_what_stands_in_the_way_is_set_aside_by_the_next_run(here, name):
     assert numbers(folder.root) == before
     aside = path.with_name(f"{path.name}.damaged")
     assert (aside if aside.is_file() else aside / "mine").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", [".lock", ".lock-holder.json"])
+def test_pipes_and_links_in_a_folder_are_neither_waited_for_nor_written_through(here, name):
+    """They may come with somebody else's folder: a pipe hung run and readers, and a link emptied what it led to."""
+    _, folder = go()
+    path, mine = folder.root / name, here / "mine"
+    mine.write_text("mine")
+    for put in (os.mkfifo, lambda place: place.symlink_to(mine)):
+        path.unlink(missing_ok=True)
+        put(path)
+        assert not folder.is_held
+        assert folder.unlock().endswith("nobody holds it")
+        go(overrides=["run.n=31"])
+        assert os.path.lexists(path.with_name(f"{name}.damaged"))
+    assert mine.read_text() == "mine"
+
+
+@pytest.mark.parametrize("way", ["moved", "taken away", "another one there"])
+def test_a_folder_that_goes_during_a_run_is_not_written_to(here, monkeypatch, way):
+    """Whoever comes next finds no lock and begins anew: two processes would write there, and release twice."""
+    root, original = Path("r") / "toy", running.simulate
+
+    def meanwhile(*arguments):
+        root.rename(here / "moved") if way == "moved" else shutil.rmtree(root)
+        if way == "another one there":
+            root.mkdir()
+            (root / ".lock").touch()
+        return original(*arguments)
+
+    monkeypatch.setattr(running, "simulate", meanwhile)
+    with pytest.raises(DpexpError, match="was moved or taken away while it was in use"):
+        go()
+    assert not (root / "manifest.json").exists()
+    assert not (root / "trajectories").exists()
+    monkeypatch.undo()
+    monkeypatch.chdir(here)
+    go()
 
 
 def test_a_file_in_the_place_of_the_results_is_no_results(here):

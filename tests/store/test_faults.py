@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpexp.store import files, generation, trajectories
+from dpexp.store import cell_files, files, generation
 from tests.campaigns import faults
 from tests.conftest import share
 
@@ -65,7 +65,7 @@ def test_the_campaign_notices_a_store_without_checks(monkeypatch):
     with faults.scenario("extend") as (world, allowed, again):
         again()
         monkeypatch.setattr(generation, "read_sealed", trusting)
-        monkeypatch.setattr(trajectories, "read_sealed", trusting)
+        monkeypatch.setattr(cell_files, "read_sealed", trusting)
         monkeypatch.setattr(generation.Generation, "describes", lambda self, description: True)
         monkeypatch.setattr(generation, "_sealed", lambda path, manifest: trusting(path))
         assert faults.child(lambda: (faults.instrument(22), world.run())) == 9

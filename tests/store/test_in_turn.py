@@ -11,8 +11,7 @@ from dpexp.store import Folder, in_turn, partials
 from dpexp.store import run as running
 from dpexp.store.executors import Crew
 from dpexp.store.in_turn import run_in_turn
-from dpexp.store.progress import Progress
-from dpexp.store.run import Options, run
+from dpexp.store.run import Options, Progress, run
 from tests.conftest import numbers
 
 PATIENCE = 500.0
@@ -185,7 +184,7 @@ def test_a_thread_forgets_with_its_group():
         for number in range(40):
             crew.give(number // 10, number, (task, (number // 10,)))
         taken = [crew.take() for _ in range(40)]
-    assert all(outcome.value() == group for group, _, outcome in taken)
+    assert all(outcome.result() == group for group, _, outcome in taken)
     assert sorted(number for _, number, _ in taken) == list(range(40))
 
 
@@ -215,7 +214,7 @@ def test_what_a_task_raises_reaches_who_takes_it():
         group, number, outcome = crew.take()
     assert (group, number) == (0, 7)
     with pytest.raises(ValueError, match="seven"):
-        outcome.value()
+        outcome.result()
 
 
 def test_of_experiments_at_the_same_time_the_first_is_told():

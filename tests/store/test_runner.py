@@ -16,12 +16,12 @@ from dpexp.core import files as whole
 from dpexp.core.errors import DpexpError
 from dpexp.engine.result import Passed
 from dpexp.store import Folder, partials
+from dpexp.store.cell_files import stored_cell_file
 from dpexp.store.executors import EXECUTORS
 from dpexp.store.planning import plan
 from dpexp.store.run import Options, run
 from dpexp.store.simulating import Done
 from dpexp.store.stats import COLUMNS
-from dpexp.store.trajectories import stored_cell_file
 from tests.conftest import ROOT, SMALL, call, numbers
 
 

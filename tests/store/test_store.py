@@ -219,7 +219,7 @@ def test_code_that_changes_while_a_run_uses_it_is_noticed(tiny, tmp_path, monkey
     states = itertools.count()
     monkeypatch.setattr(running, "source_states", lambda codes: {"dpexp.algorithms.schedules": next(states)})
     codes = iter([{"dpexp.algorithms.schedules": "old"}] * 6 + [{"dpexp.algorithms.schedules": "new"}] * 60)
-    monkeypatch.setattr(running, "code_of", lambda cell: next(codes))
+    monkeypatch.setattr(running, "statement_of", lambda cell: next(codes))
     with pytest.raises(DpexpError, match=r"dpexp/algorithms/schedules\.py changed while the run was using it"):
         go(tiny, tmp_path / "r")
 

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpexp.store import tolerances
-from dpexp.store.verifying import compare
+from dpexp.store.verifying import BY_METRIC, compare
 from tests.conftest import call
 
 
@@ -99,8 +98,8 @@ def test_every_metric_has_a_tolerance_with_its_reason():
     from dpexp.algorithms import ALGORITHMS
 
     for kind in ALGORITHMS.values():
-        assert set(kind().metrics) <= set(tolerances.BY_METRIC)
-    assert all(one.why and (one.relative or one.absolute) for one in tolerances.BY_METRIC.values())
+        assert set(kind().metrics) <= set(BY_METRIC)
+    assert all(one.why and (one.relative or one.absolute) for one in BY_METRIC.values())
 
 
 def git(folder, *words):
