@@ -9,13 +9,25 @@ the squares of their parameters add up, and `Allocation` says which share of mu^
     d   Newton steps, preconditioned by H_1               sensitivity Delta / n each
     e   H_2 = mean Hessian at the mean of the used points sensitivity Delta_H(s) / n
     f   Shat = mean of g g' there + noise                 sensitivity sqrt 2 C0^2 / n
-    g   theta~ = mean of the used points - Hr^-1 times the mean of their gradients, less the bias of the scale
+    g   theta~ = mean of the used points - Hr^-1 times the mean of their gradients
 
 D_a multiplies the gradient's entry for the scale by `Model.stretch`, which costs no sensitivity; the server divides.
 Where H_1 would be too noisy to steer by, steps c and d are left out. A is floored at its own noise, not higher: with
 covariates divided by sqrt d the moments of a dummy lie below any fixed floor, and steps there would be too short at
 every n. No step changes predictions by more than some scales, sqrt(step' A step): the Euclidean length of the
 coefficients grows like sqrt d for the same change of predictions.
+
+From the step before the used ones on, each goes to where all of these put the target together, the mean of their points
+less P^-1 times the mean of their gradients, and not to where the last one alone does. Points are then thrown about by
+what is left of the noise of several gradients. The third derivative T of the risk makes of the errors e_k of the points
+and of eta = -H^-1 times the mean noise of the used gradients, where H is measured at the mean point,
+
+    E theta~ - theta* = H^-1 T[E ebar ebar' - mean of E e_k e_k' / 2 - E ebar eta'],
+
+for which steps that follow one gradient each give -.52 V, V the covariance of such a point, and these -.08 V (-.04 V
+where there are twelve quasi-Newton steps). A level that 3% hold was covered .92 by steps of the former kind in a
+logistic model, n = 5,000 and mu = 1: half of the points lay .54 or more from its coefficient, whose standard error is
+.36 if H is known, and there the risk is flat.
 
 A record is what one person holds: rows, over which gradients and Hessians are averaged, or none, which adds 0. Means of
 rows lie in the convex hull of 0 and of what single rows give. Its diameter is that of the single rows or, if larger,
@@ -34,8 +46,7 @@ import numpy as np
 
 from dpexp.inference.intervals import Release
 from dpexp.inference.models import GUESSED_VARIANCE, Model
-from dpexp.inference.newton import regularise, standard_errors
-from dpexp.inference.scale_bias import constants_of_bias
+from dpexp.inference.newton import regularise
 from dpexp.inference.uneven_lengths import longer
 from dpexp.inference.users import Normals
 from dpexp.problems.huber_linear import HuberLinear, normal_moments
@@ -73,10 +84,14 @@ class Allocation:
     scores: float
 
     @property
+    def steps(self) -> tuple[float, ...]:
+        """Of all of them."""
+        return (*self.quasi_newton, *self.newton)
+
+    @property
     def releases(self) -> tuple[float, ...]:
         """Of everything that is released."""
-        steps = (*self.quasi_newton, *self.newton)
-        found = (self.moments, *steps, self.first_hessian, self.second_hessian, self.scores)
+        found = (self.moments, *self.steps, self.first_hessian, self.second_hessian, self.scores)
         return tuple(share for share in found if share)
 
     @property
@@ -86,7 +101,7 @@ class Allocation:
     @property
     def used_share(self) -> float:
         """Of one step that is used."""
-        return (*self.quasi_newton, *self.newton)[-1]
+        return self.steps[-1]
 
 
 def allocation(model: Model, n: int, mu: float) -> Allocation:
@@ -126,8 +141,6 @@ class Central(NamedTuple):
     """[p, p]"""
     release: Release
     """the mean of the used points and of their noisy gradients, and the noisy Hessian"""
-    bias: float
-    """of the scale, which was subtracted"""
     moved_predictions: float
     """how far the correction of step g goes as a change of predictions, in scales"""
     mu_spent: float
@@ -238,33 +251,26 @@ def central_newton(
         noise = _deviation(float(model.hessian_sensitivity(scale)), n, mu, share)
         return scale * owner.sent(owner.hessian(theta) * both, noise)
 
-    def asked(theta: np.ndarray, share: float) -> np.ndarray:
-        message = owner.sent(owner.gradient(theta) * stretch, _deviation(model.gradient_sensitivity, n, mu, share))
-        points.append(theta)
-        gradients.append(message / stretch)
-        return gradients[-1]
-
     # a
     noise = _deviation(math.sqrt(2) * WEIGHT_CAP, n, mu, shares.moments)
     values, vectors = np.linalg.eigh(owner.sent(owner.moments(), noise))
     moments = (vectors * np.maximum(values, max(noise * math.sqrt(2 * len(values)), LEAST_MOMENT))) @ vectors.T
 
-    # b
+    # b, c, d
     theta, points, gradients = np.array(start, dtype=np.float64), list[np.ndarray](), list[np.ndarray]()
-    guessed = _guessed_curvature(model, moments)
-    for share in shares.quasi_newton:
-        change = np.linalg.solve(guessed / model.scale_of(theta), asked(theta, share))
-        theta = _stepped(model, theta, change, moments, FARTHEST_STEP)
-
-    # c, d
-    first = np.zeros_like(both)
-    if shares.newton:
-        first = noisy_hessian(theta, shares.first_hessian)
-        error = _deviation(float(model.hessian_sensitivity(1.0)), n, mu, shares.first_hessian)
-        steering = regularise(first, np.array(error)) / both
-    for share in shares.newton:
-        change = np.linalg.solve(steering / model.scale_of(theta), asked(theta, share))
-        theta = _stepped(model, theta, change, moments, FARTHEST_NEWTON_STEP)
+    first, steering, most = np.zeros_like(both), _guessed_curvature(model, moments), FARTHEST_STEP
+    for number, share in enumerate(shares.steps):
+        if number == len(shares.quasi_newton):
+            first = noisy_hessian(theta, shares.first_hessian)
+            error = _deviation(float(model.hessian_sensitivity(1.0)), n, mu, shares.first_hessian)
+            steering, most = regularise(first, np.array(error)) / both, FARTHEST_NEWTON_STEP
+        noise = _deviation(model.gradient_sensitivity, n, mu, share)
+        points.append(theta)
+        gradients.append(owner.sent(owner.gradient(theta) * stretch, noise) / stretch)
+        heard = slice(min(number, len(shares.steps) - shares.used - 1), number + 1)
+        point, gradient = (np.average(part[heard], axis=0, weights=shares.steps[heard]) for part in (points, gradients))
+        change = theta - point + np.linalg.solve(steering / model.scale_of(theta), gradient)
+        theta = _stepped(model, theta, change, moments, most)
 
     # e: at one scale the two have errors whose squares are inverse to their shares
     point, gradient = (np.mean(part[-shares.used :], axis=0) for part in (points, gradients))
@@ -282,17 +288,14 @@ def central_newton(
     of_gradient = scores / counted + np.diag(step_noise**2) / shares.used
 
     # g
-    release = Release(point, gradient, of_gradient, hessian, error, model.hessian_scaling, scores_noise / counted)
+    middle_noise = scores_noise / counted
+    release = Release(point, gradient, of_gradient, hessian, error, model.hessian_scaling, middle_noise, debiased=True)
     inverse, change, covariance = release.sandwich()
-    factor = longer(covariance, inverse, np.array(error), model.hessian_scaling, scores_noise / counted)
+    factor = longer(covariance, inverse, np.array(error), model.hessian_scaling, middle_noise)
     covariance *= np.outer(factor, factor)
-    of_scale = float(standard_errors(covariance)[-1])
-    theta, bias = point - change, _scale_bias(model, point - change, inverse, step_noise, of_scale)
-    if model.has_scale:
-        theta[-1] -= bias
     coefficients = change[: model.d + 1]
     predictions = math.sqrt(coefficients @ moments @ coefficients) / scale
-    return Central(theta, covariance, release, bias, predictions, mu * math.sqrt(shares.total))
+    return Central(point - change, covariance, release, predictions, mu * math.sqrt(shares.total))
 
 
 def _guessed_curvature(model: Model, moments: np.ndarray) -> np.ndarray:
@@ -313,24 +316,6 @@ def _stepped(model: Model, theta: np.ndarray, change: np.ndarray, moments: np.nd
     if not model.has_scale:
         return beta
     return np.append(beta, max(float(np.clip(scale - change[q], scale / 2, 2 * scale)), model.problem.scale_min / 2))
-
-
-def _scale_bias(model: Model, theta: np.ndarray, inverse: np.ndarray, noise: np.ndarray, most: float) -> float:
-    """By how much the scale of theta~ is too large: `scale_bias`, where points are thrown by one step's noise.
-
-    Newton's steps leave the covariance V = H^-1 N H^-1 of one step's gradient noise N = diag(noise^2), so that
-
-        bias = (b N_ss / H_ss + (q / P) N_bb tr(H_bb^-1)) / (2 s H_ss).
-
-    The sampling part of a gradient is the same in all steps and throws no point (fit2, section 5.4).
-    """
-    law = model.problem
-    if not (model.has_scale and isinstance(law, HuberLinear)):
-        return 0.0
-    steeper, of_coefficients = constants_of_bias(law.c)
-    in_scale = float(inverse[-1, -1])
-    thrown = float(noise[-1] ** 2 * steeper * in_scale + noise[0] ** 2 * of_coefficients * np.trace(inverse[:-1, :-1]))
-    return min(thrown * in_scale / (2 * max(float(theta[-1]), law.sigma_min)), most)
 
 
 def _positive(matrix: np.ndarray) -> np.ndarray:

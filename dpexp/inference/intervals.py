@@ -56,7 +56,7 @@ class Release(NamedTuple):
     middle_error: float = 0.0
     """standard deviation of the noise of a diagonal entry of Sigma"""
     debiased: bool = False
-    """whether variances are less what the noise of the Hessian adds to them on average; in the local model"""
+    """whether variances are less what the noise of the Hessian adds to them on average"""
 
     @property
     def hessian_ratio(self) -> float:

@@ -30,13 +30,6 @@ from dpexp.inference.sums import Sums, symmetric
 from dpexp.problems.huber_linear import HuberLinear, normal_moments
 
 
-def constants_of_bias(c: float) -> tuple[float, float]:
-    """b and q / P of a Huber constant c."""
-    normal = normal_moments(c)
-    steeper = 3 - 2 * c**3 * math.exp(-c * c / 2) / math.sqrt(2 * math.pi) / normal.square_inside
-    return steeper, normal.square_inside / normal.inside
-
-
 def scale_bias(model: Model, sums: Sums, found: Corrected, times: np.ndarray) -> np.ndarray:
     """By how much the last entry of `found.theta` [8, p] is too large [8]; 0 for models without a scale.
 
@@ -46,7 +39,9 @@ def scale_bias(model: Model, sums: Sums, found: Corrected, times: np.ndarray) ->
     law = model.problem
     if not (model.has_scale and isinstance(law, HuberLinear)):
         return np.zeros(len(found.theta))
-    steeper, of_coefficients = constants_of_bias(law.c)
+    normal, c = normal_moments(law.c), law.c
+    steeper = 3 - 2 * c**3 * math.exp(-c * c / 2) / math.sqrt(2 * math.pi) / normal.square_inside
+    of_coefficients = normal.square_inside / normal.inside
     spread = np.diagonal(symmetric(sums.squares, model.p), axis1=1, axis2=2) / (sums.v[0] ** 2)[:, None]
     thrown = steeper * spread[:, -1] + of_coefficients * spread[:, :-1].sum(axis=1)
     scale = np.maximum(found.theta[:, -1], law.sigma_min)

@@ -20,7 +20,7 @@ E[(G - G W G) S (G - G W G)] = C + G E[W C W] G with G = H^-1, and the second pa
 
     E = (se_H^2 / 2) G (C + tr(C) I) G                                                        (fit2, section 2.4).
 
-It is taken off where it counts, in the local model: in the scale, whose own noise is small beside that of the slopes.
+It counts in the scale most, whose own noise is small beside that of the slopes.
 """
 
 from __future__ import annotations
